@@ -19,107 +19,108 @@ import (
 // Config configures a System. The zero value of a field selects its default. The longest
 // Watchdog is 100 years, the longest WaiterTimeout 30 years; other times are at most 10 years.
 type Config struct {
-	// Watchdog is the TTL of locks without a fixed lease, and so the longest time that a
-	// crashed process can keep others out. Default 30 s, as in Redisson
-	// (lockWatchdogTimeout); at least 100 ms.
+	// Watchdog is the TTL of locks without a fixed lease, and so the longest time for which a
+	// crashed process can block others. Default 30 s, as in Redisson (lockWatchdogTimeout); at
+	// least 100 ms.
 	Watchdog time.Duration
 	// Renewal is how often the watchdog renews such a lock. Default: a third of Watchdog; at
 	// most half of it, so that a single failed renewal does not lose the lock.
 	Renewal time.Duration
 	// HandOffLimit is how long this process may hand a lock off to its own waiters before it
-	// yields to other processes. A longer limit means more grants per second, and longer
-	// waits for other processes: each of them waits for a turn of every other. When the lock is
-	// left to clients of another kind, such as Redisson, nobody else takes it for twice as long.
-	// Default 5 ms; at most a third of Watchdog.
+	// yields to other processes. A longer limit gives more grants per second, and longer waits
+	// for other processes: each of them waits for a turn of every other. When the lock is left to
+	// foreign clients, such as Redisson, no System acquires it for twice this time. Default 5 ms;
+	// at most a third of Watchdog.
 	HandOffLimit time.Duration
-	// Poll is the longest time between two tries of a process that waits; half of Watchdog if
-	// that is shorter, except for fair locks. The tries make up for lost messages, and keep the
-	// process's place in the line. Without them a place is kept for twice as long. That is
+	// Poll is the longest time between two tries of a waiting process, or half of Watchdog if
+	// that is shorter, except for fair locks. The tries make up for lost messages and keep the
+	// process's entry in the wait queue, which lasts for twice this time without them. That is
 	// also the first TTL of a lock that is transferred to the process, and so the longest time
-	// for which a process that dies while it waits can keep others out. Default 1 s; at least
-	// 10 ms.
+	// for which a process that dies while it waits can block others. Default 1 s; at least 10 ms.
 	Poll time.Duration
 	// CallTimeout is how long Redis may take to answer before a call is repeated or given up;
 	// a quarter of the lease if that is shorter. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
-	// Replicas is how many replicas of Redis must have a lease, and the fencing tokens drawn with
-	// it, before it is trusted: at a grant, a re-entry and a renewal. It is for a master whose
-	// replica takes over: without it the replica may not know the last grants. A grant that is not
-	// confirmed within ReplicaTimeout is taken back: a try is refused with ErrNotReplicated, and
-	// who waits longer tries again. A hold whose renewals are not confirmed is lost at its end.
-	// All processes must have the same number, less than that of the replicas if the locks are to
-	// be granted while one is missing, as after a failover; see docs/guarantees.md for that choice.
-	// It costs one round trip to the replicas for each grant, but none for a local hand-off. Each command
-	// about a semaphore or a latch that asks Redis, refused tries and releases too, costs one as well;
-	// it counts when it is confirmed, and is repeated until then.
-	// A RedLock does without it. Default 0: no replica is waited for.
+	// Replicas is how many replicas of Redis must have received a lease, and the fencing tokens
+	// drawn with it, before the lease is trusted: at a grant, a re-entry and a renewal. Set it if
+	// a replica may be promoted to master, since the replica may not know the latest grants. A
+	// grant that is not confirmed within ReplicaTimeout is undone: a request that does not wait is
+	// refused with ErrNotReplicated, a waiting one tries again. A hold whose renewals are not
+	// confirmed is lost when its lease ends.
+	//
+	// All processes must use the same number. If locks must be granted while a replica is missing,
+	// as after a failover, it must be less than the number of replicas; see docs/guarantees.md.
+	// Each grant costs one round trip to the replicas, a local hand-off costs none. Each command to
+	// Redis about a semaphore or a latch, including refused tries and releases, costs one as well;
+	// it takes effect when it is confirmed, and is repeated until then. A RedLock does not use
+	// Replicas. Default 0: no replica is waited for.
 	Replicas int
-	// ReplicaTimeout is how long the replicas may take; three sixteenths of the lease if that is shorter,
-	// so a lease is never granted that is less than six times as long as they take. Default: half of
-	// CallTimeout, which is also the most; at least 1 ms.
+	// ReplicaTimeout is how long the replicas may take to confirm; three sixteenths of the lease if
+	// that is shorter, so leases that are short compared with the lag of the replicas are never
+	// granted. Default and maximum: half of CallTimeout; at least 1 ms.
 	ReplicaTimeout time.Duration
-	// WaiterTimeout is how long a waiter for a fair lock keeps its place in the queue in Redis
-	// after the last sign of life of its process, and so the longest time that a dead process
-	// delays those behind it. Default 5 s (in Redisson 5 min); at least three times Poll.
+	// WaiterTimeout is how long a waiter for a fair lock keeps its queue entry in Redis after the
+	// last sign of life of its process, and so the longest time for which a dead process delays
+	// later waiters. Default 5 s (in Redisson 5 min); at least three times Poll.
 	WaiterTimeout time.Duration
-	// ShardedPubSub says when the locks in a Redis Cluster use sharded pub/sub. All processes that use
-	// the same locks must do the same. Default ShardedAuto, as in Redisson (shardedSubscriptionMode).
+	// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub. All processes that
+	// use the same locks must use the same mode. Default ShardedAuto, as in Redisson
+	// (shardedSubscriptionMode).
 	ShardedPubSub ShardedPubSub
 	// Idle is how long an unused lock actor stays alive. Default 1 min; at least 10 ms.
 	Idle time.Duration
 	// QueueLimit is how many requests may wait for one lock in this process. Further requests
 	// are refused with ErrQueueFull. Default 10,000.
 	QueueLimit int
-	// KeyPrefix and a lock's name make its key in Redis, like Redisson's NameMapper. Default:
-	// empty.
+	// KeyPrefix is put before a lock's name to form its key in Redis, like Redisson's NameMapper.
+	// Default: empty.
 	KeyPrefix string
-	// Application names the program in the record that the System keeps in Redis, by which
-	// others see which process holds a lock; see Process. At most 256 bytes of UTF-8. Default:
-	// the name of the program's file. The record also has the host's name and the process id.
+	// Application names the program in the record that the System keeps in Redis, so that other
+	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
+	// Default: the name of the program's file. The record also has the host name and the process id.
 	Application string
 	// Anonymous keeps no record. It saves a script every 5 s.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor
-	// system. Its handler runs on a goroutine of its own and may block or panic. Up to 1024
-	// lines wait for it; further lines are dropped, and a line reports how many. Close waits
+	// system. Its handler runs on a separate goroutine and may block or panic. Up to 1024
+	// records wait for it; further ones are dropped, and a record reports how many. Close waits
 	// for it for at most a second.
 	Logger *slog.Logger
-	// LongWait has a line logged when a request has waited for so long, with who holds the lock, and
-	// LongHold when a lock has been held for so long. There is another line whenever it has lasted
-	// twice as long. Waits and holds of Elect, Lead and LeaderProps are not logged. Default: neither is logged;
-	// else at least 10 ms.
+	// LongWait is how long a request may wait before a warning names the current holder, and
+	// LongHold how long a lock may be held before a warning. The warning is repeated each time the
+	// duration has doubled. Waits and holds of Elect, Lead and LeaderProps are not logged. Default
+	// 0: no warning; otherwise at least 10 ms.
 	LongWait, LongHold time.Duration
-	// HoldStacks keeps the stack of each goroutine that takes a lock, for the line of LongHold. It
-	// costs a few microseconds and 256 bytes a hold.
+	// HoldStacks records the stack of each goroutine that acquires a lock, for the warning of
+	// LongHold. It costs a few microseconds and 256 bytes per hold.
 	HoldStacks bool
-	// Meter receives the metrics, which docs/operate.md lists. Default: nothing is measured. Its
-	// instruments are made by New, and used on a goroutine of their own, where they may block or
-	// panic; what is counted meanwhile is added later, except for values of histograms beyond 16,384.
+	// Meter receives the metrics listed in docs/operate.md. Default: nothing is measured. New
+	// creates its instruments; a separate goroutine uses them, where they may block or panic.
+	// Meanwhile counts accumulate, and up to 16,384 histogram values are kept.
 	Meter metric.Meter
-	// Tracer makes spans of acquires, holds and releases, with those of the callers as parents;
-	// docs/operate.md lists them. Default: no spans. It runs on a goroutine of its own and may
+	// Tracer creates spans of acquires, holds and releases, as children of the callers' spans;
+	// docs/operate.md lists them. Default: no spans. It runs on a separate goroutine and may
 	// block or panic; up to 1024 spans wait for it, and further ones are dropped.
 	Tracer trace.Tracer
 	// Middleware handles the requests by message before their lock does, outermost first: for
-	// tracing, or to refuse requests. It sees no requests of goroutines, no timers and no
-	// replies of Redis. While it blocks, only further messages for the same lock wait. If it
-	// panics, the request is refused with REASON_CRASHED. It must answer a request that it
-	// does not pass on.
+	// tracing, or to refuse requests. It does not see requests of goroutines, timers or replies of
+	// Redis. While it blocks, only further messages for the same lock wait. If it panics, the
+	// request is refused with REASON_CRASHED. It must answer a request that it does not pass on.
 	Middleware []actor.ReceiverMiddleware
 }
 
-// longest bounds the times that are added to each other, and to the clock: ten years.
+// longest bounds the times that are added to each other and to the clock: ten years.
 const longest = 10 * 365 * 24 * time.Hour
 
-// forcedYield is how often a lock is left to clients outside the line of which none is seen: some
-// wait without subscribing. In a cluster without sharded pub/sub it is every blindHandOffs hand-off
-// limits: most of them listen on another server.
+// forcedYield is how often a lock is left to foreign clients although none is seen, because some
+// wait without subscribing. In a cluster without sharded pub/sub, where most of them listen on
+// another server, the lock is left to them every blindHandOffs hand-off limits instead.
 const (
 	forcedYield   = 2 * time.Second
 	blindHandOffs = 20
 )
 
-func or[T comparable](value, byDefault T) T {
+func orDefault[T comparable](value, byDefault T) T {
 	var zero T
 	if value == zero {
 		return byDefault
@@ -127,23 +128,23 @@ func or[T comparable](value, byDefault T) T {
 	return value
 }
 
-// withDefaults fills in the fields that are zero.
+// withDefaults returns the Config with defaults in the fields that are zero.
 func (c Config) withDefaults(system *actor.ActorSystem) Config {
-	c.Watchdog = or(c.Watchdog, 30*time.Second)
-	c.Renewal = or(c.Renewal, c.Watchdog/3)
-	c.HandOffLimit = or(c.HandOffLimit, 5*time.Millisecond)
-	c.Poll = or(c.Poll, time.Second)
-	c.CallTimeout = or(c.CallTimeout, 2*time.Second)
-	c.ReplicaTimeout = or(c.ReplicaTimeout, c.CallTimeout/2)
-	c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
-	c.Idle = or(c.Idle, time.Minute)
-	c.QueueLimit = or(c.QueueLimit, 10_000)
-	c.Application = or(c.Application, programName())
-	c.Logger = or(c.Logger, system.Logger())
+	c.Watchdog = orDefault(c.Watchdog, 30*time.Second)
+	c.Renewal = orDefault(c.Renewal, c.Watchdog/3)
+	c.HandOffLimit = orDefault(c.HandOffLimit, 5*time.Millisecond)
+	c.Poll = orDefault(c.Poll, time.Second)
+	c.CallTimeout = orDefault(c.CallTimeout, 2*time.Second)
+	c.ReplicaTimeout = orDefault(c.ReplicaTimeout, c.CallTimeout/2)
+	c.WaiterTimeout = orDefault(c.WaiterTimeout, max(5*time.Second, 3*min(c.Poll, longest)))
+	c.Idle = orDefault(c.Idle, time.Minute)
+	c.QueueLimit = orDefault(c.QueueLimit, 10_000)
+	c.Application = orDefault(c.Application, programName())
+	c.Logger = orDefault(c.Logger, system.Logger())
 	return c
 }
 
-// validate reports every setting that is not valid, with what is allowed.
+// validate returns an error that names every invalid setting and what is allowed.
 func (c Config) validate() error {
 	var wrong []error
 	check := func(ok bool, format string, values ...any) {
@@ -189,8 +190,8 @@ func (c Config) validate() error {
 	return nil
 }
 
-// actors are the settings for a server that is, or is not, a cluster with sharded pub/sub, or one that
-// does not see all who listen.
+// actors returns the settings of the actors. sharded reports whether the server is a cluster with
+// sharded pub/sub; blind, whether it is a cluster without, where a server sees only its own subscribers.
 func (c Config) actors(sharded, blind bool) actors.Config {
 	yield := forcedYield
 	if blind {

@@ -15,16 +15,16 @@ var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the rele
 
 // Do acquires the lock, runs f, and releases the lock, even if ctx has ended or f panics. The
 // context of f is a child of ctx, and is also cancelled when the lock is lost; f must return
-// then. HoldFrom returns the hold for that context, for example for its fencing token. The
-// context re-enters the lock, like Hold.Context, also in goroutines that f starts.
+// then. HoldFrom returns the hold of that context, for example for its fencing token. As with
+// Hold.Context, an Acquire with that context re-enters the lock, also in goroutines that f starts.
 //
-// If the lock was not acquired, f is not called, and Do returns the error of Acquire.
-// Otherwise it returns the error of f. It also wraps ErrLost if the lock was lost before f returned,
-// whatever f returned: another owner may have held the lock meanwhile. If Redis does not confirm the
-// release within 5 s, a line is logged, and the error also wraps ErrNotReleased, and why, whatever f
-// returned: the lock is free at the latest when its TTL ends.
+// If the lock was not acquired, f is not called, and Do returns the error of Acquire. Otherwise it
+// returns the error of f. The error also wraps ErrLost if the lock was lost before f returned,
+// since another owner may have held it meanwhile. If Redis does not confirm the release within
+// 5 s, Do logs a warning, and the error also wraps ErrNotReleased and the reason; the lock is free
+// when its TTL ends at the latest. Both hold even if f returned nil.
 //
-// If f panics or calls [runtime.Goexit], so does Do, once it has released the lock.
+// If f panics or calls [runtime.Goexit], Do releases the lock, and the panic or exit continues.
 //
 // With WithWait(0), Do does not wait: it returns ErrHeld if another owner holds the lock.
 func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
@@ -33,8 +33,8 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, option
 	return o.err()
 }
 
-// outcome is how work under a lock has ended: with which error of the work, or of the Acquire before it, and
-// with which error of the release.
+// outcome is how work under a lock has ended: the error of the work, or of the Acquire before it,
+// and the error of the release.
 type outcome struct{ work, release error }
 
 func (o outcome) err() error {
@@ -50,7 +50,7 @@ func (o outcome) err() error {
 // errUnreturned is the outcome of work that does not return.
 var errUnreturned = errors.New("the work has not returned: it has panicked, or ended its goroutine (runtime.Goexit)")
 
-// do is Do. It also sets the outcome if f panics or ends the goroutine.
+// do implements Do. It sets the outcome even if f panics or ends the goroutine.
 func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, options []Option, o *outcome) {
 	if f == nil {
 		o.work = invalid("do", l.Name(), errNoFunction)
@@ -76,8 +76,8 @@ func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error, o *out
 	o.work = f(h.contextIn(ctx))
 }
 
-// releaseAnyway releases the hold even if ctx has ended, and again if the lock actor crashed
-// over the release.
+// releaseAnyway releases the hold even if ctx has ended. It repeats the release if the lock actor
+// crashes.
 func (h *Hold) releaseAnyway(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(ctx), releaseTimeout, errUnconfirmed)
 	defer cancel()

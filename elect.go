@@ -8,23 +8,24 @@ import (
 	"time"
 )
 
-// The back-off before the next attempt doubles from firstBackOff to longestBackOff, less a
-// random part of up to a half. It starts anew after a term longer than longestBackOff.
+// The back-off before the next attempt doubles from firstBackOff to longestBackOff, minus a
+// random part of up to a half. It is reset after a term longer than longestBackOff.
 const (
 	firstBackOff   = 100 * time.Millisecond
 	longestBackOff = 10 * time.Second
 )
 
 // Elect calls lead while it holds the lock, so that one of all processes that call it leads.
-// It waits for the lock, calls lead as Do does, and returns what Do returns once lead has
-// returned. If the lock was lost meanwhile, it drops what lead returned, and waits for the
+// It waits for the lock, calls lead as Do does, and returns the result of Do once lead has
+// returned. If the lock was lost meanwhile, Elect discards the result of lead and waits for the
 // lock again after a back-off of up to 10 s. It does the same if Acquire fails with
-// ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, and returns any other error of Acquire.
+// ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, and returns any other error of
+// Acquire.
 //
-// The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead
-// must return when it ends: after a loss another process may lead already, and after the end
-// of ctx the others wait until lead has returned. The lock is released at once then. To hand
-// over before a process exits, cancel ctx and wait until Elect has returned. Lead does all this in a
+// The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead must
+// return when its context ends: after a loss another process may lead already, and after the end
+// of ctx other processes wait until lead has returned and Elect has released the lock. To hand
+// over before a process exits, cancel ctx and wait until Elect has returned. Lead does this in a
 // goroutine, and LeaderProps with an actor.
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
 	var o outcome
@@ -32,7 +33,7 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 	return o.err()
 }
 
-// elect is Elect. It also sets the outcome if lead panics or ends the goroutine.
+// elect implements Elect. It sets the outcome even if lead panics or ends the goroutine.
 func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, options []Option, o *outcome) {
 	if lead == nil {
 		o.work = invalid("elect", l.Name(), errNoFunction)
@@ -50,7 +51,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 			if time.Since(since) > longestBackOff {
 				backOff = firstBackOff
 			}
-		} else if !passing(err) || ctx.Err() != nil { // its cause may wrap anything
+		} else if !mayPass(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
 			return
 		}
 		select {
@@ -60,13 +61,16 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 	}
 }
 
-// Lead runs Elect in a goroutine. resign ends it: it ends the context of lead, and returns when lead has
-// returned and the lock is released, or its ctx has ended: give it more than 5 s, after which Do gives up the wait
-// for Redis to confirm the release. It returns nil if lead has returned nil or the cause of its context, and the
-// lock is free or never was acquired. Otherwise it returns the error of Elect, which wraps ErrNotReleased if the
-// release is not confirmed. If lead returns before without a loss, or Elect fails for good, a line is logged, and
-// this process does not lead again. That also happens if lead calls [runtime.Goexit]. A panic of lead ends the
-// program, as in any goroutine.
+// Lead runs Elect in a goroutine, and returns a function that ends it. resign cancels the context of
+// lead, and returns when lead has returned and the lock is released, or when the ctx of resign ends.
+// Allow it more than 5 s, the time for which Do waits for Redis to confirm the release. resign
+// returns nil if lead has returned nil or the cause of its context, and the lock is free or was never
+// acquired. Otherwise it returns the error of Elect, which wraps ErrNotReleased if the release is not
+// confirmed.
+//
+// If lead returns before that without a loss, or calls [runtime.Goexit], or if Elect fails for good,
+// Lead logs it, and this process does not lead again. A panic of lead ends the program, as in any
+// goroutine.
 func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
@@ -74,7 +78,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 		var o outcome
 		defer func() {
 			if candidacy.Err() == nil {
-				l.leadsNoMore(o.err())
+				l.logEnded(o.err())
 			} else if errors.Is(o.work, errResigned) || errors.Is(o.work, context.Canceled) {
 				o.work = nil
 			}
@@ -84,25 +88,25 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 	}()
 	return func(ctx context.Context) error {
 		if ctx == nil {
-			return invalid("resign", l.Name(), errNoContext) // it leads on
+			return invalid("resign", l.Name(), errNoContext) // it continues to lead
 		}
 		cancel(errResigned)
 		select {
 		case err := <-ended:
-			ended <- err // for whoever asks again
+			ended <- err // for a second call of resign
 			return err
 		case <-ctx.Done():
-			return &Error{Op: "resign", Lock: l.Name(), Detail: "what leads has not returned, or the release is not confirmed", Err: context.Cause(ctx)}
+			return &Error{Op: "resign", Lock: l.Name(), Detail: "the function that leads has not returned, or the release is not confirmed", Err: context.Cause(ctx)}
 		}
 	}
 }
 
 var errResigned = errors.New("the leader has resigned")
 
-// leadsNoMore logs that a leader has ended by itself.
-func (l *Lock) leadsNoMore(err error) {
-	if l.unusable() != nil {
-		return // nobody to tell
+// logEnded logs that a leader has ended by itself.
+func (l *Lock) logEnded(err error) {
+	if l.checkUsable() != nil {
+		return // there is no logger
 	}
 	level, args := slog.LevelInfo, []any{"lock", l.Name()}
 	if err != nil {
@@ -114,7 +118,7 @@ func (l *Lock) leadsNoMore(err error) {
 	l.runtime.Log(level, "a leader has ended, and this process does not lead again", args...)
 }
 
-// passing reports whether an Acquire that failed with this error may succeed later.
-func passing(err error) bool {
+// mayPass reports whether an Acquire that failed with this error may succeed later.
+func mayPass(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotReplicated) || errors.Is(err, ErrQueueFull) || errors.Is(err, ErrCrashed)
 }

@@ -17,7 +17,7 @@ import (
 var (
 	// ErrInvalid: the request is not valid; the text says what is allowed.
 	ErrInvalid = errors.New("invalid request")
-	// ErrHeld: another owner holds the lock, too few permits are free, or the latch is closed, and
+	// ErrHeld: another owner holds the lock, too few permits are free, or the latch is closed; and
 	// the call does not wait.
 	ErrHeld = errors.New("lock is held")
 	// ErrTimeout: the wait of WithWait, or the deadline of the context, ended before the lock
@@ -27,29 +27,30 @@ var (
 	ErrQueueFull = errors.New("queue is full")
 	// ErrClosed: the System is closing or closed.
 	ErrClosed = errors.New("system is closed")
-	// ErrUnavailable: Redis did not answer, or not in time. Trying again may help.
+	// ErrUnavailable: Redis did not answer in time. Trying again may help.
 	ErrUnavailable = errors.New("redis is unavailable")
-	// ErrRejected: Redis refuses for good; the text has its error and what to do.
+	// ErrRejected: Redis refuses the request, and would refuse it again; the text has the error of
+	// Redis and what to do.
 	ErrRejected = errors.New("redis rejected the request")
-	// ErrCrashed: the actor of the lock, the semaphore or the latch crashed while it handled the request, or was given up.
+	// ErrCrashed: the actor of the lock, the semaphore or the latch crashed while it handled the
+	// request, or was stopped after many crashes.
 	ErrCrashed = errors.New("actor crashed")
 	// ErrNotHeld: there is no such hold, or it was released.
 	ErrNotHeld = errors.New("not held")
 	// ErrReentry: the caller already holds the lock and may not re-enter it this way:
 	// WithoutReentry was given, or a reader wants to write.
 	ErrReentry = errors.New("lock cannot be re-entered")
-	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time; see
-	// Config.Replicas. It is taken back. Trying again may help.
+	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time, and it was
+	// undone; see Config.Replicas. Trying again may help.
 	ErrNotReplicated = errors.New("not replicated")
-	// ErrNoPermits: no number of permits is set under that name. It never was, or Redis has lost its
-	// data. Set it, or give it with WithPermits.
+	// ErrNoPermits: the number of permits is not set under that name. It never was, or Redis has lost
+	// its data. Set it, or use WithPermits.
 	ErrNoPermits = errors.New("no number of permits is set")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
-	// ErrNotReleased: the hold is over, but its release is not confirmed, for the reason that the
-	// error also wraps. The lock is free when its lease ends at the latest. With Do, Elect, Lead,
-	// Spawn and Respond it says nothing of the work: that was called, and if it has failed, the error
-	// wraps its error, too.
+	// ErrNotReleased: the hold has ended, but its release is not confirmed; the error also wraps the
+	// reason. The lock is free when its lease ends at the latest. With Do, Elect, Lead, Spawn and
+	// Respond the work was called; if it failed, the error also wraps the error of the work.
 	ErrNotReleased = errors.New("release is not confirmed")
 )
 
@@ -76,10 +77,10 @@ type Error struct {
 	// Op is the operation: "acquire", "release", "hold", …
 	Op   string
 	Lock string
-	// Reason is the reason as the messages give it.
+	// Reason is the reason in the answer by message.
 	Reason messages.Reason
 	Detail string
-	// Err is one of the package's errors, or the error of a context; or it wraps several of them.
+	// Err is one of the package's errors, or the error of a context, or wraps several of them.
 	Err error
 }
 
@@ -89,7 +90,7 @@ func (e *Error) Error() string {
 	}
 	text := fmt.Sprintf("lockkeeper: %s %s: %v", e.Op, printable.Quote(e.Lock), e.Err)
 	if e.Detail != "" {
-		text += ": " + printable.Text(e.Detail) // Redis may quote a key in it
+		text += ": " + printable.Text(e.Detail) // it may quote a key
 	}
 	return text
 }
@@ -102,55 +103,56 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// failed returns the error of a request about the lock, or about the permits.
+// failed returns the error of a request about the lock or the expirable semaphore.
 func (l *Lock) failed(op string, a lock.Answer) error {
 	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, l.kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
 }
 
-// failed returns the error of a request. ErrHeld and ErrLost have other words where the request is not about a lock.
+// failed returns the error of a request. ErrHeld and ErrLost have other texts if the request is not about a lock.
 func failed(op, name string, reason messages.Reason, detail string, isLock bool) error {
 	err := sentinels[reason]
 	switch {
-	case err == nil: // of a later version, on another node
+	case err == nil: // a reason of a later version, on another node
 		err = errors.New(reason.String())
 	case !isLock && err == ErrHeld:
-		err = refused{}
+		err = refusedError{}
 	case !isLock && err == ErrLost:
-		err = permitLost{}
+		err = permitLostError{}
 	}
 	return &Error{Op: op, Lock: name, Reason: reason, Detail: detail, Err: err}
 }
 
-// notReleased returns the error of a release that is also ErrNotReleased.
+// notReleased returns a copy of err, the error of a release, that also wraps ErrNotReleased.
 func notReleased(err error) error {
 	var e *Error
 	errors.As(err, &e)
 	also := *e
-	also.Err = unconfirmed{e.Err}
+	also.Err = unconfirmedError{e.Err}
 	return &also
 }
 
-// unconfirmed is why a release is not confirmed.
-type unconfirmed struct{ why error }
+// unconfirmedError is ErrNotReleased with the reason.
+type unconfirmedError struct{ why error }
 
-func (u unconfirmed) Error() string   { return ErrNotReleased.Error() + ": " + u.why.Error() }
-func (u unconfirmed) Unwrap() []error { return []error{ErrNotReleased, u.why} }
+func (u unconfirmedError) Error() string   { return ErrNotReleased.Error() + ": " + u.why.Error() }
+func (u unconfirmedError) Unwrap() []error { return []error{ErrNotReleased, u.why} }
 
-// refused is ErrHeld of what is no lock: the detail says what was missing.
-type refused struct{}
+// refusedError is ErrHeld for a synchronizer; the detail of the Error says what was missing.
+type refusedError struct{}
 
-func (refused) Error() string { return "refused" }
-func (refused) Unwrap() error { return ErrHeld }
+func (refusedError) Error() string { return "refused" }
+func (refusedError) Unwrap() error { return ErrHeld }
 
-// permitLost is ErrLost of a permit.
-type permitLost struct{}
+// permitLostError is ErrLost for a permit.
+type permitLostError struct{}
 
-func (permitLost) Error() string { return "permit was lost" }
-func (permitLost) Unwrap() error { return ErrLost }
+func (permitLostError) Error() string { return "permit was lost" }
+func (permitLostError) Unwrap() error { return ErrLost }
 
-// ErrorOf returns the error that an answer to a request by message stands for, and nil if that is no refusal:
-// an *[Error] that wraps what the methods of a [Lock] return for the same reason, or the cause of a LeaseLost.
-// proto.actor's DeadLetterResponse, which is the guardian's answer after Close, is ErrClosed.
+// ErrorOf converts the answer to a request by message to an error; it returns nil for an answer that is not a
+// refusal. The error is an *[Error] that wraps the error which the methods of a [Lock] return for the same
+// reason. For a LeaseLost it is the cause of a lost hold's context. For proto.actor's DeadLetterResponse, the
+// answer after Close, it is ErrClosed.
 func ErrorOf(answer any) error {
 	switch m := answer.(type) {
 	case *messages.NotAcquired:
@@ -188,7 +190,6 @@ func invalid(op, lock string, err error) error {
 	return &Error{Op: op, Lock: lock, Reason: messages.Reason_REASON_INVALID, Detail: err.Error(), Err: ErrInvalid}
 }
 
-// What is missing, for invalid.
 var (
 	errNoContext  = errors.New("the context is nil")
 	errNoFunction = errors.New("the function is nil")
@@ -208,12 +209,12 @@ func ended(ctx context.Context, op, lock, detail string) error {
 	return &Error{Op: op, Lock: lock, Reason: reason, Detail: detail, Err: err}
 }
 
-// lost is the cause of cancelling the context of a lost hold. It wraps ErrLost, and the error
-// for the reason if there is one.
+// lost returns the cause with which the context of a lost hold is cancelled. It wraps ErrLost, and
+// the error for the reason if there is one.
 func lost(kind messages.Kind, name string, why messages.Reason, detail string) error {
 	err := ErrLost
 	if kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
-		err = permitLost{}
+		err = permitLostError{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {
 		err = fmt.Errorf("%w: %w", err, also)

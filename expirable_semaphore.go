@@ -10,25 +10,25 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Permits are the permits that expire of a name, Redisson's RPermitExpirableSemaphore: as many
-// holders as there are permits, in all processes together. A permit is renewed as long as it is held,
-// it is free again when its holder dies, and its holder is told if it is lost. Permits is only a name
-// with methods, like a Lock.
+// ExpirableSemaphore is a semaphore whose permits have holders and leases, Redisson's
+// RPermitExpirableSemaphore. In all processes together there are as many holders as permits. A permit
+// is renewed while it is held and becomes free when its holder dies; a holder that loses its permit is
+// notified. An ExpirableSemaphore is only a name with methods, like a Lock.
 //
-// Some process must set how many permits there are, once, with TrySetPermits for instance. Before, and
+// A process must set the number of permits once, for instance with TrySetPermits. Until then, and
 // after Redis has lost its data, Acquire fails with ErrNoPermits; see WithPermits.
 type ExpirableSemaphore struct{ lock *Lock }
 
-// PermitsOption is an option of System.Permits.
+// ExpirableSemaphoreOption is an option of System.ExpirableSemaphore.
 type ExpirableSemaphoreOption func(*ExpirableSemaphore)
 
-// WithPermits says how many permits there are, from 1. If an Acquire finds that no number is set, since
-// Redis has lost its data, or since this is the first use, the number is set. That takes
-// Config.Watchdog, until nobody trusts a permit from before; permits that this System still holds stay
-// taken. TrySetPermits sets the number at once.
+// WithPermits gives the number of permits, at least 1. An Acquire sets it if no number is set, because
+// this is the first use or because Redis has lost its data. That takes Config.Watchdog, the time until
+// all earlier permits have expired; permits that this System still holds stay taken. TrySetPermits sets
+// the number at once.
 //
-// Other Systems should have the same Watchdog. What they have acquired with a longer WithLease is not
-// known after a loss.
+// Other Systems should have the same Watchdog: permits that they have acquired with a longer WithLease
+// are not known after Redis has lost its data.
 func WithPermits(n int) ExpirableSemaphoreOption {
 	return func(p *ExpirableSemaphore) {
 		if p.lock.total = int64(n); n < 1 || n > actors.MaxPermits {
@@ -37,7 +37,7 @@ func WithPermits(n int) ExpirableSemaphoreOption {
 	}
 }
 
-// Permits returns the permits that expire of that name; see Lock for the names.
+// ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.
 func (s *System) ExpirableSemaphore(name string, options ...ExpirableSemaphoreOption) *ExpirableSemaphore {
 	p := &ExpirableSemaphore{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, name: name}}
 	for _, option := range options {
@@ -50,10 +50,10 @@ func (s *System) ExpirableSemaphore(name string, options ...ExpirableSemaphoreOp
 	return p
 }
 
-// Name returns the name of the permits, without the key prefix.
+// Name returns the name of the semaphore, without the key prefix.
 func (p *ExpirableSemaphore) Name() string { return p.inner().Name() }
 
-// inner is nil if there are no Permits.
+// inner returns the lock, or nil for a nil semaphore.
 func (p *ExpirableSemaphore) inner() *Lock {
 	if p == nil {
 		return nil
@@ -62,8 +62,8 @@ func (p *ExpirableSemaphore) inner() *Lock {
 }
 
 // Acquire waits until it has a permit. The options and errors are those of Lock.Acquire, and ctx
-// bounds only the wait. Nothing is re-entered: whoever holds a permit and acquires gets another one,
-// and waits if none is free.
+// bounds only the wait. There is no re-entry: each Acquire takes another permit, even with the context
+// of a permit, and waits if none is free.
 //
 // Without WithLease the watchdog renews the permit until it is released or the process ends.
 func (p *ExpirableSemaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
@@ -88,11 +88,11 @@ func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 	return p.inner().Do(ctx, f, options...)
 }
 
-// ReleaseID releases a permit by its id, whoever holds it: for instance one that a Java process has
-// acquired. A holder in this System is told that it has lost its permit, a holder in another finds
-// out with its next renewal. ReleaseID fails with ErrNotHeld if there is no such permit, and with
-// ErrInvalid if id does not consist of 32 hexadecimal digits. It returns after at most
-// Config.CallTimeout and 250 ms, even if ctx never ends.
+// ReleaseID releases the permit with that id, which another process may hold, for instance a Java
+// process. A holder in this System is notified of the loss at once, a holder in another process at its
+// next renewal. ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id
+// does not consist of 32 hexadecimal digits. It returns after at most Config.CallTimeout and 250 ms,
+// even if ctx never ends.
 func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
 	parsed, err := actors.ParsePermitID(id)
@@ -103,24 +103,24 @@ func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	return err
 }
 
-// TrySetPermits sets how many permits there are, unless that was set before, and reports whether it
-// did. n is at most 2147483647. It returns after at most twice Config.CallTimeout and a second, even
-// if ctx never ends. If it fails with ErrUnavailable, the number may have been set all the same. That
-// holds for SetPermits and AddPermits, too.
+// TrySetPermits sets the number of permits unless it is set, and reports whether it did. n is at most
+// 2147483647. It returns after at most twice Config.CallTimeout and a second, even if ctx never ends.
+// If it fails with ErrUnavailable, the number may have been set. The same limits and errors apply to
+// SetPermits and AddPermits.
 func (p *ExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
 	return p.set(ctx, expirable.Try, n)
 }
 
-// SetPermits sets how many permits there are, free and taken together. While more are taken than
-// that, nobody gets a permit from Redis. A process hands permits on to its own waiters meanwhile, but one
-// goes at every Config.HandOffLimit until none is too many.
+// SetPermits sets the number of permits, free and taken together. While more are taken than that, Redis
+// grants none. A process still hands permits off to its own waiters, but gives one up at every
+// Config.HandOffLimit until the number is right.
 func (p *ExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
 	_, err := p.set(ctx, expirable.Total, n)
 	return err
 }
 
-// AddPermits makes n more permits, or fewer if n is negative. If fewer are free than are to go, the
-// rest goes as permits are released; see SetPermits.
+// AddPermits adds n permits, or removes some if n is negative. If fewer are free than are to be removed,
+// the rest is removed as permits are released; see SetPermits.
 func (p *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
 	_, err := p.set(ctx, expirable.Add, n)
 	return err
@@ -136,8 +136,9 @@ func (p *ExpirableSemaphore) set(ctx context.Context, how expirable.How, n int) 
 }
 
 // Available returns how many permits are free. It is negative while more are taken than there should
-// be, after SetPermits or AddPermits. It fails with ErrNoPermits if no number of permits is set, and returns
-// after at most Config.CallTimeout and 250 ms, even if ctx never ends; that holds for Acquired and Total, too.
+// be, after SetPermits or AddPermits. It fails with ErrNoPermits if no number of permits is set, and
+// returns after at most Config.CallTimeout and 250 ms, even if ctx never ends. The same applies to
+// Acquired and Total.
 func (p *ExpirableSemaphore) Available(ctx context.Context) (int, error) {
 	s, err := p.count(ctx)
 	return int(s.GetFreePermits()), err
@@ -161,19 +162,19 @@ func (p *ExpirableSemaphore) count(ctx context.Context) (*messages.Status, error
 }
 
 func (p *ExpirableSemaphore) ask(ctx context.Context, op string, what actors.Op, about *actors.Permit) (actors.Outcome, error) {
-	if err := p.inner().askable(ctx); err != nil {
+	if err := p.inner().checkCall(ctx); err != nil {
 		return actors.Outcome{}, invalid(op, p.Name(), err)
 	}
-	call := p.lock.about(what)
+	call := p.lock.newCall(what)
 	call.Permit = about
 	return p.lock.submit(ctx, op, call)
 }
 
-// Permit is a permit that was acquired, until it is released or lost. Its methods may be called from
-// any goroutine.
+// Permit is an acquired permit of an ExpirableSemaphore, until it is released or lost. Its methods may
+// be called from any goroutine.
 type Permit struct{ hold *Hold }
 
-// inner is nil if there is no Permit.
+// inner returns the hold, or nil for a nil Permit.
 func (p *Permit) inner() *Hold {
 	if p == nil {
 		return nil
@@ -181,11 +182,11 @@ func (p *Permit) inner() *Hold {
 	return p.hold
 }
 
-// ID returns the id of the permit in Redis, 32 hexadecimal digits, by which others can release it, as
-// with ReleaseID or with Redisson. A permit whose ID was asked for is not handed on to the next waiter
-// of this process when it is released. Ask for it before: afterwards it may be that of another holder.
+// ID returns the id of the permit in Redis, 32 hexadecimal digits, by which other clients can release
+// it, with ReleaseID or with Redisson. Call ID before Release: afterwards the permit may have another
+// holder. A permit whose ID was called is not handed off to the next waiter of this process.
 func (p *Permit) ID() string {
-	if p.inner().unusable() != nil {
+	if p.inner().checkUsable() != nil {
 		return ""
 	}
 	permit := p.hold.permit()
@@ -204,6 +205,6 @@ func (p *Permit) Err() error { return p.inner().Err() }
 func (p *Permit) Valid() bool { return p.inner().Valid() }
 
 // Release releases the permit. It returns nil when Redis has confirmed that, or when the next waiter
-// of this process has the permit. Its errors are those of Hold.Release. It returns after at most
+// of this process has the permit. The errors are those of Hold.Release. It returns after at most
 // Config.CallTimeout and 250 ms, even if ctx never ends.
 func (p *Permit) Release(ctx context.Context) error { return p.inner().Release(ctx) }

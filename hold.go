@@ -19,28 +19,28 @@ import (
 type Hold struct {
 	lock   *Lock
 	parent context.Context
-	// outer is the innermost hold, of whichever lock and System, that parent belongs to.
+	// outer is the innermost hold, of any lock and System, that parent belongs to.
 	outer *Hold
-	// seldom is nil for most holds, to which it is to cost no memory.
-	seldom *seldom
+	// rareFields is nil for most holds, so that they need no memory for it.
+	rare *rareFields
 
 	id     uint64
 	count  int
 	owner  lock.Owner
 	tokens []int64
-	// until is the end of the lease's validity; the lock actor keeps it up to date while the
-	// hold lasts. bound is the end of the hold's own fixed lease or max hold, 0 if it has
-	// none; it differs from until, since others may share the lease. The root's bound
-	// applies to the call tree, and only a re-entry with a longer lease moves it.
+	// until is the end of the lease's validity; the lock actor updates it while the hold lasts.
+	// bound is the end of the hold's own fixed lease or max hold, 0 if it has none. The two
+	// differ if the lease is shared. The root's bound applies to the call tree, and only a
+	// re-entry with a longer lease changes it.
 	until *atomic.Int64
 	bound atomic.Int64
 
 	released atomic.Bool
-	// root is the hold that this one re-entered; itself if it is the first.
+	// root is the hold that this one re-entered, or the hold itself.
 	root *Hold
-	mu   sync.Mutex // the root's guards what follows, for its whole call tree
-	// ended is why the hold is over, nil while it lasts; cause is why its context is, or
-	// will be when it is made.
+	mu   sync.Mutex // that of the root guards the fields below, for its whole call tree
+	// ended is why the hold ended, nil while it lasts. cause is why its context is cancelled; it
+	// may be set before the context is created.
 	ended, cause error
 	ctx          context.Context
 	cancel       context.CancelCauseFunc
@@ -48,17 +48,16 @@ type Hold struct {
 	callTree     // the root's
 }
 
-// seldom is what few holds have.
-type seldom struct {
+// rareFields has the fields that few holds need.
+type rareFields struct {
 	onRisk func(left time.Duration)
-	// permit is that of a Permit.
-	permit *actors.Permit
-	// stack are the program counters of the goroutine that asked for it, with Config.HoldStacks.
+	permit *actors.Permit // of an expirable semaphore
+	// stack is the stack of the goroutine that called Acquire, with Config.HoldStacks.
 	stack []uintptr
 }
 
-// takeNote keeps what few holds have.
-func (h *Hold) takeNote(onRisk func(left time.Duration)) {
+// initRareFields sets the fields that few holds need.
+func (h *Hold) initRareFields(onRisk func(left time.Duration)) {
 	var stack []uintptr
 	if h.lock.runtime.KeepsStacks() {
 		stack = make([]uintptr, 32)
@@ -69,20 +68,20 @@ func (h *Hold) takeNote(onRisk func(left time.Duration)) {
 		permit = &actors.Permit{Count: h.lock.total}
 	}
 	if onRisk != nil || stack != nil || permit != nil {
-		h.seldom = &seldom{onRisk: onRisk, permit: permit, stack: stack}
+		h.rare = &rareFields{onRisk: onRisk, permit: permit, stack: stack}
 	}
 }
 
-// permit is nil for a hold of a lock.
+// permit returns nil for a hold of a lock.
 func (h *Hold) permit() *actors.Permit {
-	if h.seldom == nil {
+	if h.rare == nil {
 		return nil
 	}
-	return h.seldom.permit
+	return h.rare.permit
 }
 
-// unusable says why there is no hold; nil if there is.
-func (h *Hold) unusable() error {
+// checkUsable returns an error if there is no hold.
+func (h *Hold) checkUsable() error {
 	if h == nil || h.lock == nil {
 		return errNoHold
 	}
@@ -91,19 +90,19 @@ func (h *Hold) unusable() error {
 
 // Context returns the context for the work under the lock. It has the values of the context
 // given to Acquire, but not its deadline or cancellation, which end only the wait. For work
-// that ends with the caller's context too, use Lock.Do.
+// that should end with the caller's context too, use Lock.Do.
 //
-// When the lock is lost, the context is cancelled with an *Error as its cause (context.Cause)
-// that gives the reason and wraps ErrLost. The same happens when this hold was acquired with
-// the Context of a hold of another lock, and that one is lost. The context is also cancelled
-// once this hold and all holds of the lock acquired with this context, or beneath it, are
-// released.
+// When the lock is lost, the context is cancelled; its cause (context.Cause) is an *Error that
+// wraps ErrLost and gives the reason. The same happens when this hold was acquired with the
+// Context of a hold of another lock, and that hold is lost. The context is also cancelled once
+// this hold and all holds of the lock that were acquired with this context, or with one derived
+// from it, are released.
 //
 // An Acquire of the same lock with this context re-enters the lock. Goroutines that share the
 // context therefore do not exclude each other. Give them the context from before the Acquire,
-// or let them acquire with WithoutReentry, which refuses them.
+// or let them acquire with WithoutReentry, which refuses a re-entry.
 func (h *Hold) Context() context.Context {
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		ctx, cancel := context.WithCancelCause(context.Background())
 		cancel(invalid("hold", "", err))
 		return ctx
@@ -111,16 +110,16 @@ func (h *Hold) Context() context.Context {
 	return h.contextIn(context.WithoutCancel(h.parent))
 }
 
-// contextIn returns the Context. It makes it as a child of parent, unless it is made already.
+// contextIn returns the Context. The first call creates it as a child of parent.
 func (h *Hold) contextIn(parent context.Context) context.Context {
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
 	if h.ctx == nil {
 		h.ctx, h.cancel = context.WithCancelCause(context.WithValue(parent, holdKey{}, h))
 		if h == h.root {
-			h.loss, h.tellLoss = context.WithCancelCause(context.Background())
+			h.loss, h.cancelLoss = context.WithCancelCause(context.Background())
 			if h.lost != nil {
-				h.tellLoss(h.lost)
+				h.cancelLoss(h.lost)
 			}
 		}
 		if h.cause != nil {
@@ -137,7 +136,7 @@ func (h *Hold) active() bool { return h.Err() == nil && !h.released.Load() }
 // Err returns nil while the hold lasts. After that it returns an error that wraps ErrLost, or
 // ErrNotHeld if the hold was released.
 func (h *Hold) Err() error {
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		return invalid("hold", "", err)
 	}
 	h.root.mu.Lock()
@@ -151,7 +150,7 @@ func (h *Hold) Valid() bool {
 	return h.active() && h.lock.runtime.Now() < h.goodUntil()
 }
 
-// goodUntil is when the hold ends if nothing is renewed.
+// goodUntil returns when the hold ends if the lease is not renewed.
 func (h *Hold) goodUntil() lock.Instant {
 	until := lock.Instant(h.until.Load())
 	if bound := lock.Instant(h.root.bound.Load()); bound != 0 {
@@ -162,9 +161,9 @@ func (h *Hold) goodUntil() lock.Instant {
 
 // Token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. It is
 // higher than the tokens of all earlier holds, so the protected resource can refuse a writer
-// that has lost the lock without knowing. A re-entry has the token of the hold it re-enters.
+// that has not noticed the loss of its lock. A re-entry has the token of the hold it re-enters.
 func (h *Hold) Token() int64 {
-	if h.unusable() != nil || h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
+	if h.checkUsable() != nil || h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
 		return 0
 	}
 	return h.tokens[0]
@@ -173,7 +172,7 @@ func (h *Hold) Token() int64 {
 // MemberTokens returns the fencing tokens of a MultiLock's members, in the order given to
 // MultiLock; 0 for a member without tokens. It returns nil for other kinds.
 func (h *Hold) MemberTokens() []int64 {
-	if h.unusable() != nil || h.lock.members == nil {
+	if h.checkUsable() != nil || h.lock.members == nil {
 		return nil
 	}
 	return h.lock.members.Tokens(h.tokens)
@@ -187,15 +186,15 @@ func (h *Hold) Count() int {
 	return h.count
 }
 
-// Ensure ensures that the lock stays held for at least d from now, and renews it if needed. Else it
-// does not call Redis: nobody else is granted the lock meanwhile, but if its key was deleted, Ensure
-// does not notice. It fails with ErrLost or ErrNotHeld if the hold is over, with ErrUnavailable if the renewal
-// failed, and with ErrInvalid if d is longer than the rest of a fixed lease or a max hold, or
-// than the watchdog's TTL; whether others share the lock for longer does not matter. It returns
-// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed, and
+// otherwise does not call Redis, so that it does not notice a deleted key. It fails with ErrLost or
+// ErrNotHeld if the hold has ended, with ErrUnavailable if the renewal failed, and with ErrInvalid if
+// d is longer than the rest of a fixed lease or a max hold (even if other holds share the lease for
+// longer) or than the watchdog's TTL. It returns after at most Config.CallTimeout and 250 ms, even if
+// ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		return invalid(op, "", err)
 	}
 	if ctx == nil {
@@ -210,7 +209,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	if h.goodUntil()-h.lock.runtime.Now() >= d && h.Valid() {
 		return nil
 	}
-	call := h.lock.about(actors.OpEnsure)
+	call := h.lock.newCall(actors.OpEnsure)
 	call.HoldID, call.Within = h.id, d
 	_, err := h.lock.submit(ctx, op, call)
 	return err
@@ -220,27 +219,27 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // next waiter of this process has the lock.
 //
 // ctx bounds only the wait for that confirmation; the release is carried out even if ctx ends.
-// If ctx never ends, Release returns at the end of the lease, plus the call to Redis that is
-// under way then, at the latest. Its errors are:
+// If ctx never ends, Release returns when the lease and a call to Redis that is in progress then
+// have ended, at the latest. Its errors are:
 //
 //   - ErrLost: the lock was lost before.
 //   - ErrNotHeld: the hold was released before.
-//   - ErrNotReleased: Redis has not confirmed the release, or ctx has ended before it has. It is
-//     retried in the background, unless the error is ErrRejected, too: then Redis refuses it for good.
+//   - ErrNotReleased: Redis did not confirm the release before ctx ended, or at all. The release is
+//     retried in the background, unless the error also wraps ErrRejected: Redis would refuse it again.
 //     The lock is free when its TTL ends at the latest.
-//   - ErrCrashed: the lock actor was given up after many crashes, and the hold was lost with it.
-//     Only if Err still returns nil is the lock held; call Release again then.
+//   - ErrCrashed: the lock actor has crashed. If Err returns nil, the lock is still held: call Release
+//     again. Otherwise the actor was stopped after many crashes, and the hold was lost.
 //
-// While other holds of the call tree are held, Release only sets the hold count in Redis. If
-// Redis does not accept the count within Config.CallTimeout, or refuses it for good
-// (ErrRejected), the hold is released all the same: releasing the last hold does not need it.
+// While other holds of the call tree are held, Release only sets the hold count in Redis. If Redis
+// does not accept the count within Config.CallTimeout, or rejects it, the hold is released
+// nevertheless: the release of the last hold does not depend on the count.
 func (h *Hold) Release(ctx context.Context) error {
 	const op = "release"
-	if err := h.unusable(); err != nil {
+	if err := h.checkUsable(); err != nil {
 		return invalid(op, "", err)
 	}
 	if ctx == nil {
-		return invalid(op, h.lock.Name(), errNoContext) // the hold is as before
+		return invalid(op, h.lock.Name(), errNoContext) // before released is set: the lock stays held
 	}
 	if !h.released.CompareAndSwap(false, true) {
 		return &Error{Op: op, Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "this hold was released before", Err: ErrNotHeld}
@@ -248,7 +247,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if why := h.Err(); why != nil {
 		return why
 	}
-	call := h.lock.about(actors.OpRelease)
+	call := h.lock.newCall(actors.OpRelease)
 	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Traces() {
 		call.Holder = releaser{(*holder)(h), ctx}
@@ -257,14 +256,14 @@ func (h *Hold) Release(ctx context.Context) error {
 	var err error
 	switch {
 	case !answered:
-		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)}) // whatever the cause wraps, it says nothing of the hold
+		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)}) // even if the cause wraps ErrLost or ErrNotHeld
 	case out.Reason != 0:
 		err = h.lock.failed(op, out.Answer)
 		switch {
 		case errors.Is(err, ErrCrashed) && h.Err() == nil:
 			h.released.Store(false)
 			return err
-		case errors.Is(err, ErrLost): // it was lost before, which was not noticed until now
+		case errors.Is(err, ErrLost): // the release has discovered the loss
 			h.end(err)
 			return err
 		case !errors.Is(err, ErrNotHeld):

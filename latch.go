@@ -8,10 +8,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Latch keeps those who wait until others have counted it down, in any process; Redisson's
-// RCountDownLatch. It is open, unless it has a count. It opens when as many as that have counted down,
-// and lets all pass then, also those who come later, until it is given a count again. A Latch is only
-// a name with methods: make as many as needed, and use them from any goroutine.
+// Latch is Redisson's RCountDownLatch: Wait blocks until the latch has been counted down, by any
+// processes. A latch is open unless it has a count. After as many count-downs it opens, and stays open
+// until a new count is set. A Latch is only a name with methods: make as many as needed, and use them
+// from any goroutine.
 //
 // A method other than Wait returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. Its errors are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and the cause
@@ -21,7 +21,7 @@ type Latch struct {
 	name    string
 }
 
-// Latch returns the latch of that name. For what a name may be, see Lock.
+// Latch returns the latch of that name. See Lock for valid names.
 func (s *System) Latch(name string) *Latch {
 	return &Latch{runtime: s.inner(), name: name}
 }
@@ -34,25 +34,25 @@ func (l *Latch) Name() string {
 	return l.name
 }
 
-// TrySetCount closes the latch with a count of n, from 1 to 10^12, unless it is closed already, and
-// reports whether it did.
+// TrySetCount sets the count to n, from 1 to 10^12, and so closes the latch. If the latch is closed
+// already, it does nothing and returns false.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
 	a, err := l.ask(ctx, "set the count of", actors.NewCountCall(actors.OpSetPermits, n))
 	return a.Done, err
 }
 
-// CountDown counts the latch down by one; an open latch stays as it is. A reply that is lost counts
-// nothing twice. With ErrUnavailable, and if ctx ends, it is counted down in the background, for at
-// most half an hour and until the System is closed: do not repeat it. With any other error it is not
-// counted down.
+// CountDown counts the latch down by one; an open latch stays open. If a reply is lost, the repeated
+// command is not counted twice. After ErrUnavailable, or if ctx ends, do not repeat the call: the
+// System keeps trying in the background, for at most half an hour and until it is closed. After any
+// other error the latch was not counted down.
 func (l *Latch) CountDown(ctx context.Context) error {
 	_, err := l.ask(ctx, "count down", actors.NewCountCall(actors.OpRelease, 0))
 	return err
 }
 
-// CountDownOnce is CountDown, but that calls with the same id are counted once, whoever makes them;
-// an id has 1 to 512 bytes. The ids are forgotten when the latch opens, and a week after the last of
-// these calls.
+// CountDownOnce is like CountDown, but all calls with the same id, in any process, are counted once.
+// An id has 1 to 512 bytes. The ids are deleted when the latch opens, and a week after the last such
+// call.
 func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	const op = "count down"
 	if id == "" {
@@ -64,24 +64,24 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	return err
 }
 
-// Wait waits until the latch is open. When ctx ends it gives up with the cause of ctx (and ErrTimeout
-// if a deadline was exceeded). WithWait also bounds the wait; zero looks once, and fails with ErrHeld
-// if the latch is closed. No other option is valid. The other errors are ErrTimeout, ErrQueueFull,
+// Wait waits until the latch is open. When ctx ends it returns the cause of ctx (and ErrTimeout
+// if a deadline was exceeded). WithWait also bounds the wait; with zero, Wait fails with ErrHeld at
+// once if the latch is closed. No other option is valid. The other errors are ErrTimeout, ErrQueueFull,
 // ErrClosed, ErrUnavailable (only if WithWait bounds the wait), ErrRejected, ErrInvalid and
 // ErrCrashed.
 //
-// If the latch is closed again before the System has seen it open, Wait goes on waiting.
+// If the latch is closed again before the System has noticed that it was open, Wait continues to wait.
 func (l *Latch) Wait(ctx context.Context, options ...Option) error {
 	const op = "wait for"
 	call := actors.NewCountCall(actors.OpAcquire, 0)
-	if err := waitOnly(options, call, "nobody holds a latch: WithWait is the only option"); err != nil {
+	if err := applyWaitOption(options, call, "a latch has no holder: WithWait is the only option"); err != nil {
 		return invalid(op, l.Name(), err)
 	}
 	_, err := l.ask(ctx, op, call)
 	return err
 }
 
-// Count returns how many count-downs are missing; 0 if the latch is open.
+// Count returns how many count-downs remain; 0 if the latch is open.
 func (l *Latch) Count(ctx context.Context) (n int64, err error) {
 	a, err := l.ask(ctx, "look at", actors.NewCountCall(actors.OpInspect, 0))
 	return a.N, err

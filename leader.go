@@ -8,43 +8,13 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// LeaderProps returns the props of an actor that leads while it holds the lock, so that one of all processes
-// that spawn it leads. It waits for the lock as Elect does. While it leads it has a child, with the props that
-// child returns for this term. The term's context is that of Do: it ends when the lock is lost or the leader
-// stops, and HoldFrom returns its hold, for example for the fencing token.
-//
-// A child that crashes is restarted within its term, again and again, with a delay that grows. For another
-// supervisor strategy, Configure the props with [actor.WithSupervisor]. If the lock is lost, the child is
-// stopped, and the leader waits for the lock again; another process may lead while the child is still
-// stopping. If the child stops by itself, the leader stops too, and this process does not lead again. It also
-// stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If child panics
-// or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
-//
-// To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, which
-// takes at most 5 s after the child.
-//
-//	leader := system.Root.Spawn(locks.Lock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
-//		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })
-//	}))
-//	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
-func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor {
-		candidacy, resign := context.WithCancelCause(context.Background())
-		alive, gone := context.WithCancel(context.Background())
-		return &leader{
-			lock: l, props: child, options: options,
-			candidacy: candidacy, resign: resign, alive: alive, gone: gone,
-		}
-	}, actor.WithSupervisor(patience))
-}
-
-// patience restarts a child 10 ms after its first crash, 20 ms after the second, and so on, and begins anew
-// when it has not crashed for 10 s.
-var patience = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
+// childBackOff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
+// a crash the delay is 10 ms again.
+var childBackOff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
 
 var errRestart = errors.New("the leader has crashed")
 
-// leader is the actor of LeaderProps, from its start to its restart or end.
+// leader is the actor of LeaderProps, until it is restarted or stopped.
 type leader struct {
 	lock    *Lock
 	props   func(term context.Context) *actor.Props
@@ -52,26 +22,27 @@ type leader struct {
 
 	candidacy context.Context // of its Elect
 	resign    context.CancelCauseFunc
-	// alive ends when this leader will have no child any more.
-	alive context.Context
-	gone  context.CancelFunc
-	// released is closed when Elect has returned; nil if it was never called.
+	// alive is cancelled by noChild, when this leader has no child and will have none.
+	alive   context.Context
+	noChild context.CancelFunc
+	// released is closed when Elect has returned; nil if Elect was not called.
 	released chan struct{}
 
 	term  *term
 	child *actor.PID // nil if it has none
 }
 
-// A term is told to the leader when it begins, and again, as lostTerm, when its lock is lost.
+// term is sent to the leader when a term begins.
 type term struct {
 	ctx  context.Context
 	over chan struct{} // closed when its child has stopped
 }
 
+// lostTerm is sent to the leader when the lock of the term is lost.
 type lostTerm struct{ *term }
 
-// elected tells the leader that its Elect has returned.
-type elected struct {
+// electReturned is sent to the leader when its Elect has returned.
+type electReturned struct {
 	candidacy context.Context
 	err       error
 }
@@ -96,27 +67,27 @@ func (l *leader) Receive(ctx actor.Context) {
 			l.child = nil
 			close(l.term.over)
 		}
-	case elected:
-		if m.candidacy.Err() == nil { // else it was before a restart
-			l.lock.leadsNoMore(m.err)
+	case electReturned:
+		if m.candidacy.Err() == nil { // otherwise it was sent before a restart
+			l.lock.logEnded(m.err)
 			ctx.Stop(ctx.Self())
 		}
 	case *actor.Restarting: // its children are stopped next
 		l.resign(errRestart)
 		if l.child == nil {
-			l.gone()
+			l.noChild()
 		}
-	case *actor.Stopping: // the same
+	case *actor.Stopping: // its children are stopped next
 		l.resign(errResigned)
 	case *actor.Stopped:
-		l.gone()
+		l.noChild()
 		if l.released != nil {
 			<-l.released
 		}
 	}
 }
 
-// begin begins a term, unless that is over: the lock is lost, or it was before a restart.
+// begin begins a term, unless its context has ended because the lock was lost or the leader has restarted.
 func (l *leader) begin(ctx actor.Context, t *term) {
 	if t.ctx.Err() != nil {
 		close(t.over)
@@ -125,8 +96,8 @@ func (l *leader) begin(ctx actor.Context, t *term) {
 	l.child, l.term = ctx.Spawn(l.childProps(t.ctx)), t
 }
 
-// childProps calls the user's function on a goroutine of its own, which that may end: the actor's goroutine would
-// be gone for good. A panic goes on in the actor.
+// childProps calls the user's function in a separate goroutine: if the function ended the goroutine of the actor,
+// the actor would never run again. A panic continues in the actor.
 func (l *leader) childProps(term context.Context) (props *actor.Props) {
 	var panicked any = errExited
 	ended := make(chan struct{})
@@ -153,7 +124,7 @@ var errNoProps = errors.New("the function that makes the child's props has retur
 
 var errExited = errors.New("the function that makes the child's props has ended its goroutine (runtime.Goexit)")
 
-// elect runs Elect for the leader. The lock is released when the child has stopped, never before.
+// elect runs Elect for the leader. The lock is not released before the child has stopped.
 func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 	lead := func(ctx context.Context) error {
 		t := &term{ctx: ctx, over: make(chan struct{})}
@@ -162,7 +133,7 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 		case <-t.over: // the child has stopped by itself
 		case <-l.alive.Done():
 		case <-ctx.Done():
-			if l.candidacy.Err() == nil { // else its child is being stopped
+			if l.candidacy.Err() == nil { // otherwise the child is being stopped already
 				root.Send(self, lostTerm{t})
 			}
 		}
@@ -170,7 +141,7 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 		case <-t.over:
 		case <-l.alive.Done():
 		}
-		return context.Cause(ctx) // nil if nothing has ended the term
+		return context.Cause(ctx) // nil if the child has stopped by itself
 	}
 	if l.props == nil {
 		lead = nil
@@ -178,6 +149,6 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 	err := l.lock.Elect(l.candidacy, lead, l.options...)
 	close(l.released)
 	if l.candidacy.Err() == nil {
-		root.Send(self, elected{l.candidacy, err})
+		root.Send(self, electReturned{l.candidacy, err})
 	}
 }

@@ -17,11 +17,11 @@ type LockInfo struct {
 	// Name is the name of the lock, without the key prefix; for a MultiLock, the names of its
 	// members.
 	Name string
-	// Kind may also be KIND_EXPIRABLE_SEMAPHORE, KIND_SEMAPHORE or KIND_LATCH. Nobody holds a semaphore or a latch:
-	// only Waiters and Waiting are known of them.
+	// Kind may also be KIND_EXPIRABLE_SEMAPHORE, KIND_SEMAPHORE or KIND_LATCH. Semaphores and latches have no
+	// holder: only Waiters and Waiting are set.
 	Kind messages.Kind
-	// Held reports whether this System holds the lock. Shared reports whether that is for
-	// reading. Holders is the number of holders in this System, which share one lease.
+	// Held reports whether this System holds the lock, and Shared whether it holds it for reading.
+	// Holders is the number of holders in this System, which share one lease.
 	Held, Shared bool
 	Holders      int
 	// Count, Token and Age are those of the first holder: its hold count, its fencing token (0
@@ -29,18 +29,18 @@ type LockInfo struct {
 	Count int
 	Token int64
 	Age   time.Duration
-	// Lease is how long the lease is valid if nothing is renewed.
+	// Lease is how long the lease is still valid if it is not renewed.
 	Lease time.Duration
-	// Waiters is the number of requests that wait in this System, and Waiting is how long the
-	// first of them has waited.
+	// Waiters is the number of requests that wait in this System. Waiting is how long the first of
+	// them has waited.
 	Waiters int
 	Waiting time.Duration
 }
 
-// Locks lists the locks, and the permits that expire, that this System holds or waits for, and the
-// semaphores and latches that it waits for, by name. It asks each lock actor, and not Redis: a MultiLock is
-// listed as a whole, a RedLock by the first of its Systems. The error is ErrInvalid for a nil System,
-// ErrClosed, or the cause of ctx.
+// Locks lists, sorted by name, the locks and the permits of expirable semaphores that this System holds or
+// waits for, and the semaphores and latches that it waits for. It asks the lock actors and not Redis. A
+// MultiLock is listed as a whole, a RedLock only by the first of its Systems. The error is ErrInvalid for a
+// nil System, ErrClosed, or the cause of ctx.
 func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
 	const text = "lockkeeper: locks: %w"
 	switch {

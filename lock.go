@@ -25,9 +25,9 @@ type Lock struct {
 	total int64
 }
 
-// Lock returns the reentrant lock of that name, Redisson's RLock. A name has 1 to 512 bytes of
-// UTF-8, including the key prefix, and is none of those that docs/kinds.md reserves. If it is not
-// valid, the methods of the Lock fail with ErrInvalid.
+// Lock returns the reentrant lock of that name, Redisson's RLock. A valid name has 1 to 512 bytes of
+// UTF-8, including the key prefix, and is not reserved (see docs/kinds.md). The methods of a Lock
+// with an invalid name fail with ErrInvalid.
 func (s *System) Lock(name string) *Lock {
 	return &Lock{runtime: s.inner(), name: name}
 }
@@ -44,8 +44,8 @@ func (l *Lock) Name() string {
 	return l.name
 }
 
-// unusable says why there is nothing to lock with; nil if there is.
-func (l *Lock) unusable() error {
+// checkUsable returns an error if the lock cannot be used.
+func (l *Lock) checkUsable() error {
 	switch {
 	case l == nil:
 		return errors.New("the lock is nil")
@@ -57,18 +57,18 @@ func (l *Lock) unusable() error {
 	return nil
 }
 
-// askable says why nothing can be asked of the lock with that context; nil if it can.
-func (l *Lock) askable(ctx context.Context) error {
+// checkCall returns an error if the lock or the context cannot be used.
+func (l *Lock) checkCall(ctx context.Context) error {
 	if ctx == nil {
 		return errNoContext
 	}
-	return l.unusable()
+	return l.checkUsable()
 }
 
 // Option changes how a lock is acquired.
 type Option func(*request)
 
-// request is an Acquire as the options left it; a time that was not given is nil.
+// request has what the options of an Acquire ask for; a time that was not given is nil.
 type request struct {
 	lease, wait, maxHold *time.Duration
 	once, leads          bool
@@ -80,28 +80,28 @@ type request struct {
 // or the process ends. WithLease cannot be combined with WithMaxHold.
 //
 // A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
-// the hold for its whole call tree. A lease that ends before the hold, or any lease on a hold
-// that the watchdog keeps, is refused with ErrInvalid.
+// the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
+// that the watchdog renews, is refused with ErrInvalid.
 func WithLease(d time.Duration) Option { return func(r *request) { r.lease = &d } }
 
-// WithWait bounds the wait, in addition to the context. Zero tries once. Without this option
-// only the context bounds the wait.
+// WithWait bounds the wait, in addition to the context. With zero, the lock is tried once. Without
+// this option only the context bounds the wait.
 func WithWait(d time.Duration) Option { return func(r *request) { r.wait = &d } }
 
 // WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. A
 // re-entry with this option is refused with ErrInvalid if the hold may last longer.
 func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold = &d } }
 
-// WithoutReentry refuses a re-entry with ErrReentry instead of granting it. It is for
-// goroutines that may have the Context of a hold, and must not share the lock.
+// WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry. It is for
+// goroutines that may have the Context of a hold but must not share the lock.
 func WithoutReentry() Option { return func(r *request) { r.once = true } }
 
-// WithAtRisk makes the System call f, on a goroutine of its own, when renewals begin to fail.
-// Unless a renewal succeeds, the hold is lost after the time left. A panic in f is logged.
+// WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
+// renewal succeeds, the hold is lost after the time left. A panic in f is logged.
 func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r.atRisk = f } }
 
-// Acquire waits until the lock is granted. When ctx ends it gives up with the cause of ctx
-// (and ErrTimeout if a deadline was exceeded), and withdraws the request. Its other errors are
+// Acquire waits until the lock is granted. When ctx ends, it withdraws the request and returns the
+// cause of ctx (and ErrTimeout if a deadline was exceeded). Its other errors are
 // ErrTimeout, ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable and ErrNotReplicated (only if
 // WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
@@ -110,28 +110,28 @@ func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r
 //
 // Acquire with the Context of a hold of the same lock re-enters the lock, as long as any hold
 // of that call tree is held. The call tree is the first hold and all holds that have
-// re-entered it. All goroutines that share such a context re-enter; WithoutReentry refuses
-// them. Any other call is a new holder.
+// re-entered it. All goroutines that share such a context re-enter, unless they use
+// WithoutReentry. Every other Acquire has a new owner.
 func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "acquire", options)
 }
 
 // TryAcquire tries once to acquire the lock and does not wait. It fails with ErrHeld if
 // another owner holds the lock, with ErrUnavailable if Redis does not answer, and with
-// ErrNotReplicated if the replicas of Config.Replicas do not confirm it. It returns
-// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+// ErrNotReplicated if too few replicas confirm the grant (Config.Replicas). It returns after at
+// most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error) {
 	return l.acquire(ctx, "try to acquire", append(options[:len(options):len(options)], WithWait(0)))
 }
 
 func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold, error) {
-	if err := l.askable(ctx); err != nil {
+	if err := l.checkCall(ctx); err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
 	if ctx.Err() != nil {
 		return nil, ended(ctx, op, l.Name(), "")
 	}
-	hold := &Hold{lock: l, parent: ctx, outer: innermost(ctx)}
+	hold := &Hold{lock: l, parent: ctx, outer: innermostHold(ctx)}
 	hold.root = hold
 	call, err := l.call(hold, options)
 	if err != nil {
@@ -147,7 +147,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		out = l.runtime.Withdraw(call)
-		bind(out) // a re-entry that is given back at once has still moved the end of the hold
+		raiseBound(out) // a re-entry that is released at once has still prolonged the hold
 		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
 	if out.Kind != lock.Granted {
@@ -157,12 +157,12 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	return hold, nil
 }
 
-// call makes the request of an Acquire.
+// call returns the request of an Acquire.
 func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
-	call := l.about(actors.OpAcquire)
+	call := l.newCall(actors.OpAcquire)
 	call.Holder = (*holder)(hold)
 	if len(options) == 0 {
-		hold.takeNote(nil)
+		hold.initRareFields(nil)
 		call.Permit = hold.permit()
 		return call, nil
 	}
@@ -182,7 +182,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
 	call.NoReentry, call.Leads = r.once, r.leads
-	hold.takeNote(r.atRisk)
+	hold.initRareFields(r.atRisk)
 	call.Permit = hold.permit()
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
@@ -191,12 +191,12 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	return call, errors.Join(err, l.runtime.CheckRed(l.kind, l.members, call.Lease))
 }
 
-// about is a call about this lock.
-func (l *Lock) about(op actors.Op) *actors.Call {
+// newCall returns a call for this lock.
+func (l *Lock) newCall(op actors.Op) *actors.Call {
 	return &actors.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
 }
 
-// same reports whether two name the same lock, in whichever mode.
+// same reports whether both are the same lock, in any mode.
 func (l *Lock) same(other *Lock) bool {
 	if l.members != nil && other.members != nil {
 		return l.members.ID() == other.members.ID()
@@ -204,22 +204,22 @@ func (l *Lock) same(other *Lock) bool {
 	return l.members == nil && other.members == nil && actors.SameKey(l.kind, other.kind) && l.name == other.name
 }
 
-// ForceRelease frees the lock if one of the owners holds it, in any process, and reports whether one
-// of them did. It never frees another owner, however late it reaches Redis. Owners are those of
-// Status.Owners. Without any, it asks Redis who holds the lock, and names those. After an error, the
-// lock may have been freed, or may still be.
+// ForceRelease releases the lock if one of the owners holds it, in any process, and reports whether
+// one of them did. Owners are those of Status.Owners; without any, they are the current owners in
+// Redis. Even if the command reaches Redis late, it does not release the hold of another owner. After
+// an error the lock may have been released, or may be released later.
 //
 // A holder in this System is notified at once, a holder in another System at its next
 // renewal. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if ctx never
-// ends. The error is ErrInvalid for more than 1000 owners, and for what is none.
+// ends. The error is ErrInvalid for more than 1000 owners, and for an owner that is not valid.
 func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool, err error) {
-	if err := l.unusable(); err != nil {
+	if err := l.checkUsable(); err != nil {
 		return false, invalid("force release", l.Name(), err)
 	}
 	if err := actors.CheckOwners(owners); err != nil {
 		return false, invalid("force release", l.Name(), err)
 	}
-	call := l.about(actors.OpForceRelease)
+	call := l.newCall(actors.OpForceRelease)
 	call.Owners = owners
 	out, err := l.submit(ctx, "force release", call)
 	if err != nil {
@@ -230,7 +230,7 @@ func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool
 
 // Status is the state of a lock at one moment.
 type Status struct {
-	// Locked reports whether anybody holds the lock; HeldHere, whether this System does.
+	// Locked reports whether the lock is held; HeldHere, whether this System holds it.
 	Locked   bool
 	HeldHere bool
 	// Shared reports whether readers hold the lock. Holders is the number of clients that
@@ -241,16 +241,15 @@ type Status struct {
 	// HoldCount is the hold count of that holder.
 	Holder    string
 	HoldCount int
-	// Owners are all owner fields, without ":write"; of more than 1000 readers, so many of them.
+	// Owners are all owner fields, without ":write"; at most 1000 readers.
 	Owners []string
-	// Process is the process of that holder.
+	// Process is the process of Holder.
 	Process Process
-	// TTL is the rest of the holder's lease; negative if the lock is free, or if its key
-	// has no TTL.
+	// TTL is the rest of the holder's lease; negative if the lock is free or its key has no TTL.
 	TTL time.Duration
 	// Waiters is the number of requests that wait in this System.
 	Waiters int
-	// Subscribers is the number of clients that listen for the lock's release, or did until
+	// Subscribers is the number of clients that are subscribed to the lock's channel, or were until
 	// a moment ago. For a fair lock it is the length of the queue in Redis.
 	Subscribers int
 	// Token is the fencing token of this System's hold; 0 if there is none.
@@ -258,17 +257,16 @@ type Status struct {
 	// HeldFor is how long this System has held the lock; of several holders, the first.
 	// WaitingFor is how long the first request that waits in this System has waited.
 	HeldFor, WaitingFor time.Duration
-	// HolderWaiters is the number of requests for the lock that wait in the process of the holder, and HeldAtLeast is how
-	// long that process has had the lock at least. The record of another process says so, which is some
-	// seconds old, and not what has happened since. If it does not say so, they are -1 and 0. Of a free lock they are 0.
+	// HolderWaiters is the number of requests for the lock that wait in the process of the holder. HeldAtLeast is
+	// the minimum time for which that process has held the lock. For another process they come from its record,
+	// which is some seconds old; they are -1 and 0 if the record does not have them. For a free lock they are 0.
 	HolderWaiters int
 	HeldAtLeast   time.Duration
 }
 
-// Inspect returns the state of the lock in Redis and in this System, also of a lock that other
-// processes hold; for such a lock a second script reads the record of the holder's System. It
-// changes nothing and claims no name; of a name that this System uses as another kind it returns
-// ErrInvalid, with that kind. It
+// Inspect returns the state of the lock in Redis and in this System. If another process holds the
+// lock, a second script reads the record of its System. Inspect changes nothing and reserves no name.
+// If this System uses the name for another kind, the error is ErrInvalid and names that kind. Inspect
 // returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	out, err := l.ask(ctx, "inspect", actors.OpInspect)
@@ -291,12 +289,12 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// ask asks something about the lock, and waits for the answer or for ctx.
+// ask submits a call with no arguments, and waits for the answer or for ctx.
 func (l *Lock) ask(ctx context.Context, op string, what actors.Op) (actors.Outcome, error) {
-	if err := l.askable(ctx); err != nil {
+	if err := l.checkCall(ctx); err != nil {
 		return actors.Outcome{}, invalid(op, l.Name(), err)
 	}
-	return l.submit(ctx, op, l.about(what))
+	return l.submit(ctx, op, l.newCall(what))
 }
 
 // submit submits a call that is not an Acquire, and waits for the answer or for ctx.

@@ -16,34 +16,34 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// OpenOption changes how Open connects, and tunes the System.
+// OpenOption changes how Open connects or configures the System.
 type OpenOption func(*openRequest)
 
 // openRequest is what the options of an Open ask for.
 type openRequest struct {
 	client *rueidis.ClientOption
 	amend  []func(*rueidis.ClientOption)
-	// sentinels is what to amend after that.
+	// sentinels are applied after amend.
 	sentinels []func(*rueidis.SentinelOption)
 	config    Config
-	// actors is the caller's actor system, if inActors.
+	// actors is the caller's actor system if inActors is set.
 	actors   *actor.ActorSystem
 	inActors bool
-	// noTLS: there is a WithTLS without a configuration, which would be a connection without TLS.
+	// noTLS reports a WithTLS(nil): an error, since the connection would not use TLS.
 	noTLS bool
 }
 
-// WithConfig sets the Config of the System. Its Logger also takes what the actor system logs that Open makes.
+// WithConfig sets the Config of the System. Its Logger is also used by the actor system that Open creates.
 func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = c } }
 
-// WithActorSystem starts the System in an actor system of the caller's, which Close does not shut down.
+// WithActorSystem starts the System in the caller's actor system, which Close does not shut down.
 func WithActorSystem(system *actor.ActorSystem) OpenOption {
 	return func(r *openRequest) { r.actors, r.inActors = system, true }
 }
 
-// WithTLS connects by TLS, to Sentinels as well, also if the URL begins with redis://. For a
-// private CA set RootCAs, for client certificates Certificates. Without a ServerName, each server
-// proves the name in its address, or one of the names in the URL.
+// WithTLS connects with TLS, also to Sentinels and even if the URL begins with redis://. Set RootCAs
+// for a private CA, and Certificates for client certificates. Without a ServerName, the certificate of
+// each server must be for the host name in its address or for one of the names in the URL.
 func WithTLS(c *tls.Config) OpenOption {
 	return func(r *openRequest) {
 		r.noTLS = r.noTLS || c == nil
@@ -51,19 +51,20 @@ func WithTLS(c *tls.Config) OpenOption {
 	}
 }
 
-// WithSentinelTLS connects to Sentinels otherwise than to the servers; nil is without TLS.
+// WithSentinelTLS sets the TLS configuration for Sentinels, if it differs from that for the servers;
+// nil disables TLS.
 func WithSentinelTLS(c *tls.Config) OpenOption {
 	return amendsSentinels(func(o *rueidis.SentinelOption) { o.TLSConfig = c })
 }
 
-// WithSentinelUser authenticates to Sentinels as a user of theirs; without a name, as the default
-// user. Without this option they are not given a password.
+// WithSentinelUser authenticates to Sentinels as the named user; an empty name is the default user.
+// Without this option no password is sent to Sentinels.
 func WithSentinelUser(name, password string) OpenOption {
 	return amendsSentinels(func(o *rueidis.SentinelOption) { o.Username, o.Password = name, password })
 }
 
-// WithUser authenticates as an ACL user; without a name, as the default user. It is for the
-// servers, not for Sentinels.
+// WithUser authenticates to the servers, but not to Sentinels, as an ACL user; an empty name is the
+// default user.
 func WithUser(name, password string) OpenOption {
 	return amends(func(o *rueidis.ClientOption) { o.Username, o.Password = name, password })
 }
@@ -86,24 +87,24 @@ func amendsSentinels(f func(*rueidis.SentinelOption)) OpenOption {
 	return func(r *openRequest) { r.sentinels = append(r.sentinels, f) }
 }
 
-// WithClientOption takes the options of the Redis client from o instead of from a URL, which
-// must be empty. Open disables retries and the client-side cache; the other options apply on
-// top of o.
+// WithClientOption uses o for the Redis client instead of a URL, which must be empty. Open disables
+// retries and the client-side cache; the other options of Open are applied after o.
 func WithClientOption(o rueidis.ClientOption) OpenOption {
 	return func(r *openRequest) { r.client = &o }
 }
 
-// Open connects to the Redis of a URL, and starts a System in an actor system of its own, or in that
-// of WithActorSystem. It is Connect and New in one; see redisio.Connect for the URLs, which may name
-// Sentinels and clusters. Close also closes the client, and the actor system if Open has made it.
-// Without a Config.Logger nothing is logged, or with WithActorSystem by that system's logger.
+// Open connects to the Redis of a URL, and starts a System in a new actor system, or in that of
+// WithActorSystem. It does the work of Connect and New; see redisio.Connect for the URLs, which may
+// name Sentinels and clusters. Close of the System also closes the client, and the actor system if
+// Open has created it. Without a Config.Logger nothing is logged, or with WithActorSystem by that
+// system's logger.
 //
 // ctx bounds the time to connect; it need not end, since a server that does not answer is given up
-// after a few seconds. The error is ErrInvalid if the URL or an option is wrong,
-// also if the URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis
-// does not answer, or ctx ends; trying again may help. It is ErrRejected if Redis refuses the
-// client, or one side does not accept the TLS certificate of the other, or a server of a cluster
-// does not let the client know the others.
+// after a few seconds. The error is ErrInvalid if the URL or an option is wrong, for instance if the
+// URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis does not answer, or
+// ctx ends; trying again may help. It is ErrRejected if Redis refuses the client, if one side does
+// not accept the TLS certificate of the other, or if a server of a cluster refuses to list the other
+// servers.
 func Open(ctx context.Context, url string, options ...OpenOption) (*System, error) {
 	const op = "open"
 	if ctx == nil {
@@ -123,10 +124,10 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 		return nil, fmt.Errorf("lockkeeper: %s: %w: the actor system is nil", op, ErrInvalid)
 	}
 	client, err := r.connect(ctx, url)
-	if client, err = connected(op, client, err); err != nil {
+	if client, err = connectResult(op, client, err); err != nil {
 		return nil, err
 	}
-	o := &owned{client: client, closed: make(chan struct{})}
+	o := &openedResources{client: client, closed: make(chan struct{})}
 	system := r.actors
 	if !r.inActors {
 		o.actors = ownActors(r.config.Logger)
@@ -163,23 +164,23 @@ func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, 
 	return redisio.ConnectWith(ctx, options)
 }
 
-// ownActors makes the actor system of an Open.
+// ownActors returns a new actor system for Open.
 func ownActors(logger *slog.Logger) *actor.ActorSystem {
-	logger = printable.Logger(or(logger, slog.New(slog.DiscardHandler))) // the actor system shows names, too
+	logger = printable.Logger(orDefault(logger, slog.New(slog.DiscardHandler))) // the actor system logs names of locks, too
 	return actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
-		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle keeps a goroutine for that long
+		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle has a goroutine for that long
 }
 
-// owned is what an Open has made for its System, and its Close ends.
-type owned struct {
+// openedResources is what Open has created for its System, and what Close closes.
+type openedResources struct {
 	client rueidis.Client
 	actors *actor.ActorSystem // nil if it is the caller's
 	once   sync.Once
 	closed chan struct{}
 }
 
-func (o *owned) close() {
+func (o *openedResources) close() {
 	o.client.Close()
 	if o.actors != nil {
 		o.actors.Shutdown()
@@ -187,8 +188,8 @@ func (o *owned) close() {
 	close(o.closed)
 }
 
-// closeAfter closes it once the System has ended, and waits for that or for ctx.
-func (o *owned) closeAfter(ctx context.Context, ended <-chan struct{}) {
+// closeAfter calls close once the System has ended, and waits for that or for ctx.
+func (o *openedResources) closeAfter(ctx context.Context, ended <-chan struct{}) {
 	o.once.Do(func() {
 		go func() {
 			<-ended

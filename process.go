@@ -16,12 +16,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Process is the process that a client of Redis is in, by the record that its System keeps in
-// Redis. The record outlives the locks of a process that was killed.
+// Process describes the process of a Redis client, from the record that its System keeps in Redis.
+// The record of a process that was killed lasts longer than its locks.
 type Process struct {
-	// Client is the client part of the owner field, a UUID. A client without a record has
-	// nothing but that: a Redisson client, or a System that is Anonymous, older than the
-	// records, or not allowed to write one.
+	// Client is the client part of the owner field, a UUID. It is the only field that is set for
+	// a client without a record: a Redisson client, or a System that is Anonymous, of a version
+	// without records, or not allowed to write one.
 	Client string
 	// Application is Config.Application.
 	Application string
@@ -29,19 +29,19 @@ type Process struct {
 	PID         int
 	// Since is when the System was started, by the clock of its host.
 	Since time.Time
-	// Version is the version of Lockkeeper; empty if the program does not know it.
+	// Version is the version of Lockkeeper; empty if it is not known.
 	Version string
 	// Seen is how long ago the System renewed its record.
 	Seen time.Duration
-	// Overdue reports whether the System has missed two renewals of its record: it is dead, it
-	// hangs, or it does not reach Redis.
+	// Overdue reports whether the System has missed two renewals of its record, because it is
+	// dead, hangs, or cannot reach Redis.
 	Overdue bool
 }
 
 // Known reports whether the client has a record.
 func (p Process) Known() bool { return !p.Since.IsZero() }
 
-// String describes the process in one line.
+// String describes the process in a sentence without a newline.
 func (p Process) String() string {
 	switch {
 	case p.Known():
@@ -53,10 +53,10 @@ func (p Process) String() string {
 	case p.Client != "":
 		return "client " + printable.Text(p.Client) + ", which has no record"
 	}
-	return "nobody"
+	return "no process"
 }
 
-// processFrom reads a message; nil is nobody.
+// processFrom converts a message; nil is the zero Process.
 func processFrom(m *messages.Process) Process {
 	p := Process{
 		Client: m.GetClient(), Application: m.GetApplication(), Host: m.GetHost(), PID: int(m.GetPid()), Version: m.GetVersion(),
@@ -68,11 +68,11 @@ func processFrom(m *messages.Process) Process {
 	return p
 }
 
-// Systems returns the processes of all Systems on this Redis that have a record, with the same
-// KeyPrefix: those that live, and those that were killed a short while ago (see
-// Process.Overdue). The RedLock of several servers has a record on the server of its first
-// System. The cost is one script per 100 Systems, however many keys there are. Of more than 10,000 it
-// returns so many, and [ErrMore]. The error may also be ErrUnavailable, ErrRejected or ErrClosed, or the cause of ctx.
+// Systems returns the processes of all Systems with the same KeyPrefix that have a record on this
+// Redis: those that run, and those that were killed a short while ago (see Process.Overdue). A
+// RedLock has a record on the server of its first System. The cost is one script per 100 Systems,
+// independent of the number of keys. Of more than 10,000 Systems it returns 10,000, and [ErrMore]. The
+// error may also be ErrUnavailable, ErrRejected, ErrClosed, or the cause of ctx.
 func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	if s.inner() == nil {
 		return nil, fmt.Errorf("lockkeeper: systems: %w: the System is nil", ErrInvalid)
@@ -87,18 +87,18 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	}
 	if err != nil {
 		if answer := (*redisio.Error)(nil); errors.As(err, &answer) {
-			err = fmt.Errorf("%w: %w", s.sorted(answer), err)
+			err = fmt.Errorf("%w: %w", s.sentinelOf(answer), err)
 		}
 		return all, fmt.Errorf("lockkeeper: systems: %w", err)
 	}
 	return all, nil
 }
 
-// ErrMore is that there are more Systems than [System.Systems] has returned.
+// ErrMore: there are more Systems than [System.Systems] has returned.
 var ErrMore = actors.ErrMore
 
-// sorted is which of the package's errors an error of Redis is.
-func (s *System) sorted(err *redisio.Error) error {
+// sentinelOf returns the package's error for an error of Redis.
+func (s *System) sentinelOf(err *redisio.Error) error {
 	switch {
 	case s.runtime.Closed():
 		return ErrClosed
@@ -108,7 +108,7 @@ func (s *System) sorted(err *redisio.Error) error {
 	return ErrRejected
 }
 
-// record is what a System says of its process; nil if it is to say nothing.
+// record returns the record of this process, or nil if the System is to keep none.
 func (c Config) record() *actors.Record {
 	if c.Anonymous {
 		return nil
@@ -117,7 +117,7 @@ func (c Config) record() *actors.Record {
 	return &actors.Record{Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: Version()}
 }
 
-// programName is the default of Config.Application.
+// programName returns the default of Config.Application.
 func programName() string {
 	if len(os.Args) == 0 {
 		return ""
@@ -127,8 +127,8 @@ func programName() string {
 
 const module = "github.com/lockkeeper-go/lockkeeper"
 
-// Version returns the version of Lockkeeper that the program was built with; it is empty if the
-// program does not know it.
+// Version returns the version of Lockkeeper that the program was built with, or "" if that is not
+// known.
 func Version() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {

@@ -10,21 +10,21 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Semaphore is a number of permits, shared with all Lockkeeper systems and Redisson clients that use
-// the same name on the same Redis; Redisson's RSemaphore. A Semaphore is only a name with methods:
+// Semaphore is a number of permits, Redisson's RSemaphore. It is shared with all Lockkeeper systems and
+// Redisson clients that use the same name on the same Redis. A Semaphore is only a name with methods:
 // make as many as needed, and use them from any goroutine.
 //
-// Some process must set how many permits there are, with TrySetPermits or AddPermits. Before, and after
-// Redis has lost its data, methods that acquire fail with ErrNoPermits, whether they would wait or not.
-// Nothing is set again by itself, since nothing tells when the permits are back that were acquired before.
+// A process must set the number of permits, with TrySetPermits or AddPermits. Until then, and after Redis
+// has lost its data, methods that acquire fail with ErrNoPermits even if they would wait. The System does
+// not set the number again, since it cannot know when the permits that were acquired before are released.
 //
-// Permits have no owner. Anybody may release permits that another has acquired, and those of a process
-// that has died, or that has closed its System without releasing them, stay taken until somebody
+// Permits have no owner. Any client may release permits that another has acquired. The permits of a
+// process that has died, or that has closed its System without releasing them, stay taken until a client
 // releases them with Release or AddPermits.
 //
-// Permits are acquired in order of arrival within a System: who wants few does not overtake who wants
-// many. Processes compete for them, and each hands permits over to its own waiters for at most
-// Config.HandOffLimit while other processes wait, too.
+// Within a System, permits are acquired in order of arrival: a request for few permits never overtakes
+// an earlier request for many. Processes compete for permits; while other processes wait, each hands
+// permits off to its own waiters for at most Config.HandOffLimit.
 //
 // A method other than Acquire returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. Its errors are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and the cause
@@ -34,7 +34,7 @@ type Semaphore struct {
 	name    string
 }
 
-// Semaphore returns the semaphore of that name. For what a name may be, see Lock.
+// Semaphore returns the semaphore of that name. See Lock for valid names.
 func (s *System) Semaphore(name string) *Semaphore {
 	return &Semaphore{runtime: s.inner(), name: name}
 }
@@ -47,8 +47,8 @@ func (s *Semaphore) Name() string {
 	return s.name
 }
 
-// TrySetPermits makes the semaphore with n permits, unless there is one, and reports whether it did.
-// The semaphore ends after the ttl, however many permits are taken then; with a ttl of zero it lasts.
+// TrySetPermits creates the semaphore with n permits, unless it exists, and reports whether it did.
+// The semaphore is deleted after the ttl, even if permits are taken; zero is no ttl.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
 	call := actors.NewCountCall(actors.OpSetPermits, int64(n))
 	call.TTL = ttl
@@ -56,34 +56,34 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration)
 	return a.Done, err
 }
 
-// AddPermits adds n permits to those that there are. A negative n takes permits away, more than are
-// free if need be: as many must come back then before anybody gets one. A process hands permits on to
-// its own waiters meanwhile, for at most Config.HandOffLimit.
+// AddPermits adds n permits. A negative n removes permits, even more than are free: then no permit is
+// free until enough are released. Meanwhile a process hands permits off to its own waiters for at most
+// Config.HandOffLimit.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 	_, err := s.ask(ctx, "add permits to", actors.NewCountCall(actors.OpAddPermits, int64(n)))
 	return err
 }
 
-// Acquire waits until it has n permits. When ctx ends it gives up with the cause of ctx (and
-// ErrTimeout if a deadline was exceeded), and withdraws the request. WithWait also bounds the wait; no
-// other option is valid. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable
-// (only if WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
+// Acquire waits until it has n permits. When ctx ends, it withdraws the request and returns the cause of
+// ctx (and ErrTimeout if a deadline was exceeded). WithWait also bounds the wait; no other option is
+// valid. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable (only if WithWait
+// bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
-// Nobody but the caller knows that it has the permits: it must release them, whatever happens.
+// The System does not keep track of acquired permits: the caller must release them in every case.
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
 	const op = "acquire permits of"
 	call := actors.NewCountCall(actors.OpAcquire, int64(n))
-	if err := waitOnly(options, call, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
+	if err := applyWaitOption(options, call, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
 		return invalid(op, s.Name(), err)
 	}
 	_, err := s.ask(ctx, op, call)
 	return err
 }
 
-// waitOnly puts WithWait into a call, and returns an error if there is another option: why says why.
-func waitOnly(options []Option, call *actors.CountCall, why string) error {
+// applyWaitOption puts WithWait into a call, and returns an error if there is another option: why says why.
+func applyWaitOption(options []Option, call *actors.CountCall, why string) error {
 	if len(options) == 0 {
-		return nil // without memory for what is not there
+		return nil // without allocating r
 	}
 	var r request
 	for _, option := range options {
@@ -101,8 +101,8 @@ func waitOnly(options []Option, call *actors.CountCall, why string) error {
 	return nil
 }
 
-// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if there are too
-// few, or if others wait for permits in this System already.
+// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few are
+// free, or if other requests already wait for permits in this System.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	call := actors.NewCountCall(actors.OpAcquire, int64(n))
 	call.Try = true
@@ -110,17 +110,17 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	return err
 }
 
-// Release gives n permits back, whoever has acquired them. If there is no semaphore, it fails with
-// ErrNoPermits: those permits belong to one that Redis has lost. With
-// ErrUnavailable, and if ctx ends, the permits are given back in the background: do not release
-// them again. With any other error they are not given back.
+// Release releases n permits, which another client may have acquired. If the semaphore does not exist, it
+// fails with ErrNoPermits: Redis has lost the semaphore of those permits. After ErrUnavailable, or if ctx
+// ends, do not release the permits again: the System keeps trying in the background. After any other
+// error they were not released.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	_, err := s.ask(ctx, "release permits of", actors.NewCountCall(actors.OpRelease, int64(n)))
 	return err
 }
 
-// ReleaseIfExists is like Release, but a semaphore that does not exist is no error. It reports whether
-// there is one.
+// ReleaseIfExists is like Release, but it is not an error if the semaphore does not exist. It reports
+// whether the semaphore exists.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
 	call := actors.NewCountCall(actors.OpRelease, int64(n))
 	call.IfExists = true
@@ -128,15 +128,15 @@ func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, 
 	return a.Done, err
 }
 
-// Drain acquires all permits that are free, and returns how many that were. If more were taken away
-// than were free, it returns a negative number, and zero are free then.
+// Drain acquires all free permits and returns their number. The number is negative if AddPermits has
+// removed more permits than were free; then Drain sets it to zero.
 func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
 	a, err := s.ask(ctx, "drain", actors.NewCountCall(actors.OpDrain, 0))
 	return int(a.N), err
 }
 
-// Available returns how many permits are free; less than zero if more were taken away than were free. It
-// fails with ErrNoPermits if no number of permits is set.
+// Available returns how many permits are free. It is negative if AddPermits has removed more permits than
+// were free. It fails with ErrNoPermits if no number of permits is set.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 	a, err := s.ask(ctx, "look at", actors.NewCountCall(actors.OpInspect, 0))
 	return int(a.N), err

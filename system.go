@@ -1,8 +1,8 @@
-// Package lockkeeper provides distributed locks, semaphores and latches on Redis, built as
-// supervised proto.actor actors and wire-compatible with Redisson.
+// Package lockkeeper provides distributed locks, semaphores and latches on Redis. They are
+// supervised proto.actor actors, and wire-compatible with Redisson.
 //
-// Actors send the messages of package messages to the guardian. Goroutines use the blocking
-// API of this package:
+// Actors send the messages of package messages to the guardian; see Request. Goroutines use the
+// blocking API:
 //
 //	sys, err := lockkeeper.Open(ctx, "redis://127.0.0.1:6379") // or New, in an actor system
 //	if err != nil { … }
@@ -33,8 +33,8 @@ import (
 // System runs Lockkeeper inside one actor system, on one Redis.
 type System struct {
 	runtime *actors.Runtime
-	// owned is what Open has made for it; nil after New.
-	owned *owned
+	// openedResources is what Open has created for the System; nil if New was called.
+	owned *openedResources
 }
 
 var extensionID = extensions.NextExtensionID()
@@ -47,7 +47,7 @@ func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 // not answer, and ErrRejected if Redis refuses the client.
 func Connect(url string) (rueidis.Client, error) {
 	client, err := redisio.Connect(url)
-	return connected("connect", client, err)
+	return connectResult("connect", client, err)
 }
 
 // ConnectLater is like Connect, for a single server that may be down. The client connects
@@ -57,11 +57,11 @@ func Connect(url string) (rueidis.Client, error) {
 // supports neither clusters nor Sentinel. The error is ErrInvalid or ErrRejected.
 func ConnectLater(url string) (rueidis.Client, error) {
 	client, err := redisio.ConnectLater(url)
-	return connected("connect", client, err)
+	return connectResult("connect", client, err)
 }
 
-// connected sorts the error of an attempt to connect.
-func connected(op string, client rueidis.Client, err error) (rueidis.Client, error) {
+// connectResult returns the client, or the error of the package for err.
+func connectResult(op string, client rueidis.Client, err error) (rueidis.Client, error) {
 	if err == nil {
 		return client, nil
 	}
@@ -81,9 +81,9 @@ func connected(op string, client rueidis.Client, err error) (rueidis.Client, err
 // With proto.actor's remote, start the remote first: the guardian's address is fixed when New
 // is called.
 //
-// The error is ErrInvalid if system or client is nil, or if config is not valid. New asks a cluster
-// whether it has sharded pub/sub, unless Config.ShardedPubSub says so: the error is ErrUnavailable if
-// no server answers within Config.CallTimeout, and ErrRejected if Redis refuses to answer.
+// The error is ErrInvalid if system or client is nil, or if config is not valid. With ShardedAuto, New
+// asks a cluster whether it supports sharded pub/sub: the error is ErrUnavailable if no server answers
+// within Config.CallTimeout, and ErrRejected if Redis refuses to answer.
 func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*System, error) {
 	if system == nil {
 		return nil, fmt.Errorf("lockkeeper: new: %w: the actor system is nil", ErrInvalid)
@@ -106,8 +106,8 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 }
 
 // From returns the System that was started last in an actor system, even if it is closed, or
-// nil if there is none. The methods of a nil System, and of its locks, fail with ErrInvalid
-// instead of panicking.
+// nil if there is none. The methods of a nil System and of its locks fail with ErrInvalid; they
+// do not panic.
 func From(system *actor.ActorSystem) *System {
 	if system == nil {
 		return nil
@@ -126,7 +126,7 @@ func (s *System) Guardian() *actor.PID {
 	return s.runtime.Guardian()
 }
 
-// inner is nil if there is no System.
+// inner returns the runtime, or nil for a nil System.
 func (s *System) inner() *actors.Runtime {
 	if s == nil {
 		return nil
@@ -143,26 +143,27 @@ func (s *System) ID() string {
 	return s.runtime.ID()
 }
 
-// Close ends the System. It refuses waiting requests with ErrClosed, takes the locks from
-// their holders with ErrClosed as the cause, releases the locks in Redis, and stops the actors
-// and goroutines. Later calls fail with ErrClosed; see Guardian for later messages. Close may
-// be called more than once.
+// Close ends the System. It refuses waiting requests with ErrClosed, cancels the contexts of all
+// holds with ErrClosed as a cause, releases the locks in Redis, and stops the actors and
+// goroutines. Later calls fail with ErrClosed; see Guardian for later messages. Close may be
+// called more than once.
 //
-// If ctx ends first, Close returns an error, and locks and permits that expire whose release Redis has
-// not confirmed are free when their leases end. Permits of a semaphore whose release it has not confirmed
-// may stay taken, and count-downs of a latch may be missing: the error says so, and the log which. Permits
-// of a semaphore that were not released stay taken in any case. If ctx never ends and Redis does not
-// answer, Close returns after at most twice the longest lease. Close also returns an error if a release has failed for good, for
-// instance because the Redis client was closed before the System.
+// If ctx ends first, Close returns an error. Locks and expirable permits whose release Redis has not
+// confirmed are free when their leases end. Permits of a Semaphore whose release Redis has not confirmed
+// may stay taken, and count-downs of a Latch may be missing: the error mentions this, and the log names
+// them. Permits of a Semaphore that the program has not released stay taken in any case. If ctx never
+// ends and Redis does not answer, Close returns after at most twice the longest lease. Close also returns
+// an error if a release cannot succeed, for instance because the Redis client was closed before the
+// System.
 //
-// Close also closes the client and the actor system if Open has made them. If ctx ends first,
-// that goes on until the calls to Redis under way have ended.
+// Close also closes the client and the actor system if Open has created them. If ctx ends first,
+// that happens in the background, when the calls to Redis in progress have ended.
 func (s *System) Close(ctx context.Context) error {
 	if s.inner() == nil {
 		return fmt.Errorf("lockkeeper: close: %w: the System is nil", ErrInvalid)
 	}
 	if ctx == nil {
-		return fmt.Errorf("lockkeeper: close: %w: %w", ErrInvalid, errNoContext) // it is as before
+		return fmt.Errorf("lockkeeper: close: %w: %w", ErrInvalid, errNoContext) // the System stays open
 	}
 	complete := s.runtime.Close(ctx.Done())
 	if s.owned != nil {
@@ -171,15 +172,15 @@ func (s *System) Close(ctx context.Context) error {
 	if complete {
 		return nil
 	}
-	text := "lockkeeper: closed before Redis confirmed every release: " + s.remains()
+	text := "lockkeeper: closed before Redis confirmed every release: " + s.unreleased()
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%s: %w", text, cause)
 	}
 	return errors.New(text + " (the Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
 }
 
-// remains says what becomes of what was not released.
-func (s *System) remains() string {
+// unreleased describes what happens to locks and permits that were not released.
+func (s *System) unreleased() string {
 	text := "locks and permits that expire are free when their leases end"
 	permits, counts := s.runtime.Forgotten()
 	if permits {

@@ -1,23 +1,23 @@
-// Package console is a web page on the locks of a System, to be mounted in the service that runs
-// it: which process holds what, what waits, what was lost.
+// Package console is a web page about the locks of a System, to be mounted in the service that runs
+// it. It shows the holders of locks, the waiters, and the losses.
 //
 //	mux.Handle("/locks/", http.StripPrefix("/locks", console.Handler(sys)))
 //
-// The page is live: it is sent again every 2 s to each viewer. Beside it, data.json
-// has the same for scripts; docs/operate.md describes both.
+// The page is live: it is sent again every 2 s to each viewer. data.json has the same data for
+// scripts; docs/operate.md describes both.
 //
-// # What is asked
+// # Cost
 //
-// One goroutine asks for all viewers, and only while there are any: the System for its locks, and
-// Redis for the records of all Systems and for the state of at most 100 locks. What it finds out
-// lasts for an interval, so more viewers cost Redis nothing. Each page is written once for all viewers
-// with the same query. Another lock than those of the System is looked up by its name, and is shown only to
-// the viewers which ask for it; WithFleet lists all locks.
+// One goroutine refreshes the data for all viewers, and only while there are any. It asks the System for
+// its locks, and Redis for the records of all Systems and for the state of at most 100 locks. The data
+// is used for an interval, so further viewers do not cost Redis anything. Each page is written once for all
+// viewers with the same query. A lock that the System does not use can be looked up by its name, and is shown
+// only to the viewers that look it up; WithFleet lists all locks.
 //
-// # Who may look
+// # Access
 //
-// The console asks for no password: mount it behind what protects the service's other
-// internal pages, and name the hosts of that service with WithHosts: a request for another host is
+// The console has no authentication: mount it behind the protection of the service's other internal
+// pages, and name the hosts of that service with WithHosts, since requests for other hosts are
 // refused. It changes nothing, unless WithForceRelease is given.
 package console
 
@@ -32,28 +32,27 @@ import (
 )
 
 const (
-	// maxRows bounds the rows of each table, and the locks of the System that Redis is asked for.
+	// maxRows bounds the rows of each table, and the locks of the System about which Redis is asked.
 	maxRows = 100
 	// maxViewers bounds the viewers at the same time.
 	maxViewers = 100
-	// maxName bounds the names that are looked up, in bytes: no lock has a longer one.
+	// maxName bounds the names that are looked up, in bytes. It is the limit for names of locks.
 	maxName = 512
 )
 
-// Option changes what Handler does. A nil Option, and one for a nil Journal, context or client, changes nothing.
+// Option configures Handler. A nil Option, and one for a nil Journal, context or client, has no effect.
 type Option func(*console)
 
-// WithJournal shows what a Journal has written down: losses, and how many grants, refusals and
-// losses there are per second. Without it, what happens while there is no viewer is not known.
+// WithJournal shows the events of a Journal, and the grants, refusals and losses per second. Without a
+// Journal, events are not recorded while there is no viewer.
 func WithJournal(j *Journal) Option { return func(c *console) { c.journal = j } }
 
-// WithForceRelease lets viewers free a lock of any holder; see lockkeeper.Lock.ForceRelease. It frees
-// only the owners that the page showed.
-// The request is a POST, and is refused if a page of another origin has made it
-// (http.CrossOriginProtection).
+// WithForceRelease allows viewers to release a lock of any holder; see lockkeeper.Lock.ForceRelease.
+// Only the owners that the page has shown are released. The request is a POST, and is refused if a
+// page of another origin has sent it (http.CrossOriginProtection).
 func WithForceRelease() Option { return func(c *console) { c.mayRelease = true } }
 
-// WithInterval sets how often the page is brought up to date. Default 2 s; at least 100 ms.
+// WithInterval sets how often the page is updated. Default 2 s; at least 100 ms.
 func WithInterval(d time.Duration) Option {
 	return func(c *console) { c.watch.interval = max(d, 100*time.Millisecond) }
 }
@@ -77,7 +76,7 @@ type console struct {
 	mayRelease bool
 	hosts      []string
 	watch      watch
-	// looker finds all locks in Redis, for fleet; nil without WithFleet.
+	// looker lists all locks in Redis, for fleet; nil without WithFleet.
 	looker  *inspect.Inspector
 	fleet   watch
 	history history
@@ -88,9 +87,9 @@ type console struct {
 var assets embed.FS
 
 // Handler returns the console of a System. It expects paths without the prefix under which it is
-// mounted (http.StripPrefix), and a slash at the end of that prefix in the browser. It runs
-// nothing while no request is served. Streams of events end with the System or WithContext, and
-// after a minute at the latest; browsers open them again.
+// mounted (http.StripPrefix), and a slash at the end of that prefix in the browser. It has no
+// goroutines while no request is served. Streams of events end with the System or WithContext, and
+// after a minute at the latest; browsers reopen them.
 func Handler(sys *lockkeeper.System, options ...Option) http.Handler {
 	return newConsole(sys, options...).handler()
 }
@@ -124,7 +123,8 @@ func (c *console) handler() http.Handler {
 	return guarded(c.forHosts(http.NewCrossOriginProtection().Handler(mux)))
 }
 
-// guarded keeps browsers from running, loading or framing anything that is not of the console.
+// guarded sets headers that prevent browsers from running, loading or framing anything from outside the
+// console.
 func guarded(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
@@ -136,7 +136,7 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// release is the request to free a lock.
+// release handles the request to force-release a lock.
 func (c *console) release(w http.ResponseWriter, r *http.Request) {
 	r.Body = http.MaxBytesReader(w, r.Body, 64<<10)
 	q := queryOf(r)
@@ -153,7 +153,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	was, err := lock.ForceRelease(r.Context(), owners...)
-	if !was && err == nil && q.Kind == readWrite { // a writer does not hold it, but readers may
+	if !was && err == nil && q.Kind == readWrite { // readers may hold it
 		was, err = c.sys.ReadWriteLock(q.Name).Read().ForceRelease(r.Context(), owners...)
 	}
 	if err != nil {
@@ -166,7 +166,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 	}
 	c.history.add(Event{At: time.Now(), Lock: q.Name, Text: text + " with the console, from " + r.RemoteAddr, Grave: was})
 	c.watch.hasChanged()
-	// It is relative for the browser, which alone knows the prefix: http.Redirect would resolve it here.
+	// A relative Location, since only the browser knows the prefix; http.Redirect would resolve it.
 	w.Header().Set("Location", "lock?"+q.encode())
 	w.WriteHeader(http.StatusSeeOther)
 }

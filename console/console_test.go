@@ -28,12 +28,12 @@ func TestMain(m *testing.M) {
 	locktest.Main(m)
 }
 
-// patient is a Config for a machine that does a lot besides: no call is given up, and nothing is renewed.
+// patient is a Config for a busy machine: no call times out, and no lease is renewed.
 func patient(application string) lockkeeper.Config {
 	return lockkeeper.Config{Application: application, Watchdog: time.Hour, CallTimeout: time.Minute}
 }
 
-// data is what data.json is documented to have.
+// data has the documented fields of data.json.
 type data struct {
 	Client  string
 	Systems []process
@@ -94,12 +94,12 @@ func read(t *testing.T, url string) (d data) {
 	return d
 }
 
-// quick looks anew for each request of a test.
+// quick makes the console refresh for each request of a test.
 var quick = console.WithInterval(0)
 
-// What is on the page is what Redis says: of locks that are held here, and of those that others hold,
-// whether this System waits for them or a viewer looks them up.
-func TestPageSaysWhatRedisSays(t *testing.T) {
+// The page agrees with Redis about locks that this System holds, and about locks that other clients hold, if this
+// System waits for them or a viewer looks them up.
+func TestPage_AgreesWithRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	prefix := redistest.Name(t)
@@ -147,7 +147,7 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 			t.Errorf("the TTL of %s is %d ms, and the page has %d ms, since %v", l.Name, ttl, l.Lease, l.Since)
 		}
 		if waited := l.Name == "waited"; waited && (l.Waiters != 2 || l.Listeners != 1) || !waited && l.Waiters+l.Listeners > 0 {
-			t.Errorf("for %s there wait %d here, and %d processes", l.Name, l.Waiters, l.Listeners)
+			t.Errorf("%s has %d waiters here, and %d processes", l.Name, l.Waiters, l.Listeners)
 		}
 		application := map[bool]string{true: "shop", false: "billing"}[w.owner == here]
 		if l.Process.PID != os.Getpid() || l.Process.Host != host || l.Process.Application != application {
@@ -168,7 +168,7 @@ func TestPageSaysWhatRedisSays(t *testing.T) {
 	locktest.ExpectEnd(t, alsoWaits, context.Canceled)
 }
 
-// Names and what Redis brings are text, on every page; and the link of a lock leads to it.
+// Names and texts from Redis are escaped on every page, and the link of a lock leads to its page.
 func TestNamesAreEscaped(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
@@ -193,7 +193,7 @@ func TestNamesAreEscaped(t *testing.T) {
 		}
 	}
 	if !strings.Contains(pages["one"], "this process") {
-		t.Errorf("the page of the lock does not say who holds it: %s", pages["one"])
+		t.Errorf("the page of the lock does not name its holder: %s", pages["one"])
 	}
 }
 
@@ -312,19 +312,19 @@ func TestForceRelease(t *testing.T) {
 	post(open, "read_write", owners(s.ReadWriteLock("read_write").Read()))
 	locktest.IsError(t, readers.Err(), lockkeeper.ErrLost)
 	if code := post(open, "no kind", nil); code != http.StatusBadRequest {
-		t.Errorf("a kind that there is not: %d", code)
+		t.Errorf("an unknown kind: %d", code)
 	}
 	if page := get(t, open+"lock?name=plain"); !strings.Contains(page, `action="release"`) || !strings.Contains(page, "was force-released with the console") {
 		t.Errorf("the page of the lock: %s", page)
 	}
 	if page := get(t, closed+"lock?name=plain"); strings.Contains(page, "release\"") {
-		t.Errorf("the page offers what it may not do: %s", page)
+		t.Errorf("the page offers a forced release without the option: %s", page)
 	}
 }
 
-// The journal knows of losses while nobody looks, and keeps nothing from the logger and the story of a lock
-// has them between what was seen.
-func TestJournalAndStory(t *testing.T) {
+// The journal records losses while there is no viewer, and passes everything on to the logger. The history of a lock
+// has the events of the journal and of the console in order of time.
+func TestJournalAndHistory(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	var lines strings.Builder
@@ -350,7 +350,7 @@ func TestJournalAndStory(t *testing.T) {
 	}
 	redistest.Eventually(t, "the losses", func() bool { d = read(t, base+"data.json"); return d.Counts.Losses == 26 })
 	if busy := len(d.Events); busy != 21 || d.Events[20].Lock != "orders" {
-		t.Errorf("of a busy lock and another there are %d events", busy)
+		t.Errorf("a busy lock and another one have %d events", busy)
 	}
 	locktest.Stop(t, s)
 	locktest.ExpectWords(t, lines.String(), "lease lost", "orders")
@@ -358,8 +358,8 @@ func TestJournalAndStory(t *testing.T) {
 	}
 }
 
-// A semaphore is shown while somebody waits for it here, by what the System knows, and its page too.
-func TestWaitersForNoLock(t *testing.T) {
+// A semaphore is listed while requests wait for it in this System, and has a page.
+func TestWaitersForASemaphore(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, patient("shop"))
 	base := web(t, console.Handler(s.System, quick))

@@ -28,7 +28,7 @@ func eventsOf(stream string) (events, others []string) {
 	return events, others
 }
 
-// A text is one event, and comes back as it was but for its line ends.
+// A text is one event, and is read unchanged except for its line ends.
 func FuzzEvent(f *testing.F) {
 	for _, text := range []string{"x", "a\nb", "a\rb", "a\r\nb", "a\r\rb", "a\n\rb", "\r", "a\n\ndata: b", "\u2028\x85\x00", " :", "a\rretry: 9\r\rdata: c"} {
 		f.Add(text)

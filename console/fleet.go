@@ -13,15 +13,15 @@ import (
 const (
 	// maxFleet bounds the locks of all Systems that are kept and shown, on pages of maxRows.
 	maxFleet = 10_000
-	// fleetPause is how long a look at all Systems is shown at least.
+	// fleetPause is the minimum time between two refreshes of all locks.
 	fleetPause = 10 * time.Second
 )
 
-// WithFleet also shows, behind ?fleet=1, all locks that are held in Redis, by any System or Redisson client.
-// To find them the console looks at all keys of type hash, some 500 at a time (SCAN), at most
-// once in 10 s for all viewers, for at most 5 s, and only while that page has viewers; it shows at most
-// 10,000 locks. The user of the client needs the rights that docs/operate.md lists for `lockkeeper ls`.
-// keyPrefix is the Config.KeyPrefix of the Systems.
+// WithFleet adds a page, ?fleet=1, with all locks that are held in Redis, by any System or Redisson client.
+// To find them the console scans all keys of type hash, some 500 at a time, at most once in 10 s for all
+// viewers, for at most 5 s, and only while that page has viewers; it shows at most 10,000 locks. The user of
+// the client needs the rights that docs/operate.md lists for `lockkeeper ls`. keyPrefix is the
+// Config.KeyPrefix of the Systems.
 func WithFleet(client rueidis.Client, keyPrefix string) Option {
 	if client == nil {
 		return nil
@@ -29,13 +29,13 @@ func WithFleet(client rueidis.Client, keyPrefix string) Option {
 	return func(c *console) { c.looker = &inspect.Inspector{Client: client, Prefix: keyPrefix} }
 }
 
-// lookAtFleet finds the locks of all Systems.
+// lookAtFleet returns a snapshot of the locks of all Systems.
 func (c *console) lookAtFleet(ctx context.Context, _ []lockID) *snapshot {
 	s := c.newSnapshot()
 	all, err := c.looker.List(ctx, "*", maxFleet)
 	s.failed(err)
-	_, err = c.sys.Locks(ctx) // asks no Redis
-	s.failed(err)             // the stream ends with the System
+	_, err = c.sys.Locks(ctx) // only to notice that the System is closed: the stream ends then
+	s.failed(err)
 	for _, v := range all {
 		s.Locks = append(s.Locks, s.lockOf(v))
 	}
@@ -44,7 +44,7 @@ func (c *console) lookAtFleet(ctx context.Context, _ []lockID) *snapshot {
 	return s
 }
 
-// lockOf is a lock as Redis has it.
+// lockOf converts a lock in Redis.
 func (s *snapshot) lockOf(v inspect.Lock) lock {
 	first := v.Owners[0]
 	l := lock{

@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// The page of all Systems has every lock with its holder, on pages, nothing that is no lock, and one look serves
-// all viewers.
+// The page of all Systems lists every lock with its holder, in pages, and no other keys. One refresh serves all
+// viewers.
 func TestFleet(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

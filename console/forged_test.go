@@ -17,11 +17,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Records of any size, and a list with names of any size, keep no lock from being acquired or renewed while people look
-// at them, and hide no System.
-func TestForgedRecordsHarmNoLock(t *testing.T) {
+// Records of any size, and a list with names of any size, do not delay the acquires and renewals of locks while they are
+// viewed, and do not hide any System.
+func TestForgedRecordsDoNotDelayLocks(t *testing.T) {
 	t.Parallel()
-	server := redistest.Start(t, "--slowlog-log-slower-than", "60000") // in µs: a page of names without a bound takes twice that
+	server := redistest.Start(t, "--slowlog-log-slower-than", "60000") // in µs: reading a page of unbounded names takes twice as long
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 2 * time.Second, CallTimeout: time.Second})
 	redistest.Eventually(t, "the record", func() bool { return len(server.Keys(t, "*{lockkeeper_systems}:*")) == 1 })
 	for i := range 40 {
@@ -65,7 +65,7 @@ func TestForgedRecordsHarmNoLock(t *testing.T) {
 		"inspect": func() string { return get(t, base+"data.json?name=lock+7") },
 	} {
 		slow := int64(0)
-		for range 4 { // the server itself may be kept waiting for a processor
+		for range 4 { // the server itself may have to wait for a processor
 			do(t, server, "SLOWLOG", "RESET")
 			if found := looks(); !strings.Contains(found, "shop") {
 				t.Errorf("%s does not show the System: %s", what, found)
@@ -81,7 +81,7 @@ func TestForgedRecordsHarmNoLock(t *testing.T) {
 	}
 }
 
-// The number of Systems whose records are read is bounded, and a look says if there are more.
+// The number of Systems whose records are read is bounded, and the console reports if there are more.
 func TestMoreSystemsThanAreRead(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -89,7 +89,7 @@ func TestMoreSystemsThanAreRead(t *testing.T) {
 	redistest.Eventually(t, "the record", func() bool { return len(server.Keys(t, "*{lockkeeper_systems}:*")) == 1 })
 	base := web(t, console.Handler(s.System, quick))
 	if d := read(t, base+"data.json"); d.SystemsCut {
-		t.Error("one System is said to be cut")
+		t.Error("a list of one System is reported as cut")
 	}
 	do(t, server, "EVAL", `for i = 1, 10100 do redis.call('ZADD', KEYS[1], 9e15 + i, string.format('%08d-0000-4000', i)) end`, "1", redisio.Systems(""))
 	all, err := s.Systems(locktest.Within(t))
@@ -97,7 +97,7 @@ func TestMoreSystemsThanAreRead(t *testing.T) {
 		t.Errorf("%d Systems, %v", len(all), err)
 	}
 	var d data
-	redistest.Eventually(t, "a look that sees them", func() bool {
+	redistest.Eventually(t, "a refresh with all Systems", func() bool {
 		server.ResetStats(t)
 		d = read(t, base+"data.json")
 		return d.SystemsCut
@@ -109,11 +109,11 @@ func TestMoreSystemsThanAreRead(t *testing.T) {
 		t.Errorf("%d names were read", n)
 	}
 	if page := get(t, base); !strings.Contains(page, "1 or more") {
-		t.Errorf("the page does not say that the list is cut: %s", page)
+		t.Errorf("the page does not report that the list is cut: %s", page)
 	}
 }
 
-// do runs a command of the test's own.
+// do runs a command.
 func do(t *testing.T, server *redistest.Server, words ...string) {
 	t.Helper()
 	if err := server.Do(t, words...).Error(); err != nil && !rueidis.IsRedisNil(err) {

@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Looking up a name, also on a page that stays open, does not keep it from being used as another kind.
-func TestLookUpClaimsNoName(t *testing.T) {
+// A look-up of a name, even on a page that stays open, does not prevent its use for another kind.
+func TestLookUp_DoesNotReserveTheName(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
@@ -44,8 +44,8 @@ func TestCarriageReturnInAnEvent(t *testing.T) {
 	}
 }
 
-// A page of another site can have its own name point to this server (DNS rebinding). So a request for a
-// name that the console was not given is refused, whatever it asks for.
+// Another site can make its own name resolve to this server (DNS rebinding). So every request for a host that the
+// console was not given is refused.
 func TestHostsAreChecked(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
@@ -93,7 +93,7 @@ func TestForcedReleaseOfAnotherSite(t *testing.T) {
 	locktest.ExpectValid(t, hold)
 }
 
-// What is invisible in a name, or changes the direction of writing, is seen on every page.
+// Invisible characters, and those that change the direction of writing, are escaped on every page.
 func TestHiddenCharactersAreSeen(t *testing.T) {
 	t.Parallel()
 	const name = "\u202eeciovni\u200b\x1b[31m"
@@ -113,8 +113,8 @@ func TestHiddenCharactersAreSeen(t *testing.T) {
 	}
 }
 
-// Who waits in the process of another holder Redis does not know. The page has the number of its record, with its age,
-// or says that it is unknown.
+// Redis does not know how many requests wait in the process of another holder. The page shows the number from the
+// record, with its age, or "unknown".
 func TestWaitersElsewhereAreUnknown(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))

@@ -11,30 +11,30 @@ type Event struct {
 	At   time.Time `json:"at"`
 	Lock string    `json:"lock,omitempty"`
 	Text string    `json:"text"`
-	// Grave is said of a loss, and of what comes before one.
+	// Grave is set for a loss and for a warning.
 	Grave bool `json:"grave,omitempty"`
 }
 
 const (
-	// mostEvents bounds the events that are kept of a console, and of a Journal; eventsOfOne bounds
-	// those of one lock, so that a busy lock does not drive out the others.
+	// mostEvents bounds the events of a console and of a Journal. eventsOfOne bounds the events of one lock,
+	// so that a busy lock does not displace those of others.
 	mostEvents  = 500
 	eventsOfOne = 20
-	// rateSpan is the time over which a rate is measured, if there were two looks in it.
+	// rateSpan is the time over which a rate is measured, if there were two refreshes in it.
 	rateSpan = 30 * time.Second
 )
 
-// history is what the console has seen from one look to the next.
+// history has the changes between the refreshes of the console.
 type history struct {
-	mu sync.Mutex // guards what follows
-	// holders are those of the last look.
+	mu sync.Mutex // guards the fields below
+	// holders are those at the last refresh.
 	holders map[lockID]holder
 	events  []Event
 	counted []counted
 }
 
-// holder is the owner of a lock at the last look, and when it was seen first. listed reports whether the System held
-// the lock, or waited for it.
+// holder is the owner of a lock at the last refresh, and when it was seen first. listed reports whether the System held
+// the lock or waited for it.
 type holder struct {
 	owner  string
 	since  time.Time
@@ -52,7 +52,7 @@ func (h *history) add(e Event) {
 	h.events = keep(h.events, e)
 }
 
-// keep appends an event, and drops the oldest of the same lock, or of all, if there are too many.
+// keep appends an event. If there are too many of the same lock, or of all, it removes the oldest of these.
 func keep(events []Event, e Event) []Event {
 	of := 0
 	for _, other := range events {
@@ -69,7 +69,7 @@ func keep(events []Event, e Event) []Event {
 	return append(events, e)
 }
 
-// of are the events of a lock, or the grave ones of all.
+// of returns the events of a lock, or the grave events of all locks for "".
 func of(events []Event, lock string) (some []Event) {
 	for _, e := range events {
 		if lock == "" && e.Grave || lock != "" && e.Lock == lock {
@@ -79,7 +79,8 @@ func of(events []Event, lock string) (some []Event) {
 	return some
 }
 
-// compare writes down which locks have other holders than at the last look, and since when a holder elsewhere is known.
+// compare records the locks whose holders have changed since the last refresh, and sets since when holders in other
+// processes are known.
 func (h *history) compare(s *snapshot) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -99,7 +100,7 @@ func (h *history) compare(s *snapshot) {
 	}
 	for id, before := range h.holders {
 		switch _, known := now[id]; {
-		case known || !before.listed: // the end of a look-up is no end of a hold
+		case known || !before.listed: // the end of a look-up is not the end of a hold
 		case !s.listed:
 			now[id] = before
 		case before.owner != "":
@@ -110,7 +111,7 @@ func (h *history) compare(s *snapshot) {
 	s.Events = append(s.Events, h.events...)
 }
 
-// note notes the holder of a lock. What is known of a lock that Redis was not asked for stays as it was.
+// note records the holder of a lock. If Redis was not asked about the lock, the previous holder remains.
 func (h *history) note(l *lock, at time.Time, now map[lockID]holder) {
 	before, known := h.holders[l.id()]
 	if !l.Asked {
@@ -122,7 +123,7 @@ func (h *history) note(l *lock, at time.Time, now map[lockID]holder) {
 	held := holder{owner: l.Owner, since: at}
 	if known && before.owner == held.owner {
 		held.since = before.since
-	} else if text := l.heldBy(); known || l.Held && h.last(l.Name) != text { // another look-up of it is no news
+	} else if text := l.heldBy(); known || l.Held && h.last(l.Name) != text { // no second event for another look-up
 		h.events = keep(h.events, Event{At: at, Lock: l.Name, Text: text})
 	}
 	now[l.id()] = held
@@ -145,7 +146,7 @@ func (h *history) last(lock string) string {
 	return ""
 }
 
-// heldBy says in a sentence who holds the lock.
+// heldBy describes the holder of the lock.
 func (l *lock) heldBy() string {
 	switch {
 	case !l.Held:
@@ -156,14 +157,14 @@ func (l *lock) heldBy() string {
 	return "is held by " + l.Process.String()
 }
 
-// rates are how many there were per second.
+// rates are numbers per second.
 type rates struct {
 	Grants   float64 `json:"grants"`
 	Refusals float64 `json:"refusals"`
 	Losses   float64 `json:"losses"`
 }
 
-// rates measures since the oldest of the last looks, or since the last look; nil at the first one.
+// rates returns the rates since the oldest refresh within rateSpan, or since the last refresh; nil at the first one.
 func (h *history) rates(at time.Time, now counts) *rates {
 	h.mu.Lock()
 	defer h.mu.Unlock()

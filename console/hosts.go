@@ -9,9 +9,9 @@ import (
 )
 
 // WithHosts names the hosts under which the console is served, without ports. A request for another
-// host gets 421 (Misdirected Request): a page of another site could have its own name point to this
-// server, and read the console (DNS rebinding). localhost, names below it, and IP addresses need not
-// be named; without WithHosts only these are served.
+// host gets 421 (Misdirected Request): otherwise another site could make its own name resolve to this
+// server, and its page could read the console (DNS rebinding). localhost, its subdomains and IP addresses
+// are always served; without WithHosts only these are.
 func WithHosts(hosts ...string) Option {
 	return func(c *console) {
 		for _, host := range hosts {
@@ -20,7 +20,7 @@ func WithHosts(hosts ...string) Option {
 	}
 }
 
-// plainHost is a host as it is compared: without port, brackets, case and the dot at the end.
+// plainHost returns a host for comparison: in lower case, without port, brackets and the dot at the end.
 func plainHost(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -39,7 +39,7 @@ func (c *console) serves(host string) bool {
 func (c *console) forHosts(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !c.serves(r.Host) {
-			http.Error(w, "this console is not served under this host name; console.WithHosts names those it is served under", http.StatusMisdirectedRequest)
+			http.Error(w, "this console is not served under this host name; use console.WithHosts to add it", http.StatusMisdirectedRequest)
 			return
 		}
 		next.ServeHTTP(w, r)

@@ -14,8 +14,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Journal writes down what a System logs and counts, for the console: the last losses and warnings,
-// also while nobody looks. It runs nothing, and keeps at most 500 events, and 20 of one lock.
+// Journal records for the console what a System logs and counts: the last losses and warnings, also
+// while there is no viewer. It has no goroutines, and keeps at most 500 events, and 20 of one lock.
 type Journal struct {
 	mu     sync.Mutex // guards events
 	events []Event
@@ -23,7 +23,7 @@ type Journal struct {
 	grants, refusals, losses atomic.Int64
 }
 
-// counts are since the System was started.
+// counts are totals since the start of the System.
 type counts struct {
 	Grants   int64 `json:"grants"`
 	Refusals int64 `json:"refusals"`
@@ -33,15 +33,13 @@ type counts struct {
 // NewJournal returns an empty Journal; one Journal is for one System.
 func NewJournal() *Journal { return &Journal{} }
 
-// Attach returns a Config whose Logger and Meter tell the Journal, too, before they do what they
-// did:
+// Attach returns a Config whose Logger and Meter also record in the Journal:
 //
 //	journal := console.NewJournal()
 //	sys, err := lockkeeper.Open(ctx, url, lockkeeper.WithConfig(journal.Attach(config)))
 //	handler := console.Handler(sys, console.WithJournal(journal))
 //
-// Without a config.Logger nothing else is logged: for New in an actor system, set it to the logger
-// of that.
+// Without a config.Logger nothing else is logged: for New, set it to the logger of the actor system.
 func (j *Journal) Attach(config lockkeeper.Config) lockkeeper.Config {
 	if j == nil {
 		return config
@@ -69,7 +67,7 @@ func (j *Journal) read() []Event {
 	return slices.Clone(j.events)
 }
 
-// writer is a log handler that writes lines into a journal.
+// writer is a log handler that adds warnings to a journal.
 type writer struct {
 	journal *Journal
 	next    slog.Handler
@@ -97,7 +95,7 @@ func (w *writer) Handle(ctx context.Context, r slog.Record) error {
 // mostText bounds the text of an event, in bytes.
 const mostText = 1000
 
-// eventOf is a line as an event: what happened and why, and in brackets what else the line has.
+// eventOf converts a log record to an event: the message and the reason, and in brackets the other attributes.
 func eventOf(r slog.Record) Event {
 	e := Event{At: r.Time, Text: r.Message, Grave: true}
 	var besides []string
@@ -109,7 +107,7 @@ func eventOf(r slog.Record) Event {
 			if text != "" {
 				e.Text += ": " + text
 			}
-		case "stack": // for the log alone
+		case "stack": // only for the log
 		default:
 			besides = append(besides, a.Key+" "+text)
 		}
@@ -134,7 +132,7 @@ func (w *writer) WithGroup(name string) slog.Handler {
 	return &writer{w.journal, w.next.WithGroup(name)}
 }
 
-// meterOf is a meter whose counters count for a journal, too.
+// meterOf is a meter whose counters also count for a journal.
 type meterOf struct {
 	metric.Meter
 	journal *Journal

@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// What a viewer looks up, and the error of its look-up, are on the pages of that viewer alone.
+// The lock that a viewer looks up, and the error of the look-up, are only on the pages of that viewer.
 func TestLookUpsArePrivate(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -24,7 +24,7 @@ func TestLookUpsArePrivate(t *testing.T) {
 	locktest.Acquire(t, there.Lock("chosen-held"))
 	base := web(t, console.Handler(here.System, quick, console.WithJournal(journal), console.WithFleet(server.Client(t), "")))
 
-	// Four looked-up keys are no locks, so there are more errors than a page shows.
+	// Four looked-up keys are not locks, so there are more errors than a page shows.
 	viewers := map[string]*streaming{"name=chosen-held&kind=plain": stream(t, base+"events?name=chosen-held&kind=plain")}
 	for _, kind := range []string{"plain", "fenced", "fair", "read_write"} {
 		name := "chosen-" + kind
@@ -49,13 +49,13 @@ func TestLookUpsArePrivate(t *testing.T) {
 	}
 	for what, text := range others {
 		if strings.Contains(text, "chosen-") || strings.Contains(text, `class="error"`) || strings.Contains(text, `"errors"`) {
-			t.Errorf("%s shows what another viewer looks up: %s", what, text)
+			t.Errorf("%s shows the look-up of another viewer: %s", what, text)
 		}
 	}
 }
 
-// A look-up of a lock that this System has adds nothing to its row for other viewers, and removes nothing: the error
-// of looking it up as another kind is not theirs.
+// A look-up of a lock of this System does not change its row for other viewers, and they do not see the error of a
+// look-up as another kind.
 func TestLookUpOfAListedLock(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient("shop"))
@@ -70,7 +70,7 @@ func TestLookUpOfAListedLock(t *testing.T) {
 	}
 }
 
-// The console looks up no name that no lock may have.
+// The console does not look up reserved names.
 func TestLookUpOfAReservedName(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.NewOnOwnServer(t, patient("shop"))
@@ -82,7 +82,7 @@ func TestLookUpOfAReservedName(t *testing.T) {
 	}
 }
 
-// The error of a lock that this System has is for all who see its row, and for no others.
+// The error of a lock of this System is shown to all viewers of its row, and to no others.
 func TestErrorOfAListedLock(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient("shop"))
@@ -98,8 +98,8 @@ func TestErrorOfAListedLock(t *testing.T) {
 	}
 }
 
-// The end of a look-up is no end of a hold: the story of a lock does not say that it is not held any more.
-func TestStoryAfterALookUp(t *testing.T) {
+// The end of a look-up is not the end of a hold: the history of the lock has no event for it.
+func TestHistory_IgnoresTheEndOfALookUp(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	there := locktest.Open(t, k.Server.URL(), patient("billing"))
@@ -115,8 +115,8 @@ func TestStoryAfterALookUp(t *testing.T) {
 	}
 }
 
-// A look-up that fails does not keep the console from noting what becomes of the locks of this System.
-func TestStoryBesideAFailedLookUp(t *testing.T) {
+// A failed look-up does not prevent the console from recording the changes of this System's locks.
+func TestHistory_IsRecordedDespiteAFailedLookUp(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	k.Do(t, "HSET", "chosen", "password", "secret")
@@ -136,7 +136,7 @@ func TestStoryBesideAFailedLookUp(t *testing.T) {
 	}
 }
 
-// While Redis does not answer, each look-up has its own error, and none that of another.
+// While Redis does not answer, each look-up has its own error, and not that of another one.
 func TestLookUpsWithoutRedis(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})

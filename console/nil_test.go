@@ -20,7 +20,7 @@ import (
 
 var saysNil = regexp.MustCompile("System (of the lock )?is nil")
 
-// Nothing that the package exports panics with nil or zero arguments, and a console that has nothing but those says so.
+// The exported functions do not panic with nil or zero arguments, and a console without a System reports that.
 func TestNilArguments(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})

@@ -8,19 +8,19 @@ import (
 )
 
 const (
-	// writeTimeout bounds how long a viewer may take to receive what it is sent.
+	// writeTimeout bounds how long a viewer may take to receive a page or an event.
 	writeTimeout = 10 * time.Second
-	// streamTime is how long a stream of events lasts, so that a server that shuts down need
-	// not wait for its viewers.
+	// streamTime is how long a stream of events lasts, so that the shutdown of the server does
+	// not have to wait longer.
 	streamTime = time.Minute
 )
 
-// join adds a viewer; if it returns nil, it has answered the request. Otherwise the caller must call leave.
+// join adds a viewer, on which the caller must call leave. If it returns nil, it has answered the request.
 func (c *console) join(w http.ResponseWriter, q query) *viewer {
 	of := &c.watch
 	if q.Fleet {
 		if of = &c.fleet; c.looker == nil {
-			http.Error(w, "this console shows its own System alone: it was made without WithFleet", http.StatusNotFound)
+			http.Error(w, "this console shows only its own System: it was created without WithFleet", http.StatusNotFound)
 			return nil
 		}
 	}
@@ -31,7 +31,7 @@ func (c *console) join(w http.ResponseWriter, q query) *viewer {
 	return viewer
 }
 
-// lookedUp is the lock of a lock's page, if it can be looked up by its name and kind.
+// lookedUp returns the lock of the page of one lock, if it can be looked up.
 func (c *console) lookedUp(q query) (id lockID) {
 	if c.lock(q.Kind, q.Name) != nil {
 		id = lockID{q.Kind, q.Name}
@@ -39,12 +39,12 @@ func (c *console) lookedUp(q query) (id lockID) {
 	return id
 }
 
-// text returns what a snapshot has for a query. It is written once for all viewers with that query.
+// text returns the text of a snapshot for a query. It is written once for all viewers with that query.
 func (c *console) text(s *snapshot, q query, f form) ([]byte, error) {
 	return s.renderings.get(rendering{q, f}, func() ([]byte, error) { return c.write(f, c.view(s, q)) })
 }
 
-// once serves what a single look finds.
+// once serves one snapshot.
 func (c *console) once(f form, contentType string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		q := queryOf(r)
@@ -79,7 +79,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) {
 	out := http.NewResponseController(w)
 	defer func() { _ = out.SetWriteDeadline(time.Time{}) }() // the connection may serve other requests
 	w.Header().Set("Content-Type", "text/event-stream")
-	w.Header().Set("X-Accel-Buffering", "no") // for a proxy that would hold it back
+	w.Header().Set("X-Accel-Buffering", "no") // disables buffering in nginx
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	defer context.AfterFunc(c.until, cancel)()
@@ -92,7 +92,7 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) {
 		if err != nil {
 			return
 		}
-		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // a viewer that reads nothing is left
+		_ = out.SetWriteDeadline(time.Now().Add(writeTimeout)) // closes the stream of a viewer that does not read
 		if _, err := w.Write(text); err != nil {
 			return
 		}
@@ -102,10 +102,10 @@ func (c *console) events(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// lineEnds are those of an event stream: each of them ends a field.
+// lineEnds replaces the line ends of an event stream, each of which ends a field.
 var lineEnds = strings.NewReplacer("\r\n", "\ndata: ", "\r", "\ndata: ", "\n", "\ndata: ")
 
-// event is a text as an event of a stream. A browser reads each line end in it as \n.
+// event returns a text as an event of a stream. A browser reads each line end in it as \n.
 func event(text []byte) []byte {
 	return []byte("retry: 1000\ndata: " + lineEnds.Replace(string(text)) + "\n\n")
 }

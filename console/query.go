@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// query is what a viewer asks to see. Viewers with the same query see the same.
+// query is the query of a page. Viewers with the same query get the same page.
 type query struct {
-	// Filter is what the names of the locks contain. Name and Kind are those of the one lock on a lock's page,
-	// which has no filter and no further pages.
+	// Filter is a text that the names of the listed locks contain. Name and Kind are set for the page of one lock,
+	// which has no Filter and no Page.
 	Filter, Name, Kind string
 	// Fleet is set for the locks of all Systems, and Page counts from 0.
 	Fleet bool
 	Page  int
 }
 
-// queryOf reads a request.
+// queryOf returns the query of a request.
 func queryOf(r *http.Request) query {
 	if name := r.FormValue("name"); name != "" && len(name) <= maxName {
 		return query{Name: name, Kind: cmp.Or(r.FormValue("kind"), plain)}

@@ -5,30 +5,30 @@ import "sync"
 // maxKept bounds the texts that are kept for one snapshot, in bytes: some 60 pages of 100 rows.
 const maxKept = 4 << 20
 
-// renderings are the texts that were written of a snapshot. Each is written once, for all viewers with the same
-// query, and lives as long as the snapshot.
+// renderings are the texts of a snapshot. Each is written once, for all viewers with the same query, and kept as long
+// as the snapshot.
 type renderings struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	made map[rendering]*text
-	// size is that of all finished texts and their queries.
+	// size is the size of all finished texts and their queries.
 	size int
 }
 
-// rendering says which text it is.
+// rendering identifies a text.
 type rendering struct {
 	query
 	form
 }
 
-// text is a rendering, once done is over.
+// text is a text after done.
 type text struct {
 	done  sync.Once
 	bytes []byte
 	err   error
 }
 
-// get returns a text, and has it written if it is the first time. A text for which there is no room is not kept:
-// only viewers which ask for it meanwhile get the same.
+// get returns a text, which the first call writes. A text that exceeds the limit is not kept: it is shared only with
+// viewers that ask for it while it is written.
 func (r *renderings) get(which rendering, write func() ([]byte, error)) ([]byte, error) {
 	r.mu.Lock()
 	t := r.made[which]

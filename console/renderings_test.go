@@ -57,18 +57,18 @@ func TestPagesAreWrittenOnce(t *testing.T) {
 	for range 50 {
 		locktest.Await(t, "an event of each stream", events)
 	}
-	get("lock?name=other") // has another look made
+	get("lock?name=other") // causes another refresh
 	for range 50 {
 		locktest.Await(t, "an event of each stream after another look", events)
 	}
 	cancel()
 	streams.Wait()
 	if n := written.Load() - before; n != 3 {
-		t.Errorf("%d texts were written for 50 streams of two looks, and a page", n)
+		t.Errorf("%d texts were written for 50 streams of two refreshes, and a page", n)
 	}
 }
 
-// flushed is a response that reports each flush.
+// flushed is a ResponseWriter that reports each flush.
 type flushed struct {
 	*httptest.ResponseRecorder
 	events chan<- struct{}

@@ -10,35 +10,34 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
-// snapshot is what one look has found. It does not change, but for the texts that are written of it.
+// snapshot is the result of one refresh. Except for renderings, it does not change.
 type snapshot struct {
 	At time.Time `json:"at"`
 	// Client is the client UUID of the System.
 	Client  string   `json:"client"`
 	Systems []system `json:"systems"`
-	// Locks are the locks and synchronizers that this System holds or waits for. In a view they are a page of those,
+	// Locks are the locks and synchronizers that this System holds or waits for. In a view they are one page of these,
 	// or the lock that is looked up.
 	Locks []lock `json:"locks"`
-	// Held and Waiters count the holds and the requests that wait, in this System.
+	// Held and Waiters count the holds and the waiting requests in this System.
 	Held    int `json:"held"`
 	Waiters int `json:"waiters"`
 	// Counts and Rates are nil without a Journal.
 	Counts *counts `json:"counts,omitempty"`
 	Rates  *rates  `json:"rates,omitempty"`
 	Events []Event `json:"events"`
-	// Errors say what could not be found out. In a snapshot they concern all viewers, in a view also the
-	// locks in it.
+	// Errors are the errors of the refresh. In a snapshot they concern all viewers, in a view also its locks.
 	Errors []string `json:"errors,omitempty"`
 	// MoreSystems and MoreLocks are how many were left out.
 	MoreSystems int `json:"more_systems,omitempty"`
 	MoreLocks   int `json:"more_locks,omitempty"`
-	// SystemsCut reports that there are still more Systems: not all of their records were read.
+	// SystemsCut reports that there are still more Systems, whose records were not read.
 	SystemsCut bool `json:"systems_cut,omitempty"`
 
 	// closed reports whether the System is closed; listed, whether it has listed its locks.
 	closed, listed bool
-	// lookUps are the locks that viewers have looked up, each with its error. One that is among the first of Locks
-	// is the same.
+	// lookUps are the locks that viewers have looked up, each with its error. They share the lock with Locks if Redis
+	// was asked about that row.
 	lookUps    map[lockID]*lock
 	renderings *renderings
 }
@@ -48,7 +47,7 @@ func (s *snapshot) fresh(interval time.Duration) bool { return time.Since(s.At) 
 // has reports whether the lock was looked up, if there is one.
 func (s *snapshot) has(id lockID) bool { return id.name == "" || s.lookUps[id] != nil }
 
-// system is a process, by its record.
+// system describes a process, from its record.
 type system struct {
 	Client      string     `json:"client"`
 	Application string     `json:"application,omitempty"`
@@ -59,7 +58,7 @@ type system struct {
 	// Seen is how many ms ago the record was renewed.
 	Seen    int64 `json:"seen"`
 	Overdue bool  `json:"overdue,omitempty"`
-	// Here is the System of the console.
+	// Here reports whether it is the System of the console.
 	Here bool `json:"here,omitempty"`
 }
 
@@ -82,7 +81,7 @@ type lock struct {
 	Held   bool `json:"held"`
 	Here   bool `json:"here"`
 	Shared bool `json:"shared,omitempty"`
-	// Holders are the clients that hold it in Redis; if that was not asked, the holds here.
+	// Holders is the number of clients that hold it in Redis; the number of holds here if Redis was not asked.
 	Holders int `json:"holders"`
 	// Owner is the owner field of a holder, and Process its process.
 	Owner string `json:"owner,omitempty"`
@@ -90,31 +89,31 @@ type lock struct {
 	Owners  []string `json:"owners,omitempty"`
 	Process *system  `json:"process,omitempty"`
 	Count   int      `json:"count,omitempty"`
-	// Since is when the lock was granted here. For a holder elsewhere it is when the console saw it first, or
-	// since when that has it by its record, and AtLeast is true.
+	// Since is when the lock was granted here. For a holder in another process it is when the console saw it first,
+	// or the time from its record, whichever is earlier, and AtLeast is true.
 	Since   *time.Time `json:"since,omitempty"`
 	AtLeast bool       `json:"at_least,omitempty"`
 	Token   int64      `json:"token,omitempty"`
 	// Lease is the rest of the lease; negative if the key has no TTL.
 	Lease int64 `json:"lease,omitempty"`
-	// Waiters are the requests that wait in this System, Waiting is for how long the first of
-	// them has, and Listeners are the clients that wait; of a fair lock, the length of the queue. HolderWaiters are the
-	// requests that wait in the process of a holder elsewhere, as its record said some seconds ago.
+	// Waiters is the number of requests that wait in this System, and Waiting for how long the first of them has waited.
+	// Listeners is the number of subscribed clients; for a fair lock, the length of the queue. HolderWaiters is the number
+	// of requests that wait in the process of another holder, from its record of some seconds ago.
 	Waiters       int            `json:"waiters"`
 	Waiting       int64          `json:"waiting,omitempty"`
 	Listeners     inspect.Number `json:"listeners"`
 	HolderWaiters inspect.Number `json:"holder_waiters"`
-	// Asked reports whether Redis was asked for this lock. If not, only what this System knows
-	// is said.
+	// Asked reports whether Redis was asked about this lock. If not, the fields are from this System
+	// alone.
 	Asked bool `json:"asked"`
-	// Problems are what is wrong with what Redis has.
+	// Problems describe invalid data in Redis.
 	Problems []string `json:"problems,omitempty"`
 
-	// err is why it could not be asked.
+	// err is the error of asking Redis.
 	err error
 }
 
-// Others says how many wait elsewhere, as far as that is known; "" if none does.
+// Others describes how many requests wait in other processes, as far as that is known; "" if none does.
 func (l lock) Others() string {
 	if !l.Asked {
 		return ""
@@ -146,7 +145,7 @@ func (c *console) newSnapshot() *snapshot {
 	return &snapshot{Client: c.sys.ID(), renderings: &renderings{}}
 }
 
-// addError adds the text of an error, if there is one and it is none of those that are there.
+// addError adds the text of an error, unless it is nil or its text is there already.
 func (s *snapshot) addError(err error) {
 	if err == nil || len(s.Errors) >= maxErrors {
 		return
@@ -158,7 +157,7 @@ func (s *snapshot) addError(err error) {
 
 func (l *lock) id() lockID { return lockID{l.Kind, l.Name} }
 
-// since orders locks by their age; one that is not held here is the last.
+// since returns Since for sorting; a lock without it is the last.
 func (l lock) since() time.Time {
 	if l.Since == nil {
 		return time.UnixMilli(1 << 50)
@@ -166,7 +165,7 @@ func (l lock) since() time.Time {
 	return *l.Since
 }
 
-// local is a lock as the System knows it without Redis.
+// local converts the state of a lock in the System.
 func local(info lockkeeper.LockInfo, now time.Time) lock {
 	l := lock{
 		Name: info.Name, Kind: info.Kind.LogValue().String(), Held: info.Held, Here: info.Held, Shared: info.Shared, Holders: info.Holders,

@@ -13,11 +13,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
-// view is what a snapshot has for a query.
+// view is the part of a snapshot for a query.
 type view struct {
 	*snapshot
 	query
-	// One is the lock of a lock's page.
+	// One is the lock on the page of one lock.
 	One *lock
 	// HasFleet reports whether there is a page of all Systems.
 	HasFleet   bool
@@ -25,7 +25,7 @@ type view struct {
 	MayRelease bool
 }
 
-// form is how a view is written.
+// form is the format in which a view is written.
 type form string
 
 const (
@@ -34,10 +34,10 @@ const (
 	jsonOfData form = "json"
 )
 
-// maxErrors bounds the errors that a view has.
+// maxErrors bounds the errors of a view.
 const maxErrors = 3
 
-// view selects what a snapshot has for a query: also of the errors only those of the locks that the query asks for.
+// view returns the part of a snapshot for a query. It has only the errors of the selected locks.
 func (c *console) view(s *snapshot, q query) *view {
 	selected := *s
 	v := &view{snapshot: &selected, query: q, HasFleet: c.looker != nil, Journal: c.journal != nil, MayRelease: c.mayRelease}
@@ -59,7 +59,7 @@ func (c *console) view(s *snapshot, q query) *view {
 	return v
 }
 
-// one returns the lock by that name and kind, if it was looked up, or is one of this System.
+// one returns the lock of that name and kind, if it was looked up or belongs to this System.
 func (s *snapshot) one(id lockID) []lock {
 	if l, ok := s.lookUps[id]; ok {
 		return []lock{*l}
@@ -70,7 +70,7 @@ func (s *snapshot) one(id lockID) []lock {
 	return nil
 }
 
-// page returns a page of the locks whose names contain the filter, and how many follow.
+// page returns one page of the locks whose names contain the filter, and how many locks follow it.
 func (s *snapshot) page(q query) (rows []lock, more int) {
 	rows = []lock{}
 	matches, begin := 0, q.Page*maxRows
@@ -108,7 +108,7 @@ func write(f form, v *view) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// templates escape all names and texts of Redis.
+// templates escape all names and all texts from Redis.
 var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"age":   func(at time.Time) string { return age(time.Since(at)) },
 	"ms":    func(ms int64) string { return age(time.Duration(ms) * time.Millisecond) },
@@ -122,7 +122,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"sum":   func(a, b int) int { return a + b },
 }).ParseFS(assets, "assets/page.html"))
 
-// age is a time for people, in one unit or two.
+// age formats a duration in one or two units.
 func age(d time.Duration) string {
 	switch {
 	case d < time.Second:
@@ -137,7 +137,7 @@ func age(d time.Duration) string {
 	return fmt.Sprintf("%d days", d/(24*time.Hour))
 }
 
-// String says which process it is.
+// String describes the process.
 func (s *system) String() string {
 	p := lockkeeper.Process{Client: s.Client, Application: s.Application, Host: s.Host, PID: s.PID, Version: s.Version, Seen: time.Duration(s.Seen) * time.Millisecond, Overdue: s.Overdue}
 	if s.Since != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-// eventWriter receives a stream of events, and says when there is another.
+// eventWriter receives a stream of events, and reports each of them.
 type eventWriter struct {
 	http.ResponseWriter
 	flushed chan struct{}
@@ -32,8 +32,8 @@ func (w *eventWriter) Flush() {
 // Write implements http.ResponseWriter. It keeps nothing.
 func (w *eventWriter) Write(p []byte) (int, error) { return len(p), nil }
 
-// BenchmarkViewers measures the processor time of one look and its pages, with 10,000 held locks. A look is made
-// every 2 s, so the time per operation says nothing.
+// BenchmarkViewers measures the processor time of one refresh and its pages, with 10,000 held locks. There is a refresh
+// every 2 s, so the time per operation is not meaningful.
 func BenchmarkViewers(b *testing.B) {
 	s, _ := locktest.NewOnOwnServer(b, patient("shop"))
 	for i := range 10_000 {
@@ -77,7 +77,7 @@ func BenchmarkViewers(b *testing.B) {
 	}
 }
 
-// processorTime is how long this process has computed, in ms.
+// processorTime returns the processor time of this process, in ms.
 func processorTime(b *testing.B) float64 {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

@@ -19,14 +19,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// looks is how many commands of looks the server has had.
+// looks returns how many commands for refreshes the server has received.
 func looks(t *testing.T, server *redistest.Server) int64 {
 	t.Helper()
 	return server.Calls(t)["evalsha"]
 }
 
-// All viewers share one look; another request within the interval costs nothing; and without viewers nothing runs.
-func TestViewersShareALook(t *testing.T) {
+// All viewers share one refresh, another request within the interval causes no commands, and without viewers there are
+// no refreshes.
+func TestViewersShareARefresh(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	s.Acquire(t, k)
@@ -41,7 +42,7 @@ func TestViewersShareALook(t *testing.T) {
 		t.Errorf("40 more viewers cost %d scripts", more)
 	}
 	if get(t, base+"lock?name=another"); looks(t, k.Server) == first {
-		t.Error("a lock that is looked up is not looked at")
+		t.Error("the lock that is looked up is not inspected")
 	}
 
 	s2 := locktest.Open(t, k.Server.URL(), patient(""))
@@ -51,7 +52,7 @@ func TestViewersShareALook(t *testing.T) {
 	watching.next(t)
 	_ = watching.body.Close()
 	before, since := looks(t, k.Server), time.Now()
-	redistest.Eventually(t, "five intervals without a look", func() bool {
+	redistest.Eventually(t, "five intervals without a refresh", func() bool {
 		if now := looks(t, k.Server); now != before {
 			before, since = now, time.Now()
 		}
@@ -74,8 +75,8 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 	})
 }
 
-// Names that are made up cost no more than a few looks a second.
-func TestManyNamesShareLooks(t *testing.T) {
+// Look-ups of many names cause only a few refreshes per second.
+func TestLookUpsOfManyNamesShareRefreshes(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
@@ -85,11 +86,11 @@ func TestManyNamesShareLooks(t *testing.T) {
 		read(t, fmt.Sprint(base, "data.json?name=", i))
 	}
 	if passed := time.Since(began); passed < time.Second {
-		t.Errorf("6 looks, one after the other, took %v", passed)
+		t.Errorf("6 consecutive refreshes took %v", passed)
 	}
 }
 
-// pipes is a listener whose connections hold no byte that the other side has not read.
+// pipes is a listener whose connections have no buffer.
 type pipes chan net.Conn
 
 func (p pipes) Accept() (net.Conn, error) {
@@ -102,7 +103,7 @@ func (p pipes) Accept() (net.Conn, error) {
 func (p pipes) Close() error { return nil }
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
-// A viewer that reads nothing holds up nobody, and is left.
+// A viewer that does not read does not delay others, and its stream is closed.
 func TestSlowViewer(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, patient(""))
@@ -133,7 +134,7 @@ func TestSlowViewer(t *testing.T) {
 	<-serving
 }
 
-// There is an end to the rows and to the viewers, and a filter for the rest.
+// The numbers of rows and of viewers are bounded, and the filter finds further locks.
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient("shop"))
@@ -150,7 +151,7 @@ func TestBounds(t *testing.T) {
 	if d = read(t, base+"data.json?q=lock-12"); len(d.Locks) != 10 || d.MoreLocks != 0 {
 		t.Errorf("the filter finds %d", len(d.Locks))
 	}
-	var last string // of the table: Redis is asked about it only for those who look it up
+	var last string // of the table: Redis is asked about it only for viewers that look it up
 	if d = read(t, base+"data.json?page=1"); len(d.Locks) == 30 {
 		last = d.Locks[29].Name
 	}
@@ -171,7 +172,7 @@ func TestBounds(t *testing.T) {
 			ended <- struct{}{}
 		}()
 	}
-	redistest.Eventually(t, "a refusal of the viewer that is too many", func() bool {
+	redistest.Eventually(t, "a refusal of one viewer too many", func() bool {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/data.json", nil))
 		return w.Code == http.StatusServiceUnavailable
@@ -183,8 +184,8 @@ func TestBounds(t *testing.T) {
 	get(t, base)
 }
 
-// While Redis does not answer, the page says so, and what the System knows.
-func TestRedisIsAway(t *testing.T) {
+// While Redis does not answer, the page shows the error and the state of the System.
+func TestRedisIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
 	s.Acquire(t, k)
@@ -192,16 +193,16 @@ func TestRedisIsAway(t *testing.T) {
 	k.Server.Pause(t)
 	d := read(t, base+"data.json")
 	if len(d.Errors) == 0 || len(d.Locks) != 1 || !d.Locks[0].Here || d.Locks[0].Asked {
-		t.Errorf("it says %+v", d)
+		t.Errorf("the data is %+v", d)
 	}
 	if page := get(t, base); !strings.Contains(page, `class="error"`) {
-		t.Errorf("the page does not say so: %s", page)
+		t.Errorf("the page does not show the error: %s", page)
 	}
 	k.Server.Resume(t)
 	redistest.Eventually(t, "an end of the errors", func() bool { return len(read(t, base+"data.json").Errors) == 0 })
 }
 
-// The page after a forced release shows that release, also within the interval of the last look.
+// The page after a forced release shows that release, even within the interval of the last refresh.
 func TestPageAfterAForcedRelease(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
@@ -214,7 +215,7 @@ func TestPageAfterAForcedRelease(t *testing.T) {
 	if owner == nil {
 		t.Fatal("the page has no owner")
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // it follows the way back to the page
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}} // it follows the redirect to the page
 	response, err := client.PostForm(base+"release"+query, url.Values{"owner": owner[1:]})
 	if err != nil {
 		t.Fatal(err)

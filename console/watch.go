@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// watch looks for all viewers while there are any, and keeps one goroutine for that.
+// watch refreshes a snapshot for all viewers while there are any, in one goroutine.
 type watch struct {
 	interval time.Duration
-	// look may take as long as ctx lasts. lookUps are the locks that viewers look up.
+	// look returns a new snapshot, at the end of ctx at the latest. lookUps are the locks that viewers look up.
 	look func(ctx context.Context, lookUps []lockID) *snapshot
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	viewers map[*viewer]struct{}
 	running bool
-	// cancel ends the look under way, and is called when the last viewer has left.
+	// cancel ends the current refresh; it is called when the last viewer has left.
 	ctx    context.Context
 	cancel context.CancelFunc
 	last   *snapshot
-	// changes counts what viewers have changed, and shown is how many of that last shows.
+	// changes counts the changes that viewers have made, and shown how many of them last includes.
 	changes, shown int
-	// wake ends the wait for the next look: a viewer asks for a lock that the last look did not look up.
+	// wake ends the wait for the next refresh, for a viewer that looks up a lock which last lacks.
 	wake chan struct{}
 }
 
@@ -33,20 +33,20 @@ type viewer struct {
 	of *watch
 	// lookUp is the lock that it looks up, if any.
 	lookUp lockID
-	// changed has a value when there is another snapshot.
+	// changed has a value when there is a new snapshot.
 	changed chan struct{}
 	seen    *snapshot
 }
 
 const (
-	// lookTimeout bounds a look, and so how long a viewer waits for it.
+	// lookTimeout bounds a refresh, and so the wait of a viewer.
 	lookTimeout = 5 * time.Second
-	// minPause is the least time from one look to the next, which is made for a viewer that looks up
-	// another lock, or has changed something: names that are made up must not keep Redis busy.
+	// minPause is the minimum time between two refreshes, if a viewer looks up another lock or has changed
+	// something. It bounds the load of viewers that look up many names.
 	minPause = 200 * time.Millisecond
 )
 
-// join adds a viewer; nil if there are too many. The caller must call leave.
+// join adds a viewer, on which the caller must call leave. It returns nil if there are too many.
 func (w *watch) join(lookUp lockID) *viewer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +71,7 @@ func (w *watch) join(lookUp lockID) *viewer {
 	return v
 }
 
-// awake has the goroutine decide anew when it looks next.
+// awake makes the goroutine decide again when the next refresh is due.
 func (w *watch) awake() {
 	select {
 	case w.wake <- struct{}{}:
@@ -79,7 +79,7 @@ func (w *watch) awake() {
 	}
 }
 
-// hasChanged notes that a viewer has changed something. Viewers that join from now on are not shown an earlier look.
+// hasChanged records that a viewer has changed something. Viewers that join later do not get an earlier snapshot.
 func (w *watch) hasChanged() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -87,7 +87,7 @@ func (w *watch) hasChanged() {
 	w.awake()
 }
 
-// leave ends the viewing, and with the last viewer all work.
+// leave removes the viewer. The goroutine ends with the last viewer.
 func (v *viewer) leave() {
 	w := v.of
 	w.mu.Lock()
@@ -97,7 +97,7 @@ func (v *viewer) leave() {
 	}
 }
 
-// next waits for a snapshot that the viewer has not seen, with the lock that it looks up; nil if ctx ends first.
+// next waits for a snapshot that the viewer has not seen and that has its look-up. It returns nil if ctx ends first.
 func (v *viewer) next(ctx context.Context) *snapshot {
 	for {
 		select {
@@ -144,7 +144,7 @@ func (w *watch) run() {
 	}
 }
 
-// lacksLookUp reports whether a viewer looks up a lock that the last look did not.
+// lacksLookUp reports whether a viewer looks up a lock that the last snapshot lacks.
 func (w *watch) lacksLookUp() bool {
 	for v := range w.viewers {
 		if !w.last.has(v.lookUp) {
@@ -169,14 +169,14 @@ func (w *watch) publish(ctx context.Context) {
 	s := w.look(bounded, lookUps)
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if ctx.Err() != nil || changes != w.changes { // a look that may have come before a change is not shown
+	if ctx.Err() != nil || changes != w.changes { // the snapshot may be from before the change
 		return
 	}
 	w.last, w.shown = s, changes
 	for v := range w.viewers {
 		select {
 		case v.changed <- struct{}{}:
-		default: // it is notified already, and will see the newest
+		default: // it is notified already, and will get the newest
 		}
 	}
 }

@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-// steps is a watch whose looks end when the test says so.
+// steps is a watch whose refreshes the test controls.
 type steps struct {
 	watch
-	// begun has what each look is asked for, and end ends it.
+	// begun receives the look-ups of each refresh, and end ends it.
 	begun chan []lockID
 	end   chan struct{}
 }
@@ -32,8 +32,8 @@ func newSteps() *steps {
 	return s
 }
 
-// A viewer that joins during a look which does not look up its lock waits for the next look.
-func TestLookUpDuringALook(t *testing.T) {
+// A viewer that joins during a refresh without its look-up waits for the next refresh.
+func TestLookUpDuringARefresh(t *testing.T) {
 	t.Parallel()
 	s := newSteps()
 	all := s.join(lockID{})
@@ -44,19 +44,19 @@ func TestLookUpDuringALook(t *testing.T) {
 	defer one.leave()
 	s.end <- struct{}{}
 	if all.next(t.Context()) == nil {
-		t.Error("the first viewer is not shown the first look")
+		t.Error("the first viewer does not get the first snapshot")
 	}
 	if asked := locktest.Await(t, "the second look", s.begun); !slices.Equal(asked, []lockID{id}) {
-		t.Errorf("it is asked for %v", asked)
+		t.Errorf("the look-ups are %v", asked)
 	}
 	s.end <- struct{}{}
 	if found := one.next(t.Context()); !found.has(id) {
-		t.Error("the viewer is shown a look that has not looked up its lock")
+		t.Error("the viewer gets a snapshot without its look-up")
 	}
 }
 
-// A look that was under way when a viewer changed something is not shown.
-func TestChangeDuringALook(t *testing.T) {
+// A snapshot is discarded if a viewer has changed something during the refresh.
+func TestChangeDuringARefresh(t *testing.T) {
 	t.Parallel()
 	s := newSteps()
 	before := s.join(lockID{})
@@ -71,7 +71,7 @@ func TestChangeDuringALook(t *testing.T) {
 	s.end <- struct{}{}
 	for _, v := range []*viewer{before, after} {
 		if found := v.next(t.Context()); found.At.Before(second) {
-			t.Error("the first look is shown")
+			t.Error("the first snapshot is shown")
 		}
 	}
 }

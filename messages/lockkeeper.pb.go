@@ -6,8 +6,8 @@
 
 // The requests to the guardian of a Lockkeeper system, and the messages that it and its lock
 // actors send back. The guardian answers any other message that has a sender with Failed. The
-// messages work for local actors and, since they are protobuf, for actors on other nodes, whose
-// requests need a lease; see Acquire.owner.
+// messages can be sent by local actors and, since they are protobuf, by actors on other nodes,
+// whose requests need a lease; see Acquire.owner.
 
 package messages
 
@@ -47,13 +47,13 @@ const (
 	// A lock on a majority of independent Redis servers. Send the request to the guardian of the
 	// RedLock's first system.
 	Kind_KIND_RED Kind = 5
-	// Permits that expire: as many holders as there are permits. Redisson's
-	// RPermitExpirableSemaphore. Acquire takes one permit. Permits are not re-entered: an owner may
-	// hold several, and then a Release without hold_id releases the one that it has had for longest.
-	// ForceRelease is not for them; see ReleaseByID.
+	// A semaphore whose permits have holders and leases: as many holders as there are permits.
+	// Redisson's RPermitExpirableSemaphore. Acquire takes one permit. Permits are not re-entered: an
+	// owner may hold several, and then a Release without hold_id releases the one that it has held
+	// longest. Use ReleaseByID instead of ForceRelease.
 	Kind_KIND_EXPIRABLE_SEMAPHORE Kind = 6
-	// These two are no locks: requests about them have messages of their own, and name them by Semaphore
-	// and Latch. A Status may be of one for which requests wait.
+	// Semaphores and latches are synchronizers, not locks: requests about them have separate messages,
+	// with Semaphore and Latch instead of Lock. A Status may have this kind if requests wait.
 	Kind_KIND_SEMAPHORE Kind = 7
 	Kind_KIND_LATCH     Kind = 8
 )
@@ -177,19 +177,20 @@ const (
 	Reason_REASON_QUEUE_FULL Reason = 5
 	// The Lockkeeper system is closing or closed.
 	Reason_REASON_CLOSED Reason = 6
-	// Redis did not answer, or not in time. Trying again may help.
+	// Redis did not answer in time. Trying again may help.
 	Reason_REASON_UNAVAILABLE Reason = 7
-	// Redis refuses for good (wrong type, no permission, …); see the detail.
+	// Redis refuses the request, and would refuse it again (wrong type, no permission, …); see the
+	// detail.
 	Reason_REASON_REJECTED Reason = 8
-	// The lock actor crashed while handling the request, or was given up after many crashes; or
-	// the middleware panicked. A Release or a Cancel is repeated after a crash, until it is done
-	// or the actor is given up.
+	// The lock actor crashed while handling the request, or was stopped after many crashes; or the
+	// middleware panicked. A Release or a Cancel is repeated after a crash, until it is done or the
+	// actor is stopped.
 	Reason_REASON_CRASHED Reason = 9
 	// There is no such hold: it was never granted, or was released before.
 	Reason_REASON_NOT_HELD Reason = 10
 	// The hold was lost before; its holder was sent LeaseLost.
 	Reason_REASON_LOST Reason = 11
-	// The lease ended: a fixed lease was over, or no renewal succeeded in time.
+	// The lease ended: a fixed lease has expired, or no renewal succeeded in time.
 	Reason_REASON_EXPIRED Reason = 12
 	// At a renewal the key was gone: deleted, evicted, or flushed.
 	Reason_REASON_GONE Reason = 13
@@ -202,8 +203,8 @@ const (
 	// The owner already holds the lock and may not re-enter it this way: the request had
 	// no_reentry, a reader wants to write, or the owner is on another node.
 	Reason_REASON_REENTRY Reason = 17
-	// Too few replicas of Redis have confirmed the grant in time; see Config.Replicas. It is taken
-	// back. Trying again may help.
+	// Too few replicas of Redis have confirmed the grant in time, and it was undone; see
+	// Config.Replicas. Trying again may help.
 	Reason_REASON_NOT_REPLICATED Reason = 18
 	// No number of permits is set under that name: it never was, or Redis has lost its data.
 	Reason_REASON_NO_PERMITS Reason = 19
@@ -288,11 +289,12 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 type PermitsHow int32
 
 const (
-	// That many, if the number was never set.
+	// Sets the number if it is not set.
 	PermitsHow_PERMITS_HOW_TRY PermitsHow = 0
-	// That many in all, free and taken. If more are taken, those that are given back are gone.
+	// Sets the number of all permits, free and taken. If more are taken, the excess is removed as
+	// permits are released.
 	PermitsHow_PERMITS_HOW_TOTAL PermitsHow = 1
-	// That many more, or fewer if the number is negative.
+	// Adds to the number, or subtracts if SetTotal.permits is negative.
 	PermitsHow_PERMITS_HOW_ADD PermitsHow = 2
 )
 
@@ -423,11 +425,11 @@ type Acquire struct {
 	// is an actor. An owner that already holds the lock re-enters it: the re-entry joins the
 	// hold, and ends with it.
 	//
-	// Never name the PID of a future. A request without an owner, such as a future's, must have a
-	// lease or a max_hold, since no death would end its hold.
+	// The owner must not be the PID of a future. A request without an owner, such as a future's, must
+	// have a lease or a max_hold, since no death would end its hold.
 	//
-	// A request from another node, or for an owner there, must have a lease: the owner's death
-	// looks like a broken connection, and releases nothing. Such an owner cannot re-enter its hold
+	// A request from another node, or for an owner there, must have a lease: the owner's death cannot
+	// be told from a broken connection, and releases nothing. Such an owner cannot re-enter its hold
 	// (REASON_REENTRY) and must name the hold_id in Release, since a process restarted at the same
 	// address may have the same PIDs. Give such owners names that no earlier process at that
 	// address used. To hold locks under the watchdog, run a Lockkeeper system on that node.
@@ -435,7 +437,7 @@ type Acquire struct {
 	// A fixed lease, at least 10 ms. It is not renewed, and the hold is lost at its end. Absent:
 	// the watchdog renews the lease until the release. A re-entry may have one if the hold has a
 	// fixed lease, which it then prolongs; it is refused with REASON_INVALID if it would end
-	// before the hold, or if the watchdog keeps the hold.
+	// before the hold, or if the watchdog renews the hold.
 	Lease *durationpb.Duration `protobuf:"bytes,3,opt,name=lease,proto3" json:"lease,omitempty"`
 	// The longest wait. Absent: no limit. Zero: try once.
 	Wait *durationpb.Duration `protobuf:"bytes,4,opt,name=wait,proto3" json:"wait,omitempty"`
@@ -445,7 +447,7 @@ type Acquire struct {
 	// If the owner already holds the lock, refuses the request with REASON_REENTRY instead of
 	// granting a re-entry.
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
-	// For KIND_EXPIRABLE_SEMAPHORE: asks for Acquired.permit_id.
+	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_id.
 	ShowPermit    bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -538,8 +540,8 @@ func (x *Acquire) GetShowPermit() bool {
 type Acquired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// Identifies this hold in Release. Anybody who knows it can release the hold, so it does not
-	// appear in logs.
+	// Identifies this hold in Release. It is a secret that is not logged: any client that knows it
+	// can release the hold.
 	HoldId string     `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
 	Owner  *actor.PID `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
 	// 1, or more for a re-entry.
@@ -555,7 +557,7 @@ type Acquired struct {
 	// member without tokens.
 	MemberTokens []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
 	// For KIND_EXPIRABLE_SEMAPHORE with show_permit: the id of the permit in Redis, 32 hexadecimal digits.
-	// Whoever knows it can release the permit, also with Redisson.
+	// Any client that knows it can release the permit, also with Redisson.
 	PermitId      string `protobuf:"bytes,8,opt,name=permit_id,json=permitId,proto3" json:"-"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -656,9 +658,9 @@ type NotAcquired struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Reason Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
-	// The rest of the present holder's lease, as Redis reported it; absent if not known.
+	// The rest of the current holder's lease, as Redis reported it; absent if not known.
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
-	// The reason in words.
+	// A description of the reason.
 	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -798,7 +800,7 @@ func (x *Release) GetOwner() *actor.PID {
 type Released struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// The hold count that is left; 0: the hold is over.
+	// The remaining hold count; 0: the hold has ended.
 	HoldCount     int64 `protobuf:"varint,2,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -856,8 +858,8 @@ func (x *Released) GetHoldCount() int64 {
 type NotReleased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// With REASON_UNAVAILABLE and REASON_REJECTED Redis has not confirmed the release. The hold is
-	// over all the same; do not send the Release again.
+	// With REASON_UNAVAILABLE and REASON_REJECTED Redis has not confirmed the release. The hold has
+	// ended nevertheless; do not send the Release again.
 	Reason        Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -920,9 +922,8 @@ func (x *NotReleased) GetDetail() string {
 	return ""
 }
 
-// ReleaseByID gives back a permit of KIND_EXPIRABLE_SEMAPHORE by its id, whoever holds it: for instance one that
-// a Java process has acquired. A holder in this system is sent LeaseLost. Answered by Released or
-// NotReleased.
+// ReleaseByID releases a permit of KIND_EXPIRABLE_SEMAPHORE by its id. Another process may hold it, for instance
+// a Java process. A holder in this system is sent LeaseLost. Answered by Released or NotReleased.
 type ReleaseByID struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -981,7 +982,7 @@ func (x *ReleaseByID) GetPermitId() string {
 	return ""
 }
 
-// SetTotal sets how many permits of KIND_EXPIRABLE_SEMAPHORE there are. Answered by TotalSet or Failed.
+// SetTotal sets the number of permits of KIND_EXPIRABLE_SEMAPHORE. Answered by TotalSet or Failed.
 type SetTotal struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1223,13 +1224,13 @@ func (x *Cancelled) GetWithdrawn() int64 {
 	return 0
 }
 
-// ForceRelease frees the lock if one of the owners holds it, in any process. It frees no other owner, however
-// late it arrives. Answered by ForceReleased or Failed.
+// ForceRelease releases the lock if one of the owners holds it, in any process. Even if it arrives late, it does
+// not release the hold of another owner. Answered by ForceReleased or Failed.
 type ForceRelease struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// The owners that it is meant for, at most 1000, as in Status.owners. Without any, the system asks Redis first
-	// who holds the lock, and names those.
+	// The owners to release, at most 1000, as in Status.owners. Without any, the system uses the current owners in
+	// Redis.
 	Owners        []string `protobuf:"bytes,2,rep,name=owners,proto3" json:"owners,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1417,20 +1418,21 @@ type Status struct {
 	// The process of the holder; absent if the lock is free.
 	Process *Process `protobuf:"bytes,12,opt,name=process,proto3" json:"process,omitempty"`
 	// For how long this system has held the lock; of several holders, the first. Absent if it does
-	// not.
+	// not hold the lock.
 	HeldFor *durationpb.Duration `protobuf:"bytes,13,opt,name=held_for,json=heldFor,proto3" json:"held_for,omitempty"`
 	// For how long the first of the requests that wait in this system has waited.
 	WaitingFor *durationpb.Duration `protobuf:"bytes,14,opt,name=waiting_for,json=waitingFor,proto3" json:"waiting_for,omitempty"`
-	// For KIND_EXPIRABLE_SEMAPHORE, which has no holder and no ttl: how many permits are free, how many are taken
-	// and have not expired, and how many there are. free_permits is negative while more are taken
-	// than there should be.
+	// For KIND_EXPIRABLE_SEMAPHORE, whose Status has no holder and no ttl: how many permits are free, how many are
+	// taken and have not expired, and how many there are. free_permits is negative while more are taken than there
+	// should be.
 	FreePermits  int64 `protobuf:"varint,15,opt,name=free_permits,json=freePermits,proto3" json:"free_permits,omitempty"`
 	TakenPermits int64 `protobuf:"varint,16,opt,name=taken_permits,json=takenPermits,proto3" json:"taken_permits,omitempty"`
 	AllPermits   int64 `protobuf:"varint,17,opt,name=all_permits,json=allPermits,proto3" json:"all_permits,omitempty"`
-	// All owners in Redis; of a lock that very many read, at most 1000 of them.
+	// All owners in Redis; at most 1000 readers.
 	Owners []string `protobuf:"bytes,18,rep,name=owners,proto3" json:"owners,omitempty"`
-	// How many requests for the lock waited in the process of the holder, and for how long that has had the lock at
-	// least. A record of another process says so, which may be some seconds old; absent if it does not.
+	// How many requests for the lock waited in the process of the holder, and the minimum time for which that process
+	// has held the lock. For another process they come from its record, which may be some seconds old; absent if the
+	// record does not have them.
 	HolderWaiters *int64               `protobuf:"varint,19,opt,name=holder_waiters,json=holderWaiters,proto3,oneof" json:"holder_waiters,omitempty"`
 	HeldAtLeast   *durationpb.Duration `protobuf:"bytes,20,opt,name=held_at_least,json=heldAtLeast,proto3" json:"held_at_least,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -1612,8 +1614,8 @@ func (x *Status) GetHeldAtLeast() *durationpb.Duration {
 	return nil
 }
 
-// Process is who a client of Redis is, by the record that its Lockkeeper system keeps in Redis.
-// A client without a record, such as Redisson, is only a client.
+// Process describes the process of a Redis client, from the record that its Lockkeeper system keeps in
+// Redis. For a client without a record, such as Redisson, only the field client is set.
 type Process struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The client part of the owner field, a UUID.
@@ -1627,8 +1629,7 @@ type Process struct {
 	Version string `protobuf:"bytes,6,opt,name=version,proto3" json:"version,omitempty"`
 	// How long ago the system renewed its record.
 	Seen *durationpb.Duration `protobuf:"bytes,7,opt,name=seen,proto3" json:"seen,omitempty"`
-	// The system has missed two renewals of its record: it is dead, it hangs, or it does not reach
-	// Redis.
+	// The system has missed two renewals of its record: it is dead, hangs, or cannot reach Redis.
 	Overdue       bool `protobuf:"varint,8,opt,name=overdue,proto3" json:"overdue,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -1792,8 +1793,7 @@ func (x *Failed) GetDetail() string {
 	return ""
 }
 
-// LeaseLost notifies the holder that its hold is over although it did not release it. It is
-// final.
+// LeaseLost notifies the holder that its hold has ended although it did not release it. It is final.
 type LeaseLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1974,9 +1974,8 @@ func (x *LeaseAtRisk) GetDetail() string {
 	return ""
 }
 
-// Semaphore names a semaphore: a number of permits, Redisson's RSemaphore. Permits have no owner:
-// whoever has acquired some may leave it to another to release them, and those of a process that has
-// died stay taken.
+// Semaphore names a semaphore: a number of permits, Redisson's RSemaphore. Permits have no owner: another
+// client may release them, and those of a process that has died stay taken.
 type Semaphore struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
@@ -2029,10 +2028,10 @@ func (x *Semaphore) GetName() string {
 	return ""
 }
 
-// AcquirePermits asks for permits, all of them or none. Answered by PermitsAcquired or
-// PermitsRefused. The requests of one system are served in their order. If the sender dies it waits
-// no longer. A request from another node is refused: nobody would learn that its sender has died, or
-// that the answer was lost.
+// AcquirePermits asks for permits, all of them or none. Answered by PermitsAcquired or PermitsRefused. The
+// requests of one system are served in order of arrival. If the sender dies, its request is withdrawn. A
+// request from another node is refused: the system could not notice that its sender has died, or that the
+// answer was lost.
 type AcquirePermits struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
@@ -2157,15 +2156,15 @@ func (x *PermitsAcquired) GetPermits() int32 {
 	return 0
 }
 
-// ReleasePermits gives permits back, whoever has acquired them. Answered by PermitsReleased or
-// PermitsRefused. With REASON_UNAVAILABLE the permits are given back in the background: do not send
-// it again. With any other reason they are not given back.
+// ReleasePermits releases permits, which another client may have acquired. Answered by PermitsReleased or
+// PermitsRefused. With REASON_UNAVAILABLE the system keeps trying in the background: do not send it again.
+// With any other reason they were not released.
 type ReleasePermits struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	// At least 1; absent: 1.
 	Permits int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
-	// Does nothing if there is no such semaphore, which else is made.
+	// If there is no such semaphore, does nothing instead of failing with REASON_NO_PERMITS.
 	IfExists      bool `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2336,13 +2335,12 @@ func (x *CancelPermits) GetSemaphore() *Semaphore {
 	return nil
 }
 
-// TrySetPermits makes a semaphore, unless there is one. Answered by PermitsChanged or
-// PermitsRefused.
+// TrySetPermits creates a semaphore, unless it exists. Answered by PermitsChanged or PermitsRefused.
 type TrySetPermits struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	Permits   int32                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
-	// When the semaphore ends, at least 10 ms. Absent: never.
+	// After how long the semaphore is deleted, at least 10 ms. Absent: never.
 	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2408,7 +2406,7 @@ func (x *TrySetPermits) GetTtl() *durationpb.Duration {
 type AddPermits struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
-	// Negative: takes permits away, more than are free if need be.
+	// Negative: removes permits, even more than are free.
 	Permits       int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2563,11 +2561,11 @@ func (x *InspectPermits) GetSemaphore() *Semaphore {
 	return nil
 }
 
-// PermitsChanged answers what does not wait for permits.
+// PermitsChanged answers the requests that do not wait for permits.
 type PermitsChanged struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
-	// Whether TrySetPermits has made the semaphore; true for the others.
+	// Whether TrySetPermits has created the semaphore; true for the others.
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	// How many permits are free then; for DrainPermits, how many were; for CancelPermits, how many
 	// requests were withdrawn.
@@ -2698,8 +2696,8 @@ func (x *PermitsRefused) GetDetail() string {
 	return ""
 }
 
-// Latch names a latch, Redisson's RCountDownLatch. It is open, unless it has a count; it opens when
-// as many as that have counted down.
+// Latch names a latch, Redisson's RCountDownLatch. It is open unless it has a count; it opens after as many
+// count-downs.
 type Latch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// 1 to 512 bytes of UTF-8, including the system's key prefix. Prefix and name make the key in
@@ -2752,13 +2750,13 @@ func (x *Latch) GetName() string {
 	return ""
 }
 
-// AwaitLatch waits until a latch is open. Answered by LatchOpened or LatchRefused. If the sender dies
-// it waits no longer. A request from another node is refused: nobody would learn that its sender has
-// died.
+// AwaitLatch waits until a latch is open. Answered by LatchOpened or LatchRefused. If the sender dies, its
+// request is withdrawn. A request from another node is refused: the system could not notice that its sender
+// has died.
 type AwaitLatch struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
-	// The longest wait. Absent: no limit. Zero: looks once; REASON_HELD says that the latch is closed.
+	// The longest wait. Absent: no limit. Zero: does not wait; the answer is REASON_HELD if the latch is closed.
 	Wait          *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2862,14 +2860,14 @@ func (x *LatchOpened) GetLatch() *Latch {
 	return nil
 }
 
-// CountDown counts a latch down by one. Answered by LatchChanged or LatchRefused. With
-// REASON_UNAVAILABLE it is counted down in the background: do not send it again, unless with an id.
-// With any other reason it is not counted down.
+// CountDown counts a latch down by one. Answered by LatchChanged or LatchRefused. With REASON_UNAVAILABLE
+// the system keeps trying in the background: do not send it again, unless with an id. With any other reason
+// the latch was not counted down.
 type CountDown struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
-	// At most 512 bytes. Whoever counts down with the same id is counted once, until the latch opens.
-	// Absent: every one is counted.
+	// At most 512 bytes. All messages with the same id, from any sender, are counted once, until the latch
+	// opens. Absent: every message is counted.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -2975,7 +2973,7 @@ func (x *CancelAwait) GetLatch() *Latch {
 	return nil
 }
 
-// TrySetCount gives a latch a count, unless it has one. Answered by LatchChanged or LatchRefused.
+// TrySetCount sets the count of a latch, unless it has one. Answered by LatchChanged or LatchRefused.
 type TrySetCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
@@ -3084,7 +3082,7 @@ func (x *InspectLatch) GetLatch() *Latch {
 	return nil
 }
 
-// LatchChanged answers what does not wait for a latch.
+// LatchChanged answers the requests that do not wait for a latch.
 type LatchChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`

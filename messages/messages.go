@@ -28,10 +28,10 @@
 //	TrySetCount    LatchChanged
 //	InspectLatch   LatchChanged
 //
-// A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold is
-// over although the holder did not release it.
+// A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold has
+// ended although the holder did not release it.
 //
-// Anybody who knows a hold id can release the hold. String, log/slog and encoding/json therefore
+// Any client that knows a hold id can release the hold. String, log/slog and encoding/json therefore
 // redact it; fmt's %#v does not. Use package protojson to encode a message completely.
 package messages
 

@@ -49,7 +49,7 @@ func TestRedacted(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			// prototext puts in spaces at random.
+			// prototext inserts spaces at random.
 			if got := strings.ReplaceAll(redacted(test.m), " ", ""); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
@@ -74,9 +74,8 @@ func logJSON(v any) string {
 	return out.String()
 }
 
-// Whatever bytes can be read as one of the messages: what is shown of it does not depend
-// on its hold id, nor on fields that are not known here, and it comes through a second
-// time of being written and read as it is.
+// For all bytes that can be decoded as a message: its formatted text does not depend on the
+// hold id, nor on unknown fields, and encoding and decoding it again returns the same message.
 func FuzzMessages(f *testing.F) {
 	all := File_lockkeeper_v1_lockkeeper_proto.Messages()
 	for i := range all.Len() { // with a lock, a hold id and an owner, as far as they have them
@@ -96,19 +95,19 @@ func FuzzMessages(f *testing.F) {
 		if proto.Unmarshal(wire, m) != nil {
 			return
 		}
-		if shown, other := show(m), show(stranger(m)); shown != other {
-			t.Errorf("what is shown depends on the hold id or on unknown fields:\n%s\n%s", shown, other)
+		if shown, other := show(m), show(withoutSecrets(m)); shown != other {
+			t.Errorf("the text depends on the hold id or on unknown fields:\n%s\n%s", shown, other)
 		}
 		first := write(t, m)
 		again := m.ProtoReflect().New().Interface()
 		if err := proto.Unmarshal(first, again); err != nil {
-			t.Fatalf("%v cannot be read again: %v", m, err)
+			t.Fatalf("%v cannot be decoded again: %v", m, err)
 		}
 		if !proto.Equal(m, again) {
-			t.Errorf("read again as %v, was %v", again, m)
+			t.Errorf("decoded again as %v, was %v", again, m)
 		}
 		if second := write(t, again); !bytes.Equal(first, second) {
-			t.Errorf("written as %x, then as %x", first, second)
+			t.Errorf("encoded as %x, then as %x", first, second)
 		}
 	})
 }
@@ -122,26 +121,26 @@ func write(t testing.TB, m proto.Message) []byte {
 	t.Helper()
 	wire, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		t.Fatalf("%v cannot be written: %v", m, err)
+		t.Fatalf("%v cannot be encoded: %v", m, err)
 	}
 	return wire
 }
 
-// show is everything that may come to be seen of a message.
+// show returns all forms in which a message may be shown.
 func show(m proto.Message) string {
 	text, err := json.Marshal(m)
 	return fmt.Sprintf("%v\n%+v\n%s\n%v\n%s\n%s\n%s\n%s %v",
 		m, m, m, envelope(m), untimed(logText(m)), untimed(logJSON(m)), untimed(logText(envelope(m))), text, err)
 }
 
-// untimed cuts off the time of a log line.
+// untimed removes the time of a log record.
 func untimed(line string) string {
 	_, rest, _ := strings.Cut(line, "sent")
 	return rest
 }
 
-// stranger is the same message with another hold id, and without unknown fields.
-func stranger(m proto.Message) proto.Message {
+// withoutSecrets returns the same message with another hold id, and without unknown fields.
+func withoutSecrets(m proto.Message) proto.Message {
 	m = proto.Clone(m)
 	if field := m.ProtoReflect().Descriptor().Fields().ByName("hold_id"); field != nil && m.ProtoReflect().Has(field) {
 		m.ProtoReflect().Set(field, protoreflect.ValueOfString("another"))

@@ -9,8 +9,8 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 )
 
-// redacted formats m on one line, with "[redacted]" for what must not be
-// shown. The generated String and LogValue methods call it.
+// redacted formats m on one line, with "[redacted]" instead of secrets. The
+// generated String and LogValue methods call it.
 func redacted(m proto.Message) string {
 	if m.ProtoReflect().IsValid() { // not a nil pointer
 		m = proto.Clone(m)
@@ -28,14 +28,14 @@ func redacted(m proto.Message) string {
 }
 
 // redact overwrites the fields of m that are set and marked with debug_redact.
-// Unknown fields go altogether: the newer peer that sent them may have marked
+// It removes unknown fields: the newer peer that sent them may have marked
 // them.
 func redact(m protoreflect.Message) {
 	m.SetUnknown(nil)
 	m.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
 		options := field.Options().(*descriptorpb.FieldOptions)
 		if options.GetDebugRedact() {
-			// All such fields are strings; the generator sees to it.
+			// All such fields are strings; the generator ensures that.
 			m.Set(field, protoreflect.ValueOfString("[redacted]"))
 		}
 		return true

@@ -18,10 +18,10 @@ const (
 	InCluster
 )
 
-// beyond are the commands of each topology that no script runs: those that send the scripts, and
-// those with which the client finds its servers (it asks a single one for a cluster, too) and sees
-// that they live.
-var beyond = map[Topology][]string{
+// clientCommands are the commands of each topology that the client sends itself: those that send the scripts,
+// and those that find the servers (the client also asks a single server for a cluster) and check that
+// they are alive.
+var clientCommands = map[Topology][]string{
 	OneServer: {"cluster|shards", "cluster|slots", "eval", "evalsha", "ping", "pttl", "subscribe"},
 	Sentinels: {"role"},
 	InCluster: {"asking", "pubsub|shardnumsub", "spublish", "ssubscribe"},
@@ -30,7 +30,7 @@ var beyond = map[Topology][]string{
 // SentinelRules are the ACL rules for the client's user on the Sentinels themselves.
 const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|master +sentinel|sentinels +subscribe +unsubscribe &*"
 
-// replicaRules are the ACL rules for who waits for replicas.
+// replicaRules are the ACL rules for clients that wait for replicas.
 const replicaRules = "+wait"
 
 // Rights is what the ACL user of a client needs for a kind of lock.
@@ -40,16 +40,16 @@ type Rights struct {
 	keys, channels []derived // besides the key of the lock's name
 }
 
-// derived is a pattern of names that are derived from the lock's.
+// derived is a pattern of keys or channels that are derived from the name of a lock.
 type derived struct {
 	from func(name string) string
-	more string // what stands behind that
-	// ofClient: it is derived from a client's UUID instead.
+	more string // suffix
+	// ofClient: derived from the UUID of a client instead.
 	ofClient bool
 }
 
-// system is what every kind needs: the record of the process, the lines in which processes wait,
-// the channel of the process's turns, and that on which those who know the line listen.
+// system is what every kind needs: the record of the process, the wait queues, the turn channel of
+// the process, and the channel of the clients that use the wait queue.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
 	keys:     []derived{{from: Systems, more: "*"}, {from: WaitQueue}},
@@ -60,8 +60,8 @@ var plainScripts = []*scripts.Script{
 	scripts.Acquire, scripts.Release, scripts.Renew, scripts.Yield, scripts.ForceRelease, scripts.Inspect,
 }
 
-// plain has what is for fencing tokens, too: who releases a lock draws the token of the process
-// that gets it.
+// plain includes the rights for fencing tokens: the process that releases a lock draws the token of
+// the process to which the lock is transferred.
 var plain = system.and(Rights{
 	Kind:     "plain and fenced",
 	scripts:  append([]*scripts.Script{scripts.FencedAcquire, scripts.Draw}, plainScripts...),
@@ -69,7 +69,7 @@ var plain = system.and(Rights{
 	channels: []derived{{from: Channel}},
 })
 
-// kinds are those of a lock on one Redis.
+// kinds are the rights for locks on one Redis.
 var kinds = []Rights{
 	plain,
 	system.and(Rights{
@@ -89,7 +89,7 @@ var kinds = []Rights{
 	}),
 }
 
-// synchronizers are those that are no locks.
+// synchronizers are the rights for semaphores and latches.
 var synchronizers = []Rights{
 	system.and(Rights{
 		Kind: "semaphore",
@@ -116,8 +116,8 @@ var synchronizers = []Rights{
 	}),
 }
 
-// ACL returns the rights for the kinds of locks: each kind on one Redis, MultiLocks of any of
-// these, RedLocks; for the synchronizers; and for all that there are.
+// ACL returns the rights for each kind of lock on one Redis, for MultiLocks of these and for RedLocks,
+// for each synchronizer, and for all of them together.
 func ACL() []Rights {
 	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll, scripts.YieldAll}}
 	for _, k := range kinds {
@@ -145,10 +145,10 @@ func (r Rights) and(other Rights) Rights {
 	}
 }
 
-// Rules returns the ACL rules for locks whose names begin with keyPrefix, to be added to those of
-// a user who may do nothing.
+// Rules returns the ACL rules for locks whose names begin with keyPrefix, for a user that has no other
+// rights.
 func (r Rights) Rules(on Topology, keyPrefix string) string {
-	commands := slices.Concat(beyond[OneServer], beyond[on])
+	commands := slices.Concat(clientCommands[OneServer], clientCommands[on])
 	for _, s := range r.scripts {
 		commands = append(commands, s.Commands()...)
 	}
@@ -168,8 +168,8 @@ func (r Rights) Rules(on Topology, keyPrefix string) string {
 	return strings.Join(rules, " ")
 }
 
-// patterns are those of the names that are derived from locks' names that begin so: of names
-// without a brace, and of names that bring their own.
+// patterns returns the patterns of the keys or channels that are derived from lock names with that
+// beginning, for names with and without braces.
 func patterns(begin string, names []derived) (all []string) {
 	for _, name := range names {
 		switch {
@@ -187,11 +187,11 @@ func patterns(begin string, names []derived) (all []string) {
 	return all
 }
 
-// refusedCommand is how Redis names a command that an ACL user may not run.
+// refusedCommand matches the command in an error of Redis that an ACL user may not run it.
 var refusedCommand = regexp.MustCompile(`'([a-z]+(\|[a-z-]+)?)' command`)
 
-// aclHint says what an ACL user lacks, by the words of Redis: of a script that is refused halfway, older
-// versions name only the line.
+// aclHint returns a hint that names the missing right, as far as the error of Redis does: for a command
+// inside a script, older versions name only the line of the script.
 func aclHint(text string) string {
 	lacks := "may not run a command of the script"
 	switch m := refusedCommand.FindStringSubmatch(text); {

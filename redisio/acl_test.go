@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("acl.update", false, "write the rules into docs/acl.md")
 
-// The document has the rules that follow from the scripts; `make acl` writes them.
+// docs/acl.md has the rules that ACL returns; `make acl` writes them.
 func TestACLDocument(t *testing.T) {
 	const file, begin, end = "../docs/acl.md", "<!-- rules -->\n", "<!-- end of rules -->"
 	text, err := os.ReadFile(file)
@@ -30,14 +30,14 @@ func TestACLDocument(t *testing.T) {
 	before, rest, _ := strings.Cut(string(text), begin)
 	_, after, found := strings.Cut(rest, end)
 	if !found {
-		t.Fatalf("%s has no place for rules", file)
+		t.Fatalf("%s has no section for the rules", file)
 	}
 	var rules strings.Builder
 	for _, r := range ACL() {
 		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker on >PASSWORD %s\n```\n", r.Kind, r.Rules(OneServer, "locks:"))
 	}
-	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%s\nACL SETUSER watcher on >PASSWORD %s\n```\n", strings.Join(beyond[Sentinels], " +"), SentinelRules)
-	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\n```\n", strings.Join(beyond[InCluster], " +"))
+	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%s\nACL SETUSER watcher on >PASSWORD %s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
+	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\n```\n", strings.Join(clientCommands[InCluster], " +"))
 	fmt.Fprintf(&rules, "\nWith `Config.Replicas`:\n\n```\nACL SETUSER locker %s\n```\n", replicaRules)
 	want := before + begin + rules.String() + "\n" + end + after
 	if *update {
@@ -50,7 +50,7 @@ func TestACLDocument(t *testing.T) {
 	}
 }
 
-// Nothing is left out: no script, no command of a script, no name that is derived from a lock's.
+// ACL covers all scripts, all commands of the scripts, and all keys and channels that keys.go derives.
 func TestACLIsComplete(t *testing.T) {
 	all := ACL()[len(ACL())-1]
 	var known []string
@@ -72,7 +72,7 @@ func TestACLIsComplete(t *testing.T) {
 	for _, d := range keys.Decls {
 		f, ok := d.(*ast.FuncDecl)
 		if !ok || !f.Name.IsExported() || f.Name.Name == "Slot" || strings.HasSuffix(f.Name.Name, "SystemOf") || f.Type.Params.NumFields() > 1 {
-			continue // this makes no name, or one that begins as another
+			continue // it returns no key or channel, or one with the same beginning as another function
 		}
 		if strings.Contains(used, "redisio."+f.Name.Name+"(") && !slices.Contains(known, f.Name.Name) {
 			t.Errorf("no kind of lock in acl.go has the names of %s", f.Name.Name)

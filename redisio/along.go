@@ -2,46 +2,46 @@ package redisio
 
 import "time"
 
-// The client reads and writes its connection on the goroutines of its callers, until two calls
-// overlap. From then on it has two goroutines for that, for as long as the connection lasts, and
-// each call has to wake them. So a call that nobody waits for goes along with another: who takes
-// one lock after the other pays for no goroutine but their own.
+// rueidis reads and writes a connection on the goroutines of its callers until two calls overlap. From
+// then on it uses two goroutines for as long as the connection lasts, and each call has to wake them. A
+// call whose caller does not wait is therefore sent together with the next call: a program that takes
+// one lock after another then needs no further goroutine.
 
-// alongWithin is how long a call waits for another with which it can go along.
-const alongWithin = 10 * time.Millisecond
+// batchDelay is how long a call waits for another call with which it can be sent.
+const batchDelay = 10 * time.Millisecond
 
-// RunAlong takes a call that nobody waits for, and returns at once. It goes in one pipeline with
-// the next call, or alone if none comes soon. Its reply is delivered exactly once.
+// RunAlong takes a call whose caller does not wait for the reply, and returns at once. The call is sent
+// in one pipeline with the next call, or alone after 10 ms. Its reply is delivered exactly once.
 func (r *Redis) RunAlong(c Call) {
 	p := r.pool
-	// In a cluster the next call may be for another server, and would wait for both.
-	if p.cluster || !p.along.CompareAndSwap(nil, &c) {
+	// In a cluster the next call may be for another server, and its reply would wait for both.
+	if p.cluster || !p.waiting.CompareAndSwap(nil, &c) {
 		p.submit(c)
 		return
 	}
-	time.AfterFunc(alongWithin, func() { p.sendAlone(&c) })
+	time.AfterFunc(batchDelay, func() { p.sendAlone(&c) })
 }
 
-// sendAlone sends a call that nothing has gone along with.
+// sendAlone sends a call that has waited for another call in vain.
 func (p *pool) sendAlone(c *Call) {
-	if c != nil && p.along.CompareAndSwap(c, nil) {
+	if c != nil && p.waiting.CompareAndSwap(c, nil) {
 		p.submit(*c)
 	}
 }
 
-// withAlong puts the call that is to go along, if there is one, before the others: what they find
-// out is what it would have been if it had not waited.
-func (p *pool) withAlong(batch []Call) []Call {
-	c := p.along.Load()
-	if c == nil || !p.along.CompareAndSwap(c, nil) {
+// withWaiting puts the waiting call, if there is one, before the others. So they find the same state in
+// Redis as if it had not waited.
+func (p *pool) withWaiting(batch []Call) []Call {
+	c := p.waiting.Load()
+	if c == nil || !p.waiting.CompareAndSwap(c, nil) {
 		return batch
 	}
 	return append([]Call{*c}, batch...)
 }
 
-// runWithAlong sends one call with the one that is to go along, which has no more time than that.
-func (p *pool) runWithAlong(c *Call) {
-	batch := p.withAlong([]Call{*c})
+// runWithWaiting sends the waiting call with c, and with the deadline of c, so that c does not take longer.
+func (p *pool) runWithWaiting(c *Call) {
+	batch := p.withWaiting([]Call{*c})
 	for i := range batch {
 		batch[i].Deadline = c.Deadline
 	}

@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A call that nobody waits for goes in one pipeline with the next one, before it, whoever runs that.
-func TestCallGoesAlong(t *testing.T) {
+// A call of RunAlong is sent in one pipeline with the next call, before it, for all ways to run that.
+func TestRunAlong_SharesAPipeline(t *testing.T) {
 	t.Parallel()
 	order := lua("return redis.call('INCR', KEYS[1])", number)
 	for name, next := range map[string]func(r *Redis, c Call){
@@ -36,21 +36,21 @@ func TestCallGoesAlong(t *testing.T) {
 				if first.Err != nil || second.Err != nil {
 					t.Errorf("pipelines of %v calls: %+v, then %+v", sent, first, second)
 				}
-				// On a loaded machine it is sent alone, after 10 ms, or behind the other call then.
+				// On a loaded machine it may be sent alone, after 10 ms, or after the other call.
 				return len(sent) == 1 && sent[0] == 2 && second.N[0] == first.N[0]+1
 			})
 		})
 	}
 }
 
-// When no other call comes, it is sent alone.
-func TestNothingToGoAlongWith(t *testing.T) {
+// Without another call it is sent alone.
+func TestRunAlong_SendsAloneWithoutAnotherCall(t *testing.T) {
 	t.Parallel()
 	r, in, hash := open(t, connect(t, redistest.Shared(t).URL())), newInbox(), redistest.Name(t)
 	r.RunAlong(counted(in, hash, 0, soon()))
 	in.await(t, 0)
 	r.RunAlong(counted(in, hash, 1, soon()))
-	r.RunAlong(counted(in, hash, 2, soon())) // there is room for one
+	r.RunAlong(counted(in, hash, 2, soon())) // sent at once: only one call waits
 	for i, reply := range in.awaitAll(t, 3) {
 		if reply != (Reply{N: [3]int64{int64(i)}}) {
 			t.Errorf("call %d: %+v", i, reply)
@@ -58,8 +58,8 @@ func TestNothingToGoAlongWith(t *testing.T) {
 	}
 }
 
-// Drain and Close do not leave it behind; after Close it is answered, and not sent.
-func TestCloseSendsWhatGoesAlong(t *testing.T) {
+// Drain and Close send the waiting call; after Close a call gets an error and is not sent.
+func TestClose_SendsTheWaitingCall(t *testing.T) {
 	t.Parallel()
 	r, in, hash := New(connect(t, redistest.Shared(t).URL()), time.Hour), newInbox(), redistest.Name(t)
 	run(t, r, count, []string{hash}, "-1")
@@ -76,7 +76,7 @@ func TestCloseSendsWhatGoesAlong(t *testing.T) {
 	}
 }
 
-// patient is a client that notes until when it was to wait for a pipeline.
+// patient is a client that records the deadline of a pipeline.
 type patient struct {
 	rueidis.Client
 	until time.Time
@@ -87,8 +87,8 @@ func (p *patient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 	return p.Client.DoMulti(ctx, commands...)
 }
 
-// Who runs a call on its own goroutine waits no longer because another goes along.
-func TestWhatGoesAlongHoldsNobodyUp(t *testing.T) {
+// A call on the caller's goroutine keeps its deadline when a waiting call is sent with it.
+func TestRunAlong_DoesNotDelayTheOtherCall(t *testing.T) {
 	t.Parallel()
 	client := &patient{Client: connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
@@ -104,13 +104,13 @@ func TestWhatGoesAlongHoldsNobodyUp(t *testing.T) {
 }
 
 // In a cluster the next call may be for another server.
-func TestNothingGoesAlongInACluster(t *testing.T) {
+func TestRunAlong_SendsAloneInACluster(t *testing.T) {
 	t.Parallel()
 	p := newPool(nil, &reconnector{}, false)
 	p.cluster, p.normal.max = true, 0 // no workers
 	r := &Redis{pool: p}
 	r.RunAlong(Call{})
-	if p.along.Load() != nil || len(p.normal.queue) != 1 {
-		t.Error("the call waits for another")
+	if p.waiting.Load() != nil || len(p.normal.queue) != 1 {
+		t.Error("the call waits for another call")
 	}
 }

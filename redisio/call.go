@@ -13,40 +13,41 @@ type Call struct {
 	Script *scripts.Script
 	Keys   []string
 	Args   []string
-	// Urgent calls (renewals, releases) have workers of their own, so that many acquires cannot
-	// delay them.
+	// Urgent calls (renewals, releases) have separate workers, so that many acquires cannot delay
+	// them.
 	Urgent bool
-	// Renews: it renews leases. Its reply may be late, so in a cluster it has workers of its own.
+	// Renews marks a call that renews leases. Its reply may be late, so it has separate workers in a
+	// cluster.
 	Renews bool
-	// Confirm: the reply counts only if the replicas of AwaitReplicas have what the script has
-	// written.
+	// Confirm makes the call wait until the replicas of AwaitReplicas have what the script has
+	// written; see Reply.Unconfirmed.
 	Confirm bool
 	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
 	// sent.
 	Deadline time.Time
-	// Rest makes a second call after a reply whose first number is TokensLeft: the part of the
-	// script that needs a key on another server, while a cluster moves the slot. It has a
-	// script, keys and arguments, runs within the same Deadline, and its reply is the reply to
-	// both.
+	// Rest returns a second call, which is run after a reply whose first number is TokensLeft. It is
+	// the part of the script that needs a key on another server, while a cluster moves the slot. It
+	// has a script, keys and arguments. It runs within the same Deadline, and its reply is the reply
+	// to both.
 	Rest func(*Call) Call
 	To   Receiver
 	Seq  uint64
 }
 
-// Receiver gets the outcomes of its calls, on a goroutine of the pool. It must not block.
+// Receiver receives the replies to its calls, on a goroutine of the pool. It must not block.
 type Receiver interface {
 	Replied(seq uint64, r Reply)
 }
 
 // Reply is the outcome of one call. N and S are the integers and the strings of the script's
-// reply, in order; Nil says that the reply was nil.
+// reply, in order; Nil reports a nil reply.
 type Reply struct {
 	Nil bool
 	N   [3]int64
 	S   [2]string
 	Err *Error
-	// Unconfirmed is why it is not certain that the replicas have what the script has written; nil
-	// if they have, or the call did not ask.
+	// Unconfirmed is why it is not certain that the replicas have what the script has written. It is
+	// nil if they have it, or if Call.Confirm is false.
 	Unconfirmed *Error
 }
 
@@ -54,20 +55,19 @@ func (c *Call) command(b rueidis.Builder) rueidis.Completed {
 	return b.Evalsha().Sha1(c.Script.SHA).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }
 
-// withSource is the same call for a server that does not know the script (any more);
-// running it makes the server remember it.
+// withSource returns the command for a server that does not have the script in its cache. The command
+// puts it there.
 func (c *Call) withSource(b rueidis.Builder) rueidis.Completed {
 	return b.Eval().Script(c.Script.Source).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }
 
-// read takes a reply apart. A reply of another shape does not come from a Redis that we know,
-// and has no meaning.
+// read converts a reply of Redis. It returns errUnexpectedReply for a reply that the script cannot have given.
 func (c *Call) read(result rueidis.RedisResult) Reply {
 	message, err := result.ToMessage()
 	switch {
 	case rueidis.IsRedisNil(err):
 		if !c.Script.Reply.Nil {
-			return Reply{Err: errMisfit}
+			return Reply{Err: errUnexpectedReply}
 		}
 		return Reply{Nil: true}
 	case err != nil:
@@ -89,11 +89,11 @@ func (c *Call) read(result rueidis.RedisResult) Reply {
 			reply.S[texts] = s
 			texts++
 		} else {
-			return Reply{Err: errMisfit}
+			return Reply{Err: errUnexpectedReply}
 		}
 	}
 	if numbers != c.Script.Reply.Numbers || texts != c.Script.Reply.Texts {
-		return Reply{Err: errMisfit}
+		return Reply{Err: errUnexpectedReply}
 	}
 	return reply
 }

@@ -16,8 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// The error says what is wrong, but nothing of what may be a password, however it is written;
-// see FuzzPassword.
+// The error names the cause, but does not quote what may be a password; see FuzzPassword.
 func TestConnectErrors(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
@@ -63,7 +62,7 @@ func TestConnectErrors(t *testing.T) {
 	}
 }
 
-// An error of the first connection says what may be wrong with TLS, or with a proxy.
+// An error of the first connection has a hint about TLS or proxies.
 func TestConnectHints(t *testing.T) {
 	t.Parallel()
 	authority := redistest.NewAuthority(t)
@@ -92,7 +91,7 @@ func TestConnectHints(t *testing.T) {
 	}
 }
 
-// A server that turns the client away is an error, also if it would be connected to later.
+// A server that refuses the client is an error, also for ConnectLater.
 func TestConnectRefusals(t *testing.T) {
 	t.Parallel()
 	locked := redistest.Start(t, "--requirepass", "s3cret")
@@ -126,7 +125,7 @@ func TestConnectRefusals(t *testing.T) {
 	}
 }
 
-// Of several addresses, one must answer, if need be a moment later.
+// Of several addresses, one must answer, possibly at a second attempt.
 func TestConnectAsksAgain(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
@@ -168,7 +167,7 @@ func TestConnectOptions(t *testing.T) {
 	}
 }
 
-// A server that is away when the client is made is used as soon as it is there.
+// A server that is down when the client is opened is used as soon as it is up.
 func TestConnectLater(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -186,14 +185,14 @@ func TestConnectLater(t *testing.T) {
 	}
 	s.Restart(t)
 	if reply := acquire(t, r, "k"); !reply.Nil {
-		t.Errorf("the first call with the server there: %+v", reply)
+		t.Errorf("the first call with the server up: %+v", reply)
 	}
 	e.await(t, "subscribed c", 1)
-	hears(t, s, e, "c")
+	publishAndAwait(t, s, e, "c")
 }
 
-// Behind one address the master becomes a replica, and its connections stay open: calls
-// and subscriptions move to the new master all the same, whatever the client.
+// If the master behind an address becomes a replica and keeps its connections open, calls and
+// subscriptions of every kind of client still move to the new master.
 func TestMasterDemotedBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]rueidis.ClientOption{
@@ -229,16 +228,16 @@ func TestMasterDemotedBehindOneAddress(t *testing.T) {
 			})
 			awaitSubscribers(t, replica, "c", 1)
 			awaitSubscribers(t, master, "c", 0)
-			hears(t, replica, e, "c")
+			publishAndAwait(t, replica, e, "c")
 			if n := e.count("subscribed c"); n != 1 {
-				t.Errorf("told of %d subscriptions: there was a gap", n)
+				t.Errorf("%d subscriptions were reported: there was a gap", n)
 			}
 		})
 	}
 }
 
-// The address may lead to the new master only long after the connections have been given up: the next
-// call finds it, and so does the subscription.
+// The address may lead to the new master only long after the connections were closed: the next call and the
+// subscription still find it.
 func TestAddressFollowsLate(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
@@ -255,10 +254,10 @@ func TestAddressFollowsLate(t *testing.T) {
 	p.Redirect(replica.Addr())
 	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
 	awaitSubscribers(t, replica, "c", 1)
-	hears(t, replica, e, "c")
+	publishAndAwait(t, replica, e, "c")
 }
 
-// A server that stays a replica is not troubled with more than a few new connections.
+// A server that stays a replica gets only a few new connections.
 func TestReplicaThatStaysOne(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--replicaof", "127.0.0.1 1")
@@ -267,18 +266,18 @@ func TestReplicaThatStaysOne(t *testing.T) {
 	began := time.Now()
 	redistest.Eventually(t, "a few connections to be given up", func() bool {
 		if err := acquire(t, r, "k").Err; err == nil {
-			t.Fatal("a replica has taken a lock")
+			t.Fatal("a replica has granted a lock")
 		}
-		return s.Calls(t)["quit"] >= 4*quitsEach
+		return s.Calls(t)["quit"] >= 4*quitsPerRound
 	})
 	took := time.Since(began)
 	time.Sleep(replaceLast / 2)
 	before := s.Calls(t)["subscribe"]
 	time.Sleep(2 * replaceLast)
 	if after := s.Calls(t)["subscribe"]; after > before {
-		t.Errorf("subscribed %d times, and %d times later on, when nobody asked for anything", before, after-before)
+		t.Errorf("subscribed %d times, and %d times later, without any call", before, after-before)
 	}
 	if took < 5*replaceFirst {
-		t.Errorf("so many connections were given up in %v", took)
+		t.Errorf("so many connections were closed in %v", took)
 	}
 }

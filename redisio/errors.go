@@ -19,9 +19,9 @@ type Error struct {
 	// Transient errors may not occur at the next try: a network error, or a server that loads
 	// its data, is busy, fails over or is full. All other errors are permanent.
 	Transient bool
-	// Unsure says that the script may have run, or may still run.
+	// Unsure reports that the script may have run, or may still run.
 	Unsure bool
-	// Hint says what to do about an error that may not pass by itself; it may be empty.
+	// Hint is what to do about the error; it may be empty.
 	Hint string
 	err  error
 }
@@ -31,7 +31,7 @@ func (e *Error) Error() string {
 	if e == nil || e.err == nil {
 		return "no error"
 	}
-	text := printable.Text(e.err.Error()) // Redis may quote a key in it
+	text := printable.Text(e.err.Error()) // it may quote a key
 	if text == "" {
 		text = "an error without words"
 	}
@@ -49,50 +49,51 @@ func (e *Error) Unwrap() error {
 	return e.err
 }
 
-// Redis says severalKeys of a script with several KEYS, while a cluster moves their slot and not
-// all of them are on one server, and otherServer in the middle of a script: of one key, and, from
-// Redis 7.4 and Valkey 8 on, of a command with several.
+// severalKeys is the error of a script with several KEYS while a cluster moves their slot and they are
+// on two servers.
 const severalKeys = "TRYAGAIN"
 
+// otherServer are the errors in the middle of a script whose key is on another server; from Redis 7.4 and
+// Valkey 8 on, also if only some keys of a command are.
 var otherServer = []string{"non local key", "during rehashing of the slot"}
 
-// midway is what Redis says in the middle of a script, which may have written by then, when the cluster
-// has just failed.
+// midway are the errors in the middle of a script, which may have written before, when the cluster has
+// just failed.
 var midway = []string{"while the cluster is down", "attempted to access a slot not served"}
 
-// ofKeys is what Redis or a script says when other keys and arguments may succeed.
+// ofKeys are words of the errors of Redis and of the scripts that concern the keys or arguments of a
+// call: a call with others may succeed.
 var ofKeys = []string{"WRONGTYPE", "CROSSSLOT", "LATE the client", "there would be ", `", but `}
 
-// aboutKeys reports whether the keys or arguments of a call were refused, by a Redis that serves.
+// aboutKeys reports whether the keys or arguments of a call were refused, so that Redis is available.
 func (e *Error) aboutKeys() bool { return !e.Transient && contains(e.err.Error(), ofKeys) }
 
 func contains(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// moving reports whether the keys of a script are on two servers, for the moment.
+// moving reports whether the keys of a script are on two servers while a slot is moved.
 func (e *Error) moving() bool {
 	text := e.err.Error()
 	return strings.Contains(text, severalKeys) || contains(text, otherServer)
 }
 
-// errNotSent answers calls whose deadline passed while they were queued.
+// errNotSent is the error of calls whose deadline passed while they were queued.
 var errNotSent = &Error{Transient: true, err: errors.New("the call was not sent before its deadline: Redis, or this process, does not keep up with all calls")}
 
-// errMissing is for a context or a client that is nil.
 var errMissing = &Error{err: errors.New("the context or the client is nil")}
 
-// errClosed answers calls that come after Close.
+// errClosed is the error of calls after Close.
 var errClosed = &Error{err: errors.New("the Lockkeeper system is closed")}
 
-// errMisfit answers calls whose reply no script of ours gives.
-var errMisfit = &Error{
+// errUnexpectedReply is the error of calls whose reply the script cannot have given.
+var errUnexpectedReply = &Error{
 	Unsure: true, Hint: "is it a Redis, 6.2 or later, without a proxy that changes replies?",
-	err: errors.New("the reply is not what the script gives"),
+	err: errors.New("unexpected reply from the script"),
 }
 
-// transientWords are the codes of Redis errors that pass by themselves. Redis
-// refuses the script before it writes anything, so the outcome is certain.
+// transientWords are the codes of Redis errors that are transient. Redis refuses the
+// script before it writes anything, so the outcome is certain.
 var transientWords = []string{
 	"LOADING", "BUSY", severalKeys, "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM",
 	"MISCONF", "NOREPLICAS", "UNBLOCKED", "MOVED", "ASK",
@@ -100,33 +101,33 @@ var transientWords = []string{
 	"WAIT cannot be used with replica instances", // the master has just become one
 }
 
-// permanent lists what Redis says when the same call will fail again, and what
-// the user can do about it. Redis before 7 wraps errors of a script into a longer
-// text, so the words are looked for anywhere in it.
+// permanent lists the errors of Redis after which the same call would fail again, and
+// what the user can do. Redis before 7 wraps errors of a script into a longer text,
+// so the words may be anywhere in it.
 var permanent = []struct {
 	words string
 	hint  func(text string) string
 }{
-	{"WRONGTYPE", says("the key is used for something else than this kind of lock; choose another name or key prefix")},
-	{"NOAUTH", says("give the client a user name and password; Sentinels have their own")},
-	{"WRONGPASS", says("check the user name and password")},
+	{"WRONGTYPE", fixedHint("the key is used for something else than this kind of lock; choose another name or key prefix")},
+	{"NOAUTH", fixedHint("give the client a user name and password; Sentinels have their own")},
+	{"WRONGPASS", fixedHint("check the user name and password")},
 	{"NOPERM", aclHint},
 	{"ACL failure", aclHint},
 	{"The user executing the script", aclHint},
-	{"cluster support disabled", says("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
+	{"cluster support disabled", fixedHint("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
 	{"beginning with: 'SLOTS'", notACluster}, {"beginning with: `SLOTS`", notACluster}, // Redis before 7
-	{"beginning with: 'SHARDS'", notACluster}, // asked of Valkey, and of Redis from 8 on
+	{"beginning with: 'SHARDS'", notACluster}, // Valkey, and Redis from 8 on
 	{"beginning with: 'SENTINELS'", noSentinel}, {"beginning with: `SENTINELS`", noSentinel},
-	{"No such master with that name", says("check master_set, the name that the Sentinels have for the master")},
-	{"CROSSSLOT", says("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
+	{"No such master with that name", fixedHint("check master_set, the name that the Sentinels have for the master")},
+	{"CROSSSLOT", fixedHint("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
 }
 
 var (
-	notACluster = says("if this is a Sentinel, the URL needs the option master_set=NAME")
-	noSentinel  = says("master_set is for Sentinels, and this is none; the URL of a server goes without it")
+	notACluster = fixedHint("if this is a Sentinel, the URL needs the option master_set=NAME")
+	noSentinel  = fixedHint("master_set is for Sentinels, and this is none; the URL of a server goes without it")
 )
 
-func says(hint string) func(string) string { return func(string) string { return hint } }
+func fixedHint(hint string) func(string) string { return func(string) string { return hint } }
 
 // Sort classifies an error of the client; it returns nil for nil.
 func Sort(err error) *Error {
@@ -159,7 +160,7 @@ func Sort(err error) *Error {
 		return &Error{Unsure: true, Hint: "the rueidis client was closed; close the Lockkeeper system first", err: err}
 	}
 	if dial := (*net.OpError)(nil); errors.As(err, &dial) && dial.Op == "dial" {
-		return &Error{Transient: true, err: err} // there is no connection to send anything on
+		return &Error{Transient: true, err: err} // nothing was sent
 	}
 	switch {
 	case errors.Is(err, context.DeadlineExceeded):

@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// The words of Redis 7, and those of Redis 6 where they differ, as replies of the
-// server's to a script.
+// The errors of Redis 7, and those of Redis 6 where they differ, as replies of a
+// server to a script.
 func TestSortRepliesOfRedis(t *testing.T) {
 	t.Parallel()
 	client := connect(t, redistest.Shared(t).URL())
@@ -24,7 +24,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		t.Helper()
 		err := client.Do(t.Context(), client.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()).Error()
 		if err == nil || err.Error() != strings.TrimPrefix(text, "ERR ") {
-			t.Fatalf("%q came back as %v", text, err)
+			t.Fatalf("%q was returned as %v", text, err)
 		}
 		expect(t, text, Sort(err), want)
 	}
@@ -58,7 +58,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		"ERR unknown command 'CLUSTER', with args beginning with: 'SHARDS' ":                                                               hinted("master_set"),
 		"CROSSSLOT Keys in request don't hash to the same slot":                                                                            hinted("braces"),
 		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                 lasting,
-		// Words of the user's own that look like codes.
+		// Texts of the user that look like error codes.
 		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'ROOM' 'TASK' 'BUSY' 'REMOVED' ": lasting,
 	} {
 		sorts(text, want)
@@ -73,7 +73,7 @@ func TestSortOtherErrors(t *testing.T) {
 		context.DeadlineExceeded: doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): doubtful,
 		&net.OpError{Op: "read", Err: errors.New("connection reset")}: doubtful,
 		refused: passing, fmt.Errorf("wrapped: %w", refused): passing,
-		errMisfit:          {Unsure: true, Hint: "without a proxy that changes replies"},
+		errUnexpectedReply: {Unsure: true, Hint: "without a proxy that changes replies"},
 		rueidis.ErrClosing: {Unsure: true, Hint: "close the Lockkeeper system first"},
 	} {
 		sorted := Sort(err)
@@ -119,7 +119,7 @@ func failToSave(t *testing.T, s *redistest.Server) {
 	redistest.Eventually(t, "the snapshot to fail", func() bool { return s.Do(t, "PING").Error() != nil })
 }
 
-// user adds a user to the server, and gives the URL to log in by.
+// user adds a user to the server, and returns the URL with which to log in.
 func user(t *testing.T, s *redistest.Server, rules ...string) (url string) {
 	t.Helper()
 	do(t, s, append(strings.Fields("ACL SETUSER user reset on >secret"), strings.Fields(strings.Join(rules, " "))...)...)

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// A subscription that has failed so often, and for so long, keeps failing.
+// Subscriptions are reported as failing after so many failures in a row, and not before so long after the
+// first.
 const (
 	failingTimes = 3
 	failingAfter = 2 * time.Second
 )
 
-// failure is what has become of the subscriptions since the last one that succeeded.
+// failure counts the failures since the last successful subscription.
 type failure struct {
-	times int
-	since time.Time
-	told  bool
+	times    int
+	since    time.Time
+	reported bool
 }
 
-// failed takes note of why a connection broke, and tells the listener if that goes on: else a proxy
-// that closes the connection at SUBSCRIBE would slow all waits down without a word. That there is no
-// server at all is told of the calls.
+// failed records why a connection broke, and notifies the listener if that continues: otherwise a proxy
+// that closes the connection at SUBSCRIBE would slow down all waits unnoticed. A server that cannot be
+// dialed is not reported here, since the calls report it.
 func (s *Subscriptions) failed(err error) {
 	if dial := (*net.OpError)(nil); err == nil || s.ctx.Err() != nil || errors.As(err, &dial) && dial.Op == "dial" {
 		return
@@ -31,26 +32,26 @@ func (s *Subscriptions) failed(err error) {
 	if f.times++; f.times == 1 {
 		f.since = time.Now()
 	}
-	tell := !f.told && f.times >= failingTimes && time.Since(f.since) >= failingAfter
-	f.told = f.told || tell
+	report := !f.reported && f.times >= failingTimes && time.Since(f.since) >= failingAfter
+	f.reported = f.reported || report
 	s.mu.Unlock()
-	if tell {
+	if report {
 		s.listener.Failing(s.commandName(), s.server(), Sort(err))
 	}
 }
 
-// commandName is the command by which the channels are subscribed to.
+// commandName returns the command that subscribes to the channels.
 func (s *Subscriptions) commandName() string {
-	if s.home != nil {
+	if s.shard != nil {
 		return "SSUBSCRIBE"
 	}
 	return "SUBSCRIBE"
 }
 
-// server is the address of the master, of shard channels, else "".
+// server returns the address of the master for shard channels, otherwise "".
 func (s *Subscriptions) server() string {
-	if s.home != nil {
-		return s.home.address
+	if s.shard != nil {
+		return s.shard.address
 	}
 	return ""
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A proxy that closes the connection at SUBSCRIBE is told of once, with the error, and so is the end of
-// that.
+// A proxy that closes the connection at SUBSCRIBE is reported once, with the error, and so is the
+// recovery.
 func TestSubscriptionsThatKeepFailing(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -24,20 +24,20 @@ func TestSubscriptionsThatKeepFailing(t *testing.T) {
 	subs.Add("c")
 	e.await(t, "failing SUBSCRIBE at ", 1)
 	if e.failure == nil || !e.failure.Transient || !strings.Contains(e.failure.Error(), "EOF") {
-		t.Errorf("told of %v", e.failure)
+		t.Errorf("reported %v", e.failure)
 	}
 	before := s.Calls(t)["subscribe"]
 	redistest.Eventually(t, "further attempts", func() bool { return s.Calls(t)["subscribe"] >= before+3 })
 	if n := e.count("failing SUBSCRIBE at "); n != 1 || e.count("recovered SUBSCRIBE at ") != 0 {
-		t.Errorf("told %d times that it fails, %d times that it works", n, e.count("recovered SUBSCRIBE at "))
+		t.Errorf("the failure was reported %d times, the recovery %d times", n, e.count("recovered SUBSCRIBE at "))
 	}
 	p.Heal()
 	e.await(t, "recovered SUBSCRIBE at ", 1)
 	e.await(t, "subscribed c", 1)
-	hears(t, s, e, "c")
+	publishAndAwait(t, s, e, "c")
 }
 
-// That a server is away is told of the calls, and not of the subscriptions.
+// A server that is down is reported by the calls, and not by the subscriptions.
 func TestSubscriptionsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -47,11 +47,11 @@ func TestSubscriptionsWithoutAServer(t *testing.T) {
 	s.Restart(t)
 	e.await(t, "subscribed c", 2)
 	if n := e.count("failing SUBSCRIBE at "); n != 0 {
-		t.Errorf("told %d times that it fails", n)
+		t.Errorf("the failure was reported %d times", n)
 	}
 }
 
-// In a cluster, the server is named at which SSUBSCRIBE fails; the others are not.
+// In a cluster, only the server is reported at which SSUBSCRIBE fails.
 func TestShardsThatKeepFailing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
@@ -70,7 +70,7 @@ func TestShardsThatKeepFailing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	e := &ears{told: map[string]int{}}
+	e := &eventCounter{events: map[string]int{}}
 	subs := open(t, client).NewShards(e)
 	t.Cleanup(subs.Close)
 	for _, channel := range []string{"a", "b", "c", "d"} { // in both halves of the slots
@@ -79,7 +79,7 @@ func TestShardsThatKeepFailing(t *testing.T) {
 	at := " at " + servers[1].Addr()
 	e.await(t, "failing SSUBSCRIBE"+at, 1)
 	if n := e.count("failing SSUBSCRIBE at " + servers[0].Addr()); n != 0 || e.count("failing SSUBSCRIBE"+at) != 1 {
-		t.Errorf("told %d times of the server that works", n)
+		t.Errorf("the server that works was reported %d times", n)
 	}
 	p.Heal()
 	e.await(t, "recovered SSUBSCRIBE"+at, 1)

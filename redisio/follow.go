@@ -12,66 +12,66 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// pauseMost bounds how long nothing is sent while a failover is under way. Sentinel promotes the
-// replica a tenth of a second after it has chosen it, and sees that within a second.
+// pauseMost bounds how long nothing is sent during a failover. Sentinel promotes the replica 0.1 s after
+// it has chosen it, and notices the new master within a second.
 const pauseMost = 3 * time.Second
 
 var (
-	errNotMaster = &Error{Transient: true, err: errors.New("the server that the Sentinels name as the master is none")}
+	errNotMaster = &Error{Transient: true, err: errors.New("the server that the Sentinels name as the master is a replica")}
 	errMoved     = &Error{Transient: true, Unsure: true, err: errors.New("a failover came before the reply")}
 )
 
-// follower keeps the connections of a client with the master that Sentinels name. All of them
-// move at once: those to a former master are closed, and what it still answers does not count.
-// rueidis's own client for Sentinels moves when the failover has ended, which is seconds after
-// the new master has taken over, and its subscriptions later still.
+// follower connects a client to the master that Sentinels name. When the master changes, it closes all
+// connections to the former master at once, and replies from it are discarded. rueidis's own client
+// for Sentinels moves only when the failover has ended, seconds after the new master has taken over, and
+// moves its subscriptions even later.
 //
-// From the moment a Sentinel has chosen the replica to promote until it names that as the master,
-// nothing is sent: the old master would take it, and soon forget it.
+// From the moment when a Sentinel has chosen the replica to promote until it names it as the master,
+// nothing is sent: the old master would accept a write that the new one does not have.
 type follower struct {
 	set               string
 	dial              dialFunc
 	servers, watchers rueidis.ClientOption // without an address
-	// cuts is how often all connections to the master were closed.
+	// cuts counts how often all connections to the master were closed.
 	cuts atomic.Uint64
 
 	ctx   context.Context // ends with close
 	end   context.CancelFunc
 	wg    sync.WaitGroup
 	found chan struct{} // closed when there is a master
-	// failed has the first failure of each Sentinel that the user has named.
+	// failed receives the first failure of each configured Sentinel.
 	failed   chan error
-	settling sync.Mutex // held while it is found out whether to move
+	updating sync.Mutex // held by updateMaster
 
-	mu        sync.Mutex // guards what follows
+	mu        sync.Mutex // guards the fields below
 	sentinels map[string]*sentinel
 	master    string
-	epoch     uint64 // of the configuration in which the Sentinels name it
-	doubted   bool   // it has said that it is a replica
-	// present ends with the connections of the moment.
+	epoch     uint64 // of the configuration in which the Sentinels name the master
+	demoted   bool   // the master has replied that it is a replica
+	// present is the context of the current connections; cut cancels it.
 	present context.Context
 	cut     context.CancelFunc
-	paused  chan struct{} // closed when calls are let through again; nil if they are
+	paused  chan struct{} // closed at the end of a pause; nil if there is none
 	client  rueidis.Client
 	onMove  map[*func()]struct{}
 }
 
-// following is the client that a follower moves.
-type following struct {
+// sentinelClient is a client whose connections a follower moves.
+type sentinelClient struct {
 	rueidis.Client
 	follower *follower
 }
 
-// Mode is that of a client that asks Sentinels: the one inside is for a single server.
-func (c *following) Mode() rueidis.ClientMode { return rueidis.ClientModeSentinel }
+// Mode returns the mode of a client for Sentinels; the embedded client is for a single server.
+func (c *sentinelClient) Mode() rueidis.ClientMode { return rueidis.ClientModeSentinel }
 
 // Close closes the client, and waits for its goroutines.
-func (c *following) Close() {
+func (c *sentinelClient) Close() {
 	c.follower.close()
 	c.Client.Close()
 }
 
-// follow opens a client for the master that Sentinels name. The options are suited.
+// follow opens a client for the master that Sentinels name, with the options that requiredOptions has returned.
 func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (rueidis.Client, error) {
 	f := &follower{
 		set: options.Sentinel.MasterSet, dial: dial, found: make(chan struct{}), failed: make(chan error, len(options.InitAddress)),
@@ -89,7 +89,7 @@ func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (r
 			f.mu.Lock()
 			f.client = client
 			f.mu.Unlock()
-			return &following{Client: client, follower: f}, nil
+			return &sentinelClient{Client: client, follower: f}, nil
 		}
 	}
 	f.close()
@@ -99,8 +99,7 @@ func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (r
 	return nil, err
 }
 
-// find starts with the Sentinels that the user has named, and waits until one of them names a
-// master, or none does.
+// find asks the configured Sentinels, and waits until one of them names a master or all have failed.
 func (f *follower) find(ctx context.Context, addresses []string) (err error) {
 	for range f.watch(addresses, true) {
 		select {
@@ -117,13 +116,13 @@ func (f *follower) find(ctx context.Context, addresses []string) (err error) {
 	return err
 }
 
-// close stops following. The client is left to the caller.
+// close stops the goroutines. The caller closes the client.
 func (f *follower) close() {
 	f.end()
 	f.wg.Wait()
 }
 
-// dialMaster is how the client dials, whatever the address. It waits while nothing may be sent.
+// dialMaster connects to the master, for any address. It waits for the end of a pause.
 func (f *follower) dialMaster(ctx context.Context, _ string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	for {
 		f.mu.Lock()
@@ -146,7 +145,7 @@ func (f *follower) dialMaster(ctx context.Context, _ string, d *net.Dialer, conf
 	}
 }
 
-// dialWithin dials a connection that is closed when a context ends.
+// dialWithin dials a connection that is closed when the context within ends.
 func dialWithin(ctx, within context.Context, dial dialFunc, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -169,8 +168,8 @@ func (b *bound) Close() error {
 	return b.Conn.Close()
 }
 
-// pause keeps calls back, since a Sentinel has chosen the replica to promote, until there is
-// another master, or for pauseMost.
+// pause delays calls after a Sentinel has chosen the replica to promote, until there is another master,
+// but not longer than pauseMost.
 func (f *follower) pause(master, replica string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -187,7 +186,7 @@ func (f *follower) pause(master, replica string) {
 	})
 }
 
-// resume ends a pause, unless that has ended; mu is held.
+// resume ends a pause unless it has ended; mu is held.
 func (f *follower) resume(paused chan struct{}) {
 	if f.paused == paused && paused != nil {
 		close(paused)
@@ -195,8 +194,8 @@ func (f *follower) resume(paused chan struct{}) {
 	}
 }
 
-// cutAll closes all connections to the master; mu is held. The PING makes rueidis see that before
-// a call has to.
+// cutAll closes all connections to the master; mu is held. Because of the PING, rueidis notices that
+// before the next call fails.
 func (f *follower) cutAll() {
 	f.cuts.Add(1)
 	f.cut()
@@ -210,20 +209,20 @@ func (f *follower) cutAll() {
 	}
 }
 
-// doubt takes note that the master says that it is a replica.
-func (f *follower) doubt() {
+// recordDemotion records that the master has replied that it is a replica.
+func (f *follower) recordDemotion() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.doubted = true
+	f.demoted = true
 	for _, s := range f.sentinels {
 		s.askSoon()
 	}
 }
 
-// next is the server that is to be the master from now on, and in which configuration; "" if that
-// does not change. The latest configuration counts. An earlier one does if the master has said
-// that it is a replica, or if most Sentinels answer, and none names it.
-func (f *follower) next() (master string, epoch uint64) {
+// nextMaster returns the new master and the epoch of its configuration, or "" if the master stays. The latest
+// configuration is used. An earlier one is used if the master has replied that it is a replica, or if a
+// majority of the Sentinels answers and none names it.
+func (f *follower) nextMaster() (master string, epoch uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	answers, named := 0, false
@@ -239,7 +238,7 @@ func (f *follower) next() (master string, epoch uint64) {
 			master, epoch = s.master, s.epoch
 		}
 	}
-	if master == f.master || f.master != "" && epoch <= f.epoch && !f.doubted && (named || 2*answers <= len(f.sentinels)) {
+	if master == f.master || f.master != "" && epoch <= f.epoch && !f.demoted && (named || 2*answers <= len(f.sentinels)) {
 		return "", 0
 	}
 	return master, epoch
@@ -251,11 +250,11 @@ func (f *follower) hasMaster() bool {
 	return f.master != ""
 }
 
-// settle moves to another server if that is the master now.
-func (f *follower) settle() error {
-	f.settling.Lock()
-	defer f.settling.Unlock()
-	master, epoch := f.next()
+// updateMaster moves the client to another master if nextMaster returns one, and the server confirms its role.
+func (f *follower) updateMaster() error {
+	f.updating.Lock()
+	defer f.updating.Unlock()
+	master, epoch := f.nextMaster()
 	if master == "" {
 		return nil
 	}
@@ -264,7 +263,7 @@ func (f *follower) settle() error {
 	}
 	f.mu.Lock()
 	first := f.master == ""
-	f.master, f.epoch, f.doubted = master, epoch, false
+	f.master, f.epoch, f.demoted = master, epoch, false
 	if first {
 		close(f.found)
 		f.mu.Unlock()
@@ -273,19 +272,19 @@ func (f *follower) settle() error {
 	if f.paused == nil {
 		f.cutAll()
 	}
-	f.resume(f.paused) // there has been no connection since it began
-	var tell []func()
+	f.resume(f.paused) // pause has closed the connections
+	var all []func()
 	for moved := range f.onMove {
-		tell = append(tell, *moved)
+		all = append(all, *moved)
 	}
 	f.mu.Unlock()
-	for _, moved := range tell {
+	for _, moved := range all {
 		moved()
 	}
 	return nil
 }
 
-// askRole returns an error unless a server says that it is a master.
+// askRole returns an error unless the server replies that it is a master.
 func (f *follower) askRole(address string) error {
 	ctx, cancel := context.WithTimeout(f.ctx, helloTimeout)
 	defer cancel()
@@ -307,7 +306,7 @@ func (f *follower) askRole(address string) error {
 	return errNotMaster
 }
 
-// connectWithin opens a client of one server, whose connections are closed when a context ends.
+// connectWithin opens a client of one server. Its connections are closed when the context within ends.
 func connectWithin(within context.Context, options rueidis.ClientOption, dial dialFunc, address string) (rueidis.Client, error) {
 	options.InitAddress = []string{address}
 	options.DialCtxFn = func(ctx context.Context, address string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
@@ -320,8 +319,8 @@ func connectWithin(within context.Context, options rueidis.ClientOption, dial di
 	return client, err
 }
 
-// tell has a function called after every move, until stop is called. It must not block.
-func (f *follower) tell(moved func()) (stop func()) {
+// registerMove registers a function to be called after every move; stop unregisters it. It must not block.
+func (f *follower) registerMove(moved func()) (stop func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.onMove[&moved] = struct{}{}

@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Which of several answers counts.
+// next chooses one of the answers of several Sentinels.
 func TestNextMaster(t *testing.T) {
 	type answer struct {
 		master string
@@ -20,26 +20,26 @@ func TestNextMaster(t *testing.T) {
 		want    string
 	}{
 		"all agree":                        {answers: []answer{{"a", 3}, {"a", 3}, {"a", 3}}},
-		"one has heard of a later one":     {answers: []answer{{"a", 3}, {"b", 4}, {"a", 3}}, want: "b"},
+		"one names a later one":            {answers: []answer{{"a", 3}, {"b", 4}, {"a", 3}}, want: "b"},
 		"the latest of several":            {answers: []answer{{"c", 5}, {"b", 4}, {"a", 3}}, want: "c"},
 		"one is behind":                    {answers: []answer{{"a", 3}, {"b", 2}, {"b", 2}}},
 		"only one that is behind answers":  {answers: []answer{silent, {"b", 2}, silent}},
 		"most answer, and none knows ours": {answers: []answer{silent, {"b", 2}, {"b", 2}}, want: "b"},
 		"ours has become a replica":        {answers: []answer{silent, {"b", 2}, silent}, doubted: true, want: "b"},
 		"as all say it, ours is in doubt":  {answers: []answer{{"a", 3}, {"b", 3}, {"a", 3}}, doubted: true},
-		"nobody answers":                   {answers: []answer{silent, silent, silent}, doubted: true},
+		"no Sentinel answers":              {answers: []answer{silent, silent, silent}, doubted: true},
 	} {
-		f := &follower{master: "a", epoch: 3, doubted: c.doubted, sentinels: map[string]*sentinel{}}
+		f := &follower{master: "a", epoch: 3, demoted: c.doubted, sentinels: map[string]*sentinel{}}
 		for i, a := range c.answers {
 			f.sentinels[string(rune('0'+i))] = &sentinel{master: a.master, epoch: a.epoch}
 		}
-		if got, _ := f.next(); got != c.want {
+		if got, _ := f.nextMaster(); got != c.want {
 			t.Errorf("%s: moves to %q, want %q", name, got, c.want)
 		}
 	}
 }
 
-// A reply that comes although its connection was cut may be that of a former master.
+// A reply after its connection was cut may be that of a former master.
 func TestReplyOfAFormerMaster(t *testing.T) {
 	client := &spy{Client: connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
@@ -51,15 +51,16 @@ func TestReplyOfAFormerMaster(t *testing.T) {
 	letGo()
 	expect(t, "an old reply", in.await(t, 0).Err, doubtful)
 	if !r.stale.last.IsZero() {
-		t.Error("connections to the new master are given up for it")
+		t.Error("connections to the new master are closed because of it")
 	}
 	if reply := acquire(t, r, hash+"after"); reply.Err != nil {
 		t.Error(reply.Err)
 	}
 }
 
-// Who may not listen to the Sentinels gets no client; who may not any more follows by asking them.
-func TestSentinelThatMayNotBeHeard(t *testing.T) {
+// If the user may not subscribe at the Sentinels, no client is opened. If the right is removed later, the
+// client follows the master by asking.
+func TestSentinelWithoutTheRightToSubscribe(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)
@@ -70,7 +71,7 @@ func TestSentinelThatMayNotBeHeard(t *testing.T) {
 	}
 	if client, err := Connect(url); err == nil {
 		client.Close()
-		t.Error("a client that cannot hear the Sentinels")
+		t.Error("a client was opened that may not listen to the Sentinels")
 	} else {
 		expect(t, "connecting", Sort(err), hinted(SentinelRules))
 	}

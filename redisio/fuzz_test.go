@@ -10,12 +10,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// expected is what every error of a URL says.
+// expected is a part of every error about a URL.
 const expected = "redis URL cannot be used: redis[s]://[user[:password]@]host[:port][,host[:port]…][/database number][?option=value], with special characters percent-encoded; " +
 	"the scheme may end in -cluster or -sentinel; the options are addr, client_cache, client_name, db, dial_timeout, master_set, max_retries, protocol, sentinel_password, sentinel_username, skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout"
 
-// A password is never told: not by the error, and not by the addresses, which the error
-// of a connection that fails does tell.
+// A password is never in the error, nor in the addresses, which the error of a failed
+// connection contains.
 func FuzzPassword(f *testing.F) {
 	for _, s := range [][5]string{
 		{"redis", "user", "", "", "host:6379"}, {"redis", "", "12#", "", "host:1"}, {"redis", "user", "12/", "/x", "host"},
@@ -48,16 +48,16 @@ func FuzzPassword(f *testing.F) {
 			}
 		}
 		if strings.Contains(shown, "s3") || strings.Contains(shown, "cret") {
-			t.Errorf("%q: the password is told: %s", url, shown)
+			t.Errorf("%q: the password is shown: %s", url, shown)
 		}
 		if err == nil && !encoded && !strings.Contains(options.Password, secret) && !strings.Contains(options.Username, secret) {
-			t.Errorf("%q: the password got lost: %+v", url, options)
+			t.Errorf("%q: the password was lost: %+v", url, options)
 		}
 	})
 }
 
-// Whatever well-formed reply a script gets, or a part of one before the connection ends,
-// each call is answered once: with the reply if it looks like the script's, else with an error.
+// For every well-formed reply to a script, and for a part of one before the connection ends, each
+// call gets one Reply: with the values if the script can have given them, otherwise with an error.
 func FuzzReplies(f *testing.F) {
 	for _, parts := range []string{
 		"_", "n", ":", "+", "*:$", "*::++", "*", "-", "!", "*-", "*a+", "*::::++++", "~:", "_", "*_:", "a", "b", "c", "d", "e", "f", "g",
@@ -66,7 +66,7 @@ func FuzzReplies(f *testing.F) {
 	}
 	f.Add("*:+", int64(1<<62), "redisson\r\n", uint16(7), uint8(0))
 	f.Add("*:::", int64(2), "", uint16(0), uint8(1))       // for two leases
-	f.Add("*:+", int64(5), "other", uint16(0), uint8(128)) // as acquire gives
+	f.Add("*:+", int64(5), "other", uint16(0), uint8(128)) // as acquire returns
 	f.Add("*:", int64(5), "", uint16(0), uint8(128))
 	for _, parts := range []string{"_", "n", "+", "*", "*::", "*+", "*-:", "*::::"} { // for a number
 		f.Add(parts, int64(1), "OK", uint16(0), uint8(192))
@@ -102,7 +102,7 @@ func FuzzReplies(f *testing.F) {
 		case !fits && got.Err == nil:
 			t.Errorf("%q, cut at %d, gave %+v, where %+v was expected", raw, cut, got, script.Reply)
 		case got.Err != nil && got.Err.Error() == "":
-			t.Errorf("%q: the error says nothing", raw)
+			t.Errorf("%q: the error has no text", raw)
 		}
 
 		n := int(renewals%5) + 1
@@ -116,12 +116,12 @@ func FuzzReplies(f *testing.F) {
 			}
 		}
 		if len(in)+len(many) > 0 {
-			t.Error("a call was answered twice")
+			t.Error("a call got two replies")
 		}
 	})
 }
 
-// answers takes the answers to calls.
+// answers receives the replies to calls.
 type answers chan Reply
 
 func (a answers) Replied(_ uint64, reply Reply) { a <- reply }
@@ -137,13 +137,13 @@ func (a answers) next(t *testing.T) Reply {
 	}
 }
 
-// odd are values that no script gives.
+// odd are values that no script returns.
 var odd = []string{
 	"*1\r\n*0\r\n", "%1\r\n+k\r\n:1\r\n", "~1\r\n_\r\n", "#t\r\n", ",1.5\r\n", "(12345678901234567890\r\n", "=7\r\ntxt:abc\r\n",
 }
 
-// answer makes a reply of the parts that the fuzzer names, and says what it is to be read as: only a few
-// numbers and texts, in one array at most, are a script's.
+// answer builds a reply from the parts that the fuzzer names, and returns the Reply that is expected for it: a
+// script returns only a few numbers and texts, in one array at most.
 func answer(parts string, number int64, text string) (raw string, want Reply, shape scripts.Shape) {
 	line := strings.Map(func(r rune) rune { return max(r, ' ') }, text)
 	switch {
@@ -163,7 +163,7 @@ func answer(parts string, number int64, text string) (raw string, want Reply, sh
 			want.S[shape.Texts] = map[byte]string{'+': line, '$': text}[part]
 			shape.Texts++
 		default:
-			want.Err = errMisfit
+			want.Err = errUnexpectedReply
 		}
 		switch part {
 		case ':':

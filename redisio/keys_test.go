@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Redisson's names, which share the slot of the lock's if that has a proper tag, or none.
+// The names are those of Redisson. They are in the slot of the lock if its name has a valid hash tag, or none.
 func TestNames(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -48,7 +48,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	if got := Memory("app:"); got != "app:lockkeeper_memory" {
-		t.Errorf("the memory's record is %q", got)
+		t.Errorf("the key of the memory is %q", got)
 	}
 }
 
@@ -69,7 +69,7 @@ func TestSlotIsThatOfTheServer(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := Slot(key); int64(got) != want {
-			t.Errorf("Slot(%q) = %d, the server says %d", key, got, want)
+			t.Errorf("Slot(%q) = %d, and %d on the server", key, got, want)
 		}
 	}
 }

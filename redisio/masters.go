@@ -14,11 +14,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// locateTimeout bounds the wait for one server to say who has which slots.
+// locateTimeout bounds the wait for the reply of one server to CLUSTER SLOTS.
 const locateTimeout = time.Second
 
-// masters are the addresses of the masters of a cluster, by their slots. Earlier ones overrule later
-// ones.
+// masters are the addresses of a cluster's masters, by their slots. The first range with a slot is used.
 type masters []slotRange
 
 type slotRange struct {
@@ -26,7 +25,7 @@ type slotRange struct {
 	address     string
 }
 
-// of is the master of a slot, "" if it is not known.
+// of returns the master of a slot, or "" if it is not known.
 func (m masters) of(slot uint16) string {
 	for _, r := range m {
 		if r.first <= slot && slot <= r.last {
@@ -36,20 +35,20 @@ func (m masters) of(slot uint16) string {
 	return ""
 }
 
-// with returns the masters, with that one for a slot.
+// with returns the masters with another address for a slot.
 func (m masters) with(slot uint16, address string) masters {
 	rest := slices.DeleteFunc(slices.Clone(m), func(r slotRange) bool { return r.first == slot && r.last == slot })
 	return slices.Insert(rest, 0, slotRange{slot, slot, address})
 }
 
-// have reports whether a server has any slots.
+// have reports whether a server is the master of any slot.
 func (m masters) have(address string) bool {
 	return slices.ContainsFunc(m, func(r slotRange) bool { return r.address == address })
 }
 
-// Masters are the clients of the servers that have the keys, by their addresses: the masters of a cluster with
-// slots, or the only server. A cluster's client knows the replicas too, and does not tell them apart. It returns
-// those that it has found also with an error, which is an *Error.
+// Masters returns the clients of the masters by their addresses: the masters of a cluster that have slots, or the
+// only server. (rueidis's Nodes does not distinguish masters and replicas.) With an error, which is an *Error, it
+// also returns the masters that it has found.
 func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Client, error) {
 	if ctx == nil || client == nil {
 		return nil, errMissing
@@ -75,7 +74,7 @@ func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Cli
 	return nodes, nil
 }
 
-// locate asks servers in turn, of those that the client knows, until one knows the masters; nil if none
+// locate asks servers that the client knows in turn, until one returns the masters. It returns nil if none
 // does.
 func locate(ctx context.Context, client rueidis.Client, addresses []string) masters {
 	nodes := client.Nodes()
@@ -102,7 +101,7 @@ func locate(ctx context.Context, client rueidis.Client, addresses []string) mast
 }
 
 // readRange reads an element of the reply to CLUSTER SLOTS: first, last, [host, port, …] of the master,
-// and its replicas. A server that does not know its own host leaves it out.
+// and its replicas. The host is empty if a server does not know its own.
 func readRange(m *rueidis.RedisMessage, from string) (r slotRange, ok bool) {
 	parts, _ := m.ToArray()
 	if len(parts) < 3 {
@@ -125,7 +124,7 @@ func readRange(m *rueidis.RedisMessage, from string) (r slotRange, ok bool) {
 	return slotRange{uint16(first), uint16(last), net.JoinHostPort(host, strconv.FormatInt(port, 10))}, true
 }
 
-// bySlot groups channels by their slots, and keeps the order of those in one slot.
+// bySlot groups channels by their slots, in unchanged order.
 func bySlot(channels []string) (groups [][]string) {
 	at := map[uint16]int{}
 	for _, channel := range channels {

@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// What others than this module may call does not panic with a nil or zero argument, and returns an error.
+// The exported functions do not panic with a nil or zero argument, and return an error.
 func TestNilArguments(t *testing.T) {
 	t.Parallel()
 	good := map[reflect.Type]any{
@@ -24,7 +24,7 @@ func TestNilArguments(t *testing.T) {
 		Dir: ".", Skip: []string{"New", "Redis", "Shards", "Subscriptions"},
 		Functions: map[string]any{
 			"ACL": ACL, "Calls": Calls, "Channel": Channel, "Connect": Connect, "ConnectLater": ConnectLater, "ConnectWith": ConnectWith, "Counted": Counted,
-			"HasShards": HasShards, "Holds": Holds, "LatchChannel": LatchChannel, "Line": WaitQueue, "Masters": Masters, "Memory": Memory, "NamesIn": NamesIn,
+			"HasShards": HasShards, "Holds": Holds, "LatchChannel": LatchChannel, "WaitQueue": WaitQueue, "Masters": Masters, "Memory": Memory, "NamesIn": NamesIn,
 			"Options": Options, "PermitSystemOf": PermitSystemOf, "PermitsChannel": PermitsChannel, "Queue": Queue, "ReadWriteChannel": ReadWriteChannel, "Reserved": Reserved,
 			"ShardTurnChannel": ShardTurnChannel, "Slot": Slot, "Sort": Sort, "System": System, "SystemOf": SystemOf, "Systems": Systems, "Taken": Taken,
 			"Timeouts": Timeouts, "Token": Token, "TurnChannel": TurnChannel, "Twin": Twin, "Waiters": Waiters,

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// ConnectWith opens a client with the caller's options, and sets those that Connect sets. If
-// ctx ends first, the error is transient and wraps the cause of ctx.
+// ConnectWith opens a client with the caller's options and the settings of Connect. If ctx ends first, the
+// error is transient and wraps the cause of ctx.
 func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Client, error) {
 	if ctx == nil {
 		return nil, errors.New("the context is nil")
@@ -20,7 +20,7 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	if len(options.InitAddress) == 0 {
 		return nil, errors.New("there is no address of a server")
 	}
-	options = suited(options)
+	options = requiredOptions(options)
 	o := &opening{ctx: ctx, dial: dialer(options)}
 	options.DialCtxFn = o.dialServer
 	var client rueidis.Client
@@ -31,9 +31,9 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 		client, err = newClient(options)
 	}
 	if err == nil {
-		client, err = asMeant(ctx, client, options)
+		client, err = checkMode(ctx, client, options)
 	} else {
-		if client != nil { // such as a ForceSingleClient, which would go on trying
+		if client != nil { // with ForceSingleClient, which would continue to try
 			client.Close()
 		}
 		client, err = nil, cannotConnect(options, o.refusal(options, err))
@@ -49,8 +49,8 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 }
 
 // newClient opens a client. Of several addresses, one must answer. If another one is dead, rueidis may look for the
-// servers of the cluster too early, before any address has answered, or report the dead one's error though a server
-// has answered. So it is asked again, unless that took long.
+// servers of the cluster before any address has answered, or return the error of the dead address although a server
+// has answered. So newClient tries up to three times within a second.
 func newClient(options rueidis.ClientOption) (client rueidis.Client, err error) {
 	began := time.Now()
 	for try := 1; ; try++ {
@@ -65,20 +65,20 @@ func newClient(options rueidis.ClientOption) (client rueidis.Client, err error) 
 	}
 }
 
-// opening has the connections of a client end with a context until the client is opened:
-// rueidis.NewClient knows no context.
+// opening closes the connections of a client if a context ends before the client is opened, since
+// rueidis.NewClient has no context.
 type opening struct {
 	ctx  context.Context
 	dial dialFunc
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	ended bool
 	stops []func() bool
 }
 
 type dialFunc = func(context.Context, string, *net.Dialer, *tls.Config) (net.Conn, error)
 
-// dialer returns the function by which rueidis dials with these options.
+// dialer returns the function with which rueidis dials for these options.
 func dialer(options rueidis.ClientOption) dialFunc {
 	if options.DialCtxFn != nil {
 		return options.DialCtxFn
@@ -116,7 +116,7 @@ func (o *opening) dialServer(ctx context.Context, address string, d *net.Dialer,
 	return conn, nil
 }
 
-// end lets the connections outlive the context.
+// end detaches the connections from the context.
 func (o *opening) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

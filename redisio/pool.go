@@ -16,20 +16,20 @@ import (
 const (
 	// maxBatch bounds how many calls one worker sends in one pipeline.
 	maxBatch = 64
-	// urgentWorkers and workers bound the goroutines that wait for Redis; clusterWorkers those that
-	// wait for replicas in a cluster, with one call each.
+	// urgentWorkers and workers bound the goroutines that wait for Redis. clusterWorkers bounds those
+	// that wait for replicas in a cluster, with one call each.
 	urgentWorkers  = 8
 	workers        = 16
 	clusterWorkers = 64
 )
 
-// pool runs calls on a few goroutines, which are started when there is work for one
-// more and stay until the pool is closed: a fresh goroutine would have to grow its
-// stack for every call. Submitting never blocks.
+// pool runs calls on a few goroutines. They are started on demand and stay until the pool
+// is closed, since a new goroutine for every call would have to grow its stack. Submitting
+// never blocks.
 type pool struct {
 	client  rueidis.Client
 	cluster bool
-	// sharded says that the scripts use sharded pub/sub.
+	// sharded reports whether the scripts use sharded pub/sub.
 	sharded bool
 	stale   *reconnector
 	watch   Watch
@@ -37,31 +37,31 @@ type pool struct {
 	round func(func())
 	// loaded are the scripts of renewals that were sent with their source.
 	loaded sync.Map
-	// cuts is how often all connections to a master were closed, since it is one no more.
+	// cuts counts how often all connections to a former master were closed; see follower.
 	cuts *atomic.Uint64
-	// homes are where calls that wait for replicas go in a cluster.
-	homes slotMasters
+	// slots finds the servers for calls that wait for replicas in a cluster.
+	slots slotMasters
 
-	// along is a call that is to go along with the next one.
-	along atomic.Pointer[Call]
-	// replicas is how many have to confirm a call that asks for it, and patience for how long they
-	// may take.
-	replicas int64
-	patience time.Duration
+	// waiting is a call that waits to be sent with the next one; see RunAlong.
+	waiting atomic.Pointer[Call]
+	// replicas is how many replicas must confirm a call with Confirm, and replicaTimeout how long they may
+	// take.
+	replicas       int64
+	replicaTimeout time.Duration
 
 	mu sync.Mutex
-	// Urgent calls have a lane of their own, and so have renewals in a cluster, and calls that wait for replicas.
+	// There are separate lanes for urgent calls, for renewals in a cluster, and for calls that wait for replicas.
 	urgent, renewing, normal, urgentConfirmed, normalConfirmed lane
 
 	closed bool
 	wg     sync.WaitGroup
-	// pending is how many calls are not answered yet; drained is closed when there are
-	// none, if somebody waits for that.
+	// pending is how many calls have no reply yet. drained is closed when there are none; it is nil
+	// unless drain waits for that.
 	pending int
 	drained chan struct{}
 }
 
-// lane is a queue with workers of its own.
+// lane is a queue of calls with its own workers.
 type lane struct {
 	queue   []Call
 	head    int
@@ -72,8 +72,8 @@ type lane struct {
 	batch   int // calls in one pipeline
 }
 
-// fit chooses the form of a call's script for this server.
-func (p *pool) fit(c *Call) {
+// chooseScript replaces the call's script by its form for sharded pub/sub if that is used.
+func (p *pool) chooseScript(c *Call) {
 	if p.sharded && c.Script.Sharded != nil {
 		c.Script = c.Script.Sharded
 	}
@@ -81,14 +81,14 @@ func (p *pool) fit(c *Call) {
 
 func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
 	p := &pool{
-		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), homes: slotMasters{client: client}, round: func(f func()) { f() },
+		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), slots: slotMasters{client: client}, round: func(f func()) { f() },
 	}
 	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
 	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers
 	for _, l := range p.lanes() {
 		l.more.L, l.batch = &p.mu, maxBatch
 	}
-	if cluster { // where a WAIT is for the server of one slot
+	if cluster { // each WAIT is for the server of one slot
 		p.urgentConfirmed.max, p.urgentConfirmed.batch = clusterWorkers, 1
 		p.normalConfirmed.max, p.normalConfirmed.batch = clusterWorkers, 1
 	}
@@ -99,7 +99,7 @@ func (p *pool) lanes() []*lane {
 	return []*lane{&p.urgent, &p.renewing, &p.normal, &p.urgentConfirmed, &p.normalConfirmed}
 }
 
-// lane returns that of a call.
+// lane returns the lane for a call.
 func (p *pool) lane(c *Call) *lane {
 	switch confirm := p.confirms(c); {
 	case confirm && c.Urgent:
@@ -115,7 +115,7 @@ func (p *pool) lane(c *Call) *lane {
 }
 
 func (p *pool) submit(c Call) {
-	p.fit(&c)
+	p.chooseScript(&c)
 	l := p.lane(&c)
 	p.mu.Lock()
 	if p.closed {
@@ -126,7 +126,7 @@ func (p *pool) submit(c Call) {
 	p.pending++
 	l.queue = append(l.queue, c)
 	if l.idle > 0 {
-		l.idle-- // it is woken for this call, and for no other
+		l.idle-- // counts as woken, so that the next submit wakes another worker
 		l.more.Signal()
 	} else if l.running < l.max {
 		l.running++
@@ -144,10 +144,10 @@ func (p *pool) answered(n int) {
 	}
 }
 
-// drain waits until every call is answered, those too that are made because of an answer,
-// or until done.
+// drain waits until every call has a reply, including calls that are submitted because of a reply, or
+// until done.
 func (p *pool) drain(done <-chan struct{}) {
-	p.sendAlone(p.along.Load())
+	p.sendAlone(p.waiting.Load())
 	p.mu.Lock()
 	if p.pending == 0 {
 		p.mu.Unlock()
@@ -164,9 +164,9 @@ func (p *pool) drain(done <-chan struct{}) {
 	}
 }
 
-// close refuses further calls and waits for those that were submitted.
+// close refuses further calls and waits for the submitted ones.
 func (p *pool) close() {
-	p.sendAlone(p.along.Load())
+	p.sendAlone(p.waiting.Load())
 	p.mu.Lock()
 	p.closed = true
 	for _, l := range p.lanes() {
@@ -176,8 +176,8 @@ func (p *pool) close() {
 	p.wg.Wait()
 }
 
-// take waits for calls and moves up to a batch of them out of the lane; none means
-// that the worker ends.
+// take waits for calls and removes up to a batch of them from the lane. It returns none if
+// the worker should end.
 func (p *pool) take(l *lane, batch []Call) []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -189,12 +189,12 @@ func (p *pool) take(l *lane, batch []Call) []Call {
 	batch = append(batch[:0], l.queue[l.head:l.head+n]...)
 	clear(l.queue[l.head : l.head+n])
 	l.head += n
-	if 2*l.head >= len(l.queue) { // move up, also if the queue is never empty
+	if 2*l.head >= len(l.queue) { // reuse the space even if the queue is never empty
 		left := copy(l.queue, l.queue[l.head:])
 		clear(l.queue[left:])
 		l.queue, l.head = l.queue[:left], 0
 		if left == 0 && cap(l.queue) > 1024 {
-			l.queue = nil // a burst must not be remembered for ever
+			l.queue = nil // free the memory of a burst
 		}
 	}
 	return batch
@@ -208,7 +208,7 @@ func (p *pool) work(l *lane) {
 			return
 		}
 		n := len(batch)
-		batch = p.withAlong(batch)
+		batch = p.withWaiting(batch)
 		p.run(batch)
 		p.answered(n)
 		clear(batch)
@@ -246,12 +246,12 @@ func (p *pool) run(batch []Call) {
 			result, why, again = again[0], againUnconfirmed, again[1:]
 		}
 		p.watch.called(c, began, result, why)
-		p.look(c, result, cuts)
+		p.observe(c, result, cuts)
 		p.deliver(c, result, why, cuts)
 	}
 }
 
-// sendUnknown sends those of the calls once more, in one pipeline, whose script the server did not know.
+// sendUnknown repeats the calls whose script the server did not know, in one pipeline.
 func (p *pool) sendUnknown(ctx *until, calls []Call, results []rueidis.RedisResult) (again []rueidis.RedisResult, unconfirmed *Error) {
 	var unknown []Call
 	for i, result := range results {
@@ -265,7 +265,7 @@ func (p *pool) sendUnknown(ctx *until, calls []Call, results []rueidis.RedisResu
 	return p.send(ctx, unknown, (*Call).withSource)
 }
 
-// send sends calls in one pipeline.
+// send sends calls in one pipeline, and waits for replicas if a call asks for it.
 func (p *pool) send(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *Error) {
 	if p.replicas > 0 && slices.ContainsFunc(calls, func(c Call) bool { return p.confirms(&c) }) {
 		return p.sendConfirmed(ctx, calls, as)
@@ -284,11 +284,11 @@ func (p *pool) runOne(within context.Context, c *Call) {
 	p.deliver(c, result, unconfirmed, cuts)
 }
 
-// look takes note of what the reply to a call that was made after so many cuts says of its server,
-// unless that is a former master.
-func (p *pool) look(c *Call, result rueidis.RedisResult, cuts uint64) {
+// observe passes a reply to the reconnector, unless connections were cut since the call: then it may be from
+// a former master.
+func (p *pool) observe(c *Call, result rueidis.RedisResult, cuts uint64) {
 	if p.cuts.Load() == cuts {
-		p.stale.look(c, result)
+		p.stale.observe(c, result)
 	}
 }
 
@@ -303,11 +303,11 @@ func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult,
 		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
 	p.watch.called(c, began, result, unconfirmed)
-	p.look(c, result, cuts)
+	p.observe(c, result, cuts)
 	return result, unconfirmed
 }
 
-// sendOne sends one call as that command.
+// sendOne sends one call, and waits for replicas if it asks for it.
 func (p *pool) sendOne(ctx *until, c *Call, as asCommand) (result rueidis.RedisResult, unconfirmed *Error) {
 	if !p.confirms(c) {
 		return p.client.Do(ctx, as(c, p.client.B())), nil
@@ -316,7 +316,7 @@ func (p *pool) sendOne(ctx *until, c *Call, as asCommand) (result rueidis.RedisR
 	return results[0], unconfirmed
 }
 
-// tooLate answers a call that need not be sent any more.
+// tooLate reports whether the deadline of a call has passed; then it delivers errNotSent.
 func (c *Call) tooLate(now time.Time) bool {
 	if c.Deadline.After(now) {
 		return false
@@ -325,8 +325,8 @@ func (c *Call) tooLate(now time.Time) bool {
 	return true
 }
 
-// first is the form in which a call is sent at first. A renewal whose script the server may not know
-// carries the source: it has no time for a second round trip.
+// first returns the command for the first attempt of a call. The first renewal with each script carries the
+// source, since a renewal may have no time for a second round trip.
 func (p *pool) first(c *Call, b rueidis.Builder) rueidis.Completed {
 	if c.Renews {
 		if _, known := p.loaded.LoadOrStore(c.Script, nil); !known {
@@ -341,14 +341,15 @@ func unknownScript(result rueidis.RedisResult) bool {
 	return isRedis && err.IsNoScript()
 }
 
-// deliver delivers the reply to a call that was made after so many cuts.
+// deliver delivers the reply to a call. cuts is the value of p.cuts when the call was sent: if it has
+// changed, the reply is from a former master.
 func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *Error, cuts uint64) {
 	if p.cuts.Load() != cuts {
 		c.To.Replied(c.Seq, Reply{Err: errMoved})
 		return
 	}
 	if many, ok := c.To.(batchReceiver); ok {
-		p.round(func() { many.repliedBatch(p, result, unconfirmed) }) // it may make renewals due
+		p.round(func() { many.repliedBatch(p, result, unconfirmed) }) // the receivers may submit renewals
 		return
 	}
 	reply := c.read(result)
@@ -360,7 +361,8 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *Error, 
 	c.To.Replied(c.Seq, reply)
 }
 
-// rest runs what a call has left to do. If that fails, a part has been done all the same.
+// rest runs the second part of a call; see Call.Rest. An error of it is always Unsure, since the first part
+// was carried out.
 func (p *pool) rest(c *Call) Reply {
 	rest := c.Rest(c)
 	rest.Deadline, rest.Confirm = c.Deadline, c.Confirm

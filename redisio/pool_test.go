@@ -10,14 +10,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A flood of calls goes in few pipelines by few workers, and does not hold up an urgent call or a renewal.
+// A few workers send many calls in few pipelines, and the calls do not delay an urgent call or a renewal.
 func TestCallsAreBatched(t *testing.T) {
 	t.Parallel()
 	const calls = 2 * workers * maxBatch
 	s := redistest.Shared(t)
 	client := &spy{Client: connect(t, s.URL())}
 	r, in, urgent, hash := open(t, client), newInbox(), newInbox(), redistest.Name(t)
-	run(t, r, count, []string{hash}, "-1") // the script is known from here on
+	run(t, r, count, []string{hash}, "-1") // now the server knows the script
 	before := len(client.sent())
 	letGo := client.hold(hash)
 	defer letGo()
@@ -30,7 +30,7 @@ func TestCallsAreBatched(t *testing.T) {
 	r.Run(call)
 	r.Renew(renewal(held(t, s), urgent, 1))
 	if reply, renewed := urgent.await(t, 0), urgent.await(t, 1); reply.Err != nil || renewed.N[0] != 1 || in.count() != 0 {
-		t.Errorf("the urgent call: %+v, the renewal: %+v, and %d calls got through", reply, renewed, in.count())
+		t.Errorf("the urgent call: %+v, the renewal: %+v, and %d calls have replies", reply, renewed, in.count())
 	}
 	letGo()
 	replies, ran := in.awaitAll(t, calls), runs(t, s, hash)
@@ -41,11 +41,11 @@ func TestCallsAreBatched(t *testing.T) {
 	}
 	pipelines := client.sent()[before:]
 	if longest := slices.Max(pipelines); longest > maxBatch || len(pipelines) > 2*workers+calls/maxBatch {
-		t.Errorf("%d calls went in %d pipelines of up to %d", calls, len(pipelines), longest)
+		t.Errorf("%d calls were sent in %d pipelines of up to %d", calls, len(pipelines), longest)
 	}
 }
 
-// A queue that is never empty must not remember the calls that have left it.
+// A queue that is never empty must not keep the calls that were removed.
 func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
 	t.Parallel()
 	p := newPool(nil, &reconnector{}, false)
@@ -66,8 +66,8 @@ func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
 	}
 }
 
-// While Redis does not answer, every call is answered by its deadline; and however many there
-// are, few goroutines carry them.
+// While Redis does not answer, every call gets a Reply by its deadline, and few goroutines run any
+// number of calls.
 func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	const calls = 5000
@@ -107,8 +107,8 @@ func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
 	}
 }
 
-// Calls that share a pipeline are waited for as long as the most patient of them. One that is late
-// by then is answered, and not sent.
+// The deadline of a pipeline is the latest deadline of its calls. A call whose deadline has passed gets a
+// Reply and is not sent.
 func TestDeadlineOfAPipeline(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -126,12 +126,12 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 	s.Resume(t)
 	<-done
 	if replies := in.awaitAll(t, 3); replies[0].Err != errNotSent || replies[1].Err != nil || runs(t, s, "h")["0"] != 0 {
-		t.Errorf("the late call: %v, the patient one: %v; they ran %v times", replies[0].Err, replies[1].Err, runs(t, s, "h"))
+		t.Errorf("the late call: %v, the other one: %v; they ran %v times", replies[0].Err, replies[1].Err, runs(t, s, "h"))
 	}
 }
 
-// Close returns when every call is answered, also those that nobody waits for. After it calls
-// are answered too, but not sent.
+// Close returns when every call has a Reply, including those of RunAlong. Later calls get a Reply, but are not
+// sent.
 func TestClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Shared(t)
@@ -163,7 +163,7 @@ func TestClose(t *testing.T) {
 	}
 }
 
-// Whatever happens to the server, each call is answered once, and runs at most once.
+// With any fault of the server, each call gets one Reply, and runs at most once.
 func TestEveryCallIsAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	const calls = 3000
@@ -216,8 +216,8 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 	}
 }
 
-// A connection that died without a word is found out by pings and replaced. The deadline of a
-// call bounds its second try, with the source, too.
+// Pings discover a dead connection, which is replaced. The deadline of a call also bounds its second
+// attempt, with the source.
 func TestSilentlyDeadConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)

@@ -12,25 +12,24 @@ import (
 const (
 	// subscribeBatch bounds how many channels one SUBSCRIBE names.
 	subscribeBatch = 500
-	// subscribeTimeout bounds the wait for Redis to take a SUBSCRIBE.
+	// subscribeTimeout bounds the wait for the reply to a SUBSCRIBE.
 	subscribeTimeout = 5 * time.Second
-	// roomTimeout is when the client's pool is thought to have no room for a second
-	// connection: a dial ends before, with an error (after 5 s, unless the client has
-	// another timeout).
+	// roomTimeout is after how long the client's pool is considered full. A dial fails
+	// before that (after 5 s, unless the client has another timeout).
 	roomTimeout = 8 * time.Second
 )
 
 // pubsub is one connection for subscriptions.
 type pubsub struct {
-	client   rueidis.DedicatedClient
-	giveBack func()
-	broken   <-chan error
-	// asked are the channels that it was told to subscribe to; true once that is
-	// confirmed. The Subscriptions' mutex guards it.
+	client  rueidis.DedicatedClient
+	release func()
+	broken  <-chan error
+	// asked are the channels that the connection subscribes to; true once Redis has confirmed.
+	// The Subscriptions' mutex guards it.
 	asked map[string]bool
 }
 
-// has reports whether the connection is subscribed to a channel, or about to be.
+// has reports whether the connection is subscribed to the channel, or is about to be.
 func (p *pubsub) has(channel string) bool {
 	if p == nil {
 		return false
@@ -39,25 +38,25 @@ func (p *pubsub) has(channel string) bool {
 	return asked
 }
 
-// confirmed reports whether Redis has confirmed a subscription of the connection's.
+// confirmed reports whether Redis has confirmed the connection's subscription to the channel.
 func (p *pubsub) confirmed(channel string) bool { return p != nil && p.asked[channel] }
 
-// end closes the connection after reading what has come before. It must not go back to
-// the client's pool open: rueidis would unsubscribe it there.
+// end closes the connection after the messages that have arrived are read. rueidis would
+// unsubscribe a connection that is returned to the pool open.
 func (p *pubsub) end() {
 	p.client.Close()
-	p.giveBack()
+	p.release()
 }
 
-var errNoServer = errors.New("the client does not know the server, or knows it no more")
+var errNoServer = errors.New("the client does not know the server, or no longer knows it")
 
-// open takes a connection of the client's, for as long as ctx lasts. The client itself
-// takes its time: what a dial takes, or until its pool has room.
+// open takes a connection from the client, unless ctx ends first. The client itself may
+// block for a dial, or until its pool has room.
 func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 	opened := make(chan *pubsub)
 	go func() {
 		p, ok := &pubsub{asked: map[string]bool{}}, false
-		if p.client, p.giveBack, ok = s.dedicate(); !ok {
+		if p.client, p.release, ok = s.dedicate(); !ok {
 			p = nil
 		}
 		select {
@@ -79,8 +78,8 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 				switch c.Kind {
 				case "subscribe", "ssubscribe":
 					s.confirmed(p, c.Channel)
-				case "sunsubscribe": // unasked: the slot has left the server
-					s.dismissed(p, []string{c.Channel}, "")
+				case "sunsubscribe": // sent by Redis when the slot has moved to another server
+					s.slotsMoved(p, []string{c.Channel}, "")
 				}
 			},
 		})
@@ -90,17 +89,17 @@ func (s *Subscriptions) open(ctx context.Context) (*pubsub, error) {
 	}
 }
 
-// replacement is a connection that can replace the current one, or nil, and for how long none is to be prepared
-// because of unused channels. stale says that the current one was stale, and noRoom that it has to go
-// first.
+// replacement is a connection that can replace the current one, or nil. pause is for how long unused channels
+// are no reason for another one. stale reports that the current connection was stale; noRoom, that it must be
+// closed first.
 type replacement struct {
 	connection    *pubsub
 	pause         time.Duration
 	stale, noRoom bool
 }
 
-// prepare opens a connection and subscribes it to what is wanted of the current one, unless ctx ends before.
-// It gives the result to a channel, until nobody is there to take it.
+// prepare opens a connection and subscribes it to the wanted channels of the current one, unless ctx ends
+// first. It sends the result to a channel, unless gone is closed first.
 func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool, to chan<- replacement, gone <-chan struct{}) {
 	began := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
@@ -115,7 +114,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool
 		s.abandon(next)
 		r = replacement{pause: max(r.pause, reconnectMost), stale: stale, noRoom: noRoom}
 		if ctx.Err() != nil {
-			r = replacement{} // it was given up
+			r = replacement{} // serve has cancelled it
 		}
 	}
 	select {
@@ -125,13 +124,13 @@ func (s *Subscriptions) prepare(ctx context.Context, current *pubsub, stale bool
 	}
 }
 
-// begin makes a connection the next one, and says what it is to be subscribed to. What was
-// refused before is not among that: it would be refused again.
+// begin makes a connection the next one, and returns the channels for it. Channels that were refused on
+// the current connection are left out: they would be refused again.
 func (s *Subscriptions) begin(current, next *pubsub) (channels []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.current != current {
-		return nil // which has ended
+		return nil // current has ended
 	}
 	s.next = next
 	for _, channel := range s.wanted() {
@@ -143,7 +142,7 @@ func (s *Subscriptions) begin(current, next *pubsub) (channels []string) {
 	return channels
 }
 
-// abandon gives up what was prepared.
+// abandon closes a connection that was prepared.
 func (s *Subscriptions) abandon(next *pubsub) {
 	if next == nil {
 		return
@@ -156,8 +155,8 @@ func (s *Subscriptions) abandon(next *pubsub) {
 	s.others.Go(next.end)
 }
 
-// adopt makes the next connection the current one. What was added meanwhile is left to
-// catchUp.
+// adopt makes the next connection the current one. catchUp subscribes it to channels that were added
+// meanwhile.
 func (s *Subscriptions) adopt(next *pubsub) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -166,7 +165,7 @@ func (s *Subscriptions) adopt(next *pubsub) {
 	clear(s.lingering)
 	for channel := range next.asked {
 		if old.asked[channel] {
-			next.asked[channel] = true // as was told
+			next.asked[channel] = true // the listener was notified
 		}
 		if _, wanted := s.want[channel]; !wanted {
 			s.lingers(channel)
@@ -174,18 +173,19 @@ func (s *Subscriptions) adopt(next *pubsub) {
 	}
 	for channel := range old.asked {
 		if _, wanted := s.want[channel]; wanted && !next.has(channel) {
-			s.touched = append(s.touched, channel)
+			s.added = append(s.added, channel)
 		}
 	}
 }
 
-// subscribe returns an error if the connection is of no use any more. A replica confirms shard channels
-// as its master does, but the scripts do not count who listens there; so it is asked afterwards what it
-// is. A master that becomes a replica later dismisses its subscribers.
+// subscribe subscribes a connection to channels. It returns an error if the connection cannot be used any
+// more. A replica confirms shard channels as its master does, but the scripts do not count its subscribers;
+// so the server is asked afterwards for its role. A master that becomes a replica later unsubscribes its
+// subscribers.
 func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, channels []string) error {
 	for batch := range slices.Chunk(channels, subscribeBatch) {
 		groups, commands := [][]string{batch}, rueidis.Commands{}
-		if s.home != nil {
+		if s.shard != nil {
 			groups = bySlot(batch)
 		}
 		for _, group := range groups {
@@ -193,7 +193,7 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, chann
 		}
 		inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
 		results, role := connection.client.DoMulti(inTime, commands...), ""
-		if s.home != nil {
+		if s.shard != nil {
 			role = hello(inTime, connection.client, "role")
 		}
 		cancel()
@@ -203,28 +203,27 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *pubsub, chann
 			}
 		}
 		if role == "replica" {
-			s.dismissed(connection, batch, "")
+			s.slotsMoved(connection, batch, "")
 		}
 	}
 	return nil
 }
 
-// command subscribes to channels; those of shards are in one slot.
+// command returns the command that subscribes to channels; shard channels must be in one slot.
 func (s *Subscriptions) command(connection *pubsub, channels []string) rueidis.Completed {
-	if s.home != nil {
+	if s.shard != nil {
 		return connection.client.B().Ssubscribe().Channel(channels...).Build()
 	}
 	return connection.client.B().Subscribe().Channel(channels...).Build()
 }
 
-// subscribed takes the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so
-// they are halved until that is found: its refusal is told to the listener and leaves the
-// others alone.
+// subscribed handles the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so they
+// are halved until that one is found; only its refusal is reported to the listener.
 func (s *Subscriptions) subscribed(ctx context.Context, connection *pubsub, channels []string, err error) error {
 	refusal, refused := rueidis.IsRedisErr(err)
-	if refused && s.home != nil {
+	if refused && s.shard != nil {
 		if master, moved := refusal.IsMoved(); moved {
-			s.dismissed(connection, channels, master)
+			s.slotsMoved(connection, channels, master)
 			return nil
 		}
 	}

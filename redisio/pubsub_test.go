@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// What is wanted is heard without a gap, and told once, while the connection is replaced
-// again and again to get rid of what is not; which is done now and then only.
+// The messages on wanted channels are received without a gap, and each subscription is reported once, while
+// the connection is replaced repeatedly to remove unused channels. It is not replaced too often.
 func TestReplacedConnections(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -32,9 +32,9 @@ func TestReplacedConnections(t *testing.T) {
 		})
 	}
 	for _, channel := range wanted {
-		e.await(t, "heard "+channel, published)
+		e.await(t, "message "+channel, published)
 		if n := e.count("subscribed " + channel); n != 1 {
-			t.Errorf("%s: told of %d subscriptions, want 1", channel, n)
+			t.Errorf("%s: %d subscriptions were reported, want 1", channel, n)
 		}
 		awaitSubscribers(t, s, channel, 1)
 	}
@@ -43,7 +43,7 @@ func TestReplacedConnections(t *testing.T) {
 		subs.Remove(fmt.Sprint("c", n))
 	}
 	calls := s.Calls(t)
-	if n, most := calls["hello"], int64(time.Since(began)/linger)+5; n > most {
+	if n, most := calls["hello"], int64(time.Since(began)/unusedDelay)+5; n > most {
 		t.Errorf("%d connections in %v", n, time.Since(began))
 	}
 	if n := calls["unsubscribe"]; n != 0 {
@@ -51,7 +51,7 @@ func TestReplacedConnections(t *testing.T) {
 	}
 }
 
-// However long it took to replace a connection, another is replaced soon.
+// A connection is replaced soon even after a slow replacement.
 func TestReplacedSlowly(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -62,11 +62,11 @@ func TestReplacedSlowly(t *testing.T) {
 		subs.Remove(channel)
 		awaitSubscribers(t, s, channel, 0)
 	}
-	hears(t, s, e, "stays")
+	publishAndAwait(t, s, e, "stays")
 }
 
-// A connection that may lead to the wrong server is replaced at once, also when unused channels have
-// to wait; and by one that is opened after that was known.
+// A connection that may lead to the wrong server is replaced at once, even while unused channels have to
+// wait, and by one that is opened after that was known.
 func TestReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	former, master, other := redistest.Start(t), redistest.Start(t), redistest.Start(t)
@@ -84,12 +84,12 @@ func TestReplacedAtOnce(t *testing.T) {
 		t.Errorf("replaced in %v", time.Until(at))
 	}
 	awaitSubscribers(t, master, "stays", 1)
-	hears(t, master, e, "stays")
+	publishAndAwait(t, master, e, "stays")
 	if n := master.Calls(t)["hello"]; n > 5 {
 		t.Errorf("%d connections", n)
 	}
 
-	// Also while a replacement is being prepared that does not come to an end.
+	// Also while a replacement is being prepared that does not end.
 	listen(t, subs, e, "goes")
 	master.Pause(t)
 	conns = p.Conns()
@@ -99,11 +99,11 @@ func TestReplacedAtOnce(t *testing.T) {
 	subs.replace()
 	awaitSubscribers(t, other, "stays", 1)
 	if n := e.count("subscribed stays"); n != 1 {
-		t.Errorf("told of %d subscriptions: there was a gap", n)
+		t.Errorf("%d subscriptions were reported: there was a gap", n)
 	}
 	master.Resume(t)
 
-	// That fails for once.
+	// One attempt fails.
 	held := p.Hold(redistest.Command("SUBSCRIBE"))
 	p.Redirect(former.Addr())
 	subs.replace()
@@ -111,8 +111,8 @@ func TestReplacedAtOnce(t *testing.T) {
 	awaitSubscribers(t, former, "stays", 1)
 }
 
-// One that is being opened meanwhile counts as one that there is, and a failure to get rid of unused
-// channels delays nothing else.
+// A connection that is being opened is replaced as well, and a failure to remove unused channels does not delay
+// another replacement.
 func TestReplacedWhileOpened(t *testing.T) {
 	t.Parallel()
 	former, master := redistest.Start(t), redistest.Start(t)
@@ -137,8 +137,8 @@ func TestReplacedWhileOpened(t *testing.T) {
 	}
 }
 
-// A client whose pool has room for few connections only gets along: a broken one does not use
-// it up, and where there is no room for two, one is replaced with a gap.
+// A client whose pool has room for only a few connections is sufficient: a broken connection is returned, and
+// if there is no room for two, a connection is replaced with a gap.
 func TestFewConnections(t *testing.T) {
 	t.Parallel()
 	for room := 1; room <= 2; room++ {
@@ -157,9 +157,9 @@ func TestFewConnections(t *testing.T) {
 			if room == 1 {
 				e.await(t, "subscribed stays", 7)
 			} else if n := e.count("subscribed stays"); n != 6 {
-				t.Errorf("told of %d subscriptions, want 6: there was a gap", n)
+				t.Errorf("%d subscriptions were reported, want 6: there was a gap", n)
 			}
-			hears(t, s, e, "stays")
+			publishAndAwait(t, s, e, "stays")
 		})
 	}
 }

@@ -11,49 +11,50 @@ import (
 )
 
 const (
-	// Connections to a server that is a replica are given up at once, and after that not
-	// more often than every so often: from the first to the second while it lasts.
+	// Connections to a replica are closed at once. As long as replicas reply, that is repeated
+	// with a pause that grows from replaceFirst to replaceMost.
 	replaceFirst = 100 * time.Millisecond
 	replaceMost  = 2 * time.Second
-	// replaceForgotten is after how long without such an answer it begins anew.
+	// replaceForgotten is after how long without a reply of a replica the pause is reset.
 	replaceForgotten = 5 * time.Second
-	// replaceLast is how long after the first other answer the calls have found the master. A
-	// subscription gets no such answer: it may have been replaced before the address led there.
+	// replaceLast is how long after the first reply of a master the subscriptions are replaced once
+	// more: they may have been replaced before the address led to the master, and get no reply that
+	// shows it.
 	replaceLast = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second
-	// quitsEach is how many are given up at a time: of the four that rueidis opens by itself, one
-	// might else be the last for a minute.
-	quitsEach = 2
+	// quitsPerRound is how many connections are closed at a time. rueidis opens four by itself; with one
+	// at a time, the last might stay open for a minute.
+	quitsPerRound = 2
 )
 
-// reconnector gives up connections to a server that has become a replica. Behind one
-// address (a DNS name, a load balancer) a new connection may lead to the new master, and
-// the present one never will: Redis keeps it open.
+// reconnector closes connections to a server that has become a replica. Redis keeps them
+// open, but a new connection to the same address (a DNS name, a load balancer) may lead to
+// the new master.
 type reconnector struct {
 	client   rueidis.Client
 	follower *follower // or nil
 
-	// lost: no call has had another answer since a replica gave one.
+	// lost reports whether the last reply was that of a replica.
 	lost atomic.Bool
 
-	mu            sync.Mutex // guards what follows
+	mu            sync.Mutex // guards the fields below
 	subscriptions []*Subscriptions
 	last          time.Time
-	found         *time.Timer // replaces the subscriptions once more; nil if no call had such an answer
+	found         *time.Timer // replaces the subscriptions once more; nil before the first reply of a replica
 	pause         time.Duration
 	closed        bool
 	wg            sync.WaitGroup
 }
 
-// add has subscriptions take part.
+// add registers subscriptions whose connections are to be replaced, too.
 func (r *reconnector) add(s *Subscriptions) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.subscriptions = append(r.subscriptions, s)
 }
 
-// close waits for what is under way; nothing is begun any more.
+// close waits for the goroutines, and prevents further ones.
 func (r *reconnector) close() {
 	r.mu.Lock()
 	r.closed = true
@@ -64,8 +65,8 @@ func (r *reconnector) close() {
 	r.wg.Wait()
 }
 
-// look takes note of the reply to a call.
-func (r *reconnector) look(c *Call, result rueidis.RedisResult) {
+// observe handles the reply to a call: it reconnects if the reply is that of a replica.
+func (r *reconnector) observe(c *Call, result rueidis.RedisResult) {
 	err := result.Error()
 	if refusal, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && byReplica(refusal.Error()) {
 		r.reconnect(c.Keys[0])
@@ -74,7 +75,7 @@ func (r *reconnector) look(c *Call, result rueidis.RedisResult) {
 	}
 }
 
-// reached takes note that a call has had another answer.
+// reached records a reply that is not that of a replica.
 func (r *reconnector) reached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -83,7 +84,7 @@ func (r *reconnector) reached() {
 	}
 }
 
-// byReplica reports whether only a replica gives that error. In a cluster it says MOVED.
+// byReplica reports whether the error comes from a replica. In a cluster a replica replies MOVED.
 func byReplica(text string) bool {
 	return strings.HasPrefix(text, "READONLY") || strings.HasPrefix(text, "MASTERDOWN") ||
 		strings.Contains(text, ": -READONLY") // Redis before 7, of an error inside a script
@@ -111,7 +112,7 @@ func (r *reconnector) reconnect(key string) {
 	}
 	r.last = now
 	if r.follower != nil {
-		r.follower.doubt()
+		r.follower.recordDemotion()
 	}
 	r.wg.Go(func() { r.quit(key) })
 	for _, s := range r.subscriptions {
@@ -119,7 +120,7 @@ func (r *reconnector) reconnect(key string) {
 	}
 }
 
-// replace has the subscriptions look for the master.
+// replace makes the subscriptions replace their connections.
 func (r *reconnector) replace() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,15 +131,15 @@ func (r *reconnector) replace() {
 	}
 }
 
-// quit ends quitsEach connections of the client's. If it has more, the others will answer the
-// same in their turn; rueidis chooses one at random for a command with a key, which is why
-// one comes first. Redis closes a connection at QUIT, which needs no permission. The PING
-// behind it makes rueidis see that before a call of ours has to.
+// quit closes quitsPerRound connections of the client; further ones are closed when they are used. rueidis
+// chooses a connection at random for a command with a key, so the pipeline begins with one. Redis closes a
+// connection at QUIT, which needs no permission. Because of the PING, rueidis notices that before the next
+// call fails.
 func (r *reconnector) quit(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
 	defer cancel()
 	b := r.client.B()
-	for range quitsEach {
+	for range quitsPerRound {
 		r.client.DoMulti(ctx, b.Pttl().Key(key).Build(), b.Quit().Build(), b.Ping().Build())
 	}
 }

@@ -20,11 +20,11 @@ import (
 
 func TestMain(m *testing.M) {
 	_ = flag.Set("test.parallel", "12") // they wait more than they compute
-	// The client's look whether it speaks to a cluster leaves this behind: asleep, for a second.
+	// When the client checks for a cluster, it leaves this goroutine, which sleeps for a second.
 	redistest.Main(m, goleak.IgnoreAnyFunction("github.com/redis/rueidis.(*call).DelayDo.func1"))
 }
 
-// connect is a client that is closed when the test ends.
+// connect returns a client that is closed when the test ends.
 func connect(t testing.TB, url string) rueidis.Client {
 	t.Helper()
 	client, err := Connect(url)
@@ -35,7 +35,7 @@ func connect(t testing.TB, url string) rueidis.Client {
 	return client
 }
 
-// customized is a client of the user's own making.
+// customized returns a client that the user has opened.
 func customized(t *testing.T, addr string, options rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	options.InitAddress, options.DisableCache = []string{addr}, true
@@ -47,7 +47,7 @@ func customized(t *testing.T, addr string, options rueidis.ClientOption) rueidis
 	return client
 }
 
-// open is a Redis that is closed when the test ends.
+// open returns a Redis that is closed when the test ends.
 func open(t testing.TB, client rueidis.Client) *Redis {
 	t.Helper()
 	r := New(client, 10*time.Millisecond)
@@ -55,25 +55,25 @@ func open(t testing.TB, client rueidis.Client) *Redis {
 	return r
 }
 
-// soon is a deadline that only a test that fails sees pass.
+// soon returns a deadline that passes only in a test that fails.
 func soon() time.Time { return time.Now().Add(redistest.Limit) }
 
 func lua(source string, reply scripts.Shape) *scripts.Script {
 	return scripts.New("test", source, reply)
 }
 
-// number is the shape of a reply that is one number.
+// number is the shape of a reply of one number.
 var number = scripts.Shape{Numbers: 1}
 
-// count counts in a hash how often each call has run, and replies the call's number.
+// count counts in a hash how often each call has run, and returns the call's number.
 var count = lua("redis.call('HINCRBY', KEYS[1], ARGV[1], 1) return tonumber(ARGV[1])", number)
 
-// counted is call number n of those that count in a hash.
+// counted returns call n of the script count.
 func counted(in *inbox, hash string, n int, deadline time.Time) Call {
 	return Call{Script: count, Keys: []string{hash}, Args: []string{strconv.Itoa(n)}, Deadline: deadline, To: in, Seq: uint64(n)}
 }
 
-// runs tells how often each call has run.
+// runs returns how often each call has run.
 func runs(t *testing.T, s *redistest.Server, hash string) map[string]int64 {
 	t.Helper()
 	n, err := s.Do(t, "HGETALL", hash).AsIntMap()
@@ -96,7 +96,7 @@ func acquire(t *testing.T, r *Redis, key string) Reply {
 	return run(t, r, scripts.Acquire, []string{key}, "a", "1", "30000", WaitQueue(key), "", "", "", "0")
 }
 
-// do has the server do something for the test.
+// do runs a command.
 func do(t *testing.T, s *redistest.Server, words ...string) {
 	t.Helper()
 	if err := s.Do(t, words...).Error(); err != nil {
@@ -104,7 +104,7 @@ func do(t *testing.T, s *redistest.Server, words ...string) {
 	}
 }
 
-// inbox is a Receiver that keeps what it is told.
+// inbox is a Receiver that keeps the replies.
 type inbox struct {
 	mu      sync.Mutex
 	replies map[uint64][]Reply
@@ -118,14 +118,14 @@ func (in *inbox) Replied(seq uint64, r Reply) {
 	in.replies[seq] = append(in.replies[seq], r)
 }
 
-// count is how many calls are answered.
+// count returns how many calls have replies.
 func (in *inbox) count() int {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	return len(in.replies)
 }
 
-// to are the replies to a call.
+// to returns the replies to a call.
 func (in *inbox) to(seq uint64) []Reply {
 	in.mu.Lock()
 	defer in.mu.Unlock()
@@ -139,7 +139,7 @@ func (in *inbox) await(t testing.TB, seq uint64) Reply {
 	return in.to(seq)[0]
 }
 
-// awaitAll waits until the calls 0 … n-1 are answered, and expects that each was once.
+// awaitAll waits for the replies to the calls 0 … n-1, and expects one for each.
 func (in *inbox) awaitAll(t testing.TB, n int) []Reply {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprint(n, " replies"), func() bool { return in.count() >= n })
@@ -147,83 +147,85 @@ func (in *inbox) awaitAll(t testing.TB, n int) []Reply {
 	for i := range all {
 		replies := in.to(uint64(i))
 		if len(replies) != 1 {
-			t.Fatalf("call %d was answered %d times", i, len(replies))
+			t.Fatalf("call %d has %d replies", i, len(replies))
 		}
 		all[i] = replies[0]
 	}
 	return all
 }
 
-// ears is a Listener that counts what it is told: "heard c", "subscribed c", "refused c".
-type ears struct {
+// eventCounter is a Listener that counts events: "message c", "subscribed c", "refused c".
+type eventCounter struct {
 	onSubscribed func(channel string) // may be nil
 
 	mu      sync.Mutex
-	told    map[string]int
+	events  map[string]int
 	refusal *Error
 	failure *Error
 }
 
-func (e *ears) tell(what string) {
+func (e *eventCounter) record(what string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.told[what]++
+	e.events[what]++
 }
 
-func (e *ears) Message(channel, payload string) {
-	e.tell("heard " + channel)
-	e.tell("heard " + channel + ": " + payload)
+func (e *eventCounter) Message(channel, payload string) {
+	e.record("message " + channel)
+	e.record("message " + channel + ": " + payload)
 }
 
-func (e *ears) Subscribed(channel string) {
+func (e *eventCounter) Subscribed(channel string) {
 	if e.onSubscribed != nil {
 		e.onSubscribed(channel)
 	}
-	e.tell("subscribed " + channel)
+	e.record("subscribed " + channel)
 }
 
-func (e *ears) Refused(channels []string, err *Error) {
+func (e *eventCounter) Refused(channels []string, err *Error) {
 	for _, channel := range channels {
-		e.tell("refused " + channel)
+		e.record("refused " + channel)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.refusal = err
 }
 
-func (e *ears) Failing(command, server string, err *Error) {
-	e.tell("failing " + command + " at " + server)
+func (e *eventCounter) Failing(command, server string, err *Error) {
+	e.record("failing " + command + " at " + server)
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.failure = err
 }
 
-func (e *ears) Recovered(command, server string) { e.tell("recovered " + command + " at " + server) }
-
-func (e *ears) count(what string) int {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	return e.told[what]
+func (e *eventCounter) Recovered(command, server string) {
+	e.record("recovered " + command + " at " + server)
 }
 
-// await waits until it was told that at least so often.
-func (e *ears) await(t testing.TB, what string, n int) {
+func (e *eventCounter) count(what string) int {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.events[what]
+}
+
+// await waits until an event was reported at least n times.
+func (e *eventCounter) await(t testing.TB, what string, n int) {
 	t.Helper()
 	redistest.Eventually(t, fmt.Sprint(what, ", ", n, " times"), func() bool { return e.count(what) >= n })
 }
 
-// first is the channel that comes first in all subscriptions of the tests.
+// first is the first channel of all subscriptions in the tests.
 const first = "ok, the first"
 
 // subscribe opens subscriptions to channels, which are closed when the test ends.
-func subscribe(t *testing.T, client rueidis.Client, channels ...string) (*Subscriptions, *ears) {
+func subscribe(t *testing.T, client rueidis.Client, channels ...string) (*Subscriptions, *eventCounter) {
 	t.Helper()
 	return subscribeOver(t, open(t, client), channels...)
 }
 
-func subscribeOver(t *testing.T, r *Redis, channels ...string) (*Subscriptions, *ears) {
+func subscribeOver(t *testing.T, r *Redis, channels ...string) (*Subscriptions, *eventCounter) {
 	t.Helper()
-	e := &ears{told: map[string]int{}}
+	e := &eventCounter{events: map[string]int{}}
 	subs := r.NewSubscriptions(e, first)
 	t.Cleanup(subs.Close)
 	listen(t, subs, e, channels...)
@@ -231,7 +233,7 @@ func subscribeOver(t *testing.T, r *Redis, channels ...string) (*Subscriptions, 
 }
 
 // listen adds channels, and waits until they are subscribed.
-func listen(t *testing.T, subs *Subscriptions, e *ears, channels ...string) {
+func listen(t *testing.T, subs *Subscriptions, e *eventCounter, channels ...string) {
 	t.Helper()
 	for _, channel := range channels {
 		n := e.count("subscribed " + channel)
@@ -240,13 +242,13 @@ func listen(t *testing.T, subs *Subscriptions, e *ears, channels ...string) {
 	}
 }
 
-// hears publishes on channels, and waits until that is heard.
-func hears(t *testing.T, s *redistest.Server, e *ears, channels ...string) {
+// publishAndAwait publishes on channels, and waits until the messages are received.
+func publishAndAwait(t *testing.T, s *redistest.Server, e *eventCounter, channels ...string) {
 	t.Helper()
 	for _, channel := range channels {
-		n := e.count("heard " + channel)
+		n := e.count("message " + channel)
 		do(t, s, "PUBLISH", channel, "0")
-		e.await(t, "heard "+channel, n+1)
+		e.await(t, "message "+channel, n+1)
 	}
 }
 
@@ -255,7 +257,7 @@ func awaitSubscribers(t *testing.T, s *redistest.Server, channel string, n int64
 	redistest.Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return s.Subscribers(t, channel) == n })
 }
 
-// spy is a client that notes the length of each pipeline before it is sent, and can hold it back.
+// spy is a client that records the length of each pipeline before it is sent, and can delay it.
 type spy struct {
 	rueidis.Client
 
@@ -265,7 +267,7 @@ type spy struct {
 	open      chan struct{} // closed when it is held no longer
 }
 
-// hold keeps back pipelines that have a key among theirs, until the result is called.
+// hold delays pipelines with a key until the result is called.
 func (s *spy) hold(key string) (release func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -300,14 +302,14 @@ func (s *spy) DoMulti(ctx context.Context, commands ...rueidis.Completed) []ruei
 	return s.Client.DoMulti(ctx, commands...)
 }
 
-// What Sort makes of errors.
+// Results of Sort.
 var (
 	passing  = Error{Transient: true}
 	doubtful = Error{Transient: true, Unsure: true}
 	lasting  = Error{}
 )
 
-// hinted has a part of a hint.
+// hinted returns an error with a part of a hint.
 func hinted(hint string) Error { return Error{Hint: hint} }
 
 func expect(t *testing.T, what string, e *Error, want Error) {
@@ -318,6 +320,6 @@ func expect(t *testing.T, what string, e *Error, want Error) {
 	case e.Transient != want.Transient || e.Unsure != want.Unsure || (e.Hint == "") != (want.Hint == "") || !strings.Contains(e.Hint, want.Hint):
 		t.Errorf("%s: %+v, want %+v", what, e, want)
 	case !strings.Contains(e.Error(), e.Hint) || !strings.Contains(e.Error(), e.Unwrap().Error()):
-		t.Errorf("%s: hint or cause are not in %q", what, e)
+		t.Errorf("%s: hint or cause is not in %q", what, e)
 	}
 }

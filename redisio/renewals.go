@@ -10,34 +10,34 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// renewalBatch is how many leases one script renews. It is Redisson's
-// lockWatchdogBatchSize, and measured to be the better trade: ten times more
-// saves Redis another quarter of the work but blocks it for a millisecond.
+// renewalBatch is how many leases one script renews, as Redisson's
+// lockWatchdogBatchSize. A batch of 1000 saves Redis another quarter of the work,
+// but blocks it for a millisecond (measured).
 const renewalBatch = 100
 
 // Renewal is the renewal of one lease.
 type Renewal struct {
-	// Script is scripts.Renew or scripts.ReadWriteRenew; Extra are its arguments for each lease
-	// besides owner and lease.
+	// Script is scripts.Renew or scripts.ReadWriteRenew. Extra are its arguments for each lease
+	// after owner and lease.
 	Script *scripts.Script
 	Key    string
 	Owner  string
 	Lease  time.Duration
 	Extra  []string
-	// Confirm: the renewal counts only if the replicas have it.
+	// Confirm makes the renewal wait for replicas; see Call.Confirm.
 	Confirm bool
-	// Now sends the renewal at once instead of waiting for others.
+	// Now sends the renewal immediately instead of waiting for others.
 	Now bool
 	// Deadline ends the wait for the reply; see Late.
 	Deadline time.Time
-	// To gets a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
+	// To receives a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
 	To  Receiver
 	Seq uint64
 }
 
-// Late returns the Deadline of a renewal that should be answered by one time, and whose reply has no more use after
-// another. In a cluster it lies between them: the replies of several servers are awaited together, and
-// a server that does not answer must not cost the leases on the others.
+// Late returns the Deadline of a renewal whose reply should arrive by one time and is useless after another. The
+// deadline is the latter, but in a cluster half way between them: the replies of several servers are awaited
+// together, and a server that does not answer must not cause the loss of leases on the others.
 func (r *Redis) Late(should, latest time.Time) time.Time {
 	late := max(latest.Sub(should), 0)
 	if r.Cluster() {
@@ -46,33 +46,34 @@ func (r *Redis) Late(should, latest time.Time) time.Time {
 	return should.Add(late)
 }
 
-// renewals collects renewals that are due at about the same time into few scripts.
+// renewals combines renewals that are due at about the same time into few scripts.
 type renewals struct {
-	pool    *pool
-	linger  time.Duration
-	cluster bool
+	pool       *pool
+	batchDelay time.Duration
+	cluster    bool
 
 	mu sync.Mutex
-	// pending are the renewals of each script to come, and count is how many those are; usual is how
-	// many one script had the last time.
+	// pending are the renewals of each script to be sent, and count is their number; usual is the
+	// average number per script of the last flush.
 	pending      map[batchKey][]Renewal
 	count, usual int
 	timer        *time.Timer
-	// rounds are those under way, and now says that one of the pending is not to wait for longer.
+	// rounds is the number of rounds in progress. now reports that the pending renewals include an
+	// immediate one.
 	rounds int
 	now    bool
 }
 
-// batchKey is what the renewals of one script have in common. In a cluster a script's keys must
-// share a slot.
+// batchKey is what the renewals of one script must have in common. In a cluster the keys of a
+// script must be in one slot.
 type batchKey struct {
 	script  *scripts.Script
 	slot    uint16
 	confirm bool
 }
 
-func newRenewals(p *pool, linger time.Duration, cluster bool) *renewals {
-	return &renewals{pool: p, linger: linger, cluster: cluster, pending: map[batchKey][]Renewal{}}
+func newRenewals(p *pool, batchDelay time.Duration, cluster bool) *renewals {
+	return &renewals{pool: p, batchDelay: batchDelay, cluster: cluster, pending: map[batchKey][]Renewal{}}
 }
 
 func (r *renewals) add(n Renewal) {
@@ -91,19 +92,19 @@ func (r *renewals) add(n Renewal) {
 	switch {
 	case n.Now && r.rounds > 0:
 		r.now = true
-	case n.Now || r.count >= renewalBatch || r.linger <= 0:
+	case n.Now || r.count >= renewalBatch || r.batchDelay <= 0:
 		r.flush()
 	case r.count == 1:
 		if r.timer == nil {
-			r.timer = time.AfterFunc(r.linger, r.lingerOver)
+			r.timer = time.AfterFunc(r.batchDelay, r.delayOver)
 		} else {
-			r.timer.Reset(r.linger)
+			r.timer.Reset(r.batchDelay)
 		}
 	}
 }
 
-// Round calls a function in which many renewals may become due. Those that do not wait for others share scripts with
-// each other. Each script would have to be taken by a worker, and a busy process has its goroutines wait for long.
+// Round calls a function in which many renewals may become due. The immediate renewals (Renewal.Now) of a round
+// share scripts: otherwise each would need a worker, and goroutines of a busy process wait long for a processor.
 func (r *Redis) Round(f func()) {
 	r.renewals.begin()
 	defer r.renewals.end()
@@ -119,12 +120,12 @@ func (r *renewals) begin() {
 func (r *renewals) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rounds--; r.now { // also beside other rounds: they may overlap for as long as the process is busy
+	if r.rounds--; r.now { // even during other rounds: they may overlap for as long as the process is busy
 		r.flush()
 	}
 }
 
-func (r *renewals) lingerOver() {
+func (r *renewals) delayOver() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.flush()
@@ -139,7 +140,7 @@ func (r *renewals) close() {
 	r.flush()
 }
 
-// flush sends what is pending; the caller holds the lock.
+// flush sends the pending renewals; the caller holds the lock.
 func (r *renewals) flush() {
 	if r.count == 0 {
 		return
@@ -152,7 +153,7 @@ func (r *renewals) flush() {
 	r.count, r.now = 0, false
 }
 
-// renewalBatchCall spreads the reply of one script over the leases it renewed.
+// renewalBatchCall delivers the reply of one script to the receivers of its renewals.
 type renewalBatchCall []Renewal
 
 type batchReceiver interface {
@@ -174,14 +175,14 @@ func renewalCall(batch []Renewal) Call {
 	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Renews: true, Confirm: batch[0].Confirm, Deadline: deadline, To: renewalBatchCall(batch)}
 }
 
-// Replied spreads an outcome that holds for the whole batch.
+// Replied delivers one reply to all receivers of the batch.
 func (b renewalBatchCall) Replied(_ uint64, reply Reply) {
 	for _, n := range b {
 		n.To.Replied(n.Seq, reply)
 	}
 }
 
-// read gives the number of each lease.
+// read returns the number for each lease.
 func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 	elements, err := result.ToArray()
 	if err == nil && len(elements) != len(b) {
@@ -193,14 +194,14 @@ func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 	renewed := make([]int64, len(b))
 	for i := range elements {
 		if renewed[i], err = elements[i].ToInt64(); err != nil {
-			return nil, errMisfit
+			return nil, errUnexpectedReply
 		}
 	}
 	return renewed, nil
 }
 
-// repliedBatch spreads a reply. While a cluster moves the slot, the keys of a batch may lie on
-// two servers, and Redis refuses it: each lease is renewed by itself then.
+// repliedBatch delivers the reply for each lease. While a cluster moves the slot, the keys of a batch
+// may be on two servers, and Redis refuses the script: then each lease is renewed separately.
 func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *Error) {
 	renewed, err := b.read(result)
 	if err != nil {

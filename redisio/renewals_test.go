@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// held makes a lock that owner "a" holds for a second less than a minute.
+// held creates a lock that owner "a" holds for a second less than a minute.
 func held(t *testing.T, s *redistest.Server) (key string) {
 	t.Helper()
 	key = redistest.Name(t)
@@ -23,7 +23,7 @@ func renewal(key string, in *inbox, seq int) Renewal {
 	return Renewal{Script: scripts.Renew, Key: key, Owner: "a", Lease: time.Minute, Deadline: soon(), To: in, Seq: uint64(seq)}
 }
 
-// Many renewals cost Redis few scripts; each lock gets its own lease, and each call its own reply.
+// Many renewals need few scripts; each lock gets its own lease, and each call its own reply.
 func TestManyRenewalsFewScripts(t *testing.T) {
 	t.Parallel()
 	const locks = 3*renewalBatch + 50
@@ -67,21 +67,21 @@ func TestManyRenewalsFewScripts(t *testing.T) {
 	}
 }
 
-func TestRenewalsWaitForCompany(t *testing.T) {
+func TestRenewals_WaitForOthers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	for _, test := range []struct {
-		name   string
-		linger time.Duration
-		renew  int
-		now    bool // the last one
+		name  string
+		delay time.Duration
+		renew int
+		now   bool // the last one
 	}{
 		{"but not for ever", 5 * time.Millisecond, 1, false},
 		{"as long as they are not full", time.Hour, renewalBatch, false},
 		{"unless one is in a hurry", time.Hour, 3, true},
 		{"unless they need not", 0, 1, false},
 	} {
-		r := New(connect(t, s.URL()), test.linger)
+		r := New(connect(t, s.URL()), test.delay)
 		for range 3 { // the timer works again and again
 			var batch []Renewal
 			in := newInbox()
@@ -99,14 +99,14 @@ func TestRenewalsWaitForCompany(t *testing.T) {
 				}
 			}
 			if calls := s.Calls(t); calls["evalsha"]+calls["eval"] != 1 {
-				t.Errorf("%s: %v, want one script that takes the others along", test.name, calls)
+				t.Errorf("%s: %v, want one script for all", test.name, calls)
 			}
 		}
 		r.Close()
 	}
 }
 
-// Those that do not wait for others share a script all the same, if they become due together.
+// Immediate renewals share a script if they become due in one round.
 func TestRenewalsOfARound(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -136,7 +136,7 @@ func TestRenewalsOfARound(t *testing.T) {
 	r.Renew(hurried[1])
 	later.awaitAll(t, 2)
 	if n := calls(); n != 2 {
-		t.Errorf("%d scripts for a round and a renewal that took another along", n)
+		t.Errorf("%d scripts for a round and two renewals", n)
 	}
 	beside := newInbox()
 	hurried[0].To, hurried[0].Now = beside, true
@@ -146,8 +146,8 @@ func TestRenewalsOfARound(t *testing.T) {
 	})
 }
 
-// An outcome that holds for the whole script is told to each receiver. The most patient of them
-// decides how long the script is waited for.
+// Each receiver gets a reply that holds for the whole script. The deadline of the script is the latest
+// deadline of its renewals.
 func TestRenewalsShareAnError(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
@@ -170,7 +170,7 @@ func TestRenewalsShareAnError(t *testing.T) {
 	}
 }
 
-// In a cluster the wait for a late reply ends earlier, since others wait as well.
+// In a cluster the wait for a late reply ends earlier, since the replies of other servers wait as well.
 func TestLate(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -186,15 +186,15 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// In a cluster the keys of a script must lie in one slot, and on one server: while the slot
-// is being moved, each lease is renewed by itself.
+// In a cluster the keys of a script must be in one slot, and on one server: while the slot
+// is being moved, each lease is renewed separately.
 func TestRenewalsInACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	if !open(t, connect(t, servers[0].URL())).Cluster() || open(t, connect(t, redistest.Shared(t).URL())).Cluster() {
-		t.Error("a cluster is not seen, or a single server taken for one")
+		t.Error("a cluster is not detected, or a single server is taken for one")
 	}
-	// renew renews the leases of locks, and gives the first numbers of the replies.
+	// renew renews the leases of locks, and returns the first numbers of the replies.
 	renew := func(keys []string) (renewed []int64) {
 		t.Helper()
 		r, in := New(connect(t, servers[0].URL()), time.Hour), newInbox()
@@ -231,7 +231,7 @@ func TestRenewalsInACluster(t *testing.T) {
 		t.Errorf("%d scripts for keys in 28 slots, which renewed %d", ran, n)
 	}
 
-	// A reply may come after the time for it.
+	// A reply may be late.
 	lates, in := open(t, connect(t, servers[0].URL())), newInbox()
 	do(t, servers[0], "CLIENT", "PAUSE", "1000", "WRITE")
 	for i, key := range keys {

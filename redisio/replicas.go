@@ -7,23 +7,23 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// Redis replicates after it has replied. WAIT, sent behind a script on the same connection, replies
-// when the replicas have what was written before. It blocks its connection, so these calls go over
-// connections of their own; one WAIT is for all scripts of a pipeline. With 1000 goroutines and a
-// replica that lags by 10 ms, an acquire and a release take 25 µs; 170 µs with a WAIT for each call,
-// and 750 µs on the connection that all calls share.
+// Redis replicates after it has replied. WAIT, sent after a script on the same connection, replies when
+// the replicas have received the earlier writes. It blocks its connection, so these calls use separate
+// connections; one WAIT is for all scripts of a pipeline. With 1000 goroutines and a replica that lags by
+// 10 ms, an acquire and a release take 25 µs; 170 µs with a WAIT for each call, and 750 µs on the
+// connection that all calls share.
 
-// AwaitReplicas has calls with Confirm wait until so many replicas have what they have written, or
-// that long; less if a call's deadline comes before. It goes before the first call. Without it no
-// call waits.
-func (r *Redis) AwaitReplicas(n int, patience time.Duration) {
-	r.pool.replicas, r.pool.patience = int64(n), patience
+// AwaitReplicas makes calls with Confirm wait until n replicas have received their writes, but at most for
+// timeout, and not beyond three quarters of the time to the call's deadline. It must be called before the
+// first call; without it no call waits.
+func (r *Redis) AwaitReplicas(n int, timeout time.Duration) {
+	r.pool.replicas, r.pool.replicaTimeout = int64(n), timeout
 }
 
 // confirms reports whether a call waits for replicas.
 func (p *pool) confirms(c *Call) bool { return c.Confirm && p.replicas > 0 }
 
-// asCommand makes a command of a call.
+// asCommand builds the command for a call.
 type asCommand func(*Call, rueidis.Builder) rueidis.Completed
 
 // sendConfirmed sends calls in one pipeline, and waits for the replicas. In a cluster it takes one
@@ -31,13 +31,13 @@ type asCommand func(*Call, rueidis.Builder) rueidis.Completed
 func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *Error) {
 	pipeline := func() rueidis.Commands {
 		left := time.Until(ctx.at)
-		patience := max(min(p.patience, left-left/4).Milliseconds(), 1) // 0 would be without end
+		timeout := max(min(p.replicaTimeout, left-left/4).Milliseconds(), 1) // 0 would be no limit
 		b := p.client.B()
 		commands := make(rueidis.Commands, 0, len(calls)+2)
 		for i := range calls {
 			commands = append(commands, as(&calls[i], b))
 		}
-		return append(commands, b.Wait().Numreplicas(p.replicas).Timeout(patience).Build())
+		return append(commands, b.Wait().Numreplicas(p.replicas).Timeout(timeout).Build())
 	}
 	if p.cluster {
 		results = p.sendToSlot(ctx, calls[0].Keys[0], pipeline)
@@ -47,25 +47,25 @@ func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []
 			p.quitConfirmed(ctx)
 		}
 	}
-	return results[:len(calls)], p.enough(results[len(calls)])
+	return results[:len(calls)], p.checkReplicas(results[len(calls)])
 }
 
-// quitConfirmed ends the connection that was used last; see reconnector.
+// quitConfirmed closes the connection that was used last; see reconnector.
 func (p *pool) quitConfirmed(ctx *until) {
 	b := p.client.B()
 	p.client.DoMulti(ctx, b.Quit().Build(), b.Wait().Numreplicas(0).Timeout(1).Build())
 }
 
-// sendToSlot sends a pipeline to the master of a key's slot, and follows a redirection once. The client
-// would follow it with the script alone, and reply with the WAIT of the server that has done nothing.
+// sendToSlot sends a pipeline to the master of a key's slot, and follows one redirection. rueidis would
+// follow it with the script alone, and return the reply to the WAIT from the server that has not run it.
 func (p *pool) sendToSlot(ctx *until, key string, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
-	node := p.homes.of(ctx, Slot(key))
+	node := p.slots.of(ctx, Slot(key))
 	if node == nil {
-		return p.homes.introduce(ctx, key)
+		return p.slots.discover(ctx, key)
 	}
 	results = node.DoMulti(ctx, pipeline()...)
 	if results[0].NonRedisError() != nil {
-		p.homes.forget()
+		p.slots.forget()
 		return results
 	}
 	redirection, ok := rueidis.IsRedisErr(results[0].Error())
@@ -78,11 +78,11 @@ func (p *pool) sendToSlot(ctx *until, key string, pipeline func() rueidis.Comman
 		if address, moved = redirection.IsMoved(); !moved {
 			return results
 		}
-		p.homes.forget()
+		p.slots.forget()
 	}
 	switch node = p.client.Nodes()[address]; {
 	case node == nil:
-		return p.homes.introduce(ctx, key)
+		return p.slots.discover(ctx, key)
 	case asks:
 		return node.DoMulti(ctx, append(rueidis.Commands{p.client.B().Asking().Build()}, pipeline()...)...)[1:]
 	default:
@@ -90,8 +90,8 @@ func (p *pool) sendToSlot(ctx *until, key string, pipeline func() rueidis.Comman
 	}
 }
 
-// enough returns an error if a WAIT has not found enough replicas.
-func (p *pool) enough(waited rueidis.RedisResult) *Error {
+// checkReplicas returns an error if a WAIT has not found enough replicas.
+func (p *pool) checkReplicas(waited rueidis.RedisResult) *Error {
 	n, err := waited.AsInt64()
 	switch {
 	case err != nil:

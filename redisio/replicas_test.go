@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A cluster's server that refuses everything, even a PING, is a reason to refuse calls that wait for
-// replicas, and not to panic.
+// If a server of a cluster refuses every command, even PING, calls that wait for replicas are refused, without
+// a panic.
 func TestConfirmedByAClusterThatCannotSave(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 1)[0]
@@ -30,16 +30,16 @@ func TestConfirmedByAClusterThatCannotSave(t *testing.T) {
 	}
 }
 
-// Scripts that the server does not know are sent once more together, with one WAIT; that no replica
-// has confirmed them is told.
+// Scripts that the server does not know are repeated together, with one WAIT. Watch.Reached reports that no
+// replica has confirmed them.
 func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	client, in := connect(t, s.URL()), newInbox()
 	p := newPool(client, &reconnector{client: client}, false)
-	p.replicas, p.patience = 1, time.Millisecond
-	var told []*Error
-	p.watch.Reached = func(_ string, err *Error) { told = append(told, err) }
+	p.replicas, p.replicaTimeout = 1, time.Millisecond
+	var reported []*Error
+	p.watch.Reached = func(_ string, err *Error) { reported = append(reported, err) }
 	calls := make([]Call, 4)
 	for i := range calls {
 		calls[i] = counted(in, "h", i, soon())
@@ -47,8 +47,8 @@ func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 	}
 	p.run(calls)
 	for i, reply := range in.awaitAll(t, len(calls)) {
-		if reply.Err != nil || reply.N[0] != int64(i) || reply.Unconfirmed == nil || (told[i] == reply.Unconfirmed) != (i > 0) {
-			t.Errorf("call %d: %+v, and told was %v", i, reply, told[i])
+		if reply.Err != nil || reply.N[0] != int64(i) || reply.Unconfirmed == nil || (reported[i] == reply.Unconfirmed) != (i > 0) {
+			t.Errorf("call %d: %+v, and %v was reported", i, reply, reported[i])
 		}
 	}
 	if n := s.Calls(t)["wait"]; n != 2 {
@@ -56,8 +56,8 @@ func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 	}
 }
 
-// A server that the client has never heard of takes over: calls are refused until it has, and then
-// confirmed by the former master.
+// A server that the client does not know becomes the master: calls are refused until the client has discovered
+// it, and then confirmed by the former master.
 func TestConfirmedByAServerThatIsNew(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// makes reports whether a key is one of the form.
+// makes reports whether a key has the form.
 func (f keyForm) makes(key string) bool {
 	rest, is := strings.CutPrefix(key, f.before)
 	if is && !f.perPrefix {
@@ -17,8 +17,8 @@ func (f keyForm) makes(key string) bool {
 	return is && strings.HasSuffix(rest, f.behind)
 }
 
-// Reserved returns what is kept under a key that is derived from the name of a lock, a semaphore or a latch, or
-// from a key prefix; "" if the key is none of these.
+// Reserved returns a description of the data under a key that is derived from the name of a lock, a semaphore or a
+// latch, or from a key prefix. It returns "" for any other key.
 func Reserved(key string) (holds string) {
 	i := slices.IndexFunc(keyForms[:], func(f keyForm) bool { return f.makes(key) })
 	if i < 0 {
@@ -27,8 +27,8 @@ func Reserved(key string) (holds string) {
 	return keyForms[i].holds
 }
 
-// Twin returns the name from which the same keys and channels are derived as from this one: "a" for "{a}". It returns ""
-// if there is none.
+// Twin returns another name from which the same keys and channels are derived: "a" for "{a}". It returns "" if there
+// is none.
 func Twin(name string) string {
 	inner := strings.TrimSuffix(strings.TrimPrefix(name, "{"), "}")
 	if inner == "" || inner == name || Holds(inner) != name {

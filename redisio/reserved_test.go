@@ -8,12 +8,12 @@ import (
 	"testing"
 )
 
-// A key that a function of this package derives is reserved. Every such function is in one of these lists.
+// All keys that a function of this package derives are reserved. Every such function is in one of these lists.
 func TestEveryDerivedKeyIsReserved(t *testing.T) {
 	t.Parallel()
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
 	keys := map[string]func(name string) string{
-		"Token": Token, "Queue": Queue, "Timeouts": Timeouts, "Taken": Taken, "Line": WaitQueue, "Counted": Counted, "Memory": Memory, "Systems": Systems,
+		"Token": Token, "Queue": Queue, "Timeouts": Timeouts, "Taken": Taken, "WaitQueue": WaitQueue, "Counted": Counted, "Memory": Memory, "Systems": Systems,
 		"Calls":  func(name string) string { return Calls(name) + ":" + client },
 		"Holds":  func(name string) string { return Holds(name) + ":" + client + ":7:rwlock_timeout:1" },
 		"System": func(name string) string { return System(name, SystemOf(client)) },
@@ -44,8 +44,8 @@ func TestEveryDerivedKeyIsReserved(t *testing.T) {
 	}
 }
 
-// The twin of a name is the one from which the same keys are derived.
-func TestTwins(t *testing.T) {
+// Twin returns the name from which the same keys are derived.
+func TestTwin_HasTheSameKeys(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{
 		"{a}": "a", "{a b:c}": "a b:c", "{a}}": "a}", "{a{b}": "", "{a}{b}": "", "{{a}}": "", "{}": "", "{": "", "}": "", "": "", "a": "", "{a}b": "", "{a": "", "a}": "",

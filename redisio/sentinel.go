@@ -15,27 +15,27 @@ import (
 )
 
 const (
-	// askEvery is how often a Sentinel is asked for the master, besides whenever it says that
-	// something has changed.
+	// askEvery is how often a Sentinel is asked for the master. It is also asked whenever it
+	// publishes a change.
 	askEvery = time.Second
 	// askAgain is how soon it is asked again if the server that it names is not the master yet;
-	// after that less and less often.
+	// the pause then doubles up to askEvery.
 	askAgain = 100 * time.Millisecond
 	// askTimeout is how long a Sentinel may take to answer.
 	askTimeout = 2 * time.Second
 )
 
-// chosen is the channel on which a Sentinel says which replica it is about to promote.
+// chosen is the channel on which a Sentinel publishes which replica it is about to promote.
 const chosen = "+selected-slave"
 
-// changes are the channels on which it says that the master may have changed.
+// changes are the channels on which it publishes that the master may have changed.
 var changes = []string{chosen, "+promoted-slave", "+switch-master", "+config-update-from", "+reboot", "+sentinel"}
 
-// sentinel is one of those that a follower asks. The follower's mutex guards its fields.
+// sentinel is a Sentinel that a follower asks. The follower's mutex guards its fields.
 type sentinel struct {
-	configured bool // by the user; the others have been named by Sentinels
-	// master is what it has answered last, "" if it does not answer; epoch is the number of
-	// the configuration, which grows with every failover.
+	configured bool // by the user; other Sentinels were named by a Sentinel
+	// master is its last answer, "" if it does not answer. epoch is the number of the
+	// configuration, which grows with every failover.
 	master string
 	epoch  uint64
 	others []string
@@ -44,7 +44,7 @@ type sentinel struct {
 	soon chan struct{}
 }
 
-// askSoon has it asked at once.
+// askSoon makes askAndListen ask the Sentinel at once.
 func (s *sentinel) askSoon() {
 	select {
 	case s.soon <- struct{}{}:
@@ -52,7 +52,7 @@ func (s *sentinel) askSoon() {
 	}
 }
 
-// ofSentinels are the options for connections to Sentinels.
+// ofSentinels returns the options for connections to Sentinels.
 func ofSentinels(options rueidis.ClientOption) rueidis.ClientOption {
 	s := options.Sentinel
 	options.Username, options.Password, options.ClientName = s.Username, s.Password, s.ClientName
@@ -61,7 +61,7 @@ func ofSentinels(options rueidis.ClientOption) rueidis.ClientOption {
 	return options
 }
 
-// watch begins to ask Sentinels that are not asked yet, and returns which.
+// watch begins to ask the Sentinels that are not asked yet, and returns their addresses.
 func (f *follower) watch(addresses []string, configured bool) (added []string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -76,11 +76,12 @@ func (f *follower) watch(addresses []string, configured bool) (added []string) {
 	return added
 }
 
-// keepAsking asks a Sentinel until the end, or until it does not answer, and nobody names it.
+// keepAsking asks a Sentinel until the follower is closed, or until the Sentinel neither answers nor is named
+// by another one.
 func (f *follower) keepAsking(address string, s *sentinel) {
 	for {
-		err := f.attend(address, s)
-		if f.ctx.Err() != nil || f.forgets(address, s, err) {
+		err := f.askAndListen(address, s)
+		if f.ctx.Err() != nil || f.recordFailure(address, s, err) {
 			return
 		}
 		select {
@@ -91,14 +92,15 @@ func (f *follower) keepAsking(address string, s *sentinel) {
 	}
 }
 
-// forgets takes note that a Sentinel does not answer, and reports whether it is asked no more.
-func (f *follower) forgets(address string, s *sentinel, err error) bool {
+// recordFailure records that a Sentinel does not answer, and reports whether it is removed. A configured Sentinel is
+// not, nor one that another Sentinel names.
+func (f *follower) recordFailure(address string, s *sentinel, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	s.master, s.others = "", nil
 	if s.configured {
 		if !s.failed {
-			f.failed <- err // which has room for each
+			f.failed <- err // does not block: the channel has room for each
 		}
 		s.failed = true
 		return false
@@ -112,9 +114,10 @@ func (f *follower) forgets(address string, s *sentinel, err error) bool {
 	return true
 }
 
-// attend asks a Sentinel over one connection, and listens to it, until that breaks. Who may not listen
-// gets no client, rather than one that moves late. If the right is taken away later, asking goes on.
-func (f *follower) attend(address string, s *sentinel) error {
+// askAndListen asks a Sentinel and listens to it over one connection, until that breaks. If the user may not
+// listen, no client is opened, since it would notice a failover late. If the right is removed later, the
+// Sentinel is still asked.
+func (f *follower) askAndListen(address string, s *sentinel) error {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	defer cancel(nil)
 	client, err := connectWithin(ctx, f.watchers, f.dial, address)
@@ -124,15 +127,15 @@ func (f *follower) attend(address string, s *sentinel) error {
 	done, answered := make(chan struct{}), make(chan struct{})
 	answer := sync.OnceFunc(func() { close(answered) })
 	defer func() {
-		cancel(nil) // it closes the connection first: rueidis must not unsubscribe, see Subscriptions
+		cancel(nil) // closes the connection first: rueidis must not unsubscribe, see Subscriptions
 		<-done
 		client.Close()
 	}()
 	go func() {
 		defer close(done)
-		told := rueidis.WithOnSubscriptionHook(context.Background(), func(rueidis.PubSubSubscription) { answer() })
-		err := client.Receive(told, client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
-			f.heard(m)
+		hooked := rueidis.WithOnSubscriptionHook(context.Background(), func(rueidis.PubSubSubscription) { answer() })
+		err := client.Receive(hooked, client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
+			f.received(m)
 			s.askSoon()
 		})
 		if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient || !f.hasMaster() {
@@ -151,7 +154,7 @@ func (f *follower) attend(address string, s *sentinel) error {
 		if err := f.ask(ctx, client, s); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
-		switch err := f.settle(); {
+		switch err := f.updateMaster(); {
 		case err == nil:
 			pause = askEvery
 		case !f.hasMaster():
@@ -170,16 +173,16 @@ func (f *follower) attend(address string, s *sentinel) error {
 	}
 }
 
-// heard takes note of what a Sentinel says of itself. Its message on the channel of the chosen
-// replica is "slave <name> <host> <port> @ <set> <host> <port>", of the replica and the master.
-func (f *follower) heard(m rueidis.PubSubMessage) {
+// received handles a message of a Sentinel. The message about a chosen replica is
+// "slave <name> <host> <port> @ <set> <host> <port>", of the replica and the master.
+func (f *follower) received(m rueidis.PubSubMessage) {
 	if words := strings.Fields(m.Message); m.Channel == chosen && len(words) == 8 && words[5] == f.set {
 		f.pause(net.JoinHostPort(words[6], words[7]), net.JoinHostPort(words[2], words[3]))
 	}
 }
 
-// ask takes note of the master that a Sentinel names, and of the other Sentinels. Its own
-// configuration names the old master until the failover has ended, but has the new number before.
+// ask records the master that a Sentinel names, and the other Sentinels. During a failover, SENTINEL MASTER
+// has the new epoch, but only GET-MASTER-ADDR-BY-NAME names the new master.
 func (f *follower) ask(ctx context.Context, client rueidis.Client, s *sentinel) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
@@ -202,7 +205,7 @@ func (f *follower) ask(ctx context.Context, client rueidis.Client, s *sentinel) 
 	}
 	epoch, err := strconv.ParseUint(configuration["config-epoch"], 10, 64)
 	if err != nil || len(master) != 2 {
-		return errMisfit
+		return errUnexpectedReply
 	}
 	var named []string
 	for i := range others {

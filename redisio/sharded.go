@@ -10,14 +10,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// askNext is how long one server may take to report whether it has sharded pub/sub, until another is
-// asked, too.
+// askNext is how long one server may take to answer before another one is asked as well.
 const askNext = 100 * time.Millisecond
 
-// HasShards reports whether a client's server has sharded pub/sub: whether it is a cluster of Redis 7
-// or later, or of Valkey. It asks as Redisson does, since both must do the same: the first server that
-// answers does so for all. It fails if none does before ctx ends; a server that is silent is waited for
-// until then, in the background. The error is an *Error.
+// HasShards reports whether a client's server supports sharded pub/sub: whether it is a cluster of Redis 7
+// or later, or of Valkey. It decides as Redisson does, by the first server that answers, since both must
+// come to the same result. It fails if no server answers before ctx ends; requests to servers that do not
+// answer end with ctx, in the background. The error is an *Error.
 func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
 	if ctx == nil || client == nil {
 		return false, errMissing
@@ -63,10 +62,10 @@ func hasShards(ctx context.Context, node rueidis.Client) (bool, *Error) {
 		return true, nil
 	case err.Transient:
 		return false, err
-	case err.Hint == "": // it does not know the subcommand
+	case err.Hint == "": // the server does not know the subcommand
 		return false, nil
 	}
-	// Redis 6.2 looks at the user's rights first, which need not be those for later ones.
+	// Redis 6.2 checks the user's rights first, which may lack those for later versions.
 	major, _, _ := strings.Cut(hello(ctx, node, "version"), ".")
 	if n, unknown := strconv.Atoi(major); unknown == nil && n < 7 {
 		return false, nil

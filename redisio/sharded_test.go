@@ -11,13 +11,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A server that hangs does not keep the others from answering.
+// A server that hangs does not prevent the others from answering.
 func TestHasShardsOfAClusterWithASilentServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	servers[2].Pause(t)
 	defer servers[2].Resume(t)
-	for range 8 { // which comes first is left to chance
+	for range 8 { // the order is random
 		const never = 2 * redistest.Limit
 		client := customized(t, servers[0].Addr(), rueidis.ClientOption{ConnWriteTimeout: never, Dialer: net.Dialer{Timeout: never, KeepAlive: never}})
 		ctx, cancel := context.WithDeadline(t.Context(), soon())
@@ -42,28 +42,28 @@ func TestHasShardsWithoutTheRight(t *testing.T) {
 	}
 }
 
-// A server that the client does not know yet is found without telling those who listen anything.
-func TestShardsTellNobodyAnything(t *testing.T) {
+// A server that the client does not know yet is discovered without a message to subscribers.
+func TestDiscover_PublishesNothing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	client, e := connect(t, servers[0].URL()), &ears{told: map[string]int{}}
+	client, e := connect(t, servers[0].URL()), &eventCounter{events: map[string]int{}}
 	subs := open(t, client).NewShards(e)
 	t.Cleanup(subs.Close)
 	channel := PermitsChannel(redistest.Name(t))
 	added := redistest.Join(t, servers)
 	slot := int(Slot(channel))
 	servers[slot*len(servers)/16384].MoveSlot(t, slot, added)
-	listener, heard := added.Client(t), make(chan string, 10)
+	listener, received := added.Client(t), make(chan string, 10)
 	listening := make(chan struct{})
 	ctx := rueidis.WithOnSubscriptionHook(t.Context(), func(rueidis.PubSubSubscription) { close(listening) })
 	go func() {
-		_ = listener.Receive(ctx, listener.B().Ssubscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { heard <- m.Message })
+		_ = listener.Receive(ctx, listener.B().Ssubscribe().Channel(channel).Build(), func(m rueidis.PubSubMessage) { received <- m.Message })
 	}()
 	<-listening
 	subs.Add(channel)
 	e.await(t, "subscribed "+channel, 1)
 	do(t, added, "SPUBLISH", channel, "7")
-	if got := <-heard; got != "7" {
-		t.Errorf("others heard %s", strconv.Quote(got))
+	if got := <-received; got != "7" {
+		t.Errorf("subscribers received %s", strconv.Quote(got))
 	}
 }

@@ -11,30 +11,31 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// lookAgain is how often Shards looks whether the client has come to know other servers.
+// lookAgain is how often Shards checks whether the client knows other servers than before.
 const lookAgain = time.Second
 
-// Shards keeps shard channels subscribed, in a cluster with sharded pub/sub: each on the master of its
-// slot, over one connection to each master. A channel follows its slot to another master. Its Listener
-// is told Message without a payload when the slot leaves, and Subscribed when the channel is there:
-// messages may have been missed before either.
+// Shards keeps shard channels subscribed in a cluster with sharded pub/sub: each on the master of its
+// slot, over one connection to each master. A channel follows its slot to another master. The Listener
+// receives Message without a payload when the slot has moved away, and Subscribed when the channel is
+// subscribed on the new master: messages may have been missed before either call.
 type Shards struct {
 	client   rueidis.Client
 	listener Listener
 	watch    *Watch
 
-	mu sync.Mutex // guards what follows
-	// on says where each wanted channel is; nil if that has to be found out.
+	mu sync.Mutex // guards the fields below
+	// on has the shard of each wanted channel; nil if settle must find the shard.
 	on map[string]*shard
-	// refused are channels that Redis does not let this client subscribe to.
+	// refused are channels to which Redis does not allow this client to subscribe.
 	refused map[string]struct{}
 	shards  map[string]*shard // by address
 	masters masters
-	// doubt says that not all channels may be where they should, and adviser who may know why.
-	doubt   bool
-	adviser string
-	nodes   []string
-	started bool
+	// unsettled reports that channels may be on the wrong master. askFirst is the address of the server to
+	// ask first.
+	unsettled bool
+	askFirst  string
+	nodes     []string
+	started   bool
 
 	changed chan struct{}
 	ctx     context.Context // ends with Close
@@ -43,7 +44,7 @@ type Shards struct {
 	others  sync.WaitGroup // goroutines that close shards
 }
 
-// shard is one master, with the channels that are subscribed there.
+// shard is one master with the subscriptions there.
 type shard struct {
 	*Subscriptions
 	of      *Shards
@@ -61,7 +62,7 @@ func (r *Redis) NewShards(listener Listener) *Shards {
 	return s
 }
 
-// Add subscribes to channels of one slot, in that order, as Subscriptions.Add does.
+// Add subscribes to channels of one slot, in that order; see Subscriptions.Add.
 func (s *Shards) Add(channels ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -84,7 +85,7 @@ func (s *Shards) Add(channels ...string) {
 	at.Add(channels...)
 }
 
-// Remove gives up channels and returns at once, as Subscriptions.Remove does.
+// Remove unsubscribes from channels and returns at once; see Subscriptions.Remove.
 func (s *Shards) Remove(channels ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -97,8 +98,8 @@ func (s *Shards) Remove(channels ...string) {
 	}
 }
 
-// Confirmed reports whether the master of the channel's slot, as far as it is known, has confirmed the
-// subscription, on a connection that is not known to be broken.
+// Confirmed reports whether the known master of the channel's slot has confirmed the subscription, on a
+// connection that is not known to be broken.
 func (s *Shards) Confirmed(channel string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -106,7 +107,7 @@ func (s *Shards) Confirmed(channel string) bool {
 	return at != nil && at.Confirmed(channel)
 }
 
-// Close ends the connections, as Subscriptions.Close does.
+// Close closes the connections; see Subscriptions.Close.
 func (s *Shards) Close() {
 	s.mu.Lock()
 	s.close()
@@ -123,7 +124,8 @@ func (s *Shards) Close() {
 	s.others.Wait()
 }
 
-// at is the shard of a channel, nil if it is not known; mu is held.
+// at returns the shard of a channel, which it creates if needed, or nil if the master is not known; mu is
+// held.
 func (s *Shards) at(channel string) *shard {
 	address := s.masters.of(Slot(channel))
 	if address == "" || s.ctx.Err() != nil {
@@ -131,14 +133,15 @@ func (s *Shards) at(channel string) *shard {
 	}
 	if s.shards[address] == nil {
 		at := &shard{newSubscriptions(nil, s.watch), s, address}
-		at.listener, at.home = at, at
+		at.listener, at.shard = at, at
 		at.dedicate = at.connect
 		s.shards[address] = at
 	}
 	return s.shards[address]
 }
 
-// connect is the shard's dedicate.
+// connect implements Subscriptions.dedicate. If the client does not know the server, connect makes it discover
+// the server, and the next attempt may succeed.
 func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(), ok bool) {
 	client := at.of.client
 	node, known := client.Nodes()[at.address]
@@ -158,9 +161,9 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 	return nil, nil, false
 }
 
-// wake has the goroutine find out where channels belong; mu is held.
+// wake makes the goroutine find the masters of the channels; mu is held.
 func (s *Shards) wake() {
-	s.doubt = true
+	s.unsettled = true
 	select {
 	case s.changed <- struct{}{}:
 	default:
@@ -191,16 +194,16 @@ func (at *shard) Failing(command, server string, err *Error) {
 // Recovered implements Listener.
 func (at *shard) Recovered(command, server string) { at.of.listener.Recovered(command, server) }
 
-// broke takes note that the shard has no connection.
-func (at *shard) broke() {
+// disconnected records that the shard has no connection.
+func (at *shard) disconnected() {
 	at.of.mu.Lock()
 	defer at.of.mu.Unlock()
 	at.of.wake()
 }
 
-// left takes note that the slots of channels are not at this shard any more. master is where they are,
-// "" if that is not known.
-func (at *shard) left(channels []string, master string) {
+// slotsMoved records that the slots of channels have moved from this shard to another master, "" if that is not
+// known.
+func (at *shard) slotsMoved(channels []string, master string) {
 	s := at.of
 	var lost []string
 	s.mu.Lock()
@@ -213,7 +216,7 @@ func (at *shard) left(channels []string, master string) {
 			lost = append(lost, channel)
 		}
 	}
-	s.adviser = at.address
+	s.askFirst = at.address
 	s.wake()
 	s.mu.Unlock()
 	at.Remove(lost...)
@@ -222,14 +225,14 @@ func (at *shard) left(channels []string, master string) {
 	}
 }
 
-// run finds out where channels belong whenever that is in doubt, until all are there.
+// run calls settle until all channels are on the right masters, after each change and every lookAgain.
 func (s *Shards) run() {
 	defer close(s.done)
 	for pause := time.Duration(0); ; {
 		wait, changed := lookAgain, s.changed
 		if s.settle() {
 			pause = 0
-		} else { // what happens meanwhile may be a part of the same change
+		} else { // further events may belong to the same change, so they do not shorten the pause
 			pause = min(max(2*pause, reconnectFirst), reconnectMost)
 			wait, changed = pause/2+rand.N(pause/2), nil
 		}
@@ -242,37 +245,38 @@ func (s *Shards) run() {
 	}
 }
 
-// settle puts channels where they belong, and reports whether all had been there.
+// settle moves channels to the masters of their slots, and reports whether all were there before, and
+// confirmed.
 func (s *Shards) settle() bool {
 	nodes := slices.Sorted(maps.Keys(s.client.Nodes()))
 	s.mu.Lock()
 	known := slices.Equal(nodes, s.nodes)
 	s.nodes = nodes
-	lost, placed := s.place()
-	if known && lost+placed == 0 && (!s.doubt || s.allConfirmed()) {
-		s.doubt, s.adviser = false, ""
+	lost, placed := s.assign()
+	if known && lost+placed == 0 && (!s.unsettled || s.allConfirmed()) {
+		s.unsettled, s.askFirst = false, ""
 		s.mu.Unlock()
 		return true
 	}
-	asked := slices.Concat([]string{s.adviser}, slices.Sorted(maps.Keys(s.shards)), nodes)
-	s.doubt = true
+	asked := slices.Concat([]string{s.askFirst}, slices.Sorted(maps.Keys(s.shards)), nodes)
+	s.unsettled = true
 	s.mu.Unlock()
 	if known && lost == 0 && placed > 0 {
-		return false // which is not confirmed yet
+		return false // the new subscriptions are not confirmed yet
 	}
 	if found := locate(s.ctx, s.client, asked); found != nil {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.masters = found
-		s.place()
-		s.giveUp()
+		s.assign()
+		s.closeUnused()
 	}
 	return false
 }
 
-// place moves channels to the masters of their slots, as far as they are known. It returns how many
-// have none, and how many have moved; mu is held.
-func (s *Shards) place() (lost, moved int) {
+// assign moves channels to the masters of their slots. It returns how many have no known master, and how
+// many have moved; mu is held.
+func (s *Shards) assign() (lost, moved int) {
 	more := map[*shard][]string{}
 	for channel, was := range s.on {
 		switch at := s.at(channel); {
@@ -288,7 +292,7 @@ func (s *Shards) place() (lost, moved int) {
 		}
 	}
 	for at, channels := range more {
-		slices.Sort(channels) // as Subscriptions.wanted does
+		slices.Sort(channels) // the order of Subscriptions.wanted
 		at.Add(channels...)
 	}
 	return lost, moved
@@ -304,8 +308,8 @@ func (s *Shards) allConfirmed() bool {
 	return true
 }
 
-// giveUp closes the shards that have no slots any more; mu is held.
-func (s *Shards) giveUp() {
+// closeUnused closes the shards that no longer have slots; mu is held.
+func (s *Shards) closeUnused() {
 	for address, at := range s.shards {
 		if !s.masters.have(address) {
 			delete(s.shards, address)

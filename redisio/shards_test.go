@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Each channel is subscribed on the master of its slot, told again after every break, and given up.
+// Each channel is subscribed on the master of its slot, reported again after every break, and removed.
 func TestShards(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
@@ -16,7 +16,7 @@ func TestShards(t *testing.T) {
 		do(t, s, "ACL", "SETUSER", "user", "on", ">pw", "+@all", "~*", "resetchannels", "&c*")
 	}
 	masterOf := func(channel string) *redistest.Server { return servers[int(Slot(channel))*len(servers)/16384] }
-	e := &ears{told: map[string]int{}}
+	e := &eventCounter{events: map[string]int{}}
 	subs := open(t, connect(t, "redis://user:pw@"+servers[0].Addr())).NewShards(e)
 	t.Cleanup(subs.Close)
 	channels := make([]string, 40)
@@ -30,7 +30,7 @@ func TestShards(t *testing.T) {
 		for _, channel := range channels {
 			e.await(t, "subscribed "+channel, times)
 			do(t, masterOf(channel), "SPUBLISH", channel, "0")
-			e.await(t, "heard "+channel, times)
+			e.await(t, "message "+channel, times)
 			if !subs.Confirmed(channel) {
 				t.Errorf("%s is subscribed, and not confirmed", channel)
 			}
@@ -58,8 +58,8 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// A replica confirms subscriptions, too, and says nothing of its master: who has not heard of a failover,
-// since nobody listened there, finds the master all the same, even if its client has never met it.
+// A replica also confirms subscriptions, and does not name its master. A client that has not noticed a failover,
+// since it had no subscription there, still finds the master, even if it does not know that server yet.
 func TestShardsAreNotLeftOnAReplica(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"locks:06S", "locks:{06S}"} {
@@ -73,7 +73,7 @@ func TestShardsAreNotLeftOnAReplica(t *testing.T) {
 			former := servers[0]
 			do(t, former, rights...)
 			do(t, servers[1], rights...)
-			e := &ears{told: map[string]int{}}
+			e := &eventCounter{events: map[string]int{}}
 			subs := open(t, connect(t, "redis://user:pw@"+former.Addr())).NewShards(e)
 			t.Cleanup(subs.Close)
 			subs.Add(channel)
@@ -88,7 +88,7 @@ func TestShardsAreNotLeftOnAReplica(t *testing.T) {
 			subs.Add(channel)
 			redistest.Eventually(t, "it to be subscribed on the master", func() bool { return master.ShardSubscribers(t, channel) == 1 })
 			redistest.Eventually(t, "that to be known", func() bool { return subs.Confirmed(channel) })
-			e.await(t, "heard "+channel, 1) // messages may have been missed
+			e.await(t, "message "+channel, 1) // messages may have been missed
 		})
 	}
 }

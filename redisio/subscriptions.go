@@ -13,13 +13,13 @@ import (
 )
 
 const (
-	// Reconnecting backs off from the first to the second, with jitter.
+	// The back-off of reconnects grows from reconnectFirst to reconnectMost, with jitter.
 	reconnectFirst = 20 * time.Millisecond
 	reconnectMost  = time.Second
-	// linger is how long a channel that nobody wants any more stays subscribed, at least.
-	linger = 100 * time.Millisecond
-	// replacePace bounds what it costs to get rid of unused channels: a replacement that has
-	// taken so long is followed by that many times as long without another, or by replaceRest.
+	// unusedDelay is how long an unused channel stays subscribed at least.
+	unusedDelay = 100 * time.Millisecond
+	// replacePace bounds the cost of removing unused channels: after a replacement there is no
+	// other one for replacePace times as long as it took, but at most for replaceRest.
 	replacePace = 20
 	replaceRest = 5 * time.Second
 )
@@ -27,41 +27,41 @@ const (
 // Subscriptions keeps any number of channels subscribed over one connection. It opens the
 // connection for the first channel, and reopens it whenever it breaks.
 //
-// One channel comes first: every connection subscribes to it before all others, and it stays until
-// Close. Whoever is subscribed to another channel is therefore subscribed to this one too, unless
-// Redis refuses it. It is then asked for again on the next connection that is opened after a break.
+// Every connection subscribes to one channel, the first, before all others, until Close. A client that
+// is subscribed to another channel is therefore subscribed to the first one, too, unless Redis refuses
+// that. Then it is requested again on the next connection that is opened after a break.
 //
-// It never sends UNSUBSCRIBE: if Redis answers that, or the PING that rueidis sends with it,
-// with an error, rueidis panics on a goroutine of its own; and Redis refuses both while a script
-// does not end (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused
-// channels is soon replaced by one without them. The new connection is subscribed before the old
-// one is closed, and the old one is read to its end, so no message is missed.
+// Subscriptions never sends UNSUBSCRIBE: rueidis panics on its own goroutine if Redis replies with an
+// error to that, or to the PING that rueidis sends with it, as Redis does while a script does not end
+// (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused channels is soon replaced
+// by one without them. The new connection is subscribed before the old one is closed, and the old one
+// is read to its end, so no message is missed.
 //
-// Shards keeps shard channels in this way, over one such connection to each master.
+// Shards uses Subscriptions for shard channels, with one connection to each master.
 type Subscriptions struct {
-	// dedicate gives a connection; false: there is none, for now.
+	// dedicate returns a connection, or false if there is none at the moment.
 	dedicate func() (connection rueidis.DedicatedClient, giveBack func(), ok bool)
 	listener Listener
 	first    string
 	watch    *Watch
-	// home is the shard, of shard channels; nil for others.
-	home *shard
+	// shard is the shard, for shard channels, otherwise nil.
+	shard *shard
 
-	mu      sync.Mutex // guards what follows, and what is asked of the connections
-	want    map[string]struct{}
-	touched []string // added, and not yet looked at by the goroutine
+	mu    sync.Mutex // guards the fields below, and pubsub.asked
+	want  map[string]struct{}
+	added []string // added since the last catchUp
 	// current is the connection; next is the one that is to replace it, while that is
 	// being prepared. Both may be nil.
 	current, next *pubsub
-	// lingering are the channels of current that nobody wants, since then.
+	// lingering are the unused channels of current; since is when the first of them became unused.
 	lingering map[string]struct{}
 	since     time.Time
 	rest      time.Time // until when no connection is replaced because of them
-	// stale says that a connection opened before now may lead to the wrong server: it is to be
+	// stale reports that a connection opened before now may lead to the wrong server: it must be
 	// replaced at once, or after retry if the last attempt failed.
 	stale   bool
 	retry   time.Time
-	broke   bool // and nothing is confirmed since
+	broke   bool // the connection broke, and nothing is confirmed since
 	failure failure
 	started bool
 
@@ -72,8 +72,8 @@ type Subscriptions struct {
 	others  sync.WaitGroup // goroutines that open or close connections
 }
 
-// NewSubscriptions returns Subscriptions without a connection; the first Add opens it. first is the
-// channel that comes first, and is never added or removed.
+// NewSubscriptions returns Subscriptions without a connection; the first Add opens it. Every connection
+// subscribes to the channel first before all others; it must not be added or removed.
 func (r *Redis) NewSubscriptions(listener Listener, first string) *Subscriptions {
 	s := newSubscriptions(listener, &r.pool.watch)
 	s.first, s.want[first] = first, struct{}{}
@@ -106,7 +106,7 @@ func (s *Subscriptions) Add(channels ...string) {
 	for _, channel := range channels {
 		s.want[channel] = struct{}{}
 		delete(s.lingering, channel)
-		s.touched = append(s.touched, channel)
+		s.added = append(s.added, channel)
 	}
 	if !s.started {
 		s.started = true
@@ -115,7 +115,7 @@ func (s *Subscriptions) Add(channels ...string) {
 	s.wake()
 }
 
-// Remove gives up channels and returns at once. They stay subscribed for a while.
+// Remove marks channels as unused and returns at once. They stay subscribed for a while.
 func (s *Subscriptions) Remove(channels ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,8 +136,7 @@ func (s *Subscriptions) Confirmed(channel string) bool {
 	return s.current.confirmed(channel) || s.next.confirmed(channel)
 }
 
-// replace has the connection replaced at once, though nothing lingers. One that is being opened
-// counts as one that there is.
+// replace makes the goroutine replace the connection at once, even one that is being opened.
 func (s *Subscriptions) replace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -145,7 +144,7 @@ func (s *Subscriptions) replace() {
 	s.wake()
 }
 
-// takeStale reports whether the connection is to be replaced at once, by one opened from now on.
+// takeStale resets stale and returns its value, before a connection is opened.
 func (s *Subscriptions) takeStale() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +153,7 @@ func (s *Subscriptions) takeStale() bool {
 	return stale
 }
 
-// lingers notes that a channel of the current connection is not wanted; mu is held.
+// lingers records that a channel of the current connection is unused; mu is held.
 func (s *Subscriptions) lingers(channel string) {
 	if len(s.lingering) == 0 {
 		s.since = time.Now()
@@ -169,12 +168,12 @@ func (s *Subscriptions) wake() {
 	}
 }
 
-// Close ends the connection and waits for its goroutines, for a second or two if the server does
-// not answer. A connection that is just being opened may take longer to end.
+// Close closes the connection and waits for the goroutines, for a second or two if the server does
+// not answer. A connection that is just being opened may take longer.
 func (s *Subscriptions) Close() {
 	s.mu.Lock()
 	if !s.started {
-		s.started = true // nothing starts any more
+		s.started = true // Add starts no goroutine any more
 		close(s.done)
 	}
 	s.close()
@@ -192,8 +191,8 @@ func (s *Subscriptions) run() {
 		if connection, err := s.open(s.ctx); err == nil {
 			s.failed(s.serve(connection))
 		}
-		if s.home != nil {
-			s.home.broke()
+		if s.shard != nil {
+			s.shard.disconnected()
 		}
 		if time.Since(began) > reconnectMost {
 			backoff = reconnectFirst
@@ -207,24 +206,24 @@ func (s *Subscriptions) run() {
 	}
 }
 
-// serve uses a connection, and those that replace it, until one breaks or everything is closed. It
-// returns why a connection broke, or nil.
+// serve uses a connection, and those that replace it, until one breaks or Close is called. It returns
+// why a connection broke, or nil.
 func (s *Subscriptions) serve(connection *pubsub) error {
 	s.mu.Lock()
 	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
 	clear(s.lingering)
-	s.touched = s.wanted()
+	s.added = s.wanted()
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
 	replacements := make(chan replacement)
-	// giveUp gives up the replacement that is being prepared; nil if none is. urgent: that is for a
-	// connection that was stale.
+	// giveUp cancels the replacement that is being prepared; nil if there is none. urgent reports whether
+	// it is for a stale connection.
 	var giveUp context.CancelFunc
 	urgent := false
 	timer := time.NewTimer(0)
 	defer func() {
 		timer.Stop()
-		cancel() // which ends the connection that is being prepared
+		cancel() // ends the connection that is being prepared
 		s.mu.Lock()
 		s.current, s.broke = nil, true
 		s.mu.Unlock()
@@ -238,7 +237,7 @@ func (s *Subscriptions) serve(connection *pubsub) error {
 		case wanted && giveUp == nil:
 			timer.Reset(time.Until(at))
 		case stale && !urgent:
-			giveUp() // it may take long. An urgent one is let finish: each may leave a dial behind
+			giveUp() // it may take long. An urgent one is not cancelled, since each may leave a dial in progress
 			timer.Stop()
 		default:
 			timer.Stop()
@@ -278,8 +277,9 @@ func (s *Subscriptions) serve(connection *pubsub) error {
 	}
 }
 
-// wanted are the channels to subscribe to, the first one first, and then by their names: so those
-// of Waiters come before those of the locks, and nobody counts as a stranger meanwhile. mu is held.
+// wanted returns the channels to subscribe to: the first one, then the others sorted by name. So the
+// channels of Waiters come before those of the locks, and this client is never counted as a foreign
+// client meanwhile. mu is held.
 func (s *Subscriptions) wanted() []string {
 	return slices.SortedFunc(maps.Keys(s.want), func(a, b string) int {
 		if a == b || a != s.first && b != s.first {
@@ -291,7 +291,7 @@ func (s *Subscriptions) wanted() []string {
 	})
 }
 
-// channels are those that are wanted.
+// channels is wanted, without mu held.
 func (s *Subscriptions) channels() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -305,8 +305,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// replaceAt is when the current connection should be replaced, if at all; stale: because it may lead to
-// the wrong server.
+// replaceAt returns when the current connection should be replaced. wanted is false if it need not be;
+// stale reports that it may lead to the wrong server.
 func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -314,12 +314,12 @@ func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
 	case s.stale:
 		return s.retry, true, true
 	case len(s.lingering) > 0:
-		return later(s.since.Add(linger), s.rest), true, false
+		return later(s.since.Add(unusedDelay), s.rest), true, false
 	}
 	return time.Time{}, false, false
 }
 
-// prepared takes note of how a replacement went, for replaceAt.
+// prepared records the result of a replacement, for replaceAt.
 func (s *Subscriptions) prepared(r replacement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -329,11 +329,12 @@ func (s *Subscriptions) prepared(r replacement) {
 	}
 }
 
-// catchUp subscribes to what was added.
+// catchUp subscribes to the channels that were added, and notifies the listener of those that are
+// confirmed already.
 func (s *Subscriptions) catchUp(connection *pubsub) error {
 	s.mu.Lock()
 	var more, already []string
-	for _, channel := range s.touched {
+	for _, channel := range s.added {
 		_, wanted := s.want[channel]
 		confirmed, asked := connection.asked[channel]
 		switch {
@@ -344,7 +345,7 @@ func (s *Subscriptions) catchUp(connection *pubsub) error {
 			already = append(already, channel)
 		}
 	}
-	s.touched = nil
+	s.added = nil
 	s.mu.Unlock()
 
 	for _, channel := range already {
@@ -353,21 +354,21 @@ func (s *Subscriptions) catchUp(connection *pubsub) error {
 	return s.subscribe(s.ctx, connection, more)
 }
 
-// confirmed takes note that Redis has carried out a SUBSCRIBE, and tells it unless that was
-// told of the other connection.
+// confirmed records that Redis has confirmed a channel, and notifies the listener unless it was notified
+// because of the other connection.
 func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	s.mu.Lock()
 	other := s.current
 	if other == by {
 		other = s.next
 	}
-	told, asked := by.asked[channel]
+	before, asked := by.asked[channel]
 	if asked {
 		by.asked[channel] = true
 	}
 	_, wanted := s.want[channel]
-	tell := wanted && asked && !told && (other == nil || !other.asked[channel])
-	again, recovered := s.broke, s.failure.told
+	notify := wanted && asked && !before && (other == nil || !other.asked[channel])
+	again, recovered := s.broke, s.failure.reported
 	s.broke, s.failure = false, failure{}
 	s.mu.Unlock()
 	if recovered {
@@ -376,18 +377,18 @@ func (s *Subscriptions) confirmed(by *pubsub, channel string) {
 	if again && s.watch.Reconnected != nil {
 		s.watch.Reconnected()
 	}
-	if tell {
+	if notify {
 		s.listener.Subscribed(channel)
 	}
 }
 
-// dismissed takes note that the slots of channels are not at this server any more. master is where
-// they are, "" if that was not said.
-func (s *Subscriptions) dismissed(by *pubsub, channels []string, master string) {
+// slotsMoved records that this server does not have the slots of channels any more. master is the address
+// of the new master, or "" if Redis did not name it.
+func (s *Subscriptions) slotsMoved(by *pubsub, channels []string, master string) {
 	s.mu.Lock()
 	for _, channel := range channels {
 		delete(by.asked, channel)
 	}
 	s.mu.Unlock()
-	s.home.left(channels, master)
+	s.shard.slotsMoved(channels, master)
 }

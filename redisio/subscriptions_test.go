@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// watch looks at each command whose reply passes the proxy.
+// watch calls a function with each command whose reply passes the proxy.
 func watch(p *redistest.Proxy, look func(cmd []string)) {
 	p.DropRepliesTo(func(cmd []string) bool { look(cmd); return false }, 1)
 }
@@ -38,7 +38,7 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 		if i%2 == 0 {
 			subs.Remove(channel)
 		} else {
-			hears(t, s, e, channel)
+			publishAndAwait(t, s, e, channel)
 		}
 	}
 	awaitSubscribers(t, s, "c0", 0)
@@ -47,25 +47,25 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 		if i%2 == 1 {
 			e.await(t, fmt.Sprint("subscribed c", i), 2)
 		}
-		awaitSubscribers(t, s, fmt.Sprint("c", i), int64(i%2)) // two connections may have been killed, one after the other
+		awaitSubscribers(t, s, fmt.Sprint("c", i), int64(i%2)) // two connections may have been killed in turn
 	}
 }
 
-// Whenever it is told that a channel is subscribed, a message published from then on is heard.
-// Who adds a channel again, or one that was removed a moment ago, is told so at once.
+// After a channel is reported as subscribed, every message is received. A channel that is added again, or that
+// was removed a moment ago, is reported at once.
 func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	subs, e := subscribe(t, connect(t, s.URL()), "again")
-	told := make(chan string, 1000)
-	e.onSubscribed = func(channel string) { told <- channel }
+	subscribed := make(chan string, 1000)
+	e.onSubscribed = func(channel string) { subscribed <- channel }
 	for i := range 100 {
 		channel := fmt.Sprint("c", i%7)
 		subs.Add(channel)
 		subs.Add(fmt.Sprint("other", i))
-		for <-told != channel {
+		for <-subscribed != channel {
 		}
-		hears(t, s, e, channel)
+		publishAndAwait(t, s, e, channel)
 		if i%2 == 0 {
 			subs.Remove(channel)
 		}
@@ -77,7 +77,7 @@ func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 		}
 		subs.Remove("never added")
 		listen(t, subs, e, "again")
-		hears(t, s, e, "again")
+		publishAndAwait(t, s, e, "again")
 	}
 	// The connection may have been replaced meanwhile, which takes one for all channels.
 	if n := s.Calls(t)["subscribe"] - before; n > 10 {
@@ -85,20 +85,20 @@ func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 	}
 }
 
-// Two Adds at once are not told of a subscription that Redis has yet to confirm.
-func TestSubscribedIsNotToldTooEarly(t *testing.T) {
+// After two Adds, a subscription is not reported before Redis has confirmed it.
+func TestSubscribed_IsNotReportedBeforeRedisConfirms(t *testing.T) {
 	t.Parallel()
 	p := redistest.NewProxy(t, redistest.Shared(t).Addr())
 	channel := redistest.Name(t)
 	subs, e := subscribe(t, connect(t, p.URL()), channel+"first")
 	watch(p, func(cmd []string) {
 		if slices.Contains(cmd, channel) && (e.count("subscribed "+channel) > 0 || subs.Confirmed(channel)) {
-			t.Error("told before Redis confirmed")
+			t.Error("reported before Redis has confirmed")
 		}
 	})
 	subs.mu.Lock()
 	subs.want[channel] = struct{}{}
-	subs.touched = append(subs.touched, channel, channel)
+	subs.added = append(subs.added, channel, channel)
 	subs.wake()
 	subs.mu.Unlock()
 	e.await(t, "subscribed "+channel, 1)
@@ -107,21 +107,21 @@ func TestSubscribedIsNotToldTooEarly(t *testing.T) {
 	}
 }
 
-// Whoever is subscribed to a channel is subscribed to the first one too, at every moment: as
-// the server has it, and as the listener is told.
-func TestOneChannelComesFirst(t *testing.T) {
+// A client that is subscribed to a channel is always subscribed to the first one, too, both on the server and
+// as reported to the listener.
+func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
 	watch(p, func(cmd []string) {
 		if slices.Index(cmd, first) > 1 {
-			t.Errorf("the first channel stands behind %s", cmd[1])
+			t.Errorf("the first channel is after %s", cmd[1])
 		}
 	})
 	subs, e := subscribe(t, connect(t, p.URL()+"?write_timeout=1m")) // so that a busy machine breaks no connection
 	e.onSubscribed = func(channel string) {
 		if channel != first && e.count("subscribed "+channel) >= e.count("subscribed "+first) {
-			t.Errorf("told of %s before the first channel", channel) // on this connection
+			t.Errorf("%s was reported before the first channel", channel) // on this connection
 		}
 	}
 	if subs.Confirmed(first) {
@@ -146,7 +146,7 @@ func TestOneChannelComesFirst(t *testing.T) {
 		}
 	}
 	for n := range 10 {
-		// No confirmation is under way when the connection breaks: it would come too late.
+		// There must be no unread confirmation when the connection breaks: it would come too late.
 		for _, channel := range numsub[3:] {
 			for e.count("subscribed "+channel) <= n {
 				check()
@@ -162,11 +162,11 @@ func TestOneChannelComesFirst(t *testing.T) {
 		s.KillClients(t, "pubsub")
 	}
 	e.await(t, "subscribed "+first, 11)
-	hears(t, s, e, first)
+	publishAndAwait(t, s, e, first)
 }
 
-// The first channel stays when no other one is left, and ends with Close.
-func TestTheFirstChannelStays(t *testing.T) {
+// The first channel stays when no other one is left, until Close.
+func TestFirstChannel_StaysUntilClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	subs, e := subscribe(t, connect(t, s.URL()))
@@ -178,9 +178,9 @@ func TestTheFirstChannelStays(t *testing.T) {
 		awaitSubscribers(t, s, first, 1)
 	}
 	do(t, s, "PUBLISH", first, "a payload")
-	e.await(t, "heard "+first+": a payload", 1)
+	e.await(t, "message "+first+": a payload", 1)
 	if n := e.count("subscribed " + first); n != 1 {
-		t.Errorf("told %d times of the first channel, want once: there was a gap", n)
+		t.Errorf("the first channel was reported %d times, want once: there was a gap", n)
 	}
 	subs.Close()
 	awaitSubscribers(t, s, first, 0)
@@ -189,9 +189,9 @@ func TestTheFirstChannelStays(t *testing.T) {
 	}
 }
 
-// A first channel that the ACL forbids keeps nobody from the others, and is asked for again on the
-// next connection.
-func TestTheFirstChannelIsRefused(t *testing.T) {
+// If the ACL forbids the first channel, the others are still subscribed, and the first one is requested again on
+// the next connection.
+func TestFirstChannel_IsRequestedAgainAfterARefusal(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	subs, e := subscribe(t, connect(t, user(t, s, "+@all ~* resetchannels &c*")), "c0")
@@ -205,11 +205,11 @@ func TestTheFirstChannelIsRefused(t *testing.T) {
 	s.KillClients(t, "pubsub")
 	e.await(t, "subscribed "+first, 1)
 	e.await(t, "subscribed c4", 2)
-	hears(t, s, e, first, "c0", "c4")
+	publishAndAwait(t, s, e, first, "c0", "c4")
 }
 
-// After every break of the connection the channels are subscribed again, and the
-// listener is told so. Those that come and go meanwhile do not matter.
+// After every break of the connection the channels are subscribed again and reported to the
+// listener, while other channels are added and removed.
 func TestSubscriptionsSurvive(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -236,7 +236,7 @@ func TestSubscriptionsSurvive(t *testing.T) {
 			subs.Remove("gone")
 			p.Refuse(false)
 			e.await(t, "subscribed comes", 1)
-			hears(t, s, e, "comes")
+			publishAndAwait(t, s, e, "comes")
 		},
 		func() { // silent
 			s.Pause(t)
@@ -246,35 +246,35 @@ func TestSubscriptionsSurvive(t *testing.T) {
 			s.Resume(t)
 			e.await(t, "subscribed later", 1)
 			awaitSubscribers(t, s, "gone", 0)
-			s.KillClients(t, "pubsub") // if it was not given up for its silence
+			s.KillClients(t, "pubsub") // if the client has not closed it
 		},
 	} {
 		trouble()
 		e.await(t, "subscribed stays", i+2)
-		hears(t, s, e, "stays")
+		publishAndAwait(t, s, e, "stays")
 		if s.Subscribers(t, "gone")+s.Subscribers(t, "gone too") != 0 {
-			t.Errorf("trouble %d: a channel came back", i)
+			t.Errorf("fault %d: a removed channel was subscribed again", i)
 		}
 	}
 	if n := e.count("subscribed gone"); n != 1 {
-		t.Errorf("told %d times of a channel that was removed", n)
+		t.Errorf("a removed channel was reported %d times", n)
 	}
 }
 
-// A SUBSCRIBE that nobody answers is tried again on another connection.
+// A SUBSCRIBE without a reply is repeated on another connection.
 func TestSubscribeWithoutAnAnswer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
 	loss := p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 1, redistest.Silent)
-	subs, e := subscribe(t, connect(t, p.URL()+"?write_timeout=1m")) // which is the limit for pings too
+	subs, e := subscribe(t, connect(t, p.URL()+"?write_timeout=1m")) // which also bounds pings
 	subs.Add("c")
 	loss.Wait(t)
 	e.await(t, "subscribed c", 1)
 	awaitSubscribers(t, s, "c", 1)
 }
 
-// A server that is too busy to subscribe is asked again.
+// A SUBSCRIBE to a busy server is repeated.
 func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--lua-time-limit", "10")
@@ -292,11 +292,11 @@ func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 	end()
 	e.await(t, "subscribed b", 1)
 	if e.count("refused b") != 0 {
-		t.Error("the listener was told of what passes by itself")
+		t.Error("a transient error was reported to the listener")
 	}
 }
 
-// What the ACL forbids is told, again and again, and disturbs nobody else.
+// Channels that the ACL forbids are reported each time, and do not affect other channels.
 func TestRefusedChannels(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -309,7 +309,7 @@ func TestRefusedChannels(t *testing.T) {
 		e.await(t, "refused bad2", times)
 		for _, channel := range []string{"ok1", "ok2", "ok3"} {
 			e.await(t, "subscribed "+channel, times)
-			hears(t, s, e, channel)
+			publishAndAwait(t, s, e, channel)
 			if e.count("refused "+channel) != 0 {
 				t.Errorf("%s was refused", channel)
 			}
@@ -323,11 +323,11 @@ func TestRefusedChannels(t *testing.T) {
 	e.await(t, "refused bad1", 3)
 	do(t, s, "ACL", "SETUSER", "user", "&bad*")
 	listen(t, subs, e, "bad1")
-	hears(t, s, e, "bad1")
+	publishAndAwait(t, s, e, "bad1")
 }
 
-// rueidis ends the process if Redis refuses UNSUBSCRIBE, or the PING that it sends behind
-// it. Here Redis begins and ceases to refuse PINGs all the time (MISCONF).
+// rueidis ends the process if Redis refuses UNSUBSCRIBE, or the PING that it sends after it.
+// Here Redis alternately refuses and accepts PINGs (MISCONF).
 func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
@@ -353,22 +353,25 @@ func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 	use.Wait()
 }
 
-// Close ends what there is, and does not wait for a server that does not answer, nor for a client
-// whose connections are all in use elsewhere. Nothing comes of what is added afterwards.
+// Close closes all connections. It does not wait for a server that does not answer, nor for a client whose
+// connections are all in use elsewhere. An Add after it has no effect.
 func TestCloseSubscriptions(t *testing.T) {
 	t.Parallel()
-	add := func(_ *testing.T, _ *redistest.Server, subs *Subscriptions, _ *ears) { subs.Add("c") }
-	for name, use := range map[string]func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *ears){
-		"unused":     func(*testing.T, *redistest.Server, *Subscriptions, *ears) {},
+	add := func(_ *testing.T, _ *redistest.Server, subs *Subscriptions, _ *eventCounter) { subs.Add("c") }
+	for name, use := range map[string]func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *eventCounter){
+		"unused":     func(*testing.T, *redistest.Server, *Subscriptions, *eventCounter) {},
 		"at once":    add,
 		"no room":    add,
-		"subscribed": func(t *testing.T, _ *redistest.Server, subs *Subscriptions, e *ears) { listen(t, subs, e, "c") },
-		"silent": func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *ears) {
+		"subscribed": func(t *testing.T, _ *redistest.Server, subs *Subscriptions, e *eventCounter) { listen(t, subs, e, "c") },
+		"silent": func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *eventCounter) {
 			listen(t, subs, e, "c")
 			s.Pause(t)
 			subs.Add("d")
 		},
-		"connecting": func(t *testing.T, s *redistest.Server, subs *Subscriptions, _ *ears) { s.Pause(t); subs.Add("c") },
+		"connecting": func(t *testing.T, s *redistest.Server, subs *Subscriptions, _ *eventCounter) {
+			s.Pause(t)
+			subs.Add("c")
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -382,7 +385,7 @@ func TestCloseSubscriptions(t *testing.T) {
 			use(t, s, subs, e)
 			start := time.Now()
 			subs.Close()
-			if d := time.Since(start); d > 8*time.Second { // the client would give up a connection after 10 s
+			if d := time.Since(start); d > 8*time.Second { // the client would close the connection after 10 s
 				t.Errorf("Close took %v", d)
 			}
 			s.Resume(t)

@@ -14,8 +14,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// readTLS reads the files that a URL names. Without tls_server_name, each server proves the
-// name by which it is addressed; see dialTLS.
+// readTLS reads the files that a URL names. Without tls_server_name, the certificate of a server must
+// be for the host in its address; see dialTLS.
 func readTLS(query url.Values, config *tls.Config) error {
 	config.ServerName = query.Get("tls_server_name")
 	if file := query.Get("tls_ca"); file != "" {
@@ -39,9 +39,9 @@ func readTLS(query url.Values, config *tls.Config) error {
 	return nil
 }
 
-// dialTLS has the server prove the name in its address. Clusters and Sentinels often name
-// servers by their IP addresses, which are in no certificate: then the name of one of the
-// servers that the user has named will do.
+// dialTLS verifies that the server's certificate is for the host in its address. Clusters and
+// Sentinels often name servers by their IP addresses, which the certificates do not contain: then
+// the host in one of the configured addresses is accepted.
 func dialTLS(ctx context.Context, address string, d *net.Dialer, config *tls.Config, named []string) (net.Conn, error) {
 	dial := func(config *tls.Config) (net.Conn, error) {
 		return (&tls.Dialer{NetDialer: d, Config: config}).DialContext(ctx, "tcp", address)
@@ -64,7 +64,7 @@ func dialTLS(ctx context.Context, address string, d *net.Dialer, config *tls.Con
 }
 
 // untrusted reports whether one side of a TLS connection does not accept the certificate of the
-// other, which trying again does not mend.
+// other, which is a permanent error.
 func untrusted(err error) bool {
 	var (
 		verification *tls.CertificateVerificationError
@@ -74,8 +74,9 @@ func untrusted(err error) bool {
 		errors.As(err, &remote) && remote.Op == "remote error" && strings.Contains(remote.Error(), "certificate")
 }
 
-// refusal returns why the server has refused the client's certificate, or err if it has not. In
-// TLS 1.3 it does so after the handshake, and its words are lost if the client writes first.
+// refusal returns why the server has refused the client's certificate, or err if it has not. In TLS 1.3
+// it does so after the handshake, and its error is lost if the client writes first; so refusal connects
+// again and only reads.
 func (o *opening) refusal(options rueidis.ClientOption, err error) error {
 	config := options.TLSConfig
 	if options.Sentinel.MasterSet != "" {

@@ -14,24 +14,23 @@ var (
 	errOneServer = errors.New("this is a server of a cluster, and the client would be for a single server (ConnectLater and ForceSingleClient are not for clusters)")
 )
 
-// clusterHint says what a client needs to use a cluster.
 const clusterHint = "the ACL user needs +cluster|slots and +cluster|shards, or the client cannot know the servers of the cluster"
 
-// asMeant returns the client, unless it takes its server for something else: then it closes the
-// client. A server that does not say what it is passes.
-func asMeant(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) (rueidis.Client, error) {
+// checkMode returns the client if it has the right mode for its server; otherwise it closes the client and
+// returns an error. A server that does not reply to HELLO is accepted.
+func checkMode(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) (rueidis.Client, error) {
 	ctx, cancel := context.WithTimeout(ctx, helloTimeout)
 	defer cancel()
 	var err error
 	switch {
 	case client.Mode() == rueidis.ClientModeCluster:
-		err = mayFollow(ctx, client)
+		err = checkAsking(ctx, client)
 	case options.Sentinel.MasterSet == "" && client.Mode() == rueidis.ClientModeStandalone:
 		switch hello(ctx, client, "mode") {
 		case "sentinel":
 			err = errNoMaster
 		case "cluster":
-			err = alone(ctx, client, options)
+			err = whySingle(ctx, client, options)
 		}
 	}
 	if err != nil {
@@ -41,21 +40,20 @@ func asMeant(ctx context.Context, client rueidis.Client, options rueidis.ClientO
 	return client, nil
 }
 
-// hello is what a server says of itself, such as its mode, to whomever asks; "" if it does not say.
+// hello returns a field of the server's reply to HELLO, such as its mode, or "" if there is none.
 func hello(ctx context.Context, client rueidis.CoreClient, what string) string {
 	all, err := client.Do(ctx, client.B().Arbitrary("HELLO").Build()).AsMap()
 	if err != nil {
 		return ""
 	}
-	said := all[what]
-	text, _ := said.ToString()
+	field := all[what]
+	text, _ := field.ToString()
 	return text
 }
 
-// alone returns why a client is for a single server, though that is one of a cluster. rueidis
-// makes such a client when the server refuses to name the others; all locks of theirs would be
-// out of reach.
-func alone(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) error {
+// whySingle returns why a client is for a single server although that belongs to a cluster. rueidis returns
+// such a client if the server refuses to list the others; locks on other servers could not be reached.
+func whySingle(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) error {
 	if options.ForceSingleClient {
 		return errOneServer
 	}
@@ -68,9 +66,9 @@ func alone(ctx context.Context, client rueidis.Client, options rueidis.ClientOpt
 	return &Error{Transient: true, err: errOneServer}
 }
 
-// mayFollow returns an error if the user may not follow a slot that is being moved: the old
-// server would send it to the new one, and that one back, until the call's deadline.
-func mayFollow(ctx context.Context, client rueidis.Client) error {
+// checkAsking returns an error if the user may not send ASKING. While a slot is being moved, the old server
+// would redirect its calls to the new one, and that would redirect them back, until their deadline.
+func checkAsking(ctx context.Context, client rueidis.Client) error {
 	for _, node := range client.Nodes() {
 		err := node.Do(ctx, node.B().Arbitrary("ASKING").Build()).Error()
 		refusal, refused := rueidis.IsRedisErr(err)
@@ -84,8 +82,8 @@ func mayFollow(ctx context.Context, client rueidis.Client) error {
 	return nil
 }
 
-// moved makes a redirection final, for a client that is for a single server: it will never
-// follow.
+// moved converts a redirection to a permanent error if the client is for a single server, since it does
+// not follow redirections.
 func (p *pool) moved(err *Error) *Error {
 	if err == nil || p.cluster || !strings.HasPrefix(err.err.Error(), "MOVED ") {
 		return err

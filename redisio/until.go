@@ -6,13 +6,13 @@ import (
 	"time"
 )
 
-// until is a context with the values of another that ends at a point in time. rueidis asks for the end of nearly
-// every call, and seldom for a channel: only then is there one, and a timer.
+// until is a context with a deadline, and with the values of another context. rueidis calls Deadline for nearly
+// every call, but Done only sometimes: until creates the channel and a timer only then.
 type until struct {
 	context.Context
 	at time.Time
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	timer *time.Timer
 	done  chan struct{}
 	ended bool
@@ -48,7 +48,7 @@ func (u *until) Err() error {
 	return nil
 }
 
-// forget gives up the timer, when nobody waits any more.
+// forget stops the timer, when the context is no longer used.
 func (u *until) forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// urlOptions are the options of a URL, and the values that we accept, if not any: Lockkeeper
+// urlOptions are the options of a URL, with the accepted values if they are restricted: Lockkeeper
 // needs a client without retries and cache.
 var urlOptions = map[string][]string{
 	"addr": nil, "client_cache": {"0"}, "client_name": nil, "db": nil, "dial_timeout": nil, "master_set": nil,
@@ -36,16 +36,16 @@ const (
 // Options reads a Redis URL; see Connect.
 func Options(redisURL string) (options rueidis.ClientOption, err error) {
 	options, err = parse(redisURL)
-	// A password whose special characters were not encoded is taken for a port, a
-	// path, even a host: with an @ in the URL, nothing of it may be quoted. Nor if it
-	// is encoded, which too much of the URL may be.
+	// A password whose special characters are not encoded is parsed as a port, a path or
+	// a host: if there is an @ in the URL, no part of it may be quoted. The same applies
+	// to an encoded @, since too much of the URL may be encoded.
 	_, _, rest := split(redisURL)
 	addresses := strings.Join(options.InitAddress, ",")
 	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
 	if (at || encoded || strings.Contains(redisURL, "sentinel_password")) && err != nil ||
 		(at || encoded) && strings.Contains(redisURL, "#") || strings.Contains(rest, "@") ||
 		encoded && (strings.Contains(addresses, "@") || strings.Contains(addresses, "%40")) {
-		err = errors.New("what is wrong is not shown, for the sake of the password")
+		err = errors.New("the cause is not shown, because it may contain the password")
 	}
 	if err != nil {
 		var parseError *url.Error
@@ -86,8 +86,8 @@ func parse(redisURL string) (rueidis.ClientOption, error) {
 	case of == "cluster" && options.Sentinel.MasterSet != "":
 		return options, errors.New("option master_set is for Sentinels")
 	case of == "cluster" && len(options.InitAddress) == 1:
-		// For a single address, rueidis takes a server that refuses CLUSTER for one without a
-		// cluster. For two, it does not.
+		// With a single address, rueidis accepts a server that refuses CLUSTER as a single
+		// server. With two addresses it does not.
 		options.InitAddress = append(options.InitAddress, options.InitAddress[0])
 	}
 	if err = checkOptions(query, &options); err != nil || options.TLSConfig == nil {
@@ -99,7 +99,7 @@ func parse(redisURL string) (rueidis.ClientOption, error) {
 	return options, err
 }
 
-// split takes a URL apart: what stands before "://", from there to the path, and from there on.
+// split splits a URL into the scheme before "://", the part up to the path, and the rest.
 func split(redisURL string) (scheme, authority, rest string) {
 	scheme, rest, _ = strings.Cut(redisURL, "://")
 	if i := strings.IndexAny(rest, "/?#"); i >= 0 {
@@ -108,8 +108,8 @@ func split(redisURL string) (scheme, authority, rest string) {
 	return scheme, rest, ""
 }
 
-// form translates the forms of a URL that rueidis does not know: a scheme with "-cluster" or
-// "-sentinel" (also with a "+"), which is returned as of, and a list of addresses.
+// form converts a URL with a list of addresses, or with "-cluster" or "-sentinel" in the scheme (also
+// with a "+"), to a URL that rueidis can parse. of is "cluster" or "sentinel", if given.
 func form(redisURL string) (plain, of string) {
 	scheme, authority, rest := split(redisURL)
 	if !strings.Contains(redisURL, "://") {
@@ -146,7 +146,7 @@ func form(redisURL string) (plain, of string) {
 	return scheme + "://" + authority[:user] + hosts[0] + rest, of
 }
 
-// checkOptions refuses a query that rueidis, or we, would ignore.
+// checkOptions returns an error for options that would be ignored, or are not allowed.
 func checkOptions(query url.Values, options *rueidis.ClientOption) error {
 	for _, name := range slices.Sorted(maps.Keys(query)) {
 		values, known := urlOptions[name]

@@ -9,26 +9,25 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Watch is what the user of a Redis is told about its calls. A field that is nil costs nothing.
-// The functions are called on any goroutine, and must not block.
+// Watch has functions that a Redis calls to report its calls; a field may be nil. The functions are called on any
+// goroutine, and must not block.
 type Watch struct {
-	// Called reports the reply to a script that was sent, and how long that took.
+	// Called reports the reply to a script, and how long it took.
 	Called func(script string, took time.Duration, err *Error)
-	// Reached reports a call that was sent, unless the client is closed, and its error, or nil. That too
-	// few replicas have confirmed the call is an error that may pass. That a cluster moves a slot is
-	// none, nor that the call's keys or arguments are refused.
+	// Reached reports whether Redis was available to a call: err is nil, or the error of the call. It is not
+	// called if the client is closed. A missing confirmation by replicas is a transient error. It is not an
+	// error that a cluster moves a slot, or that the call's keys or arguments are refused.
 	Reached func(script string, err *Error)
-	// Renewed reports what became of one lease: "renewed", "gone" or "taken", unless there is an
-	// error.
+	// Renewed reports the result for one lease: "renewed", "gone" or "taken", unless there is an error.
 	Renewed func(result string, err *Error)
 	// Reconnected reports a connection for subscriptions that was opened after one had broken.
 	Reconnected func()
 }
 
-// Watch sets what is told. It comes before the first call.
+// Watch sets the functions. It must be called before the first call.
 func (r *Redis) Watch(w Watch) { r.pool.watch = w }
 
-// began is when a call is sent, if anybody wants to know.
+// began returns the current time if Called needs it.
 func (w *Watch) began() (at time.Time) {
 	if w.Called != nil {
 		at = time.Now()

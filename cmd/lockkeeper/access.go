@@ -19,24 +19,23 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// access is how a subcommand for operators reaches Redis, and how it prints: what their command
-// lines have in common.
+// access has the common flags of the subcommands for operators, which connect to Redis and print.
 type access struct {
 	environment
 	redis, prefix string
 	json          bool
-	args          []string // behind the flags
+	args          []string // the arguments that are not flags
 }
 
 // accessHelp describes the flags of an access.
 const accessHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
-                 the environment's REDIS_URL, else redis://127.0.0.1:6379. Put a URL with
-                 a password there: others can see a command line
+                 the environment's REDIS_URL, or redis://127.0.0.1:6379. Put a URL with a
+                 password there: other users can see a command line
   -prefix P      the Config.KeyPrefix of the Systems; names are without it
   --json         print JSON, an object a line; times are in milliseconds
 `
 
-// redisOf is the Redis that the environment names; of several variables, the last counts.
+// redisOf returns the URL of Redis from the environment; of several variables, the last one is used.
 func redisOf(variables []string) string {
 	for _, variable := range slices.Backward(variables) {
 		if url, ok := strings.CutPrefix(variable, "REDIS_URL="); ok && url != "" {
@@ -46,18 +45,18 @@ func redisOf(variables []string) string {
 	return "redis://127.0.0.1:6379"
 }
 
-// flags are those of an access, for a subcommand that may add its own.
+// flags returns the common flags, to which a subcommand may add its own.
 func (a *access) flags(name string) *flag.FlagSet {
 	flags := flag.NewFlagSet(name, flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // refused says what is wrong
+	flags.SetOutput(io.Discard) // parse prints the error
 	flags.StringVar(&a.redis, "redis", redisOf(a.variables), "")
 	flags.StringVar(&a.prefix, "prefix", "", "")
 	flags.BoolVar(&a.json, "json", false, "")
 	return flags
 }
 
-// parse reads a command line, in which flags may also stand behind other arguments. If the
-// subcommand is to go no further, it returns false and the exit code.
+// parse reads a command line, in which flags may follow other arguments. If the subcommand must not
+// continue, it returns false and the exit code.
 func (a *access) parse(flags *flag.FlagSet, args []string, help string, check func() error) (code int, ok bool) {
 	err := flags.Parse(args)
 	for err == nil && flags.NArg() > 0 {
@@ -79,13 +78,13 @@ func (a *access) parse(flags *flag.FlagSet, args []string, help string, check fu
 	return 0, true
 }
 
-// usageOf is the first line of a help text.
+// usageOf returns the first line of a help text.
 func usageOf(help string) string {
 	usage, _, _ := strings.Cut(help, "\n")
 	return usage
 }
 
-// oneName checks that the arguments are one name.
+// oneName returns an error unless the arguments are one name.
 func (a *access) oneName() error {
 	if len(a.args) != 1 || a.args[0] == "" {
 		return errors.New("the name of one lock is expected")
@@ -93,7 +92,7 @@ func (a *access) oneName() error {
 	return nil
 }
 
-// none checks that there are no arguments.
+// none returns an error if there are arguments.
 func (a *access) none() error {
 	if len(a.args) > 0 {
 		return fmt.Errorf("%q is not expected", a.args[0])
@@ -114,7 +113,7 @@ func (a *access) with(f func(ctx context.Context, client rueidis.Client) (code i
 		}
 	}
 	if errors.Is(err, errOutput) {
-		return exitNo // dispatch says it
+		return exitNo // dispatch prints it
 	}
 	a.complain(err)
 	return exitCode(err)

@@ -2,8 +2,8 @@ package main
 
 import "syscall"
 
-// attributes put the command into a process group of its own, and end it with lockkeeper:
-// a kill -9 leaves nobody to renew the lock.
+// attributes put the command into a new process group, and end it with lockkeeper: after a
+// kill -9 of lockkeeper the lock is not renewed.
 func attributes() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGTERM}
 }

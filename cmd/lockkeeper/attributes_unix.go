@@ -4,5 +4,5 @@ package main
 
 import "syscall"
 
-// attributes put the command into a process group of its own.
+// attributes put the command into a new process group.
 func attributes() *syscall.SysProcAttr { return &syscall.SysProcAttr{Setpgid: true} }

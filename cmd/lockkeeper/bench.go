@@ -23,9 +23,9 @@ import (
 const benchHelp = `usage: lockkeeper bench [-redis URL] [-prefix P] [--json] [-for 1s]
 
 Measures plain locks against this Redis from this machine: a round trip (PING), acquire and release
-of a free lock, the hand-over from one System to another that waits (from the call of the release
-to the grant), and the grants of 64 goroutines of one process that contend for one lock. It makes load
-on the server meanwhile, and leaves nothing there. Its locks begin with lockkeeper_bench.
+of a free lock, the hand-over from one System to a waiting one (from the call of the release
+to the grant), and the grants of 64 goroutines of one process that contend for one lock. It puts load
+on the server meanwhile, and leaves no keys there. Its locks begin with lockkeeper_bench.
 
 ` + accessHelp + `  -for 1s        how long to measure each, 100ms to 1m
 
@@ -53,18 +53,18 @@ func (o *benchOptions) flags() *flag.FlagSet {
 	return flags
 }
 
-// measurement is what bench has found of one thing.
+// measurement is one result of bench.
 type measurement struct {
 	What string `json:"what"`
 	N    int    `json:"n"`
 	// P50 and P99 are in ms.
 	P50 float64 `json:"p50,omitempty"`
 	P99 float64 `json:"p99,omitempty"`
-	// PerSecond is set where it is not the inverse of a time.
+	// PerSecond is set for the measurement of grants, which has no times.
 	PerSecond float64 `json:"per_second,omitempty"`
 }
 
-// timed is the measurement of something that took these times.
+// timed returns the measurement of an operation that took these times.
 func timed(what string, times []time.Duration) measurement {
 	m := measurement{What: what, N: len(times)}
 	if slices.Sort(times); m.N > 0 {
@@ -110,7 +110,7 @@ func bench(args []string, env environment) int {
 func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all []measurement, err error) {
 	var systems [2]*lockkeeper.System
 	var name string
-	defer func() { // after Close: a place in a line outlives the wait by a moment
+	defer func() { // after Close: an entry of the wait queue outlives the wait by a moment
 		if name == "" {
 			return
 		}
@@ -181,7 +181,7 @@ func (o *benchOptions) again(ctx context.Context, f func() error) (err error) {
 	return err
 }
 
-// handOver gives a lock from one System to another, and says how long that took.
+// handOver hands a lock over from one System to another, and returns how long that took.
 func handOver(ctx context.Context, from, to *lockkeeper.Lock) (took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
@@ -198,7 +198,7 @@ func handOver(ctx context.Context, from, to *lockkeeper.Lock) (took time.Duratio
 		}
 		done <- err
 	}()
-	for { // until it is seen to wait
+	for { // until Redis knows that it waits
 		status, inspected := to.Inspect(ctx)
 		if inspected != nil || status.Waiters > 0 && status.Subscribers > 0 {
 			break
@@ -210,7 +210,7 @@ func handOver(ctx context.Context, from, to *lockkeeper.Lock) (took time.Duratio
 	return granted.Sub(began), err
 }
 
-// contend has many goroutines acquire and release one lock, and counts the grants.
+// contend acquires and releases one lock in many goroutines, and counts the grants.
 func (o *benchOptions) contend(ctx context.Context, lock *lockkeeper.Lock) (grants int, took time.Duration, err error) {
 	var all sync.WaitGroup
 	var granted atomic.Int64

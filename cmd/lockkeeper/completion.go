@@ -14,11 +14,11 @@ const completionHelp = `usage: lockkeeper completion bash|zsh
 Prints a script for a shell that completes subcommands and flags.
 
   source <(lockkeeper completion bash)                           # in ~/.bashrc
-  lockkeeper completion zsh > "${fpath[1]}/_lockkeeper"           # once; then start zsh anew
+  lockkeeper completion zsh > "${fpath[1]}/_lockkeeper"           # once; then restart zsh
 `
 
-// The scripts: %s stands for the subcommands, for a case of each subcommand with its flags, and
-// for the kinds.
+// The scripts. The three %s are the subcommands, the kinds, and a case for each subcommand with its
+// flags.
 const (
 	bashCompletion = `_lockkeeper() {
   local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} words=

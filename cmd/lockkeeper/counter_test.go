@@ -18,8 +18,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What is no lock is shown as what it is, and is not released.
-func TestInspectWhatIsNoLock(t *testing.T) {
+// inspect shows semaphores and latches with their kind, and release refuses them.
+func TestInspect_ShowsSynchronizers(t *testing.T) {
 	t.Parallel()
 	server, prefix := redistest.Shared(t), redistest.Name(t)+":"
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
@@ -29,7 +29,7 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 	must(s.ExpirableSemaphore("permits").TrySetPermits(ctx, 4))
 	long := must(s.ExpirableSemaphore("permits").Acquire(ctx, lockkeeper.WithLease(time.Hour)))
 	must(s.ExpirableSemaphore("permits").Acquire(ctx, lockkeeper.WithLease(2*time.Hour)))
-	java := "abcdefghijklmnop" // an id of Redisson's: one that has expired, and one without an end
+	java := "abcdefghijklmnop" // ids of Redisson: one that has expired, and one that never expires
 	server.Do(t, "ZADD", "{"+prefix+"permits}:timeout", "1000", java, "922337203685477", strings.ToUpper(java))
 	server.Do(t, "INCRBY", prefix+"permits", "-2")
 	must(s.Latch("latch").TrySetCount(ctx, 3))
@@ -58,13 +58,13 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 		if !strings.Contains(text, want.Kind) || !regexp.MustCompile(fmt.Sprintf(`(?m)^(free|count) +%v$`, want.Count)).MatchString(text) {
 			t.Errorf("inspect prints %s", text)
 		}
-		if _, why := says(t, server, exitUnavailable, "release", "--force", "-prefix", prefix, name); !strings.Contains(why, "no lock") {
-			t.Errorf("release says %s", why)
+		if _, why := says(t, server, exitUnavailable, "release", "--force", "-prefix", prefix, name); !strings.Contains(why, "not a lock") {
+			t.Errorf("release prints %s", why)
 		}
 	}
 	got := read[inspect.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, "permits")[0].Permits
 	if len(got) != 3 || got[0].ID != long.ID() || got[0].Process == nil || got[0].Process.Client != s.ID() || got[2].Process != nil || got[0].Left > 3_600_000 || got[0].Left < 3_500_000 || got[1].Left < 7_100_000 || got[2].Left != -1 {
-		t.Errorf("the permits that are taken are %+v", got)
+		t.Errorf("the taken permits are %+v", got)
 	}
 	many := []string{"ZADD", "{" + prefix + "permits}:timeout"}
 	for i := range inspect.MostPermits {
@@ -77,8 +77,8 @@ func TestInspectWhatIsNoLock(t *testing.T) {
 	}
 }
 
-// ls lists what is no lock as Redis has it, if it can be told from other numbers.
-func TestListWhatIsNoLock(t *testing.T) {
+// ls lists semaphores and latches with their data in Redis, if they can be distinguished from other numbers.
+func TestList_ShowsSynchronizers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
@@ -136,10 +136,10 @@ func TestListWhatIsNoLock(t *testing.T) {
 		t.Errorf("ls prints %s", text)
 	}
 	if _, why := says(t, server, exitUnavailable, "inspect", "-prefix", "app:", "two"); !strings.Contains(why, "WRONGTYPE") {
-		t.Errorf("inspect says %s", why)
+		t.Errorf("inspect prints %s", why)
 	}
 
-	// A user without all rights sees what it may read, and hears of the rights that it lacks.
+	// For a user without all rights, ls lists what the user may read, and names a right that is missing.
 	const before = "+scan +hlen +hrandfield +hstrlen +hmget +pttl +getrange +llen +lrange +pubsub|numsub +zrange"
 	for _, c := range []struct {
 		rules, names, warning string
@@ -149,8 +149,8 @@ func TestListWhatIsNoLock(t *testing.T) {
 		{before + " +time +exists +zcount ~*", "a lock, now java used/now {latch} {permits} now", "'pubsub"},
 		{before + " +time +exists +zcount +pubsub|channels ~app:* ~{app:java}* ~lockkeeper_counted:*", "a lock, now java {latch} {permits} now", ""},
 	} {
-		server.Do(t, append([]string{"ACL", "SETUSER", "looker", "reset", "on", ">secret"}, strings.Fields(c.rules)...)...)
-		out, warning := says(t, server, 0, "ls", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "://", "://looker:secret@", 1))
+		server.Do(t, append([]string{"ACL", "SETUSER", "inspector", "reset", "on", ">secret"}, strings.Fields(c.rules)...)...)
+		out, warning := says(t, server, 0, "ls", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "://", "://inspector:secret@", 1))
 		var names []string
 		for _, m := range regexp.MustCompile(`"name":"([^"]*)"`).FindAllStringSubmatch(out, -1) {
 			names = append(names, m[1])
@@ -161,8 +161,8 @@ func TestListWhatIsNoLock(t *testing.T) {
 	}
 }
 
-// A number that the scripts refuse is shown as it is, with what is wrong, and a number that is not set is reported, as
-// far as its name can be seen.
+// A number that the scripts refuse is shown unchanged, with the problem, and a number that is not set is reported if
+// its name can be found.
 func TestBadNumbersAreShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes")
@@ -206,13 +206,13 @@ func TestBadNumbersAreShown(t *testing.T) {
 			t.Errorf("ls prints %+v, want %q", v, want)
 		}
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(v.Name) + ` .*` + regexp.QuoteMeta(want)).MatchString(table) {
-			t.Errorf("ls says nothing of %q: %s", v.Name, table)
+			t.Errorf("ls does not print %q with its problem: %s", v.Name, table)
 		}
 		if strings.HasPrefix(v.Name, "unset") {
-			continue // there is nothing in Redis under that name alone
+			continue // there is no key of that name in Redis
 		}
 		if text, _ := says(t, server, 0, "inspect", v.Name); !regexp.MustCompile(`(?m)^problem .*` + regexp.QuoteMeta(want)).MatchString(text) {
-			t.Errorf("inspect says of %q: %s", v.Name, text)
+			t.Errorf("inspect prints for %q: %s", v.Name, text)
 		}
 	}
 	if len(problems) > 0 {
@@ -225,7 +225,8 @@ func TestBadNumbersAreShown(t *testing.T) {
 	}
 }
 
-// inspect of a number beside another application's sorted set says so, and shows none of its members; ls leaves it out.
+// If the sorted set of a number belongs to another application, inspect reports that and shows no members; ls leaves
+// the number out.
 func TestForeignMembersAreNotPrinted(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

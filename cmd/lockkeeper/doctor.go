@@ -22,21 +22,21 @@ import (
 
 const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
 
-Checks whether this Redis, as this user, suits locks, and says what to change: version,
-permissions, eviction, memory, persistence, replicas, clock, round trips, the state of a cluster,
-scripts that use keys which they do not declare, the records of Systems, and semaphores and
-permits that are in use although no number of them is set.
+Checks whether this Redis is suitable for locks with the rights of this user, and prints what to
+change: version, permissions, eviction, memory, persistence, replicas, clock, round trips, the state
+of a cluster, scripts that use keys which they do not declare, the records of Systems, and semaphores
+whose permits are in use although no number of permits is set.
 
-To see that locks work, one System takes a lock of each kind, also a MultiLock, and a permit of a
+To test that locks work, one System acquires a lock of each kind, also a MultiLock, and a permit of a
 semaphore and one that expires, and closes a latch; another System waits for it, and must be woken
 by a message. Their names begin with lockkeeper_doctor. It changes nothing else. If a server of a
-cluster does not answer, doctor says so, and examines the others.
+cluster does not answer, doctor reports it, and checks the others.
 
 ` + accessHelp + `
-ok: as it should be. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user may not look. Besides what locks need, doctor needs +info, in a cluster +cluster|info, and
-for the numbers of permits what ls needs. For these it looks at all keys, as ls does, for at most
-10 s.
+ok: no change is needed. warn: locks work, but may be lost. fail: this must be changed. unknown: the
+user lacks the rights to check it. In addition to the rights for locks, doctor needs +info, in a
+cluster +cluster|info, and for the numbers of permits the rights of ls. For these it scans all keys,
+as ls does, for at most 10 s.
 
 The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
@@ -44,14 +44,14 @@ cannot be reached, or refuses.
   lockkeeper doctor -redis rediss://redis.example.org
 `
 
-// doctor is the subcommand of that name.
+// doctor has the options and the results of the subcommand of that name.
 type doctor struct {
 	access
 	client   rueidis.Client
 	findings []finding
 }
 
-// finding is what one check has found.
+// finding is the result of one check.
 type finding struct {
 	Check  string `json:"check"`
 	Status string `json:"status"`
@@ -70,7 +70,7 @@ const (
 
 func (d *doctor) flags() *flag.FlagSet { return d.access.flags("doctor") }
 
-// examine is the subcommand doctor.
+// examine runs the subcommand doctor.
 func examine(args []string, env environment) int {
 	d := doctor{access: access{environment: env}}
 	if code, ok := d.parse(d.flags(), args, doctorHelp, d.none); !ok {
@@ -109,13 +109,13 @@ func examine(args []string, env environment) int {
 	})
 }
 
-const unservedAdvice = "until it answers, or another takes over, nobody gets the locks in its slots"
+const unservedAdvice = "until it answers, or another takes over, the locks in its slots cannot be acquired"
 
-// checkNode checks one server; the error is that it cannot be reached.
+// checkNode checks one server. It returns an error if the server cannot be reached.
 func (d *doctor) checkNode(ctx context.Context, node rueidis.Client) error {
 	err := node.Do(ctx, node.B().Ping().Build()).Error()
 	if _, refused := rueidis.IsRedisErr(err); refused {
-		d.add("ping", isFailure, err.Error(), "the ACL user needs +ping, by which a dead connection is noticed")
+		d.add("ping", isFailure, err.Error(), "the ACL user needs +ping, which detects dead connections")
 	} else if err != nil {
 		return redisio.Sort(err)
 	}
@@ -123,12 +123,12 @@ func (d *doctor) checkNode(ctx context.Context, node rueidis.Client) error {
 	return nil
 }
 
-// add adds what a check has found; without an advice there is nothing to do.
+// add adds a finding; advice is empty if there is nothing to do.
 func (d *doctor) add(check, status, found, advice string) {
 	d.findings = append(d.findings, finding{Check: check, Status: status, Found: pointers.ReplaceAllString(found, ""), Advice: pointers.ReplaceAllString(advice, "")})
 }
 
-// pointers are what errors about rights say of where to look: doctor is one of these places.
+// pointers matches the references in errors about rights, which would point to doctor itself.
 var pointers = regexp.MustCompile(`; docs/acl\.md [^)]*`)
 
 func (d *doctor) report() (code int, err error) {
@@ -169,7 +169,7 @@ func (d *doctor) checkServer(ctx context.Context, node rueidis.Client) {
 // infoOf reads the reply to INFO.
 func infoOf(text string) map[string]string {
 	info := map[string]string{}
-	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // RESP3's mark of a text
+	for line := range strings.Lines(strings.TrimPrefix(text, "txt:")) { // prefix of a verbatim string in RESP3
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ":"); ok {
 			info[name] = value
 		}
@@ -194,16 +194,16 @@ func (d *doctor) checkReplication(info map[string]string) {
 	case info["role"] == "slave":
 		d.add("replicas", isFailure, "this server is a replica", "connect to the master, or to a Sentinel with master_set")
 	case replicas == 0:
-		d.add("replicas", isOK, "none: while this server is down, nobody gets a lock", "")
+		d.add("replicas", isOK, "none: while this server is down, no lock can be acquired", "")
 	default:
-		d.add("replicas", isWarning, fmt.Sprintf("%d: a failover may forget the locks of the last moments", replicas),
-			"set Config.Replicas, protect data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a lone master accepts")
+		d.add("replicas", isWarning, fmt.Sprintf("%d: a failover may lose the latest locks", replicas),
+			"set Config.Replicas, protect data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a master without replicas accepts")
 	}
 }
 
 func (d *doctor) checkMemory(info map[string]string) {
 	policy, most, used := info["maxmemory_policy"], number(info["maxmemory"]), number(info["used_memory"])
-	const advice = "maxmemory-policy noeviction, or a Redis of their own for the locks"
+	const advice = "maxmemory-policy noeviction, or a separate Redis for the locks"
 	switch {
 	case policy != "noeviction" && most > 0:
 		d.add("eviction", isFailure, policy+": a lock may be evicted while it is held", advice)
@@ -231,9 +231,9 @@ func (d *doctor) checkPersistence(info map[string]string) {
 	case info["aof_last_write_status"] == "err" || info["rdb_last_bgsave_status"] == "err":
 		d.add("persistence", isFailure, "the server cannot save, and refuses writes (MISCONF)", "look at its log: is the disk full?")
 	case info["aof_enabled"] == "1":
-		d.add("persistence", isOK, "appendonly: a restart keeps the locks, but for those of the last second unless appendfsync is always", "")
+		d.add("persistence", isOK, "appendonly: a restart keeps the locks, except those of the last second unless appendfsync is always", "")
 	default:
-		d.add("persistence", isWarning, "no append-only file: a restart forgets the locks of living holders",
+		d.add("persistence", isWarning, "no append-only file: a restart loses the locks of running processes",
 			"appendonly yes; or start the server again only after the longest lease")
 	}
 }
@@ -243,10 +243,10 @@ func number(text string) int64 {
 	return n
 }
 
-// mostSkew is how much the clock of the server may differ from ours.
+// mostSkew is how much the clock of the server may differ from the local one.
 const mostSkew = time.Second
 
-// checkClock compares the server's clock with ours, by the fastest of a few round trips.
+// checkClock compares the server's clock with the local one, by the fastest of a few round trips.
 func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 	fastest, skew := time.Duration(-1), time.Duration(0)
 	for range 10 {
@@ -261,20 +261,20 @@ func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 			fastest, skew = trip, time.Unix(parts[0], parts[1]*1000).Sub(sent.Add(trip/2))
 		}
 	}
-	text := fmt.Sprintf("within %v of ours", (skew.Abs() + time.Millisecond).Round(time.Millisecond))
+	text := fmt.Sprintf("within %v of the local clock", (skew.Abs() + time.Millisecond).Round(time.Millisecond))
 	if skew.Abs() > mostSkew {
 		d.add("clock", isWarning, text, "synchronize the clocks (NTP): a fair lock shared with Java compares them; leases do not depend on them")
 	} else {
 		d.add("clock", isOK, text, "")
 	}
 	if text := fmt.Sprintf("%v", fastest.Round(10*time.Microsecond)); fastest > 50*time.Millisecond {
-		d.add("round trip", isWarning, text, "every grant takes one: is there a server nearer by?")
+		d.add("round trip", isWarning, text, "every grant needs one: is there a closer server?")
 	} else {
 		d.add("round trip", isOK, text, "")
 	}
 }
 
-// checkCluster checks what only a cluster has, as one of its servers sees it.
+// checkCluster checks the state of a cluster, as one of its servers reports it.
 func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
 	if err := node.Do(ctx, node.B().ClusterSlots().Build()).Error(); err != nil {
 		d.add("cluster", isFailure, err.Error(), "the ACL user needs +cluster|slots (Redis 8: +cluster|shards), to find the servers, and +asking, while slots move")
@@ -292,10 +292,10 @@ func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
 	}
 }
 
-// scanTime bounds the look at all keys.
+// scanTime bounds the scan of all keys.
 const scanTime = 10 * time.Second
 
-// checkPermits looks for semaphores and permits that are in use although no number of them is set.
+// checkPermits looks for semaphores and latches with a missing or invalid number.
 func (d *doctor) checkPermits(ctx context.Context) {
 	const check, shownMost = "numbers", 3
 	ctx, cancel := context.WithTimeout(ctx, scanTime)
@@ -313,15 +313,15 @@ func (d *doctor) checkPermits(ctx context.Context) {
 		if n > shownMost {
 			text += fmt.Sprintf("; and %d more: lockkeeper ls", n-shownMost)
 		}
-		d.add(check, isWarning, text, "delete what is no number, and set it with TrySetPermits; that of a semaphore when the work under its earlier permits has ended")
+		d.add(check, isWarning, text, "delete a value that is not a number, and set the number with TrySetPermits; for a semaphore only when the work under its earlier permits has ended")
 	case err != nil:
-		d.add(check, isUnknown, err.Error(), "with the rights of lockkeeper ls, doctor sees which semaphores and permits have no number")
+		d.add(check, isUnknown, err.Error(), "with the rights of lockkeeper ls, doctor can check the numbers of semaphores and permits")
 	default:
-		d.add(check, isOK, fmt.Sprintf("of %d semaphores, latches and permits that are seen, none is without its number", len(all)), "")
+		d.add(check, isOK, fmt.Sprintf("%d semaphores, latches and permits were found, and all have their numbers", len(all)), "")
 	}
 }
 
-// checkSystems looks for Systems that have stopped to renew their records.
+// checkSystems looks for Systems that no longer renew their records.
 func (d *doctor) checkSystems(ctx context.Context) {
 	all, err := inspect.Inspector{Client: d.client, Prefix: d.prefix}.Systems(ctx)
 	more := ""
@@ -343,7 +343,7 @@ func (d *doctor) checkSystems(ctx context.Context) {
 	}
 	if len(overdue) > 0 {
 		d.add("systems", isWarning, fmt.Sprintf("%d of %s%d are overdue: %s", len(overdue), more, len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
-			"they are dead, hang, or do not reach Redis: lockkeeper ls -systems")
+			"they are dead, hang, or cannot reach Redis: lockkeeper ls -systems")
 		return
 	}
 	d.add("systems", isOK, fmt.Sprintf("%s%d have a record with the key prefix %q", more, len(all), d.prefix), "")

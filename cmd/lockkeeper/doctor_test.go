@@ -20,7 +20,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// each is what doctor finds if it finds the same of every kind.
+// each returns the findings if they are the same for every kind.
 func each(status, words string) (found []string) {
 	for _, kind := range []string{"reentrant_lock", "fenced_lock", "fair_lock", "write_lock", "read_lock", "MultiLock", "semaphore", "permits", "latch"} {
 		found = append(found, kind+" "+status+" "+words)
@@ -28,12 +28,12 @@ func each(status, words string) (found []string) {
 	return found
 }
 
-// without leaves out kinds: what these write first, a full Redis does not refuse.
+// without removes kinds whose first command is not refused by a full Redis.
 func without(found []string, kinds ...string) []string {
 	return slices.DeleteFunc(found, func(f string) bool { return slices.Contains(kinds, strings.Fields(f)[0]) })
 }
 
-// expectFindings compares what doctor has found that is not ok: "check status words".
+// expectFindings compares the findings that are not ok with want: "check status words".
 func expectFindings(t *testing.T, findings []finding, want []string) {
 	t.Helper()
 	var bad []finding
@@ -55,8 +55,8 @@ func expectFindings(t *testing.T, findings []finding, want []string) {
 	}
 }
 
-// Each case is a server with options, the rules of a user of it, and what doctor finds there
-// that is not ok: "check status words"; all other checks must be ok.
+// Each case is a server with options, the rules of its user, and the findings that are not ok:
+// "check status words"; all other checks must be ok.
 func TestDoctor(t *testing.T) {
 	for name, c := range map[string]struct {
 		options, rules string
@@ -85,15 +85,15 @@ func TestDoctor(t *testing.T) {
 			}
 			findings := read[finding](t, server, c.code, "doctor", "--json", "-redis", url)
 			expectFindings(t, findings, c.found)
-			if c.rules == "" { // what is left of a line expires soon
+			if c.rules == "" { // remaining entries of wait queues expire soon
 				redistest.Eventually(t, "an empty Redis", func() bool { return len(server.Keys(t, "*")) == 0 })
 			}
 		})
 	}
 }
 
-// Behind a proxy through which no message comes, every kind fails, though all commands work. If the proxy
-// ends the connection that subscribes, that is said.
+// Behind a proxy that drops messages, every kind fails although all commands work. If the proxy closes the
+// connection that subscribes, doctor reports that.
 func TestDoctorWithoutMessages(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -115,8 +115,8 @@ func TestDoctorWithoutMessages(t *testing.T) {
 	}
 }
 
-// A server that refuses scripts which use keys that they do not declare is found, with what to do. One on which
-// the user may not try it is not blamed.
+// doctor reports a server that refuses scripts which use undeclared keys, with advice. If the user may not run the
+// test, the result is unknown.
 func TestDoctorTriesUndeclaredKeys(t *testing.T) {
 	t.Parallel()
 	strict := redistest.NewFakeServer(t)
@@ -143,7 +143,7 @@ func TestDoctorTriesUndeclaredKeys(t *testing.T) {
 	}
 }
 
-// In a cluster, doctor looks at each master, and ls finds the locks of all, and who listens there.
+// In a cluster, doctor checks each master, and ls finds the locks and the subscribers of all masters.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
@@ -187,12 +187,12 @@ func TestCluster(t *testing.T) {
 		}
 	}
 	if n := replica.Calls(t)["scan"]; !slices.Equal(got, want) || n > 0 {
-		t.Errorf("listed %q, with %d questions to a replica", got, n)
+		t.Errorf("listed %q, with %d scans of a replica", got, n)
 	}
 }
 
-// If a master of a cluster is down, ls lists what the others have, and doctor examines them. Both name the
-// one that is down, and whether the others serve.
+// If a master of a cluster is down, ls lists the locks on the others, and doctor checks them. Both name the
+// master that is down, and report whether the others serve.
 func TestClusterWithoutAMaster(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -278,7 +278,7 @@ func TestCompletion(t *testing.T) {
 	}
 }
 
-// A line of progress says who has the lock, since it was first seen there, and fits the terminal.
+// The line of progress names the holder of the lock, with the time since it was first seen, and fits the terminal.
 func TestProgressLine(t *testing.T) {
 	began := time.Now()
 	p := progress{began: began}

@@ -15,39 +15,38 @@ import (
 
 const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json] NAME
 
-Shows who has a lock: the owner field in Redis, and the application, host, process id and start
-of the process behind it, as its System's record says; also for a while after that process was
-killed. An owner without a record is a Redisson client, or a System that keeps none. The record
-also says for how long the process has had the lock, which may be longer by now.
+Shows which process holds a lock: the owner field in Redis, and the application, host, process id and
+start time of the process, from the record of its System. The record remains for a while after that
+process was killed. An owner without a record is a Redisson client, or a System that keeps none. The
+record also has the minimum time for which the process has held the lock.
 
-Of a semaphore, of permits that expire and of a latch it shows the count; of permits that expire,
-also those that are taken, what is left of their leases, and the process that has them, if it is one
-of Lockkeeper's with a record; of more than 1000 only the first to end. If nobody waits and no permit
-is taken, these look the same.
+For a semaphore, for permits that expire and for a latch it shows the count; for permits that expire,
+also the taken permits, the rest of their leases, and the process that holds each, if it has a record;
+of more than 1000 only those that end first. Without waiters and taken permits, the three look the same.
 
-Waiters are processes that listen for the release; of a fair lock, the entries of its queue. How many requests
-wait in the process that holds the lock, only that process knows. It writes so in its record, every few seconds,
-for at most 40 locks; what that does not say is unknown.
+Waiters are processes that are subscribed to the release; for a fair lock, the entries of its queue. Only the
+process that holds the lock knows how many requests wait in it. It writes the number to its record, every few
+seconds, for at most 40 locks; otherwise the number is unknown.
 
 ` + accessHelp + `
-The exit code is 0 if the lock is held, or it is no lock, and 1 if it is free. 64: the command line is wrong. 69:
-Redis cannot be reached, or refuses, or the name is that of another key.
+The exit code is 0 if the lock is held, or the name is that of a semaphore or a latch, and 1 if the lock is free.
+64: the command line is wrong. 69: Redis cannot be reached, or refuses, or the key is of another type.
 
   lockkeeper inspect nightly-report
   lockkeeper inspect --json nightly-report | jq '.owners[0].process.pid'
 `
 
-// inspect is the subcommand of that name.
+// runInspect runs the subcommand inspect.
 func runInspect(args []string, env environment) int {
 	a := access{environment: env}
 	if code, ok := a.parse(a.flags("inspect"), args, inspectHelp, a.oneName); !ok {
 		return code
 	}
 	return a.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		looker := inspect.Inspector{Client: client, Prefix: a.prefix}
-		v, err := one(ctx, looker, a.args[0])
+		inspector := inspect.Inspector{Client: client, Prefix: a.prefix}
+		v, err := one(ctx, inspector, a.args[0])
 		if err != nil {
-			c, problem := looker.Counter(ctx, a.args[0])
+			c, problem := inspector.Counter(ctx, a.args[0])
 			switch {
 			case c != nil:
 				return 0, a.printCounter(c)
@@ -59,7 +58,7 @@ func runInspect(args []string, env environment) int {
 		code := 0
 		if !v.Held {
 			code = exitNo
-			if c, _ := looker.Counter(ctx, a.args[0]); c != nil { // without the rights, it may be a free lock
+			if c, _ := inspector.Counter(ctx, a.args[0]); c != nil { // without the rights for it, a free lock is assumed
 				return 0, a.printCounter(c)
 			}
 		}
@@ -80,7 +79,7 @@ func one(ctx context.Context, l inspect.Inspector, name string) (inspect.Lock, e
 	return views[0], l.Identify(ctx, views)
 }
 
-// text describes a lock in a few lines.
+// text describes a lock in several lines.
 func text(v inspect.Lock) string {
 	var b strings.Builder
 	line := func(what string, value any) { fmt.Fprintf(&b, "%-9s%v\n", what, value) }
@@ -134,7 +133,7 @@ func text(v inspect.Lock) string {
 	return b.String()
 }
 
-// allWaiters says how many wait, also in the process that holds the lock.
+// allWaiters describes how many requests wait, also in the process that holds the lock.
 func allWaiters(v inspect.Lock) string {
 	text := v.Waiters.String()
 	if !v.Waiters.Known {
@@ -158,7 +157,7 @@ func allWaiters(v inspect.Lock) string {
 	return fmt.Sprintf("%s, and %v %s, as of %v ago", text, n, in, time.Duration(seen/1000)*time.Second)
 }
 
-// printCounter prints what is no lock.
+// printCounter prints a semaphore or a latch.
 func (a *access) printCounter(c *inspect.Counter) error {
 	if a.json {
 		return a.print(c)

@@ -16,11 +16,11 @@ import (
 const (
 	defaultKind = "reentrant"
 	fencedKind  = "fenced"
-	// semaphoreKind is no lock: the command runs with a permit that expires.
+	// semaphoreKind is an expirable semaphore: the command runs with a permit of it.
 	semaphoreKind = "semaphore"
 )
 
-// kinds are the locks that -kind may say.
+// kinds are the kinds of locks for -kind.
 var kinds = map[string]func(locks *lockkeeper.System, name string) *lockkeeper.Lock{
 	defaultKind: (*lockkeeper.System).Lock,
 	fencedKind:  (*lockkeeper.System).FencedLock,
@@ -29,7 +29,7 @@ var kinds = map[string]func(locks *lockkeeper.System, name string) *lockkeeper.L
 	"write":     func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
 }
 
-// kindNames are all that -kind may say.
+// kindNames returns the values of -kind.
 func kindNames() []string { return append(slices.Sorted(maps.Keys(kinds)), semaphoreKind) }
 
 func parseKind(to *string) func(string) error {
@@ -42,7 +42,7 @@ func parseKind(to *string) func(string) error {
 	}
 }
 
-// lockOf is the one lock that was named, or the MultiLock of all.
+// lockOf returns the lock that was named, or the MultiLock of several.
 func (o *options) lockOf(locks *lockkeeper.System) *lockkeeper.Lock {
 	var all []*lockkeeper.Lock
 	for _, name := range o.locks {
@@ -54,10 +54,11 @@ func (o *options) lockOf(locks *lockkeeper.System) *lockkeeper.Lock {
 	return lockkeeper.MultiLock(all...)
 }
 
-// taking acquires the lock, or all of several, or a permit.
+// taking is a function that acquires the lock, or all of several, or a permit.
 type taking func(context.Context, []lockkeeper.Option) (holding, error)
 
-// asked is how that is done which was asked for, and how a terminal is told meanwhile who has it.
+// asked returns the function that acquires what the command line names, and the one that shows on a terminal
+// meanwhile which process holds it.
 func (r *runner) asked(locks *lockkeeper.System) (take taking, showProgress func() (end func())) {
 	if r.kind == semaphoreKind {
 		return r.takePermit(locks), func() func() { return func() {} }
@@ -67,11 +68,11 @@ func (r *runner) asked(locks *lockkeeper.System) (take taking, showProgress func
 	r.what = fmt.Sprintf("the lock %q", r.name)
 	return func(ctx context.Context, options []lockkeeper.Option) (holding, error) {
 		hold, err := lock.Acquire(ctx, options...)
-		return hold, whoHas(lock, err)
+		return hold, withHolder(lock, err)
 	}, func() func() { return r.showProgress(lock) }
 }
 
-// takePermit is how a permit is acquired. If there are none yet, it makes them.
+// takePermit returns a function that acquires a permit, and sets the number of permits unless it is set.
 func (r *runner) takePermit(locks *lockkeeper.System) taking {
 	r.name = r.locks[0]
 	r.what = fmt.Sprintf("a permit of %q", r.name)
@@ -84,15 +85,15 @@ func (r *runner) takePermit(locks *lockkeeper.System) taking {
 	}
 }
 
-// The command's environment has the fencing tokens: that of the one lock, and those of
-// all in the order of -lock.
+// The command's environment has the fencing tokens: LOCK_TOKEN of a single lock, and
+// LOCK_TOKENS of all locks in the order of -lock.
 const (
 	tokenEnv  = "LOCK_TOKEN"
 	tokensEnv = "LOCK_TOKENS"
 )
 
-// withTokens adds the tokens to an environment. Those that a lockkeeper around this one has
-// left there go, since they are of other locks.
+// withTokens adds the tokens to an environment. It removes those of an outer lockkeeper, since
+// they belong to other locks.
 func (o *options) withTokens(env []string, holding holding) []string {
 	hold, isHold := holding.(*lockkeeper.Hold)
 	if o.kind != fencedKind || !isHold {

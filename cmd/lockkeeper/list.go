@@ -22,35 +22,35 @@ import (
 const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-systems] [PATTERN]
 
 Lists the locks that are held, of any kind, by Lockkeeper or Redisson, and the process that
-holds each. The PATTERN is one of Redis: orders:*. To find them, ls looks at all keys,
-some 500 at a time, in three SCANs of each master: for type hash, string and zset. It changes
-nothing. A RedLock is listed on each of its servers.
+holds each. The PATTERN is one of Redis: orders:*. To find them, ls scans all keys, some 500 at a
+time, in three SCANs of each master: for type hash, string and zset. It changes nothing. A RedLock
+is listed on each of its servers.
 
-Below come semaphores, permits that expire and latches: how many permits are free, or how many
-count-downs are missing, and how many permits that expire are taken. In Redis they are numbers
-like many others. So ls finds those that have such permits taken, that somebody waits for, or
-that Lockkeeper's processes have used within an hour; inspect shows the others, too. A user
-who lacks rights for these is told so on stderr, and sees the locks alone, or some of these.
+Below them are semaphores, permits that expire and latches: how many permits are free, or how many
+count-downs remain, and how many permits that expire are taken. In Redis they are numbers like many
+other keys. So ls finds only those with taken permits that expire, those with waiters, and those
+that Lockkeeper's processes have used within an hour; inspect shows the others, too. If the user
+lacks rights for these, ls prints a warning on stderr, and lists only the locks, or some of these.
 
-` + accessHelp + `  -systems       list the processes of all Systems instead; this looks at their records alone
+` + accessHelp + `  -systems       list the processes of all Systems instead; this reads only their records
 
-A kind is told by what is in Redis: a fair lock that nobody waits for looks like a plain one.
-WAITERS are the clients that listen for the release, or the length of a fair lock's queue; in
-a cluster some are not seen. 2+3 is two, and three requests in the process that holds the lock.
-Redis does not know these: they are what that process wrote in its record, some seconds ago.
-HELD is for how long the process has had the lock at least, by its record, and WAITED is the
-longest wait that Redis knows. "?" is not known: a record names at most 40 locks, and Java's
-clients have none. "up since" is the start of a process. A System that is overdue is dead,
-hangs, or does not reach Redis.
+The kind is derived from the data in Redis: a fair lock without waiters looks like a plain one.
+WAITERS are the clients that are subscribed to the release, or the length of a fair lock's queue;
+in a cluster some are not seen. 2+3 is two, and three requests in the process that holds the lock.
+Redis does not know these: that process wrote them to its record some seconds ago. HELD is the
+minimum time for which the process has held the lock, from its record, and WAITED is the longest
+wait that Redis knows. "?" is unknown: a record has at most 40 locks, and Java's clients have no
+record. "up since" is the start of a process. A System that is overdue is dead, hangs, or cannot
+reach Redis.
 
 The exit code is 0, also if there are no locks. 64: the command line is wrong. 69: Redis cannot
-be reached, or refuses. If some servers of a cluster do not answer, ls lists what the others have,
-names those on stderr, and exits with 69.
+be reached, or refuses. If some servers of a cluster do not answer, ls lists the locks on the
+others, names those servers on stderr, and exits with 69.
 
-With --json all of these are objects of one stream. null is not known; problem or problems say
-what is wrong with what is in Redis. kind is "plain", "fenced", "fair" or "read/write" for a lock,
-else "semaphore", "permits that expire", "latch", or if these look the same, "semaphore, permits
-that expire, or latch". Only locks have owners.
+With --json all of these are objects of one stream. null is unknown; problem or problems describe
+invalid data in Redis. kind is "plain", "fenced", "fair" or "read/write" for a lock, otherwise
+"semaphore", "permits that expire", "latch", or if these look the same, "semaphore, permits that
+expire, or latch". Only locks have owners.
 
   lockkeeper ls
   lockkeeper ls --json 'orders:*' | jq -r 'select(.owners[0].process.overdue).name'
@@ -68,7 +68,7 @@ func (o *listOptions) flags() *flag.FlagSet {
 	return flags
 }
 
-// list is the subcommand ls.
+// list runs the subcommand ls.
 func list(args []string, env environment) int {
 	o := listOptions{access: access{environment: env}}
 	pattern := "*"
@@ -95,7 +95,7 @@ func list(args []string, env environment) int {
 			}
 			return 0, o.printSystems(all)
 		}
-		// What is known is printed, and then what is not.
+		// Print the locks that were found, and then the error.
 		all, unknown := l.List(ctx, pattern, math.MaxInt)
 		if unknown != nil && client.Mode() != rueidis.ClientModeCluster {
 			return 0, unknown
@@ -158,7 +158,7 @@ func (o *listOptions) printCounters(all []inspect.Counter) error {
 	})
 }
 
-// kind is the kind of a lock, and how that owner has it.
+// kindOf returns the mode of an owner of a read/write lock, and the kind of any other lock.
 func kindOf(v inspect.Lock, owner int) string {
 	if mode := v.Owners[owner].Mode; mode != "" {
 		return mode
@@ -207,7 +207,7 @@ func (a *access) table(header string, each func(row func(cells ...any))) error {
 	return w.Flush()
 }
 
-// waiters is how many wait for a lock: "2+3" is two, and three in the process that holds it.
+// waiters describes how many wait for a lock: "2+3" is two, and three in the process that holds it.
 func waiters(v inspect.Lock) string {
 	if !v.Held || v.Kind == inspect.KindFair {
 		return v.Waiters.String()
@@ -215,7 +215,7 @@ func waiters(v inspect.Lock) string {
 	return v.Waiters.String() + "+" + v.HolderWaiters().String()
 }
 
-// waited is the longest wait that is known.
+// waited returns the longest known wait, "-" for none.
 func waited(v inspect.Lock) string {
 	switch longest := v.LongestWait(); {
 	case longest.Known:
@@ -226,7 +226,7 @@ func waited(v inspect.Lock) string {
 	return "?"
 }
 
-// atLeast is a time in ms that may be longer.
+// atLeast formats a minimum time in ms.
 func atLeast(ms inspect.Number) string {
 	if !ms.Known {
 		return "?"
@@ -234,13 +234,13 @@ func atLeast(ms inspect.Number) string {
 	return "≥" + ttl(ms.N)
 }
 
-// moreOwners says how many owners of a lock are not shown.
+// moreOwners describes how many owners of a lock are left out.
 func moreOwners(v inspect.Lock) string { return fmt.Sprintf("and %d more", v.MoreOwners) }
 
-// shown is a text of Redis for a terminal and a table.
+// shown returns a text of Redis for a terminal or a table.
 func shown(text string) string { return printable.Text(text) }
 
-// recordOf is a process as the library describes it.
+// recordOf converts a process to the type of the library.
 func recordOf(v inspect.Process) lockkeeper.Process {
 	p := lockkeeper.Process{
 		Client: v.Client, Application: v.Application, Host: v.Host, PID: v.PID, Version: v.Version,
@@ -252,7 +252,7 @@ func recordOf(v inspect.Process) lockkeeper.Process {
 	return p
 }
 
-// ttl is a TTL for people.
+// ttl formats a TTL in ms.
 func ttl(ms int64) string {
 	switch {
 	case ms == inspect.NoKey:

@@ -1,7 +1,7 @@
 //go:build unix
 
 // Lockkeeper is the command of the library of that name. It runs commands under locks, and shows
-// operators who has which lock:
+// operators which process holds a lock:
 //
 //	lockkeeper run -redis redis://127.0.0.1:6379 -lock nightly-report -wait 5s -- ./report --all
 //	lockkeeper inspect nightly-report
@@ -23,22 +23,22 @@ const (
 	exitNo          = 1   // the lock is free (inspect, release), something must be changed (doctor), or the output cannot be written
 	exitUsage       = 64  // the command line is wrong
 	exitUnavailable = 69  // Redis cannot be reached, or refuses
-	exitHeld        = 75  // somebody else has the lock, and the wait is over
+	exitHeld        = 75  // another owner holds the lock, and the wait has ended
 	exitLost        = 76  // the lock was lost while the command ran
 	exitNotRun      = 126 // the command cannot be run
 	exitNotFound    = 127 // there is no such command
 	exitSignal      = 128 // and the number of the signal that ended the command, or the wait
 )
 
-// environment is what a subcommand knows of the process around it. The writers may be
-// handed to other processes: they are files, or safe for concurrent use.
+// environment is the environment of a subcommand. The writers may be passed to other
+// processes: they are files, or safe for concurrent use.
 type environment struct {
 	variables      []string
 	stdin          io.Reader
 	stdout, stderr io.Writer
 }
 
-// subcommand is one thing that the program does.
+// subcommand is a subcommand of the program.
 type subcommand struct {
 	name, summary string
 	// help is what `lockkeeper help <name>` prints.
@@ -52,11 +52,11 @@ type subcommand struct {
 func subcommands() []subcommand {
 	return []subcommand{
 		{"run", "run a command while holding a lock", runHelp, func() *flag.FlagSet { return new(options).flags(nil) }, runUnderLock},
-		{"ls", "list the locks that are held, and who has them", listHelp, new(listOptions).flags, list},
-		{"inspect", "show who has a lock, in which process", inspectHelp, func() *flag.FlagSet { return new(access).flags("inspect") }, runInspect},
-		{"watch", "print who has which lock, whenever that changes", watchHelp, new(watchOptions).flags, watch},
+		{"ls", "list the locks that are held, and their holders", listHelp, new(listOptions).flags, list},
+		{"inspect", "show which process holds a lock", inspectHelp, func() *flag.FlagSet { return new(access).flags("inspect") }, runInspect},
+		{"watch", "print the holders of locks whenever they change", watchHelp, new(watchOptions).flags, watch},
 		{"release", "free a lock whose process is dead", releaseHelp, new(releaseOptions).flags, release},
-		{"doctor", "check whether this Redis suits locks, and say what to change", doctorHelp, new(doctor).flags, examine},
+		{"doctor", "check whether this Redis is suitable for locks, and print what to change", doctorHelp, new(doctor).flags, examine},
 		{"bench", "measure locks against this Redis", benchHelp, new(benchOptions).flags, bench},
 		{"completion", "print the completion of the command line for a shell", completionHelp, noFlags, complete},
 		{"version", "print the version", versionHelp, noFlags, printVersion},
@@ -69,8 +69,8 @@ func main() {
 	os.Exit(dispatch(os.Args[1:], environment{os.Environ(), os.Stdin, os.Stdout, os.Stderr}))
 }
 
-// dispatch runs the subcommand that the arguments name. If its output cannot be written, it says so, and the
-// exit code is 1.
+// dispatch runs the subcommand that the arguments name, and returns its exit code. If the output cannot be
+// written, it prints an error and returns 1.
 func dispatch(args []string, env environment) int {
 	out := &output{to: env.stdout}
 	env.stdout = out

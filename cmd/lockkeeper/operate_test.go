@@ -24,7 +24,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// says runs a subcommand in this process, and gives what it prints.
+// says runs a subcommand in this process, and returns its output.
 func says(t *testing.T, server *redistest.Server, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
@@ -49,8 +49,8 @@ func read[T any](t *testing.T, server *redistest.Server, code int, args ...strin
 	return all
 }
 
-// One command, or Inspect, tells the host, the process id and the start of the process that had a lock and was
-// killed, whatever the kind of the lock.
+// After a process that holds a lock was killed, inspect and Inspect return its host, process id and start time, for
+// every kind of lock.
 func TestDeadHolderIsTraced(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
@@ -66,19 +66,19 @@ func TestDeadHolderIsTraced(t *testing.T) {
 			check(p.cmd.Process.Kill())
 			for _, lock := range []string{name, name + "2"} {
 				v := read[inspect.Lock](t, server, 0, "inspect", "--json", lock)[0]
-				who := v.Owners[0].Process
-				if who.PID != p.cmd.Process.Pid || who.Host != host || who.Application != "lockkeeper run sh" ||
-					who.Since.Before(began.Add(-time.Second)) || who.Since.After(time.Now()) {
-					t.Errorf("the holder of %s is said to be %+v, and was pid %d, started after %v", lock, who, p.cmd.Process.Pid, began)
+				holder := v.Owners[0].Process
+				if holder.PID != p.cmd.Process.Pid || holder.Host != host || holder.Application != "lockkeeper run sh" ||
+					holder.Since.Before(began.Add(-time.Second)) || holder.Since.After(time.Now()) {
+					t.Errorf("the holder of %s is %+v, want pid %d, started after %v", lock, holder, p.cmd.Process.Pid, began)
 				}
 			}
 			if status, err := kinds[kind](ours, name).Inspect(t.Context()); err != nil || status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
-				t.Errorf("Inspect says that the holder is %v, %v", status.Process, err)
+				t.Errorf("Inspect returns the holder %v, %v", status.Process, err)
 			}
 			text, _ := says(t, server, 0, "inspect", name)
 			for _, want := range []string{"lockkeeper run sh on " + host, fmt.Sprintf("pid %d,", p.cmd.Process.Pid), "up since " + began.UTC().Format("2006-01-02T15:")} {
 				if !strings.Contains(text, want) {
-					t.Errorf("inspect does not say %q: %s", want, text)
+					t.Errorf("inspect does not print %q: %s", want, text)
 				}
 			}
 			for _, lock := range []string{name, name + "2"} {
@@ -90,7 +90,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 	}
 }
 
-// inRedis is a lock as plain commands to Redis tell it.
+// inRedis returns a lock as read with plain commands.
 func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.Lock {
 	t.Helper()
 	number := func(args ...string) int64 {
@@ -138,8 +138,8 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.
 	return v
 }
 
-// What ls and inspect print is what is in Redis, and nothing else is taken for a lock.
-func TestListIsWhatRedisSays(t *testing.T) {
+// ls and inspect print the data in Redis, and no other key is taken for a lock.
+func TestList_MatchesRedis(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
@@ -175,7 +175,7 @@ func TestListIsWhatRedisSays(t *testing.T) {
 	}
 	now := time.Now().UnixMicro()
 	server.Do(t, "HSET", "lockkeeper_wait_queue:{java}", b.ID(), fmt.Sprintf("%d %d 7 1 0 0 1", now, now), "open", "1", "turns", "2")
-	for i := range 2 * inspect.PageSize { // so that it takes several pages to find them all
+	for i := range 2 * inspect.PageSize { // so that several pages are needed
 		server.Do(t, "HSET", "more"+strconv.Itoa(i), "x", "1")
 	}
 
@@ -203,7 +203,7 @@ func TestListIsWhatRedisSays(t *testing.T) {
 			for j := range got[i].Queue {
 				w := &got[i].Queue[j]
 				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Waiting.Known == (want[min(i, len(want)-1)].Kind == inspect.KindFair) || w.Waiting.N > 60_000 {
-					t.Errorf("%s: there waits %+v", got[i].Name, w)
+					t.Errorf("%s: the waiter is %+v", got[i].Name, w)
 				}
 				w.Process, w.Waiting = inspect.Process{}, inspect.Number{}
 			}
@@ -244,21 +244,21 @@ func TestListIsWhatRedisSays(t *testing.T) {
 		t.Errorf("the Systems are %+v", systems)
 	}
 
-	// A lock beneath a key prefix may be held by a System that has none.
+	// A lock with a key prefix may be held by a System without one.
 	must(a.Lock("app:of a").Acquire(ctx))
 	if v := read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
 		t.Errorf("it is held by %+v", v[0].Owners)
 	}
 	if _, stderr := says(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, ": c on ") {
-		t.Errorf("it is said of who has the lock: %s", stderr)
+		t.Errorf("the error does not name the holder: %s", stderr)
 	}
 	if _, stderr := says(t, server, 0, "ls", "-systems", "-prefix", "no:"); !strings.Contains(stderr, `"no:"`) {
-		t.Errorf("it is said of a prefix without Systems: %s", stderr)
+		t.Errorf("the error does not name the prefix without Systems: %s", stderr)
 	}
 }
 
-// A forced release frees the owner that it has seen, and says so. If another has the lock by the time that the
-// command comes to Redis, it frees nothing.
+// A forced release frees the owner that it has read, and prints it. If another owner has the lock when the command
+// arrives at Redis, nothing is released.
 func TestReleaseOfAChangedHolder(t *testing.T) {
 	t.Parallel()
 	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88:1"
@@ -304,7 +304,7 @@ func TestReleaseOfAChangedHolder(t *testing.T) {
 	}
 }
 
-// bench measures everything, and leaves nothing in Redis.
+// bench takes all measurements, and leaves no keys in Redis.
 func TestBench(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -321,7 +321,7 @@ func TestBench(t *testing.T) {
 		t.Errorf("left in Redis: %q", keys)
 	}
 	if calls := server.Calls(t); calls["ping"] == 0 || calls["evalsha"] == 0 {
-		t.Errorf("the server was asked %v", calls)
+		t.Errorf("the calls to the server are %v", calls)
 	}
 	table, _ := says(t, server, 0, "bench", "-for", "100ms")
 	if !regexp.MustCompile(`(?m)^hand-over between Systems +\d+ +\d+\.\d+ +\d+\.\d+`).MatchString(table) {
@@ -330,16 +330,16 @@ func TestBench(t *testing.T) {
 	says(t, server, exitUsage, "bench", "-for", "0")
 }
 
-// Who lacks a right is told the one that is missing first, and doctor does not point to itself.
+// The error names the first right that the user lacks, and doctor does not refer to itself.
 func TestInspectNamesTheRightThatIsMissing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	server.Do(t, "ACL", "SETUSER", "looker", "on", ">secret", "~*", "&*", "+ping", "+hello")
-	url := strings.Replace(server.URL(), "://", "://looker:secret@", 1)
+	server.Do(t, "ACL", "SETUSER", "inspector", "on", ">secret", "~*", "&*", "+ping", "+hello")
+	url := strings.Replace(server.URL(), "://", "://inspector:secret@", 1)
 	if _, why := says(t, server, exitUnavailable, "inspect", "-redis", url, "x"); !strings.Contains(why, "+hlen") || strings.Contains(why, "semaphores") {
-		t.Errorf("inspect says %s", why)
+		t.Errorf("inspect prints %s", why)
 	}
 	if text, _ := says(t, server, exitNo, "doctor", "-redis", url); strings.Contains(text, "docs/acl.md") || !strings.Contains(text, "+evalsha") {
-		t.Errorf("doctor says %s", text)
+		t.Errorf("doctor prints %s", text)
 	}
 }

@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// say prints a line on the standard error: all of it is seen, whatever names and texts of Redis it has.
+// say prints a line on the standard error. Hidden characters in names and in texts of Redis are escaped.
 func (e environment) say(line string) { fmt.Fprintf(e.stderr, "lockkeeper: %s\n", shown(line)) }
 
-// complain prints an error. Those of the library begin as what is printed does.
+// complain prints an error, without the prefix of the library's errors, which say adds.
 func (e environment) complain(err error) { e.say(strings.TrimPrefix(err.Error(), "lockkeeper: ")) }
 
-// said has each line of a logger printed.
+// said is the writer of a logger; it prints each line with say.
 type said struct{ environment }
 
 func (s said) Write(line []byte) (n int, err error) {
@@ -24,8 +24,8 @@ func (s said) Write(line []byte) (n int, err error) {
 	return len(line), nil
 }
 
-// output is the standard output, which remembers that something could not be written: else a full disk would
-// pass for success.
+// output is the standard output. It keeps the first error of a write: otherwise the exit code would be 0 when
+// the disk is full.
 type output struct {
 	to  io.Writer
 	err error
@@ -41,7 +41,7 @@ func (o *output) Write(p []byte) (n int, err error) {
 	return n, err
 }
 
-// forCommand is the standard output for a command that is run: the file itself.
+// forCommand returns the standard output for a command that is run: the file itself.
 func forCommand(stdout io.Writer) io.Writer {
 	if o, ours := stdout.(*output); ours {
 		return o.to

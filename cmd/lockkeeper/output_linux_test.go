@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// Whatever a subcommand prints, that it cannot be written is an error, told once.
+// For every subcommand, output that cannot be written is an error, which is printed once.
 func TestOutputThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -38,14 +38,14 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 			t.Errorf("%s: exit code %d: %s", line, code, &errs)
 		}
 	}
-	var errs strings.Builder // what a command prints is its own affair
+	var errs strings.Builder // the command itself prints the error
 	code := dispatch([]string{"run", "-lock", "x", "--", "echo", "printed"}, environment{variables: []string{"REDIS_URL=" + server.URL()}, stdout: full, stderr: &errs})
 	if code != exitNo || !strings.Contains(errs.String(), "echo") {
 		t.Errorf("run: exit code %d: %s", code, &errs)
 	}
 }
 
-// A name that is not UTF-8 is printed without loss, and others as before.
+// A name that is not UTF-8 is printed without loss, and other names unchanged.
 func TestNamesThatAreNotText(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -81,8 +81,8 @@ func TestNamesThatAreNotText(t *testing.T) {
 	expect([]string{"inspect", "--json", text}, text)
 	expect([]string{"inspect", "--json", name + "3"}, name+"3")
 	o := watchOptions{access: access{environment: environment{stdout: &strings.Builder{}}, json: true}}
-	check(o.tell([]inspect.Lock{{Name: name, NameBytes: []byte(name), Held: true}}, false))
-	check(o.tell(nil, false))
+	check(o.printChanges([]inspect.Lock{{Name: name, NameBytes: []byte(name), Held: true}}, false))
+	check(o.printChanges(nil, false))
 	if printed := o.stdout.(*strings.Builder).String(); strings.Count(printed, `"name_base64":"Yf8AYg=="`) != 2 {
 		t.Errorf("watch printed %s", printed)
 	}

@@ -12,10 +12,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// refusedAt is where Redis says that it has refused a command: in which script, on which line.
+// refusedAt matches the SHA of the script and the line at which Redis has refused a command.
 var refusedAt = regexp.MustCompile(`\b(?:f_)?([0-9a-f]{40})\b.*?@?user_script:(\d+)`)
 
-// lacking says what a user lacks whose script was refused: Redis names only the line.
+// lacking returns a hint at the rights that a user lacks whose script was refused, since Redis names only the line.
 func lacking(text string) string {
 	m := refusedAt.FindStringSubmatch(text)
 	if m == nil || !strings.Contains(text, "executing the script") && !strings.Contains(text, "ACL failure") {
@@ -36,7 +36,7 @@ func lacking(text string) string {
 	return advice
 }
 
-// commands are the rules for an ACL user that allow the commands in a script.
+// commands returns the ACL rules that allow the commands in a script.
 func commands(script *scripts.Script) (rules []string) {
 	for _, command := range script.Commands() {
 		rules = append(rules, "+"+command)

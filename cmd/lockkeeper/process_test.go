@@ -24,14 +24,14 @@ import (
 const programEnv = "LOCKKEEPER_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(storyEnv); name != "" {
-		tellStory(name)
+	if name := os.Getenv(serviceEnv); name != "" {
+		runService(name)
 	}
 	if os.Getenv(programEnv) != "" {
 		main()
 	}
 	for _, s := range passedOn {
-		if signal.Ignored(s) { // as in the background of a shell; the program would leave it so
+		if signal.Ignored(s) { // as in the background of a shell; the program would continue to ignore it
 			signal.Notify(make(chan os.Signal, 1), s)
 		}
 	}
@@ -58,7 +58,7 @@ type process struct {
 	stderr string      // a file
 }
 
-// program is the program as a command.
+// program returns the command that runs the program.
 func program(t *testing.T, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command(must(os.Executable()), args...)
@@ -97,7 +97,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 		_ = cmd.Wait()
 	}()
 	t.Cleanup(func() {
-		_ = cmd.Process.Signal(syscall.SIGTERM) // which takes a command along
+		_ = cmd.Process.Signal(syscall.SIGTERM) // lockkeeper passes it on to its command
 		for more := true; more; {
 			_, more = p.line()
 		}
@@ -105,7 +105,7 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// said is what it has printed on its standard error so far.
+// said returns the standard error so far.
 func (p *process) said() string {
 	text, err := os.ReadFile(p.stderr)
 	if err != nil {
@@ -156,10 +156,10 @@ func (p *process) signal(name string) {
 
 func awaitWaiters(t *testing.T, server *redistest.Server, lock string, n int64) {
 	t.Helper()
-	redistest.Eventually(t, "who waits, listens", func() bool { return server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == n })
+	redistest.Eventually(t, "the waiters are subscribed", func() bool { return server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == n })
 }
 
-// expectNothingLeft checks that locks whose names begin so are free, and that nobody waits.
+// expectNothingLeft checks that locks whose names contain lock have left no keys, and that the lock has no waiters.
 func expectNothingLeft(t *testing.T, server *redistest.Server, lock string) {
 	t.Helper()
 	counters := func(key string) bool { return strings.HasPrefix(key, "redisson_lock_token:") }

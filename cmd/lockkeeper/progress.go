@@ -14,10 +14,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// progressEvery is how often a terminal is told who has the lock that is waited for.
+// progressEvery is how often the line on the terminal is updated.
 const progressEvery = time.Second
 
-// isTerminal reports whether a stream is a terminal, which has a size.
+// isTerminal reports whether a stream is a terminal; only a terminal has a window size.
 func isTerminal(stream any) bool {
 	file, ok := stream.(*os.File)
 	if !ok {
@@ -27,8 +27,8 @@ func isTerminal(stream any) bool {
 	return err == nil
 }
 
-// showProgress keeps a line of a terminal up to date while a lock is waited for: who has it, and
-// for how long that has been seen, at least. The function that it returns erases the line.
+// showProgress shows a line on a terminal during the wait for a lock: which process holds it, and the
+// minimum time for which it has held it. end erases the line.
 func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 	if !isTerminal(r.stderr) {
 		return func() {}
@@ -61,8 +61,8 @@ func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 	}
 }
 
-// whoHas adds to the error of a wait which process has the lock, if that is known.
-func whoHas(lock *lockkeeper.Lock, err error) error {
+// withHolder adds the process that holds the lock to the error of a wait, if it is known.
+func withHolder(lock *lockkeeper.Lock, err error) error {
 	if !errors.Is(err, lockkeeper.ErrHeld) && !errors.Is(err, lockkeeper.ErrTimeout) {
 		return err
 	}
@@ -73,7 +73,7 @@ func whoHas(lock *lockkeeper.Lock, err error) error {
 	return fmt.Errorf("%w: %v", err, status.Process)
 }
 
-// width is that of a terminal, in columns.
+// width returns the width of a terminal in columns.
 func width(terminal any) int {
 	if size, err := unix.IoctlGetWinsize(int(terminal.(*os.File).Fd()), unix.TIOCGWINSZ); err == nil && size.Col > 0 {
 		return int(size.Col)
@@ -81,16 +81,16 @@ func width(terminal any) int {
 	return 80
 }
 
-// progress is what has been seen of a lock that is waited for.
+// progress is the state of showProgress.
 type progress struct {
 	began time.Time
-	// holder is the owner that was seen last, and since when.
+	// holder is the last known owner, since since.
 	holder string
 	since  time.Time
 	shown  bool
 }
 
-// line is what to show, in so many columns.
+// line returns the text to show, in at most columns columns.
 func (p *progress) line(name string, status lockkeeper.Status, now time.Time, columns int) string {
 	if status.Holder != p.holder {
 		p.holder, p.since = status.Holder, now
@@ -106,8 +106,8 @@ func (p *progress) line(name string, status lockkeeper.Status, now time.Time, co
 	} else {
 		text += "free, and others are before us"
 	}
-	if letters := []rune(text); len(letters) >= columns {
-		text = string(letters[:max(columns-2, 0)]) + "…"
+	if runes := []rune(text); len(runes) >= columns {
+		text = string(runes[:max(columns-2, 0)]) + "…"
 	}
 	return text
 }

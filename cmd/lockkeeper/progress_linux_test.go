@@ -12,7 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// terminal is a new terminal, and a function that gives what was written to it so far.
+// terminal returns a new terminal, and a function that returns what was written to it so far.
 func terminal(t *testing.T) (slave *os.File, written func() string) {
 	t.Helper()
 	master := must(os.OpenFile("/dev/ptmx", os.O_RDWR, 0))
@@ -28,7 +28,7 @@ func terminal(t *testing.T) (slave *os.File, written func() string) {
 		buffer := make([]byte, 1024)
 		for {
 			n, err := master.Read(buffer)
-			if err != nil { // nobody has the other end any more
+			if err != nil { // the other end is closed
 				return
 			}
 			mu.Lock()
@@ -44,7 +44,7 @@ func terminal(t *testing.T) (slave *os.File, written func() string) {
 	}
 }
 
-// On a terminal, whoever waits sees who has the lock; the line is gone when it is granted.
+// During a wait, a line on the terminal names the holder of the lock; it is erased when the lock is granted.
 func TestProgressOnATerminal(t *testing.T) {
 	t.Parallel()
 	server, lock := redistest.Shared(t), redistest.Name(t)
@@ -60,7 +60,7 @@ func TestProgressOnATerminal(t *testing.T) {
 	})
 	holder.stdin.Close()
 	check(cmd.Wait())
-	redistest.Eventually(t, "the line is erased, and then the grant is told", func() bool {
+	redistest.Eventually(t, "the line is erased, and then the grant is printed", func() bool {
 		_, after, _ := strings.Cut(written(), ", pid ")
 		return strings.Contains(after, "\r\x1b[Klockkeeper: has the lock")
 	})

@@ -16,20 +16,20 @@ import (
 
 const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
 
-Looks who holds a lock, frees it if that owner still holds it, and prints the owner. It frees no
-other owner, however late its command reaches Redis; of a lock that is read, it ends the holds of the
-readers that it has seen, at most 33. The holder is not notified. If its process is alive, it continues as if it held the lock: until its next renewal
-(10 s by default), or without limit in Java. Meanwhile another process may acquire the lock. So
-release a lock only if you know that its process is dead; inspect shows the process. A lock whose
-process is dead becomes free when its TTL ends.
+Reads the owner of a lock, releases the lock if that owner still holds it, and prints the owner. Even
+if its command reaches Redis late, it does not release the hold of another owner. For a lock that is
+held by readers, it releases the readers that it has read, at most 33. The holder is not notified. If
+its process is alive, it continues as if it held the lock: until its next renewal (10 s by default), or
+without limit in Java. Meanwhile another process may acquire the lock. So release a lock only if you
+know that its process is dead; inspect shows the process. A lock whose process is dead becomes free when
+its TTL ends.
 
 A RedLock must be released on each of its servers, a MultiLock member by member.
 
-` + accessHelp + `  --force        must be there
+` + accessHelp + `  --force        required
 
-The exit code is 0 if the owner that was seen was released, and 1 if the lock was free, or is not
-held by that owner any more. 64: the command line is
-wrong. 69: Redis cannot be reached, or refuses.
+The exit code is 0 if the owner was released, and 1 if the lock was free, or is not held by that
+owner any more. 64: the command line is wrong. 69: Redis cannot be reached, or refuses.
 
   lockkeeper release --force nightly-report
 `
@@ -46,12 +46,12 @@ func (o *releaseOptions) flags() *flag.FlagSet {
 	return flags
 }
 
-// release is the subcommand of that name.
+// release runs the subcommand of that name.
 func release(args []string, env environment) int {
 	o := releaseOptions{access: access{environment: env}}
 	code, ok := o.parse(o.flags(), args, releaseHelp, func() error {
 		if !o.force {
-			return errors.New("--force is missing: the holder would go on without the lock, if it lives")
+			return errors.New("--force is missing: a holder that is alive would continue without the lock")
 		}
 		return o.oneName()
 	})
@@ -59,11 +59,11 @@ func release(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		looker := inspect.Inspector{Client: client, Prefix: o.prefix}
-		before, err := one(ctx, looker, o.args[0])
+		inspector := inspect.Inspector{Client: client, Prefix: o.prefix}
+		before, err := one(ctx, inspector, o.args[0])
 		if err != nil {
-			if c, _ := looker.Counter(ctx, o.args[0]); c != nil {
-				return 0, fmt.Errorf("%q is no lock but a number in Redis (%s): release frees locks; permits of dead processes that expire become free by themselves", c.Name, c.Kind)
+			if c, _ := inspector.Counter(ctx, o.args[0]); c != nil {
+				return 0, fmt.Errorf("%q is not a lock but a number in Redis (%s): release is for locks; permits that expire become free when the leases of dead processes end", c.Name, c.Kind)
 			}
 			return 0, err
 		}
@@ -93,19 +93,19 @@ func release(args []string, env environment) int {
 	})
 }
 
-// released is what release prints as JSON: the lock as it was before.
+// released is the JSON output of release, with the lock before the release.
 type released struct {
 	Released bool `json:"released"`
 	inspect.Lock
 }
 
-// free force-releases a lock as the kind that it is.
+// free force-releases a lock of any kind.
 func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, err error) {
 	locks, err := lockkeeper.Open(ctx, o.redis, lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: o.prefix, Anonymous: true}))
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it holds nothing
+	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it has no holds
 	lock := locks.Lock(v.Name)
 	switch v.Kind {
 	case inspect.KindFair:

@@ -15,48 +15,47 @@ const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lo
 
 const runHelp = runUsage + `
 
-Runs a command while it holds a lock, or several, and gives the lock back when the command
-ends, however it ends. Whoever uses the same name on the same Redis is kept out meanwhile:
-other commands under this one, Go programs with Lockkeeper, Java programs with Redisson.
+Runs a command while it holds a lock, or several, and releases the lock when the command ends,
+even by a signal. Meanwhile no other client of the same Redis can acquire a lock of that name:
+other commands under lockkeeper, Go programs with Lockkeeper, Java programs with Redisson.
 
   -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
-                 the environment's REDIS_URL, else redis://127.0.0.1:6379
+                 the environment's REDIS_URL, or redis://127.0.0.1:6379
   -prefix P      the Config.KeyPrefix of the Systems that use the lock; its name is without it
   -lock NAME     the name of the lock; may be given more than once: all of them or none are
                  held; a command that waits for one of them holds none of the others
-  -kind KIND     what kind of lock that is, or those are:
+  -kind KIND     the kind of the lock or locks:
                    reentrant  one holder at a time; the default
-                   fenced     and the command has a token that grows with every hold, in
-                              LOCK_TOKEN; in LOCK_TOKENS those of all locks, in the order
-                              of -lock, with blanks between them
-                   fair       one holder at a time, in the order in which they came
-                   read       beside others that read
+                   fenced     one holder at a time, and a token that grows with every hold, in
+                              LOCK_TOKEN; LOCK_TOKENS has those of all locks, in the order
+                              of -lock, separated by blanks
+                   fair       one holder at a time, in order of arrival
+                   read       shared with other readers
                    write      no other holder, for reading or for writing
-                   semaphore  beside others, as many as -permits says
-                 whoever shares a name must use the same kind; read and write are one
-  -permits N     for a semaphore: how many commands may run at a time. The first sets the
-                 number, and later ones leave it as it is. The permits expire, as those
-                 of Redisson's RPermitExpirableSemaphore: a command whose lockkeeper was
-                 killed gives its place back after -watchdog. In Java, share them by
+                   semaphore  as many holders as -permits
+                 all clients must use the same kind for a name; read and write are one kind
+  -permits N     for a semaphore: how many commands may run at a time. The first command
+                 sets the number, and later ones do not change it. The permits expire, as
+                 those of Redisson's RPermitExpirableSemaphore: the permit of a command
+                 whose lockkeeper was killed is free after -watchdog. In Java, share them by
                  getPermitExpirableSemaphore, never getSemaphore: it has the same key
   -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit
-  -lease 10s     hold the lock for that long at most: it is lost then, and not renewed
+  -lease 10s     a fixed lease: the lock is not renewed, and is lost after that time
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
   -grace 10s     how long the command has to end when the lock is lost, before it is killed
-  -v             say what happens
+  -v             print what happens
 
-While it waits, a terminal is shown who has the lock, and for how long.
+While it waits, it shows on a terminal which process holds the lock, and for how long.
 
-The command gets a process group of its own, so that signals reach all of it; hence it
-cannot read from a terminal. Signals that lockkeeper is sent are passed on. If the lock is
-lost, the command gets SIGTERM, and SIGKILL if it does not end within the grace period;
-lockkeeper leaves then, without waiting for Redis. On Linux the command also gets SIGTERM if
-lockkeeper itself is killed.
+The command runs in a new process group, so that signals reach all of its processes; therefore
+it cannot read from a terminal. lockkeeper passes signals on to it. If the lock is lost, the
+command gets SIGTERM, and SIGKILL if it does not end within the grace period; then lockkeeper
+exits without waiting for Redis. On Linux the command also gets SIGTERM if lockkeeper itself
+is killed.
 
-The exit code is the command's own, or 128 and the signal that ended it. 64: the
-command line is wrong. 69: Redis cannot be reached, or refuses. 75: the lock was not
-to be had within the wait. 76: the lock was lost. 126, 127: the command cannot be run,
-or found.
+The exit code is the command's own, or 128 plus the signal that ended it. 64: the command line
+is wrong. 69: Redis cannot be reached, or refuses. 75: the lock was not granted within the wait.
+76: the lock was lost. 126, 127: the command cannot be run, or found.
 
   lockkeeper run -lock nightly-report -wait 5s -- ./report --all
   lockkeeper run -lock prices -kind read -- ./report
@@ -65,7 +64,7 @@ or found.
   lockkeeper run -lock encoder -kind semaphore -permits 3 -- ./encode film.mov
 `
 
-// runUnderLock is the subcommand run.
+// runUnderLock runs the subcommand run.
 func runUnderLock(args []string, env environment) int {
 	o, err := parse(args, env.variables)
 	switch {
@@ -114,7 +113,7 @@ func parse(args, env []string) (options, error) {
 		return o, errors.New("-permits is for -kind semaphore")
 	case o.kind == semaphoreKind && len(o.locks) > 1:
 		return o, errors.New("-kind semaphore takes one -lock")
-	case o.watchdog == 0: // which Lockkeeper would take for its default
+	case o.watchdog == 0: // for which Lockkeeper would use its default
 		return o, errors.New("-watchdog must not be 0")
 	case o.grace < 0:
 		return o, errors.New("-grace must not be negative")
@@ -124,7 +123,7 @@ func parse(args, env []string) (options, error) {
 
 func (o *options) flags(env []string) *flag.FlagSet {
 	flags := flag.NewFlagSet("run", flag.ContinueOnError)
-	flags.SetOutput(io.Discard) // runUnderLock says what is wrong
+	flags.SetOutput(io.Discard) // runUnderLock prints the error
 	flags.StringVar(&o.redis, "redis", redisOf(env), "")
 	flags.StringVar(&o.prefix, "prefix", "", "")
 	flags.Func("lock", "", o.addLock)
@@ -150,7 +149,7 @@ func (o *options) addLock(name string) error {
 	return nil
 }
 
-// duration parses a flag that may be left out.
+// duration parses an optional flag.
 func duration(to **time.Duration) func(string) error {
 	return func(text string) error {
 		d, err := time.ParseDuration(text)

@@ -15,9 +15,9 @@ import (
 
 // Shell scripts that run under a lock.
 const (
-	patient   = `echo ready; cat >/dev/null`
-	tellsTerm = `trap "echo told; exit 3" TERM; echo ready; while :; do sleep 0.01; done`
-	tellsAll  = `for s in HUP INT QUIT TERM USR1; do trap "echo $s" $s; done; trap "exit 9" USR2
+	patient      = `echo ready; cat >/dev/null`
+	printTerm    = `trap "echo terminated; exit 3" TERM; echo ready; while :; do sleep 0.01; done`
+	printSignals = `for s in HUP INT QUIT TERM USR1; do trap "echo $s" $s; done; trap "exit 9" USR2
 		echo ready; while :; do sleep 0.01; done`
 	tokens = `echo "[$LOCK_TOKEN] [$LOCK_TOKENS]"`
 	nested = `exec "$0" run -lock %Lb -kind `
@@ -25,22 +25,22 @@ const (
 
 // Steps of a case that are used more than once.
 const (
-	held    = "HSET %L 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1; PEXPIRE %L 600000; start; " // by somebody else
+	held    = "HSET %L 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1; PEXPIRE %L 600000; start; " // by another client
 	writing = "HSET %L mode write 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1:write 1; PEXPIRE %L 600000; start; "
 	reading = "HSET %L mode read 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1; SET {%L}:9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1:rwlock_timeout:1 1 PX 600000; PEXPIRE %L 600000; start; "
 	freed   = "DEL %L; PUBLISH redisson_lock__channel:{%L} 0; "
 	ready   = "> ready; "
 )
 
-// Each case starts `lockkeeper run` with flags, and "sh -c script" if there is a script. It
-// then takes the steps, and expects the exit code, and a text on stderr. %L is a lock of its own. The steps are
+// Each case starts `lockkeeper run` with flags, and "sh -c script" if there is a script. It then
+// executes the steps, and expects the exit code and a text on stderr. %L is the lock of the case. The steps are
 //
 //	> line       the program prints that line next
-//	signal TERM  it is sent a signal
-//	stderr text  it has that on its standard error
-//	waits        it waits for the lock
-//	eof          its input ends
-//	start        it is started; without such a step, at once
+//	signal TERM  sends the program a signal
+//	stderr text  the program has printed that text on its standard error
+//	waits        the program waits for the lock
+//	eof          closes the standard input of the program
+//	start        starts the program; without this step it is started first
 //	SET %L x     a command to Redis, which PEXPIRE and HSETNX expect to have an effect
 var cases = []struct {
 	name, flags, script, steps string
@@ -61,7 +61,7 @@ var cases = []struct {
 	{"wait ended by TERM", "-lock %L echo ran", "", held + "waits; signal TERM", 128 + 15, "terminated"},
 	{"wait ended by USR1", "-lock %L echo ran", "", held + "waits; signal USR1", 128 + int(syscall.SIGUSR1), "user defined signal 1"},
 
-	{"key deleted", "-lock %L -watchdog 1s", tellsTerm, ready + "DEL %L; > told", exitLost, "the key is gone"},
+	{"key deleted", "-lock %L -watchdog 1s", printTerm, ready + "DEL %L; > terminated", exitLost, "the key is gone"},
 	{"lock taken", "-lock %L -watchdog 1s", patient, ready + "DEL %L; HSET %L 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1 1", exitLost, "another owner"},
 	{"fixed lease over", "-lock %L -lease 400ms", patient, ready, exitLost, "its fixed lease of 400ms is over"},
 	{"loss noticed at the end", "-lock %L", patient, ready + "DEL %L; eof", exitLost, "lock was lost"},
@@ -70,13 +70,13 @@ var cases = []struct {
 	{"loss ignored by a child", "-lock %L -watchdog 1s -grace 10m", `sh -c 'trap "" TERM; echo ready; sleep 600' & wait`, ready + "DEL %L", exitLost, ""},
 	{"one of two lost", "-lock %L -lock %Lb -watchdog 1s", patient, ready + "DEL %Lb", exitLost, "lock was lost"},
 
-	{"signals handled", "-lock %L", tellsAll, ready + "signal HUP; > HUP; signal INT; > INT; signal QUIT; > QUIT; signal TERM; > TERM; signal USR1; > USR1; " +
+	{"signals handled", "-lock %L", printSignals, ready + "signal HUP; > HUP; signal INT; > INT; signal QUIT; > QUIT; signal TERM; > TERM; signal USR1; > USR1; " +
 		"signal TSTP; stderr cannot be suspended; PEXPIRE %L 30000; signal USR2", 9, ""},
 	{"signal", "-lock %L", patient, ready + "signal TERM", 128 + 15, ""},
 	{"signal while stopped", "-lock %L", "echo ready; kill -STOP $$", ready + "signal INT", 128 + 2, ""},
 
 	{"token", "-kind fenced -lock %L", tokens, "SET redisson_lock_token:{%L} 41; start; > [42] [42]", 0, ""},
-	// In the order in which the locks are named, which is not the one in which they are taken.
+	// In the order of the flags, which differs from the order in which the locks are acquired.
 	{"tokens", "-kind fenced -lock %Lb -lock %L", tokens, "SET redisson_lock_token:{%L} 41; start; > [] [1 42]", 0, ""},
 	{"token of a lock around", "-kind fenced -lock %L", nested + `fair sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
 	{"lock in a lock", "-lock %L", nested + `fenced sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
@@ -87,7 +87,7 @@ var cases = []struct {
 	{"reader beside a writer", "-kind read -lock %L -wait 0 echo ran", "", writing, exitHeld, "lock is held"},
 
 	{"one of two held", "-lock %Lb -lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held"},
-	// Nobody is kept out of the one while the other is waited for.
+	// While it waits for one lock, other clients can acquire the other.
 	{"one of two waited for", "-lock %Lb -lock %L echo ran", "", held + "waits; HSETNX %Lb 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:2 1; DEL %Lb; " + freed + "> ran", 0, ""},
 
 	{"no command", "-lock x", "", "", exitUsage, "the command is missing"},
@@ -160,15 +160,15 @@ func TestRun(t *testing.T) {
 				t.Errorf("stderr: %s", p.said())
 			}
 			if c.code == exitLost && strings.Count(p.said(), ": lock was lost") != 1 {
-				t.Errorf("the loss is not said once: %s", p.said())
+				t.Errorf("the loss is not printed once: %s", p.said())
 			}
 			if strings.Contains(c.steps, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1") && !strings.Contains(c.steps, freed) {
 				if owners := fmt.Sprint(server.Do(t, "HKEYS", lock).AsStrSlice()); !strings.Contains(owners, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1") {
-					t.Errorf("the other's lock was taken away, and the owners are %v", owners)
+					t.Errorf("the lock of the other client was released, and the owners are %v", owners)
 				}
 				server.Do(t, "DEL", lock, "{"+lock+"}:9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1:rwlock_timeout:1")
 			}
-			if c.code != exitUnavailable { // which was no lock
+			if c.code != exitUnavailable { // then the key is not a lock
 				expectNothingLeft(t, server, lock)
 			}
 		})
@@ -182,7 +182,7 @@ func many(n int) (flags string) {
 	return flags
 }
 
-// The command has its arguments, its input and its outputs.
+// The command gets its arguments, its input and its outputs.
 func TestHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
 	server, lock := redistest.Shared(t), redistest.Name(t)
@@ -200,7 +200,7 @@ func TestHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	expectNothingLeft(t, server, lock)
 }
 
-// Whatever is wrong with a URL or its password, the password is not shown.
+// No error about a URL or its password shows the password.
 func TestPasswords(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "s3cr3t-right")
 	for password, want := range map[string]struct {
@@ -221,8 +221,8 @@ func TestPasswords(t *testing.T) {
 	}
 }
 
-// Without a server the lock is lost when the lease ends. While Redis does not answer, nobody
-// can confirm anything: after the loss the program does not wait for it.
+// Without a server the lock is lost when the lease ends. Redis cannot confirm the release then, so the
+// program does not wait for it.
 func TestLossOfRedis(t *testing.T) {
 	for name, c := range map[string]struct {
 		flag string
@@ -239,17 +239,17 @@ func TestLossOfRedis(t *testing.T) {
 			p := under(t, server, "-lock", "x", c.flag, "1s", "sh", "-c", patient)
 			p.expectLine("ready")
 			c.stop(server, t)
-			redistest.Eventually(t, "the loss is told", func() bool { return strings.Contains(p.said(), "lock was lost") })
-			told := time.Now()
+			redistest.Eventually(t, "the loss is printed", func() bool { return strings.Contains(p.said(), "lock was lost") })
+			printed := time.Now()
 			p.expectExit(exitLost, c.text)
-			if took := time.Since(told); took > 4*time.Second { // a release waits for 5 s
-				t.Errorf("it ended %v after it had told of the loss", took)
+			if took := time.Since(printed); took > 4*time.Second { // a release waits for 5 s
+				t.Errorf("it ended %v after it had printed the loss", took)
 			}
 		})
 	}
 }
 
-// Ignored signals stay so, as nohup wants it.
+// Ignored signals stay ignored, as nohup requires.
 func TestIgnoredSignal(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "run", "-redis", redistest.Shared(t).URL(), "-lock", redistest.Name(t), "sh", "-c", patient)
@@ -261,23 +261,23 @@ func TestIgnoredSignal(t *testing.T) {
 	p.expectExit(0)
 }
 
-// A command must not go on when there is nobody left to renew its lock.
-func TestKilledProgramTakesTheCommandAlong(t *testing.T) {
+// A command must not continue when its lock is no longer renewed.
+func TestKilledProgram_EndsTheCommand(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" {
-		t.Skip("only Linux tells a process that its parent has died")
+		t.Skip("only Linux notifies a process of the death of its parent")
 	}
 	server, lock := redistest.Shared(t), redistest.Name(t)
-	p := under(t, server, "-lock", lock, "-watchdog", "1s", "sh", "-c", tellsTerm)
+	p := under(t, server, "-lock", lock, "-watchdog", "1s", "sh", "-c", printTerm)
 	p.expectLine("ready")
 	p.signal("KILL")
-	p.expectLine("told")
+	p.expectLine("terminated")
 	redistest.Eventually(t, "the lock has expired", func() bool { return len(server.Keys(t, lock)) == 0 })
 }
 
-// As many run as there are places, whose number the first has set; one that is killed gives its own
-// back.
-func TestPlaces(t *testing.T) {
+// As many commands run as there are permits, whose number the first command has set; the permit of a killed
+// one becomes free.
+func TestSemaphore_LimitsTheCommands(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	run := func(permits string, args ...string) *process {
@@ -292,7 +292,7 @@ func TestPlaces(t *testing.T) {
 	second.expectLine("ran")
 	second.expectExit(0, fmt.Sprintf("has given a permit of %q back", name))
 	if free, err := server.Do(t, "GET", name).AsInt64(); free != 1 || err != nil {
-		t.Errorf("%d places are free in the end, %v", free, err)
+		t.Errorf("%d permits are free in the end, %v", free, err)
 	}
 	server.Do(t, "DEL", name)
 }

@@ -19,48 +19,48 @@ import (
 )
 
 const (
-	// releaseTimeout is how long Redis may take to confirm that the lock is free, before
-	// it is left to expire.
+	// releaseTimeout is how long Redis may take to confirm the release; after that the lock
+	// is left to expire.
 	releaseTimeout = 5 * time.Second
-	// lostTimeout is for a lock that was lost: there is nothing to confirm, and others of
-	// several locks have been on their way back since the loss.
+	// lostTimeout is the timeout for a lost lock: there is nothing to confirm, and the other
+	// locks of a MultiLock have been released since the loss.
 	lostTimeout = 200 * time.Millisecond
 )
 
-// passedOn are the signals that the command is sent when lockkeeper is.
+// passedOn are the signals that are passed on to the command.
 var passedOn = []os.Signal{
 	syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2,
 }
 
-// runner is one run of a command under a lock, once its command line is known to be right.
+// runner runs a command under a lock.
 type runner struct {
 	options
 	environment
 
-	say     *log.Logger // what must be said
-	tell    *log.Logger // what -v wants to know
-	name    string      // of the lock, or of all locks
-	what    string      // is held: the lock with its name, or a permit
-	signals chan os.Signal
-	isLost  bool
+	say        *log.Logger // messages that are always printed
+	verboseLog *log.Logger // messages for -v
+	name       string      // of the lock, or of all locks
+	what       string      // description: the lock with its name, or a permit
+	signals    chan os.Signal
+	isLost     bool
 }
 
 func (r *runner) run() int {
 	r.say = log.New(said{r.environment}, "", 0)
-	r.tell = log.New(io.Discard, "", 0)
+	r.verboseLog = log.New(io.Discard, "", 0)
 	if r.verbose {
-		r.tell = r.say
+		r.verboseLog = r.say
 	}
 	path, err := exec.LookPath(r.command[0])
-	if err != nil { // better known before anybody is kept out for it
+	if err != nil { // checked before the lock is acquired
 		return r.cannotRun(err)
 	}
 	command := exec.Command(path)
 	command.Args = r.command
 	command.Stdin, command.Stdout, command.Stderr = r.stdin, forCommand(r.stdout), r.stderr
 
-	// Its errors do not show the URL, and so no password. It logs nothing: this program has words
-	// of its own for what happens to its lock.
+	// The errors of Open do not contain the URL, which may have a password. The System has no logger, since
+	// this program prints its own messages about the lock.
 	locks, err := lockkeeper.Open(context.Background(), r.redis, lockkeeper.WithConfig(lockkeeper.Config{
 		Watchdog: r.watchdog, Application: r.application(), KeyPrefix: r.prefix,
 	}))
@@ -99,19 +99,19 @@ func (r *runner) run() int {
 	return r.release(hold, r.supervise(command, hold))
 }
 
-// application names the command in the record that operators see: not its arguments, which may be
-// secret.
+// application returns the name for the record that operators see. It has no arguments of the command, which
+// may be secret.
 func (r *runner) application() string {
 	name := filepath.Base(r.command[0])
 	return "lockkeeper run " + strings.ToValidUTF8(name[:min(len(name), 100)], "")
 }
 
-// caught is why a wait ends when a signal comes.
+// caught is the error of a wait that a signal has ended.
 type caught struct{ syscall.Signal }
 
 func (c caught) Error() string { return "no longer waited for, after a signal: " + c.Signal.String() }
 
-// holding is what the command runs under: a hold, or a permit.
+// holding is a hold or a permit, under which the command runs.
 type holding interface {
 	Context() context.Context
 	Err() error
@@ -130,7 +130,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 	if r.lease != nil {
 		options = append(options, lockkeeper.WithLease(*r.lease))
 	}
-	r.tell.Printf("asks for %s", r.what)
+	r.verboseLog.Printf("asks for %s", r.what)
 	began := time.Now()
 	var hold holding
 	answered := make(chan error, 1)
@@ -147,18 +147,18 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 		if err := <-answered; err != nil {
 			return nil, err
 		}
-		r.release(hold, 0) // it was granted at the same moment
+		r.release(hold, 0) // it was granted just before the signal
 		return nil, context.Cause(ctx)
 	case err := <-answered:
 		endProgress()
 		if err == nil {
-			r.tell.Printf("has %s, after %v", r.what, time.Since(began).Round(time.Millisecond))
+			r.verboseLog.Printf("has %s, after %v", r.what, time.Since(began).Round(time.Millisecond))
 		}
 		return hold, err
 	}
 }
 
-// exitCode is for an Open or an Acquire that failed.
+// exitCode returns the exit code for the error of an Open or an Acquire.
 func exitCode(err error) int {
 	var signal caught
 	switch {
@@ -172,10 +172,10 @@ func exitCode(err error) int {
 	return exitUnavailable
 }
 
-// report prints an error. Those of the library begin as what is printed does.
+// report prints an error, without the prefix of the library's errors.
 func (r *runner) report(err error) { r.say.Print(strings.TrimPrefix(err.Error(), "lockkeeper: ")) }
 
-// lost takes note that the lock is lost, and says so once.
+// lost records that the lock is lost, and prints it once.
 func (r *runner) lost(why error) {
 	if !r.isLost {
 		r.isLost = true
@@ -183,13 +183,13 @@ func (r *runner) lost(why error) {
 	}
 }
 
-// release gives back what is held. It passes on the exit code, unless that was lost.
+// release releases the hold or the permit. It returns code, or exitLost if it was lost.
 func (r *runner) release(hold holding, code int) int {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	switch err := hold.Release(ctx); {
 	case err == nil:
-		r.tell.Printf("has given %s back", r.what)
+		r.verboseLog.Printf("has given %s back", r.what)
 	case errors.Is(err, lockkeeper.ErrLost):
 		r.lost(err)
 		return exitLost

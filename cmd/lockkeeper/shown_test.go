@@ -11,7 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// What is invisible in a name or changes the direction of writing is seen in every error, and so is what Redis says.
+// Invisible characters, and those that change the direction of writing, are escaped in every error, also in texts of
+// Redis.
 func TestHiddenCharactersInErrors(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)

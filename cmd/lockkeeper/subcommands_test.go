@@ -30,7 +30,7 @@ func TestSubcommands(t *testing.T) {
 		"inspect":        {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
 		"inspect a b":    {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
 		"watch -every 0": {exitUsage, "", "lockkeeper: -every must be at least 10ms\n" + usageOf(watchHelp) + "\n"},
-		"release a": {exitUsage, "", "lockkeeper: --force is missing: the holder would go on without the lock, if it lives\n" +
+		"release a": {exitUsage, "", "lockkeeper: --force is missing: a holder that is alive would continue without the lock\n" +
 			usageOf(releaseHelp) + "\n"},
 	} {
 		var stdout, stderr strings.Builder
@@ -65,7 +65,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// Of several variables of one name the last counts, and an empty one does not.
+// Of several variables of one name, the last one that is not empty is used.
 func TestRedisOfTheEnvironment(t *testing.T) {
 	for want, args := range map[string]string{"redis://b": "-lock x true", "redis://c": "-redis redis://c -lock x true"} {
 		o, err := parse(strings.Fields(args), []string{"REDIS_URL=redis://a", "REDIS_URL=redis://b", "REDIS_URL=", "REDIS=no"})
@@ -75,7 +75,7 @@ func TestRedisOfTheEnvironment(t *testing.T) {
 	}
 }
 
-// Whatever the command line is, it is refused with words, or it says what to run under which locks.
+// Every command line is refused with an error, or has a command and locks.
 func FuzzParse(f *testing.F) {
 	for _, line := range []string{"", "-h", "-lock a -- true", "-lock a -lock a -- x", "-lock= -- x", "-lock a -wait 9999999999h -- x",
 		"-lock a -lock b -kind fenced -wait 0 -lease 1s -watchdog 1m -grace 0 -v -- sh -c x", "-- x", "-lock -- x", "-=x", "-lock a --"} {
@@ -85,7 +85,7 @@ func FuzzParse(f *testing.F) {
 		args := strings.Split(line, "\x00")
 		switch o, err := parse(args, nil); {
 		case err != nil && strings.TrimSpace(err.Error()) == "":
-			t.Errorf("%q is refused without a word", args)
+			t.Errorf("%q is refused without a text", args)
 		case err != nil:
 		case len(o.command) == 0 || !slices.Equal(o.command, args[len(args)-len(o.command):]),
 			len(o.locks) == 0 || slices.Contains(o.locks, "") || !slices.Contains(kindNames(), o.kind) || o.watchdog == 0 || o.grace < 0:

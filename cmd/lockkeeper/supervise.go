@@ -11,24 +11,24 @@ import (
 	"time"
 )
 
-// supervise runs the command to its end, and gives its exit code. It passes signals
+// supervise runs the command to its end, and returns its exit code. It passes signals
 // on, and ends the command if the lock is lost.
 func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 	command.SysProcAttr = attributes()
-	runtime.LockOSThread() // Linux takes the end of the thread that starts a process for the end of its parent
+	runtime.LockOSThread() // on Linux, Pdeathsig is sent when the thread that started the process ends
 	defer runtime.UnlockOSThread()
 	if err := command.Start(); err != nil {
 		return r.cannotRun(err)
 	}
 	g := group(command.Process.Pid)
-	r.tell.Printf("runs %q", command.Args)
+	r.verboseLog.Printf("runs %q", command.Args)
 
 	// The terminal's Ctrl-Z would stop lockkeeper, and with it the renewals, but not the command.
 	signal.Notify(r.signals, syscall.SIGTSTP)
 
 	ended := make(chan struct{})
 	go func() {
-		_ = command.Wait() // what it says is in the ProcessState
+		_ = command.Wait() // its error is in the ProcessState
 		close(ended)
 	}()
 	lost := hold.Context().Done()
@@ -40,7 +40,7 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 				r.say.Print("cannot be suspended while it holds a lock")
 				continue
 			}
-			r.tell.Printf("passes on: %v", s)
+			r.verboseLog.Printf("passes on: %v", s)
 			g.signal(s.(syscall.Signal))
 		case <-lost:
 			lost = nil
@@ -53,10 +53,10 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 		case <-ended:
 			if why := hold.Err(); why != nil {
 				r.lost(why)
-				g.signal(syscall.SIGKILL) // what it has left behind must not go on without the lock
+				g.signal(syscall.SIGKILL) // remaining processes must not continue without the lock
 			}
 			status := command.ProcessState.Sys().(syscall.WaitStatus)
-			r.tell.Printf("the command has ended: %v", command.ProcessState)
+			r.verboseLog.Printf("the command has ended: %v", command.ProcessState)
 			if status.Signaled() {
 				return exitSignal + int(status.Signal())
 			}
@@ -65,14 +65,14 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 	}
 }
 
-// group is a process group, by the process id of its leader.
+// group is the id of a process group, which is the process id of its leader.
 type group int
 
-// signal sends a signal to every process of the group; it is no error if there are none left.
+// signal sends a signal to every process of the group, if any are left.
 func (g group) signal(s syscall.Signal) {
 	_ = syscall.Kill(-int(g), s)
 	switch s {
 	case syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT, syscall.SIGTERM:
-		_ = syscall.Kill(-int(g), syscall.SIGCONT) // a process that is stopped would not notice
+		_ = syscall.Kill(-int(g), syscall.SIGCONT) // a stopped process would not receive it
 	}
 }

@@ -18,31 +18,32 @@ import (
 )
 
 const (
-	// trialTime bounds the trial of one kind, and laterTime those that follow one that took so long.
+	// trialTime bounds the trial of one kind. After a trial that took longer than laterTime, the following
+	// ones are bounded by laterTime.
 	trialTime = 5 * time.Second
 	laterTime = time.Second
-	// trialLease is that of what is taken. Nothing ends or polls by itself during a trial, so who waits
-	// is woken by a message or not at all.
+	// trialLease is the lease of a trial. No lease ends and no waiter polls during a trial, so only a message
+	// can wake the waiter.
 	trialLease, trialPoll = 30 * time.Second, time.Minute
-	// subscribeTime is how long the other System may take to be seen waiting; after that it waits
-	// without being seen.
+	// subscribeTime is how long doctor waits until Redis knows that the other System waits; after that the
+	// trial continues without it.
 	subscribeTime = time.Second
 )
 
-// trial is a kind that doctor tries: something is handed over from one System to another.
+// trial is a test of one kind: a lock or a permit is handed over from one System to another.
 type trial struct {
 	kind string
-	// take takes it, and returns how it is given back.
+	// take acquires it, and returns the function that releases it.
 	take func(ctx context.Context) (giveBack func(context.Context) error, err error)
-	// wait waits in the other System until that has it, and gives it back.
+	// wait acquires it in the other System, and releases it.
 	wait func(ctx context.Context) error
 	// waits reports whether Redis knows that the other System waits.
 	waits func(ctx context.Context) bool
-	// keys are those that stay, and lasting those of them without a TTL.
+	// keys are the keys that remain and have a TTL, lasting those without.
 	keys, lasting []string
 }
 
-// checkScripts tries a script that looks at a key beside the one that it declares, as those of locks do.
+// checkScripts runs a script that reads a key which it does not declare, as the scripts of locks do.
 func (d *doctor) checkScripts(ctx context.Context) {
 	const check = "undeclared keys"
 	key := d.prefix + "lockkeeper_doctor"
@@ -52,14 +53,14 @@ func (d *doctor) checkScripts(ctx context.Context) {
 	case err == nil:
 		d.add(check, isOK, "scripts may use them", "")
 	case err.Transient || strings.Contains(err.Error(), "ACL user"):
-		d.add(check, isUnknown, err.Error(), "a script with EXISTS lets doctor see whether scripts may use keys that they do not declare")
+		d.add(check, isUnknown, err.Error(), "with a script that calls EXISTS, doctor checks whether scripts may use keys that they do not declare")
 	default:
-		d.add(check, isFailure, err.Error(), "locks need it; docs/topologies.md says which servers have an option for it, such as Dragonfly's --default_lua_flags=allow-undeclared-keys")
+		d.add(check, isFailure, err.Error(), "locks need it; docs/topologies.md lists servers with an option for it, such as Dragonfly's --default_lua_flags=allow-undeclared-keys")
 	}
 }
 
-// checkLocks tries each kind: one System takes it, another waits for it, and the first gives it back.
-// As this user, that needs all scripts, keys and channels of the kind, and that messages arrive.
+// checkLocks tries each kind: one System acquires it, another waits for it, and the first releases it. This
+// tests the user's rights to all scripts, keys and channels of the kind, and the delivery of messages.
 func (d *doctor) checkLocks(ctx context.Context) {
 	log := &warnings{}
 	var systems [2]*lockkeeper.System
@@ -75,7 +76,7 @@ func (d *doctor) checkLocks(ctx context.Context) {
 		defer func() {
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTime)
 			defer cancel()
-			_ = systems[i].Close(ctx) // what is left expires soon
+			_ = systems[i].Close(ctx) // remaining keys expire soon
 		}()
 	}
 	limit := trialTime
@@ -86,22 +87,22 @@ func (d *doctor) checkLocks(ctx context.Context) {
 			limit = laterTime
 		}
 		err = cmp.Or(err, d.clean(ctx, t))
-		heard := log.take()
+		warned := log.take()
 		switch {
 		case errors.Is(err, errNotWoken):
-			d.add(t.kind, isFailure, strings.TrimSuffix(err.Error()+": "+heard, ": "),
-				"messages do not arrive, so waits depend on Config.Poll, and other processes overtake: does a proxy end connections that subscribe?")
+			d.add(t.kind, isFailure, strings.TrimSuffix(err.Error()+": "+warned, ": "),
+				"messages do not arrive, so waits depend on Config.Poll, and other processes overtake: does a proxy close connections that subscribe?")
 		case err != nil:
-			d.add(t.kind, isFailure, strings.TrimPrefix(err.Error(), "lockkeeper: "), cmp.Or(lacking(err.Error()), heard))
-		case heard != "":
-			d.add(t.kind, isWarning, "works, but: "+heard, cmp.Or(lacking(heard), "docs/acl.md lists what the ACL user needs"))
+			d.add(t.kind, isFailure, strings.TrimPrefix(err.Error(), "lockkeeper: "), cmp.Or(lacking(err.Error()), warned))
+		case warned != "":
+			d.add(t.kind, isWarning, "works, but: "+warned, cmp.Or(lacking(warned), "docs/acl.md lists what the ACL user needs"))
 		default:
 			d.add(t.kind, isOK, "works", "")
 		}
 	}
 }
 
-// clean deletes what a trial has left in Redis. What has a TTL may stay until that ends.
+// clean deletes the keys that a trial has left in Redis. Only keys without a TTL must be deleted.
 func (d *doctor) clean(ctx context.Context, t trial) (err error) {
 	l := inspect.Inspector{Client: d.client, Prefix: d.prefix}
 	for _, key := range t.lasting {
@@ -113,10 +114,10 @@ func (d *doctor) clean(ctx context.Context, t trial) (err error) {
 	return err
 }
 
-// errNotWoken is that nothing has told the other System that it can have what it waits for.
+// errNotWoken: the other System was not notified of the release.
 var errNotWoken = errors.New("the System that waits was not woken")
 
-// run hands over what is tried.
+// run runs the trial.
 func (t trial) run(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
@@ -126,7 +127,7 @@ func (t trial) run(ctx context.Context, limit time.Duration) error {
 	}
 	waited := make(chan error, 1)
 	go func() { waited <- t.wait(ctx) }()
-	seen := 0 // more than once: when it is first seen, it may be about to try again
+	seen := 0 // several times: at first the waiter may still be about to try again
 	for end := time.Now().Add(min(subscribeTime, limit/3)); seen < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
 		if t.waits(ctx) {
 			seen++

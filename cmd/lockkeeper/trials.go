@@ -11,10 +11,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// trials are those of all kinds, in the order in which they are reported.
+// trials returns the trials of all kinds, in the order in which they are reported.
 func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 	name := func(kind string) string { return "lockkeeper_doctor:" + here.ID() + ":" + kind }
-	held := map[string]string{"write": "read", "read": "write"} // so that who waits does not share
+	held := map[string]string{"write": "read", "read": "write"} // so that the waiter does not share the lock
 	for _, kind := range []string{defaultKind, fencedKind, "fair", "write", "read"} {
 		name := name(kind)
 		t := ofLock(kind+" lock", kinds[cmp.Or(held[kind], kind)](here, name), kinds[kind](there, name), kinds[kind](there, name))
@@ -48,7 +48,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 	return all
 }
 
-// ofLock tries a lock. Of looked it is asked who waits: a MultiLock itself does not say.
+// ofLock returns the trial of a lock. looked is the lock whose subscribers are read, since a MultiLock has none.
 func ofLock(kind string, here, there, looked *lockkeeper.Lock) trial {
 	return trial{
 		kind: kind,

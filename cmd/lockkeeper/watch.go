@@ -22,14 +22,15 @@ import (
 
 const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-every 2s] [NAME …]
 
-Prints who holds each lock, and then a line whenever that changes, until it is interrupted.
-With names it looks at these locks alone; without, at all of them, as ls does. What happens
-between two looks is not seen. Of a holder it says for how long it has had the lock at least: by
-the record of its process, or since it was seen first. While Redis does not serve it goes on, and
-says so on stderr. If a master of a cluster does not answer, it says which, and shows what the
-others have; of a lock that it cannot see, it says nothing.
+Prints the holder of each lock, and then a line whenever the holder changes, until it is
+interrupted. With names it reads only these locks; without, all of them, as ls does. It does not
+notice a change that is undone between two reads. For each holder it prints the minimum time for
+which it has held the lock: from the record of its process, or since watch has seen it first. While
+Redis is unavailable it continues, and prints a message on stderr. If a master of a cluster does not
+answer, it names the master, and shows the locks on the others; it prints nothing about locks that
+it cannot read.
 
-` + accessHelp + `  -every 2s      how often to look
+` + accessHelp + `  -every 2s      how often to read
 
 The exit code is 0 after SIGINT and SIGTERM. 64: the command line is wrong. 69: Redis cannot be
 reached when it begins, or refuses.
@@ -44,7 +45,7 @@ type watchOptions struct {
 	last  map[string]inspect.Lock
 	// first is when an owner of a lock was seen first, by the name and the field.
 	first map[[2]string]time.Time
-	// unserved says that Redis did not serve the last look, or not all of it.
+	// unserved reports whether the last read failed, at least in part.
 	unserved bool
 }
 
@@ -54,7 +55,7 @@ func (o *watchOptions) flags() *flag.FlagSet {
 	return flags
 }
 
-// watch is the subcommand of that name.
+// watch runs the subcommand of that name.
 func watch(args []string, env environment) int {
 	o := watchOptions{access: access{environment: env}}
 	code, ok := o.parse(o.flags(), args, watchHelp, func() error {
@@ -77,7 +78,7 @@ func watch(args []string, env environment) int {
 			if err := o.outage(unknown, len(all) > 0); err != nil {
 				return 0, err
 			}
-			if err := o.tell(all, unknown != nil); err != nil {
+			if err := o.printChanges(all, unknown != nil); err != nil {
 				return 0, err
 			}
 			select {
@@ -89,27 +90,28 @@ func watch(args []string, env environment) int {
 	})
 }
 
-// outage takes note that Redis does not serve, or serves again. Any other error it returns.
+// outage prints the beginning and the end of an outage. It returns any error that is not transient.
 func (o *watchOptions) outage(err error, some bool) error {
 	var failed *redisio.Error
-	does := "Redis does not serve"
+	what := "Redis is unavailable"
 	if some {
-		does = "not all locks are seen"
+		what = "not all locks are seen"
 	}
 	switch {
 	case err == nil && o.unserved:
-		fmt.Fprintf(o.stderr, "%s  Redis serves again\n", time.Now().Format(time.TimeOnly))
+		fmt.Fprintf(o.stderr, "%s  Redis is available again\n", time.Now().Format(time.TimeOnly))
 	case err == nil:
 	case !errors.As(err, &failed) || !failed.Transient:
 		return err
 	case !o.unserved:
-		fmt.Fprintf(o.stderr, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), does, shown(err.Error()))
+		fmt.Fprintf(o.stderr, "%s  %s: %s\n", time.Now().Format(time.TimeOnly), what, shown(err.Error()))
 	}
 	o.unserved = err != nil
 	return nil
 }
 
-// look returns what is known also with an error. Of a lock that is not listed then, it asks whether it is free.
+// look reads the locks. With an error it also returns those that it has read, and asks again about held locks that
+// the list lacks.
 func (o *watchOptions) look(ctx context.Context, l inspect.Inspector) (all []inspect.Lock, unknown error) {
 	var keys []string
 	if len(o.args) == 0 {
@@ -129,15 +131,16 @@ func (o *watchOptions) look(ctx context.Context, l inspect.Inspector) (all []ins
 	return append(all, named...), cmp.Or(unknown, err, l.Identify(ctx, named))
 }
 
-// change is a lock whose owners are others than at the last look, and those that it had then.
+// change is a lock whose owners have changed since the last read, with the owners before.
 type change struct {
 	At time.Time `json:"at"`
 	inspect.Lock
 	Before []inspect.Owner `json:"before,omitempty"`
 }
 
-// tell prints the locks that have changed. If not all are known, one that is missing may be held all the same.
-func (o *watchOptions) tell(all []inspect.Lock, partly bool) error {
+// printChanges prints the locks that have changed. partly reports that not all locks are known, so that a missing one
+// may still be held.
+func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
 	at, now := time.Now(), map[string]inspect.Lock{}
 	var changed []change
 	for _, v := range all {
@@ -173,7 +176,7 @@ func (o *watchOptions) tell(all []inspect.Lock, partly bool) error {
 	return nil
 }
 
-// age adds for how long the owners of a lock are known to have it.
+// age sets HeldAtLeast of the owners to the time since they were first seen, if that is longer.
 func (o *watchOptions) age(v *inspect.Lock, now time.Time) {
 	if o.first == nil {
 		o.first = map[[2]string]time.Time{}
@@ -190,14 +193,14 @@ func (o *watchOptions) age(v *inspect.Lock, now time.Time) {
 	}
 }
 
-// forget drops what is known of owners that have no lock any more.
+// forget removes the first times of owners that no longer hold a lock.
 func (o *watchOptions) forget() {
 	maps.DeleteFunc(o.first, func(key [2]string, _ time.Time) bool {
 		return !slices.ContainsFunc(o.last[key[0]].Owners, func(owner inspect.Owner) bool { return owner.Field == key[1] })
 	})
 }
 
-// before says for how long the first of the earlier owners has had the lock.
+// before describes for how long the first of the earlier owners has held the lock.
 func (c change) before() string {
 	if len(c.Before) == 0 || !long(c.Before[0].HeldAtLeast) {
 		return ""
@@ -205,10 +208,10 @@ func (c change) before() string {
 	return "; it was held for at least " + ttl(c.Before[0].HeldAtLeast.N) + " before"
 }
 
-// long reports whether a time is worth a word: less than a second may be that of a look.
+// long reports whether a time is long enough to print: less than a second may be the time between two reads.
 func long(ms inspect.Number) bool { return ms.N >= 1000 }
 
-// holders identifies the owners of a lock.
+// holders returns a text that identifies the owners of a lock.
 func holders(v inspect.Lock) string {
 	var fields []string
 	for _, o := range v.Owners {
@@ -217,7 +220,7 @@ func holders(v inspect.Lock) string {
 	return strings.Join(fields, " ")
 }
 
-// holder is the process of the first owner, and how many there are besides.
+// holder describes the process of the first owner, and how many other owners there are.
 func holder(v inspect.Lock) string {
 	text := recordOf(v.Owners[0].Process).String()
 	if more := int64(len(v.Owners)) - 1 + v.MoreOwners; more > 0 {
@@ -226,7 +229,7 @@ func holder(v inspect.Lock) string {
 	return text
 }
 
-// heldBy says in one line who has the lock, for how long, and who waits.
+// heldBy describes on one line the holder of a lock, for how long it has held it, and the waiters.
 func heldBy(v inspect.Lock) string {
 	if !v.Held {
 		return "is free"

@@ -35,16 +35,17 @@ func TestWatch(t *testing.T) {
 	server.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", name, two+":1")
 	expect("is held by client " + two + ", which has no record")
 	server.Kill(t)
-	redistest.Eventually(t, "the outage", func() bool { return strings.Contains(p.said(), "Redis does not serve") })
+	redistest.Eventually(t, "the outage", func() bool { return strings.Contains(p.said(), "Redis is unavailable") })
 	server.Restart(t)
-	redistest.Eventually(t, "its end", func() bool { return strings.Contains(p.said(), "Redis serves again") })
+	redistest.Eventually(t, "its end", func() bool { return strings.Contains(p.said(), "Redis is available again") })
 	expect("is free")
 	p.signal("INT")
 	p.expectExit(0)
 }
 
-// watch says for how long an owner has had a lock at least, by its record or since it was seen first, and who waits.
-func TestWatchTellsAges(t *testing.T) {
+// watch prints the minimum time for which an owner has held a lock, from its record or since it was seen first, and the
+// number of waiters.
+func TestWatch_PrintsMinimumHoldTimes(t *testing.T) {
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
 	held := func(field string, record inspect.Number) inspect.Lock {
 		return inspect.Lock{Name: "x", Kind: inspect.KindPlain, Held: true, Owners: []inspect.Owner{
@@ -64,7 +65,7 @@ func TestWatchTellsAges(t *testing.T) {
 		{6 * time.Second, "a:1", inspect.Known(60_000), inspect.Known(60_000)},
 		{7 * time.Second, "a:2", inspect.Number{}, inspect.Number{}},
 		{9 * time.Second, "a:2", inspect.Number{}, inspect.Known(2000)},
-		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // it was forgotten meanwhile
+		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // its first time was deleted meanwhile
 	} {
 		v := held(c.field, c.record)
 		o.age(&v, began.Add(c.after))
@@ -94,8 +95,8 @@ func TestWatchTellsAges(t *testing.T) {
 	}
 }
 
-// While a master of a cluster is down, watch shows the changes of the others' locks, names the master, and does not
-// say that the locks are free which it cannot see.
+// While a master of a cluster is down, watch prints the changes of locks on the others, names the master, and does not
+// report locks as free that it cannot read.
 func TestWatchWithoutAMaster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
@@ -132,9 +133,9 @@ func TestWatchWithoutAMaster(t *testing.T) {
 		redistest.Eventually(t, "the cluster", func() bool {
 			return servers[2].Do(t, "HSET", names[2], owner(1)+":1", "1").Error() == nil && servers[0].Do(t, "HSET", names[0], owner(1)+":1", "1").Error() == nil
 		})
-		redistest.Eventually(t, what+": the end", func() bool { return strings.Contains(p.said(), "Redis serves again") })
+		redistest.Eventually(t, what+": the end", func() bool { return strings.Contains(p.said(), "Redis is available again") })
 		for line, ok := p.line(); !strings.Contains(line, names[0]+"  is held by"); line, ok = p.line() {
-			if !ok || !strings.Contains(line, names[2]) { // which the master has lost
+			if !ok || !strings.Contains(line, names[2]) { // the restarted master has lost this lock
 				t.Fatalf("%s: printed %q, want that %s is held", what, line, names[0])
 			}
 		}

@@ -1,15 +1,15 @@
-// Shows what the server sends, and filters by what is typed.
+// Shows the events that the server sends, and updates the filter.
 "use strict";
 const live = document.getElementById("live");
 const state = document.getElementById("state");
 let stream;
-let pressed = false; // a click is a press and a release on the same link
+let pressed = false; // a click needs its press and its release on the same link
 
 function open() {
   if (stream) stream.close();
   stream = new EventSource("events" + location.search);
   stream.onmessage = (event) => {
-    if (pressed || String(getSelection())) return; // not under the hands of somebody who clicks or copies
+    if (pressed || String(getSelection())) return; // do not replace a link or a text during a click or a selection
     const focused = live.contains(document.activeElement) && document.activeElement.getAttribute("href");
     live.innerHTML = event.data;
     if (focused) live.querySelector(`a[href="${CSS.escape(focused)}"]`)?.focus({ preventScroll: true });
@@ -22,10 +22,10 @@ function open() {
   };
 }
 
-addEventListener("pointerdown", (e) => (pressed = e.button === 0)); // a menu swallows the end of another button's press
+addEventListener("pointerdown", (e) => (pressed = e.button === 0)); // after another button, a context menu may swallow pointerup
 for (const end of ["pointerup", "pointercancel"]) addEventListener(end, () => (pressed = false));
 
-// Nobody looks at a page that is hidden.
+// No stream while the page is hidden.
 document.addEventListener("visibilitychange", () => (document.hidden ? stream.close() : open()));
 
 const filter = document.getElementById("filter");

@@ -9,11 +9,11 @@ import (
 // New starts a clock.
 func New() Clock { return direct{start: boot()} }
 
-// boot goes on during sleep: CLOCK_MONOTONIC_RAW is mach_continuous_time on macOS.
+// boot continues during sleep: CLOCK_MONOTONIC_RAW is mach_continuous_time on macOS.
 func boot() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC_RAW, &ts); err != nil {
-		panic("boottime: clock_gettime(CLOCK_MONOTONIC_RAW): " + err.Error()) // it has no other errors than a clock id that is unknown
+		panic("boottime: clock_gettime(CLOCK_MONOTONIC_RAW): " + err.Error()) // the only possible error is an unknown clock id
 	}
 	return time.Duration(ts.Nano())
 }

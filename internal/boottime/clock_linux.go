@@ -27,32 +27,32 @@ func boot() (time.Duration, bool) {
 	return time.Duration(ts.Nano()), err == nil
 }
 
-// clock is CLOCK_BOOTTIME, for a sixth of what the system call costs that reads it.
+// clock is CLOCK_BOOTTIME, at a sixth of the cost of the system call that reads it.
 //
 // Go reads the wall clock and the monotonic clock without a system call. When the machine
 // wakes up, the kernel adds the time of the sleep to the wall clock and to CLOCK_BOOTTIME
-// in one step, before any process runs. So as long as the wall clock has not moved against
-// the monotonic clock, CLOCK_BOOTTIME has not either. When it has, since the machine slept
-// or somebody has set the wall clock, CLOCK_BOOTTIME says which. Slewing, as NTP does it,
-// moves none of them against the others.
+// in one step, before any process runs. So if the difference of the wall clock and the
+// monotonic clock has not changed, the machine has not slept. If it has changed, the machine
+// has slept or the wall clock was set, and the clock reads CLOCK_BOOTTIME. Slewing, as by
+// NTP, does not change the differences.
 //
-// Somebody might set the wall clock back by exactly the time of a sleep. It would have to
-// be right after waking: every beat reads CLOCK_BOOTTIME.
+// A wall clock that is set back by exactly the time of a sleep hides the sleep, but only
+// until the next beat, which reads CLOCK_BOOTTIME.
 type clock struct {
 	times func() (wall, mono time.Duration)
 	boot  func() (since time.Duration, ok bool)
-	// zero is CLOCK_BOOTTIME when the monotonic clock was 0, or a little less.
+	// zero is a lower bound of CLOCK_BOOTTIME when the monotonic clock was 0.
 	zero time.Duration
 	last atomic.Pointer[comparison]
 }
 
-// comparison is how the clocks stood to each other.
+// comparison has the differences of the clocks.
 type comparison struct {
 	// offset is the wall clock minus the monotonic clock.
 	offset time.Duration
-	// asleep is for how long the machine has slept. It may be a little too much, by what
-	// a reading of the clocks takes, and never too little: a lease is trusted for less
-	// time than it lasts then, not for more.
+	// asleep is for how long the machine has slept. It may be too long by the time that a
+	// reading of the clocks takes, but never too short: so a lease is never trusted for
+	// longer than it lasts.
 	asleep time.Duration
 }
 
@@ -77,13 +77,12 @@ func (c *clock) Now() time.Duration {
 	return c.compare()
 }
 
-// compare reads all clocks, and takes note of how they stand to each other. It gives the
-// present.
+// compare reads all clocks, records their differences, and returns the current time.
 func (c *clock) compare() time.Duration {
 	for {
 		last := c.last.Load()
 		r, mono := c.read()
-		// Less is an inaccuracy, which must not make the clock go backwards.
+		// A shorter sleep is an inaccuracy, which must not make the clock go backwards.
 		now := &comparison{offset: r.offset, asleep: max(last.asleep, r.most-c.zero)}
 		if c.last.CompareAndSwap(last, now) {
 			return mono + now.asleep
@@ -91,8 +90,8 @@ func (c *clock) compare() time.Duration {
 	}
 }
 
-// reading is what a look at all clocks says. They are not read at the same moment:
-// CLOCK_BOOTTIME minus the monotonic clock is something from least to most.
+// reading is the result of reading all clocks. They are not read at the same moment:
+// CLOCK_BOOTTIME minus the monotonic clock is between least and most.
 type reading struct {
 	offset      time.Duration // the wall clock minus the monotonic clock
 	least, most time.Duration
@@ -100,12 +99,13 @@ type reading struct {
 
 func (r *reading) gap() time.Duration { return r.most - r.least }
 
-// mostTries bounds how often the clocks are read to read them close to each other. In a
-// sandbox, an emulator or a virtual machine without a fast clock they never are.
+// mostTries bounds how often the clocks are read until the readings are close to each
+// other. In a sandbox, an emulator or a virtual machine without a fast clock they never are.
 const mostTries = 10
 
-// read reads all clocks as close to each other as it can; mono is the present. After a
-// sleep in between, offset is from before it, so that the next look notices it.
+// read reads all clocks as close to each other as possible; mono is the monotonic clock. If
+// the machine sleeps during read, offset is from before the sleep, so that the next
+// comparison notices it.
 func (c *clock) read() (best reading, mono time.Duration) {
 	for try := range mostTries {
 		wall, before := c.times()
@@ -123,8 +123,8 @@ func (c *clock) read() (best reading, mono time.Duration) {
 	return best, mono
 }
 
-// Beat implements Clock, by a timer of the kernel's that goes on during sleep: on waking
-// it is overdue, and rings at once.
+// Beat implements Clock with a timer of the kernel that continues during sleep: when the
+// machine wakes up, it is overdue and expires at once.
 func (c *clock) Beat(f func()) (stop func()) {
 	ring := func() {
 		c.compare()
@@ -142,7 +142,8 @@ func (c *clock) Beat(f func()) (stop func()) {
 	return beat(ring, next, func() { _ = timer.Close() })
 }
 
-// newTimer rings by being readable. The runtime's poller waits for it, not a thread.
+// newTimer returns a timer that becomes readable when it expires. The runtime's poller
+// waits for it, not a thread.
 func newTimer(every time.Duration) (*os.File, error) {
 	fd, err := unix.TimerfdCreate(unix.CLOCK_BOOTTIME, unix.TFD_NONBLOCK|unix.TFD_CLOEXEC)
 	if err != nil {

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Sleeps and settings of the wall clock come before any reading of any clock, also in the
-// middle of a look at several of them.
+// The clock is right for sleeps and changes of the wall clock before any reading of any
+// clock, also between the readings of one comparison.
 func TestNowCountsSleepAndNothingElse(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
@@ -34,7 +34,7 @@ func TestNowCountsSleepAndNothingElse(t *testing.T) {
 			earliest := passed()
 			now := c.Now()
 			if latest := passed(); now < earliest-jitter || now > latest+jitter {
-				t.Fatalf("seed %d: the clock says %v, and it is between %v and %v", seed, now, earliest, latest)
+				t.Fatalf("seed %d: the clock shows %v, want between %v and %v", seed, now, earliest, latest)
 			}
 		}
 	}
@@ -46,14 +46,14 @@ func TestBeatLooksAtBoottime(t *testing.T) {
 	m := &machine{wall: 1e18, happens: func(*machine) {}}
 	c := &clock{times: m.times, boot: func() (time.Duration, bool) { return 0, false }}
 	if c.start() {
-		t.Error("a sandbox without CLOCK_BOOTTIME has nothing to go by")
+		t.Error("the clock starts without CLOCK_BOOTTIME")
 	}
 	c.boot = m.boot
 	c.start()
 	m.sleep(time.Hour)
 	m.wall -= time.Hour
 	if c.Now() != 0 {
-		t.Error("the clock says more than the wall clock tells it: is this test out of date?")
+		t.Error("the clock has noticed the hidden sleep before the beat: is this test out of date?")
 	}
 	beats := make(chan time.Duration, 1)
 	stop := c.Beat(func() {
@@ -64,19 +64,19 @@ func TestBeatLooksAtBoottime(t *testing.T) {
 	})
 	defer stop()
 	if now := <-beats; now != time.Hour {
-		t.Errorf("the clock says %v after a sleep of an hour", now)
+		t.Errorf("the clock shows %v after a sleep of an hour", now)
 	}
 }
 
-// Where clocks are slow to read, no two readings are close to each other. The clock says rather too
-// much than too little then.
+// If clocks are slow to read, no two readings are close to each other. Then the clock may show too much,
+// but not too little.
 func TestClocksThatAreSlowToRead(t *testing.T) {
 	for _, each := range []time.Duration{15 * time.Microsecond, time.Millisecond} {
 		var readings, sleepAt int
 		m := &machine{wall: 1e18, asleep: 1e15}
 		m.happens = func(m *machine) {
 			if readings++; readings > 100 {
-				t.Fatalf("%v: it reads the clocks for ever", each)
+				t.Fatalf("%v: the clocks are read endlessly", each)
 			}
 			if readings == sleepAt {
 				m.sleep(20 * time.Second)
@@ -90,7 +90,7 @@ func TestClocksThatAreSlowToRead(t *testing.T) {
 			sleepAt = 0
 			switch step % 4 {
 			case 1:
-				m.wall += time.Hour // somebody sets it
+				m.wall += time.Hour // the wall clock is set
 				sleepAt = step / 4
 			case 2:
 				m.sleep(20 * time.Second)
@@ -101,7 +101,7 @@ func TestClocksThatAreSlowToRead(t *testing.T) {
 			readings = 0
 			now := c.Now()
 			if latest := m.mono + m.asleep - start + 5*each; now < earliest || now > latest || now < last {
-				t.Fatalf("%v: the clock says %v after %v, and it is between %v and %v", each, now, last, earliest, latest)
+				t.Fatalf("%v: the clock shows %v after %v, want between %v and %v", each, now, last, earliest, latest)
 			}
 			last = now
 		}

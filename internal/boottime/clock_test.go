@@ -13,7 +13,7 @@ import (
 // machine is a machine whose clocks move when they are read.
 type machine struct {
 	wall, mono, asleep time.Duration
-	// happens is what happens before every reading.
+	// happens is called before every reading.
 	happens func(m *machine)
 }
 
@@ -37,7 +37,8 @@ func (m *machine) sleep(d time.Duration) {
 	m.asleep += d
 }
 
-// The clock goes at the pace of time, forwards for every reader, and no reader is ahead of the others.
+// The clock has the speed of the monotonic clock, and never goes backwards for any reader, nor from one reader to the
+// next.
 func TestNow(t *testing.T) {
 	c := New()
 	before := time.Now()
@@ -62,11 +63,11 @@ func TestNow(t *testing.T) {
 		}
 	}
 	if passed, most := c.Now()-first, time.Since(before)+jitter; passed < 20*time.Millisecond || passed > most {
-		t.Errorf("20 ms to %v have passed, and the clock says %v", most, passed)
+		t.Errorf("20 ms to %v have passed, and the clock shows %v", most, passed)
 	}
 }
 
-// What the wall clock gains has passed, however it did; what it loses has not unpassed.
+// The clock counts all that the wall clock gains, and ignores what it loses.
 func TestComparedCountsWhatTheWallClockGains(t *testing.T) {
 	var least time.Duration
 	m := &machine{wall: 1e18, happens: func(*machine) {}}
@@ -86,7 +87,7 @@ func TestComparedCountsWhatTheWallClockGains(t *testing.T) {
 		}
 		least += d
 		if now := c.Now(); now < least-10_000*jitter || now > least {
-			t.Fatalf("the clock says %v, and %v have passed", now, least)
+			t.Fatalf("the clock shows %v, and %v have passed", now, least)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func New() Clock { return direct{start: boot()} }
 
 var interruptTime = windows.NewLazySystemDLL("kernelbase.dll").NewProc("QueryInterruptTimePrecise")
 
-// boot goes on during sleep and hibernation. Windows 10 has it, and Go runs on nothing older.
+// boot continues during sleep and hibernation. Windows 10 has the function, and Go requires Windows 10.
 func boot() time.Duration {
 	var ticks uint64 // of 100 ns
 	_, _, _ = interruptTime.Call(uintptr(unsafe.Pointer(&ticks)))

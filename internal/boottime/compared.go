@@ -5,13 +5,13 @@ import (
 	"time"
 )
 
-// compared is for systems without a clock that goes on during sleep. The wall clock is
-// set forward when the machine wakes up; whatever it gains on the monotonic clock is taken
-// for time that has passed. So one that is set forward costs leases there, which is safe.
+// compared is the clock of systems without one that continues during sleep. The wall clock
+// is set forward when the machine wakes up; all that it gains on the monotonic clock counts
+// as time that has passed. So setting it forward may lose leases, which is safe.
 type compared struct {
 	times func() (wall, mono time.Duration)
 
-	mu     sync.Mutex // guards what follows, and the order of readings
+	mu     sync.Mutex // guards the fields below, and the order of readings
 	offset time.Duration
 	asleep time.Duration
 }

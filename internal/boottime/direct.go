@@ -4,7 +4,7 @@ package boottime
 
 import "time"
 
-// direct is a clock of the system that goes on during sleep, and is cheap to read.
+// direct is a clock of the operating system that continues during sleep, and is cheap to read.
 type direct struct{ start time.Duration }
 
 // Now implements Clock.

@@ -9,17 +9,17 @@ import (
 	"github.com/asynkron/protoactor-go/extensions"
 )
 
-// Suspendable is a clock for tests and for the robustness suite: Suspend acts as if the
-// machine had been asleep.
+// Suspendable is a clock for tests and for the robustness suite: Suspend simulates a sleep
+// of the machine.
 type Suspendable struct {
 	Clock
 	slept atomic.Int64
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the field below
 	beats map[*func()]struct{}
 }
 
-// NewSuspendable starts such a clock.
+// NewSuspendable starts a Suspendable.
 func NewSuspendable() *Suspendable {
 	return &Suspendable{Clock: New(), beats: map[*func()]struct{}{}}
 }
@@ -41,11 +41,11 @@ func (s *Suspendable) Beat(f func()) (stop func()) {
 	}
 }
 
-// Sleep lets d pass as if the machine had been asleep: timers of package time do not
-// notice, and the next beat comes when it would have come.
+// Sleep adds d as if the machine had been asleep, but without the beat on waking: timers of
+// package time and the next beat are not affected.
 func (s *Suspendable) Sleep(d time.Duration) { s.slept.Add(int64(d)) }
 
-// Suspend is Sleep, followed by the beat that comes when a machine wakes up.
+// Suspend is Sleep, followed by the beat on waking.
 func (s *Suspendable) Suspend(d time.Duration) {
 	s.Sleep(d)
 	s.mu.Lock()
@@ -60,7 +60,7 @@ var extensionID = extensions.NextExtensionID()
 // ExtensionID implements extensions.Extension.
 func (s *Suspendable) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Install has the Systems that are started in an actor system from now on use a clock
+// Install makes the Systems that are started in the actor system from now on use a clock
 // that can be suspended.
 func Install(system *actor.ActorSystem) *Suspendable {
 	s := NewSuspendable()
@@ -68,8 +68,8 @@ func Install(system *actor.ActorSystem) *Suspendable {
 	return s
 }
 
-// For is the clock for a System in an actor system: the one that was installed there, or
-// else one of its own.
+// For returns the clock for a System in an actor system: the one of Install, or otherwise a
+// new one.
 func For(system *actor.ActorSystem) Clock {
 	if s, ok := system.Extensions.Get(extensionID).(*Suspendable); ok {
 		return s

@@ -13,50 +13,50 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Kinds of what is no lock, told by what is in Redis.
+// Kinds of synchronizers, as far as the data in Redis shows them.
 const (
 	KindPermits   = "permits that expire"
 	KindSemaphore = "semaphore"
 	KindLatch     = "latch"
-	// KindCounter is one of them that nobody waits for and that has no permit taken: they look the same.
+	// KindCounter is any of them: without waiters and taken permits they look the same.
 	KindCounter = "semaphore, permits that expire, or latch"
-	// kindUnset is one of two that a client waits for, and that has no number.
+	// kindUnset is either of these, with waiters but without a number.
 	kindUnset = "semaphore, or permits that expire"
 )
 
-// NoKey is the TTL of what is not there, as in Redis.
+// NoKey is the TTL if there is no key, as in Redis.
 const NoKey = -2
 
-// Unset is the problem that no number of permits is set, though they are in use.
+// Unset is the problem that no number of permits is set although they are in use.
 const Unset = "no number of permits is set: it never was, or Redis has lost it"
 
-// Counter is a semaphore, permits that expire, or a latch, as Redis has it.
+// Counter is the data in Redis of a semaphore, an expirable semaphore, or a latch.
 type Counter struct {
 	Name string `json:"name"`
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
 	Kind      string `json:"kind"`
-	// Count is how many permits are free, or how many count-downs a latch misses; unknown if Redis has no
-	// number, or one that is refused. Problem says so.
+	// Count is how many permits are free, or how many count-downs of a latch remain. It is unknown if Redis has
+	// no number, or an invalid one; then Problem says why.
 	Count   Number `json:"count"`
 	Problem string `json:"problem,omitempty"`
 	// TTL is in ms; -1 for a key that never expires, and NoKey if there is none.
 	TTL int64 `json:"ttl"`
-	// Waiters is how many clients listen.
+	// Waiters is how many clients are subscribed.
 	Waiters Number `json:"waiters"`
-	// Taken is how many permits that expire are taken, and Permits are the first of them to end. A
-	// permit whose lease is over is free.
+	// Taken is how many permits of an expirable semaphore are taken, and Permits are those that end first. A
+	// permit whose lease has ended is free.
 	Taken   int64    `json:"taken,omitempty"`
 	Permits []Permit `json:"permits,omitempty"`
 }
 
-// Permit is a permit that is taken.
+// Permit is a taken permit.
 type Permit struct {
-	// ID is what Permit.ID and Redisson's acquire return.
+	// ID is the id that Permit.ID and Redisson's acquire return.
 	ID string `json:"id"`
 	// Left is the rest of its lease in ms; -1 if it never ends.
 	Left int64 `json:"left"`
-	// Process has taken it; nil if that is not known, as of Redisson's and of Systems without a record.
+	// Process is the holder; nil if it is not known, as for Redisson and for Systems without a record.
 	Process *Process `json:"process,omitempty"`
 }
 
@@ -65,11 +65,11 @@ const (
 	MostPermits = 1000
 	// idBytes is how many bytes the id of a permit has.
 	idBytes = 16
-	// never is when permits without an end expire, as Redisson writes it: in epoch ms.
+	// never is Redisson's expiry time of permits without a lease, in epoch ms.
 	never = 922337203685477
 )
 
-// ErrRights is that the user may not run a command that semaphores, permits and latches need, on any key.
+// ErrRights: the user may not run a command that semaphores, permits and latches need, on any key.
 var ErrRights = errors.New("the user lacks a right of those that semaphores, permits and latches need: " +
 	"+getrange +pttl +zrange +exists +time +zcount +pubsub|channels, and in a cluster +pubsub|shardnumsub +pubsub|shardchannels")
 
@@ -79,7 +79,7 @@ func lacksCommand(err error) bool {
 	return refused && strings.Contains(refusal.Error(), "permissions to run")
 }
 
-// sorted says what can be done about an error of the client.
+// sorted classifies an error of the client.
 func sorted(err error) error {
 	if lacksCommand(err) {
 		return fmt.Errorf("%w (%w)", ErrRights, err)
@@ -87,8 +87,8 @@ func sorted(err error) error {
 	return redisio.Sort(err)
 }
 
-// Counter reads the semaphore, the permits that expire or the latch of a name, with the first permits that
-// are taken; nil if in Redis there is something else, or nothing.
+// Counter reads the semaphore, the expirable semaphore or the latch of a name, with the taken permits that end
+// first. It returns nil if Redis has nothing or something else under the name.
 func (l Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
 	keys := []string{l.Prefix + name}
 	all, err := l.counters(ctx, keys, true)
@@ -99,8 +99,8 @@ func (l Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
 	return c, l.identifyPermits(ctx, c)
 }
 
-// counters reads those with these keys that there are. What is named has its first permits, and a problem if
-// they are another application's. Else what is another application's, or cannot be read, is left out.
+// counters reads the synchronizers with these keys. If they are named, the result has the first permits, and a problem
+// if these belong to another application. Otherwise data of other applications, and unreadable data, is left out.
 func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
 	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
 	if err != nil {
@@ -141,7 +141,7 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 			err = members.err
 		}
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {
-			continue // a key beside it is another's, or not ours to look at
+			continue // a derived key belongs to another application, or the user may not read it
 		}
 		if err != nil {
 			return all, sorted(err)
@@ -157,15 +157,16 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 	return all, ctx.Err()
 }
 
-// mayBeNumber reports, by the replies about a key, whether it is a number, or is not there.
+// mayBeNumber reports, from the replies about a key, whether it is a number or missing.
 func mayBeNumber(got []rueidis.RedisResult) bool {
 	text, err := got[0].ToString()
 	ttl, failed := got[1].AsInt64()
 	return err == nil && failed == nil && (ttl == NoKey || looksLikeNumber.MatchString(text))
 }
 
-// read takes the replies about one key, and reports whether it is a number, or should be one: there is none, but
-// permits are taken, or a client listens. Foreign is that what is in the place of the permits is another application's.
+// read converts the replies about one key. It reports whether the key is a number, or should be one, because it is
+// missing but permits are taken or a client is subscribed. foreign reports that the set of taken permits belongs to
+// another application.
 func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, foreign bool) (is bool, err error) {
 	text, err := got[0].ToString()
 	if refusal, refused := rueidis.IsRedisErr(err); refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
@@ -187,7 +188,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	if foreign {
 		numbers[2], numbers[3] = 0, 0
 	}
-	expired := numbers[2] // Redisson and Lockkeeper make them free when they take one
+	expired := numbers[2] // Redisson and Lockkeeper free them at the next acquire
 	c.TTL, c.Taken, c.Waiters = numbers[0], numbers[3], waits.plus(waitsForLatch)
 	most := int64(mostPermits)
 	switch {
@@ -219,7 +220,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	return true, nil
 }
 
-// identifyPermits looks for the processes that have taken the permits: the id of a permit begins with the System.
+// identifyPermits finds the processes that hold the permits: the id of a permit begins with that of the System.
 func (l Inspector) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {

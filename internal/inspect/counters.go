@@ -14,11 +14,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Counters lists the semaphores, permits that expire and latches whose names match, sorted by name, without
-// the permits that are taken. In Redis they are numbers, as many other keys are. So it finds those that
-// have permits taken that expire, those for which Lockkeeper has run a command within an hour, and those
-// that a client listens to; also if they have no number (see Unset). Those that the user may not read are left out.
-// It returns what it has found, also with an error.
+// Counters lists the semaphores, expirable semaphores and latches whose names match, sorted by name, without the
+// taken permits. In Redis they are numbers, as many other keys are. So it finds only those with taken permits that
+// expire, those for which Lockkeeper has run a command within the last hour, and those with subscribers, even if they
+// have no number (see Unset). Those that the user may not read are left out. With an error it also returns those that
+// it has found.
 func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
 	found := map[string][]string{} // with the records of commands
 	add := func(keys ...string) (added []string) {
@@ -55,7 +55,7 @@ func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter,
 	for _, channel := range latches {
 		add(redisio.NamesIn(redisio.LatchChannel, channel)...)
 	}
-	known := map[string]bool{} // the records of those that are read
+	known := map[string]bool{} // the command records of the counters that are read
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
 		some, failed := l.counters(ctx, page, false)
 		all = append(all, some...)
@@ -68,13 +68,14 @@ func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter,
 			}
 		}
 	}
-	all = withoutTwins(append(all, l.refused(ctx, found, known)...))
+	all = withoutDuplicates(append(all, l.refused(ctx, found, known)...))
 	slices.SortFunc(all, func(a, b Counter) int { return strings.Compare(a.Name, b.Name) })
 	return all, cmp.Or(err, lacking)
 }
 
-// withoutTwins leaves out what has no number of its own: the keys beside "N" may be those of "{N}", too.
-func withoutTwins(all []Counter) []Counter {
+// withoutDuplicates removes a name without a number if the same derived keys belong to another name: those of "N" and
+// of "{N}" are the same.
+func withoutDuplicates(all []Counter) []Counter {
 	unset := map[string]bool{}
 	for _, c := range all {
 		unset[c.Name] = c.Problem == Unset
@@ -82,15 +83,15 @@ func withoutTwins(all []Counter) []Counter {
 	return slices.DeleteFunc(all, func(c Counter) bool {
 		inner := strings.TrimSuffix(strings.TrimPrefix(c.Name, "{"), "}")
 		_, plain := unset[inner]
-		twin, braced := unset["{"+c.Name+"}"]
-		return c.Problem == Unset && (inner != c.Name && plain || braced && !twin)
+		bracedUnset, braced := unset["{"+c.Name+"}"]
+		return c.Problem == Unset && (inner != c.Name && plain || braced && !bracedUnset)
 	})
 }
 
-// refused are those of the keys whose last command was refused since no number is set, as the records of the
-// commands say; see scripts/once.lua.
+// refused returns the counters of the keys whose last command was refused because no number is set, according to the
+// command records; see scripts/once.lua.
 func (l Inspector) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
-	keys := map[string]string{} // by the record; of two that it may be of, the one without braces
+	keys := map[string]string{} // by the record; if two keys have the same, the one without braces
 	for key, records := range found {
 		for _, record := range records {
 			if other, there := keys[record]; !known[record] && (!there || len(key) < len(other)) {
@@ -122,13 +123,13 @@ func (l Inspector) refused(ctx context.Context, found map[string][]string, known
 	return all
 }
 
-// prefixed narrows a pattern of redisio, with one asterisk, to names with the prefix.
+// prefixed restricts a pattern of redisio, with one asterisk, to names with the prefix.
 func (l Inspector) prefixed(pattern string) string {
 	return strings.Replace(pattern, "*", "*"+quotePattern(l.Prefix)+"*", 1)
 }
 
-// channels lists the channels that match, on every server that the client knows. The error is ErrRights;
-// other refusals are those of servers without such channels.
+// channels lists the matching channels on all servers that the client knows. The only error is ErrRights: a server
+// without shard channels refuses the command, too.
 func (l Inspector) channels(ctx context.Context, pattern string) (all []string, lacking error) {
 	for _, node := range l.Client.Nodes() {
 		commands := []rueidis.Completed{node.B().PubsubChannels().Pattern(pattern).Build()}
@@ -145,8 +146,8 @@ func (l Inspector) channels(ctx context.Context, pattern string) (all []string, 
 	return all, lacking
 }
 
-// matches reports whether a name matches a pattern of SCAN. It is one of path.Match, but that a slash there
-// matches only itself.
+// matches reports whether a name matches a pattern of SCAN. The pattern is like that of path.Match, except that
+// wildcards also match a slash.
 func matches(pattern, name string) bool {
 	noSlash := strings.NewReplacer("/", "\x00")
 	match, err := path.Match(noSlash.Replace(pattern), noSlash.Replace(name))

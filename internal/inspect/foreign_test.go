@@ -12,8 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// A sorted set in the place of the permits that are taken is another application's if a member is no id: no member
-// is shown, none is counted, and the problem says so. A list leaves the name out.
+// A sorted set under the key of the taken permits belongs to another application if a member is not an id: members
+// are neither shown nor counted, and the problem says so. A list leaves the name out.
 func TestForeignMembersAreNotShown(t *testing.T) {
 	t.Parallel()
 	const id, far = "0123456789abcdef", 99_999_999_999_990
@@ -28,7 +28,7 @@ func TestForeignMembersAreNotShown(t *testing.T) {
 	} {
 		for when, first := range map[string]int{"to end": far, "ended": 1, "before all times": -100} {
 			if what == "among many ids" && when != "to end" {
-				continue // it is seen only by a look at all permits that are shown
+				continue // only a read of all shown permits finds it
 			}
 			t.Run(what+"/"+when, func(t *testing.T) {
 				t.Parallel()
@@ -61,7 +61,7 @@ func TestForeignMembersAreNotShown(t *testing.T) {
 	}
 }
 
-// A list of another application in the place of a queue does not make a lock fair, and its length is not told.
+// A list of another application under the key of a queue does not make a lock fair, and its length is not shown.
 func TestForeignQueueIsNotCounted(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})

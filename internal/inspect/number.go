@@ -7,16 +7,16 @@ import (
 	"strconv"
 )
 
-// Number is a number that may be unknown: in JSON it is null then.
+// Number is a number that may be unknown; an unknown one is null in JSON.
 type Number struct {
 	N     int64
 	Known bool
 }
 
-// Known is a number that is known.
+// Known returns a known number.
 func Known(n int64) Number { return Number{n, true} }
 
-// String is "?" for a number that is unknown.
+// String returns "?" for an unknown number.
 func (n Number) String() string {
 	if !n.Known {
 		return "?"
@@ -43,7 +43,7 @@ func (n *Number) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// plus is the sum; it is unknown if one of the two is.
+// plus returns the sum; it is unknown if one of the two is.
 func (n Number) plus(other Number) Number {
 	if !n.Known || !other.Known {
 		return Number{}
@@ -57,10 +57,10 @@ const (
 	mostPermits = 1<<31 - 1
 )
 
-// looksLikeNumber is the form of the values that the scripts show in their errors. Others may be secrets.
+// looksLikeNumber matches the values that the scripts show in their errors. Other values may be secrets.
 var looksLikeNumber = regexp.MustCompile(`^(-?[0-9]{1,19}|[0-9]{20})$`)
 
-// exact reads a number as the scripts do. If they refuse it, it is unknown, and the problem says why.
+// exact parses a number as the scripts do. If they refuse it, it is unknown, and problem is the reason.
 func exact(what, text string, most int64) (n Number, problem string) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	switch {

@@ -18,8 +18,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Process is a process as its System's record has it; a client without a record is only a
-// client.
+// Process describes a process, from the record of its System. For a client without a record, only
+// Client is set.
 type Process struct {
 	Client      string `json:"client"`
 	Application string `json:"application,omitempty"`
@@ -33,7 +33,7 @@ type Process struct {
 	Overdue bool  `json:"overdue,omitempty"`
 }
 
-// processOf is a process by what its record says.
+// processOf converts a record.
 func processOf(r protocol.Record) Process {
 	p := Process{
 		Client: r.Client, Application: r.Application, Host: r.Host, PID: r.PID, Version: r.Version, Seen: r.Seen.Milliseconds(), Overdue: r.Overdue(),
@@ -44,8 +44,7 @@ func processOf(r protocol.Record) Process {
 	return p
 }
 
-// Identify looks for the processes of the owners, with what their records say of the locks, and for those of who
-// waits.
+// Identify finds the processes of owners and waiters, and adds what the records of the owners say about the locks.
 func (l Inspector) Identify(ctx context.Context, views []Lock) error {
 	known := map[string]protocol.Record{} // by its key
 	var keys []string
@@ -85,7 +84,7 @@ func (l Inspector) Identify(ctx context.Context, views []Lock) error {
 	return ctx.Err()
 }
 
-// add adds what the record of an owner's process says of the lock.
+// add sets the fields that the record of the owner's process has for the lock.
 func (o *Owner) add(r protocol.Record, key string) {
 	if d := r.HeldAtLeast(key, o.Field); d > 0 {
 		o.HeldAtLeast = Known(d.Milliseconds())
@@ -95,12 +94,11 @@ func (o *Owner) add(r protocol.Record, key string) {
 	}
 }
 
-// mostPrefixes bounds the prefixes of a name at which a record is looked for.
+// mostPrefixes bounds the prefixes of a name with which a record is looked for.
 const mostPrefixes = 8
 
-// records are the keys at which the record of a client may be that has a lock. Its System has the
-// given key prefix, or another or none, and the whole key for a name: the prefix may be any beginning
-// of the key that ends as prefixes do, "app:".
+// records returns the possible keys of the record of a client that holds a lock. The key prefix of its
+// System may be the given one, none, or any beginning of the key that ends like a prefix, as in "app:".
 func (l Inspector) records(name, client string) []string {
 	prefixes, key := []string{l.Prefix}, l.Prefix+name
 	if l.Prefix != "" {
@@ -117,7 +115,7 @@ func (l Inspector) records(name, client string) []string {
 	return prefixes
 }
 
-// read reads the records with these keys. One that is not there has no Since.
+// read reads the records with these keys. A missing record has a zero Since.
 func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Record) {
 	for page := range slices.Chunk(keys, PageSize) {
 		var commands []rueidis.Completed
@@ -134,10 +132,11 @@ func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Reco
 	return all
 }
 
-// ErrMoreSystems is that there are more Systems than those that were to be listed.
+// ErrMoreSystems: there are more Systems than Systems lists.
 var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the list, whose records are read", protocol.MostSystems)
 
-// Systems lists the processes of all Systems. Of more than protocol.MostSystems it returns so many, and ErrMoreSystems.
+// Systems lists the processes of all Systems. If there are more than protocol.MostSystems, it returns that many and
+// ErrMoreSystems.
 func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 	ids, err := l.systems(ctx)
 	if err != nil && !errors.Is(err, ErrMoreSystems) {
@@ -154,8 +153,8 @@ func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 	return all, cmp.Or(ctx.Err(), err)
 }
 
-// systems reads the list of the Systems, and returns the keys of their records. It reads one name in a command, and
-// ends after a few megabytes: another application may have made the list, and its names may be large.
+// systems reads the list of the Systems, and returns the keys of their records. It reads one name per command, and
+// ends after 10 MiB: the list may belong to another application and have long names.
 func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
 	const page, longestName, most = 100, 64, 10 << 20
 	list, size := redisio.Systems(l.Prefix), 0

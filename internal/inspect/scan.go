@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// scan calls page with the keys of each SCAN that match the pattern, on every master that is known. If one does
-// not answer it goes on with the others, and names it in the error.
+// scan calls page with the keys of each SCAN that match the pattern, on every known master. If one does not answer,
+// scan continues with the others, and names it in the error.
 func (l Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	masters, missing := redisio.Masters(ctx, l.Client)
 	for _, address := range slices.Sorted(maps.Keys(masters)) {
@@ -53,11 +53,11 @@ func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, pa
 	}
 }
 
-// ErrMore is that there are more locks than were to be listed.
+// ErrMore: there are more locks than List may return.
 var ErrMore = errors.New("there are more locks than are listed")
 
-// List reads the locks whose names match, sorted by name: those on all masters, by SCAN. With more than most
-// of them, or if it fails, it returns those that it has found, with an error.
+// List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more than most, or if it
+// fails, it returns those that it has found, with an error.
 func (l Inspector) List(ctx context.Context, pattern string, most int) ([]Lock, error) {
 	var all []Lock
 	seen := map[string]bool{} // SCAN may return a key twice
@@ -77,7 +77,7 @@ func (l Inspector) List(ctx context.Context, pattern string, most int) ([]Lock, 
 	return all, cmp.Or(err, l.Identify(ctx, all))
 }
 
-// quotePattern takes a text literally in a pattern of SCAN.
+// quotePattern quotes a text for a pattern of SCAN.
 func quotePattern(text string) string {
 	return regexp.MustCompile(`[*?\[\]\\^]`).ReplaceAllString(text, `\$0`)
 }

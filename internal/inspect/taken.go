@@ -11,21 +11,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// errForeign is that permits that are taken are another application's sorted set.
+// errForeign: the sorted set of the taken permits belongs to another application.
 var errForeign = errors.New("the sorted set of the permits that are taken has other members than ids of 16 bytes: it is another application's")
 
-// firstMembers are ranges of ZRANGE, the same as in scripts/expirable.lua: the first member is looked at before the others,
-// which may be large if they are another application's.
+// firstMembers are ranges of ZRANGE, the same as in scripts/expirable.lua: the first member is checked before the
+// others are read, since those of another application may be large.
 var firstMembers = [][]string{{"0", "0"}, {"0", "15"}, {"-1", "-1"}}
 
-// members are those of a sorted set in the last range that was read. The error is errForeign if one is no id.
+// members are the members of a sorted set in the last range that was read. The error is errForeign if one is not an
+// id.
 type members struct {
 	scores []rueidis.ZScore
 	err    error
 }
 
-// taken reads ranges of the permits that are taken, one range after the other. It reads no more of a key when that has
-// no members, or a member that is no id.
+// taken reads ranges of the taken permits, one range after the other. It stops reading a key that has no members, or a
+// member that is not an id.
 func (l Inspector) taken(ctx context.Context, keys []string, ranges [][]string) map[string]members {
 	all := map[string]members{}
 	for _, limits := range ranges {
@@ -48,7 +49,7 @@ func (l Inspector) taken(ctx context.Context, keys []string, ranges [][]string) 
 	return all
 }
 
-// permitsOf are the permits with these ids and times, at a time in epoch ms.
+// permitsOf returns the permits with these ids and expiry times, at a time in epoch ms.
 func permitsOf(scores []rueidis.ZScore, now int64) (permits []Permit) {
 	for _, p := range scores {
 		left := int64(p.Score) - now

@@ -6,8 +6,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// hash is a hash of which fields are read. values are what was found: none if a value is longer than was asked
-// for, since the hash is not ours then.
+// hash is a hash with the names of the fields to read. values are the fields found; there are none if a value is
+// too long, since the hash belongs to another application then.
 type hash struct {
 	key    string
 	names  []string
@@ -15,14 +15,14 @@ type hash struct {
 	err    error
 }
 
-// How long a hold count and an entry of a line are at most, in bytes.
+// The maximum lengths of a hold count and of an entry of the wait queue, in bytes.
 const (
 	longestCount = 19
 	longestEntry = 200
 )
 
-// readShort reads the values of the named fields of hashes, if none of a hash's is longer than most: it asks for the
-// lengths before.
+// readShort reads the values of the named fields of hashes. It asks for the lengths first, and skips a hash with a
+// value longer than most.
 func (l Inspector) readShort(ctx context.Context, hashes []*hash, most int64) {
 	var lengths, values []rueidis.Completed
 	for _, h := range hashes {
@@ -52,7 +52,7 @@ func (l Inspector) readShort(ctx context.Context, hashes []*hash, most int64) {
 		var texts []rueidis.RedisMessage
 		texts, h.err = result.ToArray()
 		for j, text := range texts[:min(len(texts), len(h.names))] {
-			if value, err := text.ToString(); err == nil { // else the field has gone since
+			if value, err := text.ToString(); err == nil { // otherwise the field was deleted meanwhile
 				h.values = append(h.values, [2]string{h.names[j], value})
 			}
 		}

@@ -1,5 +1,5 @@
-// Package niltest calls what a package exports with nil and zero arguments, for tests: nothing may panic, and what
-// returns an error must return the one for wrong arguments.
+// Package niltest calls the exported functions and methods of a package with nil and zero arguments, for tests: they
+// must not panic, and those that return an error must return the one for wrong arguments.
 package niltest
 
 import (
@@ -15,26 +15,26 @@ import (
 	"testing"
 )
 
-// API is what a package exports.
+// API describes the exported functions and types of a package.
 type API struct {
 	// Dir is the folder of the package.
 	Dir string
-	// Functions are its functions, by name. Types are values of its types, by the name of the type: what methods
-	// are called on, such as a nil pointer, a zero value, and a good value.
+	// Functions are its functions, by name. Types are values of its types, by the name of the type, on which the
+	// methods are called, such as a nil pointer, a zero value, and a good value.
 	Functions map[string]any
 	Types     map[string][]any
 	// Good returns a valid argument of that type, and false if the test has none: each argument in turn is nil
 	// while the others are good.
 	Good func(t reflect.Type) (reflect.Value, bool)
-	// Invalid is the error for wrong arguments; nil: any error will do.
+	// Invalid is the error for wrong arguments; if it is nil, any error is accepted.
 	Invalid error
 	// Skip are the functions and types that only this module uses.
 	Skip []string
-	// Accepts are the functions, and the methods as in "Lock.Name", that take a nil argument for none.
+	// Accepts are the functions, and the methods as in "Lock.Name", for which a nil argument is valid.
 	Accepts []string
 }
 
-// Check calls all of the API, in every way. A function or a type with methods that the API lacks is an error.
+// Check calls all functions and methods. A function, or a type with methods, that is not in the API is an error.
 func (a *API) Check(t *testing.T) {
 	t.Helper()
 	functions, types := a.exported(t)
@@ -99,7 +99,7 @@ func (a *API) exported(t *testing.T) (functions, types []string) {
 	return functions, types
 }
 
-// methods calls all methods of a value. One that is nil or zero makes every call wrong.
+// methods calls all methods of a value. If the value is nil or zero, every call must fail.
 func (a *API) methods(t *testing.T, name string, value reflect.Value) {
 	t.Helper()
 	good := !value.IsZero() && (value.Kind() != reflect.Pointer || !value.Elem().IsZero())
@@ -108,7 +108,7 @@ func (a *API) methods(t *testing.T, name string, value reflect.Value) {
 	}
 }
 
-// call calls a function with zero arguments, and then with one nil argument after another among good ones.
+// call calls a function with zero arguments, and then with one nil argument among good ones, for each argument.
 func (a *API) call(t *testing.T, name string, f reflect.Value, good bool) {
 	t.Helper()
 	kind := f.Type()
@@ -144,7 +144,7 @@ func (a *API) good(kind reflect.Type) (args []reflect.Value, all bool) {
 	return args, true
 }
 
-// in is the type of an argument; of those of a variadic function the last one is one of them.
+// in returns the type of an argument; for the variadic parameter it is the type of an element.
 func in(kind reflect.Type, i int) reflect.Type {
 	if t := kind.In(i); kind.IsVariadic() && i == kind.NumIn()-1 {
 		return t.Elem()
@@ -162,7 +162,8 @@ func nillable(v reflect.Value) bool {
 
 var errorType = reflect.TypeFor[error]()
 
-// try makes a call, which must not panic. If it is wrong and returns an error, that must be the right one.
+// try makes a call, which must not panic. If the arguments are wrong and the function returns an error, it must be
+// Invalid.
 func (a *API) try(t *testing.T, name string, f reflect.Value, args []reflect.Value, wrong bool) {
 	t.Helper()
 	defer func() {

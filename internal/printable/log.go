@@ -6,8 +6,8 @@ import (
 	"log/slog"
 )
 
-// Logger returns a logger whose lines show every text by the one rule: the message, and the values of the attributes,
-// also those of errors and lists. What is seen in full stays as it is, with its type.
+// Logger returns a logger that applies Text to the message and to the values of the attributes, also to errors and
+// lists. A value whose text has no hidden characters keeps its type.
 func Logger(logger *slog.Logger) *slog.Logger { return slog.New(handler{logger.Handler()}) }
 
 type handler struct{ next slog.Handler }

@@ -10,14 +10,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
-// hidden is a text with a control character, one that turns the direction of writing, and an invisible one.
+// hidden is a text with a control character, one that changes the direction of writing, and an invisible one.
 const hidden = "a\x1b[2J\u202eb\u2800"
 
 type valuer struct{}
 
 func (valuer) LogValue() slog.Value { return slog.StringValue(hidden) }
 
-// Wherever a text is in a line of the log, all of it is seen.
+// Texts have no hidden characters anywhere in a log record.
 func TestLogger(t *testing.T) {
 	t.Parallel()
 	var written bytes.Buffer

@@ -1,4 +1,4 @@
-// Package printable has the one rule by which names, and what Redis says, are shown to people.
+// Package printable makes hidden characters visible in names and in texts from Redis.
 package printable
 
 import (
@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// Text returns a text as it is shown on a terminal, a page or in an error: the text itself if every
-// character of it is seen, else quoted as Go does it. Control characters, line ends, characters that change the
-// direction of writing or are invisible, and bytes that are no UTF-8 are escaped.
+// Text returns a text as it is shown on a terminal, on a page or in an error: unchanged if it has no hidden
+// characters, otherwise quoted like strconv.Quote. Control characters, line ends, characters that change the
+// direction of writing or are invisible, and bytes that are not UTF-8 are escaped.
 func Text(text string) string {
 	if strings.IndexFunc(text, hidden) < 0 {
 		return text
@@ -18,7 +18,7 @@ func Text(text string) string {
 	return Quote(text)
 }
 
-// Quote returns a text in quotes, as Text shows one that has hidden characters.
+// Quote returns a text in quotes, with hidden characters escaped.
 func Quote(text string) string {
 	var b strings.Builder
 	for _, r := range strconv.Quote(text) {
@@ -31,7 +31,7 @@ func Quote(text string) string {
 	return b.String()
 }
 
-// hidden reports whether a character is not seen, or cannot be told from a byte that is no UTF-8.
+// hidden reports whether a character is invisible, or looks like a byte that is not UTF-8.
 func hidden(r rune) bool {
 	return !unicode.IsPrint(r) || r == unicode.ReplacementChar || r == '\u2800' ||
 		unicode.In(r, unicode.Variation_Selector, unicode.Other_Default_Ignorable_Code_Point)

@@ -1,4 +1,4 @@
-// Package quiet gives programs an actor system that leaves the talking to them.
+// Package quiet provides an actor system that does not log.
 package quiet
 
 import (
@@ -8,8 +8,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// ActorSystem makes an actor system that logs nothing. An application would rather give
-// it a logger of its own.
+// ActorSystem returns an actor system that logs nothing.
 func ActorSystem() *actor.ActorSystem {
 	return actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }),

@@ -8,12 +8,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// holder is a Hold as its lock actor knows it.
+// holder is a Hold as actors.Holder: the methods that lock actors call.
 type holder Hold
 
 var _ actors.Holder = (*holder)(nil)
 
-// holdOf is the Hold of a holder; nil if it was got by a message.
+// holdOf returns the Hold of a holder, or nil if the lock was acquired by message.
 func holdOf(h actors.Holder) *Hold {
 	if h, ok := h.(*holder); ok {
 		return (*Hold)(h)
@@ -30,7 +30,7 @@ func (h *holder) LeaseLost(reason lock.Reason, detail string) {
 func (h *holder) LeaseAtRisk(until lock.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range (*Hold)(h).tree() {
-		if s := hold.seldom; s != nil && s.onRisk != nil && hold.active() {
+		if s := hold.rare; s != nil && s.onRisk != nil && hold.active() {
 			h.lock.runtime.CallHost("the function of WithAtRisk", func() { s.onRisk(left) })
 		}
 	}
@@ -38,16 +38,16 @@ func (h *holder) LeaseAtRisk(until lock.Instant, _ string) {
 
 // Stack implements actors.Holder.
 func (h *holder) Stack() []uintptr {
-	if h.seldom == nil {
+	if h.rare == nil {
 		return nil
 	}
-	return h.seldom.stack
+	return h.rare.stack
 }
 
 // Parent implements actors.Holder.
 func (h *holder) Parent() context.Context { return h.parent }
 
-// releaser is a holder whose release has a span within another context.
+// releaser is a holder that is being released. Its Parent is the context of the release, for spans.
 type releaser struct {
 	*holder
 	within context.Context

@@ -21,22 +21,22 @@ import (
 )
 
 // The test binary is a service of this name if this variable is set.
-const storyEnv = "LOCKKEEPER_TEST_STORY"
+const serviceEnv = "LOCKKEEPER_TEST_SERVICE"
 
 // ofEach is how many locks of each kind a service holds.
 const ofEach = 24
 
-// storyteller is a service that holds locks, and tells of them by its console, its metrics and its log.
-type storyteller struct {
+// testService is a service that holds locks, with a console, metrics and a log.
+type testService struct {
 	sys    *lockkeeper.System
 	reader *metric.ManualReader
 	holds  map[string]*lockkeeper.Hold
 }
 
-// tellStory is the service. It prints where it serves and its client, holds its locks until its standard input
-// ends, and logs JSON to its standard error.
-func tellStory(name string) {
-	s := storyteller{reader: metric.NewManualReader(), holds: map[string]*lockkeeper.Hold{}}
+// runService runs a testService. It prints its URL and its client UUID, holds its locks until its standard input ends,
+// and logs JSON to its standard error.
+func runService(name string) {
+	s := testService{reader: metric.NewManualReader(), holds: map[string]*lockkeeper.Hold{}}
 	journal := console.NewJournal()
 	s.sys = must(lockkeeper.Open(context.Background(), redisOf(os.Environ()), lockkeeper.WithConfig(journal.Attach(lockkeeper.Config{
 		Application: name, Watchdog: 2 * time.Minute, LongWait: 100 * time.Millisecond,
@@ -62,12 +62,12 @@ func tellStory(name string) {
 	os.Exit(0)
 }
 
-// contended are locks of a service a that others wait for.
-func (s *storyteller) contended() []*lockkeeper.Lock {
+// contended returns locks of the service a for which other services wait.
+func (s *testService) contended() []*lockkeeper.Lock {
 	return []*lockkeeper.Lock{s.sys.Lock("a-reentrant-0"), s.sys.FairLock("a-fair-0"), s.sys.ReadWriteLock("a-write-0").Write()}
 }
 
-func (s *storyteller) hold(name string) {
+func (s *testService) hold(name string) {
 	ctx := context.Background()
 	for i := range ofEach {
 		of := func(kind string) string { return fmt.Sprintf("%s-%s-%d", name, kind, i) }
@@ -84,8 +84,8 @@ func (s *storyteller) hold(name string) {
 	must(s.sys.Latch(name+"-latch").TrySetCount(ctx, 3))
 }
 
-// sums are the sums of the counters, by name, and by name and values of the attributes.
-func (s *storyteller) sums() map[string]int64 {
+// sums returns the sums of the counters, by name, and by name and values of the attributes.
+func (s *testService) sums() map[string]int64 {
 	var all metricdata.ResourceMetrics
 	check(s.reader.Collect(context.Background(), &all))
 	sums := map[string]int64{}

@@ -25,8 +25,8 @@ func (s *System) ReadWriteLock(name string) *ReadWrite {
 	return &ReadWrite{system: s, name: name}
 }
 
-// ReadWrite is a read/write lock, Redisson's RReadWriteLock: many readers hold it, or one
-// writer.
+// ReadWrite is a read/write lock, Redisson's RReadWriteLock: either many readers hold it, or one
+// writer does.
 //
 // A writer becomes a reader by calling Read().Acquire with the context of its write hold, and
 // then releasing the write hold. A reader cannot become a writer (ErrReentry), since two
@@ -51,19 +51,19 @@ func (l *ReadWrite) Write() *Lock {
 	return &Lock{runtime: l.system.inner(), kind: messages.Kind_KIND_READ_WRITE, name: l.name}
 }
 
-// MultiLock returns a lock that is all of 1 to 64 locks or none. They may be of any kind except
-// MultiLock, and of several Systems. While it waits for one member it holds none of the others.
-// The loss of one member is the loss of the MultiLock.
+// MultiLock returns a lock that acquires all of 1 to 64 locks or none. They may be of any kind
+// except MultiLock, and of several Systems. While it waits for one member it holds none of the
+// others. The loss of one member is the loss of the MultiLock.
 //
 // Release a MultiLock before closing a System of its members: members of a closed System are
 // left to expire, and the hold is lost.
 //
-// A MultiLock is a holder of its own: whoever holds a member and acquires the MultiLock waits
-// for itself.
+// A MultiLock has an owner of its own: a caller that holds a member and acquires the MultiLock
+// waits for itself.
 func MultiLock(locks ...*Lock) *Lock {
 	var list []actors.Member
 	for _, l := range locks {
-		if err := l.unusable(); err != nil {
+		if err := l.checkUsable(); err != nil {
 			return &Lock{wrong: err}
 		}
 		list = append(list, actors.Member{Runtime: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
@@ -75,23 +75,23 @@ func MultiLock(locks ...*Lock) *Lock {
 	return &Lock{runtime: members.Home(), kind: messages.Kind_KIND_MULTI, members: members}
 }
 
-// Red provides locks on a majority of independent Redis servers; see RedLock.
+// RedLock provides locks on a majority of independent Redis servers; see NewRedLock.
 type RedLock struct{ home *System }
 
-// RedLock returns a Red for independent Redis servers: one System for each, 3 or 5 of them, with
-// the same Config in all processes. The first System runs the lock actors, and its guardian
-// takes the requests by message (KIND_RED). The error is ErrInvalid if the Systems cannot form a
-// RedLock, for instance because two are on the same server.
+// NewRedLock returns a RedLock on independent Redis servers. It needs one System for each server, 3
+// or 5 of them, with the same Config in all processes. The first System runs the lock actors, and
+// its guardian takes the requests by message (KIND_RED). The error is ErrInvalid if the Systems
+// cannot form a RedLock, for instance because two are on the same server.
 //
-// RedLock waits at most half a second for the servers to identify themselves. A server that does
+// NewRedLock waits at most half a second for the servers to identify themselves. A server that does
 // not answer (see ConnectLater for one that is down) is identified when it first votes: if two
 // turn out to be the same, requests fail with ErrRejected.
 //
 // A RedLock keeps working while a minority of its servers is down. A server that was recently
-// started, flushed or promoted may have forgotten locks: it has no vote until a process has
-// watched it for the length of Config.Watchdog. So nothing is granted just after all servers
-// started, or when they are first used. docs/kinds.md and docs/guarantees.md describe what a
-// RedLock is for, and its limits.
+// started, flushed or promoted may have forgotten locks: it has no vote until the process has
+// watched it for the length of Config.Watchdog. So no lock is granted just after all servers have
+// started or when they are first used. docs/kinds.md and docs/guarantees.md describe the use of a
+// RedLock and its limits.
 func NewRedLock(systems ...*System) (*RedLock, error) {
 	var runtimes []*actors.Runtime
 	for _, s := range systems {

@@ -19,15 +19,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// service is a storyteller, as its operator sees it.
+// service is a process with runService, its URL and its client UUID.
 type service struct {
 	*process
 	name, url, client string
 }
 
-func tells(t *testing.T, server *redistest.Server, name string) service {
+func startService(t *testing.T, server *redistest.Server, name string) service {
 	cmd := program(t)
-	cmd.Env = append(cmd.Env, storyEnv+"="+name, "REDIS_URL="+server.URL())
+	cmd.Env = append(cmd.Env, serviceEnv+"="+name, "REDIS_URL="+server.URL())
 	s := service{process: start(t, cmd), name: name}
 	line, _ := s.line()
 	if _, err := fmt.Sscan(line, &s.url, &s.client); err != nil {
@@ -61,7 +61,7 @@ func decode[T any](t *testing.T, text string) (value T) {
 
 type event struct{ Lock, Text string }
 
-// consoleData is what data.json has.
+// consoleData is the content of data.json.
 type consoleData struct {
 	Systems []inspect.Process
 	Locks   []struct {
@@ -84,7 +84,7 @@ func (s service) console(filter string) consoleData {
 
 func (s service) metrics() map[string]int64 { return decode[map[string]int64](s.t, s.get("/metrics")) }
 
-// logged are the lines of the log with a message.
+// logged returns the log records with a message.
 func (s service) logged(message string) (lines []map[string]any) {
 	for line := range strings.Lines(s.said()) {
 		if fields := map[string]any{}; json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == message {
@@ -94,7 +94,7 @@ func (s service) logged(message string) (lines []map[string]any) {
 	return lines
 }
 
-// ownersIn are the owners of all locks in Redis, and their counts.
+// ownersIn returns the owners of all locks in Redis, and their counts.
 func ownersIn(t *testing.T, server *redistest.Server) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, key := range server.Keys(t, "*-*") {
@@ -108,7 +108,7 @@ func ownersIn(t *testing.T, server *redistest.Server) map[string]map[string]stri
 	return all
 }
 
-// of reports whether an owner field is of a service; a MultiLock is a client of its own.
+// of reports whether an owner field belongs to a service; the UUID of a MultiLock has the same beginning.
 func (s service) of(field string) bool { return strings.HasPrefix(field, s.client[:18]) }
 
 // is reports whether a process is that of a service.
@@ -117,7 +117,7 @@ func (s service) is(p inspect.Process) bool {
 	return p.PID == s.cmd.Process.Pid && p.Host == host && p.Application == s.name && p.Since != nil && time.Since(*p.Since) < time.Hour
 }
 
-// differences are what the program and the living services tell otherwise than Redis.
+// differences returns where the output of the program and of the running services differs from Redis.
 func differences(t *testing.T, server *redistest.Server, all, living []service) (found []string) {
 	differs := func(format string, args ...any) { found = append(found, fmt.Sprintf(format, args...)) }
 	redis := ownersIn(t, server)
@@ -174,7 +174,7 @@ func differences(t *testing.T, server *redistest.Server, all, living []service) 
 				if l.Here {
 					holds += l.Holders
 				}
-				if l.Kind == "multi" || l.Kind == "permits" {
+				if l.Kind == "multi" || l.Kind == "expirable_semaphore" {
 					continue
 				}
 				field := slices.Sorted(maps.Keys(redis[l.Name]))
@@ -198,7 +198,7 @@ func differences(t *testing.T, server *redistest.Server, all, living []service) 
 		if shared := len(redis["shared"]) - 1; shared > 0 && s.console("shared").Locks[0].Holders == len(redis["shared"]) {
 			holds -= shared // its holders elsewhere
 		}
-		// A MultiLock has two members; re-entry joins a hold.
+		// A MultiLock has two members, and a re-entry joins a hold.
 		if permits := len(server.Keys(t, "{"+s.name+"-permits-*}:timeout")); holds != everything.Held || int(metrics["lockkeeper.holds"]) != holds || holds != len(owned(ours))-ofEach+permits {
 			differs("%s: console %d and %d holds, metrics %d, in Redis %d locks and %d permits", s.name, holds, everything.Held, metrics["lockkeeper.holds"], len(owned(ours)), permits)
 		}
@@ -221,12 +221,12 @@ func owned(ours map[string]bool) (names []string) {
 	return names
 }
 
-// Through a freeze of Redis, a kill -9, a theft and a hand-over, the program, the consoles, the metrics and the
-// logs tell of some 500 locks what Redis says.
-func TestAllTellOneStory(t *testing.T) {
+// During a freeze of Redis, a kill -9, a forced release and a hand-over, the program, the consoles, the metrics and the
+// logs agree with Redis about some 500 locks.
+func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	a, b, c := tells(t, server, "a"), tells(t, server, "b"), tells(t, server, "c")
+	a, b, c := startService(t, server, "a"), startService(t, server, "b"), startService(t, server, "c")
 	all := []service{a, b, c}
 	agree := func(living ...service) {
 		t.Helper()
@@ -279,12 +279,12 @@ func TestAllTellOneStory(t *testing.T) {
 	agree(b, c)
 	line := b.logged("lease lost")
 	if len(line) != 1 || line[0]["lock"] != "b-reentrant-1" || b.metrics()["lockkeeper.losses plain "+fmt.Sprint(line[0]["reason"])] != 1 {
-		t.Errorf("of the loss the log says %v, the metrics %v", line, b.metrics())
+		t.Errorf("the loss is logged as %v, with the metrics %v", line, b.metrics())
 	}
 	events := b.console("").Events
 	if !slices.ContainsFunc(events, func(e event) bool {
 		return e.Lock == "b-reentrant-1" && strings.Contains(e.Text, fmt.Sprint(line[0]["reason"]))
 	}) {
-		t.Errorf("of the loss the console says %v", events)
+		t.Errorf("the console has the events %v", events)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
-// look finds out everything: of this System, and of the locks that viewers look up.
+// look returns a snapshot of this System, and of the locks that viewers look up.
 func (c *console) look(ctx context.Context, lookUps []lockID) *snapshot {
 	s := c.newSnapshot()
 	processes, err := c.sys.Systems(ctx)
@@ -29,7 +29,7 @@ func (c *console) look(ctx context.Context, lookUps []lockID) *snapshot {
 		s.Held += info.Holders
 		s.Waiters += info.Waiters
 	}
-	// Locks with waiters are asked about first, the longest wait before others, then the oldest holds.
+	// Locks with waiters are first, in the order of the longest wait, then the others by the age of the hold.
 	slices.SortStableFunc(s.Locks, func(a, b lock) int {
 		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), a.since().Compare(b.since()))
 	})
@@ -53,14 +53,14 @@ func (c *console) askListed(ctx context.Context, s *snapshot) {
 		if ofLock := errors.Is(err, lockkeeper.ErrRejected) || errors.Is(err, lockkeeper.ErrInvalid); ofLock {
 			l.err = err
 		} else if err != nil {
-			s.failed(err) // Redis does not answer: it would be in vain to ask on
+			s.failed(err) // Redis is unavailable: the other locks would fail, too
 			return
 		}
 	}
 }
 
-// askLookUps asks Redis about the locks that viewers look up, all at once: one that takes long, or cannot be reached,
-// is no reason to leave out another. An error is that of the look-up alone.
+// askLookUps asks Redis about the locks that viewers look up, all concurrently, so that a slow or failed look-up does
+// not affect another one. An error belongs to one look-up.
 func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID) {
 	s.lookUps = map[lockID]*lock{}
 	for _, id := range lookUps {
@@ -72,7 +72,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 		case !ok:
 		case l.Asked || l.err != nil:
 			s.lookUps[l.id()] = l
-		default: // it is not among the first: other viewers are not shown more of it
+		default: // it is not among the first rows: its row for other viewers does not change
 			own := *l
 			s.lookUps[l.id()] = &own
 		}
@@ -86,11 +86,11 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 	asking.Wait()
 }
 
-// ask adds what Redis knows of a lock.
+// ask adds the state of a lock in Redis.
 func (c *console) ask(ctx context.Context, l *lock) error {
 	by := c.lock(l.Kind, l.Name)
 	if by == nil {
-		return nil // a MultiLock or a RedLock, which this System knows as a whole; or a synchronizer
+		return nil // a MultiLock, a RedLock or a synchronizer
 	}
 	status, err := by.Inspect(ctx)
 	if err != nil {
@@ -147,7 +147,7 @@ const (
 
 var kinds = []string{plain, fenced, fair, readWrite}
 
-// lock is a lock by its kind and name; nil if it cannot be looked up by them.
+// lock returns the lock of a kind and name, or nil if it cannot be looked up.
 func (c *console) lock(kind, name string) *lockkeeper.Lock {
 	switch {
 	case name == "" || len(name) > maxName:

@@ -9,50 +9,50 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// A call tree is a hold, the root, and all holds that have re-entered it. To the lock actor
-// they are one hold, and it notifies the root. The tree holds the lock until all of them are
-// released, in any order. A re-entry names the tree's owner.
+// callTree is the state of a hold, the root, and of all holds that have re-entered it. For the
+// lock actor they are one hold, and it notifies the root. The tree holds the lock until all of
+// them are released, in any order. A re-entry uses the owner of the root.
 //
-// The root has the state of the tree, and its mutex guards the state of all its holds.
+// The mutex of the root guards the state of all holds of the tree.
 type callTree struct {
-	// reentries are the re-entries that are held, or whose context is not cancelled yet.
+	// reentries are the re-entries that are held or whose context is not cancelled yet.
 	reentries map[*Hold]struct{}
 	lost      error
-	// loss ends with the loss of the tree, and with nothing else. It is made with the root's
-	// context, for the holds that are acquired beneath it; see follow.
-	loss     context.Context
-	tellLoss context.CancelCauseFunc
+	// loss is cancelled only by the loss of the tree. It is created with the root's context,
+	// for holds that are acquired with a derived context; see follow.
+	loss       context.Context
+	cancelLoss context.CancelCauseFunc
 }
 
-// holdKey is the key of a context's value for the innermost hold that it belongs to.
+// holdKey is the context key of the innermost hold.
 type holdKey struct{}
 
-// HoldFrom returns the hold that a context belongs to, or nil if there is none. The Context of
-// a hold belongs to it, the context that Do or Elect passes to its function, and any context
-// derived from them. With several holds it is the innermost.
+// HoldFrom returns the innermost hold that ctx belongs to, or nil if there is none. The Context
+// of a hold, the context that Do or Elect passes to its function, and all contexts derived from
+// them belong to the hold.
 func HoldFrom(ctx context.Context) *Hold {
 	if ctx == nil {
 		return nil
 	}
-	hold := innermost(ctx)
+	hold := innermostHold(ctx)
 	for hold != nil && hold.permit() != nil {
 		hold = hold.outer
 	}
 	return hold
 }
 
-// innermost is HoldFrom, but for the holds of permits as well.
-func innermost(ctx context.Context) *Hold {
+// innermostHold is like HoldFrom, but also returns the holds of permits.
+func innermostHold(ctx context.Context) *Hold {
 	hold, _ := ctx.Value(holdKey{}).(*Hold)
 	return hold
 }
 
-// reentered returns the root of the tree that an Acquire of the lock re-enters, or nil if the
-// Acquire is a new holder. The outer hold may be released: what counts is whether any hold of its
-// tree still holds the lock, since the caller would then wait for itself.
+// reentered returns the root of the call tree that an Acquire of the lock re-enters, or nil if
+// the Acquire has a new owner. The outer hold may be released already: if any hold of its tree is
+// still held, a new owner would wait for itself.
 func (l *Lock) reentered(outer *Hold) *Hold {
 	if l.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
-		return nil // everybody takes a permit of his own
+		return nil // each Acquire takes its own permit
 	}
 	for ; outer != nil; outer = outer.outer {
 		if outer.lock.runtime == l.runtime && outer.lock.same(l) && slices.ContainsFunc(outer.root.tree(), (*Hold).active) {
@@ -62,18 +62,18 @@ func (l *Lock) reentered(outer *Hold) *Hold {
 	return nil
 }
 
-// granted records the outcome of an Acquire: a hold, or a re-entry.
+// granted records a grant, which is a new hold or a re-entry.
 func (h *Hold) granted(out actors.Outcome) {
 	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
-	bind(out)
+	raiseBound(out)
 	if root := holdOf(out.Holder); root != nil && root != h {
 		h.root = root
 		root.join(h)
 	}
 }
 
-// bind records the end of the hold that an Acquire got or re-entered.
-func bind(out actors.Outcome) {
+// raiseBound raises the bound of the hold that an Acquire got or re-entered. It never lowers it.
+func raiseBound(out actors.Outcome) {
 	root := holdOf(out.Holder)
 	for root != nil {
 		is := root.bound.Load()
@@ -83,7 +83,7 @@ func bind(out actors.Outcome) {
 	}
 }
 
-// join adds a re-entry to the root's tree, which may have been lost already.
+// join adds a re-entry to the root's call tree. If the tree is lost, the re-entry is lost too.
 func (h *Hold) join(inner *Hold) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -97,14 +97,15 @@ func (h *Hold) join(inner *Hold) {
 	h.reentries[inner] = struct{}{}
 }
 
-// tree returns the root and its re-entries.
+// tree returns the re-entries of the root, and the root.
 func (h *Hold) tree() []*Hold {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return append(slices.Collect(maps.Keys(h.reentries)), h)
 }
 
-// end records why the hold is over, once, and cancels the contexts that lasted because of it.
+// end records why the hold ended, and cancels the contexts that were kept alive for it. Only the
+// first call has an effect.
 func (h *Hold) end(why error) {
 	root := h.root
 	root.mu.Lock()
@@ -119,14 +120,14 @@ func (h *Hold) end(why error) {
 	root.settle()
 }
 
-// lose ends all holds of the root's tree. A hold that was released before stays released, but
-// if its context is not cancelled yet, the loss cancels it.
+// lose ends all holds of the root's call tree. A hold that was released before stays released,
+// but the loss cancels its context if nothing else has.
 func (h *Hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.lost = why
-	if h.tellLoss != nil {
-		h.tellLoss(why)
+	if h.cancelLoss != nil {
+		h.cancelLoss(why)
 	}
 	end := func(one *Hold) {
 		if one.ended == nil {
@@ -143,8 +144,8 @@ func (h *Hold) lose(why error) {
 	h.reentries = nil
 }
 
-// settle cancels the context of a hold that is over, unless a hold that was acquired with it is
-// held: a writer that has become a reader, for instance.
+// settle cancels the context of a hold that has ended, unless a hold that was acquired with that
+// context is still held, as by a writer that has become a reader.
 func (h *Hold) settle() {
 	if h.ended == nil || h.cause != nil {
 		return
@@ -158,8 +159,8 @@ func (h *Hold) settle() {
 	delete(h.root.reentries, h)
 }
 
-// isWithin reports whether the hold is held and was acquired with the context of the other, or
-// beneath it.
+// isWithin reports whether the hold is held and was acquired with the context of the other hold
+// or with one derived from it.
 func (h *Hold) isWithin(other *Hold) bool {
 	if h.ended != nil {
 		return false
@@ -170,7 +171,7 @@ func (h *Hold) isWithin(other *Hold) bool {
 	return h != nil
 }
 
-// cancelWith cancels the hold's context; one that is made later is cancelled at once.
+// cancelWith cancels the hold's context, or causes contextIn to create it cancelled.
 func (h *Hold) cancelWith(cause error) {
 	h.cause = cause
 	for _, stop := range h.unfollow {
@@ -182,15 +183,15 @@ func (h *Hold) cancelWith(cause error) {
 	}
 }
 
-// follow cancels the context when a hold of another lock is lost that this one was acquired
-// beneath, and at once if that is lost already. It ignores that hold's release: this lock is still held.
+// follow cancels the context when an outer hold of another lock is lost, or at once if one is lost
+// already. It ignores the release of the outer hold, since this lock is still held.
 func (h *Hold) follow() {
 	cancel := h.cancel
 	for outer := h.outer; outer != nil; outer = outer.outer {
-		if outer.root == h.root { // its loss is this one's
+		if outer.root == h.root { // lose cancels this context
 			continue
 		}
-		loss := outer.root.loss // parent is derived from the root's context, so it is made and does not change
+		loss := outer.root.loss // set: h.parent is derived from the root's context
 		if loss.Err() != nil {
 			cancel(context.Cause(loss))
 			return

@@ -1,5 +1,5 @@
-// Package inspect reads in Redis who has which lock, whoever has written it: for operators, who have no System
-// that knows. It changes nothing.
+// Package inspect reads lock state directly from Redis, including locks taken by Redisson, for tools that run without
+// a System. It never writes.
 package inspect
 
 import (
@@ -18,12 +18,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Lock is a lock as Redis has it, whoever has written it.
+// Lock is the state of a lock in Redis, written by any client.
 type Lock struct {
 	Name string `json:"name"`
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
-	// Kind is plain, fenced, fair or read/write. What is held as a plain lock is called fenced if
+	// Kind is plain, fenced, fair or read/write. A lock whose hash is that of a plain lock is fenced if
 	// it has a counter of tokens, and fair if it has a queue.
 	Kind   string  `json:"kind"`
 	Held   bool    `json:"held"`
@@ -32,19 +32,19 @@ type Lock struct {
 	MoreOwners int64 `json:"more_owners,omitempty"`
 	// TTL is in ms; -1 for a key that never expires.
 	TTL int64 `json:"ttl,omitempty"`
-	// Waiters is how many clients listen for the release; of a fair lock, the length of its queue. Who waits in
-	// the process of an owner is not among them, unless the lock is fair; see Owner.
+	// Waiters is how many clients are subscribed to the channel of the release; for a fair lock, the length of its
+	// queue. It does not include requests that wait in the process of an owner, unless the lock is fair; see Owner.
 	Waiters Number `json:"waiters"`
-	// Token is the last that was drawn.
+	// Token is the last token that was drawn.
 	Token int64 `json:"token,omitempty"`
-	// Queue are those who wait in the order of their turns: owners in the queue of a fair lock,
-	// clients in the line of another. Redisson's clients stand in no line.
+	// Queue are the waiters in the order of their turns: owners in the queue of a fair lock, clients in the wait
+	// queue of another lock. Redisson's clients do not use the wait queue.
 	Queue []Waiter `json:"queue,omitempty"`
-	// Problems are what is wrong with what Redis has.
+	// Problems describe invalid data in Redis.
 	Problems []string `json:"problems,omitempty"`
 }
 
-// Waiter is one who waits.
+// Waiter is an entry of a queue.
 type Waiter struct {
 	Field string `json:"field"`
 	// Waiting is for how long it has waited, in ms by the clock of Redis; unknown in the queue of a fair lock.
@@ -55,37 +55,38 @@ type Waiter struct {
 // Owner is one owner of a lock.
 type Owner struct {
 	Field string `json:"field"`
-	// Mode is read or write, of a read/write lock.
+	// Mode is read or write, for a read/write lock.
 	Mode  string `json:"mode,omitempty"`
 	Count Number `json:"count"`
-	// HeldAtLeast is for how long the owner has had the lock at least, in ms. Waiters is how many requests for the lock
-	// waited in its process. Both are as the process's record says, which may be some seconds old; see Process.Seen.
+	// HeldAtLeast is the minimum time for which the owner has held the lock, in ms. Waiters is how many requests for
+	// the lock waited in its process. Both come from the record of the process, which may be some seconds old; see
+	// Process.Seen.
 	HeldAtLeast Number  `json:"held_at_least"`
 	Waiters     Number  `json:"waiters"`
 	Process     Process `json:"process"`
 }
 
 const (
-	// PageSize is how many keys one SCAN looks at, and how many of them are looked into at once.
+	// PageSize is the COUNT of SCAN, and how many keys are read in one pipeline.
 	PageSize = 500
 	// mostOwners bounds the owners of a lock that are shown, and the waiters.
 	mostOwners = 32
 )
 
-// Kinds that are told by what is in Redis.
+// Kinds of locks, as far as the data in Redis shows them.
 const (
 	KindReadWrite = "read/write"
 	KindPlain     = "plain"
 	KindFair      = "fair"
 )
 
-// Looker reads locks by the commands of a client. The names of locks are without the prefix.
+// Inspector reads locks with the commands of a client. The names of locks are without the prefix.
 type Inspector struct {
 	Client rueidis.Client
 	Prefix string
 }
 
-// Command is a command whose second word is a key.
+// Command returns a command whose second word is a key.
 func (l Inspector) Command(words ...string) rueidis.Completed {
 	b := l.Client.B().Arbitrary(words[0])
 	if len(words) > 1 {
@@ -102,9 +103,9 @@ func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []ruei
 	return l.Client.DoMulti(ctx, commands...)
 }
 
-// Look reads the locks with these keys. A key that is no lock is left out, unless it is named:
-// then it is free if there is no such key, and may have owners of any form. If some of several that are
-// named cannot be read, since a server of a cluster does not answer, the others are returned with the error.
+// Inspect reads the locks with these keys. Keys that are not locks are left out, unless named is set: then a
+// missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
+// a server of a cluster does not answer, the others are returned with the error.
 func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
@@ -119,7 +120,7 @@ func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (view
 			continue
 		}
 		if len(names) > mostOwners && !slices.Contains(names, "mode") {
-			names[mostOwners] = "mode" // these are chosen at random
+			names[mostOwners] = "mode" // HRANDFIELD may have left it out
 		}
 		hashes[i].names = names
 	}
@@ -139,16 +140,16 @@ func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (view
 			views = append(views, v)
 		}
 	}
-	return views, cmp.Or(l.lookBeside(ctx, views), missing)
+	return views, cmp.Or(l.readDerived(ctx, views), missing)
 }
 
-// take takes the replies about a key and what was read of its hash, and reports whether it is to be shown.
+// take converts the replies about a key and the values of its hash, and reports whether the lock is to be shown.
 func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is bool, err error) {
 	key, fields := of.key, of.values
 	n, err := results[0].AsInt64()
 	if err != nil {
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
-			return false, nil // it is another type by now, or not ours to look at
+			return false, nil // the type has changed, or the user may not read it
 		}
 		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
 	}
@@ -156,7 +157,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 		return false, fmt.Errorf("%q: %w", key, redisio.Sort(of.err))
 	}
 	if fields != nil && len(fields) <= mostOwners {
-		n = int64(len(fields)) // it may have changed since
+		n = int64(len(fields)) // it may have changed since HLEN
 	}
 	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
 		if named {
@@ -167,19 +168,19 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 	if v.TTL, err = results[2].AsInt64(); err != nil {
 		return false, redisio.Sort(err)
 	}
-	if v.TTL == -2 { // expired since
+	if v.TTL == -2 { // it has expired since
 		v.Held, v.Owners, v.TTL = false, nil, 0
 	}
 	return named || v.Held, nil
 }
 
-// mayBeLock reports whether a hash with these fields may be a lock. Of other hashes no value is read:
-// they may be large, and are not ours.
+// mayBeLock reports whether a hash with these fields may be a lock. The values of other hashes are not read:
+// they belong to other applications and may be large.
 func mayBeLock(fields []string) bool {
 	return len(fields) > 0 && !slices.ContainsFunc(fields, func(f string) bool { return f != "mode" && !ownerField.MatchString(f) })
 }
 
-// notText returns the bytes of a name that is not UTF-8, else nil.
+// notText returns the bytes of a name that is not UTF-8, otherwise nil.
 func notText(name string) []byte {
 	if utf8.ValidString(name) {
 		return nil
@@ -195,7 +196,7 @@ var (
 	ownerField = regexp.MustCompile(clientForm + `:\d{1,400}(:write)?$`)
 )
 
-// read takes the fields of a hash for owners, and reports whether they are.
+// read converts the fields of a hash to owners, and reports whether they are the fields of a held lock.
 func (v *Lock) read(fields [][2]string, n int64) bool {
 	mode := ""
 	for _, f := range fields {
@@ -234,7 +235,7 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 	return v.Held
 }
 
-// HolderWaiters is how many requests wait in the processes of the owners; unknown if one of them does not say.
+// HolderWaiters returns how many requests wait in the processes of the owners; unknown if it is for one of them.
 func (v *Lock) HolderWaiters() Number {
 	n := Known(0)
 	for _, o := range v.Owners {
@@ -243,7 +244,7 @@ func (v *Lock) HolderWaiters() Number {
 	return n
 }
 
-// LongestWait is that of those whose wait is known.
+// LongestWait returns the longest known wait of the queue.
 func (v *Lock) LongestWait() (longest Number) {
 	for _, w := range v.Queue {
 		if w.Waiting.Known && (!longest.Known || w.Waiting.N > longest.N) {
@@ -253,7 +254,7 @@ func (v *Lock) LongestWait() (longest Number) {
 	return longest
 }
 
-// problem adds one, unless it is empty.
+// problem adds a problem, unless text is empty.
 func (v *Lock) problem(text string) {
 	if text != "" {
 		v.Problems = append(v.Problems, text)

@@ -10,19 +10,19 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// ShardedPubSub says when the locks in a Redis Cluster use sharded pub/sub (SSUBSCRIBE and SPUBLISH
-// instead of SUBSCRIBE and PUBLISH). Clients that differ in this do not hear each other: one that
-// waits gets the lock when it tries again, and Redisson when the holder's TTL is over. The modes are
-// those of Redisson's shardedSubscriptionMode. On a server that is no cluster they have no effect.
+// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub (SSUBSCRIBE and SPUBLISH
+// instead of SUBSCRIBE and PUBLISH). Clients with different modes do not receive each other's messages:
+// a waiter gets the lock only when it tries again, and Redisson when the holder's TTL has ended. The
+// modes are those of Redisson's shardedSubscriptionMode. They have no effect outside a cluster.
 type ShardedPubSub uint8
 
 // The modes.
 const (
-	// ShardedAuto: if a server of the cluster has it, as those of Redis 7 and Valkey do.
+	// ShardedAuto: if a server of the cluster supports it, as Redis 7 and Valkey do.
 	ShardedAuto ShardedPubSub = iota
-	// ShardedOn: always. The servers must have it.
+	// ShardedOn: always. The servers must support it.
 	ShardedOn
-	// ShardedOff: never. Redisson before 3.22 has nothing else.
+	// ShardedOff: never, as Redisson before 3.22.
 	ShardedOff
 )
 

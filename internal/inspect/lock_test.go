@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Of a hash that is no lock no value is read.
+// The values of a hash that is not a lock are not read.
 func TestForeignValuesAreNotRead(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -54,7 +54,7 @@ func TestForeignValuesAreNotRead(t *testing.T) {
 	}
 }
 
-// sent is how many bytes Redis has sent.
+// sent returns how many bytes Redis has sent.
 func sent(t *testing.T, info string) (n int) {
 	t.Helper()
 	_, rest, _ := strings.Cut(info, "total_net_output_bytes:")
@@ -65,7 +65,7 @@ func sent(t *testing.T, info string) (n int) {
 	return n
 }
 
-// What the user may not ask, or Redis does not have, is unknown, and not zero.
+// A number that the user may not read, or that Redis does not have, is unknown, and not zero.
 func TestUnknownIsNotZero(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

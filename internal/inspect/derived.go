@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// lookBeside reads what is beside the locks: tokens, queues, and who listens. What the user may
-// not read is not shown.
-func (l Inspector) lookBeside(ctx context.Context, views []Lock) error {
+// readDerived reads the data that belongs to the locks: tokens, queues and subscribers. Data that the
+// user may not read is left out.
+func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 	if len(views) == 0 {
 		return nil
 	}
@@ -32,17 +32,17 @@ func (l Inspector) lookBeside(ctx context.Context, views []Lock) error {
 	}
 	results := l.all(ctx, commands)
 	listeners, now := l.listeners(ctx, channels), l.now(ctx)
-	lines := make([]*hash, len(views))
+	queues := make([]*hash, len(views))
 	for i, v := range views {
 		names, _ := results[4*i+3].AsStrSlice()
-		lines[i] = &hash{key: redisio.WaitQueue(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
+		queues[i] = &hash{key: redisio.WaitQueue(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
 	}
-	l.readShort(ctx, lines, longestEntry)
+	l.readShort(ctx, queues, longestEntry)
 	var fair []*Lock
 	for i := range views {
 		v, got := &views[i], results[4*i:]
 		v.Waiters = listeners[channels[i]]
-		if v.Queue = line(lines[i].values, now); v.Waiters.Known {
+		if v.Queue = waitQueue(queues[i].values, now); v.Waiters.Known {
 			v.Waiters.N = max(v.Waiters.N, int64(len(v.Queue)))
 		}
 		if v.Kind != KindPlain {
@@ -54,7 +54,7 @@ func (l Inspector) lookBeside(ctx context.Context, views []Lock) error {
 			v.problem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
-			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) { // else it is another application's
+			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) { // otherwise the list belongs to another application
 				v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
 				fair = append(fair, v)
 			}
@@ -64,7 +64,7 @@ func (l Inspector) lookBeside(ctx context.Context, views []Lock) error {
 	return ctx.Err()
 }
 
-// now is the time by the clock of Redis; 0 if it is not known.
+// now returns the time by the clock of Redis in epoch µs, or 0 if it is not known.
 func (l Inspector) now(ctx context.Context) (micros int64) {
 	if clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice(); err == nil && len(clock) == 2 {
 		micros = clock[0]*1_000_000 + clock[1]
@@ -72,11 +72,11 @@ func (l Inspector) now(ctx context.Context) (micros int64) {
 	return micros
 }
 
-// longestNumber is how much is read of what should be a number: one of 64 bits is shorter.
+// longestNumber is how many bytes are read of a value that should be a number; 64-bit numbers are shorter.
 const longestNumber = "40"
 
-// readQueues reads the beginnings of the queues of fair locks. The first entry of each is known to be an owner: what
-// another application has put there may be large.
+// readQueues reads the beginnings of the queues of fair locks. The caller has checked that the first entry of each is
+// an owner: entries of another application may be large.
 func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 	var commands []rueidis.Completed
 	for _, v := range views {
@@ -92,9 +92,9 @@ func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 	}
 }
 
-// listeners counts who listens to channels. In a cluster that is told of shard channels, by the servers
-// of their slots, and of others by one server of those who are connected to it. It is not known where a server
-// does not answer, or the user may not ask.
+// listeners counts the subscribers of channels. In a cluster it adds those of the shard channels, which the servers of
+// their slots know, and those of other channels that are connected to one server. A number is unknown if a server
+// does not answer or the user may not ask.
 func (l Inspector) listeners(ctx context.Context, channels []string) map[string]Number {
 	counts, err := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
 	all := map[string]Number{}
@@ -115,7 +115,7 @@ func (l Inspector) listeners(ctx context.Context, channels []string) map[string]
 	return all
 }
 
-// counted is what a server has counted. A server that does not know the command has nothing to count.
+// counted converts the count of a server. It is zero if the server does not know the command.
 func counted(n int64, err error) Number {
 	if _, refused := rueidis.IsRedisErr(err); err != nil && (!refused || lacksCommand(err) || redisio.Sort(err).Transient) {
 		return Number{}
@@ -123,8 +123,8 @@ func counted(n int64, err error) Number {
 	return Known(n)
 }
 
-// line reads the line of a lock, at a time in epoch µs; see scripts/wait_queue.lua.
-func line(fields [][2]string, now int64) (waiters []Waiter) {
+// waitQueue converts the wait queue of a lock, at a time in epoch µs; see scripts/wait_queue.lua.
+func waitQueue(fields [][2]string, now int64) (waiters []Waiter) {
 	came := map[string]int64{}
 	for _, f := range fields {
 		arrived, _, _ := strings.Cut(f[1], " ")
