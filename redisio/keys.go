@@ -60,7 +60,7 @@ func key(form int, name string) string {
 }
 
 // Channel returns the pub/sub channel for the release of a plain lock.
-func Channel(name string) string { return prefix("redisson_lock__channel", name) }
+func Channel(name string) string { return channelOf("redisson_lock__channel", name) }
 
 // Token returns the key of a fenced lock's token counter.
 func Token(name string) string { return key(ofToken, name) }
@@ -73,7 +73,7 @@ func Queue(name string) string { return key(ofQueue, name) }
 func Timeouts(name string) string { return key(ofTimeouts, name) }
 
 // ReadWriteChannel returns the pub/sub channel for the release of a read/write lock.
-func ReadWriteChannel(name string) string { return prefix("redisson_rwlock", name) }
+func ReadWriteChannel(name string) string { return channelOf("redisson_rwlock", name) }
 
 // Taken returns the key of the sorted set of the taken permits, by the time at which they expire.
 func Taken(name string) string { return key(ofTaken, name) }
@@ -83,7 +83,7 @@ func WaitQueue(name string) string { return key(ofWaitQueue, name) }
 
 // Waiters returns the channel to which the clients that use the wait queue subscribe, besides the channel
 // of the lock's release. The difference is the number of foreign clients.
-func Waiters(name string) string { return prefix("lockkeeper_waiters", name) }
+func Waiters(name string) string { return channelOf("lockkeeper_waiters", name) }
 
 // TurnChannel returns the channel on which a client is notified of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
@@ -97,8 +97,8 @@ func ShardTurnChannel(client, waiters string) string {
 // keysOf returns keys in the slot of a shard channel. The user of the channel may use at least one of them: the
 // lock's name, or a key that begins with it. For redisson_lock__channel:{a} that is a, and for
 // lockkeeper_turn:CLIENT:x{a} it is x{a}. The braces do not show whether they belong to the name.
-func keysOf(channel string) []string {
-	tag := hashTag(channel)
+func keysOfShardChannel(channel string) []string {
+	tag := HashTag(channel)
 	_, name, _ := strings.Cut(strings.TrimPrefix(channel, TurnChannel("")), ":")
 	switch {
 	case Slot(name) != Slot(channel): // a latch's has no colon before the name
@@ -110,7 +110,7 @@ func keysOf(channel string) []string {
 }
 
 // PermitsChannel returns the pub/sub channel of the permits of a semaphore or an expirable semaphore.
-func PermitsChannel(name string) string { return prefix("redisson_sc", name) }
+func PermitsChannel(name string) string { return channelOf("redisson_sc", name) }
 
 // Calls returns the prefix of the keys of the command records about a name; Redisson has no such keys.
 func Calls(name string) string { return key(ofCalls, name) }
@@ -183,10 +183,10 @@ func Holds(name string) string {
 	return "{" + name + "}"
 }
 
-func prefix(p, name string) string { return p + ":" + Holds(name) }
+func channelOf(p, name string) string { return p + ":" + Holds(name) }
 
 // hashTag returns the part of a key that determines its slot.
-func hashTag(key string) string {
+func HashTag(key string) string {
 	if open := strings.IndexByte(key, '{'); open >= 0 {
 		if end := strings.IndexByte(key[open+1:], '}'); end > 0 {
 			return key[open+1 : open+1+end]
@@ -198,7 +198,7 @@ func hashTag(key string) string {
 // Slot returns the cluster slot of a key: the CRC16 of its hash tag, or of the key if it has
 // none.
 func Slot(key string) uint16 {
-	key = hashTag(key)
+	key = HashTag(key)
 	var crc uint16
 	for i := range len(key) {
 		crc ^= uint16(key[i]) << 8

@@ -35,7 +35,7 @@ func TestNames(t *testing.T) {
 			}
 		}
 		for _, channel := range []string{Channel(name), Channel(name) + ":c:1", ReadWriteChannel(name), PermitsChannel(name), Waiters(name), ShardTurnChannel("c", Waiters(name)), LatchChannel(name)} {
-			keys := keysOf(channel)
+			keys := keysOfShardChannel(channel)
 			if test.sameSlot && Slot(name) == Slot(channel) && !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, name) }) {
 				t.Errorf("%q has the keys %q", channel, keys)
 			}

@@ -152,7 +152,7 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 	if channels := at.channels(); len(channels) > 0 {
 		ctx, cancel := context.WithTimeout(at.ctx, locateTimeout)
 		defer cancel()
-		for _, key := range keysOf(channels[0]) {
+		for _, key := range keysOfShardChannel(channels[0]) {
 			if err := Sort(discover(ctx, client, key).Error()); err == nil || err.Transient {
 				break // the user may use this key
 			}
