@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/pubsub"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -33,7 +34,7 @@ func (c Config) shards(client rueidis.Client) (bool, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), c.CallTimeout)
 	defer cancel()
-	has, err := redisio.HasShards(ctx, client)
+	has, err := pubsub.HasShards(ctx, client)
 	if err == nil {
 		return has, nil
 	}

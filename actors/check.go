@@ -9,9 +9,9 @@ import (
 
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The limits of a request.
@@ -62,12 +62,12 @@ func (r *Runtime) CheckName(name string) error {
 		return fmt.Errorf("the lock's name has %d bytes with its key prefix, and %d are allowed", len(full), MaxNameLength)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("the lock's name %q is not valid UTF-8", name)
-	case r.redis.Cluster() && redisio.Slot(full) != redisio.Slot(redisio.Channel(full)):
+	case r.redis.Cluster() && keyspace.Slot(full) != keyspace.Slot(keyspace.Channel(full)):
 		return fmt.Errorf("the lock's name %q does not work in a Redis Cluster: its braces put the lock's key and its channel into different slots; use no brace, or one {tag}", name)
-	case redisio.Reserved(full) != "":
-		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, redisio.Reserved(full), full)
-	case redisio.Twin(full) != "":
-		return fmt.Errorf("the key %q would share its queue, its counters and its channels with %q; use a name with more than the braces, such as %q", full, redisio.Twin(full), full+":name")
+	case keyspace.Reserved(full) != "":
+		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, keyspace.Reserved(full), full)
+	case keyspace.Twin(full) != "":
+		return fmt.Errorf("the key %q would share its queue, its counters and its channels with %q; use a name with more than the braces, such as %q", full, keyspace.Twin(full), full+":name")
 	}
 	return nil
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 func newTestClock(t *testing.T) *clock {
@@ -51,7 +51,7 @@ func (w woken) SendUserMessage(*actor.PID, any) { w.at <- struct{}{} }
 
 // In a busy process the goroutine of a clock may have to wait for its turn: another clock's, which has one, wakes for it.
 func TestClocksWakeForEachOther(t *testing.T) {
-	r := &Runtime{present: boottime.New(), redis: redisio.New(client{mode: rueidis.ClientModeStandalone}, 0)}
+	r := &Runtime{present: boottime.New(), redis: redisclient.New(client{mode: rueidis.ClientModeStandalone}, 0)}
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}

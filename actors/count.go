@@ -8,9 +8,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Count is what a Call says about a semaphore or a latch. On a latch, OpAcquire waits until it is open, OpRelease counts
@@ -45,7 +45,7 @@ func (r *Runtime) checkCount(call *Call) error {
 	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.redis.Sharded() {
 		return err
 	}
-	if full := r.cfg.KeyPrefix + call.Name; redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
+	if full := r.cfg.KeyPrefix + call.Name; keyspace.Slot(full) != keyspace.Slot(keyspace.LatchChannel(full)) {
 		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: Redisson puts it into braces for the channel, which is in another slot then; use no brace", call.Name)
 	}
 	return err

@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // permitsAdapter is the kindAdapter of expirable semaphores.
@@ -52,7 +52,7 @@ func (v permitsAdapter) send(c *expirable.Command) {
 	if c.Kind == expirable.Acquire {
 		kind = lock.Acquire
 	}
-	lend := func(call redisio.Call) bool { return c.Kind != expirable.Renew && s.Lend(kind, call) }
+	lend := func(call redisclient.Call) bool { return c.Kind != expirable.Renew && s.Lend(kind, call) }
 	v.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r expirable.Result) {
 		reply := &replied{state: s, seq: c.Seq, own: r}
 		if c.Kind == expirable.Acquire && r.Served > 0 {

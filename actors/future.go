@@ -3,7 +3,7 @@ package actors
 import (
 	"sync"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // future is where a caller finds the answer to its Call. Mostly it is there when the
@@ -22,7 +22,7 @@ type future struct {
 // has been run or handed back.
 type loan struct {
 	rt   *Runtime
-	call redisio.Call
+	call redisclient.Call
 }
 
 // readyChannels and outcomes are used again: what contention leaves to the garbage collector, its

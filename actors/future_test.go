@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // lending is a lockState that handles a call of a goroutine that may be lent a command.
@@ -27,7 +27,7 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 					t.Fatal("no answer")
 				}
 			}
-			if s.Lend(lock.Acquire, redisio.Call{}) {
+			if s.Lend(lock.Acquire, redisclient.Call{}) {
 				t.Error("the command was lent")
 			}
 			if n := s.rt.lenders.Load(); n != 0 {

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Any bytes that can be read as a request either pass the check, and then it asks only
@@ -180,8 +180,8 @@ func FuzzCheckName(f *testing.F) {
 				"empty":      name == "",
 				"512":        name != "" && len(full) > 512,
 				"UTF-8":      len(full) <= 512 && !utf8.ValidString(name),
-				"reserved":   redisio.Reserved(full) != "",
-				"share":      redisio.Twin(full) != "",
+				"reserved":   keyspace.Reserved(full) != "",
+				"share":      keyspace.Twin(full) != "",
 				"{tag}":      cluster && strings.ContainsAny(full, "{}"),
 				"braces put": cluster && strings.ContainsAny(full, "{}"),
 			} {
@@ -191,18 +191,18 @@ func FuzzCheckName(f *testing.F) {
 			}
 			return
 		}
-		if name == "" || len(full) > 512 || !utf8.ValidString(full) || redisio.Reserved(full) != "" || redisio.Twin(full) != "" {
+		if name == "" || len(full) > 512 || !utf8.ValidString(full) || keyspace.Reserved(full) != "" || keyspace.Twin(full) != "" {
 			t.Errorf("%q passed", full)
 		}
 		if !cluster {
 			return
 		}
-		slot := redisio.Slot(full)
+		slot := keyspace.Slot(full)
 		for _, derived := range []string{
-			redisio.Channel(full), redisio.Token(full), redisio.Queue(full), redisio.Timeouts(full),
-			redisio.ReadWriteChannel(full), redisio.WaitQueue(full), redisio.Holds(full) + ":field",
+			keyspace.Channel(full), keyspace.Token(full), keyspace.Queue(full), keyspace.Timeouts(full),
+			keyspace.ReadWriteChannel(full), keyspace.WaitQueue(full), keyspace.Holds(full) + ":field",
 		} {
-			if redisio.Slot(derived) != slot {
+			if keyspace.Slot(derived) != slot {
 				t.Errorf("%q passed, and %q is in another slot", full, derived)
 			}
 		}

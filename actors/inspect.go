@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -97,7 +98,7 @@ func (s *lockState) lookUpHolder(m *inspection) {
 		s.rt.deliver(s.pid, &again)
 	}
 	client := protocol.ClientOf(m.view.Holder)
-	if own := s.rt.cfg.Record; own != nil && redisio.SystemOf(client) == redisio.SystemOf(own.Client) {
+	if own := s.rt.cfg.Record; own != nil && keyspace.SystemOf(client) == keyspace.SystemOf(own.Client) {
 		found(*own)
 		return
 	}

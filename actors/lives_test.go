@@ -17,6 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -108,7 +109,7 @@ func (w wiretap) Replied(seq uint64, r backend.Reply) {
 	w.lockState.Replied(seq, r)
 }
 
-func (wiretap) Lend(lock.CommandKind, redisio.Call) bool { return false }
+func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
 
 // An acquire that is under way when its lock actor is given up may be carried out behind
 // the last release: its reply has what it took released again.

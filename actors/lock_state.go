@@ -9,10 +9,10 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // lockState is the state of a lock actor. It outlives the actor's instance: after a crash the supervisor makes a new
@@ -123,7 +123,7 @@ func (s *lockState) newClientOptions() *protocol.Options {
 
 // sibling returns a new client id, of which it is seen that it is one of this system's.
 func (r *Runtime) sibling() string {
-	system := redisio.SystemOf(r.id)
+	system := keyspace.SystemOf(r.id)
 	return system + uuid.NewString()[len(system):]
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -129,7 +130,7 @@ func outcome(err *redisio.Error, otherwise word) word {
 }
 
 // watch has what becomes of the calls to Redis measured.
-func (m *metrics) watch() (w redisio.Watch) {
+func (m *metrics) watch() (w redisclient.Watch) {
 	if m == nil {
 		return w
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // client is one that is never asked anything but how it is set up.
@@ -20,7 +20,7 @@ type client struct {
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
 func home(id string, mode rueidis.ClientMode) *Runtime {
-	r := &Runtime{id: id, redis: redisio.New(client{mode: mode}, 0)}
+	r := &Runtime{id: id, redis: redisclient.New(client{mode: mode}, 0)}
 	r.server = backend.NewServer(r, r.redis, backend.Config{})
 	return r
 }

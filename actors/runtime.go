@@ -18,7 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // Runtime is the state that all actors of one system share, and that outlives each of them.
@@ -28,7 +28,7 @@ type Runtime struct {
 	options protocol.Options
 	actor   *actor.ActorSystem
 	root    *actor.RootContext
-	redis   *redisio.Redis
+	redis   *redisclient.Redis
 	// forgetMoves has examine called no more.
 	forgetMoves func()
 	// server is that Redis, as locks use it.
@@ -99,7 +99,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		cfg:     cfg,
 		actor:   system,
 		root:    system.Root.Copy(),
-		redis:   redisio.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
+		redis:   redisclient.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
 		id:      uuid.NewString(),
 		present: boottime.For(system),
 		host:    host.New(system, cfg.Logger),

@@ -3,13 +3,13 @@ package actors
 import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // Lend implements backend.Receiver: a call runs on the goroutine of a caller that still waits
 // for its answer, of the one whose request this is about, or of the one who waits for its
 // outcome. It reports whether there is one.
-func (s *lockState) Lend(kind lock.CommandKind, call redisio.Call) bool {
+func (s *lockState) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 	lender, waiting := s.lender, false
 	if lender == nil && (kind == lock.Acquire || kind == lock.SyncQueue) {
 		lender, waiting = s.lock.Next().(*Call)

@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -44,7 +45,7 @@ type keeper interface {
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: redisio.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*lockState]*subscribe{}}
+	c := &channels{rt: rt, turns: keyspace.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*lockState]*subscribe{}}
 	if c.sharded {
 		c.subscriptions = rt.redis.NewShards(c)
 	} else {
@@ -60,7 +61,7 @@ func (c *channels) of(e backend.Channel) []string {
 	case e.Waiters == "":
 		return []string{e.Name}
 	case c.sharded:
-		return []string{redisio.ShardTurnChannel(c.rt.id, e.Waiters), e.Waiters, e.Name}
+		return []string{keyspace.ShardTurnChannel(c.rt.id, e.Waiters), e.Waiters, e.Name}
 	}
 	return []string{e.Waiters, e.Name}
 }

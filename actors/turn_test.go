@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -52,7 +53,7 @@ func observe(t *testing.T, url func(addr string) string) *observed {
 		},
 		KeyPrefix: "app: ", WaiterTimeout: 5 * time.Second, Idle: time.Minute, Logger: logger,
 	})
-	o.turns = redisio.TurnChannel(o.id)
+	o.turns = keyspace.TurnChannel(o.id)
 	t.Cleanup(func() { o.Close(nil); client.Close() })
 	proxy.DropRepliesTo(func(cmd []string) bool {
 		o.mu.Lock()
@@ -181,7 +182,7 @@ func TestATransferReachesItsLockActor(t *testing.T) {
 	for _, payload := range []string{"", "0", "1 1 0", "1 1 0 ", "1 x 0 " + key, "0 1 0 " + key, "1 1 0 " + name, "1 1 0 other", "1 1 0 " + key + " "} {
 		o.do(t, "PUBLISH", o.turns, payload)
 	}
-	o.do(t, "PUBLISH", redisio.TurnChannel("another"), "1 1 0 "+key)
+	o.do(t, "PUBLISH", keyspace.TurnChannel("another"), "1 1 0 "+key)
 	want := o.transfer(t, name)
 	o.frees(t, granted, call)
 	if heard := o.heard(); len(heard) != 1 || !reflect.DeepEqual(heard[0], want) {
@@ -227,7 +228,7 @@ func TestTheTurnChannelStays(t *testing.T) {
 		t.Errorf("%d subscribers before anybody has waited", n)
 	}
 	granted, call := o.wait(t, name)
-	channel, waiters := redisio.Channel(o.cfg.KeyPrefix+name), redisio.Waiters(o.cfg.KeyPrefix+name)
+	channel, waiters := keyspace.Channel(o.cfg.KeyPrefix+name), keyspace.Waiters(o.cfg.KeyPrefix+name)
 	o.awaitSubscribers(t, channel, 1)
 	o.awaitSubscribers(t, waiters, 1)
 	o.awaitSubscribers(t, o.turns, 1)
@@ -301,7 +302,7 @@ func TestPlacesListen(t *testing.T) {
 		s, r := record(o, name, ofOneKey)
 		s.listen(1)
 		redistest.Eventually(t, "the confirmation", func() bool {
-			return o.channels.subscriptions.Confirmed(redisio.Channel(o.cfg.KeyPrefix + name))
+			return o.channels.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))
 		})
 		expect(t, "listening", r.says(s))
 	})

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 const (
@@ -53,7 +53,7 @@ func startCluster() (addrs []string, stop func(), err error) {
 			time.Sleep(20 * time.Millisecond)
 		}
 	}
-	owner := int(redisio.Slot(theKey)) * masters / slots
+	owner := int(keyspace.Slot(theKey)) * masters / slots
 	addrs[0], addrs[owner] = addrs[owner], addrs[0]
 	return addrs, stop, nil
 }

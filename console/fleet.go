@@ -7,7 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 const (
@@ -59,7 +59,7 @@ func (s *snapshot) lockOf(v inspect.Lock) lock {
 		l.Kind = readWrite
 	}
 	for _, o := range v.Owners {
-		l.Here = l.Here || redisio.SystemOf(o.Process.Client) == redisio.SystemOf(s.Client)
+		l.Here = l.Here || keyspace.SystemOf(o.Process.Client) == keyspace.SystemOf(s.Client)
 	}
 	p := first.Process
 	l.Process = &system{

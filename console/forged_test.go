@@ -12,9 +12,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/console"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Records of any size, and a list with names of any size, do not delay the acquires and renewals of locks while they are
@@ -27,9 +27,9 @@ func TestForgedRecordsDoNotDelayLocks(t *testing.T) {
 	for i := range 40 {
 		system := fmt.Sprintf("%08d-0000-4000", i)
 		do(t, server, "EVAL", `redis.call('ZADD', KEYS[1], 9e15, ARGV[1]) redis.call('SET', KEYS[1] .. ':' .. ARGV[1], string.rep('x', 5000000), 'PX', 600000)`,
-			"1", redisio.Systems(""), system)
+			"1", keyspace.Systems(""), system)
 	}
-	do(t, server, "EVAL", `for i = 1, 100 do redis.call('ZADD', KEYS[1], 1e15 + i, string.rep('y', 300000) .. i) end`, "1", redisio.Systems(""))
+	do(t, server, "EVAL", `for i = 1, 100 do redis.call('ZADD', KEYS[1], 1e15 + i, string.rep('y', 300000) .. i) end`, "1", keyspace.Systems(""))
 
 	base := web(t, console.Handler(s.System, console.WithInterval(100*time.Millisecond)))
 	viewer := stream(t, base+"events")
@@ -91,7 +91,7 @@ func TestMoreSystemsThanAreRead(t *testing.T) {
 	if d := read(t, base+"data.json"); d.SystemsCut {
 		t.Error("a list of one System is reported as cut")
 	}
-	do(t, server, "EVAL", `for i = 1, 10100 do redis.call('ZADD', KEYS[1], 9e15 + i, string.format('%08d-0000-4000', i)) end`, "1", redisio.Systems(""))
+	do(t, server, "EVAL", `for i = 1, 10100 do redis.call('ZADD', KEYS[1], 9e15 + i, string.format('%08d-0000-4000', i)) end`, "1", keyspace.Systems(""))
 	all, err := s.Systems(locktest.Within(t))
 	if len(all) != 1 || !errors.Is(err, lockkeeper.ErrMore) {
 		t.Errorf("%d Systems, %v", len(all), err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 // testcase is a case.
@@ -159,7 +159,7 @@ func names(s *env) {
 	used := 0
 	for _, name := range all {
 		s.name = fmt.Sprintf(name, s.runID)
-		if s.redis.cluster() && redisio.Slot(s.name) != redisio.Slot(redisio.Channel(s.name)) {
+		if s.redis.cluster() && keyspace.Slot(s.name) != keyspace.Slot(keyspace.Channel(s.name)) {
 			continue
 		}
 		handOver(s, holder, waiter)

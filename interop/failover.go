@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 // failing runs last, with Sentinels: afterwards another server is the master.
@@ -43,7 +43,7 @@ func failover(s *env) {
 			return now != nil
 		})
 		promotion = time.Now()
-		s.until("Go listens on the new master", func() bool { return server{Client: now}.listeners(s.ctx, redisio.TurnChannel(id)) == 1 })
+		s.until("Go listens on the new master", func() bool { return server{Client: now}.listeners(s.ctx, keyspace.TurnChannel(id)) == 1 })
 		subscribed = time.Now()
 		s.until("the old master is a replica", func() bool { return role(s.ctx, s.sentinels.servers[0]) == "slave" })
 		s.addFigure("the old master was a replica %s after the new one took over", inMS(time.Since(promotion)))

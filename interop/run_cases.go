@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -81,7 +81,7 @@ func (w *world) ageRedLock(watchdog time.Duration) {
 		for r.uptime(w.ctx) <= watchdog+time.Second {
 			time.Sleep(100 * time.Millisecond)
 		}
-		record := redisio.Memory("")
+		record := keyspace.Memory("")
 		try(r.Do(w.ctx, r.B().Eval().Script(scripts.Memory.Source).Numkeys(1).Key(record).Arg("grown").Build()).Error())
 		try(r.Do(w.ctx, r.B().Hset().Key(record).FieldValue().FieldValue("age", strconv.FormatInt(watchdog.Milliseconds(), 10)).Build()).Error())
 	}

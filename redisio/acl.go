@@ -1,10 +1,10 @@
 package redisio
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -52,8 +52,8 @@ type derived struct {
 // the process, and the channel of the clients that use the wait queue.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
-	keys:     []derived{{from: Systems, more: "*"}, {from: WaitQueue}},
-	channels: []derived{{from: TurnChannel, ofClient: true}, {from: Waiters}},
+	keys:     []derived{{from: keyspace.Systems, more: "*"}, {from: keyspace.WaitQueue}},
+	channels: []derived{{from: keyspace.TurnChannel, ofClient: true}, {from: keyspace.Waiters}},
 }
 
 var plainScripts = []*scripts.Script{
@@ -65,8 +65,8 @@ var plainScripts = []*scripts.Script{
 var plain = system.and(Rights{
 	Kind:     "plain and fenced",
 	scripts:  append([]*scripts.Script{scripts.FencedAcquire, scripts.Draw}, plainScripts...),
-	keys:     []derived{{from: Token}},
-	channels: []derived{{from: Channel}},
+	keys:     []derived{{from: keyspace.Token}},
+	channels: []derived{{from: keyspace.Channel}},
 })
 
 // kinds are the rights for locks on one Redis.
@@ -75,8 +75,8 @@ var kinds = []Rights{
 	system.and(Rights{
 		Kind:     "fair",
 		scripts:  append([]*scripts.Script{scripts.SyncQueue, scripts.FairForceRelease, scripts.FairInspect}, plainScripts...),
-		keys:     []derived{{from: Queue}, {from: Timeouts}},
-		channels: []derived{{from: Channel}, {from: Channel, more: ":*"}}, // for MultiLocks, and one for each waiter
+		keys:     []derived{{from: keyspace.Queue}, {from: keyspace.Timeouts}},
+		channels: []derived{{from: keyspace.Channel}, {from: keyspace.Channel, more: ":*"}}, // for MultiLocks, and one for each waiter
 	}),
 	system.and(Rights{
 		Kind: "read/write",
@@ -84,8 +84,8 @@ var kinds = []Rights{
 			scripts.ReadWriteSet, scripts.ReadWriteRelease, scripts.ReadWriteRenew, scripts.ReadWriteYield,
 			scripts.ReadWriteForceRelease, scripts.ReadWriteInspect, scripts.CountWaiters,
 		},
-		keys:     []derived{{from: Holds, more: ":*"}}, // the leases of the readers
-		channels: []derived{{from: ReadWriteChannel}},
+		keys:     []derived{{from: keyspace.Holds, more: ":*"}}, // the leases of the readers
+		channels: []derived{{from: keyspace.ReadWriteChannel}},
 	}),
 }
 
@@ -97,22 +97,22 @@ var synchronizers = []Rights{
 			scripts.SemaphoreAcquire, scripts.SemaphoreAdd, scripts.SemaphoreYield, scripts.SemaphoreSet, scripts.SemaphoreDrain,
 			scripts.SemaphoreInspect, scripts.ForgetCommand,
 		},
-		keys:     []derived{{from: Calls, more: ":*"}},
-		channels: []derived{{from: PermitsChannel}},
+		keys:     []derived{{from: keyspace.Calls, more: ":*"}},
+		channels: []derived{{from: keyspace.PermitsChannel}},
 	}),
 	system.and(Rights{
 		Kind: "permits that expire",
 		scripts: []*scripts.Script{
 			scripts.PermitsAcquire, scripts.PermitsRelease, scripts.PermitsRenew, scripts.PermitsSet, scripts.PermitsInspect,
 		},
-		keys:     []derived{{from: Calls, more: ":*"}, {from: Taken}},
-		channels: []derived{{from: PermitsChannel}},
+		keys:     []derived{{from: keyspace.Calls, more: ":*"}, {from: keyspace.Taken}},
+		channels: []derived{{from: keyspace.PermitsChannel}},
 	}),
 	system.and(Rights{
 		Kind:     "latch",
 		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect, scripts.ForgetCommand},
-		keys:     []derived{{from: Calls, more: ":*"}, {from: Counted}},
-		channels: []derived{{from: LatchChannel}},
+		keys:     []derived{{from: keyspace.Calls, more: ":*"}, {from: keyspace.Counted}},
+		channels: []derived{{from: keyspace.LatchChannel}},
 	}),
 }
 
@@ -127,7 +127,7 @@ func ACL() []Rights {
 	red := plain.and(Rights{
 		Kind:    "RedLock",
 		scripts: []*scripts.Script{scripts.MajorityAcquire, scripts.Memory},
-		keys:    []derived{{from: Memory}},
+		keys:    []derived{{from: keyspace.Memory}},
 	})
 	all := multi.and(red)
 	for _, s := range synchronizers {
@@ -185,22 +185,4 @@ func patterns(begin string, names []derived) (all []string) {
 		}
 	}
 	return all
-}
-
-// refusedCommand matches the command in an error of Redis that an ACL user may not run it.
-var refusedCommand = regexp.MustCompile(`'([a-z]+(\|[a-z-]+)?)' command`)
-
-// aclHint returns a hint that names the missing right, as far as the error of Redis does: for a command
-// inside a script, older versions name only the line of the script.
-func aclHint(text string) string {
-	lacks := "may not run a command of the script"
-	switch m := refusedCommand.FindStringSubmatch(text); {
-	case m != nil:
-		lacks = "lacks +" + m[1]
-	case strings.Contains(text, "channel"):
-		lacks = "may not use that channel: a rule &… is missing"
-	case strings.Contains(text, "key"):
-		lacks = "may not use that key: a rule ~… is missing"
-	}
-	return "the ACL user " + lacks + "; docs/acl.md lists what each kind of lock needs, docs/operate.md what the program lockkeeper needs, and lockkeeper doctor tries each kind"
 }

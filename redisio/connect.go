@@ -97,17 +97,17 @@ func withConnectHint(options rueidis.ClientOption, err *Error) *Error {
 	case closed:
 		hint = "it was closed at the first command, HELLO: a server or a proxy that does not know HELLO must say so; " +
 			"one that wants TLS needs a URL that begins with rediss://"
-	case sentinels && strings.Contains(err.err.Error(), "NOPERM"):
+	case sentinels && strings.Contains(err.Err.Error(), "NOPERM"):
 		hint += "; on the Sentinels themselves the user needs " + SentinelRules
 	}
-	return &Error{Transient: err.Transient, Unsure: err.Unsure, Hint: hint, err: err.err}
+	return &Error{Transient: err.Transient, Unsure: err.Unsure, Hint: hint, Err: err.Err}
 }
 
 // sortDial is Sort for a client that has never been connected: a certificate that is not trusted then is
 // a permanent error.
 func sortDial(err error) *Error {
 	if untrusted(err) {
-		return &Error{Hint: "TLS: check tls_ca, tls_cert, tls_key and tls_server_name in the URL, or RootCAs, Certificates and ServerName of the tls.Config", err: err}
+		return &Error{Hint: "TLS: check tls_ca, tls_cert, tls_key and tls_server_name in the URL, or RootCAs, Certificates and ServerName of the tls.Config", Err: err}
 	}
 	return Sort(err)
 }

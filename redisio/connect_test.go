@@ -1,19 +1,19 @@
-package redisio
+package redisio_test
 
 import (
 	"context"
 	"crypto/tls"
 	"errors"
-	"fmt"
 	"net"
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The error names the cause, but does not quote what may be a password; see FuzzPassword.
@@ -49,7 +49,7 @@ func TestConnectErrors(t *testing.T) {
 		"redis://user:s3cret@127.0.0.1:1":                           "cannot connect",
 		"redis://user:p@host:6379?max_retries=s3cret":               "not shown",
 	} {
-		client, err := Connect(url)
+		client, err := redisio.Connect(url)
 		switch {
 		case err == nil:
 			client.Close()
@@ -81,7 +81,7 @@ func TestConnectHints(t *testing.T) {
 		"redis-cluster://" + p.Addr(): closed,
 		"redis-sentinel://" + p.Addr() + "?master_set=m": closed,
 	} {
-		client, err := Connect(url)
+		client, err := redisio.Connect(url)
 		if err == nil {
 			client.Close()
 		}
@@ -99,15 +99,15 @@ func TestConnectRefusals(t *testing.T) {
 		connect func(string) (rueidis.Client, error)
 		url     string
 		words   string
-		want    Error
+		want    redisio.Error
 	}{
-		{Connect, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", hinted("check the user")},
-		{Connect, locked.URL(), "NOAUTH", hinted("user name and password")},
-		{Connect, "redis://127.0.0.1:1", "connection refused", passing},
-		{ConnectLater, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", hinted("check the user")},
-		{ConnectLater, "redis://host?retries=1", "unknown option", lasting},
-		{ConnectLater, "redis://host?master_set=m", "single server", lasting},
-		{ConnectLater, "redis://host:1?addr=other:1", "single server", lasting},
+		{redisio.Connect, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", clienttest.Hinted("check the user")},
+		{redisio.Connect, locked.URL(), "NOAUTH", clienttest.Hinted("user name and password")},
+		{redisio.Connect, "redis://127.0.0.1:1", "connection refused", clienttest.Passing},
+		{redisio.ConnectLater, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", clienttest.Hinted("check the user")},
+		{redisio.ConnectLater, "redis://host?retries=1", "unknown option", clienttest.Lasting},
+		{redisio.ConnectLater, "redis://host?master_set=m", "single server", clienttest.Lasting},
+		{redisio.ConnectLater, "redis://host:1?addr=other:1", "single server", clienttest.Lasting},
 	} {
 		client, err := test.connect(test.url)
 		if err == nil {
@@ -115,9 +115,9 @@ func TestConnectRefusals(t *testing.T) {
 			t.Errorf("%s: no error", test.url)
 			continue
 		}
-		var sorted *Error
+		var sorted *redisio.Error
 		if errors.As(err, &sorted) {
-			expect(t, test.url, sorted, test.want)
+			clienttest.Expect(t, test.url, sorted, test.want)
 		}
 		if text := err.Error(); !strings.Contains(text, test.words) || strings.Contains(text, "s3") {
 			t.Errorf("%s: %v", test.url, err)
@@ -130,7 +130,7 @@ func TestConnectAsksAgain(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	var dials atomic.Int32
-	client, err := ConnectWith(t.Context(), rueidis.ClientOption{
+	client, err := redisio.ConnectWith(t.Context(), rueidis.ClientOption{
 		InitAddress: []string{"127.0.0.1:1", servers[0].Addr()},
 		DialCtxFn: func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 			if address == servers[0].Addr() && dials.Add(1) == 1 {
@@ -148,14 +148,14 @@ func TestConnectAsksAgain(t *testing.T) {
 func TestConnectOptions(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--requirepass", "p@ss/word")
-	for _, connect := range []func(string) (rueidis.Client, error){Connect, ConnectLater} {
+	for _, connect := range []func(string) (rueidis.Client, error){redisio.Connect, redisio.ConnectLater} {
 		client, err := connect("redis://:p%40ss%2Fword@" + s.Addr() + "/3?client_name=orders")
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(client.Close)
-		if reply := acquire(t, open(t, client), redistest.Name(t)); !reply.Nil {
-			t.Errorf("%+v", reply)
+		if err := client.Do(t.Context(), client.B().Set().Key("k").Value("v").Build()).Error(); err != nil {
+			t.Error(err)
 		}
 		clients, _ := s.Do(t, "CLIENT", "LIST").ToString()
 		if _, line, _ := strings.Cut(clients, " name=orders "); !strings.Contains(line, " db=3 ") {
@@ -164,120 +164,5 @@ func TestConnectOptions(t *testing.T) {
 	}
 	if calls := s.Calls(t); calls["client|tracking"] != 0 {
 		t.Error("the client-side cache is on")
-	}
-}
-
-// A server that is down when the client is opened is used as soon as it is up.
-func TestConnectLater(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	s.Kill(t)
-	client, err := ConnectLater(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	r := open(t, client)
-	subs, e := subscribe(t, client)
-	subs.Add("c")
-	for range 3 {
-		expect(t, "before the server is there", acquire(t, r, "k").Err, passing)
-	}
-	s.Restart(t)
-	if reply := acquire(t, r, "k"); !reply.Nil {
-		t.Errorf("the first call with the server up: %+v", reply)
-	}
-	e.await(t, "subscribed c", 1)
-	publishAndAwait(t, s, e, "c")
-}
-
-// If the master behind an address becomes a replica and keeps its connections open, calls and
-// subscriptions of every kind of client still move to the new master.
-func TestMasterDemotedBehindOneAddress(t *testing.T) {
-	t.Parallel()
-	for name, options := range map[string]rueidis.ClientOption{
-		"one connection":         {PipelineMultiplex: -1, DisableRetry: true},
-		"four connections":       {PipelineMultiplex: 2},
-		"always pipelining":      {AlwaysPipelining: true},
-		"a connection each call": {DisableAutoPipelining: true},
-		"RESP2":                  {AlwaysRESP2: true},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-			replica := redistest.Replica(t, master)
-			p := redistest.NewProxy(t, master.Addr())
-			client := customized(t, p.Addr(), options)
-			r := open(t, client)
-			_, e := subscribeOver(t, r, "c")
-			for i := range 20 { // so that all connections are in use
-				acquire(t, r, fmt.Sprint("before", i))
-			}
-			// As an operator would; new connections lead to the new master.
-			do(t, replica, "REPLICAOF", "NO", "ONE")
-			replica.AwaitMaster(t)
-			do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
-			p.Redirect(replica.Addr())
-			redistest.Eventually(t, "every call to reach the new master", func() bool {
-				for i := range 20 {
-					if acquire(t, r, fmt.Sprint("after", i)).Err != nil {
-						return false
-					}
-				}
-				return true
-			})
-			awaitSubscribers(t, replica, "c", 1)
-			awaitSubscribers(t, master, "c", 0)
-			publishAndAwait(t, replica, e, "c")
-			if n := e.count("subscribed c"); n != 1 {
-				t.Errorf("%d subscriptions were reported: there was a gap", n)
-			}
-		})
-	}
-}
-
-// The address may lead to the new master only long after the connections were closed: the next call and the
-// subscription still find it.
-func TestAddressFollowsLate(t *testing.T) {
-	t.Parallel()
-	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
-	replica := redistest.Replica(t, master)
-	p := redistest.NewProxy(t, master.Addr())
-	r := open(t, customized(t, p.Addr(), rueidis.ClientOption{PipelineMultiplex: -1, DisableRetry: true}))
-	_, e := subscribeOver(t, r, "c")
-	do(t, replica, "REPLICAOF", "NO", "ONE")
-	replica.AwaitMaster(t)
-	do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
-	expect(t, "before the address has followed", acquire(t, r, "k").Err, passing)
-	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
-	time.Sleep(2 * replaceLast)
-	p.Redirect(replica.Addr())
-	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
-	awaitSubscribers(t, replica, "c", 1)
-	publishAndAwait(t, replica, e, "c")
-}
-
-// A server that stays a replica gets only a few new connections.
-func TestReplicaThatStaysOne(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t, "--replicaof", "127.0.0.1 1")
-	r := open(t, connect(t, s.URL()))
-	subscribeOver(t, r, "c")
-	began := time.Now()
-	redistest.Eventually(t, "a few connections to be given up", func() bool {
-		if err := acquire(t, r, "k").Err; err == nil {
-			t.Fatal("a replica has granted a lock")
-		}
-		return s.Calls(t)["quit"] >= 4*quitsPerRound
-	})
-	took := time.Since(began)
-	time.Sleep(replaceLast / 2)
-	before := s.Calls(t)["subscribe"]
-	time.Sleep(2 * replaceLast)
-	if after := s.Calls(t)["subscribe"]; after > before {
-		t.Errorf("subscribed %d times, and %d times later, without any call", before, after-before)
-	}
-	if took < 5*replaceFirst {
-		t.Errorf("so many connections were closed in %v", took)
 	}
 }

@@ -16,10 +16,7 @@ import (
 // it has chosen it, and notices the new master within a second.
 const pauseMost = 3 * time.Second
 
-var (
-	errNotMaster = &Error{Transient: true, err: errors.New("the server that the Sentinels name as the master is a replica")}
-	errMoved     = &Error{Transient: true, Unsure: true, err: errors.New("a failover came before the reply")}
-)
+var errNotMaster = &Error{Transient: true, Err: errors.New("the server that the Sentinels name as the master is a replica")}
 
 // follower connects a client to the master that Sentinels name. When the master changes, it closes all
 // connections to the former master at once, and replies from it are discarded. rueidis's own client
@@ -56,7 +53,8 @@ type follower struct {
 	onMove  map[*func()]struct{}
 }
 
-// sentinelClient is a client whose connections a follower moves.
+// sentinelClient is a client whose connections a follower moves. Package redisclient calls OnMove, Cuts and
+// RecordDemotion.
 type sentinelClient struct {
 	rueidis.Client
 	follower *follower
@@ -64,6 +62,15 @@ type sentinelClient struct {
 
 // Mode returns the mode of a client for Sentinels; the embedded client is for a single server.
 func (c *sentinelClient) Mode() rueidis.ClientMode { return rueidis.ClientModeSentinel }
+
+// OnMove registers a function to be called after every move; stop unregisters it. It must not block.
+func (c *sentinelClient) OnMove(moved func()) (stop func()) { return c.follower.registerMove(moved) }
+
+// Cuts counts how often all connections to the master were closed.
+func (c *sentinelClient) Cuts() *atomic.Uint64 { return &c.follower.cuts }
+
+// RecordDemotion records that the master has replied that it is a replica.
+func (c *sentinelClient) RecordDemotion() { c.follower.recordDemotion() }
 
 // Close closes the client, and waits for its goroutines.
 func (c *sentinelClient) Close() {
@@ -202,8 +209,8 @@ func (f *follower) cutAll() {
 	f.present, f.cut = context.WithCancel(f.ctx)
 	if client := f.client; client != nil && f.ctx.Err() == nil {
 		f.wg.Go(func() {
-			ctx := newUntil(time.Now().Add(pauseMost + helloTimeout))
-			defer ctx.forget()
+			ctx, cancel := context.WithTimeout(context.Background(), pauseMost+helloTimeout)
+			defer cancel()
 			client.Do(ctx, client.B().Ping().Build())
 		})
 	}

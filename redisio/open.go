@@ -45,7 +45,7 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	if client != nil {
 		client.Close()
 	}
-	return nil, cannotConnect(options, &Error{Transient: true, err: context.Cause(ctx)})
+	return nil, cannotConnect(options, &Error{Transient: true, Err: context.Cause(ctx)})
 }
 
 // newClient opens a client. Of several addresses, one must answer. If another one is dead, rueidis may look for the

@@ -3,6 +3,7 @@ package redisio
 import (
 	"cmp"
 	"context"
+	"errors"
 	"math/rand/v2"
 	"net"
 	"slices"
@@ -30,6 +31,8 @@ const chosen = "+selected-slave"
 
 // changes are the channels on which it publishes that the master may have changed.
 var changes = []string{chosen, "+promoted-slave", "+switch-master", "+config-update-from", "+reboot", "+sentinel"}
+
+var errSentinelReply = &Error{Hint: "is there a proxy that changes replies?", Err: errors.New("unexpected reply from the Sentinel")}
 
 // sentinel is a Sentinel that a follower asks. The follower's mutex guards its fields.
 type sentinel struct {
@@ -205,7 +208,7 @@ func (f *follower) ask(ctx context.Context, client rueidis.Client, s *sentinel) 
 	}
 	epoch, err := strconv.ParseUint(configuration["config-epoch"], 10, 64)
 	if err != nil || len(master) != 2 {
-		return errUnexpectedReply
+		return errSentinelReply
 	}
 	var named []string
 	for i := range others {

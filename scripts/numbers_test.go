@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -51,7 +51,7 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 		check := func(u use, value, want string) {
 			t.Helper()
 			lock := redistest.Name(t)
-			record, taken := redisio.Calls(lock)+":u", redisio.Taken(lock)
+			record, taken := keyspace.Calls(lock)+":u", keyspace.Taken(lock)
 			keys, args := []string{lock, record}, append([]string{"1"}, u.args...)
 			switch u.script {
 			case scripts.SemaphoreInspect:
@@ -59,13 +59,13 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 			case scripts.LatchInspect:
 				keys, args = keys[:1], nil
 			case scripts.LatchCountDown:
-				keys = append(keys, redisio.Counted(lock))
+				keys = append(keys, keyspace.Counted(lock))
 			case scripts.PermitsInspect:
 				keys, args = []string{lock, taken}, nil
 			case scripts.PermitsAcquire, scripts.PermitsRelease:
 				keys = []string{lock, taken, record}
 			case scripts.PermitsSet:
-				keys = []string{lock, taken, record, redisio.Calls(lock) + ":restore"}
+				keys = []string{lock, taken, record, keyspace.Calls(lock) + ":restore"}
 			}
 			if strings.HasPrefix(u.script.Name, "permits") {
 				d.must(t, "ZADD", taken, "1e15", "taken-taken-take")
@@ -110,14 +110,14 @@ func TestPermitsSet_ReplacesABadNumber(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		for _, value := range noCounts {
 			lock := redistest.Name(t)
-			taken := redisio.Taken(lock)
+			taken := keyspace.Taken(lock)
 			d.must(t, "ZADD", taken, "9e14", "taken-taken-take")
 			d.must(t, "SET", lock, value)
 			want := "9"
 			if slices.Contains([]string{"+1", " 1", "1 ", "1.5", "1e3", "", "0x10", "inf", "nan", "text", "1\n"}, value) {
 				want = value
 			}
-			d.run(t, scripts.PermitsSet, []string{lock, taken, redisio.Calls(lock) + ":u", redisio.Calls(lock) + ":restore"}, []string{"1", "channel", "set", "10"})
+			d.run(t, scripts.PermitsSet, []string{lock, taken, keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}, []string{"1", "channel", "set", "10"})
 			if got := d.do(t, "GET", lock); got != want {
 				t.Errorf("%q is %q after 10 permits were set, one of them taken; want %q", value, got, want)
 			}
@@ -134,7 +134,7 @@ func TestHoldCounts_AreBounded(t *testing.T) {
 				d.must(t, "HSET", lock, "mode", "read", "u:1", "1", field, value)
 				d.must(t, "PEXPIRE", lock, "60000")
 				keys := []string{lock}
-				args := []string{"u:1", redisio.Holds(lock), "channel", redisio.WaitQueue(lock), "500 1 0"}
+				args := []string{"u:1", keyspace.Holds(lock), "channel", keyspace.WaitQueue(lock), "500 1 0"}
 				if reply := d.run(t, scripts.ReadWriteRelease, keys, args); reply != "0" {
 					t.Errorf("a release with %s=%s: reply %q", field, value, reply)
 				}
@@ -158,19 +158,19 @@ func TestReadWriteRenew_LimitsLeases(t *testing.T) {
 				lock := redistest.Name(t)
 				d.must(t, "HSET", lock, "mode", "read", "u:1", holds)
 				d.must(t, "PEXPIRE", lock, "60000")
-				locks, args = append(locks, lock), append(args, "u:1", "90000", redisio.Holds(lock))
+				locks, args = append(locks, lock), append(args, "u:1", "90000", keyspace.Holds(lock))
 			}
 			if reply := d.run(t, scripts.ReadWriteRenew, locks, args); reply != "[1 1]" {
 				t.Errorf("a renewal of %q read holds: reply %s", count, reply)
 			}
-			if n := d.do(t, "EXISTS", redisio.Holds(locks[0])+":u:1:rwlock_timeout:10001"); n != "0" {
+			if n := d.do(t, "EXISTS", keyspace.Holds(locks[0])+":u:1:rwlock_timeout:10001"); n != "0" {
 				t.Errorf("a renewal of %q read holds sets more than 10000 leases", count)
 			}
 			if left := number(t, d.do(t, "PTTL", locks[1])); left <= 60000 {
 				t.Errorf("a renewal beside %q read holds: %d ms are left", count, left)
 			}
 			// Other tests on this server list all keys.
-			d.must(t, "EVAL", "for n = 1, 10000 do redis.call('DEL', ARGV[1] .. n) end", "0", redisio.Holds(locks[0])+":u:1:rwlock_timeout:")
+			d.must(t, "EVAL", "for n = 1, 10000 do redis.call('DEL', ARGV[1] .. n) end", "0", keyspace.Holds(locks[0])+":u:1:rwlock_timeout:")
 		}
 	})
 }

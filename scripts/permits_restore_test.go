@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -24,11 +24,11 @@ func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 		} {
 			lock, number := redistest.Name(t), 0
 			d.putPermits(t, lock, row.before, time.Now())
-			keys := []string{lock, redisio.Taken(lock), redisio.Calls(lock) + ":u", redisio.Calls(lock) + ":restore"}
+			keys := []string{lock, keyspace.Taken(lock), keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}
 			restore := func() int {
 				t.Helper()
 				number++
-				args := []string{strconv.Itoa(number), redisio.PermitsChannel(lock), "restore", "10", strconv.FormatInt(lease.Milliseconds(), 10)}
+				args := []string{strconv.Itoa(number), keyspace.PermitsChannel(lock), "restore", "10", strconv.FormatInt(lease.Milliseconds(), 10)}
 				for word := range strings.FieldsSeq(row.own) {
 					if len(word) == 1 {
 						word = strings.Repeat(word, 16)
@@ -68,10 +68,10 @@ func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 			}
 			// Each loss has its own wait, however the number was set after the previous one.
 			for _, how := range []string{"", "try", "set", "add"} {
-				if d.must(t, "DEL", lock, redisio.Taken(lock)); how != "" {
+				if d.must(t, "DEL", lock, keyspace.Taken(lock)); how != "" {
 					restore()
 					number++
-					if reply := d.run(t, scripts.PermitsSet, keys, []string{strconv.Itoa(number), redisio.PermitsChannel(lock), how, "7"}); reply != "[1]" {
+					if reply := d.run(t, scripts.PermitsSet, keys, []string{strconv.Itoa(number), keyspace.PermitsChannel(lock), how, "7"}); reply != "[1]" {
 						t.Errorf("%s: reply %s to %s", row.name, reply, how)
 					}
 					d.must(t, "DEL", lock)

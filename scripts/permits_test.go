@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -103,16 +103,16 @@ func permitsTable() (rows []permitsRow) {
 func (r permitsRow) numbered() bool { return len(r.keys("")) >= 3 }
 
 func (r permitsRow) keys(lock string) []string {
-	free, taken := lock, redisio.Taken(lock)
+	free, taken := lock, keyspace.Taken(lock)
 	switch r.script {
 	case scripts.PermitsRenew:
 		return []string{taken}
 	case scripts.PermitsInspect:
 		return []string{free, taken}
 	}
-	keys := []string{free, taken, redisio.Calls(lock) + ":u"}
+	keys := []string{free, taken, keyspace.Calls(lock) + ":u"}
 	if r.script == scripts.PermitsSet {
-		keys = append(keys, redisio.Calls(lock)+":restore")
+		keys = append(keys, keyspace.Calls(lock)+":restore")
 	}
 	return keys
 }
@@ -122,7 +122,7 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 	t.Helper()
 	var args []string
 	if r.numbered() {
-		args = []string{strconv.Itoa(number), redisio.PermitsChannel(lock)}
+		args = []string{strconv.Itoa(number), keyspace.PermitsChannel(lock)}
 	}
 	for word := range strings.FieldsSeq(r.args) {
 		if len(word) == 1 && word[0] >= 'a' {
@@ -139,7 +139,7 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 
 func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
-	d.must(t, "DEL", lock, redisio.Taken(lock), redisio.Calls(lock)+":u")
+	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u")
 	for word := range strings.FieldsSeq(state) {
 		letter, seconds, ends := strings.Cut(word, "@")
 		switch _, err := strconv.Atoi(word); {
@@ -148,9 +148,9 @@ func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 		case err == nil, word == "x":
 			d.must(t, "SET", lock, word)
 		case ends:
-			d.must(t, "ZADD", redisio.Taken(lock), strconv.Itoa(int(start.UnixMilli())+1000*number(t, seconds)), strings.Repeat(letter, 16))
+			d.must(t, "ZADD", keyspace.Taken(lock), strconv.Itoa(int(start.UnixMilli())+1000*number(t, seconds)), strings.Repeat(letter, 16))
 		default:
-			d.must(t, "ZADD", redisio.Taken(lock), "922337203685477", strings.Repeat(letter, 16))
+			d.must(t, "ZADD", keyspace.Taken(lock), "922337203685477", strings.Repeat(letter, 16))
 		}
 	}
 }
@@ -159,7 +159,7 @@ func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 	t.Helper()
 	words := strings.Fields(strings.TrimSuffix(d.do(t, "GET", lock), "(nil)"))
-	taken := strings.Fields(strings.Trim(d.do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(lock)), "[]"))
+	taken := strings.Fields(strings.Trim(d.do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(lock)), "[]"))
 	for i := 0; i < len(taken); i += 2 {
 		word := taken[i][:1]
 		if taken[i] != strings.Repeat(word, 16) {
@@ -173,7 +173,7 @@ func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 	taken = taken[:len(taken)/2]
 	slices.Sort(taken)
 	words = append(words, taken...)
-	for _, key := range []string{lock, redisio.Taken(lock)} {
+	for _, key := range []string{lock, keyspace.Taken(lock)} {
 		if ttl := d.do(t, "PTTL", key); ttl[0] != '-' {
 			words = append(words, "~"+ttl)
 		}
@@ -207,14 +207,14 @@ func TestPermits(t *testing.T) {
 				}
 				if r.script == scripts.PermitsRelease {
 					d.putPermits(t, lock, r.before, start)
-					d.must(t, "SET", redisio.Calls(lock)+":u", "7 0 0")
+					d.must(t, "SET", keyspace.Calls(lock)+":u", "7 0 0")
 				} else if r.reply[0] != '-' {
 					r.reply = "-LATE"
 				}
 				if r.numbered() {
 					r.expect(t, d, "an earlier command", lock, start, r.run(t, d, lock, 6))
 				}
-				if got := d.do(t, "GET", redisio.Calls(lock)+":u"); r.script == scripts.PermitsRelease && got != "7 0 0" {
+				if got := d.do(t, "GET", keyspace.Calls(lock)+":u"); r.script == scripts.PermitsRelease && got != "7 0 0" {
 					t.Errorf("a late command is recorded: %s", got)
 				}
 			})

@@ -7,8 +7,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -16,8 +16,8 @@ import (
 func TestSystemRecords(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		prefix := redistest.Name(t)
-		list, long, short := redisio.Systems(prefix), "00000000-0000-4001", "00000000-0000-4002"
-		keys := func(system string) []string { return []string{list, redisio.System(prefix, system)} }
+		list, long, short := keyspace.Systems(prefix), "00000000-0000-4001", "00000000-0000-4002"
+		keys := func(system string) []string { return []string{list, keyspace.System(prefix, system)} }
 		renew := func(system, says, ttl string) {
 			if reply := d.run(t, scripts.SystemRenew, keys(system), []string{system, says, ttl}); reply != "1" {
 				t.Errorf("renewal of %s: reply %s", system, reply)
@@ -53,10 +53,10 @@ func TestSystemRecords(t *testing.T) {
 		// A foreign value hides only its own record.
 		for system, write := range map[string][]string{"set": {"SADD", "x"}, "lines": {"SET", "x\n1000 {}"}} {
 			d.must(t, "ZADD", list, "9999999999999", system)
-			d.must(t, append([]string{write[0], redisio.System(prefix, system)}, write[1:]...)...)
+			d.must(t, append([]string{write[0], keyspace.System(prefix, system)}, write[1:]...)...)
 			listed("[2 2 200000 three]")
 			d.must(t, "ZREM", list, system)
-			d.must(t, "DEL", redisio.System(prefix, system))
+			d.must(t, "DEL", keyspace.System(prefix, system))
 		}
 		if left := number(t, d.do(t, "PTTL", list)); left <= 200_000 || left > 300_000 {
 			t.Errorf("the list ends in %d ms, before the record with the longest TTL did", left)
@@ -82,7 +82,7 @@ func TestSystemRenew_RefusedLeavesNoEndlessKey(t *testing.T) {
 	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
 	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all")
 	limited := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"})
-	keys := []string{redisio.Systems(""), redisio.System("", "one")}
+	keys := []string{keyspace.Systems(""), keyspace.System("", "one")}
 	for _, m := range inScript.FindAllStringSubmatch(scripts.SystemRenew.Source, -1) {
 		admin.must(t, "DEL", keys[0], keys[1])
 		admin.must(t, "ZADD", keys[0], "1", "00000000-0000-4000") // it has expired

@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -118,7 +119,7 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 		defer cancel()
 		l := inspect.Inspector{Client: client, Prefix: o.prefix}
 		for _, lock := range []string{name, name + ":64"} {
-			err = cmp.Or(err, client.Do(ctx, l.Command("DEL", redisio.WaitQueue(o.prefix+lock))).Error())
+			err = cmp.Or(err, client.Do(ctx, l.Command("DEL", keyspace.WaitQueue(o.prefix+lock))).Error())
 		}
 	}()
 	for i := range systems {

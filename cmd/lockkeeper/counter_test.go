@@ -14,8 +14,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // inspect shows semaphores and latches with their kind, and release refuses them.
@@ -110,7 +110,7 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 		want[i].Count = inspect.Known(must(server.Do(t, "GET", "app:"+w.Name).AsInt64()))
 		want[i].Waiters = inspect.Known(w.Waiters.N)
 		want[i].TTL = must(server.Do(t, "PTTL", "app:"+w.Name).AsInt64())
-		if n := must(server.Do(t, "ZCARD", redisio.Taken("app:"+w.Name)).AsInt64()); n != w.Taken {
+		if n := must(server.Do(t, "ZCARD", keyspace.Taken("app:"+w.Name)).AsInt64()); n != w.Taken {
 			t.Fatalf("%d permits of %s are taken", n, w.Name)
 		}
 	}
@@ -232,7 +232,7 @@ func TestForeignMembersAreNotPrinted(t *testing.T) {
 	server := redistest.Start(t)
 	const secret = "password of ann"
 	server.Do(t, "SET", "visits", "5")
-	server.Do(t, "ZADD", redisio.Taken("visits"), "922337203685477", secret)
+	server.Do(t, "ZADD", keyspace.Taken("visits"), "922337203685477", secret)
 	for _, args := range [][]string{{"inspect", "visits"}, {"inspect", "--json", "visits"}, {"ls"}, {"ls", "--json"}} {
 		text, _ := says(t, server, 0, args...)
 		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) || strings.Contains(text, "16 bytes") != (args[0] == "inspect") || strings.Contains(text, "visits") != (args[0] == "inspect") {

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/slots"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -78,7 +79,7 @@ func examine(args []string, env environment) int {
 	}
 	return d.with(func(ctx context.Context, client rueidis.Client) (int, error) {
 		d.client = client
-		nodes, err := redisio.Masters(ctx, client)
+		nodes, err := slots.Masters(ctx, client)
 		if err != nil {
 			d.add("masters", isFailure, err.Error(), unservedAdvice)
 		}

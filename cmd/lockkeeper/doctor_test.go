@@ -16,8 +16,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // each returns the findings if they are the same for every kind.
@@ -176,7 +176,7 @@ func TestCluster(t *testing.T) {
 	for i := range 20 {
 		name := fmt.Sprintf("lock-%02d", i)
 		must(s.FencedLock(name).Acquire(t.Context()))
-		listener, channel := java[int(redisio.Slot(name))*len(servers)/16384], redisio.Channel(name)
+		listener, channel := java[int(keyspace.Slot(name))*len(servers)/16384], keyspace.Channel(name)
 		check(listener.Do(t.Context(), listener.B().Ssubscribe().Channel(channel).Build()).Error())
 		want = append(want, name)
 	}
@@ -212,7 +212,7 @@ func TestClusterWithoutAMaster(t *testing.T) {
 			var want, lost []string
 			for i := range 9 {
 				name := fmt.Sprintf("lock-%02d", i)
-				at := int(redisio.Slot(name)) * len(servers) / 16384
+				at := int(keyspace.Slot(name)) * len(servers) / 16384
 				check(servers[at].Do(t, "HSET", name, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1").Error())
 				if at == 2 {
 					lost = append(lost, name)

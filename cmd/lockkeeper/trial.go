@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -47,7 +48,7 @@ type trial struct {
 func (d *doctor) checkScripts(ctx context.Context) {
 	const check = "undeclared keys"
 	key := d.prefix + "lockkeeper_doctor"
-	script := d.client.B().Eval().Script("return redis.call('EXISTS', ARGV[1])").Numkeys(1).Key(key).Arg(redisio.WaitQueue(key)).Build()
+	script := d.client.B().Eval().Script("return redis.call('EXISTS', ARGV[1])").Numkeys(1).Key(key).Arg(keyspace.WaitQueue(key)).Build()
 	err := redisio.Sort(d.client.Do(ctx, script).Error())
 	switch {
 	case err == nil:

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 // trials returns the trials of all kinds, in the order in which they are reported.
@@ -18,9 +18,9 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 	for _, kind := range []string{defaultKind, fencedKind, "fair", "write", "read"} {
 		name := name(kind)
 		t := ofLock(kind+" lock", kinds[cmp.Or(held[kind], kind)](here, name), kinds[kind](there, name), kinds[kind](there, name))
-		t.keys = []string{redisio.WaitQueue(d.prefix + name)}
+		t.keys = []string{keyspace.WaitQueue(d.prefix + name)}
 		if kind == fencedKind {
-			t.lasting = []string{redisio.Token(d.prefix + name)}
+			t.lasting = []string{keyspace.Token(d.prefix + name)}
 		}
 		all = append(all, t)
 	}
@@ -28,7 +28,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 		return lockkeeper.MultiLock(s.Lock(name("multi")), s.Lock(name("multi 2")))
 	}
 	multi := ofLock("MultiLock", several(here), several(there), there.Lock(name("multi")))
-	multi.keys = []string{redisio.WaitQueue(d.prefix + name("multi")), redisio.WaitQueue(d.prefix + name("multi 2"))}
+	multi.keys = []string{keyspace.WaitQueue(d.prefix + name("multi")), keyspace.WaitQueue(d.prefix + name("multi 2"))}
 	all = append(all, multi)
 	for _, t := range []trial{
 		ofSemaphore(here.Semaphore(name("semaphore")), there.Semaphore(name("semaphore"))),
@@ -42,7 +42,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 			return err == nil && c != nil && c.Waiters.N > 0
 		}
 		t.lasting = append(t.lasting, key)
-		t.keys = append(t.keys, redisio.Calls(key)+":"+here.ID(), redisio.Calls(key)+":"+there.ID())
+		t.keys = append(t.keys, keyspace.Calls(key)+":"+here.ID(), keyspace.Calls(key)+":"+there.ID())
 		all = append(all, t)
 	}
 	return all

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // watch prints each change once, until it is interrupted.
@@ -104,7 +104,7 @@ func TestWatchWithoutAMaster(t *testing.T) {
 	names := make([]string, len(servers))
 	for i := 0; slices.Contains(names, ""); i++ {
 		name := fmt.Sprintf("lock-%02d", i)
-		if at := int(redisio.Slot(name)) * len(servers) / 16384; names[at] == "" {
+		if at := int(keyspace.Slot(name)) * len(servers) / 16384; names[at] == "" {
 			names[at] = name
 			check(servers[at].Do(t, "HSET", name, owner(1)+":1", "1").Error())
 		}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // fake is a part with given answers, which records the commands that it gets.
@@ -271,7 +271,7 @@ func (c client) Mode() rueidis.ClientMode { return c.mode }
 // One script takes the parts on one server, and in a cluster those in one slot. A RedLock is a batch of its own.
 func TestBatches_AreBySlot(t *testing.T) {
 	serverOf := func(mode rueidis.ClientMode) *Server {
-		return NewServer(clock(0), redisio.New(client{mode: mode}, 0), Config{})
+		return NewServer(clock(0), redisclient.New(client{mode: mode}, 0), Config{})
 	}
 	one, two := serverOf(rueidis.ClientModeStandalone), serverOf(rueidis.ClientModeStandalone)
 	cluster := serverOf(rueidis.ClientModeCluster)

@@ -12,7 +12,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // Backend stores one lock, for one Receiver. Its methods may be called on any goroutine, and do not block.
@@ -42,7 +42,7 @@ type Receiver interface {
 	Replied(seq uint64, r Reply)
 	// Lend is called by Run. It reports whether it takes over the call, so that the goroutine that waits for the
 	// reply can run it.
-	Lend(kind lock.CommandKind, call redisio.Call) bool
+	Lend(kind lock.CommandKind, call redisclient.Call) bool
 }
 
 // Reply is the reply to a command.

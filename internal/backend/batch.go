@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // batch is several locks in one slot of one Redis, which one script takes.
@@ -24,7 +24,7 @@ func newBatch(members []*member) *batch {
 }
 
 func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
-	var call redisio.Call
+	var call redisclient.Call
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1:
 		call = b.call(protocol.AcquireAll, &c, deadline)
@@ -47,7 +47,7 @@ func (b *batch) fair() bool {
 }
 
 // call makes a call about all members. The first one returns the owner of the term.
-func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisio.Call, c *lock.Command, deadline time.Time) redisio.Call {
+func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisclient.Call, c *lock.Command, deadline time.Time) redisclient.Call {
 	members := make([]protocol.Member, len(b.members))
 	for i, m := range b.members {
 		members[i] = m.as
@@ -58,7 +58,7 @@ func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisi
 }
 
 func (b *batch) read(done func(Reply)) receive {
-	return func(tag uint64, reply redisio.Reply) {
+	return func(tag uint64, reply redisclient.Reply) {
 		_, result := b.members[0].lock.Read(tag, reply)
 		r := Reply{Result: result}
 		if i := protocol.Refuser(reply); r.Outcome == lock.Refused && i >= 0 && i < len(b.members) {

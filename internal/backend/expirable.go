@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // ExpirableSemaphore stores an expirable semaphore on one Redis.
@@ -22,12 +22,12 @@ func NewExpirableSemaphore(s *Server, name, client string) *ExpirableSemaphore {
 
 // Run carries out a command by the deadline; the reply to a renewal may come after it. It calls done once, on any
 // goroutine; done must not block. lend may take over the call.
-func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisio.Call) bool, done func(expirable.Result)) {
+func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisclient.Call) bool, done func(expirable.Result)) {
 	if c.Kind == expirable.Renew {
 		deadline = p.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
 	}
 	call := p.permits.Call(c, deadline)
-	call.To = receive(func(_ uint64, reply redisio.Reply) { done(protocol.ReadExpirable(c, reply)) })
+	call.To = receive(func(_ uint64, reply redisclient.Reply) { done(protocol.ReadExpirable(c, reply)) })
 	if !lend(call) {
 		p.server.redis.Run(call)
 	}
@@ -36,7 +36,7 @@ func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend 
 // Inspect implements Place.
 func (p *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := p.permits.Inspect(deadline)
-	call.To = receive(func(_ uint64, reply redisio.Reply) {
+	call.To = receive(func(_ uint64, reply redisclient.Reply) {
 		done(protocol.ViewExpirable(reply))
 	})
 	p.server.redis.Run(call)
@@ -51,7 +51,7 @@ func (p *ExpirableSemaphore) Channels(uint64) []Channel {
 // is over; see Backend.CleanUp.
 func (p *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, done func(certain bool)) {
 	try := func(deadline time.Time, done func(Reply)) {
-		never := func(redisio.Call) bool { return false }
+		never := func(redisclient.Call) bool { return false }
 		p.Run(&c, deadline, never, func(r expirable.Result) {
 			reply := Reply{Result: lock.Result{Outcome: lock.Done}}
 			if r.Err != nil {

@@ -8,7 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // member is a single that is part of another lock.
@@ -44,7 +44,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 	call := m.lock.Vote(&c, quarantine, m.server.knownMemory(), uuid.NewString(), deadline)
 	m.mu.Unlock()
 	read := m.read(m.watched(deadline, done))
-	call.To = receive(func(tag uint64, reply redisio.Reply) {
+	call.To = receive(func(tag uint64, reply redisclient.Reply) {
 		if reply.Err == nil {
 			age := time.Duration(0)
 			name, out := protocol.Voted(reply)

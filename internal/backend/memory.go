@@ -8,9 +8,10 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // memory records the name and the age of the memory of a RedLock's server. A server that was started, flushed or
@@ -46,7 +47,7 @@ func (m *memory) server() string {
 func (s *Server) knownMemory() protocol.Memory {
 	s.memory.mu.Lock()
 	defer s.memory.mu.Unlock()
-	known := protocol.Memory{Key: redisio.Memory(s.prefix), Name: s.memory.name}
+	known := protocol.Memory{Key: keyspace.Memory(s.prefix), Name: s.memory.name}
 	if known.Name != "" {
 		known.Age = s.System.Now() - s.memory.since
 	}
@@ -63,8 +64,8 @@ func Discover(servers []*Server) {
 	answers := &collect[struct{}]{n: len(servers), judge: whenAll(func([]struct{}) { close(answered) })}
 	deadline := time.Now().Add(discoverTime)
 	for _, s := range servers {
-		call := protocol.InspectMemory(redisio.Memory(s.prefix), uuid.NewString(), deadline)
-		call.To = receive(func(_ uint64, reply redisio.Reply) {
+		call := protocol.InspectMemory(keyspace.Memory(s.prefix), uuid.NewString(), deadline)
+		call.To = receive(func(_ uint64, reply redisclient.Reply) {
 			if reply.Err == nil {
 				s.memory.seen(reply.S[0], time.Duration(reply.N[0])*time.Millisecond, s.System.Now())
 			}

@@ -1,9 +1,9 @@
 package backend
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Part is a member of a MultiLock.
@@ -62,7 +62,7 @@ func Batches(parts []Part) [][]int {
 			batches = append(batches, []int{i})
 			continue
 		case part.Server.redis.Cluster():
-			p.slot = redisio.Slot(part.Server.prefix + part.Name)
+			p.slot = keyspace.Slot(part.Server.prefix + part.Name)
 		}
 		n, known := at[p]
 		if !known {

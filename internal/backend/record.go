@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -104,7 +105,7 @@ func (r *record) write() {
 	content := r.content
 	r.work(&content)
 	call := content.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
-	call.To = receive(func(_ uint64, reply redisio.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
+	call.To = receive(func(_ uint64, reply redisclient.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
 	r.server.redis.RunAlong(call)
 }
 
@@ -163,7 +164,7 @@ func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	}
 	removed := make(chan struct{})
 	call := r.content.SystemRemove(s.prefix, time.Now().Add(s.callTimeout))
-	call.To = receive(func(uint64, redisio.Reply) { close(removed) })
+	call.To = receive(func(uint64, redisclient.Reply) { close(removed) })
 	s.redis.Run(call)
 	select {
 	case <-removed:
@@ -184,7 +185,7 @@ func RecordOf(client string, servers []*Server, deadline time.Time, done func(pr
 	}}
 	for _, s := range servers {
 		call := protocol.SystemInspect(s.prefix, client, deadline)
-		call.To = receive(func(_ uint64, reply redisio.Reply) { found.add(protocol.Inspected(client, reply)) })
+		call.To = receive(func(_ uint64, reply redisclient.Reply) { found.add(protocol.Inspected(client, reply)) })
 		s.redis.Run(call)
 	}
 }
@@ -203,7 +204,7 @@ func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, erro
 	var read func(first int)
 	read = func(first int) {
 		call := protocol.SystemList(s.prefix, first, recordPage, time.Now().Add(s.callTimeout))
-		call.To = receive(func(_ uint64, reply redisio.Reply) {
+		call.To = receive(func(_ uint64, reply redisclient.Reply) {
 			if reply.Err != nil {
 				done(nil, reply.Err)
 				return

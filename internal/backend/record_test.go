@@ -12,8 +12,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -26,7 +28,7 @@ func kept(t *testing.T, server *redistest.Server, ttl, every time.Duration) (s *
 	client := uuid.NewString()
 	s.keep(protocol.Record{Client: client, Application: "app", Since: time.Now()}, ttl, every, func(*protocol.Record) {}, func(error) { refusals.Add(1) })
 	t.Cleanup(func() { s.Unregister(true, nil) })
-	return s, redisio.System("", redisio.SystemOf(client)), refusals
+	return s, keyspace.System("", keyspace.SystemOf(client)), refusals
 }
 
 func left(t *testing.T, server *redistest.Server, key string) time.Duration {
@@ -87,14 +89,14 @@ func TestRecord_IsWrittenWithAnotherCall(t *testing.T) {
 	}
 	t.Cleanup(connected.Close)
 	client := &pipelines{Client: connected}
-	redis := redisio.New(client, time.Hour)
+	redis := redisclient.New(client, time.Hour)
 	t.Cleanup(redis.Close)
 	s := NewServer(clock(0), redis, Config{})
 	s.keep(protocol.Record{Client: uuid.NewString()}, time.Minute, 20*time.Millisecond, func(*protocol.Record) {}, nil)
 	t.Cleanup(func() { s.Unregister(true, nil) })
 	redistest.Eventually(t, "two calls in one pipeline", func() bool {
 		call := protocol.SystemInspect("", uuid.NewString(), time.Now().Add(redistest.Limit))
-		call.To = receive(func(uint64, redisio.Reply) {})
+		call.To = receive(func(uint64, redisclient.Reply) {})
 		redis.RunHere(t.Context(), &call)
 		return client.two.Load()
 	})
@@ -145,16 +147,16 @@ func TestRecords_ListsAll(t *testing.T) {
 	const n = 2*recordPage + 3
 	for i := range n {
 		client := fmt.Sprintf("%08d-0000-0000-%s", i, strings.Repeat("x", 17))
-		answered := make(chan redisio.Reply, 1)
+		answered := make(chan redisclient.Reply, 1)
 		call := protocol.Record{Client: client, PID: i, Since: time.Now(), Every: 1}.SystemRenew("", time.Minute, time.Now().Add(redistest.Limit))
-		call.To = receive(func(_ uint64, reply redisio.Reply) { answered <- reply })
+		call.To = receive(func(_ uint64, reply redisclient.Reply) { answered <- reply })
 		s.redis.Run(call)
 		if reply := <-answered; reply.Err != nil {
 			t.Fatal(reply.Err)
 		}
 	}
-	server.Do(t, "SET", redisio.System("", fmt.Sprintf("%08d-0000-0000", 7)), "nonsense", "EX", "60")
-	server.Do(t, "DEL", redisio.System("", fmt.Sprintf("%08d-0000-0000", 8)))
+	server.Do(t, "SET", keyspace.System("", fmt.Sprintf("%08d-0000-0000", 7)), "nonsense", "EX", "60")
+	server.Do(t, "DEL", keyspace.System("", fmt.Sprintf("%08d-0000-0000", 8)))
 	found := make(chan []int, 1)
 	s.Records(nil, func(all []protocol.Record, err error) {
 		var pids []int

@@ -10,18 +10,19 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // connect connects to a Redis until the end of the test.
-func connect(t *testing.T, url string) *redisio.Redis {
+func connect(t *testing.T, url string) *redisclient.Redis {
 	t.Helper()
 	client, err := redisio.Connect(url)
 	if err != nil {
 		t.Fatal(err)
 	}
-	redis := redisio.New(client, 0)
+	redis := redisclient.New(client, 0)
 	t.Cleanup(func() {
 		redis.Close()
 		client.Close()

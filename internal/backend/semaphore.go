@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // PermitReceiver is the user of a Semaphore.
@@ -25,8 +25,8 @@ type Semaphore struct {
 
 // wire makes the calls of its commands.
 type wire interface {
-	Call(*semaphore.Command, time.Time) redisio.Call
-	Forget(number uint64, deadline time.Time) redisio.Call
+	Call(*semaphore.Command, time.Time) redisclient.Call
+	Forget(number uint64, deadline time.Time) redisclient.Call
 }
 
 // NewSemaphore returns the semaphore of that name on one Redis, for a client.
@@ -44,7 +44,7 @@ func NewLatch(s *Server, name, client string, to PermitReceiver) *Semaphore {
 // Run carries out a command by the deadline, and delivers the reply to the PermitReceiver.
 func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 	call := s.wire.Call(&c, deadline)
-	call.To = receive(func(number uint64, reply redisio.Reply) { s.to.Replied(number, protocol.ReadNumbers(reply)) })
+	call.To = receive(func(number uint64, reply redisclient.Reply) { s.to.Replied(number, protocol.ReadNumbers(reply)) })
 	s.server.redis.Run(call)
 }
 
@@ -52,7 +52,7 @@ func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 // the record expires.
 func (s *Semaphore) Forget(number uint64) {
 	call := s.wire.Forget(number, time.Now().Add(s.server.callTimeout))
-	call.To = receive(func(uint64, redisio.Reply) {})
+	call.To = receive(func(uint64, redisclient.Reply) {})
 	s.server.redis.Run(call)
 }
 

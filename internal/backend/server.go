@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // Server is one Redis, a single server or a cluster.
@@ -13,7 +13,7 @@ type Server struct {
 	// System is the user of the server.
 	System System
 
-	redis  *redisio.Redis
+	redis  *redisclient.Redis
 	prefix string
 	// callTimeout is how long a call in the background may take.
 	callTimeout time.Duration
@@ -45,7 +45,7 @@ type Config struct {
 }
 
 // NewServer returns a Server. It starts no goroutine. The caller closes the Redis.
-func NewServer(system System, redis *redisio.Redis, cfg Config) *Server {
+func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
 	s := &Server{
 		System: system, redis: redis, prefix: cfg.KeyPrefix, quarantine: cfg.Quarantine,
 		callTimeout: max(cfg.CallTimeout, time.Second), // no request waits for background calls

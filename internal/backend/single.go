@@ -6,7 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // single is one lock on one Redis.
@@ -17,7 +17,7 @@ type single struct {
 }
 
 // call makes the call of a command, whose reply goes to the receiver.
-func (s *single) call(c *lock.Command, deadline time.Time, to redisio.Receiver) redisio.Call {
+func (s *single) call(c *lock.Command, deadline time.Time, to redisclient.Receiver) redisclient.Call {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	call := s.lock.Call(c, deadline)
@@ -26,7 +26,7 @@ func (s *single) call(c *lock.Command, deadline time.Time, to redisio.Receiver) 
 }
 
 // renew sends a renewal, which shares a script with others. Its reply may come after the deadline.
-func (s *single) renew(c *lock.Command, deadline time.Time, to redisio.Receiver) {
+func (s *single) renew(c *lock.Command, deadline time.Time, to redisclient.Receiver) {
 	deadline = s.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
 	s.mu.Lock()
 	renewal := s.lock.Renewal(c, deadline)
@@ -38,7 +38,7 @@ func (s *single) renew(c *lock.Command, deadline time.Time, to redisio.Receiver)
 // Inspect implements Backend.
 func (s *single) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := s.lock.Inspect(deadline)
-	call.To = receive(func(tag uint64, reply redisio.Reply) {
+	call.To = receive(func(tag uint64, reply redisclient.Reply) {
 		if reply.Err != nil {
 			done(protocol.View{}, reply.Err)
 			return
@@ -66,7 +66,7 @@ func (s *single) try(c lock.Command) func(time.Time, func(Reply)) {
 
 // read returns a receiver that reads a reply and passes it to done.
 func (s *single) read(done func(Reply)) receive {
-	return func(tag uint64, reply redisio.Reply) {
+	return func(tag uint64, reply redisclient.Reply) {
 		_, result := s.lock.Read(tag, reply)
 		r := Reply{Result: result}
 		if r.Outcome == lock.Refused {
@@ -77,10 +77,10 @@ func (s *single) read(done func(Reply)) receive {
 }
 
 // receive makes a function a redisio.Receiver.
-type receive func(tag uint64, reply redisio.Reply)
+type receive func(tag uint64, reply redisclient.Reply)
 
 // Replied implements redisio.Receiver.
-func (f receive) Replied(tag uint64, reply redisio.Reply) { f(tag, reply) }
+func (f receive) Replied(tag uint64, reply redisclient.Reply) { f(tag, reply) }
 
 // direct is a single that is not part of another lock, as most locks are. It receives the replies to all its
 // commands itself, so that no command allocates a receiver.
@@ -116,7 +116,7 @@ func (d *direct) force(c lock.Command, deadline time.Time) {
 }
 
 // Replied implements redisio.Receiver.
-func (d *direct) Replied(tag uint64, reply redisio.Reply) {
+func (d *direct) Replied(tag uint64, reply redisclient.Reply) {
 	seq, result := d.lock.Read(tag, reply)
 	d.to.Replied(seq, Reply{Result: result})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -111,10 +112,10 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 	var commands []rueidis.Completed
 	var channels []string
 	for _, key := range keys {
-		taken := redisio.Taken(key)
-		commands = append(commands, l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", redisio.Counted(key)),
+		taken := keyspace.Taken(key)
+		commands = append(commands, l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", keyspace.Counted(key)),
 			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"))
-		channels = append(channels, redisio.PermitsChannel(key), redisio.LatchChannel(key))
+		channels = append(channels, keyspace.PermitsChannel(key), keyspace.LatchChannel(key))
 	}
 	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
 	var numbers []string
@@ -224,7 +225,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 func (l Inspector) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {
-		views[0].Owners[i].Field = redisio.PermitSystemOf(p.ID)
+		views[0].Owners[i].Field = keyspace.PermitSystemOf(p.ID)
 	}
 	err := l.Identify(ctx, views)
 	for i, o := range views[0].Owners {

@@ -10,8 +10,8 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Counters lists the semaphores, expirable semaphores and latches whose names match, sorted by name, without the
@@ -31,29 +31,29 @@ func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter,
 		}
 		return added
 	}
-	err = l.scan(ctx, l.prefixed(redisio.AnyCalls), "string", func(keys []string) error {
+	err = l.scan(ctx, l.prefixed(keyspace.AnyCalls), "string", func(keys []string) error {
 		for _, key := range keys {
 			if end := strings.LastIndexByte(key, ':'); clientID.MatchString(key[end+1:]) {
-				for _, named := range add(redisio.NamesIn(redisio.Calls, key[:end])...) {
+				for _, named := range add(keyspace.NamesIn(keyspace.Calls, key[:end])...) {
 					found[named] = append(found[named], key)
 				}
 			}
 		}
 		return nil
 	})
-	err = cmp.Or(err, l.scan(ctx, l.prefixed(redisio.AnyTaken), "zset", func(keys []string) error {
+	err = cmp.Or(err, l.scan(ctx, l.prefixed(keyspace.AnyTaken), "zset", func(keys []string) error {
 		for _, key := range keys {
-			add(redisio.NamesIn(redisio.Taken, key)...)
+			add(keyspace.NamesIn(keyspace.Taken, key)...)
 		}
 		return nil
 	}))
-	permits, lacking := l.channels(ctx, l.prefixed(redisio.AnyPermitsChannel))
-	latches, _ := l.channels(ctx, l.prefixed(redisio.AnyLatchChannel))
+	permits, lacking := l.channels(ctx, l.prefixed(keyspace.AnyPermitsChannel))
+	latches, _ := l.channels(ctx, l.prefixed(keyspace.AnyLatchChannel))
 	for _, channel := range permits {
-		add(redisio.NamesIn(redisio.PermitsChannel, channel)...)
+		add(keyspace.NamesIn(keyspace.PermitsChannel, channel)...)
 	}
 	for _, channel := range latches {
-		add(redisio.NamesIn(redisio.LatchChannel, channel)...)
+		add(keyspace.NamesIn(keyspace.LatchChannel, channel)...)
 	}
 	known := map[string]bool{} // the command records of the counters that are read
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -23,19 +24,19 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 	channels := make([]string, len(views))
 	for i, v := range views {
 		key := l.Prefix + v.Name
-		if channels[i] = redisio.Channel(key); v.Kind == KindReadWrite {
-			channels[i] = redisio.ReadWriteChannel(key)
+		if channels[i] = keyspace.Channel(key); v.Kind == KindReadWrite {
+			channels[i] = keyspace.ReadWriteChannel(key)
 		}
-		commands = append(commands, l.Command("GETRANGE", redisio.Token(key), "0", longestNumber), l.Command("LLEN", redisio.Queue(key)),
-			l.Command("LRANGE", redisio.Queue(key), "0", "0"),
-			l.Command("HRANDFIELD", redisio.WaitQueue(key), strconv.Itoa(mostOwners)))
+		commands = append(commands, l.Command("GETRANGE", keyspace.Token(key), "0", longestNumber), l.Command("LLEN", keyspace.Queue(key)),
+			l.Command("LRANGE", keyspace.Queue(key), "0", "0"),
+			l.Command("HRANDFIELD", keyspace.WaitQueue(key), strconv.Itoa(mostOwners)))
 	}
 	results := l.all(ctx, commands)
 	listeners, now := l.listeners(ctx, channels), l.now(ctx)
 	queues := make([]*hash, len(views))
 	for i, v := range views {
 		names, _ := results[4*i+3].AsStrSlice()
-		queues[i] = &hash{key: redisio.WaitQueue(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
+		queues[i] = &hash{key: keyspace.WaitQueue(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
 	}
 	l.readShort(ctx, queues, longestEntry)
 	var fair []*Lock
@@ -80,7 +81,7 @@ const longestNumber = "40"
 func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 	var commands []rueidis.Completed
 	for _, v := range views {
-		commands = append(commands, l.Command("LRANGE", redisio.Queue(l.Prefix+v.Name), "0", strconv.Itoa(mostOwners-1)))
+		commands = append(commands, l.Command("LRANGE", keyspace.Queue(l.Prefix+v.Name), "0", strconv.Itoa(mostOwners-1)))
 	}
 	for i, result := range l.all(ctx, commands) {
 		owners, _ := result.AsStrSlice()

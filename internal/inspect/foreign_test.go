@@ -8,8 +8,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // A sorted set under the key of the taken permits belongs to another application if a member is not an id: members
@@ -35,7 +35,7 @@ func TestForeignMembersAreNotShown(t *testing.T) {
 				s, k := locktest.New(t, lockkeeper.Config{})
 				k.Do(t, "SET", k.Name, "5")
 				for i, member := range members {
-					k.Do(t, "ZADD", redisio.Taken(k.Name), fmt.Sprint(first+i), member)
+					k.Do(t, "ZADD", keyspace.Taken(k.Name), fmt.Sprint(first+i), member)
 				}
 				l := inspect.Inspector{Client: s.Client}
 				c, err := l.Counter(locktest.Within(t), k.Name)
@@ -67,16 +67,16 @@ func TestForeignQueueIsNotCounted(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	hold := locktest.Acquire(t, s.Lock(k.LockName))
 	defer locktest.Release(t, hold)
-	k.Do(t, "RPUSH", redisio.Queue(k.Name), "job 1", "job 2", "job 3")
+	k.Do(t, "RPUSH", keyspace.Queue(k.Name), "job 1", "job 2", "job 3")
 	l := inspect.Inspector{Client: s.Client}
 	for step, want := range []inspect.Lock{{Kind: inspect.KindPlain, Waiters: inspect.Known(0)}, {Kind: inspect.KindFair, Waiters: inspect.Known(4)}} {
 		if step == 1 {
-			k.Do(t, "LPUSH", redisio.Queue(k.Name), "00000000-0000-4000-8000-000000000001:1")
+			k.Do(t, "LPUSH", keyspace.Queue(k.Name), "00000000-0000-4000-8000-000000000001:1")
 		}
 		all, err := l.Inspect(locktest.Within(t), []string{k.Name}, true)
 		if err != nil || len(all) != 1 || all[0].Kind != want.Kind || all[0].Waiters != want.Waiters || len(all[0].Queue) != step {
 			t.Errorf("%d: %+v, %v", step, all, err)
 		}
 	}
-	k.Do(t, "DEL", redisio.Queue(k.Name))
+	k.Do(t, "DEL", keyspace.Queue(k.Name))
 }

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The values of a hash that is not a lock are not read.
@@ -39,8 +39,8 @@ func TestForeignValuesAreNotRead(t *testing.T) {
 	owner := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
 	do("HSET", "held", owner(1)+":1", "1")
 	record := func(i int, says string) {
-		do("ZADD", redisio.Systems(""), "1", redisio.SystemOf(owner(i)))
-		do("SET", redisio.System("", redisio.SystemOf(owner(i))), says, "PX", "600000")
+		do("ZADD", keyspace.Systems(""), "1", keyspace.SystemOf(owner(i)))
+		do("SET", keyspace.System("", keyspace.SystemOf(owner(i))), says, "PX", "600000")
 	}
 	record(1, `{"client":"c","application":"good","since":"2026-01-02T03:04:05Z"}`)
 	before := sent(t, do("INFO", "stats"))
@@ -71,9 +71,9 @@ func TestUnknownIsNotZero(t *testing.T) {
 	server := redistest.Start(t)
 	const client = "00000000-0000-4000-8000-000000000001"
 	server.Do(t, "HSET", "held", client+":1", "1")
-	server.Do(t, "HSET", redisio.WaitQueue("held"), client, "1000000 1")
+	server.Do(t, "HSET", keyspace.WaitQueue("held"), client, "1000000 1")
 	server.Do(t, "SET", "permits", "3")
-	server.Do(t, "ZADD", redisio.Taken("permits"), "922337203685477", "abcdefghijklmnop")
+	server.Do(t, "ZADD", keyspace.Taken("permits"), "922337203685477", "abcdefghijklmnop")
 	for user, rules := range map[string]string{"all": "+@all", "some": "+@all -pubsub|numsub -time"} {
 		server.Do(t, append([]string{"ACL", "SETUSER", user, "on", ">secret", "~*", "&*"}, strings.Fields(rules)...)...)
 		client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: user, Password: "secret", DisableCache: true})

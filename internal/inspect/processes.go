@@ -14,7 +14,9 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -110,7 +112,7 @@ func (l Inspector) records(name, client string) []string {
 		}
 	}
 	for i, prefix := range prefixes {
-		prefixes[i] = redisio.System(prefix, redisio.SystemOf(client))
+		prefixes[i] = keyspace.System(prefix, keyspace.SystemOf(client))
 	}
 	return prefixes
 }
@@ -126,7 +128,7 @@ func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Reco
 		for i := range page {
 			left, _ := results[2*i].AsInt64()
 			says, _ := results[2*i+1].ToString()
-			all = append(all, protocol.Inspected("", redisio.Reply{N: [3]int64{left}, S: [2]string{says}}))
+			all = append(all, protocol.Inspected("", redisclient.Reply{N: [3]int64{left}, S: [2]string{says}}))
 		}
 	}
 	return all
@@ -157,7 +159,7 @@ func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 // ends after 10 MiB: the list may belong to another application and have long names.
 func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
 	const page, longestName, most = 100, 64, 10 << 20
-	list, size := redisio.Systems(l.Prefix), 0
+	list, size := keyspace.Systems(l.Prefix), 0
 	for first := 0; ; first += page {
 		var commands []rueidis.Completed
 		for rank := first; rank < first+page; rank++ {

@@ -12,13 +12,14 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/slots"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // scan calls page with the keys of each SCAN that match the pattern, on every known master. If one does not answer,
 // scan continues with the others, and names it in the error.
 func (l Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
-	masters, missing := redisio.Masters(ctx, l.Client)
+	masters, missing := slots.Masters(ctx, l.Client)
 	for _, address := range slices.Sorted(maps.Keys(masters)) {
 		err := scanNode(ctx, masters[address], pattern, kind, page)
 		var failed *redisio.Error

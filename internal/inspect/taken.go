@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 // errForeign: the sorted set of the taken permits belongs to another application.
@@ -32,7 +32,7 @@ func (l Inspector) taken(ctx context.Context, keys []string, ranges [][]string) 
 	for _, limits := range ranges {
 		var commands []rueidis.Completed
 		for _, key := range keys {
-			commands = append(commands, l.Command(slices.Concat([]string{"ZRANGE", redisio.Taken(key)}, limits, []string{"WITHSCORES"})...))
+			commands = append(commands, l.Command(slices.Concat([]string{"ZRANGE", keyspace.Taken(key)}, limits, []string{"WITHSCORES"})...))
 		}
 		var more []string
 		for i, result := range l.all(ctx, commands) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // A record tells for how long a lock is held only for the term that it names.
@@ -55,7 +55,7 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 		if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > MostOfRecord || len(got.Locks) != c.locks || got.AllWaits != (c.locks > 0) {
 			t.Errorf("%.3q: %d bytes, %d locks, %v", c.application, len(text), len(got.Locks), err)
 		}
-		if read := Inspected("", redisio.Reply{N: [3]int64{1000}, S: [2]string{text}}); read.Application != c.application {
+		if read := Inspected("", redisclient.Reply{N: [3]int64{1000}, S: [2]string{text}}); read.Application != c.application {
 			t.Errorf("%.3q is read as %+v", c.application, read)
 		}
 	}

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -22,14 +23,14 @@ type ExpirableSemaphore struct {
 // NewExpirableSemaphore returns an expirable semaphore. name is the key of the number of free permits.
 func NewExpirableSemaphore(name, client string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{
-		Channel: redisio.PermitsChannel(name),
-		keys:    []string{name, redisio.Taken(name), redisio.Calls(name) + ":" + client, redisio.Calls(name) + ":restore"},
+		Channel: keyspace.PermitsChannel(name),
+		keys:    []string{name, keyspace.Taken(name), keyspace.Calls(name) + ":" + client, keyspace.Calls(name) + ":restore"},
 	}
 }
 
 // Call makes the call of a command.
-func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redisio.Call {
-	call := redisio.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
+func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redisclient.Call {
+	call := redisclient.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case expirable.Acquire:
 		call.Script, call.Confirm = scripts.PermitsAcquire, true
@@ -54,7 +55,7 @@ func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 }
 
 // withLeases adds the lease and the id of each permit.
-func withLeases(call redisio.Call, c *expirable.Command) redisio.Call {
+func withLeases(call redisclient.Call, c *expirable.Command) redisclient.Call {
 	for i, id := range c.IDs {
 		call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
 	}
@@ -62,7 +63,7 @@ func withLeases(call redisio.Call, c *expirable.Command) redisio.Call {
 }
 
 // ReadExpirable returns the result of a command from its reply.
-func ReadExpirable(c *expirable.Command, reply redisio.Reply) (r expirable.Result) {
+func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.Result) {
 	if err := reply.Err; err != nil {
 		return expirable.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}
@@ -106,15 +107,15 @@ func RefusedUnset(record string) (refused, expire bool) {
 }
 
 // Inspect makes the call that counts the permits.
-func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisio.Call {
-	return redisio.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
+func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisclient.Call {
+	return redisclient.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
 }
 
 // ErrNoNumber is the error if the number of permits is not set.
 var ErrNoNumber = errors.New("it was never set, or Redis has lost its data")
 
 // ViewExpirable reads the reply to Inspect. It returns ErrNoNumber if the number of permits is not set.
-func ViewExpirable(reply redisio.Reply) (View, error) {
+func ViewExpirable(reply redisclient.Reply) (View, error) {
 	switch {
 	case reply.Err != nil:
 		return View{}, reply.Err

@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -12,7 +12,7 @@ import (
 // as in the reentrant lock.
 type fair struct{ reentrant }
 
-func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
+func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 	switch {
 	case c.Kind == lock.SyncQueue:
 		released := ""
@@ -27,22 +27,22 @@ func (f fair) call(l *Lock, c lock.Command) (redisio.Call, replyFormat) {
 		call, _ := l.syncQueue(l.Owner(c.Term), false, 0, nil)
 		return call, queueReleased
 	case c.Kind == lock.ForceRelease:
-		return redisio.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
+		return redisclient.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
 	}
 	return f.reentrant.call(l, c)
 }
 
 // syncQueue makes the call of the sync_queue script.
-func (l *Lock) syncQueue(released string, take bool, top uint64, entries []lock.QueueEntry) (redisio.Call, replyFormat) {
+func (l *Lock) syncQueue(released string, take bool, top uint64, entries []lock.QueueEntry) (redisclient.Call, replyFormat) {
 	args := make([]string, 0, 8+3*len(entries))
 	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
 	for _, e := range entries {
 		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
 	}
-	return redisio.Call{Script: scripts.SyncQueue, Keys: l.hash(), Args: args}, queueSynced
+	return redisclient.Call{Script: scripts.SyncQueue, Keys: l.hash(), Args: args}, queueSynced
 }
 
 // inspect returns the length of the queue instead of the number of subscribers.
-func (fair) inspect(l *Lock) (redisio.Call, replyFormat) {
-	return redisio.Call{Script: scripts.FairInspect, Keys: l.hash(), Args: []string{l.queue}}, inspected
+func (fair) inspect(l *Lock) (redisclient.Call, replyFormat) {
+	return redisclient.Call{Script: scripts.FairInspect, Keys: l.hash(), Args: []string{l.queue}}, inspected
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -82,12 +83,12 @@ func FuzzRead(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, which uint8, a, b, c int64, s, u string, flags uint8) {
 		q := all[int(which)%len(all)]
-		reply := redisio.Reply{Nil: flags&1 != 0, N: [3]int64{a, b, c}, S: [2]string{s, u}}
+		reply := redisclient.Reply{Nil: flags&1 != 0, N: [3]int64{a, b, c}, S: [2]string{s, u}}
 		if reply.Nil {
 			reply.N, reply.S = [3]int64{}, [2]string{}
 		}
 		if flags&2 != 0 {
-			reply = redisio.Reply{Err: redisio.Sort(errors.New(s + "lost"))}
+			reply = redisclient.Reply{Err: redisio.Sort(errors.New(s + "lost"))}
 			reply.Err.Transient = flags&4 != 0
 		}
 		if q.kind != 0 {
@@ -98,7 +99,7 @@ func FuzzRead(f *testing.F) {
 	})
 }
 
-func checkResult(t *testing.T, q question, reply redisio.Reply) {
+func checkResult(t *testing.T, q question, reply redisclient.Reply) {
 	seq, r := q.lock.Read(q.tag, reply)
 	how, field := q.replyFormat(), reply.S[0]
 	check := func(ok bool, what string) {
@@ -134,7 +135,7 @@ func checkResult(t *testing.T, q question, reply redisio.Reply) {
 }
 
 // invalid reports whether no script replies with such a status, or such tokens.
-func invalid(how replyFormat, reply redisio.Reply) bool {
+func invalid(how replyFormat, reply redisclient.Reply) bool {
 	status := reply.N[0]
 	switch how {
 	case fencedAcquired, set, allAcquired, voted:
@@ -155,7 +156,7 @@ func sameTTL(ttl time.Duration, ms int64) bool {
 }
 
 // checkView checks a view. Counts that are not numbers, and any number of readers, may occur in Redis.
-func checkView(t *testing.T, q question, reply redisio.Reply) {
+func checkView(t *testing.T, q question, reply redisclient.Reply) {
 	v := q.lock.View(q.tag, reply)
 	readWrite := q.lock.Kind == ReadWrite
 	if v.Locked != (reply.N[0] != -2) || !sameTTL(v.TTL, reply.N[0]) || !strings.HasPrefix(reply.S[0], v.Holder) ||

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -32,14 +32,14 @@ type View struct {
 }
 
 // Inspect returns the call that reads the state of the lock; View reads its reply.
-func (l *Lock) Inspect(deadline time.Time) redisio.Call {
+func (l *Lock) Inspect(deadline time.Time) redisclient.Call {
 	call, how := l.format.inspect(l)
 	call.Deadline = deadline
 	return tagged(call, 0, how)
 }
 
 // View reads the reply to Inspect.
-func (l *Lock) View(tag uint64, reply redisio.Reply) View {
+func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	ttl := reply.N[0]
 	v := View{Locked: ttl != scripts.NoKey, TTL: -1, Subscribers: int(reply.N[1]), Holder: reply.S[0]}
 	v.Count, _ = strconv.Atoi(reply.S[1])

@@ -4,8 +4,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -20,14 +21,14 @@ type Latch struct {
 // NewLatch returns a latch. name is the key of its count.
 func NewLatch(name, client string) *Latch {
 	return &Latch{
-		Channel: redisio.LatchChannel(name),
-		keys:    []string{name, redisio.Calls(name) + ":" + client, redisio.Counted(name)},
+		Channel: keyspace.LatchChannel(name),
+		keys:    []string{name, keyspace.Calls(name) + ":" + client, keyspace.Counted(name)},
 	}
 }
 
 // Call makes the call of a command; see Semaphore.Call.
-func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
-	call := redisio.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number, Confirm: true}
+func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisclient.Call {
+	call := redisclient.Call{Keys: l.keys, Deadline: deadline, Seq: c.Number, Confirm: true}
 	number := strconv.FormatUint(c.Number, 10)
 	switch c.Kind {
 	case semaphore.Give:
@@ -43,6 +44,6 @@ func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
 }
 
 // Forget is like Semaphore.Forget.
-func (l *Latch) Forget(number uint64, deadline time.Time) redisio.Call {
+func (l *Latch) Forget(number uint64, deadline time.Time) redisclient.Call {
 	return forget(l.keys[1], number, deadline)
 }

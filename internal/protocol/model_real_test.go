@@ -9,9 +9,9 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // TestMain stops the redis-server and finds goroutines that were left behind.
@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 type real struct {
 	*redistest.Server
 	client    rueidis.Client
-	redis     *redisio.Redis
+	redis     *redisclient.Redis
 	clients   [clients]rueidis.DedicatedClient // for subscriptions
 	replies   replies
 	published chan string // messages, as "channel payload"
@@ -29,19 +29,19 @@ type real struct {
 
 type reply struct {
 	tag uint64
-	redisio.Reply
+	redisclient.Reply
 }
 
 type replies chan reply
 
 // Replied implements redisio.Receiver.
-func (r replies) Replied(tag uint64, got redisio.Reply) { r <- reply{tag, got} }
+func (r replies) Replied(tag uint64, got redisclient.Reply) { r <- reply{tag, got} }
 
 func startReal(t *testing.T) *real {
 	t.Helper()
 	server := redistest.Start(t)
 	r := &real{Server: server, client: server.Client(t), replies: make(replies, 1), published: make(chan string, 100)}
-	r.redis = redisio.New(r.client, 0)
+	r.redis = redisclient.New(r.client, 0)
 	t.Cleanup(r.redis.Close)
 	dedicated := func() rueidis.DedicatedClient {
 		connection, giveBack := r.client.Dedicate()

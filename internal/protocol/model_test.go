@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 var (
@@ -130,7 +130,7 @@ func (s *sequence) channel(part int, of redismodel.Owner) string {
 		return s.members[0][part].Waiters()
 	case of.Client >= 0 && of == redismodel.TurnChannel(of.Client):
 		client, _, _ := strings.Cut(s.members[of.Client][0].Owner(1), ":")
-		return redisio.TurnChannel(client)
+		return keyspace.TurnChannel(client)
 	case of.Term != 0:
 		return s.members[of.Client][part].ChannelOf(of.Term)
 	}
@@ -255,20 +255,20 @@ func (s *sequence) expect(want state, part int) {
 		}
 	}
 	for _, r := range lock.ReadLeases {
-		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", redisio.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
+		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", keyspace.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
 	}
-	s.expectWaitQueue(want, redisio.WaitQueue(name), lock)
+	s.expectWaitQueue(want, keyspace.WaitQueue(name), lock)
 	if lock.Tokens > 0 {
-		want[redisio.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
+		want[keyspace.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
 	}
 	var queue []string
 	for _, w := range lock.Queue {
 		queue = append(queue, s.owner(w.Owner))
-		want[redisio.Timeouts(name)+" "+s.owner(w.Owner)] = entry{"", w.Timeout - s.model.Clock()}
+		want[keyspace.Timeouts(name)+" "+s.owner(w.Owner)] = entry{"", w.Timeout - s.model.Clock()}
 	}
 	if len(queue) > 0 {
-		want[redisio.Queue(name)] = entry{strings.Join(queue, " "), lock.QueueEnds - s.now}
-		want[redisio.Timeouts(name)] = entry{"", lock.QueueEnds - s.now}
+		want[keyspace.Queue(name)] = entry{strings.Join(queue, " "), lock.QueueEnds - s.now}
+		want[keyspace.Timeouts(name)] = entry{"", lock.QueueEnds - s.now}
 	}
 }
 

@@ -9,8 +9,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Each command on permits has the wanted result, and leaves the keys that Redisson expects.
@@ -18,7 +18,7 @@ func TestPermitsCommands(t *testing.T) {
 	r := startReal(t)
 	permits := protocol.NewExpirableSemaphore("permits", "client")
 	deadline := time.Now().Add(redistest.Limit)
-	do := func(call redisio.Call) redisio.Reply {
+	do := func(call redisclient.Call) redisclient.Reply {
 		call.To = r.replies
 		r.redis.Run(call)
 		return (<-r.replies).Reply
@@ -60,7 +60,7 @@ func TestPermitsCommands(t *testing.T) {
 		t.Error(got)
 	}
 	command := expirable.Command{Kind: expirable.Renew, IDs: []expirable.ID{id("a")}}
-	if got := protocol.ReadExpirable(&command, redisio.Reply{}); got.Err == nil || !got.Unsure {
+	if got := protocol.ReadExpirable(&command, redisclient.Reply{}); got.Err == nil || !got.Unsure {
 		t.Errorf("an empty reply: %+v", got)
 	}
 }

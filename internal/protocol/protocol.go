@@ -8,8 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -62,23 +63,23 @@ type Lock struct {
 // format makes the calls of the commands of one kind.
 type format interface {
 	// call makes the command's call, and returns the format of its reply.
-	call(l *Lock, c lock.Command) (redisio.Call, replyFormat)
+	call(l *Lock, c lock.Command) (redisclient.Call, replyFormat)
 	// inspect makes the call that reads the state of the lock.
-	inspect(l *Lock) (redisio.Call, replyFormat)
+	inspect(l *Lock) (redisclient.Call, replyFormat)
 	renewal() *scripts.Script
 }
 
 // New returns a lock of a kind. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
-	l := &Lock{Kind: kind, Key: name, Channel: redisio.Channel(name), waitQueue: redisio.WaitQueue(name), options: options, keys: [1]string{name}}
+	l := &Lock{Kind: kind, Key: name, Channel: keyspace.Channel(name), waitQueue: keyspace.WaitQueue(name), options: options, keys: [1]string{name}}
 	switch kind {
 	case Fair:
-		l.format, l.queue, l.timeouts = fair{}, redisio.Queue(name), redisio.Timeouts(name)
+		l.format, l.queue, l.timeouts = fair{}, keyspace.Queue(name), keyspace.Timeouts(name)
 	case ReadWrite:
-		l.format, l.Channel = readWrite{}, redisio.ReadWriteChannel(name)
-		l.holds = redisio.Holds(name)
+		l.format, l.Channel = readWrite{}, keyspace.ReadWriteChannel(name)
+		l.holds = keyspace.Holds(name)
 	default:
-		l.format, l.Tokens = reentrant{}, redisio.Token(name)
+		l.format, l.Tokens = reentrant{}, keyspace.Token(name)
 	}
 	return l
 }
@@ -118,7 +119,7 @@ func (l *Lock) ChannelOf(term uint64) string {
 }
 
 // Call returns the command as a call of package redisio.
-func (l *Lock) Call(c *lock.Command, deadline time.Time) redisio.Call {
+func (l *Lock) Call(c *lock.Command, deadline time.Time) redisclient.Call {
 	call, how := l.format.call(l, *c)
 	call.Deadline = deadline
 	call.Urgent = c.Kind != lock.Acquire && c.Kind != lock.SyncQueue
@@ -132,8 +133,8 @@ func extendsTrust(c *lock.Command) bool {
 }
 
 // Renewal returns a Renew command as a renewal of package redisio.
-func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisio.Renewal {
-	n := redisio.Renewal{
+func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal {
+	n := redisclient.Renewal{
 		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),

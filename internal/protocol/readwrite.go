@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -12,7 +12,7 @@ import (
 // holder, and beside it a key for the lease of each read hold.
 type readWrite struct{}
 
-func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyFormat) {
+func (readWrite) call(l *Lock, c lock.Command) (call redisclient.Call, how replyFormat) {
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire, c.Kind == lock.Release && c.Count+c.Shared > 0:
@@ -45,8 +45,8 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisio.Call, how replyForm
 	return call, how
 }
 
-func (readWrite) inspect(l *Lock) (redisio.Call, replyFormat) {
-	return redisio.Call{Script: scripts.ReadWriteInspect, Keys: l.hash(), Args: []string{l.Channel}}, inspectedHolders
+func (readWrite) inspect(l *Lock) (redisclient.Call, replyFormat) {
+	return redisclient.Call{Script: scripts.ReadWriteInspect, Keys: l.hash(), Args: []string{l.Channel}}, inspectedHolders
 }
 
 func (readWrite) renewal() *scripts.Script { return scripts.ReadWriteRenew }

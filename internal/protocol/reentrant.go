@@ -4,7 +4,7 @@ import (
 	"strconv"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -12,7 +12,7 @@ import (
 // that draws tokens makes it Redisson's RFencedLock, which has a counter beside the hash.
 type reentrant struct{}
 
-func (reentrant) call(l *Lock, c lock.Command) (call redisio.Call, how replyFormat) {
+func (reentrant) call(l *Lock, c lock.Command) (call redisclient.Call, how replyFormat) {
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
@@ -55,12 +55,12 @@ func tokens(c *lock.Command) string {
 // draw makes the call that an acquire still needs when the counter may be on another server. Its tokens are
 // higher than those of all earlier owners. If it is so late that the next owner has drawn already, the lease is
 // over, and nothing is granted.
-func draw(acquire *redisio.Call) redisio.Call {
-	return redisio.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
+func draw(acquire *redisclient.Call) redisclient.Call {
+	return redisclient.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
 }
 
-func (reentrant) inspect(l *Lock) (redisio.Call, replyFormat) {
-	return redisio.Call{Script: scripts.Inspect, Keys: l.hash(), Args: []string{l.Channel}}, inspected
+func (reentrant) inspect(l *Lock) (redisclient.Call, replyFormat) {
+	return redisclient.Call{Script: scripts.Inspect, Keys: l.hash(), Args: []string{l.Channel}}, inspected
 }
 
 func (reentrant) renewal() *scripts.Script { return scripts.Renew }

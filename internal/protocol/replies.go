@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -35,18 +35,18 @@ const (
 )
 
 // tagged adds the format of the reply to the Seq of a call.
-func tagged(call redisio.Call, seq uint64, how replyFormat) redisio.Call {
+func tagged(call redisclient.Call, seq uint64, how replyFormat) redisclient.Call {
 	call.Seq = seq<<replyFormatBits | uint64(how)
 	return call
 }
 
 // unexpected returns the result for a reply of the right shape that no script gives.
-func unexpected(reply redisio.Reply) lock.Result {
+func unexpected(reply redisclient.Reply) lock.Result {
 	return lock.Result{Outcome: lock.Failed, Unsure: true, Err: fmt.Errorf("unexpected reply from script: %v %q", reply.N, reply.S)}
 }
 
 // Read returns the number of the command, and its result, from a reply to Call or Renewal.
-func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result) {
+func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Result) {
 	seq = tag >> replyFormatBits
 	if err := reply.Err; err != nil {
 		return seq, lock.Result{Outcome: lock.Failed, Err: err, Transient: err.Transient, Unsure: err.Unsure}
@@ -106,7 +106,7 @@ func (l *Lock) Read(tag uint64, reply redisio.Reply) (seq uint64, r lock.Result)
 }
 
 // status reads {status, value, text …}.
-func (l *Lock) status(r *lock.Result, reply redisio.Reply) {
+func (l *Lock) status(r *lock.Result, reply redisclient.Reply) {
 	switch status, value := reply.N[0], reply.N[1]; status {
 	case scripts.Granted:
 		tokens, ok := drawn(reply)
@@ -129,7 +129,7 @@ func (l *Lock) status(r *lock.Result, reply redisio.Reply) {
 
 // drawn returns the tokens in a reply: one number, or those of all locks, as acquire_all lists them. ok is false
 // if they are invalid.
-func drawn(reply redisio.Reply) (tokens []int64, ok bool) {
+func drawn(reply redisclient.Reply) (tokens []int64, ok bool) {
 	if reply.S[0] == "" {
 		if reply.N[1] > 0 {
 			tokens = []int64{reply.N[1]}

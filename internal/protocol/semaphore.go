@@ -4,8 +4,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -19,7 +20,7 @@ type Semaphore struct {
 
 // NewSemaphore returns a semaphore. name is its key.
 func NewSemaphore(name, client string) *Semaphore {
-	return &Semaphore{Channel: redisio.PermitsChannel(name), keys: [2]string{name, redisio.Calls(name) + ":" + client}}
+	return &Semaphore{Channel: keyspace.PermitsChannel(name), keys: [2]string{name, keyspace.Calls(name) + ":" + client}}
 }
 
 // Call returns the command as a call of package redisio. The command record is in KEYS although it may
@@ -28,9 +29,9 @@ func NewSemaphore(name, client string) *Semaphore {
 //
 // A command that too few replicas confirm is sent again under its number. A master that took over without it
 // then carries it out.
-func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisio.Call {
+func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.Call {
 	number := strconv.FormatUint(c.Number, 10)
-	call := redisio.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}, Confirm: true}
+	call := redisclient.Call{Keys: s.keys[:], Deadline: deadline, Seq: c.Number, Args: []string{number}, Confirm: true}
 	switch c.Kind {
 	case semaphore.Take:
 		call.Script = scripts.SemaphoreAcquire
@@ -55,16 +56,16 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisio.Call 
 }
 
 // Forget returns the call that removes the record of this client's last command, unless it is of a later number.
-func (s *Semaphore) Forget(number uint64, deadline time.Time) redisio.Call {
+func (s *Semaphore) Forget(number uint64, deadline time.Time) redisclient.Call {
 	return forget(s.keys[1], number, deadline)
 }
 
-func forget(record string, number uint64, deadline time.Time) redisio.Call {
-	return redisio.Call{Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline}
+func forget(record string, number uint64, deadline time.Time) redisclient.Call {
+	return redisclient.Call{Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline}
 }
 
 // ReadNumbers returns the result from a reply to the Call of a Semaphore or a Latch.
-func ReadNumbers(reply redisio.Reply) semaphore.Result {
+func ReadNumbers(reply redisclient.Reply) semaphore.Result {
 	if err := reply.Err; err != nil {
 		return semaphore.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -31,11 +31,11 @@ func (m Member) Command(c lock.Command) lock.Command {
 }
 
 // AcquireAll returns the call that takes all of several locks or none, in one script. They must be in one slot.
-func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
+func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclient.Call {
 	first := members[0]
 	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
 	whole.Entry.Reserves = true
-	call := redisio.Call{
+	call := redisclient.Call{
 		Script: scripts.AcquireAll, Confirm: true, Deadline: deadline,
 		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
@@ -60,11 +60,11 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisio.C
 
 // YieldAll returns the call that releases several locks, and adds their owner's entry at the end of their wait
 // queues, in one script. They must be in one slot, and none of them fair.
-func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Call {
+func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient.Call {
 	first := members[0]
 	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
 	whole.Entry.Reserves = true
-	call := redisio.Call{
+	call := redisclient.Call{
 		Script: scripts.YieldAll, Deadline: deadline, Urgent: true,
 		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},
 	}
@@ -86,7 +86,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisio.Cal
 }
 
 // Refuser returns the index of the member that refused an AcquireAll.
-func Refuser(reply redisio.Reply) int {
+func Refuser(reply redisclient.Reply) int {
 	i, _ := strconv.Atoi(reply.S[1])
 	return i - 1
 }
@@ -101,8 +101,8 @@ type Memory struct {
 
 // Vote returns the call of an Acquire on one server of a RedLock. The server refuses if its
 // memory is not known to be as old as quarantine. fresh is the name for a new memory.
-func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisio.Call {
-	return tagged(redisio.Call{
+func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisclient.Call {
+	return tagged(redisclient.Call{
 		Script: scripts.MajorityAcquire, Keys: []string{l.Key, known.Key}, Deadline: deadline,
 		Args: []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine),
@@ -113,7 +113,7 @@ func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fre
 
 // Voted returns the name of the server's memory from a reply to Vote, and for how long the server will not vote.
 // The name is empty if the reply has none.
-func Voted(reply redisio.Reply) (memory string, out time.Duration) {
+func Voted(reply redisclient.Reply) (memory string, out time.Duration) {
 	if reply.N[0] == scripts.TooNew {
 		out = milliseconds(reply.N[1])
 	}
@@ -121,13 +121,13 @@ func Voted(reply redisio.Reply) (memory string, out time.Duration) {
 }
 
 // InspectMemory returns the call that asks a server for the name and the age of its memory.
-func InspectMemory(key, fresh string, deadline time.Time) redisio.Call {
-	return redisio.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
+func InspectMemory(key, fresh string, deadline time.Time) redisclient.Call {
+	return redisclient.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
 }
 
 // ReleaseOf returns the call that releases a lock with one owner at a time, if the given owner,
 // of any client, holds it.
-func (l *Lock) ReleaseOf(owner string, deadline time.Time) redisio.Call {
+func (l *Lock) ReleaseOf(owner string, deadline time.Time) redisclient.Call {
 	call := l.Call(&lock.Command{Kind: lock.Release}, deadline)
 	call.Args[0] = owner
 	return call

@@ -6,7 +6,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -35,7 +36,7 @@ type Record struct {
 func (r Record) Overdue() bool { return r.Seen > 2*milliseconds(r.Every)+time.Second }
 
 // SystemRenew returns the call that writes the record with a TTL.
-func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.Time) redisio.Call {
+func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.Time) redisclient.Call {
 	r.TTL = ttl.Milliseconds()
 	text, _ := json.Marshal(r) // cannot fail: texts, numbers and a time of this era
 	if len(text) > MostOfRecord {
@@ -48,14 +49,14 @@ func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.T
 }
 
 // SystemRemove returns the call that removes the record.
-func (r Record) SystemRemove(keyPrefix string, deadline time.Time) redisio.Call {
+func (r Record) SystemRemove(keyPrefix string, deadline time.Time) redisclient.Call {
 	return r.call(scripts.SystemRemove, keyPrefix, deadline)
 }
 
-func (r Record) call(script *scripts.Script, keyPrefix string, deadline time.Time) redisio.Call {
-	system := redisio.SystemOf(r.Client)
-	return redisio.Call{
-		Script: script, Keys: []string{redisio.Systems(keyPrefix), redisio.System(keyPrefix, system)}, Args: []string{system}, Deadline: deadline,
+func (r Record) call(script *scripts.Script, keyPrefix string, deadline time.Time) redisclient.Call {
+	system := keyspace.SystemOf(r.Client)
+	return redisclient.Call{
+		Script: script, Keys: []string{keyspace.Systems(keyPrefix), keyspace.System(keyPrefix, system)}, Args: []string{system}, Deadline: deadline,
 	}
 }
 
@@ -66,14 +67,14 @@ func ClientOf(owner string) string {
 }
 
 // SystemInspect returns the call that reads the record of a client's System.
-func SystemInspect(keyPrefix, client string, deadline time.Time) redisio.Call {
-	return redisio.Call{
-		Script: scripts.SystemInspect, Keys: []string{redisio.Systems(keyPrefix)}, Args: []string{redisio.SystemOf(client)}, Deadline: deadline,
+func SystemInspect(keyPrefix, client string, deadline time.Time) redisclient.Call {
+	return redisclient.Call{
+		Script: scripts.SystemInspect, Keys: []string{keyspace.Systems(keyPrefix)}, Args: []string{keyspace.SystemOf(client)}, Deadline: deadline,
 	}
 }
 
 // Inspected reads the reply to SystemInspect. Without a record, only Client is set.
-func Inspected(client string, reply redisio.Reply) Record {
+func Inspected(client string, reply redisclient.Reply) Record {
 	if r, ok := readRecord(reply.N[0], reply.S[0]); ok && reply.Err == nil {
 		return r
 	}
@@ -84,15 +85,15 @@ func Inspected(client string, reply redisio.Reply) Record {
 const MostSystems = 10_000
 
 // SystemList returns the call that reads n records of the list, from the one at rank first on.
-func SystemList(keyPrefix string, first, n int, deadline time.Time) redisio.Call {
-	return redisio.Call{
-		Script: scripts.SystemList, Keys: []string{redisio.Systems(keyPrefix)}, Args: []string{strconv.Itoa(first), strconv.Itoa(first + n - 1)}, Deadline: deadline,
+func SystemList(keyPrefix string, first, n int, deadline time.Time) redisclient.Call {
+	return redisclient.Call{
+		Script: scripts.SystemList, Keys: []string{keyspace.Systems(keyPrefix)}, Args: []string{strconv.Itoa(first), strconv.Itoa(first + n - 1)}, Deadline: deadline,
 	}
 }
 
 // Listed reads the reply to SystemList. It returns how many Systems are on the list, and the first of them that
 // is not read.
-func Listed(reply redisio.Reply) (records []Record, all, next int) {
+func Listed(reply redisclient.Reply) (records []Record, all, next int) {
 	for line := range strings.Lines(reply.S[0]) {
 		left, text, _ := strings.Cut(strings.TrimSuffix(line, "\n"), " ")
 		ttl, _ := strconv.ParseInt(left, 10, 64)

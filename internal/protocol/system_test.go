@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // A record that cannot be shown hides only itself.
@@ -18,12 +18,12 @@ func TestRecord_BadOneHidesOnlyItself(t *testing.T) {
 	lines := "1000 " + good
 	for _, text := range bad {
 		lines += "\n1000 " + text
-		if r := Inspected("other", redisio.Reply{N: [3]int64{1000}, S: [2]string{text}}); r.Client != "other" || !r.Since.IsZero() {
+		if r := Inspected("other", redisclient.Reply{N: [3]int64{1000}, S: [2]string{text}}); r.Client != "other" || !r.Since.IsZero() {
 			t.Errorf("%.60s: %+v", text, r)
 		}
 	}
 	lines += "\n1000 " + good
-	if all, _, _ := Listed(redisio.Reply{S: [2]string{lines}}); len(all) != 2 {
+	if all, _, _ := Listed(redisclient.Reply{S: [2]string{lines}}); len(all) != 2 {
 		t.Errorf("%d records are listed: %+v", len(all), all)
 	}
 }

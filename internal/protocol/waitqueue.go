@@ -4,8 +4,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // WaitQueue are the settings of the wait queue of a lock.
@@ -32,7 +32,7 @@ func (l *Lock) Waiters() string {
 	if l.Kind == Fair {
 		return ""
 	}
-	return redisio.Waiters(l.Key)
+	return keyspace.Waiters(l.Key)
 }
 
 // entry returns the entry that a command adds or confirms, as the scripts take it; "" without one.

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Every command that ends a hold transfers the lock to the client with the first entry. The message has the
@@ -45,7 +45,7 @@ func TestTransfer(t *testing.T) {
 					t.Fatalf("%+v: %+v", c, got)
 				}
 			}
-			channel := redisio.TurnChannel("00000001-0000-4000-8000-000000000000")
+			channel := keyspace.TurnChannel("00000001-0000-4000-8000-000000000000")
 			r.subscribe(t, 1, channel, true)
 			defer r.subscribe(t, 1, channel, false)
 			first := once

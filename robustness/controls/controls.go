@@ -204,7 +204,7 @@ var All = []Control{
 	},
 	{
 		Name: "connection to a demoted master", Rule: "11 errors are classified", Broken: "a connection to a server that has become a replica is kept",
-		Edits: []Edit{{"redisio/reconnect.go", "len(c.Keys) > 0 && byReplica", "false && byReplica"}},
+		Edits: []Edit{{"internal/redisclient/reconnect.go", "len(c.Keys) > 0 && byReplica", "false && byReplica"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "change of roles",
 	},
 	{
@@ -242,7 +242,7 @@ var All = []Control{
 	},
 	{
 		Name: "replicas are not waited for", Rule: "with Config.Replicas, a replica that takes over has every valid lease", Broken: "a grant counts although no replica has confirmed it",
-		Edits: []Edit{{"redisio/replicas.go", "case n < p.replicas:", "case n < 0:"}},
+		Edits: []Edit{{"internal/redisclient/replicas.go", "case n < p.replicas:", "case n < 0:"}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
 			Servers: 3, Cluster: true, Replicas: 1, Lag: 10 * time.Millisecond, Confirm: 1,

@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
@@ -25,7 +25,7 @@ func seed(w *World) error {
 		name, key string
 		number    int64
 	}{
-		{traffic.EdgeName(traffic.Fenced, 1), redisio.Token(traffic.EdgeName(traffic.Fenced, 1)), near(exact, exact, time.Now().UnixNano(), math.MaxInt64)},
+		{traffic.EdgeName(traffic.Fenced, 1), keyspace.Token(traffic.EdgeName(traffic.Fenced, 1)), near(exact, exact, time.Now().UnixNano(), math.MaxInt64)},
 		{traffic.EdgeName(traffic.Semaphore, 1), traffic.EdgeName(traffic.Semaphore, 1), near(math.MaxInt32, math.MaxInt32, exact)},
 		{traffic.EdgeName(traffic.Latch, 1), traffic.EdgeName(traffic.Latch, 1), near(math.MaxInt64, exact)},
 	} {
@@ -58,7 +58,7 @@ func (w *World) edgeNumbers(found map[string]judge.Permits) (left []string, err 
 			}
 			found[name] = judge.Permits{Free: n}
 		}
-		for _, key := range []string{name, redisio.Token(name), redisio.Counted(name)} {
+		for _, key := range []string{name, keyspace.Token(name), keyspace.Counted(name)} {
 			if _, err := w.server.do("DEL", key); err != nil {
 				return nil, err
 			}

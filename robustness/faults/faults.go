@@ -9,7 +9,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
@@ -277,7 +277,7 @@ func deleteKey(lock string) func(*World) error {
 			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "apis", string(traffic.Expirable))
 		}
 		permits := key == string(traffic.Expirable) // their number is lost, too
-		return w.command(history.Fault{Name: "DEL", Proc: -1, BreaksLeases: true, ErasesData: permits, Lock: key}, "DEL", key, redisio.Taken(key))
+		return w.command(history.Fault{Name: "DEL", Proc: -1, BreaksLeases: true, ErasesData: permits, Lock: key}, "DEL", key, keyspace.Taken(key))
 	}
 }
 

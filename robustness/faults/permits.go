@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
@@ -44,7 +44,7 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 	for _, key := range keys {
 		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
 		case traffic.Expirable, traffic.Semaphore, traffic.Latch:
-			text, err := last(s.do("EVAL", count, "2", key, redisio.Taken(key)))
+			text, err := last(s.do("EVAL", count, "2", key, keyspace.Taken(key)))
 			if err != nil {
 				return nil, err
 			}
@@ -57,7 +57,7 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 				return nil, err
 			}
 			found[key] = p
-			gone = append(gone, key, redisio.Counted(key), redisio.Taken(key))
+			gone = append(gone, key, keyspace.Counted(key), keyspace.Taken(key))
 		default:
 			if strings.HasPrefix(key, "lockkeeper_calls:") {
 				gone = append(gone, key)

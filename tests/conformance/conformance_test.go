@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -28,7 +29,7 @@ func TestConformance(t *testing.T) {
 	servers := redistest.SharedServers(t, 3)
 	locktest.AgeServers(t, servers...)
 	for _, s := range servers {
-		s.Do(t, "COPY", redisio.Memory(""), redisio.Memory(keyPrefix))
+		s.Do(t, "COPY", keyspace.Memory(""), keyspace.Memory(keyPrefix))
 	}
 	for name, k := range kinds {
 		k.servers = servers[:max(k.systems, 1)]

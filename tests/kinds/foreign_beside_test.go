@@ -6,9 +6,9 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The queue and the timeouts of a fair lock may be keys of another application, or have entries of one. They do not
@@ -16,7 +16,7 @@ import (
 // lock in its process are refused.
 func TestForeignQueue_IsRefusedAndUnchanged(t *testing.T) {
 	t.Parallel()
-	names := map[string]func(key string) string{"queue": redisio.Queue, "timeouts": redisio.Timeouts}
+	names := map[string]func(key string) string{"queue": keyspace.Queue, "timeouts": keyspace.Timeouts}
 	multi := func(s *locktest.Site, name string) *lockkeeper.Lock {
 		return lockkeeper.MultiLock(s.FairLock(name), s.Lock(name+" too"))
 	}
@@ -52,7 +52,7 @@ func TestForeignQueue_IsRefusedAndUnchanged(t *testing.T) {
 func TestInspect_RefusesForeignQueue(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	unchanged := foreignKey(t, k, redisio.Queue(k.Name), foreignKeys()["list"]...)
+	unchanged := foreignKey(t, k, keyspace.Queue(k.Name), foreignKeys()["list"]...)
 	_, err := s.FairLock(k.LockName).Inspect(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
 	unchanged("Inspect")
@@ -69,15 +69,15 @@ func TestForeignCounter_KeepsItsTTL(t *testing.T) {
 			hold := locktest.Acquire(t, a.FencedLock(k.LockName))
 			waiting := locktest.AcquireSoon(locktest.Within(t), b.FencedLock(k.LockName))
 			redistest.Eventually(t, "an entry that is subscribed", func() bool {
-				entry, _ := k.Do(t, "HGET", redisio.WaitQueue(k.Name), b.ID()).ToString()
+				entry, _ := k.Do(t, "HGET", keyspace.WaitQueue(k.Name), b.ID()).ToString()
 				return strings.HasSuffix(entry, " 1")
 			})
-			k.Do(t, "DEL", redisio.Token(k.Name))
-			foreignKey(t, k, redisio.Token(k.Name), command...)
-			k.Do(t, "PEXPIRE", redisio.Token(k.Name), "100000")
+			k.Do(t, "DEL", keyspace.Token(k.Name))
+			foreignKey(t, k, keyspace.Token(k.Name), command...)
+			k.Do(t, "PEXPIRE", keyspace.Token(k.Name), "100000")
 			ends := func(when string) {
 				t.Helper()
-				if k.Number(t, "PTTL", redisio.Token(k.Name)) < 0 {
+				if k.Number(t, "PTTL", keyspace.Token(k.Name)) < 0 {
 					t.Errorf("%s: the counter has no TTL any more", when)
 				}
 			}

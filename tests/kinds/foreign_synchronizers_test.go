@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The key of the ids that a latch has counted may belong to another application. Only CountDownOnce needs it.
@@ -21,7 +21,7 @@ func TestForeignLatchIDs_FailOnlyCountDownOnce(t *testing.T) {
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	for kind, write := range foreignTypes {
 		k := locktest.NewKey(t, redistest.Shared(t))
-		unchanged := foreignKey(t, k, redisio.Counted(k.Name), write...)
+		unchanged := foreignKey(t, k, keyspace.Counted(k.Name), write...)
 		latch, ctx := s.Latch(k.LockName), locktest.Within(t)
 		_, count := latch.Count(ctx)
 		unchanged(kind + ": Count")
@@ -53,7 +53,7 @@ func TestForeignPermits_AreRefusedAndUnchanged(t *testing.T) {
 	} {
 		k := locktest.NewKey(t, redistest.Shared(t))
 		k.Do(t, "SET", k.Name, "3")
-		unchanged := foreignKey(t, k, redisio.Taken(k.Name), append([]string{"ZADD"}, members...)...)
+		unchanged := foreignKey(t, k, keyspace.Taken(k.Name), append([]string{"ZADD"}, members...)...)
 		p, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
 		_, err := p.TryAcquire(ctx)
 		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
@@ -81,7 +81,7 @@ func TestForeignRestoreTime_IsRefusedAtOnce(t *testing.T) {
 	writes["number beyond its TTL"] = []string{"SET", "9007199254740991", "PX", "100000"}
 	for kind, write := range writes {
 		k := locktest.NewKey(t, server)
-		key := redisio.Calls(k.Name) + ":restore"
+		key := keyspace.Calls(k.Name) + ":restore"
 		unchanged := foreignKey(t, k, key, write...)
 		_, err := s.ExpirableSemaphore(k.LockName, lockkeeper.WithPermits(3)).Acquire(locktest.Within(t))
 		if !errors.Is(err, lockkeeper.ErrRejected) || strings.Contains(err.Error(), "tiger") {
@@ -104,7 +104,7 @@ func TestForeignMemory_RefusesRedLock(t *testing.T) {
 			var checks []func(string)
 			for range 3 {
 				k := locktest.NewKey(t, redistest.Start(t))
-				checks = append(checks, foreignKey(t, k, redisio.Memory(""), write...))
+				checks = append(checks, foreignKey(t, k, keyspace.Memory(""), write...))
 				systems = append(systems, locktest.Open(t, k.Server.URL(), lockkeeper.Config{Watchdog: time.Second}).System)
 			}
 			red, err := lockkeeper.NewRedLock(systems...)
@@ -137,7 +137,7 @@ func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			k := locktest.NewKey(t, redistest.Start(t))
-			unchanged := foreignKey(t, k, redisio.Systems(""), write...)
+			unchanged := foreignKey(t, k, keyspace.Systems(""), write...)
 			log := make(logLines, 1000)
 			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			const warning = "Redis refuses the record of this system"

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // foreign are hashes of other applications under the name of a lock. Two of them also have a field of a lock, and one
@@ -126,26 +126,26 @@ func TestForeignKey_OnMajorityRefusesRedLock(t *testing.T) {
 func TestForeignKey_BesideLockIsRefused(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	k.Do(t, "RPUSH", redisio.Queue(k.Name), "job 1", "job 2")
+	k.Do(t, "RPUSH", keyspace.Queue(k.Name), "job 1", "job 2")
 	ctx := locktest.Within(t)
 	_, err := s.FairLock(k.LockName).TryAcquire(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
 	_, err = s.FairLock(k.LockName).ForceRelease(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	if n := k.Number(t, "LLEN", redisio.Queue(k.Name)); n != 2 {
+	if n := k.Number(t, "LLEN", keyspace.Queue(k.Name)); n != 2 {
 		t.Errorf("%d of 2 entries are left", n)
 	}
 
 	permits := locktest.NewKey(t, k.Server)
 	permits.Do(t, "SET", permits.Name, "1")
-	permits.Do(t, "ZADD", redisio.Taken(permits.Name), "100", "ann", "200", "bert")
+	permits.Do(t, "ZADD", keyspace.Taken(permits.Name), "100", "ann", "200", "bert")
 	p := s.ExpirableSemaphore(permits.LockName)
 	_, err = p.TryAcquire(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 	_, err = p.Available(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 	locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
-	if n := permits.Number(t, "ZCARD", redisio.Taken(permits.Name)); n != 2 {
+	if n := permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)); n != 2 {
 		t.Errorf("%d of 2 members are left", n)
 	}
 }

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // A free member is kept for a MultiLock, which gives up: the next waiter of that member is granted it at once, in the
@@ -55,7 +55,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 						return locktest.Kinds[kind](s, y.Name)
 					}
 					entries := func(n int64) {
-						redistest.Eventually(t, "the entries of the waiters", func() bool { return k.Number(t, "HLEN", redisio.WaitQueue(y.Name)) == n })
+						redistest.Eventually(t, "the entries of the waiters", func() bool { return k.Number(t, "HLEN", keyspace.WaitQueue(y.Name)) == n })
 					}
 					locktest.Acquire(t, other.Lock(x.Name))
 					hold := locktest.Acquire(t, of(other))
@@ -85,7 +85,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 // the message of the release would still wake it.
 func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktest.Site) bool {
 	t.Helper()
-	entries, err := k.Do(t, "HGETALL", redisio.WaitQueue(name)).AsStrMap()
+	entries, err := k.Do(t, "HGETALL", keyspace.WaitQueue(name)).AsStrMap()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktes
 // listens reports whether the process has tried since it subscribed. Until then it tries again by itself.
 func listens(t *testing.T, k locktest.Key, s *locktest.Site) bool {
 	t.Helper()
-	entry, _ := k.Do(t, "HGET", redisio.WaitQueue(k.LockName), s.ID()).ToString()
+	entry, _ := k.Do(t, "HGET", keyspace.WaitQueue(k.LockName), s.ID()).ToString()
 	words := strings.Fields(entry)
 	return len(words) > 7 && words[7] == "1"
 }
@@ -180,7 +180,7 @@ func TestWaitQueue_EntryLeavesWithItsWaiters(t *testing.T) {
 			ends = append(ends, locktest.AcquireSoon(ctx, lock(locktest.Open(t, k.Server.URL(), locktest.NoPolling))))
 		}
 		entries := func(want int64) func() bool {
-			return func() bool { return k.Number(t, "HLEN", redisio.WaitQueue(k.LockName)) == want }
+			return func() bool { return k.Number(t, "HLEN", keyspace.WaitQueue(k.LockName)) == want }
 		}
 		redistest.Eventually(t, "all entries in the queue of "+kind, entries(others))
 		cancel()

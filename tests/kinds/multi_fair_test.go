@@ -5,16 +5,16 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // A MultiLock that waits for a fair lock has no entry in its queue. It tries as soon as the lock is free and the
 // queue is empty. Its other locks are not kept for it meanwhile.
 func TestMultiLock_WakesOnFairMember(t *testing.T) {
 	queued := func(t *testing.T, k locktest.Key) {
-		redistest.Eventually(t, "a waiter in the queue", func() bool { return k.Number(t, "LLEN", redisio.Queue(k.Name)) == 1 })
+		redistest.Eventually(t, "a waiter in the queue", func() bool { return k.Number(t, "LLEN", keyspace.Queue(k.Name)) == 1 })
 	}
 	ends := map[string]func(t *testing.T, s *locktest.Site, k locktest.Key, hold *lockkeeper.Hold){
 		"a release": func(t *testing.T, _ *locktest.Site, _ locktest.Key, hold *lockkeeper.Hold) { locktest.Release(t, hold) },
@@ -50,7 +50,7 @@ func TestMultiLock_WakesOnFairMember(t *testing.T) {
 				multi := lockkeeper.MultiLock(b.FairLock(k.LockName), other.Lock(k.LockName+" too"))
 				granted := locktest.AcquireSoon(t.Context(), multi)
 				locktest.AwaitWaiters(t, multi, 1)
-				redistest.Eventually(t, "the MultiLock to subscribe", func() bool { return k.Server.Subscribers(t, redisio.Channel(k.Name)) == 1 })
+				redistest.Eventually(t, "the MultiLock to subscribe", func() bool { return k.Server.Subscribers(t, keyspace.Channel(k.Name)) == 1 })
 				end(t, c, k, hold)
 				locktest.Release(t, locktest.Got(t, granted).Hold) // well before it would poll
 			})

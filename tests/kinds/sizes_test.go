@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // sized is a lock on a server that logs the calls that have blocked it.
@@ -69,7 +69,7 @@ func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSized(t, server)
-			s.put(t, script, s.Name, redisio.Queue(s.Name), redisio.Timeouts(s.Name), redisio.WaitQueue(s.Name), redisio.Token(s.Name))
+			s.put(t, script, s.Name, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name), keyspace.WaitQueue(s.Name), keyspace.Token(s.Name))
 			for kind, of := range locktest.Kinds {
 				if what == "large entries" && kind != "fair" {
 					continue // they wait for the owner
@@ -82,7 +82,7 @@ func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 					}
 				})
 			}
-			s.Do(t, "UNLINK", s.Name, redisio.Queue(s.Name), redisio.Timeouts(s.Name), redisio.WaitQueue(s.Name), redisio.Token(s.Name))
+			s.Do(t, "UNLINK", s.Name, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name), keyspace.WaitQueue(s.Name), keyspace.Token(s.Name))
 		})
 	}
 }
@@ -97,7 +97,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 			hold := locktest.Acquire(t, of(s.Site, s.LockName))
 			other := newSized(t, server).Site
 			s.put(t, `local now = redis.call('TIME')[1] .. '000000'
-				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, redisio.WaitQueue(s.Name))
+				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, keyspace.WaitQueue(s.Name))
 			s.quick(t, kind+", TryAcquire", func() {
 				if _, err := of(other, s.LockName).TryAcquire(locktest.Within(t)); err == nil {
 					t.Errorf("%s: a lock that is held was acquired", kind)
@@ -120,7 +120,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 			if released != nil || s.Exists(t) {
 				t.Errorf("%s: %v", kind, released)
 			}
-			s.Do(t, "UNLINK", redisio.WaitQueue(s.Name))
+			s.Do(t, "UNLINK", keyspace.WaitQueue(s.Name))
 		}
 	})
 	t.Run("fair", func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 			local owner = `+entry+` .. ':1'
 			redis.call('RPUSH', KEYS[1], owner)
 			redis.call('ZADD', KEYS[2], 9e15, owner)
-		end`, redisio.Queue(s.Name), redisio.Timeouts(s.Name))
+		end`, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name))
 		l := s.FairLock(s.LockName)
 		s.quick(t, "a fair lock", func() {
 			_, err := l.TryAcquire(locktest.Within(t))
@@ -189,26 +189,26 @@ func TestForeignNumber_IsNotReadInFull(t *testing.T) {
 	})
 	t.Run("token", func(t *testing.T) {
 		s := newSized(t, server)
-		s.put(t, `redis.call('SET', KEYS[1], large)`, redisio.Token(s.Name))
+		s.put(t, `redis.call('SET', KEYS[1], large)`, keyspace.Token(s.Name))
 		refused(t, s, "fenced", func(ctx context.Context) error { _, err := s.FencedLock(s.LockName).TryAcquire(ctx); return err })
-		s.Do(t, "UNLINK", redisio.Token(s.Name))
+		s.Do(t, "UNLINK", keyspace.Token(s.Name))
 	})
 	t.Run("last command", func(t *testing.T) {
 		s := newSized(t, server)
-		s.put(t, `redis.call('SET', KEYS[1], '3') redis.call('SET', KEYS[2], large)`, s.Name, redisio.Calls(s.Name)+":"+s.ID())
+		s.put(t, `redis.call('SET', KEYS[1], '3') redis.call('SET', KEYS[2], large)`, s.Name, keyspace.Calls(s.Name)+":"+s.ID())
 		refused(t, s, "semaphore", func(ctx context.Context) error { return s.Semaphore(s.LockName).TryAcquire(ctx, 1) })
-		s.Do(t, "UNLINK", redisio.Calls(s.Name)+":"+s.ID())
+		s.Do(t, "UNLINK", keyspace.Calls(s.Name)+":"+s.ID())
 	})
 	t.Run("taken", func(t *testing.T) {
 		s := newSized(t, server)
 		s.put(t, `redis.call('SET', KEYS[1], 0)
-			for i = 1, 40 do redis.call('ZADD', KEYS[2], 5, string.sub(large, 1, 500000) .. i) end`, s.Name, redisio.Taken(s.Name))
+			for i = 1, 40 do redis.call('ZADD', KEYS[2], 5, string.sub(large, 1, 500000) .. i) end`, s.Name, keyspace.Taken(s.Name))
 		refused(t, s, "permits", func(ctx context.Context) error {
 			_, err := s.ExpirableSemaphore(s.LockName).TryAcquire(ctx)
 			return err
 		}, second(s.ExpirableSemaphore(s.LockName).Available))
-		s.Do(t, "UNLINK", redisio.Taken(s.Name))
-		s.put(t, `for i = 1, many do redis.call('ZADD', KEYS[1], 1, string.format('%016d', i)) end`, redisio.Taken(s.Name))
+		s.Do(t, "UNLINK", keyspace.Taken(s.Name))
+		s.put(t, `for i = 1, many do redis.call('ZADD', KEYS[1], 1, string.format('%016d', i)) end`, keyspace.Taken(s.Name))
 		p := s.ExpirableSemaphore(s.LockName)
 		s.quick(t, "expired permits", func() {
 			if _, err := p.TryAcquire(locktest.Within(t)); err != nil && !errors.Is(err, lockkeeper.ErrHeld) {

@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 func TestOneKey_PlainAndFencedExcludeEachOther(t *testing.T) {
@@ -128,7 +128,7 @@ func TestTokens_GrowAfterTheirCounterIsLost(t *testing.T) {
 			t.Errorf("token %d comes after %d", hold.Token(), last[site])
 		}
 		last[site] = hold.Token()
-		k.Do(t, "DEL", redisio.Token(k.LockName))
+		k.Do(t, "DEL", keyspace.Token(k.LockName))
 		locktest.Release(t, hold)
 	}
 	for range 3 {

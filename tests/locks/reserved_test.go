@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // A lock whose key belongs to another lock is refused: the scripts of that lock would change or delete the key while
@@ -21,14 +21,14 @@ func TestNames_OfDerivedKeysAreReserved(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name := k.LockName
 	for odd, word := range map[string]string{
-		redisio.WaitQueue(name): "the processes that wait for a lock", redisio.Token(name): "the counter of a lock's fencing tokens",
-		redisio.Counted(name): "counted a latch down", redisio.Taken(name): "permits of a semaphore", "{" + name + "}": "with \"" + name + "\"",
+		keyspace.WaitQueue(name): "the processes that wait for a lock", keyspace.Token(name): "the counter of a lock's fencing tokens",
+		keyspace.Counted(name): "counted a latch down", keyspace.Taken(name): "permits of a semaphore", "{" + name + "}": "with \"" + name + "\"",
 	} {
 		refusesEveryKind(t, s, odd, word)
 	}
 	for _, fine := range []string{"{" + name + "}:lock", name + ":timeout", "lockkeeper:" + name, "redisson_lock_token:" + name} {
 		locktest.ExpectGranted(t, s.Lock(fine))
-		k.Do(t, "DEL", redisio.Token(fine))
+		k.Do(t, "DEL", keyspace.Token(fine))
 	}
 }
 
@@ -37,8 +37,8 @@ func TestNames_WithPrefixAreReservedByTheWholeKey(t *testing.T) {
 	t.Parallel()
 	_, k := locktest.New(t, lockkeeper.Config{})
 	app := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: k.Name + ":"})
-	locktest.ExpectGranted(t, app.Lock("{a}"), app.Lock(redisio.WaitQueue("a")))
-	refusesName(t, app, redisio.Taken("a"), "reserved")
+	locktest.ExpectGranted(t, app.Lock("{a}"), app.Lock(keyspace.WaitQueue("a")))
+	refusesName(t, app, keyspace.Taken("a"), "reserved")
 	tag := locktest.Open(t, k.Server.URL(), lockkeeper.Config{KeyPrefix: "{" + k.Name})
 	refusesName(t, tag, "}", "{"+k.Name+"}:name")
 	locktest.ExpectGranted(t, tag.Lock("}:a"))
@@ -55,7 +55,7 @@ func TestNames_AreReservedOnEveryServerOfARedLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, word := range map[string]string{"{a}:b": "the processes that wait for a lock", redisio.Queue("a"): "the queue of a fair lock", "{a}": "with \"a\""} {
+	for name, word := range map[string]string{"{a}:b": "the processes that wait for a lock", keyspace.Queue("a"): "the queue of a fair lock", "{a}": "with \"a\""} {
 		for _, err := range locktest.Errors(locktest.Within(t), red.Lock(name)) {
 			locktest.IsError(t, err, lockkeeper.ErrInvalid, word)
 		}

@@ -10,10 +10,10 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -87,7 +87,7 @@ func TestSuspend_CountsInAllTimes(t *testing.T) {
 	// A try that is under way when the machine falls asleep gets no reply in time, and the waiters would get that
 	// error.
 	entry := func() []string {
-		text, _ := foreign.Do(t, "HGET", redisio.WaitQueue(foreign.Name), s.ID()).ToString()
+		text, _ := foreign.Do(t, "HGET", keyspace.WaitQueue(foreign.Name), s.ID()).ToString()
 		return append(strings.Fields(text), make([]string, 8)...)
 	}
 	redistest.Eventually(t, "a try after the subscription", func() bool { return entry()[7] == "1" })

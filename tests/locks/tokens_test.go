@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // lastToken is the last one that Lua can distinguish from the next.
@@ -22,7 +22,7 @@ func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
-	counter := redisio.Token(k.LockName)
+	counter := keyspace.Token(k.LockName)
 	k.Do(t, "SET", counter, strconv.FormatInt(lastToken-3, 10))
 	for want := int64(lastToken - 2); want <= lastToken; want++ {
 		hold := locktest.Acquire(t, s.FencedLock(k.LockName))
@@ -74,7 +74,7 @@ func TestTokens_RefuseInvalidCounters(t *testing.T) {
 	t.Parallel()
 	for _, value := range []string{"-1", "-5", "9007199254740991", "9007199254740992", "1700000000000000000", "9223372036854775807", "007", "+1", " 1", "1e3", "1.5", "", "secret"} {
 		s, k := locktest.New(t, lockkeeper.Config{})
-		k.Do(t, "SET", redisio.Token(k.LockName), value)
+		k.Do(t, "SET", keyspace.Token(k.LockName), value)
 		for what, lock := range map[string]*lockkeeper.Lock{
 			"a lock": s.FencedLock(k.LockName), "a MultiLock": lockkeeper.MultiLock(s.FencedLock(k.LockName), s.Lock(k.LockName+"b")),
 		} {
@@ -89,7 +89,7 @@ func TestTokens_RefuseInvalidCounters(t *testing.T) {
 				t.Errorf("%q: %v", value, err)
 			}
 		}
-		if got, _ := k.Do(t, "GET", redisio.Token(k.LockName)).ToString(); got != value {
+		if got, _ := k.Do(t, "GET", keyspace.Token(k.LockName)).ToString(); got != value {
 			t.Errorf("%q: the counter is %q now", value, got)
 		}
 		if n := k.Number(t, "EXISTS", k.Name, k.Name+"b"); n != 0 {
@@ -102,7 +102,7 @@ func TestTokens_RefuseInvalidCounters(t *testing.T) {
 func TestTokens_GrowLinearlyWhenCountersAreLost(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	a, b := redisio.Token(k.LockName), redisio.Token(k.LockName+"b")
+	a, b := keyspace.Token(k.LockName), keyspace.Token(k.LockName+"b")
 	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
 	k.Do(t, "SET", a, "1000000")
 	const losses = 160

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -57,12 +58,12 @@ func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 func TestExpirable_SurvivesASlotMove(t *testing.T) {
 	t.Parallel()
 	servers, name := redistest.Cluster(t, 2), redistest.Name(t)
-	slot := int(redisio.Slot(name))
+	slot := int(keyspace.Slot(name))
 	from, to := servers[slot/8192], servers[1-slot/8192]
 	s, p := open(t, servers[0].URL(), name, 3, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
 	from.BeginMove(t, slot, to)
-	from.MigrateKeys(t, slot, to, redisio.Taken(name))
+	from.MigrateKeys(t, slot, to, keyspace.Taken(name))
 	waiter, released := soon(locktest.Within(t), p), make(chan error, 1)
 	go func() { released <- held[0].Release(locktest.Within(t)) }()
 	outlasts(t, s.System, name, watchdog*5/4) // only renewals have to work

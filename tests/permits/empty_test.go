@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // logs is the log of a System. It is safe for concurrent use.
@@ -123,7 +123,7 @@ func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
 	here.SkipCloseCheck, there.SkipCloseCheck = true, true // their permits were deleted
 	first := acquire(t, here.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
-	server.Do(t, "DEL", name, redisio.Taken(name)) // as Redisson's delete does
+	server.Do(t, "DEL", name, keyspace.Taken(name)) // as Redisson's delete does
 	second := acquire(t, there.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
 	if first.Valid() && second.Valid() {
 		t.Error("two permits of one are trusted")

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // holderEnv makes the test binary a process that acquires a permit, and prints that.
@@ -111,7 +111,7 @@ func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) 
 // ends are the times at which the taken permits expire, in order.
 func ends(t *testing.T, server *redistest.Server, name string) (all []time.Time) {
 	t.Helper()
-	taken, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", redisio.Taken(name)).AsStrSlice()
+	taken, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(name)).AsStrSlice()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The commands of Redisson on permits, step by step, with its clock: KEYS are the number of free permits and the
@@ -66,7 +66,7 @@ func (r redisson) run(t *testing.T, script, id string, lease time.Duration) stri
 	if lease > 0 {
 		ends = now + lease.Milliseconds()
 	}
-	reply, err2 := r.Do(t, "EVAL", script, "2", r.name, redisio.Taken(r.name), redisio.PermitsChannel(r.name), string(raw), strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10)).ToString()
+	reply, err2 := r.Do(t, "EVAL", script, "2", r.name, keyspace.Taken(r.name), keyspace.PermitsChannel(r.name), string(raw), strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10)).ToString()
 	if err := errors.Join(err, err2); err != nil {
 		t.Fatal(err)
 	}

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 var (
@@ -62,8 +62,8 @@ func TestReplicas_ConfirmEveryGrant(t *testing.T) {
 			link.Delay(0) // no try is under way when the lock is released
 			waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
 			redistest.Eventually(t, "a subscribed entry in the wait queue or the fair queue", func() bool {
-				entries, _ := master.Do(t, "HVALS", redisio.WaitQueue(k.Name)).AsStrSlice()
-				return len(entries) == 1 && (kind == "multi" || strings.HasSuffix(entries[0], " 1")) || len(master.Keys(t, redisio.Queue(k.Name))) == 1
+				entries, _ := master.Do(t, "HVALS", keyspace.WaitQueue(k.Name)).AsStrSlice()
+				return len(entries) == 1 && (kind == "multi" || strings.HasSuffix(entries[0], " 1")) || len(master.Keys(t, keyspace.Queue(k.Name))) == 1
 			})
 			link.Delay(*lag)
 			locktest.Release(t, hold)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // takeover is the longest time that clients may take for a failover, from the moment of the new master. Sentinel
@@ -67,7 +67,7 @@ func TestSentinel_ClientsFollowTheMaster(t *testing.T) {
 			}
 			within("writes to the new master", func() bool { return now.Calls(t)["evalsha"]+now.Calls(t)["eval"] > 0 })
 			within("subscriptions to the new master", func() bool {
-				return now.Subscribers(t, redisio.TurnChannel(a.ID())) == 1 && now.Subscribers(t, redisio.TurnChannel(b.ID())) == 1
+				return now.Subscribers(t, keyspace.TurnChannel(a.ID())) == 1 && now.Subscribers(t, keyspace.TurnChannel(b.ID())) == 1
 			})
 			within("the notification of the loss", func() bool { return doomed.Context().Err() != nil && !doomed.Valid() })
 			turns.await(t, 20)

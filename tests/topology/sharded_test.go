@@ -8,16 +8,16 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // redisson acts as a client of Redisson's in a cluster of Redis 7. Its server has the slot of its lock.
 type redisson struct{ locktest.Key }
 
 func newRedisson(server *redistest.Server, name string) redisson {
-	return redisson{locktest.Key{Server: server, LockName: name, Name: name, Channel: redisio.Channel(name)}}
+	return redisson{locktest.Key{Server: server, LockName: name, Name: name, Channel: keyspace.Channel(name)}}
 }
 
 // subscribed subscribes to a shard channel, on the server that has its slot, as Redisson does before it waits.
@@ -112,14 +112,14 @@ func TestCluster_TransfersStayOnOneServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	name := redistest.Name(t)
-	master := servers[int(redisio.Slot(name))*len(servers)/16384]
+	master := servers[int(keyspace.Slot(name))*len(servers)/16384]
 	hold := locktest.Acquire(t, locktest.Open(t, servers[0].URL(), locktest.NoPolling).Lock(name))
 	for _, from := range servers {
 		next := locktest.Open(t, from.URL(), locktest.NoPolling)
-		transferred := subscribed(t, master, redisio.ShardTurnChannel(next.ID(), redisio.Waiters(name)))
+		transferred := subscribed(t, master, keyspace.ShardTurnChannel(next.ID(), keyspace.Waiters(name)))
 		waiter := locktest.AcquireSoon(locktest.Within(t), next.Lock(name))
 		redistest.Eventually(t, "a subscribed entry in the wait queue", func() bool {
-			entry, _ := master.Do(t, "HGET", redisio.WaitQueue(name), next.ID()).ToString()
+			entry, _ := master.Do(t, "HGET", keyspace.WaitQueue(name), next.ID()).ToString()
 			return strings.HasSuffix(entry, " 1")
 		})
 		locktest.Release(t, hold)

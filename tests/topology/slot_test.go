@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // While a slot is between two servers, its locks are renewed, re-entered, released, waited for and acquired, wherever
@@ -69,7 +69,7 @@ func TestCluster_LocksWorkWhileASlotMoves(t *testing.T) {
 				locktest.Release(t, acquire(lock))
 				for _, server := range servers {
 					for _, key := range server.Keys(t, "*"+name+"*") {
-						if key != redisio.Token(name) {
+						if key != keyspace.Token(name) {
 							t.Errorf("left behind: %s", key)
 						}
 					}
@@ -91,7 +91,7 @@ func TestCluster_ReaderLeavesSplitSlot(t *testing.T) {
 		hold, other := locktest.Acquire(t, leaves.ReadWriteLock(name).Read()), locktest.Acquire(t, stays.ReadWriteLock(name).Read())
 		move := []string{name}
 		if leasesFirst {
-			move = servers[0].Keys(t, redisio.Holds(name)+":*")
+			move = servers[0].Keys(t, keyspace.Holds(name)+":*")
 		}
 		servers[0].BeginMove(t, slot, servers[1])
 		servers[0].MigrateKeys(t, slot, servers[1], move...)

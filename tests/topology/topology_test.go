@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // outlives holds a lock, and waits for it, while something happens to its server: the hold is then renewed on another
@@ -51,7 +51,7 @@ func TestSentinel_HoldSurvivesFailover(t *testing.T) {
 func firstHalf(t *testing.T) (name string, slot int) {
 	for n := 0; ; n++ {
 		name = fmt.Sprint(redistest.Name(t), n)
-		if slot = int(redisio.Slot(name)); slot < 8192 {
+		if slot = int(keyspace.Slot(name)); slot < 8192 {
 			return name, slot
 		}
 	}
@@ -117,7 +117,7 @@ func TestCluster_WaiterOnAnotherServerIsNotDelayed(t *testing.T) {
 
 // listensOnSecond is a site that has subscribed on the second of two servers; the client chooses it at random.
 func listensOnSecond(t *testing.T, servers []*redistest.Server, name string) *locktest.Site {
-	channel := redisio.Channel(name)
+	channel := keyspace.Channel(name)
 	holder := locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff})
 	hold := locktest.Acquire(t, holder.Lock(name))
 	defer locktest.Release(t, hold)

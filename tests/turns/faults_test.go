@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // queued is a fenced lock with a holder, and two processes in its wait queue: next and, after it, last.
@@ -54,7 +54,7 @@ func isCluster(t *testing.T, server *redistest.Server) bool {
 func (q *queued) awaitEntry(t *testing.T, id string) {
 	t.Helper()
 	redistest.Eventually(t, "an entry in the wait queue", func() bool {
-		entry, err := q.Do(t, "HGET", redisio.WaitQueue(q.Name), id).ToString()
+		entry, err := q.Do(t, "HGET", keyspace.WaitQueue(q.Name), id).ToString()
 		words := strings.Fields(entry)
 		return err == nil && len(words) > 7 && words[7] == "1"
 	})

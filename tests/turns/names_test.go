@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // oddNames are names with every byte, and with text that a script or a message might interpret.
@@ -76,9 +76,9 @@ func releaseWakes(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	granted := locktest.AcquireSoon(ctx, of(b, name))
-	queue := redisio.WaitQueue(name)
+	queue := keyspace.WaitQueue(name)
 	if kind == "fair" {
-		queue = redisio.Queue(name)
+		queue = keyspace.Queue(name)
 	}
 	redistest.Eventually(t, "a subscribed entry in the wait queue", func() bool {
 		if kind == "fair" || kind == "multi" { // their entries have a longer name

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // nextEnv makes the test binary a process that waits for a lock, and prints what happens.
@@ -135,7 +135,7 @@ func (p *process) kill(t *testing.T, server *redistest.Server) {
 	if err := p.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	redistest.Eventually(t, "the server to notice the end of the process", func() bool { return server.Subscribers(t, redisio.TurnChannel(p.id)) == 0 })
+	redistest.Eventually(t, "the server to notice the end of the process", func() bool { return server.Subscribers(t, keyspace.TurnChannel(p.id)) == 0 })
 }
 
 func (p *process) signal(t *testing.T, sig os.Signal) {

@@ -1,0 +1,248 @@
+// Package pubsub keeps pub/sub channels subscribed, also while connections break, masters change and slots move.
+package pubsub
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/hello"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+const (
+	// subscribeBatch bounds how many channels one SUBSCRIBE names.
+	subscribeBatch = 500
+	// subscribeTimeout bounds the wait for the reply to a SUBSCRIBE.
+	subscribeTimeout = 5 * time.Second
+	// roomTimeout is after how long the client's pool is considered full. A dial fails
+	// before that (after 5 s, unless the client has another timeout).
+	roomTimeout = 8 * time.Second
+)
+
+// conn is one connection for subscriptions.
+type conn struct {
+	client  rueidis.DedicatedClient
+	release func()
+	broken  <-chan error
+	// asked are the channels that the connection subscribes to; true once Redis has confirmed.
+	// The Subscriptions' mutex guards it.
+	asked map[string]bool
+}
+
+// has reports whether the connection is subscribed to the channel, or is about to be.
+func (p *conn) has(channel string) bool {
+	if p == nil {
+		return false
+	}
+	_, asked := p.asked[channel]
+	return asked
+}
+
+// confirmed reports whether Redis has confirmed the connection's subscription to the channel.
+func (p *conn) confirmed(channel string) bool { return p != nil && p.asked[channel] }
+
+// end closes the connection after the messages that have arrived are read. rueidis would
+// unsubscribe a connection that is returned to the pool open.
+func (p *conn) end() {
+	p.client.Close()
+	p.release()
+}
+
+var errNoServer = errors.New("the client does not know the server, or no longer knows it")
+
+// open takes a connection from the client, unless ctx ends first. The client itself may
+// block for a dial, or until its pool has room.
+func (s *Subscriptions) open(ctx context.Context) (*conn, error) {
+	opened := make(chan *conn)
+	go func() {
+		p, ok := &conn{asked: map[string]bool{}}, false
+		if p.client, p.release, ok = s.dedicate(); !ok {
+			p = nil
+		}
+		select {
+		case opened <- p:
+		case <-ctx.Done():
+			if ok {
+				p.end()
+			}
+		}
+	}()
+	select {
+	case p := <-opened:
+		if p == nil {
+			return nil, errNoServer
+		}
+		p.broken = p.client.SetPubSubHooks(rueidis.PubSubHooks{
+			OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel, m.Message) },
+			OnSubscription: func(c rueidis.PubSubSubscription) {
+				switch c.Kind {
+				case "subscribe", "ssubscribe":
+					s.confirmed(p, c.Channel)
+				case "sunsubscribe": // sent by Redis when the slot has moved to another server
+					s.slotsMoved(p, []string{c.Channel}, "")
+				}
+			},
+		})
+		return p, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// replacement is a connection that can replace the current one, or nil. pause is for how long unused channels
+// are no reason for another one. stale reports that the current connection was stale; noRoom, that it must be
+// closed first.
+type replacement struct {
+	connection    *conn
+	pause         time.Duration
+	stale, noRoom bool
+}
+
+// prepare opens a connection and subscribes it to the wanted channels of the current one, unless ctx ends
+// first. It sends the result to a channel, unless gone is closed first.
+func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, to chan<- replacement, gone <-chan struct{}) {
+	began := time.Now()
+	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
+	defer cancel()
+	next, err := s.open(inTime)
+	noRoom := err != nil
+	if err == nil {
+		err = s.subscribe(ctx, next, s.begin(current, next))
+	}
+	r := replacement{connection: next, pause: min(replacePace*time.Since(began), replaceRest)}
+	if err != nil {
+		s.abandon(next)
+		r = replacement{pause: max(r.pause, reconnectMost), stale: stale, noRoom: noRoom}
+		if ctx.Err() != nil {
+			r = replacement{} // serve has cancelled it
+		}
+	}
+	select {
+	case to <- r:
+	case <-gone:
+		s.abandon(r.connection)
+	}
+}
+
+// begin makes a connection the next one, and returns the channels for it. Channels that were refused on
+// the current connection are left out: they would be refused again.
+func (s *Subscriptions) begin(current, next *conn) (channels []string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.current != current {
+		return nil // current has ended
+	}
+	s.next = next
+	for _, channel := range s.wanted() {
+		if current.has(channel) {
+			next.asked[channel] = false
+			channels = append(channels, channel)
+		}
+	}
+	return channels
+}
+
+// abandon closes a connection that was prepared.
+func (s *Subscriptions) abandon(next *conn) {
+	if next == nil {
+		return
+	}
+	s.mu.Lock()
+	if s.next == next {
+		s.next = nil
+	}
+	s.mu.Unlock()
+	s.others.Go(next.end)
+}
+
+// adopt makes the next connection the current one. catchUp subscribes it to channels that were added
+// meanwhile.
+func (s *Subscriptions) adopt(next *conn) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	old := s.current
+	s.current, s.next = next, nil
+	clear(s.lingering)
+	for channel := range next.asked {
+		if old.asked[channel] {
+			next.asked[channel] = true // the listener was notified
+		}
+		if _, wanted := s.want[channel]; !wanted {
+			s.lingers(channel)
+		}
+	}
+	for channel := range old.asked {
+		if _, wanted := s.want[channel]; wanted && !next.has(channel) {
+			s.added = append(s.added, channel)
+		}
+	}
+}
+
+// subscribe subscribes a connection to channels. It returns an error if the connection cannot be used any
+// more. A replica confirms shard channels as its master does, but the scripts do not count its subscribers;
+// so the server is asked afterwards for its role. A master that becomes a replica later unsubscribes its
+// subscribers.
+func (s *Subscriptions) subscribe(ctx context.Context, connection *conn, channels []string) error {
+	for batch := range slices.Chunk(channels, subscribeBatch) {
+		groups, commands := [][]string{batch}, rueidis.Commands{}
+		if s.shard != nil {
+			groups = bySlot(batch)
+		}
+		for _, group := range groups {
+			commands = append(commands, s.command(connection, group))
+		}
+		inTime, cancel := context.WithTimeout(ctx, subscribeTimeout)
+		results, role := connection.client.DoMulti(inTime, commands...), ""
+		if s.shard != nil {
+			role = hello.Field(inTime, connection.client, "role")
+		}
+		cancel()
+		for i, result := range results {
+			if err := s.subscribed(ctx, connection, groups[i], result.Error()); err != nil {
+				return err
+			}
+		}
+		if role == "replica" {
+			s.slotsMoved(connection, batch, "")
+		}
+	}
+	return nil
+}
+
+// command returns the command that subscribes to channels; shard channels must be in one slot.
+func (s *Subscriptions) command(connection *conn, channels []string) rueidis.Completed {
+	if s.shard != nil {
+		return connection.client.B().Ssubscribe().Channel(channels...).Build()
+	}
+	return connection.client.B().Subscribe().Channel(channels...).Build()
+}
+
+// subscribed handles the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so they
+// are halved until that one is found; only its refusal is reported to the listener.
+func (s *Subscriptions) subscribed(ctx context.Context, connection *conn, channels []string, err error) error {
+	refusal, refused := rueidis.IsRedisErr(err)
+	if refused && s.shard != nil {
+		if master, moved := refusal.IsMoved(); moved {
+			s.slotsMoved(connection, channels, master)
+			return nil
+		}
+	}
+	if !refused || redisio.Sort(err).Transient {
+		return err
+	}
+	if half := len(channels) / 2; half > 0 {
+		if err := s.subscribe(ctx, connection, channels[:half]); err != nil {
+			return err
+		}
+		return s.subscribe(ctx, connection, channels[half:])
+	}
+	s.mu.Lock()
+	delete(connection.asked, channels[0]) // so that the next Add asks again
+	s.mu.Unlock()
+	s.listener.Refused(channels, redisio.Sort(err))
+	return nil
+}

@@ -1,0 +1,166 @@
+package pubsub
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// The messages on wanted channels are received without a gap, and each subscription is reported once, while
+// the connection is replaced repeatedly to remove unused channels. It is not replaced too often.
+func TestReplacedConnections(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	wanted := []string{"wanted0", "wanted1", "wanted2"}
+	began := time.Now()
+	subs, e := subscribe(t, clienttest.Connect(t, s.URL()+"?write_timeout=1m"), wanted...) // so that a busy machine breaks no connection
+	published := 0
+	for round := range 5 {
+		gone := fmt.Sprint("gone", round)
+		clienttest.Listen(t, subs, e, gone)
+		subs.Remove(gone)
+		redistest.Eventually(t, "the channel to go", func() bool {
+			for _, channel := range wanted {
+				clienttest.Do(t, s, "PUBLISH", channel, "0")
+			}
+			published++
+			return s.Subscribers(t, gone) == 0
+		})
+	}
+	for _, channel := range wanted {
+		e.Await(t, "message "+channel, published)
+		if n := e.Count("subscribed " + channel); n != 1 {
+			t.Errorf("%s: %d subscriptions were reported, want 1", channel, n)
+		}
+		clienttest.AwaitSubscribers(t, s, channel, 1)
+	}
+	for n := range 200 { // as fast as they come
+		clienttest.Listen(t, subs, e, fmt.Sprint("c", n))
+		subs.Remove(fmt.Sprint("c", n))
+	}
+	calls := s.Calls(t)
+	if n, most := calls["hello"], int64(time.Since(began)/unusedDelay)+5; n > most {
+		t.Errorf("%d connections in %v", n, time.Since(began))
+	}
+	if n := calls["unsubscribe"]; n != 0 {
+		t.Errorf("%d UNSUBSCRIBE were sent", n)
+	}
+}
+
+// A connection is replaced soon even after a slow replacement.
+func TestReplacedSlowly(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	p := redistest.NewProxy(t, s.Addr())
+	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), "stays", "first", "second")
+	p.Delay(300 * time.Millisecond) // so that it takes longer than a twentieth of redistest.Limit
+	for _, channel := range []string{"first", "second"} {
+		subs.Remove(channel)
+		clienttest.AwaitSubscribers(t, s, channel, 0)
+	}
+	clienttest.PublishAndAwait(t, s, e, "stays")
+}
+
+// A connection that may lead to the wrong server is replaced at once, even while unused channels have to
+// wait, and by one that is opened after that was known.
+func TestReplacedAtOnce(t *testing.T) {
+	t.Parallel()
+	former, master, other := redistest.Start(t), redistest.Start(t), redistest.Start(t)
+	p := redistest.NewProxy(t, former.Addr())
+	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), "stays", "goes")
+	former.Pause(t)
+	conns := p.Conns()
+	subs.Remove("goes")
+	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
+	p.Redirect(master.Addr())
+	subs.Replace()
+	former.Resume(t)
+	clienttest.AwaitSubscribers(t, former, "goes", 0)
+	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
+		t.Errorf("replaced in %v", time.Until(at))
+	}
+	clienttest.AwaitSubscribers(t, master, "stays", 1)
+	clienttest.PublishAndAwait(t, master, e, "stays")
+	if n := master.Calls(t)["hello"]; n > 5 {
+		t.Errorf("%d connections", n)
+	}
+
+	// Also while a replacement is being prepared that does not end.
+	clienttest.Listen(t, subs, e, "goes")
+	master.Pause(t)
+	conns = p.Conns()
+	subs.Remove("goes")
+	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
+	p.Redirect(other.Addr())
+	subs.Replace()
+	clienttest.AwaitSubscribers(t, other, "stays", 1)
+	if n := e.Count("subscribed stays"); n != 1 {
+		t.Errorf("%d subscriptions were reported: there was a gap", n)
+	}
+	master.Resume(t)
+
+	// One attempt fails.
+	held := p.Hold(redistest.Command("SUBSCRIBE"))
+	p.Redirect(former.Addr())
+	subs.Replace()
+	held.Wait(t)
+	clienttest.AwaitSubscribers(t, former, "stays", 1)
+}
+
+// A connection that is being opened is replaced as well, and a failure to remove unused channels does not delay
+// another replacement.
+func TestReplacedWhileOpened(t *testing.T) {
+	t.Parallel()
+	former, master := redistest.Start(t), redistest.Start(t)
+	p := redistest.NewProxy(t, former.Addr())
+	subs, _ := subscribe(t, clienttest.Connect(t, p.URL()), "c")
+	former.Pause(t)
+	p.Cut()
+	redistest.Eventually(t, "another connection to be opened", func() bool {
+		subs.mu.Lock()
+		defer subs.mu.Unlock()
+		return subs.current == nil && p.Conns() > 0
+	})
+	p.Redirect(master.Addr())
+	subs.Replace()
+	former.Resume(t)
+	clienttest.AwaitSubscribers(t, master, "c", 1)
+
+	subs.prepared(replacement{pause: time.Hour})
+	subs.Replace()
+	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
+		t.Errorf("replaced in %v", time.Until(at))
+	}
+}
+
+// A client whose pool has room for only a few connections is sufficient: a broken connection is returned, and
+// if there is no room for two, a connection is replaced with a gap.
+func TestFewConnections(t *testing.T) {
+	t.Parallel()
+	for room := 1; room <= 2; room++ {
+		t.Run(fmt.Sprint(room), func(t *testing.T) {
+			t.Parallel()
+			s := redistest.Start(t)
+			client := clienttest.Custom(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: room})
+			subs, e := subscribe(t, client, "stays", "goes")
+			for n := range 5 {
+				s.KillClients(t, "pubsub")
+				e.Await(t, "subscribed stays", n+2)
+			}
+			e.Await(t, "subscribed goes", 6)
+			subs.Remove("goes")
+			clienttest.AwaitSubscribers(t, s, "goes", 0)
+			if room == 1 {
+				e.Await(t, "subscribed stays", 7)
+			} else if n := e.Count("subscribed stays"); n != 6 {
+				t.Errorf("%d subscriptions were reported, want 6: there was a gap", n)
+			}
+			clienttest.PublishAndAwait(t, s, e, "stays")
+		})
+	}
+}

@@ -1,0 +1,96 @@
+package pubsub
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// Each channel is subscribed on the master of its slot, reported again after every break, and removed.
+func TestShards(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	for _, s := range servers {
+		clienttest.Do(t, s, "ACL", "SETUSER", "user", "on", ">pw", "+@all", "~*", "resetchannels", "&c*")
+	}
+	masterOf := func(channel string) *redistest.Server { return servers[int(keyspace.Slot(channel))*len(servers)/16384] }
+	e := clienttest.NewEvents()
+	subs := NewShards(clienttest.Connect(t, "redis://user:pw@"+servers[0].Addr()), e, func() {})
+	t.Cleanup(subs.Close)
+	channels := make([]string, 40)
+	for i := range channels {
+		channels[i] = fmt.Sprint("c", i)
+		subs.Add(channels[i])
+	}
+	subs.Add("no{c}", "co{c}")
+	all := func(times int) {
+		t.Helper()
+		for _, channel := range channels {
+			e.Await(t, "subscribed "+channel, times)
+			clienttest.Do(t, masterOf(channel), "SPUBLISH", channel, "0")
+			e.Await(t, "message "+channel, times)
+			if !subs.Confirmed(channel) {
+				t.Errorf("%s is subscribed, and not confirmed", channel)
+			}
+		}
+	}
+	all(1)
+	e.Await(t, "subscribed co{c}", 1)
+	if n := e.Count("refused no{c}"); n != 1 || subs.Confirmed("no{c}") || subs.Confirmed("never added") {
+		t.Errorf("refused %d times; what is confirmed", n)
+	}
+	for _, s := range servers {
+		s.KillClients(t, "pubsub")
+	}
+	all(2)
+	subs.Remove(channels...)
+	subs.Remove("never added")
+	for _, channel := range channels {
+		redistest.Eventually(t, channel+" to be given up", func() bool { return masterOf(channel).ShardSubscribers(t, channel) == 0 })
+	}
+	subs.Close()
+	redistest.Eventually(t, "the last to be given up", func() bool { return masterOf("co{c}").ShardSubscribers(t, "co{c}") == 0 })
+	subs.Add("c0")
+	if subs.Confirmed("c0") {
+		t.Error("added after Close")
+	}
+}
+
+// A replica also confirms subscriptions, and does not name its master. A client that has not noticed a failover,
+// since it had no subscription there, still finds the master, even if it does not know that server yet.
+func TestShardsAreNotLeftOnAReplica(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"locks:06S", "locks:{06S}"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			rights := []string{"ACL", "SETUSER", "user", "on", ">pw", "+@all", "~locks:*", "&redisson_lock__channel:*", "&lockkeeper_turn:*"}
+			servers, channel := redistest.Cluster(t, 2), keyspace.Channel(name)
+			if int(keyspace.Slot(channel))*len(servers)/16384 == 1 {
+				slices.Reverse(servers)
+			}
+			former := servers[0]
+			clienttest.Do(t, former, rights...)
+			clienttest.Do(t, servers[1], rights...)
+			e := clienttest.NewEvents()
+			subs := NewShards(clienttest.Connect(t, "redis://user:pw@"+former.Addr()), e, func() {})
+			t.Cleanup(subs.Close)
+			subs.Add(channel)
+			e.Await(t, "subscribed "+channel, 1)
+			subs.Remove(channel)
+			redistest.Eventually(t, "it to be given up", func() bool { return former.ShardSubscribers(t, channel) == 0 })
+			master := redistest.ClusterReplica(t, servers)
+			clienttest.Do(t, master, rights...)
+			clienttest.Do(t, master, "CLUSTER", "FAILOVER")
+			master.AwaitMaster(t)
+			redistest.Eventually(t, "the former master to follow", func() bool { return !former.IsMaster(t) })
+			subs.Add(channel)
+			redistest.Eventually(t, "it to be subscribed on the master", func() bool { return master.ShardSubscribers(t, channel) == 1 })
+			redistest.Eventually(t, "that to be known", func() bool { return subs.Confirmed(channel) })
+			e.Await(t, "message "+channel, 1) // messages may have been missed
+		})
+	}
+}

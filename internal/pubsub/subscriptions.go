@@ -1,0 +1,395 @@
+package pubsub
+
+import (
+	"context"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+)
+
+const (
+	// The back-off of reconnects grows from reconnectFirst to reconnectMost, with jitter.
+	reconnectFirst = 20 * time.Millisecond
+	reconnectMost  = time.Second
+	// unusedDelay is how long an unused channel stays subscribed at least.
+	unusedDelay = 100 * time.Millisecond
+	// replacePace bounds the cost of removing unused channels: after a replacement there is no
+	// other one for replacePace times as long as it took, but at most for replaceRest.
+	replacePace = 20
+	replaceRest = 5 * time.Second
+)
+
+// Subscriptions keeps any number of channels subscribed over one connection. It opens the
+// connection for the first channel, and reopens it whenever it breaks.
+//
+// Every connection subscribes to one channel, the first, before all others, until Close. A client that
+// is subscribed to another channel is therefore subscribed to the first one, too, unless Redis refuses
+// that. Then it is requested again on the next connection that is opened after a break.
+//
+// Subscriptions never sends UNSUBSCRIBE: rueidis panics on its own goroutine if Redis replies with an
+// error to that, or to the PING that rueidis sends with it, as Redis does while a script does not end
+// (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused channels is soon replaced
+// by one without them. The new connection is subscribed before the old one is closed, and the old one
+// is read to its end, so no message is missed.
+//
+// Shards uses Subscriptions for shard channels, with one connection to each master.
+type Subscriptions struct {
+	// dedicate returns a connection, or false if there is none at the moment.
+	dedicate func() (connection rueidis.DedicatedClient, giveBack func(), ok bool)
+	listener Listener
+	first    string
+	// reconnected is called for each connection that was opened after one had broken.
+	reconnected func()
+	// shard is the shard, for shard channels, otherwise nil.
+	shard *shard
+
+	mu    sync.Mutex // guards the fields below, and conn.asked
+	want  map[string]struct{}
+	added []string // added since the last catchUp
+	// current is the connection; next is the one that is to replace it, while that is
+	// being prepared. Both may be nil.
+	current, next *conn
+	// lingering are the unused channels of current; since is when the first of them became unused.
+	lingering map[string]struct{}
+	since     time.Time
+	rest      time.Time // until when no connection is replaced because of them
+	// stale reports that a connection opened before now may lead to the wrong server: it must be
+	// replaced at once, or after retry if the last attempt failed.
+	stale   bool
+	retry   time.Time
+	broke   bool // the connection broke, and nothing is confirmed since
+	failure failure
+	started bool
+
+	changed chan struct{}
+	ctx     context.Context // ends with Close
+	close   context.CancelFunc
+	done    chan struct{}
+	others  sync.WaitGroup // goroutines that open or close connections
+}
+
+// NewSubscriptions returns Subscriptions without a connection; the first Add opens it. Every connection
+// subscribes to the channel first before all others; it must not be added or removed. The function reconnected is
+// called for each connection that was opened after one had broken.
+func NewSubscriptions(client rueidis.Client, listener Listener, first string, reconnected func()) *Subscriptions {
+	s := newSubscriptions(listener, reconnected)
+	s.first, s.want[first] = first, struct{}{}
+	s.dedicate = func() (rueidis.DedicatedClient, func(), bool) {
+		connection, giveBack := client.Dedicate()
+		return connection, giveBack, true
+	}
+	return s
+}
+
+func newSubscriptions(listener Listener, reconnected func()) *Subscriptions {
+	s := &Subscriptions{
+		listener:    listener,
+		reconnected: reconnected,
+		want:        map[string]struct{}{},
+		lingering:   map[string]struct{}{},
+		changed:     make(chan struct{}, 1),
+		done:        make(chan struct{}),
+	}
+	s.ctx, s.close = context.WithCancel(context.Background())
+	return s
+}
+
+// Add subscribes to channels, in that order, and returns at once. It calls Listener.Subscribed for
+// each when Redis has confirmed, even if the channel was subscribed before.
+func (s *Subscriptions) Add(channels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, channel := range channels {
+		s.want[channel] = struct{}{}
+		delete(s.lingering, channel)
+		s.added = append(s.added, channel)
+	}
+	if !s.started {
+		s.started = true
+		go s.run()
+	}
+	s.wake()
+}
+
+// Remove marks channels as unused and returns at once. They stay subscribed for a while.
+func (s *Subscriptions) Remove(channels ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, channel := range channels {
+		delete(s.want, channel)
+		if s.current.has(channel) {
+			s.lingers(channel)
+			s.wake()
+		}
+	}
+}
+
+// Confirmed reports whether Redis has confirmed the subscription to the channel, on a connection
+// that is not known to be broken.
+func (s *Subscriptions) Confirmed(channel string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.current.confirmed(channel) || s.next.confirmed(channel)
+}
+
+// Replace makes the goroutine replace the connection at once, even one that is being opened.
+func (s *Subscriptions) Replace() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stale = true
+	s.wake()
+}
+
+// takeStale resets stale and returns its value, before a connection is opened.
+func (s *Subscriptions) takeStale() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	stale := s.stale
+	s.stale = false
+	return stale
+}
+
+// lingers records that a channel of the current connection is unused; mu is held.
+func (s *Subscriptions) lingers(channel string) {
+	if len(s.lingering) == 0 {
+		s.since = time.Now()
+	}
+	s.lingering[channel] = struct{}{}
+}
+
+func (s *Subscriptions) wake() {
+	select {
+	case s.changed <- struct{}{}:
+	default:
+	}
+}
+
+// Close closes the connection and waits for the goroutines, for a second or two if the server does
+// not answer. A connection that is just being opened may take longer.
+func (s *Subscriptions) Close() {
+	s.mu.Lock()
+	if !s.started {
+		s.started = true // Add starts no goroutine any more
+		close(s.done)
+	}
+	s.close()
+	s.mu.Unlock()
+	<-s.done
+}
+
+func (s *Subscriptions) run() {
+	defer close(s.done)
+	defer s.others.Wait()
+	backoff := reconnectFirst
+	for {
+		began := time.Now()
+		s.takeStale()
+		if connection, err := s.open(s.ctx); err == nil {
+			s.failed(s.serve(connection))
+		}
+		if s.shard != nil {
+			s.shard.disconnected()
+		}
+		if time.Since(began) > reconnectMost {
+			backoff = reconnectFirst
+		}
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-time.After(backoff/2 + rand.N(backoff/2)):
+		}
+		backoff = min(2*backoff, reconnectMost)
+	}
+}
+
+// serve uses a connection, and those that replace it, until one breaks or Close is called. It returns
+// why a connection broke, or nil.
+func (s *Subscriptions) serve(connection *conn) error {
+	s.mu.Lock()
+	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
+	clear(s.lingering)
+	s.added = s.wanted()
+	s.mu.Unlock()
+	ctx, cancel := context.WithCancel(s.ctx)
+	replacements := make(chan replacement)
+	// giveUp cancels the replacement that is being prepared; nil if there is none. urgent reports whether
+	// it is for a stale connection.
+	var giveUp context.CancelFunc
+	urgent := false
+	timer := time.NewTimer(0)
+	defer func() {
+		timer.Stop()
+		cancel() // ends the connection that is being prepared
+		s.mu.Lock()
+		s.current, s.broke = nil, true
+		s.mu.Unlock()
+		s.others.Go(connection.end)
+	}()
+	for {
+		if err := s.catchUp(connection); err != nil {
+			return err
+		}
+		switch at, wanted, stale := s.replaceAt(); {
+		case wanted && giveUp == nil:
+			timer.Reset(time.Until(at))
+		case stale && !urgent:
+			giveUp() // it may take long. An urgent one is not cancelled, since each may leave a dial in progress
+			timer.Stop()
+		default:
+			timer.Stop()
+		}
+		select {
+		case <-s.changed:
+		case <-timer.C:
+			if _, wanted, _ := s.replaceAt(); wanted && giveUp == nil {
+				preparing, end := context.WithCancel(ctx)
+				current, stale := connection, s.takeStale()
+				giveUp, urgent = end, stale
+				s.others.Go(func() { s.prepare(preparing, current, stale, replacements, ctx.Done()) })
+			}
+		case r := <-replacements:
+			giveUp()
+			giveUp, urgent = nil, false
+			s.prepared(r)
+			if r.noRoom {
+				return nil
+			}
+			if r.connection == nil {
+				continue
+			}
+			old := connection
+			connection = r.connection
+			s.adopt(connection)
+			err := s.catchUp(connection)
+			s.others.Go(old.end) // not before the new one has everything
+			if err != nil {
+				return err
+			}
+		case err := <-connection.broken:
+			return err
+		case <-s.ctx.Done():
+			return nil
+		}
+	}
+}
+
+// wanted returns the channels to subscribe to: the first one, then the others sorted by name. So the
+// channels of Waiters come before those of the locks, and this client is never counted as a foreign
+// client meanwhile. mu is held.
+func (s *Subscriptions) wanted() []string {
+	return slices.SortedFunc(maps.Keys(s.want), func(a, b string) int {
+		if a == b || a != s.first && b != s.first {
+			return strings.Compare(a, b)
+		} else if a == s.first {
+			return -1
+		}
+		return 1
+	})
+}
+
+// channels is wanted, without mu held.
+func (s *Subscriptions) channels() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.wanted()
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// replaceAt returns when the current connection should be replaced. wanted is false if it need not be;
+// stale reports that it may lead to the wrong server.
+func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stale:
+		return s.retry, true, true
+	case len(s.lingering) > 0:
+		return later(s.since.Add(unusedDelay), s.rest), true, false
+	}
+	return time.Time{}, false, false
+}
+
+// prepared records the result of a replacement, for replaceAt.
+func (s *Subscriptions) prepared(r replacement) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.rest, s.retry = time.Now().Add(r.pause), time.Time{}
+	if r.connection == nil && r.stale {
+		s.retry, s.stale = time.Now().Add(reconnectMost), true
+	}
+}
+
+// catchUp subscribes to the channels that were added, and notifies the listener of those that are
+// confirmed already.
+func (s *Subscriptions) catchUp(connection *conn) error {
+	s.mu.Lock()
+	var more, already []string
+	for _, channel := range s.added {
+		_, wanted := s.want[channel]
+		confirmed, asked := connection.asked[channel]
+		switch {
+		case wanted && !asked:
+			connection.asked[channel] = false
+			more = append(more, channel)
+		case wanted && confirmed:
+			already = append(already, channel)
+		}
+	}
+	s.added = nil
+	s.mu.Unlock()
+
+	for _, channel := range already {
+		s.listener.Subscribed(channel)
+	}
+	return s.subscribe(s.ctx, connection, more)
+}
+
+// confirmed records that Redis has confirmed a channel, and notifies the listener unless it was notified
+// because of the other connection.
+func (s *Subscriptions) confirmed(by *conn, channel string) {
+	s.mu.Lock()
+	other := s.current
+	if other == by {
+		other = s.next
+	}
+	before, asked := by.asked[channel]
+	if asked {
+		by.asked[channel] = true
+	}
+	_, wanted := s.want[channel]
+	notify := wanted && asked && !before && (other == nil || !other.asked[channel])
+	again, recovered := s.broke, s.failure.reported
+	s.broke, s.failure = false, failure{}
+	s.mu.Unlock()
+	if recovered {
+		s.listener.Recovered(s.commandName(), s.server())
+	}
+	if again {
+		s.reconnected()
+	}
+	if notify {
+		s.listener.Subscribed(channel)
+	}
+}
+
+// slotsMoved records that this server does not have the slots of channels any more. master is the address
+// of the new master, or "" if Redis did not name it.
+func (s *Subscriptions) slotsMoved(by *conn, channels []string, master string) {
+	s.mu.Lock()
+	for _, channel := range channels {
+		delete(by.asked, channel)
+	}
+	s.mu.Unlock()
+	s.shard.slotsMoved(channels, master)
+}

@@ -1,0 +1,100 @@
+package redisclient
+
+import (
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// Call is one script to run.
+type Call struct {
+	Script *scripts.Script
+	Keys   []string
+	Args   []string
+	// Urgent calls (renewals, releases) have separate workers, so that many acquires cannot delay
+	// them.
+	Urgent bool
+	// Renews marks a call that renews leases. Its reply may be late, so it has separate workers in a
+	// cluster.
+	Renews bool
+	// Confirm makes the call wait until the replicas of AwaitReplicas have what the script has
+	// written; see Reply.Unconfirmed.
+	Confirm bool
+	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
+	// sent.
+	Deadline time.Time
+	// Rest returns a second call, which is run after a reply whose first number is TokensLeft. It is
+	// the part of the script that needs a key on another server, while a cluster moves the slot. It
+	// has a script, keys and arguments. It runs within the same Deadline, and its reply is the reply
+	// to both.
+	Rest func(*Call) Call
+	To   Receiver
+	Seq  uint64
+}
+
+// Receiver receives the replies to its calls, on a goroutine of the pool. It must not block.
+type Receiver interface {
+	Replied(seq uint64, r Reply)
+}
+
+// Reply is the outcome of one call. N and S are the integers and the strings of the script's
+// reply, in order; Nil reports a nil reply.
+type Reply struct {
+	Nil bool
+	N   [3]int64
+	S   [2]string
+	Err *redisio.Error
+	// Unconfirmed is why it is not certain that the replicas have what the script has written. It is
+	// nil if they have it, or if Call.Confirm is false.
+	Unconfirmed *redisio.Error
+}
+
+func (c *Call) command(b rueidis.Builder) rueidis.Completed {
+	return b.Evalsha().Sha1(c.Script.SHA).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
+}
+
+// withSource returns the command for a server that does not have the script in its cache. The command
+// puts it there.
+func (c *Call) withSource(b rueidis.Builder) rueidis.Completed {
+	return b.Eval().Script(c.Script.Source).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
+}
+
+// read converts a reply of Redis. It returns errUnexpectedReply for a reply that the script cannot have given.
+func (c *Call) read(result rueidis.RedisResult) Reply {
+	message, err := result.ToMessage()
+	switch {
+	case rueidis.IsRedisNil(err):
+		if !c.Script.Reply.Nil {
+			return Reply{Err: errUnexpectedReply}
+		}
+		return Reply{Nil: true}
+	case err != nil:
+		return Reply{Err: redisio.Sort(err)}
+	}
+	elements := []rueidis.RedisMessage{message}
+	if message.IsArray() {
+		if elements, err = message.ToArray(); err != nil {
+			return Reply{Err: redisio.Sort(err)}
+		}
+	}
+	var reply Reply
+	numbers, texts := 0, 0
+	for i := range elements {
+		if n, err := elements[i].ToInt64(); err == nil && elements[i].IsInt64() && numbers < len(reply.N) {
+			reply.N[numbers] = n
+			numbers++
+		} else if s, err := elements[i].ToString(); err == nil && texts < len(reply.S) {
+			reply.S[texts] = s
+			texts++
+		} else {
+			return Reply{Err: errUnexpectedReply}
+		}
+	}
+	if numbers != c.Script.Reply.Numbers || texts != c.Script.Reply.Texts {
+		return Reply{Err: errUnexpectedReply}
+	}
+	return reply
+}

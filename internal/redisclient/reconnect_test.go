@@ -1,0 +1,158 @@
+package redisclient
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
+	"github.com/lockkeeper-go/lockkeeper/internal/pubsub"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// A server that is down when the client is opened is used as soon as it is up.
+func TestConnectLater(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t)
+	s.Kill(t)
+	client, err := redisio.ConnectLater(s.URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+	r := open(t, client)
+	subs, e := subscribe(t, r)
+	subs.Add("c")
+	for range 3 {
+		clienttest.Expect(t, "before the server is there", acquire(t, r, "k").Err, clienttest.Passing)
+	}
+	s.Restart(t)
+	if reply := acquire(t, r, "k"); !reply.Nil {
+		t.Errorf("the first call with the server up: %+v", reply)
+	}
+	e.Await(t, "subscribed c", 1)
+	clienttest.PublishAndAwait(t, s, e, "c")
+}
+
+// If the master behind an address becomes a replica and keeps its connections open, calls and
+// subscriptions of every kind of client still move to the new master.
+func TestMasterDemotedBehindOneAddress(t *testing.T) {
+	t.Parallel()
+	for name, options := range map[string]rueidis.ClientOption{
+		"one connection":         {PipelineMultiplex: -1, DisableRetry: true},
+		"four connections":       {PipelineMultiplex: 2},
+		"always pipelining":      {AlwaysPipelining: true},
+		"a connection each call": {DisableAutoPipelining: true},
+		"RESP2":                  {AlwaysRESP2: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+			replica := redistest.Replica(t, master)
+			p := redistest.NewProxy(t, master.Addr())
+			client := clienttest.Custom(t, p.Addr(), options)
+			r := open(t, client)
+			_, e := subscribe(t, r, "c")
+			for i := range 20 { // so that all connections are in use
+				acquire(t, r, fmt.Sprint("before", i))
+			}
+			// As an operator would; new connections lead to the new master.
+			clienttest.Do(t, replica, "REPLICAOF", "NO", "ONE")
+			replica.AwaitMaster(t)
+			clienttest.Do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
+			p.Redirect(replica.Addr())
+			redistest.Eventually(t, "every call to reach the new master", func() bool {
+				for i := range 20 {
+					if acquire(t, r, fmt.Sprint("after", i)).Err != nil {
+						return false
+					}
+				}
+				return true
+			})
+			clienttest.AwaitSubscribers(t, replica, "c", 1)
+			clienttest.AwaitSubscribers(t, master, "c", 0)
+			clienttest.PublishAndAwait(t, replica, e, "c")
+			if n := e.Count("subscribed c"); n != 1 {
+				t.Errorf("%d subscriptions were reported: there was a gap", n)
+			}
+		})
+	}
+}
+
+// The address may lead to the new master only long after the connections were closed: the next call and the
+// subscription still find it.
+func TestAddressFollowsLate(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
+	replica := redistest.Replica(t, master)
+	p := redistest.NewProxy(t, master.Addr())
+	r := open(t, clienttest.Custom(t, p.Addr(), rueidis.ClientOption{PipelineMultiplex: -1, DisableRetry: true}))
+	_, e := subscribe(t, r, "c")
+	clienttest.Do(t, replica, "REPLICAOF", "NO", "ONE")
+	replica.AwaitMaster(t)
+	clienttest.Do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
+	clienttest.Expect(t, "before the address has followed", acquire(t, r, "k").Err, clienttest.Passing)
+	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
+	time.Sleep(2 * replaceLast)
+	p.Redirect(replica.Addr())
+	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
+	clienttest.AwaitSubscribers(t, replica, "c", 1)
+	clienttest.PublishAndAwait(t, replica, e, "c")
+}
+
+// A server that stays a replica gets only a few new connections.
+func TestReplicaThatStaysOne(t *testing.T) {
+	t.Parallel()
+	s := redistest.Start(t, "--replicaof", "127.0.0.1 1")
+	r := open(t, clienttest.Connect(t, s.URL()))
+	subscribe(t, r, "c")
+	began := time.Now()
+	redistest.Eventually(t, "a few connections to be given up", func() bool {
+		if err := acquire(t, r, "k").Err; err == nil {
+			t.Fatal("a replica has granted a lock")
+		}
+		return s.Calls(t)["quit"] >= 4*quitsPerRound
+	})
+	took := time.Since(began)
+	time.Sleep(replaceLast / 2)
+	before := s.Calls(t)["subscribe"]
+	time.Sleep(2 * replaceLast)
+	if after := s.Calls(t)["subscribe"]; after > before {
+		t.Errorf("subscribed %d times, and %d times later, without any call", before, after-before)
+	}
+	if took < 5*replaceFirst {
+		t.Errorf("so many connections were closed in %v", took)
+	}
+}
+
+// A reply after its connection was cut may be that of a former master.
+func TestReplyOfAFormerMaster(t *testing.T) {
+	client := &spy{Client: clienttest.Connect(t, redistest.Shared(t).URL())}
+	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
+	letGo := client.hold(hash)
+	demoted := lua("return redis.error_reply('READONLY it is a replica')", number)
+	r.Run(Call{Script: demoted, Keys: []string{hash}, Deadline: clienttest.Soon(), To: in})
+	redistest.Eventually(t, "the call to be under way", func() bool { return len(client.sent()) == 1 })
+	r.pool.cuts.Add(1)
+	letGo()
+	clienttest.Expect(t, "an old reply", in.await(t, 0).Err, clienttest.Doubtful)
+	if !r.stale.last.IsZero() {
+		t.Error("connections to the new master are closed because of it")
+	}
+	if reply := acquire(t, r, hash+"after"); reply.Err != nil {
+		t.Error(reply.Err)
+	}
+}
+
+// subscribe opens subscriptions to channels, which are closed when the test ends.
+func subscribe(t *testing.T, r *Redis, channels ...string) (*pubsub.Subscriptions, *clienttest.Events) {
+	t.Helper()
+	e := clienttest.NewEvents()
+	subs := r.NewSubscriptions(e, "the first")
+	t.Cleanup(subs.Close)
+	clienttest.Listen(t, subs, e, channels...)
+	return subs, e
+}

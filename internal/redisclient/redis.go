@@ -1,0 +1,126 @@
+// Package redisio is the only package that sends commands to Redis. It takes calls from actors without
+// blocking them, sends them in batches, and returns the replies as plain values. It makes no decisions
+// about locks and never repeats a script: the lock decides whether to send it again.
+//
+// The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster),
+// as many for calls that wait for replicas (up to 128 in a cluster), and one or two for each pub/sub
+// connection, of which there is one, or one to each master of a cluster. A client of Sentinels has two
+// for each of them, besides those of rueidis.
+package redisclient
+
+import (
+	"context"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/pubsub"
+	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// follower is what a client of Sentinels has that package redisio has opened.
+type follower interface {
+	// OnMove registers a function to be called when the master changes; stop unregisters it.
+	OnMove(moved func()) (stop func())
+	// Cuts counts how often all connections to the master were closed.
+	Cuts() *atomic.Uint64
+	// RecordDemotion records that the master has replied that it is a replica.
+	RecordDemotion()
+}
+
+// Redis runs scripts and keeps subscriptions over one rueidis client.
+type Redis struct {
+	client   rueidis.Client
+	stale    *reconnector
+	pool     *pool
+	renewals *renewals
+	follower follower // nil unless the client follows Sentinels
+}
+
+// New returns a Redis. Goroutines are started on demand. batchDelay is how long a renewal may wait for other
+// renewals, to share a script with them.
+func New(client rueidis.Client, batchDelay time.Duration) *Redis {
+	stale := &reconnector{client: client}
+	p := newPool(client, stale, client.Mode() == rueidis.ClientModeCluster)
+	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, batchDelay, p.cluster)}
+	p.round = r.Round
+	if f, ok := client.(follower); ok {
+		r.follower, stale.follower, p.cuts = f, f, f.Cuts()
+	}
+	return r
+}
+
+// OnMove registers a function to be called when the master changes; stop unregisters it. The new master
+// may not have the latest writes that the old one has confirmed. The function must not block. It is only
+// called for clients of Sentinels that package redisio has opened.
+func (r *Redis) OnMove(moved func()) (stop func()) {
+	if r.follower == nil {
+		return func() {}
+	}
+	return r.follower.OnMove(moved)
+}
+
+// Shard makes the scripts use sharded pub/sub. It must be called before all other methods.
+func (r *Redis) Shard() { r.pool.sharded = true }
+
+// Sharded reports whether Shard was called.
+func (r *Redis) Sharded() bool { return r.pool.sharded }
+
+// Cluster reports whether the client is connected to a Redis Cluster, where all keys of a lock must be in
+// one slot.
+func (r *Redis) Cluster() bool { return r.client.Mode() == rueidis.ClientModeCluster }
+
+// Run takes a call and returns at once. Its reply is delivered exactly once.
+func (r *Redis) Run(c Call) { r.pool.submit(c) }
+
+// RunHere runs a call on the caller's goroutine, and returns after its reply. The client receives the
+// values of a context, such as a span; the end of the context does not end the call.
+func (r *Redis) RunHere(within context.Context, c *Call) {
+	r.pool.chooseScript(c)
+	switch {
+	case c.tooLate(time.Now()):
+	case r.pool.waiting.Load() != nil:
+		r.pool.runWithWaiting(c)
+	default:
+		r.pool.runOne(within, c)
+	}
+}
+
+// Renew takes the renewal of one lease and returns at once. Renewals that are due at about the same time
+// share a script.
+func (r *Redis) Renew(n Renewal) { r.renewals.add(n) }
+
+// NewSubscriptions returns Subscriptions over the client; see pubsub.NewSubscriptions.
+func (r *Redis) NewSubscriptions(listener pubsub.Listener, first string) *pubsub.Subscriptions {
+	s := pubsub.NewSubscriptions(r.client, listener, first, r.pool.watch.reconnected)
+	r.stale.add(s)
+	return s
+}
+
+// NewShards returns Shards over the client; see pubsub.NewShards.
+func (r *Redis) NewShards(listener pubsub.Listener) *pubsub.Shards {
+	return pubsub.NewShards(r.client, listener, r.pool.watch.reconnected)
+}
+
+// Drain waits until every call has its reply, or until done.
+func (r *Redis) Drain(done <-chan struct{}) { r.pool.drain(done) }
+
+// Close sends the pending renewals, and waits until every call has its reply. It does not close the
+// client.
+func (r *Redis) Close() {
+	r.renewals.close()
+	r.pool.close()
+	r.stale.close()
+}
+
+// moved converts a redirection to a permanent error if the client is for a single server, since it does
+// not follow redirections.
+func (p *pool) moved(err *redisio.Error) *redisio.Error {
+	if err == nil || p.cluster || !strings.HasPrefix(err.Err.Error(), "MOVED ") {
+		return err
+	}
+	return &redisio.Error{Hint: "the client is for a single server, but this is one of a cluster; " + refusal.ClusterHint, Err: err.Err}
+}

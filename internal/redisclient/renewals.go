@@ -1,0 +1,228 @@
+package redisclient
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// renewalBatch is how many leases one script renews, as Redisson's
+// lockWatchdogBatchSize. A batch of 1000 saves Redis another quarter of the work,
+// but blocks it for a millisecond (measured).
+const renewalBatch = 100
+
+// Renewal is the renewal of one lease.
+type Renewal struct {
+	// Script is scripts.Renew or scripts.ReadWriteRenew. Extra are its arguments for each lease
+	// after owner and lease.
+	Script *scripts.Script
+	Key    string
+	Owner  string
+	Lease  time.Duration
+	Extra  []string
+	// Confirm makes the renewal wait for replicas; see Call.Confirm.
+	Confirm bool
+	// Now sends the renewal immediately instead of waiting for others.
+	Now bool
+	// Deadline ends the wait for the reply; see Late.
+	Deadline time.Time
+	// To receives a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
+	To  Receiver
+	Seq uint64
+}
+
+// Late returns the Deadline of a renewal whose reply should arrive by one time and is useless after another. The
+// deadline is the latter, but in a cluster half way between them: the replies of several servers are awaited
+// together, and a server that does not answer must not cause the loss of leases on the others.
+func (r *Redis) Late(should, latest time.Time) time.Time {
+	late := max(latest.Sub(should), 0)
+	if r.Cluster() {
+		late /= 2
+	}
+	return should.Add(late)
+}
+
+// renewals combines renewals that are due at about the same time into few scripts.
+type renewals struct {
+	pool       *pool
+	batchDelay time.Duration
+	cluster    bool
+
+	mu sync.Mutex
+	// pending are the renewals of each script to be sent, and count is their number; usual is the
+	// average number per script of the last flush.
+	pending      map[batchKey][]Renewal
+	count, usual int
+	timer        *time.Timer
+	// rounds is the number of rounds in progress. now reports that the pending renewals include an
+	// immediate one.
+	rounds int
+	now    bool
+}
+
+// batchKey is what the renewals of one script must have in common. In a cluster the keys of a
+// script must be in one slot.
+type batchKey struct {
+	script  *scripts.Script
+	slot    uint16
+	confirm bool
+}
+
+func newRenewals(p *pool, batchDelay time.Duration, cluster bool) *renewals {
+	return &renewals{pool: p, batchDelay: batchDelay, cluster: cluster, pending: map[batchKey][]Renewal{}}
+}
+
+func (r *renewals) add(n Renewal) {
+	by := batchKey{script: n.Script, confirm: n.Confirm}
+	if r.cluster {
+		by.slot = keyspace.Slot(n.Key)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	batch := r.pending[by]
+	if batch == nil {
+		batch = make([]Renewal, 0, r.usual)
+	}
+	r.pending[by] = append(batch, n)
+	r.count++
+	switch {
+	case n.Now && r.rounds > 0:
+		r.now = true
+	case n.Now || r.count >= renewalBatch || r.batchDelay <= 0:
+		r.flush()
+	case r.count == 1:
+		if r.timer == nil {
+			r.timer = time.AfterFunc(r.batchDelay, r.delayOver)
+		} else {
+			r.timer.Reset(r.batchDelay)
+		}
+	}
+}
+
+// Round calls a function in which many renewals may become due. The immediate renewals (Renewal.Now) of a round
+// share scripts: otherwise each would need a worker, and goroutines of a busy process wait long for a processor.
+func (r *Redis) Round(f func()) {
+	r.renewals.begin()
+	defer r.renewals.end()
+	f()
+}
+
+func (r *renewals) begin() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.rounds++
+}
+
+func (r *renewals) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.rounds--; r.now { // even during other rounds: they may overlap for as long as the process is busy
+		r.flush()
+	}
+}
+
+func (r *renewals) delayOver() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.flush()
+}
+
+func (r *renewals) close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	r.flush()
+}
+
+// flush sends the pending renewals; the caller holds the lock.
+func (r *renewals) flush() {
+	if r.count == 0 {
+		return
+	}
+	r.usual = r.count / len(r.pending)
+	for _, batch := range r.pending {
+		r.pool.submit(renewalCall(batch))
+	}
+	clear(r.pending)
+	r.count, r.now = 0, false
+}
+
+// renewalBatchCall delivers the reply of one script to the receivers of its renewals.
+type renewalBatchCall []Renewal
+
+type batchReceiver interface {
+	repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error)
+}
+
+func renewalCall(batch []Renewal) Call {
+	keys := make([]string, len(batch))
+	args := make([]string, 0, (2+len(batch[0].Extra))*len(batch))
+	deadline := batch[0].Deadline
+	for i, n := range batch {
+		keys[i] = n.Key
+		args = append(args, n.Owner, strconv.FormatInt(n.Lease.Milliseconds(), 10))
+		args = append(args, n.Extra...)
+		if n.Deadline.After(deadline) {
+			deadline = n.Deadline
+		}
+	}
+	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Renews: true, Confirm: batch[0].Confirm, Deadline: deadline, To: renewalBatchCall(batch)}
+}
+
+// Replied delivers one reply to all receivers of the batch.
+func (b renewalBatchCall) Replied(_ uint64, reply Reply) {
+	for _, n := range b {
+		n.To.Replied(n.Seq, reply)
+	}
+}
+
+// read returns the number for each lease.
+func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
+	elements, err := result.ToArray()
+	if err == nil && len(elements) != len(b) {
+		err = errShortReply
+	}
+	if err != nil {
+		return nil, err
+	}
+	renewed := make([]int64, len(b))
+	for i := range elements {
+		if renewed[i], err = elements[i].ToInt64(); err != nil {
+			return nil, errUnexpectedReply
+		}
+	}
+	return renewed, nil
+}
+
+// repliedBatch delivers the reply for each lease. While a cluster moves the slot, the keys of a batch
+// may be on two servers, and Redis refuses the script: then each lease is renewed separately.
+func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error) {
+	renewed, err := b.read(result)
+	if err != nil {
+		sorted := redisio.Sort(err)
+		if len(b) > 1 && moving(sorted) {
+			for i := range b {
+				p.submit(renewalCall(b[i : i+1]))
+			}
+			return
+		}
+		sorted = p.moved(sorted)
+		for range b {
+			p.watch.renewed(0, sorted)
+		}
+		b.Replied(0, Reply{Err: sorted})
+		return
+	}
+	for i, n := range b {
+		p.watch.renewed(renewed[i], nil)
+		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}, Unconfirmed: unconfirmed})
+	}
+}

@@ -1,0 +1,58 @@
+package redisclient
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// until is a context with a deadline, and with the values of another context. rueidis calls Deadline for nearly
+// every call, but Done only sometimes: until creates the channel and a timer only then.
+type until struct {
+	context.Context
+	at time.Time
+
+	mu    sync.Mutex // guards the fields below
+	timer *time.Timer
+	done  chan struct{}
+	ended bool
+}
+
+func newUntil(at time.Time) *until { return &until{Context: context.Background(), at: at} }
+
+func (u *until) Deadline() (time.Time, bool) { return u.at, true }
+
+func (u *until) Done() <-chan struct{} {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.done == nil {
+		u.done = make(chan struct{})
+		u.timer = time.AfterFunc(time.Until(u.at), u.end)
+	}
+	return u.done
+}
+
+func (u *until) end() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.ended = true
+	close(u.done)
+}
+
+func (u *until) Err() error {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.ended {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// forget stops the timer, when the context is no longer used.
+func (u *until) forget() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.timer != nil {
+		u.timer.Stop()
+	}
+}
