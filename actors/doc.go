@@ -73,7 +73,7 @@
 //	middleware     1 for each request that it handles
 //	beat           1; it makes the clocks read the time again when the machine wakes up
 //	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers
-//	redisio        up to 24 workers (in a cluster 32), with Replicas as many again (in a cluster up to 128), and 1 for
+//	redisclient    up to 24 workers (in a cluster 32), with Replicas as many again (in a cluster up to 128), and 1 for
 //	               the pub/sub connection, with sharded pub/sub 1 and 1 for each master; the
 //	               client's own, which with Sentinel are 4 for each Sentinel
 //

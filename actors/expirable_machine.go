@@ -20,7 +20,7 @@ func (p *permits) Acquire(now lock.Instant, req lock.Request) {
 	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.showsPermit(), Total: call.totalPermits()})
 }
 
-// newPermitID makes an id that begins with the System (see redisio.PermitSystemOf), so that whoever looks
+// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that whoever looks
 // knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
 func (p *permits) newPermitID() (id expirable.ID) {
 	n := copy(id[:], p.system[:])

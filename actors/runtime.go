@@ -143,7 +143,7 @@ func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 func (r *Runtime) ID() string { return r.id }
 
 // maxLenders bounds how many callers run their own commands: with more of them, the
-// batches of redisio's workers are cheaper.
+// batches of redisclient's workers are cheaper.
 const maxLenders = 16
 
 // borrow reports whether a caller may run a command; it must count itself out afterwards.

@@ -36,7 +36,7 @@ type channels struct {
 	listeners map[string]map[*lockState]*subscribe
 }
 
-// keeper keeps channels subscribed: a redisio.Subscriptions, or a redisio.Shards.
+// keeper keeps channels subscribed: a pubsub.Subscriptions, or a pubsub.Shards.
 type keeper interface {
 	Add(channels ...string)
 	Remove(channels ...string)
@@ -164,12 +164,12 @@ func (c *channels) crashed(m any, _ *actor.PID, reason any) {
 	}
 }
 
-// Message implements redisio.Listener.
+// Message implements pubsub.Listener.
 func (c *channels) Message(channel, payload string) {
 	c.rt.deliver(c.rt.subscriber, &published{channel: channel, payload: payload})
 }
 
-// Subscribed implements redisio.Listener.
+// Subscribed implements pubsub.Listener.
 func (c *channels) Subscribed(channel string) {
 	c.allowed(channel)
 	if strings.HasPrefix(channel, c.turns) {
@@ -178,7 +178,7 @@ func (c *channels) Subscribed(channel string) {
 	c.rt.deliver(c.rt.subscriber, &confirmed{channel: channel})
 }
 
-// Refused implements redisio.Listener. Each waiter tries again, so the log has the first refusal, and a summary in a
+// Refused implements pubsub.Listener. Each waiter tries again, so the log has the first refusal, and a summary in a
 // while.
 func (c *channels) Refused(names []string, err *redisio.Error) {
 	turn := slices.ContainsFunc(names, c.isTurn)
@@ -220,13 +220,13 @@ func consequence(turn bool) string {
 	return "waiters have to poll"
 }
 
-// Failing implements redisio.Listener.
+// Failing implements pubsub.Listener.
 func (c *channels) Failing(command, server string, err *redisio.Error) {
 	c.rt.host.Warn(command+" keeps failing: waits depend on polling, and no lock is transferred to this process",
 		append(atServer(server), "poll", c.rt.cfg.Poll, "error", err)...)
 }
 
-// Recovered implements redisio.Listener.
+// Recovered implements pubsub.Listener.
 func (c *channels) Recovered(command, server string) {
 	c.rt.host.Log(slog.LevelInfo, command+" works again", atServer(server)...)
 }

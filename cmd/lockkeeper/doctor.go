@@ -17,7 +17,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/internal/slots"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/slots"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 

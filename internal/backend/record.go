@@ -106,7 +106,7 @@ func (r *record) write() {
 	r.work(&content)
 	call := content.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
 	call.To = receive(func(_ uint64, reply redisclient.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
-	r.server.redis.RunAlong(call)
+	r.server.redis.Piggyback(call)
 }
 
 // written handles the reply to a write after which the record outlives leases that end until covers.

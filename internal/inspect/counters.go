@@ -123,7 +123,7 @@ func (l Inspector) refused(ctx context.Context, found map[string][]string, known
 	return all
 }
 
-// prefixed restricts a pattern of redisio, with one asterisk, to names with the prefix.
+// prefixed restricts a pattern of package keyspace, with one asterisk, to names with the prefix.
 func (l Inspector) prefixed(pattern string) string {
 	return strings.Replace(pattern, "*", "*"+quotePattern(l.Prefix)+"*", 1)
 }

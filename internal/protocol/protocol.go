@@ -118,7 +118,7 @@ func (l *Lock) ChannelOf(term uint64) string {
 	return l.Channel
 }
 
-// Call returns the command as a call of package redisio.
+// Call returns the command as a call of package redisclient.
 func (l *Lock) Call(c *lock.Command, deadline time.Time) redisclient.Call {
 	call, how := l.format.call(l, *c)
 	call.Deadline = deadline
@@ -132,7 +132,7 @@ func extendsTrust(c *lock.Command) bool {
 	return c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.SyncQueue && c.Take
 }
 
-// Renewal returns a Renew command as a renewal of package redisio.
+// Renewal returns a Renew command as a renewal of package redisclient.
 func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal {
 	n := redisclient.Renewal{
 		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Immediate,

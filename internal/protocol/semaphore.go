@@ -23,7 +23,7 @@ func NewSemaphore(name, client string) *Semaphore {
 	return &Semaphore{Channel: keyspace.PermitsChannel(name), keys: [2]string{name, keyspace.Calls(name) + ":" + client}}
 }
 
-// Call returns the command as a call of package redisio. The command record is in KEYS although it may
+// Call returns the command as a call of package redisclient. The command record is in KEYS although it may
 // not exist yet. So while a cluster moves the slot, a server runs the script only if it has both keys.
 // Otherwise the script could miss the record, and carry out the command a second time.
 //

@@ -10,9 +10,9 @@ import "time"
 // batchDelay is how long a call waits for another call with which it can be sent.
 const batchDelay = 10 * time.Millisecond
 
-// RunAlong takes a call whose caller does not wait for the reply, and returns at once. The call is sent
+// Piggyback takes a call whose caller does not wait for the reply, and returns at once. The call is sent
 // in one pipeline with the next call, or alone after 10 ms. Its reply is delivered exactly once.
-func (r *Redis) RunAlong(c Call) {
+func (r *Redis) Piggyback(c Call) {
 	p := r.pool
 	// In a cluster the next call may be for another server, and its reply would wait for both.
 	if p.cluster || !p.waiting.CompareAndSwap(nil, &c) {

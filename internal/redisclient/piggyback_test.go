@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A call of RunAlong is sent in one pipeline with the next call, before it, for all ways to run that.
-func TestRunAlong_SharesAPipeline(t *testing.T) {
+// A call of Piggyback is sent in one pipeline with the next call, before it, for all ways to run that.
+func TestPiggyback_SharesAPipeline(t *testing.T) {
 	t.Parallel()
 	order := lua("return redis.call('INCR', KEYS[1])", number)
 	for name, next := range map[string]func(r *Redis, c Call){
@@ -28,7 +28,7 @@ func TestRunAlong_SharesAPipeline(t *testing.T) {
 			redistest.Eventually(t, "two in one pipeline", func() bool {
 				before := len(client.sent())
 				c.Seq = seq
-				r.RunAlong(c)
+				r.Piggyback(c)
 				c.Seq++
 				next(r, c)
 				first, second := in.await(t, seq), in.await(t, seq+1)
@@ -45,13 +45,13 @@ func TestRunAlong_SharesAPipeline(t *testing.T) {
 }
 
 // Without another call it is sent alone.
-func TestRunAlong_SendsAloneWithoutAnotherCall(t *testing.T) {
+func TestPiggyback_SendsAloneWithoutAnotherCall(t *testing.T) {
 	t.Parallel()
 	r, in, hash := open(t, clienttest.Connect(t, redistest.Shared(t).URL())), newInbox(), redistest.Name(t)
-	r.RunAlong(counted(in, hash, 0, clienttest.Soon()))
+	r.Piggyback(counted(in, hash, 0, clienttest.Soon()))
 	in.await(t, 0)
-	r.RunAlong(counted(in, hash, 1, clienttest.Soon()))
-	r.RunAlong(counted(in, hash, 2, clienttest.Soon())) // sent at once: only one call waits
+	r.Piggyback(counted(in, hash, 1, clienttest.Soon()))
+	r.Piggyback(counted(in, hash, 2, clienttest.Soon())) // sent at once: only one call waits
 	for i, reply := range in.awaitAll(t, 3) {
 		if reply != (Reply{N: [3]int64{int64(i)}}) {
 			t.Errorf("call %d: %+v", i, reply)
@@ -65,13 +65,13 @@ func TestClose_SendsTheWaitingCall(t *testing.T) {
 	r, in, hash := New(clienttest.Connect(t, redistest.Shared(t).URL()), time.Hour), newInbox(), redistest.Name(t)
 	run(t, r, count, []string{hash}, "-1")
 	for i, end := range []func(){func() { r.Drain(nil) }, r.Close} {
-		r.RunAlong(counted(in, hash, i, clienttest.Soon()))
+		r.Piggyback(counted(in, hash, i, clienttest.Soon()))
 		end()
 		if replies := in.to(uint64(i)); len(replies) != 1 || replies[0].Err != nil {
 			t.Errorf("call %d: %+v", i, replies)
 		}
 	}
-	r.RunAlong(counted(in, hash, 2, clienttest.Soon()))
+	r.Piggyback(counted(in, hash, 2, clienttest.Soon()))
 	if reply := in.await(t, 2); reply.Err != errClosed {
 		t.Errorf("after the end: %+v", reply)
 	}
@@ -89,13 +89,13 @@ func (p *patient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 }
 
 // A call on the caller's goroutine keeps its deadline when a waiting call is sent with it.
-func TestRunAlong_DoesNotDelayTheOtherCall(t *testing.T) {
+func TestPiggyback_DoesNotDelayTheOtherCall(t *testing.T) {
 	t.Parallel()
 	client := &patient{Client: clienttest.Connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
 	c := counted(in, hash, 1, clienttest.Soon())
 	redistest.Eventually(t, "a pipeline", func() bool {
-		r.RunAlong(counted(in, hash, 0, c.Deadline.Add(time.Minute)))
+		r.Piggyback(counted(in, hash, 0, c.Deadline.Add(time.Minute)))
 		r.RunHere(context.Background(), &c)
 		return !client.until.IsZero()
 	})
@@ -105,12 +105,12 @@ func TestRunAlong_DoesNotDelayTheOtherCall(t *testing.T) {
 }
 
 // In a cluster the next call may be for another server.
-func TestRunAlong_SendsAloneInACluster(t *testing.T) {
+func TestPiggyback_SendsAloneInACluster(t *testing.T) {
 	t.Parallel()
 	p := newPool(nil, &reconnector{}, false)
 	p.cluster, p.normal.max = true, 0 // no workers
 	r := &Redis{pool: p}
-	r.RunAlong(Call{})
+	r.Piggyback(Call{})
 	if p.waiting.Load() != nil || len(p.normal.queue) != 1 {
 		t.Error("the call waits for another call")
 	}

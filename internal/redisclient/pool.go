@@ -10,7 +10,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/slots"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/slots"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -44,7 +44,7 @@ type pool struct {
 	// slots finds the servers for calls that wait for replicas in a cluster.
 	slots slots.Finder
 
-	// waiting is a call that waits to be sent with the next one; see RunAlong.
+	// waiting is a call that waits to be sent with the next one; see Piggyback.
 	waiting atomic.Pointer[Call]
 	// replicas is how many replicas must confirm a call with Confirm, and replicaTimeout how long they may
 	// take.

@@ -131,7 +131,7 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 	}
 }
 
-// Close returns when every call has a Reply, including those of RunAlong. Later calls get a Reply, but are not
+// Close returns when every call has a Reply, including those of Piggyback. Later calls get a Reply, but are not
 // sent.
 func TestClose(t *testing.T) {
 	t.Parallel()

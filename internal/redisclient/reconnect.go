@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/pubsub"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 )
 
 const (

@@ -8,7 +8,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
-	"github.com/lockkeeper-go/lockkeeper/internal/pubsub"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )

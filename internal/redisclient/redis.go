@@ -1,11 +1,11 @@
-// Package redisio is the only package that sends commands to Redis. It takes calls from actors without
+// Package redisclient runs the scripts of locks and keeps their subscriptions. It takes calls from actors without
 // blocking them, sends them in batches, and returns the replies as plain values. It makes no decisions
 // about locks and never repeats a script: the lock decides whether to send it again.
 //
 // The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster),
 // as many for calls that wait for replicas (up to 128 in a cluster), and one or two for each pub/sub
-// connection, of which there is one, or one to each master of a cluster. A client of Sentinels has two
-// for each of them, besides those of rueidis.
+// connection, of which there is one, or one to each master of a cluster. A client of Sentinels, of package
+// redisio, has two for each of them, besides those of rueidis.
 package redisclient
 
 import (
@@ -16,7 +16,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/pubsub"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )

@@ -1,6 +1,6 @@
 package faults_test
 
-// Errors of Redis. Package redisio tests the errors themselves; these tests check their effect on locks.
+// Errors of Redis. Packages redisio and redisclient test the errors themselves; these tests check their effect on locks.
 
 import (
 	"strings"

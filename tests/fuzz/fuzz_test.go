@@ -159,16 +159,16 @@ func FuzzLocks(f *testing.F) {
 			return time.Duration(n), true
 		}
 		fixed, leased := d(1, lease, lockkeeper.WithLease)
-		patience, waits := d(2, wait, lockkeeper.WithWait)
+		timeout, waits := d(2, wait, lockkeeper.WithWait)
 		limit, limited := d(4, maxHold, lockkeeper.WithMaxHold)
 		bad := func(d time.Duration) bool { return d < actors.MinLease || d > actors.MaxLease }
 		wrongName := name == "" || len("fuzz"+name) > actors.MaxNameLength || !utf8.ValidString(name)
-		wrong := wrongName || leased && bad(fixed) || limited && bad(limit) || leased && limited || waits && patience < 0
+		wrong := wrongName || leased && bad(fixed) || limited && bad(limit) || leased && limited || waits && timeout < 0
 
 		hold, err := lock.Acquire(locktest.Within(t), options...)
 		if wrong {
 			if !errors.Is(err, lockkeeper.ErrInvalid) {
-				t.Errorf("%q, lease %v, wait %v, max hold %v of %03b: %v", name, fixed, patience, limit, given, err)
+				t.Errorf("%q, lease %v, wait %v, max hold %v of %03b: %v", name, fixed, timeout, limit, given, err)
 			}
 			if _, err := lock.Inspect(locktest.Within(t)); wrongName != errors.Is(err, lockkeeper.ErrInvalid) {
 				t.Errorf("inspect %q: %v", name, err)

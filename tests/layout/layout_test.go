@@ -4,6 +4,7 @@ import (
 	"go/parser"
 	"go/token"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,29 +21,35 @@ import (
 func TestImports_RunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
-		"internal/requestqueue": {},
-		"internal/lock":         {"internal/requestqueue"},
-		"internal/host":         {"internal/printable"},
-		"internal/mailbox":      {},
-		"internal/expirable":    {"internal/lock", "internal/requestqueue"},
-		"internal/semaphore":    {"internal/lock", "internal/requestqueue"},
-		"scripts":               {},
-		"messages":              {},
-		"redisio":               {"internal/printable", "scripts"},
-		"internal/protocol":     {"internal/lock", "internal/expirable", "internal/semaphore", "redisio", "scripts"},
-		"internal/backend":      {"internal/lock", "internal/expirable", "internal/semaphore", "redisio", "internal/protocol"},
-		"actors":                {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
-		"internal/printable":    {},
-		".":                     {"actors", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio"},
-		"internal/inspect":      {"redisio", "internal/protocol"},
-		"console":               {"messages", "redisio", "internal/inspect", "internal/printable"},
+		"internal/requestqueue":       {},
+		"internal/lock":               {"internal/requestqueue"},
+		"internal/host":               {"internal/printable"},
+		"internal/mailbox":            {},
+		"internal/expirable":          {"internal/lock", "internal/requestqueue"},
+		"internal/semaphore":          {"internal/lock", "internal/requestqueue"},
+		"scripts":                     {},
+		"messages":                    {},
+		"internal/keyspace":           {},
+		"internal/refusal":            {},
+		"internal/redisclient/hello":  {},
+		"redisio":                     {"internal/printable", "internal/keyspace", "internal/refusal", "internal/redisclient/hello", "scripts"},
+		"internal/redisclient/slots":  {"internal/refusal", "redisio"},
+		"internal/redisclient/pubsub": {"internal/keyspace", "internal/redisclient/hello", "internal/redisclient/slots", "redisio"},
+		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
+		"internal/protocol":           {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
+		"internal/backend":            {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
+		"actors":                      {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
+		"internal/printable":          {},
+		".":                           {"actors", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/redisclient/pubsub"},
+		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/protocol"},
+		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{
-		"github.com/redis/rueidis":            {"redisio", "actors", ".", "internal/inspect", "console"}, // above redisio only the client's type, but for internal/inspect
+		"github.com/redis/rueidis":            {"redisio", "internal/redisclient", "internal/redisclient/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "actors", ".", "console"},
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
 		"go.opentelemetry.io/otel":            {"actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/inspect", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
@@ -66,6 +73,27 @@ func TestImports_RunOneWay(t *testing.T) {
 					if strings.HasPrefix(path, prefix) && !slices.Contains(users, dir) {
 						t.Errorf("%s imports %s, which only %v may", file, path, users)
 					}
+				}
+			}
+		}
+	}
+}
+
+// Only redisio, the packages of redisclient and inspect send commands over rueidis. The other packages of the library
+// name the types of a client and of its options, which users pass on.
+func TestRueidis_IsUsedByFewPackages(t *testing.T) {
+	use := regexp.MustCompile(`\brueidis\.(\w+)`)
+	types := []string{"Client", "ClientOption", "SentinelOption", "ClientModeCluster"}
+	others := regexp.MustCompile(`_test\.go$|^(?:redisio|internal/redisclient|internal/inspect|internal/\w+test|tests|bench|cmd|examples|interop|robustness|lockkeepertest)/`)
+	for name, source := range read(t, ".go") {
+		if others.MatchString(name) {
+			continue
+		}
+		for line := range strings.Lines(source) {
+			code, _, _ := strings.Cut(line, "//")
+			for _, m := range use.FindAllStringSubmatch(code, -1) {
+				if !slices.Contains(types, m[1]) {
+					t.Errorf("%s uses rueidis.%s", name, m[1])
 				}
 			}
 		}

@@ -52,7 +52,7 @@ func (m Map) Has(address string) bool {
 var errMissing = &redisio.Error{Err: errors.New("the context or the client is nil")}
 
 // Masters returns the clients of the masters by their addresses: the masters of a cluster that have slots, or the
-// only server. (rueidis's Nodes does not distinguish masters and replicas.) With an error, which is an *Error, it
+// only server. (rueidis's Nodes does not distinguish masters and replicas.) With an error, which is a *redisio.Error, it
 // also returns the masters that it has found.
 func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Client, error) {
 	if ctx == nil || client == nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/slots"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/slots"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 

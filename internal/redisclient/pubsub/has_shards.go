@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/hello"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/hello"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -21,7 +21,7 @@ const askNext = 100 * time.Millisecond
 // HasShards reports whether a client's server supports sharded pub/sub: whether it is a cluster of Redis 7
 // or later, or of Valkey. It decides as Redisson does, by the first server that answers, since both must
 // come to the same result. It fails if no server answers before ctx ends; requests to servers that do not
-// answer end with ctx, in the background. The error is an *Error.
+// answer end with ctx, in the background. The error is a *redisio.Error.
 func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
 	if ctx == nil || client == nil {
 		return false, errMissing
