@@ -96,7 +96,7 @@ func ShardTurnChannel(client, waiters string) string {
 	return TurnChannel(client) + strings.TrimPrefix(waiters, "lockkeeper_waiters")
 }
 
-// keysOf returns keys in the slot of a shard channel. The user of the channel may use at least one of them: the
+// KeysOf returns keys in the slot of a shard channel. The user of the channel may use at least one of them: the
 // lock's name, or a key that begins with it. For redisson_lock__channel:{a} that is a, and for
 // lockkeeper_turn:CLIENT:x{a} it is x{a}. The braces do not show whether they belong to the name.
 func KeysOf(channel string) []string {

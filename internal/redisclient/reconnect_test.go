@@ -2,6 +2,7 @@ package redisclient
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -144,6 +145,23 @@ func TestReplyOfAFormerMaster(t *testing.T) {
 	}
 	if reply := acquire(t, r, hash+"after"); reply.Err != nil {
 		t.Error(reply.Err)
+	}
+}
+
+// A client of Sentinels reports another master, and replies of the former one are recognized.
+func TestOnMove_ReportsAnotherMaster(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	redistest.Replica(t, master)
+	url, sentinels := redistest.Sentinels(t, master, 1)
+	r := open(t, clienttest.Connect(t, url))
+	var moves, stopped atomic.Int64
+	r.OnMove(func() { moves.Add(1) })
+	r.OnMove(func() { stopped.Add(1) })()
+	clienttest.Do(t, sentinels[0], "SENTINEL", "FAILOVER", "master")
+	redistest.Eventually(t, "a move", func() bool { return moves.Load() > 0 })
+	if r.pool.cuts.Load() == 0 || stopped.Load() > 0 {
+		t.Errorf("connections were closed %d times, and a function was called %d times after stop", r.pool.cuts.Load(), stopped.Load())
 	}
 }
 

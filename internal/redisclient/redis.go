@@ -10,15 +10,12 @@ package redisclient
 
 import (
 	"context"
-	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
-	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // follower is what a client of Sentinels has that package redisio has opened.
@@ -114,13 +111,4 @@ func (r *Redis) Close() {
 	r.renewals.close()
 	r.pool.close()
 	r.stale.close()
-}
-
-// moved converts a redirection to a permanent error if the client is for a single server, since it does
-// not follow redirections.
-func (p *pool) moved(err *redisio.Error) *redisio.Error {
-	if err == nil || p.cluster || !strings.HasPrefix(err.Err.Error(), "MOVED ") {
-		return err
-	}
-	return &redisio.Error{Hint: "the client is for a single server, but this is one of a cluster; " + refusal.ClusterHint, Err: err.Err}
 }
