@@ -1,4 +1,4 @@
-package actors
+package observe
 
 import (
 	"context"
@@ -13,11 +13,11 @@ import (
 )
 
 // metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
-// host's: it is told on the host's queue, of what has been counted since the last time.
+// host's: it gets on the host's queue what has been counted since the last time.
 type metrics struct {
 	host *host.Host
 	// told is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
-	// the options, and what is being told: telling, of which the first at have been.
+	// the options, and the measurements for the meter: telling, of which it has had the first at.
 	told    [instruments]func(n int64, o *options)
 	options map[sample]*options
 	telling []measurement
@@ -34,7 +34,7 @@ type metrics struct {
 	numbers map[string]subject
 }
 
-// tally is what was measured of a subject since the meter was told.
+// tally is what was measured of a subject since the last flush.
 type tally struct {
 	// sums has what all but the histograms were added; touched has a bit for each word with a sum, also of 0, so
 	// that what went up and down again is known.
@@ -51,8 +51,8 @@ const mostValues = 16384
 // manyValues is how many do not wait for more.
 const manyValues = mostValues / 4
 
-// fewValues is how many values of one sort a histogram is told since the last time before it gets a
-// sample of them. To record a value takes longer than some locks are held in memory. What needs the exact
+// fewValues is how many values of one sort a histogram gets between two flushes before it gets only a sample
+// of them. To record a value takes longer than some locks are held in memory. What needs the exact
 // number has a counter.
 const fewValues = 512
 
@@ -92,7 +92,7 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	return m
 }
 
-// add counts measurements. Whoever has several gives them together: the mutex is that of the System.
+// add counts measurements. Several are given together: the mutex is that of the System.
 func (m *metrics) add(all ...measurement) {
 	if m == nil || len(all) == 0 {
 		return
@@ -105,8 +105,14 @@ func (m *metrics) add(all ...measurement) {
 	}
 }
 
+// changed adds to what is counted up and down.
+func (m *metrics) changed(i instrument, n int64) { m.add(measurement{sample{instrument: i}, n}) }
+
 // called counts the call of a script.
 func (m *metrics) called(script string, result word, took time.Duration) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ask()
@@ -120,7 +126,7 @@ func (m *metrics) called(script string, result word, took time.Duration) {
 	m.put(measurement{sample{callTime, result, of}, int64(took)})
 }
 
-// ask has the meter told, if it is not about to be. mu is held, as for what follows.
+// ask has flush called, if it is not about to come. mu is held, as for what follows.
 func (m *metrics) ask() {
 	if !m.asked {
 		m.asked = true
@@ -162,7 +168,7 @@ func (t *tally) inSample(what word) bool {
 	return (*n-1)%every == 0
 }
 
-// flush tells the meter: first of what is left since it ended the goroutine.
+// flush gives the meter what was counted: first what is left since it ended the goroutine.
 func (m *metrics) flush() {
 	m.mu.Lock()
 	m.asked = false
@@ -172,7 +178,7 @@ func (m *metrics) flush() {
 	m.tellAll()
 }
 
-// tellAll goes on behind what the meter panics at. The meter is told that once more; if that panics, too, a
+// tellAll goes on behind what the meter panics at. The meter gets that once more; if it panics again, a
 // sum waits for the next flush, and a value of a histogram is missed.
 func (m *metrics) tellAll() {
 	for m.at < len(m.telling) {
@@ -195,7 +201,7 @@ func (m *metrics) tellAll() {
 	}
 }
 
-// collect takes what has been counted, when all has been told that was before.
+// collect takes what has been counted, when the meter has had all that came before.
 func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -1,4 +1,4 @@
-package actors
+package observe
 
 import (
 	"context"
@@ -9,27 +9,39 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 const (
-	// outageTold is how often an outage is logged while it lasts.
+	// outageLogInterval is how often an outage is logged while it lasts.
 	outageLogInterval = time.Minute
-	// outageCalm is for how long no call must have failed before the outage is over: while some
+	// outageQuietPeriod is for how long no call must have failed before the outage is over: while some
 	// of several servers are away, other calls succeed.
 	outageQuietPeriod = 3 * time.Second
 )
 
-// callEnd is how a call to Redis has ended.
-type callEnd uint8
+// CallEnd is how a call to Redis has ended.
+type CallEnd uint8
 
 const (
-	served callEnd = iota
-	// failed: it may succeed later. rejected: an operator has to do something first.
-	failed
-	rejected
+	// Served: Redis has carried it out.
+	Served CallEnd = iota
+	// Failed: it may succeed later.
+	Failed
+	// Rejected: an operator has to do something first.
+	Rejected
 	callEnds
 )
+
+// word is the end of a call as it is measured; served is that of one that was served.
+func (e CallEnd) word(served word) word {
+	switch e {
+	case Failed:
+		return word(lock.Unavailable)
+	case Rejected:
+		return word(lock.Rejected)
+	}
+	return served
+}
 
 // outage is a time in which calls to Redis fail, or are rejected. The zero value is none.
 type outage struct {
@@ -52,8 +64,8 @@ const (
 )
 
 // after takes note of the end of a call. Only calls that are served end an outage.
-func (o outage) after(now lock.Instant, how callEnd) (outage, news) {
-	if how != served {
+func (o outage) after(now lock.Instant, how CallEnd) (outage, news) {
+	if how != Served {
 		if o.calls == 0 {
 			o.began = now
 		}
@@ -82,7 +94,7 @@ func (o outage) after(now lock.Instant, how callEnd) (outage, news) {
 	return o, outageEnds
 }
 
-// outages logs the outages of a system's Redis.
+// outages are those of a System's Redis.
 type outages struct {
 	// on is set during one, so that nothing else is asked outside.
 	on atomic.Bool
@@ -90,55 +102,39 @@ type outages struct {
 	outage
 }
 
-// reached takes note of a call to Redis; err is nil if Redis has served it.
-func (r *Runtime) reached(script string, err *redisio.Error) {
-	o := &r.outages
-	how, does := served, ""
-	switch {
-	case err == nil:
-		if !o.on.Load() {
-			return
-		}
-	case err.Transient:
-		how, does = failed, "does not serve"
-	default:
-		how, does = rejected, "rejects calls"
+// Reached takes note of the end of a call to Redis, and logs an outage. err is nil if Redis has served the call.
+func (o *Observer) Reached(script string, end CallEnd, err error) {
+	out := &o.outages
+	if end == Served && !out.on.Load() {
+		return
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	next, what := o.after(r.Now(), how)
-	o.outage = next
+	does := [callEnds]string{Failed: "does not serve", Rejected: "rejects calls"}[end]
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	next, what := out.after(o.cfg.Now(), end)
+	out.outage = next
 	switch what {
 	case outageBegins:
-		o.on.Store(true)
-		r.logLoad(slog.LevelWarn, "Redis "+does, "script", script, "error", err)
+		out.on.Store(true)
+		o.logLoad(slog.LevelWarn, "Redis "+does, "script", script, "error", err)
 	case outageLasts:
-		r.logLoad(slog.LevelWarn, "Redis still "+does, "for", rounded(next.failed-next.began), "failed", next.calls, "script", script, "error", err)
+		o.logLoad(slog.LevelWarn, "Redis still "+does, "for", rounded(next.failed-next.began), "failed", next.calls, "script", script, "error", err)
 	case outageEnds:
-		r.logLoad(slog.LevelInfo, "Redis serves again", "after", rounded(next.back-next.began), "failed", next.calls)
-		o.outage = outage{}
-		o.on.Store(false)
+		o.logLoad(slog.LevelInfo, "Redis serves again", "after", rounded(next.back-next.began), "failed", next.calls)
+		out.outage = outage{}
+		out.on.Store(false)
 	}
 }
 
 // logLoad logs a line, with how many requests wait and how many locks are held.
-func (r *Runtime) logLoad(level slog.Level, message string, args ...any) {
-	r.host.Report(level, message, func() []any {
+func (o *Observer) logLoad(level slog.Level, message string, args ...any) {
+	o.host.Report(level, message, func() []any {
 		ctx, cancel := context.WithTimeout(context.Background(), host.CloseGrace/2)
 		defer cancel()
-		states, complete := r.Locks(ctx)
-		if !complete {
-			return args
+		if waiting, held, ok := o.cfg.Load(ctx); ok {
+			args = append(args, "waiting", waiting, "held", held)
 		}
-		var waiting int64
-		held := 0
-		for _, each := range states {
-			waiting += each.Waiters
-			if each.HeldHere {
-				held++
-			}
-		}
-		return append(args, "waiting", waiting, "held", held)
+		return args
 	})
 }
 
