@@ -86,7 +86,7 @@ func (s *lockState) hold(call *Call, term uint64, now lock.Instant) observe.Hold
 
 // observeStep ends the measuring of a step.
 func (s *lockState) observeStep() {
-	if !s.observer.Measures() {
+	if !s.rt.observer.Measures() {
 		return
 	}
 	kind := s.format

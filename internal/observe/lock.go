@@ -12,7 +12,7 @@ import (
 
 // Lock observes one lock, semaphore or latch. Only its actor may use it.
 type Lock struct {
-	*Observer
+	o *Observer
 	// label names the lock to people.
 	label string
 	// measured are the measurements of a step, for the metrics at its end. It is used again, so that a grant
@@ -25,7 +25,7 @@ type Lock struct {
 }
 
 // Lock returns a Lock for a lock of the System. label names it to people.
-func (o *Observer) Lock(label string) Lock { return Lock{Observer: o, label: label} }
+func (o *Observer) Lock(label string) Lock { return Lock{o: o, label: label} }
 
 // Request is a request, or the hold that it was granted.
 type Request struct {
@@ -66,10 +66,10 @@ func (l *Lock) Answered(r Request, now lock.Instant, a *lock.Answer) {
 	l.traceAnswer(r, a)
 	switch {
 	case a.Reason == lock.NoPermits:
-		l.unset.refused(l.Observer, l.label, a.Detail)
+		l.o.unset.refused(l.o, l.label, a.Detail)
 	case a.Noticed: // for an operator it is a loss like others
 		l.measureLoss(r.Kind, lock.Gone)
-		l.host.Warn("lease lost", "lock", l.label, "kind", r.Kind, "reason", messages.Reason_REASON_GONE, "detail", a.Detail)
+		l.o.host.Warn("lease lost", "lock", l.label, "kind", r.Kind, "reason", messages.Reason_REASON_GONE, "detail", a.Detail)
 	}
 }
 
@@ -88,11 +88,11 @@ func (l *Lock) logLoss(h Hold, reason lock.Reason, detail string, closing bool) 
 	level := slog.LevelWarn
 	if reason == lock.Closed {
 		level = slog.LevelInfo
-		if closing && l.closedHolds.Add(1) > closeLines {
+		if closing && l.o.closedHolds.Add(1) > closeLines {
 			return // Closed logs how many
 		}
 	}
-	l.host.Log(level, "lease lost", append(l.args(h), "reason", messages.Reason(reason), "detail", detail)...)
+	l.o.host.Log(level, "lease lost", append(l.args(h), "reason", messages.Reason(reason), "detail", detail)...)
 }
 
 // Closed logs how many of the holds that Close has ended are not logged one by one.
@@ -106,7 +106,7 @@ func (o *Observer) Closed() {
 func (l *Lock) AtRisk(h Hold, left time.Duration, detail string) {
 	l.measure(risks, subjectOf(h.Kind), 0, 1)
 	l.note(h.Ref, "at_risk", "", "")
-	l.host.Warn("lease at risk", append(l.args(h), "left", rounded(left), "detail", detail)...)
+	l.o.host.Warn("lease at risk", append(l.args(h), "left", rounded(left), "detail", detail)...)
 }
 
 // HoldEnded observes that a hold has ended after that time, however it did. ref identifies it in its lock.

@@ -9,14 +9,14 @@ import (
 
 // measure notes a measurement for the end of the step.
 func (l *Lock) measure(i instrument, of subject, what word, n int64) {
-	if l.metrics != nil {
+	if l.o.metrics != nil {
 		l.measured = append(l.measured, measurement{sample{i, what, of}, n})
 	}
 }
 
 // giveMeasured gives the metrics what was noted.
 func (l *Lock) giveMeasured() {
-	l.metrics.add(l.measured...)
+	l.o.metrics.add(l.measured...)
 	l.measured = l.measured[:0]
 }
 

@@ -16,12 +16,12 @@ import (
 // host's: it gets on the host's queue what has been counted since the last time.
 type metrics struct {
 	host *host.Host
-	// told is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
-	// the options, and the measurements for the meter: telling, of which it has had the first at.
-	told    [instruments]func(n int64, o *options)
-	options map[sample]*options
-	telling []measurement
-	at      int
+	// recorders is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
+	// the options, and the measurements for the meter: pending, of which it has had the first at.
+	recorders [instruments]func(n int64, o *options)
+	options   map[sample]*options
+	pending   []measurement
+	at        int
 
 	mu sync.Mutex // guards what follows
 	// tallies are those of an instrument by its subjects, as far as there were any.
@@ -73,11 +73,11 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 		switch d.form {
 		case counter:
 			if c, err := meter.Int64Counter(name, text, unit); err == nil {
-				m.told[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
+				m.recorders[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
 			}
 		case upDown:
 			if c, err := meter.Int64UpDownCounter(name, text, unit); err == nil {
-				m.told[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
+				m.recorders[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
 			}
 		case seconds:
 			boundaries := lockBoundaries
@@ -85,7 +85,7 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 				boundaries = callBoundaries
 			}
 			if h, err := meter.Float64Histogram(name, text, unit, metric.WithExplicitBucketBoundaries(boundaries...)); err == nil {
-				m.told[i] = func(n int64, o *options) { h.Record(ctx, time.Duration(n).Seconds(), o.record...) }
+				m.recorders[i] = func(n int64, o *options) { h.Record(ctx, time.Duration(n).Seconds(), o.record...) }
 			}
 		}
 	}
@@ -173,23 +173,23 @@ func (m *metrics) flush() {
 	m.mu.Lock()
 	m.asked = false
 	m.mu.Unlock()
-	m.tellAll()
+	m.recordAll()
 	m.collect()
-	m.tellAll()
+	m.recordAll()
 }
 
-// tellAll goes on behind what the meter panics at. The meter gets that once more; if it panics again, a
+// recordAll goes on behind what the meter panics at. The meter gets that once more; if it panics again, a
 // sum waits for the next flush, and a value of a histogram is missed.
-func (m *metrics) tellAll() {
-	for m.at < len(m.telling) {
-		one := m.telling[m.at]
+func (m *metrics) recordAll() {
+	for m.at < len(m.pending) {
+		one := m.pending[m.at]
 		m.at++
-		tell := func() { m.tell(one) }
-		told := m.host.TryMeasure(tell)
-		if !told {
-			told = m.host.TryMeasure(tell)
+		record := func() { m.record(one) }
+		recorded := m.host.TryMeasure(record)
+		if !recorded {
+			recorded = m.host.TryMeasure(record)
 		}
-		if told {
+		if recorded {
 			continue
 		}
 		m.mu.Lock()
@@ -205,22 +205,22 @@ func (m *metrics) tellAll() {
 func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.telling, m.values, m.at = m.values, m.telling[:0], 0
+	m.pending, m.values, m.at = m.values, m.pending[:0], 0
 	for i := range m.tallies {
 		for of := range m.tallies[i] {
 			t := &m.tallies[i][of]
 			for bit := t.touched; bit != 0; bit &= bit - 1 {
 				what := bits.TrailingZeros32(bit)
-				m.telling = append(m.telling, measurement{sample{instrument(i), word(what), subject(of)}, t.sums[what]})
+				m.pending = append(m.pending, measurement{sample{instrument(i), word(what), subject(of)}, t.sums[what]})
 			}
 			*t = tally{}
 		}
 	}
 }
 
-func (m *metrics) tell(one measurement) {
-	tell := m.told[one.instrument]
-	if tell == nil {
+func (m *metrics) record(one measurement) {
+	record := m.recorders[one.instrument]
+	if record == nil {
 		return
 	}
 	o := m.options[one.sample]
@@ -229,7 +229,7 @@ func (m *metrics) tell(one measurement) {
 		o = &options{[]metric.AddOption{attributes}, []metric.RecordOption{attributes}}
 		m.options[one.sample] = o
 	}
-	tell(one.n, o)
+	record(one.n, o)
 }
 
 func (m *metrics) attributes(s sample) attribute.Set {

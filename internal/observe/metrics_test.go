@@ -111,7 +111,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		}
 	}
 	close(gate)
-	redistest.Eventually(t, "the meter to be told", h.Drain)
+	redistest.Eventually(t, "the meter to have everything", h.Drain)
 	labels := "lockkeeper.kind=read_write,lockkeeper."
 	for what, want := range map[string]int64{
 		"lockkeeper.grants " + labels + "way=hand_off": n / 2, "lockkeeper.grants " + labels + "way=redis": n / 2,
@@ -128,7 +128,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	}
 }
 
-// What a meter panics at it is told once more, and a sum the next time, too. No other is missed over that.
+// A meter gets once more what it panics at, and a sum with the next flush, too. No other measurement is missed over that.
 func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 	const wait, granted, lost = "lockkeeper.wait.duration", "lockkeeper.grants", "lockkeeper.losses"
 	for when, c := range map[string]struct {
@@ -154,7 +154,7 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 				l.measureAnswer(Request{}, 0, &lock.Answer{Kind: lock.Granted})
 				l.measureLoss(0, lock.QueueFull)
 				l.giveMeasured()
-				redistest.Eventually(t, "the meter to be told", h.Drain)
+				redistest.Eventually(t, "the meter to have everything", h.Drain)
 			}
 			if !maps.Equal(counted, c.want) {
 				t.Errorf("counted %v, want %v", counted, c.want)

@@ -48,38 +48,38 @@ type outage struct {
 	// began is when the first call failed, failed when the last one did, and back when the first
 	// call after that succeeded, 0 before.
 	began, failed, back lock.Instant
-	// told is when it was logged last that calls end so; 0 before.
-	told  [callEnds]lock.Instant
-	calls int
+	// logged is when it was logged last that calls end so; 0 before.
+	logged [callEnds]lock.Instant
+	calls  int
 }
 
-// news is what is to be logged of an outage.
-type news uint8
+// outageChange is what is to be logged of an outage.
+type outageChange uint8
 
 const (
-	noChange news = iota
+	noChange outageChange = iota
 	outageBegins
 	outageLasts
 	outageEnds
 )
 
 // after takes note of the end of a call. Only calls that are served end an outage.
-func (o outage) after(now lock.Instant, how CallEnd) (outage, news) {
+func (o outage) after(now lock.Instant, how CallEnd) (outage, outageChange) {
 	if how != Served {
 		if o.calls == 0 {
 			o.began = now
 		}
 		o.failed, o.back = now, 0
 		o.calls++
-		told := &o.told[how]
+		logged := &o.logged[how]
 		switch {
-		case *told == 0:
-			*told = now
+		case *logged == 0:
+			*logged = now
 			return o, outageBegins
-		case now < *told+outageLogInterval:
+		case now < *logged+outageLogInterval:
 			return o, noChange
 		}
-		*told = now
+		*logged = now
 		return o, outageLasts
 	}
 	if o.calls == 0 {

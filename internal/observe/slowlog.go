@@ -21,16 +21,16 @@ func (l long) due(since lock.Instant, limit time.Duration) lock.Instant {
 	return max(since+limit, l.next)
 }
 
-func (l long) told(now, since lock.Instant) long { return long{next: now + (now - since)} }
+func (l long) logged(now, since lock.Instant) long { return long{next: now + (now - since)} }
 
 // RemindAt returns when LongTimes is to be called, if what goes on lasts. wait is since when the first request
 // waits, and hold since when the lock is held; each is nil if there is none, or if it is not to be logged.
 func (l *Lock) RemindAt(wait, hold *lock.Instant) (at lock.Instant, wanted bool) {
 	if wait != nil {
-		at, wanted = l.wait.due(*wait, l.cfg.LongWait), true
+		at, wanted = l.wait.due(*wait, l.o.cfg.LongWait), true
 	}
 	if hold != nil {
-		if due := l.hold.due(*hold, l.cfg.LongHold); !wanted || due < at {
+		if due := l.hold.due(*hold, l.o.cfg.LongHold); !wanted || due < at {
 			at, wanted = due, true
 		}
 	}
@@ -40,11 +40,11 @@ func (l *Lock) RemindAt(wait, hold *lock.Instant) (at lock.Instant, wanted bool)
 // LongTimes reports whether a wait or a hold has lasted so long that a line is to be logged now; see RemindAt.
 // It counts as logged.
 func (l *Lock) LongTimes(now lock.Instant, wait, hold *lock.Instant) (longWait, longHold bool) {
-	if longWait = wait != nil && now >= l.wait.due(*wait, l.cfg.LongWait); longWait {
-		l.wait = l.wait.told(now, *wait)
+	if longWait = wait != nil && now >= l.wait.due(*wait, l.o.cfg.LongWait); longWait {
+		l.wait = l.wait.logged(now, *wait)
 	}
-	if longHold = hold != nil && now >= l.hold.due(*hold, l.cfg.LongHold); longHold {
-		l.hold = l.hold.told(now, *hold)
+	if longHold = hold != nil && now >= l.hold.due(*hold, l.o.cfg.LongHold); longHold {
+		l.hold = l.hold.logged(now, *hold)
 	}
 	return longWait, longHold
 }
@@ -52,7 +52,7 @@ func (l *Lock) LongTimes(now lock.Instant, wait, hold *lock.Instant) (longWait, 
 // LongHold logs that a lock is held for long. stack returns where the holder took it; it may be nil, and return nil.
 func (l *Lock) LongHold(h Hold, stack func() []uintptr) {
 	args := l.args(h)
-	l.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
+	l.o.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
 		if stack != nil {
 			if pcs := stack(); pcs != nil {
 				args = append(args, "stack", frames(pcs))
@@ -93,7 +93,7 @@ func (l *Lock) LongWaitUnexplained(w Wait, reason lock.Reason, detail string) {
 }
 
 func (l *Lock) logLongWait(w Wait, args ...any) {
-	l.host.Warn("a request waits for long",
+	l.o.host.Warn("a request waits for long",
 		append([]any{"lock", l.label, "kind", w.Kind, "waiting", rounded(w.For), "waiters", w.Waiters}, args...)...)
 }
 

@@ -9,16 +9,16 @@ import (
 func TestWhenALongTimeIsLogged(t *testing.T) {
 	var l long
 	const limit = time.Minute
-	told := func(since, want time.Duration) {
+	expect := func(since, want time.Duration) {
 		t.Helper()
 		at := l.due(since, limit)
 		if at != want {
 			t.Errorf("since %v it is logged at %v, want %v", since, at, want)
 		}
-		l = l.told(at, since)
+		l = l.logged(at, since)
 	}
-	told(10*time.Second, 70*time.Second)
-	told(10*time.Second, 130*time.Second)
-	told(30*time.Second, 250*time.Second)
-	told(800*time.Second, 860*time.Second)
+	expect(10*time.Second, 70*time.Second)
+	expect(10*time.Second, 130*time.Second)
+	expect(30*time.Second, 250*time.Second)
+	expect(800*time.Second, 860*time.Second)
 }

@@ -12,10 +12,10 @@ import (
 // channelRefusals is what is known of channels to which Redis does not let the System subscribe. It decides what is logged:
 // each waiter tries again, so that a line for each refusal would fill the log. The zero value is none.
 type channelRefusals struct {
-	// told is when it was logged last, and times how many refusals there have been since the first; 0 if there is none.
-	told  lock.Instant
-	times int
-	first lock.Instant
+	// loggedAt is when it was logged last, and times how many refusals there have been since the first; 0 if there is none.
+	loggedAt lock.Instant
+	times    int
+	first    lock.Instant
 	// channels are some of those that are refused.
 	channels map[string]struct{}
 }
@@ -33,9 +33,9 @@ func (r *channelRefusals) refused(now lock.Instant, channels []string) (first, a
 			r.channels[channel] = struct{}{}
 		}
 	}
-	first, again = r.times == 1, r.times > 1 && now >= r.told+outageLogInterval
+	first, again = r.times == 1, r.times > 1 && now >= r.loggedAt+outageLogInterval
 	if first || again {
-		r.told = now
+		r.loggedAt = now
 	}
 	return first, again
 }
@@ -74,7 +74,7 @@ func (o *Observer) SubscriptionRefused(turn bool, channels []string, err error) 
 	c.mu.Lock()
 	of := c.of(turn)
 	first, again := of.refused(o.cfg.Now(), channels)
-	lasts, times := rounded(of.told-of.first), of.times
+	lasts, times := rounded(of.loggedAt-of.first), of.times
 	c.on.Store(true)
 	c.mu.Unlock()
 	switch {

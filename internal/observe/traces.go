@@ -31,7 +31,7 @@ const mostEvents = 32
 
 // note remembers an event, if there is a tracer. A key of "" is no attribute.
 func (l *Lock) note(of any, name, key, value string) {
-	if !l.Traces() {
+	if !l.o.Traces() {
 		return
 	}
 	if l.events == nil {
@@ -41,7 +41,7 @@ func (l *Lock) note(of any, name, key, value string) {
 	if len(list) == mostEvents {
 		list = append(list[:0], list[1:]...)
 	}
-	l.events[of] = append(list, event{l.cfg.Now(), name, attribute.String(key, value)})
+	l.events[of] = append(list, event{l.o.cfg.Now(), name, attribute.String(key, value)})
 }
 
 // Tried remembers, for the requests that wait, that the lock was asked for in Redis. RepliedHeld and RepliedFailed
@@ -49,7 +49,7 @@ func (l *Lock) note(of any, name, key, value string) {
 func (l *Lock) Tried()                   { l.note(nil, "tried", "", "") }
 func (l *Lock) RepliedHeld(owner string) { l.note(nil, "held", "lockkeeper.owner", owner) }
 func (l *Lock) RepliedFailed(err error) {
-	if l.Traces() {
+	if l.o.Traces() {
 		l.note(nil, "failed", "lockkeeper.error", err.Error())
 	}
 }
@@ -61,7 +61,7 @@ func (l *Lock) Transferred() { l.note(nil, "transferred", "", "") }
 
 // traceAnswer makes the span of a request that has its answer.
 func (l *Lock) traceAnswer(of Request, a *lock.Answer) {
-	if !l.Traces() {
+	if !l.o.Traces() {
 		return
 	}
 	var result event
@@ -79,7 +79,7 @@ func (l *Lock) traceAnswer(of Request, a *lock.Answer) {
 	default:
 		return
 	}
-	result.at = l.cfg.Now()
+	result.at = l.o.cfg.Now()
 	if a.Kind == lock.Freed || a.Kind == lock.NotFreed {
 		l.span("lockkeeper.release", of, []event{result}, failure)
 		return
@@ -94,7 +94,7 @@ func (l *Lock) traceAnswer(of Request, a *lock.Answer) {
 
 // traceHold makes the span of a hold that has ended.
 func (l *Lock) traceHold(of Request, ref any) {
-	if !l.Traces() {
+	if !l.o.Traces() {
 		return
 	}
 	events, failure := l.events[ref], ""
@@ -114,10 +114,10 @@ func (l *Lock) span(name string, of Request, events []event, failure string) {
 		return
 	}
 	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", l.label), attribute.String(kindAttribute, of.Kind.LogValue().String())}
-	now, end := l.cfg.Now(), time.Now()
+	now, end := l.o.cfg.Now(), time.Now()
 	wall := func(at lock.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
-	l.host.Trace(func() {
-		_, span := l.cfg.Tracer.Start(of.Parent, name, wall(of.Since), trace.WithAttributes(attributes...))
+	l.o.host.Trace(func() {
+		_, span := l.o.cfg.Tracer.Start(of.Parent, name, wall(of.Since), trace.WithAttributes(attributes...))
 		for _, e := range events {
 			options := []trace.EventOption{wall(e.at)}
 			if e.attribute.Valid() {
