@@ -123,7 +123,7 @@ func (s *lockState) requested(call *Call) {
 		s.inspect(call, call)
 	case OpList:
 		s.accepted = call
-		goroutine{}.inspected(s, call, s.listed())
+		goroutine{}.inspected(s.rt, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
 	}
 }
@@ -158,8 +158,8 @@ func (s *lockState) ownerOf(call *Call) lock.Owner {
 	case is && m.ownerPID == nil:
 		return 0
 	case is:
-		m.owner = s.owners.of(s, m.ownerPID)
-		return m.owner.id
+		call.owner = s.owners.of(s, m.ownerPID)
+		return call.owner.id
 	case call.Owner == 0 && call.Count == nil:
 		call.Owner = s.rt.newOwner()
 	}

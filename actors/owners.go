@@ -113,6 +113,20 @@ func (o *owners) done(s *lockState, w *owner) {
 	o.forget(s, len(o.resting)-maxIdleWatches)
 }
 
+// ownerAnswered takes note that a request of an owner is answered. A re-entry is part of the hold that it joined, and
+// permits of a semaphore are no hold.
+func (s *lockState) ownerAnswered(call *Call, a *lock.Answer) {
+	if call.owner == nil {
+		return
+	}
+	if a.Kind == lock.Granted {
+		call.owner.lost = 0
+	}
+	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && (a.Count > 1 || call.Count != nil) {
+		s.owners.done(s, call.owner)
+	}
+}
+
 // forget ends the watch of the first n of those who rest.
 func (o *owners) forget(s *lockState, n int) {
 	for range n {
