@@ -87,7 +87,7 @@ func (m *byMessage) message(from sender, call *Call, a lock.Answer) proto.Messag
 		}
 		return granted
 	case lock.NotGranted:
-		if a.Reason == lock.Reentry && from.foreign(m.holder(call)) {
+		if a.Reason == lock.Reentry && from.Foreign(m.holder(call)) {
 			a.Detail = reentryFromAfar
 		}
 		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: duration(a.TTL), Detail: a.Detail}
@@ -157,7 +157,7 @@ func (m *byMessage) token(drawn []int64) int64 {
 // node, from when the request was sent, has a clock of its own, as Redis has.
 func (m *byMessage) validity(from sender, call *Call, until lock.Instant) lock.Instant {
 	left := max(until-from.Now(), 0)
-	if from.foreign(m.holder(call)) || from.foreign(m.replyTo) {
+	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {
 		left = max(left-lock.Margin(left), 0)
 	}
 	return left

@@ -132,8 +132,8 @@ type requester interface {
 type sender interface {
 	// deliver sends a message and reports whether it was taken.
 	deliver(pid *actor.PID, message any) (taken bool)
-	// foreign reports whether a PID is that of a process on another node.
-	foreign(pid *actor.PID) bool
+	// Foreign reports whether a PID is that of a process on another node.
+	Foreign(pid *actor.PID) bool
 	Now() lock.Instant
 	// unanswered logs that a request without a sender was refused.
 	unanswered(call *Call, detail string)

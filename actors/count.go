@@ -40,12 +40,12 @@ const (
 )
 
 // checkCount returns an error if a request about a semaphore or a latch is not valid here.
-func (r *Runtime) checkCount(call *Call) error {
+func (r *Rules) checkCount(call *Call) error {
 	err := errors.Join(call.Count.check(call), r.CheckName(call.Name))
-	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.redis.Sharded() {
+	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.Sharded {
 		return err
 	}
-	if full := r.cfg.KeyPrefix + call.Name; redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
+	if full := r.KeyPrefix + call.Name; redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
 		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: Redisson puts it into braces for the channel, which is in another slot then; use no brace", call.Name)
 	}
 	return err

@@ -108,8 +108,8 @@ func (s *lockState) lookUpHolder(m *inspection) {
 func (s *lockState) servers() []*backend.Server {
 	all := []*backend.Server{s.rt.server}
 	for _, each := range s.members {
-		if !slices.Contains(all, each.Runtime.server) {
-			all = append(all, each.Runtime.server)
+		if server := each.System.(*Runtime).server; !slices.Contains(all, server) {
+			all = append(all, server)
 		}
 	}
 	return all

@@ -139,7 +139,7 @@ func (s *lockState) acquire(call *Call) {
 		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
-	if m, is := call.by.(*byMessage); is && s.rt.foreign(m.ownerPID) {
+	if m, is := call.by.(*byMessage); is && s.rt.Foreign(m.ownerPID) {
 		req.NoReentry = true
 	}
 	call.id.Store(req.ID)

@@ -96,12 +96,12 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 		s.variant = newVariant(s)
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
-		s.variant = lockAdapter{backend.All(members.parts(), s.newClientOptions(), s), s}
+		s.variant = lockAdapter{backend.All(partsOf(members.sorted), s.newClientOptions(), s), s}
 		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, WaitQueue: true}, &signals{}
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
-			s.members = append(s.members, Member{Runtime: each, Name: key.name})
+			s.members = append(s.members, Member{System: each, Name: key.name})
 		}
 		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
