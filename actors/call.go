@@ -82,9 +82,9 @@ type Call struct {
 	// goroutine.
 	future future
 	id     atomic.Uint64
-	// owner is the record of the actor that the request belongs to, once the lock actor has watched it for the request,
-	// and until how long the hold that was granted is good for.
-	owner *owner
+	// owner is what the lock actor knows of the actor that the request belongs to, nil until it has watched that; and until
+	// is how long the hold that was granted is good for.
+	owner any
 	until *atomic.Int64
 	// from is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
 	from lock.Instant
@@ -218,8 +218,7 @@ func (goroutine) parent(call *Call) context.Context {
 func (call *Call) complete(o *Outcome) (taken bool) {
 	unrun, taken := call.future.complete(o)
 	if unrun != nil {
-		unrun.rt.lenders.Add(-1)
-		unrun.rt.redis.Run(unrun.call)
+		unrun.lender.handBack(unrun.call)
 	}
 	return taken
 }
@@ -283,8 +282,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 		if job == nil {
 			return out, answered
 		}
-		r.redis.RunHere(within, &job.call)
-		r.lenders.Add(-1)
+		job.lender.run(within, &job.call)
 	}
 }
 

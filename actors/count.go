@@ -84,6 +84,12 @@ func NewCountCall(op Op, n int64) *CountCall {
 	return call
 }
 
+// release has the memory used again.
+func (call *CountCall) release() {
+	*call = CountCall{}
+	countCalls.Put(call)
+}
+
 // Check returns an error if a call is not valid, whatever its name; it must not be used then. The guardian checks the
 // name.
 func (call *CountCall) Check() error { return call.Call.Count.check(&call.Call) }
@@ -107,8 +113,7 @@ func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a CountAnswer, 
 	r.submit(&call.Call)
 	if _, answered = call.future.await(ctx.Done(), &out); answered {
 		if out.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
-			*call = CountCall{}
-			countCalls.Put(call)
+			call.release()
 		}
 		return countAnswer(&out), true
 	}

@@ -158,8 +158,9 @@ func (s *lockState) ownerOf(call *Call) lock.Owner {
 	case is && m.ownerPID == nil:
 		return 0
 	case is:
-		call.owner = s.owners.of(s, m.ownerPID)
-		return call.owner.id
+		w := s.owners.of(s, m.ownerPID)
+		call.owner = w
+		return w.id
 	case call.Owner == 0 && call.Count == nil:
 		call.Owner = s.rt.newOwner()
 	}

@@ -202,8 +202,8 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.reply(e.Ref.(*Call), &e.Answer)
 	case lock.NotifyLost:
 		call := e.Ref.(*Call)
-		if call.owner != nil {
-			call.owner.lost = e.Answer.HoldID
+		if w := ownerOf(call); w != nil {
+			w.lost = e.Answer.HoldID
 		}
 		call.requester().lost(s.rt, call, &e.Answer)
 		s.measureLoss(call.kind(), e.Answer.Reason)
@@ -217,7 +217,7 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.rt.host.Warn("lease at risk", append(s.describe(call, e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
 		call := e.Ref.(*Call)
-		s.owners.done(s, call.owner)
+		s.owners.done(s, ownerOf(call))
 		s.measure(holdTime, subjectOf(call.kind()), 0, int64(s.now-call.from))
 		s.traceHold(call)
 	case lock.Subscribe:

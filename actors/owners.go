@@ -113,17 +113,24 @@ func (o *owners) done(s *lockState, w *owner) {
 	o.forget(s, len(o.resting)-maxIdleWatches)
 }
 
+// ownerOf is the record of the owner of a request; nil if it has none.
+func ownerOf(call *Call) *owner {
+	w, _ := call.owner.(*owner)
+	return w
+}
+
 // ownerAnswered takes note that a request of an owner is answered. A re-entry is part of the hold that it joined, and
 // permits of a semaphore are no hold.
 func (s *lockState) ownerAnswered(call *Call, a *lock.Answer) {
-	if call.owner == nil {
+	w := ownerOf(call)
+	if w == nil {
 		return
 	}
 	if a.Kind == lock.Granted {
-		call.owner.lost = 0
+		w.lost = 0
 	}
 	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && (a.Count > 1 || call.Count != nil) {
-		s.owners.done(s, call.owner)
+		s.owners.done(s, w)
 	}
 }
 

@@ -88,8 +88,8 @@ func (s *lockState) remind() {
 // describe are the attributes of a line about a hold.
 func (s *lockState) describe(by *Call, term uint64, now lock.Instant) []any {
 	args := []any{"lock", s.label, "kind", by.kind(), "owner", fmt.Sprintf("%s:%d", s.client, term), "term", term, "age", rounded(now - by.from)}
-	if by.owner != nil {
-		args = append(args, "holder", by.owner.pid.String())
+	if w := ownerOf(by); w != nil {
+		args = append(args, "holder", w.pid.String())
 	}
 	return args
 }
