@@ -78,8 +78,8 @@ func (s *lockState) about(call *Call) observe.Request {
 // hold is what a line about a hold says.
 func (s *lockState) hold(call *Call, term uint64, now lock.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.kind(), Ref: call, Client: s.client, Term: term, Age: now - call.from}
-	if m, ok := call.by.(*byMessage); ok && m.owner != nil {
-		h.Holder = m.owner.pid
+	if w := ownerOf(call); w != nil {
+		h.Holder = w.pid
 	}
 	return h
 }

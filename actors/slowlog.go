@@ -40,7 +40,7 @@ func (s *lockState) remind() {
 	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
 	if waitIsLong && !s.asksWhoHolds() {
-		s.inspect(tick{}, &Call{Op: OpInspect, by: longWait{}})
+		s.inspect(tick{}, &Call{Op: OpInspect, by: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
@@ -65,19 +65,22 @@ func (s *lockState) asksWhoHolds() bool {
 }
 
 // longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
-type longWait struct{ *byMessage }
+type longWait struct {
+	goroutine
+	s *lockState
+}
 
 // answered logs that it is not known who holds it.
-func (longWait) answered(s *lockState, _ *Call, a *lock.Answer) (taken bool) {
-	if wait, waits := s.longWait(); waits {
-		s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
+func (w longWait) answered(_ sender, _ *Call, a *lock.Answer) (taken bool) {
+	if wait, waits := w.s.longWait(); waits {
+		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}
 	return true
 }
 
-func (longWait) inspected(s *lockState, _ *Call, status *messages.Status) {
-	if wait, waits := s.longWait(); waits {
-		s.observer.LongWait(wait, status)
+func (w longWait) inspected(_ sender, _ *Call, status *messages.Status) {
+	if wait, waits := w.s.longWait(); waits {
+		w.s.observer.LongWait(wait, status)
 	}
 }
 
