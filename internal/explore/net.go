@@ -24,6 +24,8 @@ const (
 	Leave
 	// Meddle: somebody changes what others have.
 	Meddle
+	// Sleep: more than an hour passes at once, as when the machine sleeps.
+	Sleep
 	// Times is no fault: how often time passes, 0 for as often as it may.
 	Times
 	faults
@@ -135,7 +137,9 @@ func (n *Net) Publish() {
 }
 
 // Faultless reports whether nothing has gone wrong until now.
-func (n *Net) Faultless() bool { return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill] == 0 }
+func (n *Net) Faultless() bool {
+	return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill]+n.Spent[Sleep] == 0
+}
 
 // Quiet is Faultless while nothing is on its way.
 func (n *Net) Quiet() bool { return n.Faultless() && len(n.sent) == 0 }

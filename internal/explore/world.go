@@ -37,6 +37,8 @@ type Synchronizer[S any] interface {
 	Do(n *Net, i int, w Wish)
 	// Kill is the end of process i, of which nothing remains but what Redis has.
 	Kill(i int)
+	// Forget ends the records in Redis of the commands of all processes.
+	Forget()
 	// Check returns if no rule is broken. Settled is a Check of a world that has come to rest.
 	Check(n *Net)
 	Settled(n *Net)
@@ -76,6 +78,7 @@ const (
 	wishes
 	kills
 	passes
+	sleeps
 )
 
 type fate int8
@@ -137,6 +140,9 @@ func (w *Processes[S]) Moves(list []Move) []Move {
 	if w.tomorrow() != 0 && w.can(Times) && (!busy || w.can(Slow)) {
 		list = append(list, Move{does: passes, fate: map[bool]fate{true: late}[busy]})
 	}
+	if w.can(Sleep) {
+		list = append(list, Move{does: sleeps})
+	}
 	return list
 }
 
@@ -185,7 +191,7 @@ func (w *Processes[S]) Describe(a Move) string {
 	case wishes:
 		return text + fmt.Sprintf("client %d: %s", a.wish.Client, a.wish.What)
 	}
-	return text + [...]string{ticks: "tick", kills: "killed", passes: "time passes"}[a.does]
+	return text + [...]string{ticks: "tick", kills: "killed", passes: "time passes", sleeps: "the machine sleeps"}[a.does]
 }
 
 // Try implements World.
@@ -205,6 +211,8 @@ func (w *Processes[S]) cost(a Move) Fault {
 		return Kill
 	case a.does == passes && a.fate == late:
 		return Slow
+	case a.does == sleeps:
+		return Sleep
 	}
 	return a.wish.Costs
 }
@@ -236,8 +244,15 @@ func (w *Processes[S]) do(a Move) {
 		if w.may[Times] != 0 {
 			w.Spent[Times]++
 		}
+	case sleeps:
+		w.Now += nap
+		w.sent = slices.DeleteFunc(w.sent, func(m message) bool { return m.kind <= reply }) // their connections are gone
+		w.Shared.Forget()
 	}
 }
+
+// nap is how long the machine sleeps: longer than Redis remembers a command.
+const nap = 90 * time.Minute
 
 // deliver lets a message meet its fate.
 func (w *Processes[S]) deliver(k int, f fate) {
