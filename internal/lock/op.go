@@ -117,6 +117,9 @@ func (l *Lock) send(o *op) {
 	if o.kind == opRenew {
 		timeout = l.cfg.timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
 	}
+	if o.kind == opForce {
+		timeout = min(timeout, o.until-l.now)
+	}
 	o.due = l.now + timeout + replyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())

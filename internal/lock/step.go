@@ -12,6 +12,7 @@ func (l *Lock) begin(now Instant) {
 	l.endExpired()
 	l.dropExpired()
 	l.overdue()
+	l.expireEnsures()
 }
 
 // settle ends an event: it starts all that can be done next.
@@ -134,6 +135,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	// the present holder, which may have taken the lock since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
 		l.retryLater(o, r)
+		o.due = min(o.due, o.until)
 		return
 	}
 	ended := *o
@@ -148,8 +150,12 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	}
 }
 
-// noReply is the outcome of a command whose reply did not come in time.
-var noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
+// noReply is the outcome of a command whose reply did not come in time, and tooLate that of one which is not sent
+// again in time.
+var (
+	noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
+	tooLate = Result{Outcome: Failed, Err: errors.New("Redis has not carried it out in time"), Transient: true}
+)
 
 // overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
 func (l *Lock) overdue() {
@@ -171,6 +177,8 @@ func (l *Lock) overdue() {
 			i++
 		case o.inFlight:
 			l.backgroundReplied(i, noReply)
+		case l.now >= o.until: // a forced release without owners would free a later holder
+			l.backgroundReplied(i, tooLate)
 		default:
 			l.background = slices.Clone(l.background)
 			l.send(&l.background[i])
@@ -201,6 +209,9 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	}
 	for i := range l.background {
 		wake(l.background[i].due)
+	}
+	for _, e := range l.ensures {
+		wake(e.by)
 	}
 	if l.sub.until != 0 {
 		wake(l.sub.until)
