@@ -24,6 +24,14 @@ type Member struct {
 	Name    string
 }
 
+// systems are those in whose Redis it has a key.
+func (m Member) systems() []*Runtime {
+	if m.Kind == messages.Kind_KIND_RED {
+		return *m.Runtime.red.Load()
+	}
+	return []*Runtime{m.Runtime}
+}
+
 // Members are the members of a MultiLock.
 type Members struct {
 	// id is the same for the same members in another order.
@@ -64,11 +72,16 @@ func NewMembers(given []Member) (*Members, error) {
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
 		case one.Kind == messages.Kind_KIND_MULTI:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
-		case i > 0 && one.Name == m.sorted[i-1].Name && one.Runtime == m.sorted[i-1].Runtime:
-			return nil, fmt.Errorf("the lock %q is named twice", one.Name)
 		}
 		if err := one.Runtime.checkLock(one.Kind, one.Mode, one.Name); err != nil {
 			return nil, err
+		}
+		for _, system := range one.systems() {
+			if slices.ContainsFunc(m.sorted[:i], func(other Member) bool {
+				return other.Name == one.Name && slices.Contains(other.systems(), system)
+			}) {
+				return nil, fmt.Errorf("the lock %q is named twice", one.Name)
+			}
 		}
 		fmt.Fprintf(&id, "%s %d %d %q;", one.Runtime.id, one.Kind, one.Mode, one.Name)
 	}
@@ -110,7 +123,7 @@ func (m *Members) parts() []backend.Part {
 		parts[i] = backend.Part{Server: one.Runtime.server, Kind: protocol.Kind(formatOf(one.Kind)), Name: one.Name,
 			Mode: lock.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
 		if one.Kind == messages.Kind_KIND_RED {
-			parts[i].Majority = serversOf(*one.Runtime.red.Load())
+			parts[i].Majority = serversOf(one.systems())
 		}
 	}
 	return parts

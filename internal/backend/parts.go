@@ -43,23 +43,25 @@ func newAll(parts []Part, options *protocol.Options) part {
 	if len(combined.parts) == 1 {
 		return combined.parts[0]
 	}
+	combined.twins = twinsIn(combined.parts)
 	return combined
 }
 
 // Batches returns the indices of the parts by script, in the order in which they are taken.
-// Their fencing tokens come in that order, too.
+// Their fencing tokens come in that order, too. RedLocks come last: which servers of theirs have been taken is not certain;
+// see twins.
 func Batches(parts []Part) [][]int {
 	type place struct {
 		server *Server
 		slot   uint16
 	}
-	var batches [][]int
+	var batches, majorities [][]int
 	at := map[place]int{}
 	for i, part := range parts {
 		p := place{server: part.Server}
 		switch {
 		case part.Majority != nil:
-			batches = append(batches, []int{i})
+			majorities = append(majorities, []int{i})
 			continue
 		case part.Server.redis.Cluster():
 			p.slot = redisio.Slot(part.Server.prefix + part.Name)
@@ -72,7 +74,7 @@ func Batches(parts []Part) [][]int {
 		}
 		batches[n] = append(batches[n], i)
 	}
-	return batches
+	return append(batches, majorities...)
 }
 
 // Majority is one lock on a majority of servers, that is a RedLock.

@@ -191,7 +191,7 @@ var All = []Control{
 	},
 	{
 		Name: "panic at risk", Rule: "13 the host is not trusted to behave", Broken: "a panic of an at-risk function is not recovered",
-		Edits: []Edit{{"internal/host/host.go", "		defer h.Survive(what + \" panicked\")\n", "		_ = what\n"}},
+		Edits: []Edit{{"internal/host/host.go", "		defer h.Recover(what + \" panicked\")\n", "		_ = what\n"}},
 		Plan:  within(traffic.Host{AtRisk: traffic.Panics}, plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Fenced, Workers: 3, Hold: ms(500, 1500), Think: ms(0, 30)})), Faults: "nothing comes back,pause Redis",
 	},
 	{
