@@ -154,7 +154,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 // again in time.
 var (
 	noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
-	tooLate = Result{Outcome: Failed, Err: errors.New("Redis has not carried it out in time"), Transient: true}
+	tooLate = Result{Outcome: Failed, Err: errors.New("not carried out by Redis in time"), Transient: true}
 )
 
 // overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
