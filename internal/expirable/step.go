@@ -24,6 +24,8 @@ type op struct {
 	sentAt, due Instant
 	// until ends the tries, except those of a Release, which frees no permit twice.
 	until Instant
+	// last is why the last try failed.
+	last Result
 
 	// number is 0 for a renewal.
 	number uint64
@@ -151,7 +153,7 @@ func (p *Semaphore) send(o *op) {
 
 // again schedules another try after a failure.
 func (p *Semaphore) again(o *op, r Result) {
-	o.inFlight, o.unsure = false, o.unsure || r.Unsure
+	o.inFlight, o.unsure, o.last = false, o.unsure || r.Unsure, r
 	o.due = p.now + p.backoff(o.tries)
 	o.tries++
 	p.wakeAt.sooner(o.due)
@@ -173,7 +175,7 @@ func (p *Semaphore) overdue() {
 	case p.main.inFlight:
 		p.mainReplied(noReply)
 	case p.main.kind != Release && p.now >= p.main.until: // the process was stopped, or the machine slept
-		p.mainReplied(noReply)
+		p.mainReplied(p.main.last)
 	default:
 		p.send(&p.main)
 	}

@@ -67,6 +67,8 @@ type op struct {
 	tries  int
 	seq    uint64
 	sentAt Instant
+	// lastErr is why the last try failed.
+	lastErr error
 	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
 	// which its try was sent.
 	earlier []try
@@ -134,7 +136,7 @@ func (l *Lock) send(o *op) {
 
 // retryLater schedules another try after a failure.
 func (l *Lock) retryLater(o *op, r Result) {
-	o.inFlight = false
+	o.inFlight, o.lastErr = false, r.Err
 	if r.Unsure {
 		o.unsure = true
 		l.noteUnanswered(o)

@@ -150,12 +150,8 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	}
 }
 
-// noReply is the outcome of a command whose reply did not come in time, and tooLate that of one which is not sent
-// again in time.
-var (
-	noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
-	tooLate = Result{Outcome: Failed, Err: errors.New("not carried out by Redis in time"), Transient: true}
-)
+// noReply is the outcome of a command whose reply did not come in time.
+var noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
 
 // overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
 func (l *Lock) overdue() {
@@ -178,7 +174,7 @@ func (l *Lock) overdue() {
 		case o.inFlight:
 			l.backgroundReplied(i, noReply)
 		case l.now >= o.until: // a forced release without owners would free a later holder
-			l.backgroundReplied(i, tooLate)
+			l.backgroundReplied(i, Result{Outcome: Failed, Err: o.lastErr, Transient: true})
 		default:
 			l.background = slices.Clone(l.background)
 			l.send(&l.background[i])
