@@ -78,8 +78,9 @@ func TestMultiLockOfOneNameOnSeveralServers(t *testing.T) {
 	cfg := lockkeeper.Config{Watchdog: 2 * time.Second}
 	open := func() *locktest.Site { return locktest.Open(t, redistest.Start(t).URL(), cfg) }
 	down := redistest.Start(t)
-	a, b := open(), open()
-	red, err := lockkeeper.NewRedLock(open().System, open().System, locktest.Open(t, down.URL(), cfg).System)
+	a, b, lame := open(), open(), locktest.Open(t, down.URL(), cfg)
+	lame.Lame = true // its server is down when it closes
+	red, err := lockkeeper.NewRedLock(open().System, open().System, lame.System)
 	if err != nil {
 		t.Fatal(err)
 	}
