@@ -58,6 +58,9 @@ func (l *ReadWrite) Write() *Lock {
 // Release a MultiLock before closing a System of its members: members of a closed System are
 // left to expire, and the hold is lost.
 //
+// No key may be among the locks twice. If it is in one System, the error is ErrInvalid; in several
+// Systems that use the same Redis, ErrRejected.
+//
 // A MultiLock has an owner of its own: a caller that holds a member and acquires the MultiLock
 // waits for itself.
 func MultiLock(locks ...*Lock) *Lock {
@@ -66,13 +69,13 @@ func MultiLock(locks ...*Lock) *Lock {
 		if err := l.checkUsable(); err != nil {
 			return &Lock{wrong: err}
 		}
-		list = append(list, actors.Member{Runtime: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
+		list = append(list, actors.Member{System: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
 	}
 	members, err := actors.NewMembers(list)
 	if err != nil {
 		return &Lock{wrong: err}
 	}
-	return &Lock{runtime: members.Home(), kind: messages.Kind_KIND_MULTI, members: members}
+	return &Lock{runtime: members.Home().(*actors.Runtime), kind: messages.Kind_KIND_MULTI, members: members}
 }
 
 // RedLock provides locks on a majority of independent Redis servers; see NewRedLock.

@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"sync"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -21,8 +22,15 @@ type future struct {
 // loan is a command for the caller to run. It counts among the runtime's lenders until it
 // has been run or handed back.
 type loan struct {
-	rt   *Runtime
-	call redisclient.Call
+	lender lender
+	call   redisclient.Call
+}
+
+// lender lends commands.
+type lender interface {
+	// run runs a command on the goroutine that calls it. handBack takes one that was not run.
+	run(within context.Context, call *redisclient.Call)
+	handBack(call redisclient.Call)
 }
 
 // readyChannels and outcomes are used again: what contention leaves to the garbage collector, its

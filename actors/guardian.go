@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -82,7 +81,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 
 // receive handles a message from outside: it checks a request, and has it pass the host's middleware, if there is any.
 func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
-	call, err := g.rt.read(m, sender)
+	call, err := g.rt.rules.Read(m, sender)
 	switch {
 	case call == nil && sender != nil:
 		g.rt.deliver(sender, &messages.Failed{
@@ -106,7 +105,7 @@ func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, call *Call) {
-	if err := g.rt.check(call); err != nil {
+	if err := g.rt.rules.Check(call); err != nil {
 		g.rt.refuse(call, lock.Invalid, err.Error())
 		return
 	}
@@ -144,7 +143,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *Call) *lockState
 		g.rt.table.put(s)
 	}
 	s.registerWithMembers()
-	g.rt.metrics.changed(lockActors, 1)
+	g.rt.observer.LockActors(1)
 	return s
 }
 
@@ -164,7 +163,7 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason lock.Reason, detail
 	}
 	call, is := unrepeated(m).(*Call)
 	if !is {
-		call, _ = r.read(m, sender)
+		call, _ = r.rules.Read(m, sender)
 	}
 	if call != nil {
 		r.refuse(call, reason, detail)
@@ -188,7 +187,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	g.rt.table.drop(s)
 	s.unregisterWithMembers()
 	g.release(s.key)
-	g.rt.metrics.changed(lockActors, -1)
+	g.rt.observer.LockActors(-1)
 	g.checkClosed()
 }
 
@@ -278,9 +277,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		case <-r.stopped:
 		}
 	}
-	if more := r.closedHolds.Load() - closeLines; more > 0 {
-		r.host.Log(slog.LevelInfo, "Close has ended more holds", "more", more)
-	}
+	r.observer.Closed()
 	r.redis.Drain(done) // an answer that comes late may have to be followed up
 	r.server.Close(done)
 	close(r.left)

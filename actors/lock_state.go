@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -64,13 +64,9 @@ type lockState struct {
 	now  lock.Instant
 	// inspections are the requests that await Redis's word on the lock.
 	inspections map[*Call]struct{}
-	gauges      gauges
 	shown       shown
-	longs       longs
-	// events are for the spans, nil if there is no tracer.
-	events events
-	// measured are the measurements of a step, for the metrics at its end.
-	measured []measurement
+	// observer measures, traces and logs what happens to the lock.
+	observer observe.Lock
 
 	// lender is the Call being handled, if its goroutine may be used for one command.
 	lender *Call
@@ -96,12 +92,12 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 		s.variant = newVariant(s)
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
-		s.variant = lockAdapter{backend.All(members.parts(), s.newClientOptions(), s), s}
+		s.variant = lockAdapter{backend.All(partsOf(members.sorted), s.newClientOptions(), s), s}
 		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, WaitQueue: true}, &signals{}
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
-			s.members = append(s.members, Member{Runtime: each, Name: key.name})
+			s.members = append(s.members, Member{System: each, Name: key.name})
 		}
 		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
@@ -109,6 +105,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 		s.kind = kinds[s.format]
 	}
 	s.lock = s.variant.fresh()
+	s.observer = rt.observer.Lock(s.label)
 	return s
 }
 
@@ -156,7 +153,7 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
 func (s *lockState) giveBack(call *Call, a *lock.Answer) {
 	s.lender = nil // whose request was another
-	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: &byMessage{}}
+	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: discarded{}}
 	if call.Count != nil {
 		release.Count = &Count{N: a.N, IfExists: true}
 	}
@@ -164,11 +161,16 @@ func (s *lockState) giveBack(call *Call, a *lock.Answer) {
 	s.until.Store(int64(s.lock.LeaseUntil()))
 }
 
+// discarded is the requester of a request whose answer concerns nothing.
+type discarded struct{ goroutine }
+
+func (discarded) answered(sender, *Call, *lock.Answer) (taken bool) { return false }
+
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
 	s.show() // before a holder hears of its hold
 	s.performAll()
-	s.gauge()
+	s.observeStep()
 	if s.closing && s.idle() {
 		s.retire()
 		return
@@ -197,21 +199,19 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.reply(e.Ref.(*Call), &e.Answer)
 	case lock.NotifyLost:
 		call := e.Ref.(*Call)
-		call.requester().lost(s, call, e.Answer)
-		s.measureLoss(call.kind(), e.Answer.Reason)
-		s.logLoss(e)
-		s.note(call, "lost", reasonAttribute, reasonWord(e.Answer.Reason))
+		if w := ownerOf(call); w != nil {
+			w.lost = e.Answer.HoldID
+		}
+		call.requester().lost(s.rt, call, &e.Answer)
+		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case lock.NotifyAtRisk:
 		call := e.Ref.(*Call)
-		call.requester().atRisk(s, call, e.Answer)
-		s.measure(risks, subjectOf(call.kind()), 0, 1)
-		s.note(call, "at_risk", "", "")
-		s.rt.host.Warn("lease at risk", append(s.describe(call, e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
+		call.requester().atRisk(s.rt, call, &e.Answer)
+		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case lock.HoldEnded:
 		call := e.Ref.(*Call)
-		call.requester().over(s)
-		s.measure(holdTime, subjectOf(call.kind()), 0, int64(s.now-call.from))
-		s.traceHold(call)
+		s.owners.done(s, ownerOf(call))
+		s.observer.HoldEnded(s.about(call), call, s.now-call.from)
 	case lock.Subscribe:
 		s.listen(e.Term)
 	case lock.Unsubscribe:
@@ -228,43 +228,16 @@ func (s *lockState) reply(call *Call, a *lock.Answer) {
 	of := s.about(call)
 	if a.Kind == lock.Granted {
 		s.rt.server.Outlive(a.Until)
-		call.from = s.now
+		call.from, call.until = s.now, s.until
 	}
-	if !call.requester().answered(s, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
+	s.ownerAnswered(call, a)
+	if !call.requester().answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
-	s.measureAnswer(of, a)
-	s.traceAnswer(of, a)
-	switch {
-	case a.Reason == lock.NoPermits:
-		s.rt.unset.refused(s.rt, s.label, a.Detail)
-	case a.Noticed:
-		s.noticed(of.kind, a.Detail)
-	case a.Kind == lock.ForceReleased && a.Count > 0:
+	s.observer.Answered(of, s.now, a)
+	if a.Kind == lock.ForceReleased && a.Count > 0 {
 		s.warnSharers()
 	}
-}
-
-// closeLines is how many of the holds that Close ends are logged one by one.
-const closeLines = 10
-
-// logLoss logs that a hold was lost. That of a hold that Close ended needs no attention.
-func (s *lockState) logLoss(e *lock.Effect) {
-	level := slog.LevelWarn
-	if e.Answer.Reason == lock.Closed {
-		level = slog.LevelInfo
-		if s.rt.closed.Load() && s.rt.closedHolds.Add(1) > closeLines {
-			return // Close logs how many
-		}
-	}
-	args := s.describe(e.Ref.(*Call), e.Term, s.rt.Now())
-	s.rt.host.Log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
-}
-
-// noticed measures and logs a loss that a release has found out: for an operator it is a loss like others.
-func (s *lockState) noticed(kind messages.Kind, detail string) {
-	s.measureLoss(kind, lock.Gone)
-	s.rt.host.Warn("lease lost", "lock", s.label, "kind", kind, "reason", messages.Reason_REASON_GONE, "detail", detail)
 }
 
 // begins implements crashHandler. What was noted of the last message must not be taken for the next one's,

@@ -17,6 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
@@ -26,9 +27,11 @@ type Runtime struct {
 	cfg Config
 	// options are what the commands of most locks depend on.
 	options protocol.Options
-	actor   *actor.ActorSystem
-	root    *actor.RootContext
-	redis   *redisclient.Redis
+	// rules are what requests are checked against.
+	rules Rules
+	actor *actor.ActorSystem
+	root  *actor.RootContext
+	redis *redisclient.Redis
 	// forgetMoves has examine called no more.
 	forgetMoves func()
 	// server is that Redis, as locks use it.
@@ -46,11 +49,9 @@ type Runtime struct {
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
-	red     atomic.Pointer[[]*Runtime]
-	host    *host.Host
-	metrics *metrics
-	outages outages
-	unset   noPermits
+	red      atomic.Pointer[[]*Runtime]
+	host     *host.Host
+	observer *observe.Observer
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 
@@ -78,8 +79,6 @@ type Runtime struct {
 	left     chan struct{}
 	ended    chan struct{}
 	complete bool
-	// closedHolds is how many holds Close has ended.
-	closedHolds atomic.Int64
 	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
 	forgottenPermits, forgottenCounts atomic.Bool
 
@@ -111,10 +110,8 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	if cfg.Sharded {
 		r.redis.Shard()
 	}
-	r.metrics = newMetrics(cfg.Meter, r.host)
-	watch := r.metrics.watch()
-	watch.Reached = r.reached
-	r.redis.Watch(watch)
+	r.observer = r.newObserver()
+	r.redis.Watch(r.watch())
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
@@ -123,6 +120,10 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		},
 	}
 	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
+	r.rules = Rules{
+		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Watchdog: cfg.Watchdog,
+		RedLock: r.redSystems, Actors: system,
+	}
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}
@@ -138,6 +139,12 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 
 // Guardian returns the address for the requests of package messages.
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
+
+// Rules implements System.
+func (r *Runtime) Rules() *Rules { return &r.rules }
+
+// Foreign reports whether a PID is that of a process on another node.
+func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }
 
 // ID returns the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }

@@ -70,7 +70,7 @@ func TestSortOtherErrors(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for err, want := range map[error]redisio.Error{
-		io.EOF: clienttest.Doubtful, errors.New("who knows"): clienttest.Doubtful, &redisio.Error{Transient: true, Err: errors.New("sorted before")}: clienttest.Passing,
+		io.EOF: clienttest.Doubtful, errors.New("unknown"): clienttest.Doubtful, &redisio.Error{Transient: true, Err: errors.New("sorted before")}: clienttest.Passing,
 		context.DeadlineExceeded: clienttest.Doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): clienttest.Doubtful,
 		&net.OpError{Op: "read", Err: errors.New("connection reset")}: clienttest.Doubtful,
 		refused: clienttest.Passing, fmt.Errorf("wrapped: %w", refused): clienttest.Passing,

@@ -25,6 +25,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/lock":               {"internal/requestqueue"},
 		"internal/host":               {"internal/printable"},
 		"internal/mailbox":            {},
+		"internal/observe":            {"internal/host", "internal/lock", "messages"},
 		"internal/expirable":          {"internal/lock", "internal/requestqueue"},
 		"internal/semaphore":          {"internal/lock", "internal/requestqueue"},
 		"scripts":                     {},
@@ -38,7 +39,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
 		"internal/protocol":           {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
 		"internal/backend":            {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
-		"actors":                      {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
+		"actors":                      {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox", "internal/observe"},
 		"internal/printable":          {},
 		".":                           {"actors", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/redisclient/pubsub"},
 		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/protocol"},
@@ -48,8 +49,8 @@ func TestImports_RunOneWay(t *testing.T) {
 		"github.com/redis/rueidis":            {"redisio", "internal/redisclient", "internal/redisclient/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "actors", ".", "console"},
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
-		"go.opentelemetry.io/otel":            {"actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/inspect", "console"},
+		"go.opentelemetry.io/otel":            {"internal/observe", "actors", ".", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
