@@ -27,6 +27,7 @@ func TestNilArguments(t *testing.T) {
 	good := map[reflect.Type]any{
 		reflect.TypeFor[context.Context]():                    locktest.Within(t),
 		reflect.TypeFor[lockkeeper.Option]():                  lockkeeper.WithWait(time.Second),
+		reflect.TypeFor[lockkeeper.WaitOption]():              lockkeeper.WithWait(time.Second),
 		reflect.TypeFor[string]():                             "",
 		reflect.TypeFor[func(ctx context.Context) error]():    func(context.Context) error { return nil },
 		reflect.TypeFor[time.Duration]():                      time.Second,
