@@ -41,10 +41,10 @@ func TestNilArguments(t *testing.T) {
 		reflect.TypeFor[lockkeeper.Config]():                  lockkeeper.Config{},
 		reflect.TypeFor[*lockkeeper.Lock]():                   s.Lock(k.LockName),
 		reflect.TypeFor[*lockkeeper.System]():                 s.System,
-		reflect.TypeFor[lockkeeper.OpenOption]():              lockkeeper.WithDatabase(0),
+		reflect.TypeFor[lockkeeper.OpenOption]():              lockkeeper.WithUser("locker", ""),
 		reflect.TypeFor[func(context.Context) *actor.Props](): func(context.Context) *actor.Props { return nil },
 		reflect.TypeFor[*tls.Config]():                        &tls.Config{},
-		reflect.TypeFor[rueidis.ClientOption]():               rueidis.ClientOption{},
+		reflect.TypeFor[func(*rueidis.ClientOption)]():        func(*rueidis.ClientOption) {},
 		reflect.TypeFor[func(left time.Duration)]():           func(time.Duration) {},
 	}
 	hold := locktest.Acquire(t, s.FencedLock(k.LockName+" held"))
@@ -61,11 +61,10 @@ func TestNilArguments(t *testing.T) {
 		Functions: map[string]any{
 			"Ask": lockkeeper.Ask, "Connect": lockkeeper.Connect, "ConnectLater": lockkeeper.ConnectLater, "ErrorOf": lockkeeper.ErrorOf,
 			"From": lockkeeper.From, "HoldFrom": lockkeeper.HoldFrom, "MultiLock": lockkeeper.MultiLock, "New": lockkeeper.New, "Open": lockkeeper.Open,
-			"NewRedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf, "Version": lockkeeper.Version,
-			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientName": lockkeeper.WithClientName,
-			"WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig, "WithDatabase": lockkeeper.WithDatabase,
-			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithSentinelTLS": lockkeeper.WithSentinelTLS,
-			"WithSentinelUser": lockkeeper.WithSentinelUser, "WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
+			"NewRedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf,
+			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig,
+			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold,
+			"WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
 			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,
 		},
 		Types: map[string][]any{
