@@ -10,7 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Semaphore is a number of permits, Redisson's RSemaphore. It is shared with all Lockkeeper systems and
+// Semaphore is a number of permits, Redisson's RSemaphore. If the permits of a dead process must
+// come back, use an ExpirableSemaphore. A Semaphore is shared with all Lockkeeper systems and
 // Redisson clients that use the same name on the same Redis. A Semaphore is only a name with methods:
 // make as many as needed, and use them from any goroutine.
 //
