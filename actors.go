@@ -3,8 +3,6 @@ package lockkeeper
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -175,110 +173,10 @@ func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, 
 func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		candidacy, resign := context.WithCancelCause(context.Background())
-		alive, gone := context.WithCancel(context.Background())
+		alive, noChild := context.WithCancel(context.Background())
 		return &leader{
 			lock: l, props: child, options: options,
-			candidacy: candidacy, resign: resign, alive: alive, noChild: gone,
+			candidacy: candidacy, resign: resign, alive: alive, noChild: noChild,
 		}
 	}, actor.WithSupervisor(childBackOff))
-}
-
-func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
-	if ctx == nil {
-		return actor.NewPID("nonhost", "no work")
-	}
-	within, cancel := context.WithCancelCause(TraceOf(ctx))
-	w := &worker{lock: l, work: work, options: options, ctx: within, cancel: cancel, to: to(ctx), answer: answer}
-	return ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
-}
-
-// worker is the child of a Spawn.
-type worker struct {
-	lock    *Lock
-	work    func(ctx context.Context) error
-	options []Option
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	// to receives the result; nil if the request had no sender.
-	to     *actor.PID
-	answer func(child *actor.PID, err error) any
-
-	// ended is closed when Do has returned and result is set; nil if Do was not called.
-	ended  chan struct{}
-	result any
-}
-
-// Receive implements actor.Actor.
-func (w *worker) Receive(ctx actor.Context) {
-	switch ctx.Message().(type) {
-	case *actor.Started:
-		if w.ended == nil { // not after a restart, which the host's middleware may cause: the work must not run twice
-			ctx.Watch(ctx.Parent())
-			w.ended = make(chan struct{})
-			go w.run(ctx.ActorSystem().Root, ctx.Self())
-		}
-	case *actor.Terminated: // the parent was stopping already, and does not stop new children
-		ctx.Stop(ctx.Self())
-	case *actor.Stopping, *actor.Restarting:
-		ctx.Unwatch(ctx.Parent())
-		w.cancel(w.stopped())
-	case *actor.Stopped:
-		if w.ended == nil {
-			w.ended = make(chan struct{})
-			go func() { // answer may end its goroutine, which must not be that of the actor
-				defer close(w.ended)
-				w.setResult(ctx.Self(), w.stopped())
-			}()
-		}
-		<-w.ended
-		if w.to != nil {
-			ctx.Send(w.to, w.result)
-		}
-	}
-}
-
-func (w *worker) stopped() error { return &Error{Op: "work", Lock: w.lock.Name(), Err: ErrStopped} }
-
-// run does the work, sets the result, and stops the worker.
-func (w *worker) run(root *actor.RootContext, self *actor.PID) {
-	defer func() {
-		close(w.ended)
-		if w.ctx.Err() == nil { // otherwise the worker is being stopped
-			root.Stop(self)
-		}
-	}()
-	var o outcome
-	defer func() { w.setResult(self, o.err()) }() // also if the work ends the goroutine
-	work := w.doWork
-	if w.work == nil {
-		work = nil
-	}
-	w.lock.do(w.ctx, work, w.options, &o)
-}
-
-// doWork calls the work, and returns a panic as an error.
-func (w *worker) doWork(ctx context.Context) (err error) {
-	defer func() {
-		if panicked := recover(); panicked != nil {
-			err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
-		}
-	}()
-	return w.work(ctx)
-}
-
-// setResult sets the result. The result is a Failed if the function answer panics or ends the goroutine.
-func (w *worker) setResult(self *actor.PID, err error) {
-	answered := false
-	defer func() {
-		if answered {
-			return
-		}
-		detail := "the function that makes the answer has ended its goroutine (runtime.Goexit)"
-		if panicked := recover(); panicked != nil {
-			detail = fmt.Sprintf("the function that makes the answer has panicked: %v", panicked)
-		}
-		w.result = &messages.Failed{Lock: &messages.Lock{Name: w.lock.Name()}, Reason: messages.Reason_REASON_CRASHED, Detail: detail}
-	}()
-	w.result = w.answer(self, err)
-	answered = true
 }

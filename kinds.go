@@ -66,13 +66,13 @@ func MultiLock(locks ...*Lock) *Lock {
 		if err := l.checkUsable(); err != nil {
 			return &Lock{wrong: err}
 		}
-		list = append(list, actors.Member{Runtime: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
+		list = append(list, actors.Member{System: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
 	}
 	members, err := actors.NewMembers(list)
 	if err != nil {
 		return &Lock{wrong: err}
 	}
-	return &Lock{runtime: members.Home(), kind: messages.Kind_KIND_MULTI, members: members}
+	return &Lock{runtime: members.Home().(*actors.Runtime), kind: messages.Kind_KIND_MULTI, members: members}
 }
 
 // RedLock provides locks on a majority of independent Redis servers; see NewRedLock.

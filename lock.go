@@ -188,7 +188,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}
 	err := actors.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
-	return call, errors.Join(err, l.runtime.CheckRed(l.kind, l.members, call.Lease))
+	return call, errors.Join(err, l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease))
 }
 
 // newCall returns a call for this lock.

@@ -82,7 +82,7 @@ func (s *lockState) keys() (keys []string) {
 		return []string{s.rt.cfg.KeyPrefix + s.key.name}
 	}
 	for _, each := range s.members {
-		keys = append(keys, each.Runtime.cfg.KeyPrefix+each.Name)
+		keys = append(keys, each.System.Rules().KeyPrefix+each.Name)
 	}
 	return keys
 }

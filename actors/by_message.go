@@ -24,8 +24,6 @@ type byMessage struct {
 	latch     *messages.Latch
 	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
 	replyTo, ownerPID *actor.PID
-	// owner is the record of that actor, once the lock actor has watched it for the request.
-	owner *owner
 	// permit is the id of a permit, if showsPermit.
 	permit      expirable.ID
 	showsPermit bool
@@ -40,46 +38,33 @@ func (m *byMessage) belongsTo(owner *actor.PID) {
 }
 
 // holder is the actor that holds what the request was granted, and is notified of a loss; nil if there is none.
-func (m *byMessage) holder() *actor.PID {
-	if m.owner == nil {
+func (m *byMessage) holder(call *Call) *actor.PID {
+	if call.owner == nil {
 		return nil
 	}
-	return m.owner.pid
+	return m.ownerPID
 }
 
 func (m *byMessage) parent(*Call) context.Context { return m.within }
 
 // send sends what follows from the request, with the span that the request belongs to.
-func (m *byMessage) send(rt *Runtime, pid *actor.PID, message proto.Message) (taken bool) {
+func (m *byMessage) send(from sender, pid *actor.PID, message proto.Message) (taken bool) {
 	if m.within == nil {
-		return rt.deliver(pid, message)
+		return from.deliver(pid, message)
 	}
-	return rt.deliver(pid, WithTrace(m.within, message))
+	return from.deliver(pid, WithTrace(m.within, message))
 }
 
-func (m *byMessage) answered(s *lockState, call *Call, a *lock.Answer) (taken bool) {
-	if m.owner != nil {
-		if a.Kind == lock.Granted {
-			m.owner.lost = 0
-		}
-		// A re-entry is part of the hold that it joined, and permits of a semaphore are no hold.
-		if a.Kind == lock.NotGranted || a.Kind == lock.Granted && (a.Count > 1 || call.Count != nil) {
-			s.owners.done(s, m.owner)
-		}
-	}
-	return m.send(s.rt, m.replyTo, m.message(s.rt, call, *a))
-}
-
-func (m *byMessage) refused(rt *Runtime, call *Call, a lock.Answer) {
+func (m *byMessage) answered(from sender, call *Call, a *lock.Answer) (taken bool) {
 	if m.replyTo == nil {
-		rt.host.Warn("a request without a sender was refused", kindWord(call.key(), call.kind()), call.Name, "detail", a.Detail)
-		return
+		from.unanswered(call, a.Detail)
+		return false
 	}
-	rt.deliver(m.replyTo, m.message(rt, call, a))
+	return m.send(from, m.replyTo, m.message(from, call, *a))
 }
 
 // message is an answer as package messages spells it.
-func (m *byMessage) message(rt *Runtime, call *Call, a lock.Answer) proto.Message {
+func (m *byMessage) message(from sender, call *Call, a lock.Answer) proto.Message {
 	switch {
 	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
 		return m.semaphoreMessage(a)
@@ -94,15 +79,15 @@ func (m *byMessage) message(rt *Runtime, call *Call, a lock.Answer) proto.Messag
 			permit = m.permit.String()
 		}
 		granted := &messages.Acquired{
-			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitId: permit, Owner: m.holder(),
-			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(rt, a.Until)), Token: m.token(a.Tokens),
+			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitId: permit, Owner: m.holder(call),
+			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens),
 		}
 		if call.Members != nil {
 			granted.MemberTokens = call.Members.Tokens(a.Tokens)
 		}
 		return granted
 	case lock.NotGranted:
-		if a.Reason == lock.Reentry && rt.foreign(m.holder()) {
+		if a.Reason == lock.Reentry && from.Foreign(m.holder(call)) {
 			a.Detail = reentryFromAfar
 		}
 		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: duration(a.TTL), Detail: a.Detail}
@@ -142,21 +127,20 @@ func (m *byMessage) latchMessage(a lock.Answer) proto.Message {
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }
 
-func (m *byMessage) lost(s *lockState, call *Call, a lock.Answer) {
-	if holder := m.holder(); holder != nil {
-		m.owner.lost = a.HoldID
-		m.send(s.rt, holder, &messages.LeaseLost{
+func (m *byMessage) lost(from sender, call *Call, a *lock.Answer) {
+	if holder := m.holder(call); holder != nil {
+		m.send(from, holder, &messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,
 		})
 	}
 }
 
-func (m *byMessage) atRisk(s *lockState, call *Call, a lock.Answer) {
-	if holder := m.holder(); holder != nil {
-		m.send(s.rt, holder, &messages.LeaseAtRisk{
+func (m *byMessage) atRisk(from sender, call *Call, a *lock.Answer) {
+	if holder := m.holder(call); holder != nil {
+		m.send(from, holder, &messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
-			Validity: durationpb.New(m.validity(s.rt, a.Until)), Detail: a.Detail,
+			Validity: durationpb.New(m.validity(from, call, a.Until)), Detail: a.Detail,
 		})
 	}
 }
@@ -171,19 +155,17 @@ func (m *byMessage) token(drawn []int64) int64 {
 
 // validity is how long a lease is good for, as its owner is told. One that counts it on another
 // node, from when the request was sent, has a clock of its own, as Redis has.
-func (m *byMessage) validity(rt *Runtime, until lock.Instant) lock.Instant {
-	left := max(until-rt.Now(), 0)
-	if rt.foreign(m.holder()) || rt.foreign(m.replyTo) {
+func (m *byMessage) validity(from sender, call *Call, until lock.Instant) lock.Instant {
+	left := max(until-from.Now(), 0)
+	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {
 		left = max(left-lock.Margin(left), 0)
 	}
 	return left
 }
 
-func (m *byMessage) over(s *lockState) { s.owners.done(s, m.owner) }
-
-func (m *byMessage) inspected(s *lockState, _ *Call, status *messages.Status) {
+func (m *byMessage) inspected(from sender, _ *Call, status *messages.Status) {
 	status.Lock = m.lock
-	m.send(s.rt, m.replyTo, status)
+	m.send(from, m.replyTo, status)
 }
 
 // duration is absent for a negative one.

@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -80,6 +82,10 @@ type Call struct {
 	// goroutine.
 	future future
 	id     atomic.Uint64
+	// owner is what the lock actor knows of the actor that the request belongs to, nil until it has watched that; and until
+	// is how long the hold that was granted is good for.
+	owner any
+	until *atomic.Int64
 	// from is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
 	from lock.Instant
 }
@@ -109,21 +115,28 @@ type Holder interface {
 	Parent() context.Context
 }
 
-// requester is who made a request, and gets the answer and what happens to the hold afterwards.
+// requester is what made a request: it gets the answer, and what happens to the hold afterwards.
 type requester interface {
 	// answered delivers the one answer to a request, and reports whether it was taken.
-	answered(s *lockState, call *Call, a *lock.Answer) (taken bool)
-	// refused delivers a refusal of a request that no lock actor has handled.
-	refused(rt *Runtime, call *Call, a lock.Answer)
+	answered(from sender, call *Call, a *lock.Answer) (taken bool)
 	// inspected answers an Inspect.
-	inspected(s *lockState, call *Call, status *messages.Status)
+	inspected(from sender, call *Call, status *messages.Status)
 	// lost and atRisk notify a holder about its hold.
-	lost(s *lockState, call *Call, a lock.Answer)
-	atRisk(s *lockState, call *Call, a lock.Answer)
-	// over says that a granted hold has ended, however it did.
-	over(s *lockState)
+	lost(from sender, call *Call, a *lock.Answer)
+	atRisk(from sender, call *Call, a *lock.Answer)
 	// parent returns the context with the span that the spans of the request belong to; nil if it has none.
 	parent(call *Call) context.Context
+}
+
+// sender sends what a requester is to get. A Runtime is one.
+type sender interface {
+	// deliver sends a message and reports whether it was taken.
+	deliver(pid *actor.PID, message any) (taken bool)
+	// Foreign reports whether a PID is that of a process on another node.
+	Foreign(pid *actor.PID) bool
+	Now() lock.Instant
+	// unanswered logs that a request without a sender was refused.
+	unanswered(call *Call, detail string)
 }
 
 func (call *Call) requester() requester {
@@ -160,11 +173,11 @@ func (call *Call) Requested() (messageType, lock string) {
 // goroutine is the requester of a Call that a goroutine has made.
 type goroutine struct{}
 
-func (goroutine) answered(s *lockState, call *Call, a *lock.Answer) (taken bool) {
+func (goroutine) answered(_ sender, call *Call, a *lock.Answer) (taken bool) {
 	o := newOutcome()
 	o.Answer = *a
 	if a.Kind == lock.Granted {
-		o.Owner, o.Until = call.Owner, s.until
+		o.Owner, o.Until = call.Owner, call.until
 		if call.Permit != nil {
 			o.Until = &call.Permit.Until
 		}
@@ -175,31 +188,23 @@ func (goroutine) answered(s *lockState, call *Call, a *lock.Answer) (taken bool)
 	return call.complete(o)
 }
 
-func (goroutine) refused(_ *Runtime, call *Call, a lock.Answer) {
-	o := newOutcome()
-	o.Answer = a
-	call.complete(o)
-}
-
-func (goroutine) inspected(_ *lockState, call *Call, s *messages.Status) {
+func (goroutine) inspected(_ sender, call *Call, s *messages.Status) {
 	o := newOutcome()
 	o.Status = s
 	call.complete(o)
 }
 
-func (goroutine) lost(_ *lockState, call *Call, a lock.Answer) {
+func (goroutine) lost(_ sender, call *Call, a *lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseLost(a.Reason, a.Detail)
 	}
 }
 
-func (goroutine) atRisk(_ *lockState, call *Call, a lock.Answer) {
+func (goroutine) atRisk(_ sender, call *Call, a *lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseAtRisk(a.Until, a.Detail)
 	}
 }
-
-func (goroutine) over(*lockState) {}
 
 func (goroutine) parent(call *Call) context.Context {
 	if call.Holder == nil {
@@ -213,8 +218,7 @@ func (goroutine) parent(call *Call) context.Context {
 func (call *Call) complete(o *Outcome) (taken bool) {
 	unrun, taken := call.future.complete(o)
 	if unrun != nil {
-		unrun.rt.lenders.Add(-1)
-		unrun.rt.redis.Run(unrun.call)
+		unrun.lender.handBack(unrun.call)
 	}
 	return taken
 }
@@ -224,7 +228,8 @@ func (r *Runtime) refuse(call *Call, reason lock.Reason, detail string) {
 	if call.Op == OpAcquire { // first: once it is answered, a goroutine may use its memory again
 		r.metrics.countRefused(call.kind(), reason)
 	}
-	call.requester().refused(r, call, refusal(call.Op, reason, detail))
+	a := refusal(call.Op, reason, detail)
+	call.requester().answered(r, call, &a)
 }
 
 // tooLate refuses a request to a system that has stopped.
@@ -277,8 +282,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 		if job == nil {
 			return out, answered
 		}
-		r.redis.RunHere(within, &job.call)
-		r.lenders.Add(-1)
+		job.lender.run(within, &job.call)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -24,8 +25,32 @@ const (
 	MaxLease = 100 * 365 * 24 * time.Hour
 )
 
+// System is one that requests are made to.
+type System interface {
+	Rules() *Rules
+	// DrawOrder returns the order, as indexes, in which the members of a MultiLock draw their tokens.
+	DrawOrder(members []Member) []int
+}
+
+// Rules are what the requests to a System are checked against.
+type Rules struct {
+	System System
+	// ID is the client part of the owner fields of the System.
+	ID string
+	// KeyPrefix comes before every name.
+	KeyPrefix string
+	// Cluster says that Redis is one, and Sharded that its pub/sub is.
+	Cluster, Sharded bool
+	// Watchdog bounds fixed leases on a RedLock.
+	Watchdog time.Duration
+	// RedLock returns the Systems of which this one has made a RedLock; nil for none.
+	RedLock func() []System
+	// Actors has the actors that are owners.
+	Actors *actor.ActorSystem
+}
+
 // checkLock returns an error if a message does not name a lock correctly.
-func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string) error {
+func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) error {
 	if _, known := messages.Kind_name[int32(kind)]; !known {
 		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
 	}
@@ -38,15 +63,15 @@ func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string)
 	if mode == messages.Mode_MODE_SHARED && kind != messages.Kind_KIND_READ_WRITE {
 		return fmt.Errorf("the mode %v is for %v only, and not for %v", mode, messages.Kind_KIND_READ_WRITE, kind)
 	}
-	if kind == messages.Kind_KIND_RED && r.red.Load() == nil {
+	if kind == messages.Kind_KIND_RED && r.RedLock() == nil {
 		return errors.New("this system keeps no RedLock: make one of it and others first")
 	}
-	systems := []*Runtime{r}
+	systems := []System{r.System}
 	if kind == messages.Kind_KIND_RED {
-		systems = *r.red.Load() // their key prefixes may differ
+		systems = r.RedLock() // their key prefixes may differ
 	}
 	for _, system := range systems {
-		if err := system.CheckName(name); err != nil {
+		if err := system.Rules().CheckName(name); err != nil {
 			return err
 		}
 	}
@@ -54,15 +79,15 @@ func (r *Runtime) checkLock(kind messages.Kind, mode messages.Mode, name string)
 }
 
 // CheckName returns an error if the name of a lock, a semaphore or a latch is not valid.
-func (r *Runtime) CheckName(name string) error {
-	switch full := r.cfg.KeyPrefix + name; {
+func (r *Rules) CheckName(name string) error {
+	switch full := r.KeyPrefix + name; {
 	case name == "":
 		return errors.New("the lock's name is empty")
 	case len(full) > MaxNameLength:
 		return fmt.Errorf("the lock's name has %d bytes with its key prefix, and %d are allowed", len(full), MaxNameLength)
 	case !utf8.ValidString(name):
 		return fmt.Errorf("the lock's name %q is not valid UTF-8", name)
-	case r.redis.Cluster() && redisio.Slot(full) != redisio.Slot(redisio.Channel(full)):
+	case r.Cluster && redisio.Slot(full) != redisio.Slot(redisio.Channel(full)):
 		return fmt.Errorf("the lock's name %q does not work in a Redis Cluster: its braces put the lock's key and its channel into different slots; use no brace, or one {tag}", name)
 	case redisio.Reserved(full) != "":
 		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, redisio.Reserved(full), full)
@@ -87,8 +112,8 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 	return nil
 }
 
-// check validates a call of a goroutine; that of a message is valid already (see requestMessages).
-func (r *Runtime) check(call *Call) error {
+// Check validates a call of a goroutine; that of a message is valid already (see requestMessages).
+func (r *Rules) Check(call *Call) error {
 	switch {
 	case call.by != nil, call.Members != nil:
 		return nil
@@ -113,22 +138,22 @@ func CheckOwners(owners []string) error {
 
 // CheckRed bounds fixed leases on a RedLock by Watchdog: that is how long a restarted server has
 // no vote, and no lock that it has forgotten may live longer.
-func (r *Runtime) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
+func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
 	if members != nil {
 		for _, one := range members.sorted {
-			if err := one.Runtime.CheckRed(one.Kind, nil, lease); err != nil {
+			if err := one.System.Rules().CheckRed(one.Kind, nil, lease); err != nil {
 				return err
 			}
 		}
 	}
-	if kind == messages.Kind_KIND_RED && lease > r.cfg.Watchdog {
-		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.cfg.Watchdog)
+	if kind == messages.Kind_KIND_RED && lease > r.Watchdog {
+		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.Watchdog)
 	}
 	return nil
 }
 
 // nameMembers checks the lock that a message names, and gives the call the members of a MultiLock.
-func (r *Runtime) nameMembers(call *Call, lock *messages.Lock) (err error) {
+func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
 	if lock.Kind != messages.Kind_KIND_MULTI {
 		if len(lock.Members) > 0 {
 			return fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
@@ -140,7 +165,7 @@ func (r *Runtime) nameMembers(call *Call, lock *messages.Lock) (err error) {
 	}
 	var list []Member
 	for _, one := range lock.Members {
-		list = append(list, Member{Runtime: r, Kind: one.GetKind(), Mode: one.GetMode(), Name: one.GetName()})
+		list = append(list, Member{System: r.System, Kind: one.GetKind(), Mode: one.GetMode(), Name: one.GetName()})
 	}
 	call.Members, err = NewMembers(list)
 	return err

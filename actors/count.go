@@ -40,12 +40,12 @@ const (
 )
 
 // checkCount returns an error if a request about a semaphore or a latch is not valid here.
-func (r *Runtime) checkCount(call *Call) error {
+func (r *Rules) checkCount(call *Call) error {
 	err := errors.Join(call.Count.check(call), r.CheckName(call.Name))
-	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.redis.Sharded() {
+	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.Sharded {
 		return err
 	}
-	if full := r.cfg.KeyPrefix + call.Name; redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
+	if full := r.KeyPrefix + call.Name; redisio.Slot(full) != redisio.Slot(redisio.LatchChannel(full)) {
 		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: Redisson puts it into braces for the channel, which is in another slot then; use no brace", call.Name)
 	}
 	return err
@@ -84,6 +84,12 @@ func NewCountCall(op Op, n int64) *CountCall {
 	return call
 }
 
+// release has the memory used again.
+func (call *CountCall) release() {
+	*call = CountCall{}
+	countCalls.Put(call)
+}
+
 // Check returns an error if a call is not valid, whatever its name; it must not be used then. The guardian checks the
 // name.
 func (call *CountCall) Check() error { return call.Call.Count.check(&call.Call) }
@@ -107,8 +113,7 @@ func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a CountAnswer, 
 	r.submit(&call.Call)
 	if _, answered = call.future.await(ctx.Done(), &out); answered {
 		if out.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
-			*call = CountCall{}
-			countCalls.Put(call)
+			call.release()
 		}
 		return countAnswer(&out), true
 	}

@@ -26,6 +26,15 @@ func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
 	return taken
 }
 
+// unanswered logs that a request without a sender was refused.
+func (r *Runtime) unanswered(call *Call, detail string) {
+	what := "lock"
+	if call.Count != nil {
+		what = "semaphore"
+	}
+	r.host.Warn("a request without a sender was refused", what, call.Name, "detail", detail)
+}
+
 // timedOut reports whether a process is a future whose caller has got ErrTimeout, or will.
 // It is for a future that has been sent something: it is done then, and Wait does not wait.
 func timedOut(pid *actor.PID, process actor.Process) bool {

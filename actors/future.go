@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"context"
 	"sync"
 
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -21,8 +22,15 @@ type future struct {
 // loan is a command for the caller to run. It counts among the runtime's lenders until it
 // has been run or handed back.
 type loan struct {
-	rt   *Runtime
-	call redisio.Call
+	lender lender
+	call   redisio.Call
+}
+
+// lender lends commands.
+type lender interface {
+	// run runs a command on the goroutine that calls it. handBack takes one that was not run.
+	run(within context.Context, call *redisio.Call)
+	handBack(call redisio.Call)
 }
 
 // readyChannels and outcomes are used again: what contention leaves to the garbage collector, its

@@ -63,19 +63,19 @@ func FuzzRequests(f *testing.F) {
 			r = home("1", rueidis.ClientModeCluster)
 		}
 		if setting&2 != 0 {
-			r.cfg.KeyPrefix = "app:"
+			r.rules.KeyPrefix = "app:"
 		}
-		r.cfg.Watchdog = 30 * time.Second
+		r.rules.Watchdog = 30 * time.Second
 		if setting&4 != 0 {
 			r.red.Store(&[]*Runtime{r})
 		}
-		r.actor = system
+		r.rules.Actors = system
 		m := kinds[int(kind)%len(kinds)]()
 		if proto.Unmarshal(wire, m) != nil {
 			return
 		}
 		about := m.(interface{ GetLock() *messages.Lock }).GetLock()
-		call, err := r.read(m, owner)
+		call, err := r.rules.Read(m, owner)
 		if err == nil {
 			passed(t, r, m, about, call)
 			return
@@ -131,7 +131,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 	for _, one := range all {
 		_, kind := messages.Kind_name[int32(one.Kind)]
 		_, mode := messages.Mode_name[int32(one.Mode)]
-		switch full := r.cfg.KeyPrefix + one.Name; {
+		switch full := r.rules.KeyPrefix + one.Name; {
 		case !kind, one.Kind > messages.Kind_KIND_EXPIRABLE_SEMAPHORE, !mode, one.Name == "", len(full) > MaxNameLength, !utf8.ValidString(full), names[one.Name],
 			one.Mode == messages.Mode_MODE_SHARED && one.Kind != messages.Kind_KIND_READ_WRITE,
 			one.Kind == messages.Kind_KIND_RED && r.red.Load() == nil:
@@ -172,9 +172,9 @@ func FuzzCheckName(f *testing.F) {
 		if cluster {
 			r = home("1", rueidis.ClientModeCluster)
 		}
-		r.cfg.KeyPrefix = prefix
+		r.rules.KeyPrefix = prefix
 		full := prefix + name
-		err := r.CheckName(name)
+		err := r.rules.CheckName(name)
 		if err != nil {
 			for word, meant := range map[string]bool{
 				"empty":      name == "",

@@ -82,7 +82,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 
 // receive handles a message from outside: it checks a request, and has it pass the host's middleware, if there is any.
 func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
-	call, err := g.rt.read(m, sender)
+	call, err := g.rt.rules.Read(m, sender)
 	switch {
 	case call == nil && sender != nil:
 		g.rt.deliver(sender, &messages.Failed{
@@ -106,7 +106,7 @@ func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, call *Call) {
-	if err := g.rt.check(call); err != nil {
+	if err := g.rt.rules.Check(call); err != nil {
 		g.rt.refuse(call, lock.Invalid, err.Error())
 		return
 	}
@@ -164,7 +164,7 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason lock.Reason, detail
 	}
 	call, is := unrepeated(m).(*Call)
 	if !is {
-		call, _ = r.read(m, sender)
+		call, _ = r.rules.Read(m, sender)
 	}
 	if call != nil {
 		r.refuse(call, reason, detail)

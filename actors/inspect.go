@@ -46,7 +46,7 @@ func (s *lockState) inspected(m *inspection) {
 		} else if errors.Is(m.err, protocol.ErrNoNumber) {
 			reason = lock.NoPermits
 		}
-		m.call.requester().answered(s, m.call, &lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.call.requester().answered(s.rt, m.call, &lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
 	here, there := s.lock.Snapshot(), m.view
@@ -62,7 +62,7 @@ func (s *lockState) inspected(m *inspection) {
 		status.Process = processOf(*m.holder)
 		s.addRecord(status, m.holder)
 	}
-	m.call.requester().inspected(s, m.call, status)
+	m.call.requester().inspected(s.rt, m.call, status)
 }
 
 // refuseInspection answers an Inspect that fails.
@@ -70,7 +70,7 @@ func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail s
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
 		answer := refusal(OpInspect, reason, detail)
-		m.call.requester().answered(s, m.call, &answer)
+		m.call.requester().answered(s.rt, m.call, &answer)
 	}
 }
 
@@ -108,8 +108,8 @@ func (s *lockState) lookUpHolder(m *inspection) {
 func (s *lockState) servers() []*backend.Server {
 	all := []*backend.Server{s.rt.server}
 	for _, each := range s.members {
-		if !slices.Contains(all, each.Runtime.server) {
-			all = append(all, each.Runtime.server)
+		if server := each.System.(*Runtime).server; !slices.Contains(all, server) {
+			all = append(all, server)
 		}
 	}
 	return all

@@ -188,7 +188,7 @@ func TestGateCountsEverybody(t *testing.T) {
 // recipient is a requester in whose process a panic is.
 type recipient struct{ requester }
 
-func (recipient) lost(*lockState, *Call, lock.Answer) { panic("the recipient") }
+func (recipient) lost(sender, *Call, *lock.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {

@@ -123,7 +123,7 @@ func (s *lockState) requested(call *Call) {
 		s.inspect(call, call)
 	case OpList:
 		s.accepted = call
-		goroutine{}.inspected(s, call, s.listed())
+		goroutine{}.inspected(s.rt, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
 	}
 }
@@ -139,7 +139,7 @@ func (s *lockState) acquire(call *Call) {
 		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
-	if m, is := call.by.(*byMessage); is && s.rt.foreign(m.ownerPID) {
+	if m, is := call.by.(*byMessage); is && s.rt.Foreign(m.ownerPID) {
 		req.NoReentry = true
 	}
 	call.id.Store(req.ID)
@@ -158,8 +158,9 @@ func (s *lockState) ownerOf(call *Call) lock.Owner {
 	case is && m.ownerPID == nil:
 		return 0
 	case is:
-		m.owner = s.owners.of(s, m.ownerPID)
-		return m.owner.id
+		w := s.owners.of(s, m.ownerPID)
+		call.owner = w
+		return w.id
 	case call.Owner == 0 && call.Count == nil:
 		call.Owner = s.rt.newOwner()
 	}

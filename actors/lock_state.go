@@ -96,12 +96,12 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 		s.variant = newVariant(s)
 	case key.made == ofMembers:
 		s.label, s.members = members.String(), members.sorted
-		s.variant = lockAdapter{backend.All(members.parts(), s.newClientOptions(), s), s}
+		s.variant = lockAdapter{backend.All(partsOf(members.sorted), s.newClientOptions(), s), s}
 		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, WaitQueue: true}, &signals{}
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
-			s.members = append(s.members, Member{Runtime: each, Name: key.name})
+			s.members = append(s.members, Member{System: each, Name: key.name})
 		}
 		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
@@ -156,13 +156,18 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
 func (s *lockState) giveBack(call *Call, a *lock.Answer) {
 	s.lender = nil // whose request was another
-	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: &byMessage{}}
+	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: discarded{}}
 	if call.Count != nil {
 		release.Count = &Count{N: a.N, IfExists: true}
 	}
 	s.step(func(l machine, now lock.Instant) { l.Release(now, a.HoldID, 0, lock.Mode(call.Mode), release) })
 	s.until.Store(int64(s.lock.LeaseUntil()))
 }
+
+// discarded is the requester of a request whose answer concerns nothing.
+type discarded struct{ goroutine }
+
+func (discarded) answered(sender, *Call, *lock.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -197,19 +202,22 @@ func (s *lockState) perform(e *lock.Effect) {
 		s.reply(e.Ref.(*Call), &e.Answer)
 	case lock.NotifyLost:
 		call := e.Ref.(*Call)
-		call.requester().lost(s, call, e.Answer)
+		if w := ownerOf(call); w != nil {
+			w.lost = e.Answer.HoldID
+		}
+		call.requester().lost(s.rt, call, &e.Answer)
 		s.measureLoss(call.kind(), e.Answer.Reason)
 		s.logLoss(e)
 		s.note(call, "lost", reasonAttribute, reasonWord(e.Answer.Reason))
 	case lock.NotifyAtRisk:
 		call := e.Ref.(*Call)
-		call.requester().atRisk(s, call, e.Answer)
+		call.requester().atRisk(s.rt, call, &e.Answer)
 		s.measure(risks, subjectOf(call.kind()), 0, 1)
 		s.note(call, "at_risk", "", "")
 		s.rt.host.Warn("lease at risk", append(s.describe(call, e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
 	case lock.HoldEnded:
 		call := e.Ref.(*Call)
-		call.requester().over(s)
+		s.owners.done(s, ownerOf(call))
 		s.measure(holdTime, subjectOf(call.kind()), 0, int64(s.now-call.from))
 		s.traceHold(call)
 	case lock.Subscribe:
@@ -228,9 +236,10 @@ func (s *lockState) reply(call *Call, a *lock.Answer) {
 	of := s.about(call)
 	if a.Kind == lock.Granted {
 		s.rt.server.Outlive(a.Until)
-		call.from = s.now
+		call.from, call.until = s.now, s.until
 	}
-	if !call.requester().answered(s, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
+	s.ownerAnswered(call, a)
+	if !call.requester().answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
 	s.measureAnswer(of, a)

@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -18,10 +15,10 @@ const MaxMembers = 64
 
 // Member is a lock that is part of a MultiLock.
 type Member struct {
-	Runtime *Runtime
-	Kind    messages.Kind
-	Mode    messages.Mode
-	Name    string
+	System System
+	Kind   messages.Kind
+	Mode   messages.Mode
+	Name   string
 }
 
 // Members are the members of a MultiLock.
@@ -55,7 +52,7 @@ func NewMembers(given []Member) (*Members, error) {
 	}
 	m := &Members{sorted: slices.Clone(given)}
 	slices.SortStableFunc(m.sorted, func(a, b Member) int {
-		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Runtime.id, b.Runtime.id))
+		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.System.Rules().ID, b.System.Rules().ID))
 	})
 	var id strings.Builder
 	for i, one := range m.sorted {
@@ -64,21 +61,19 @@ func NewMembers(given []Member) (*Members, error) {
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
 		case one.Kind == messages.Kind_KIND_MULTI:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
-		case i > 0 && one.Name == m.sorted[i-1].Name && one.Runtime == m.sorted[i-1].Runtime:
+		case i > 0 && one.Name == m.sorted[i-1].Name && one.System == m.sorted[i-1].System:
 			return nil, fmt.Errorf("the lock %q is named twice", one.Name)
 		}
-		if err := one.Runtime.checkLock(one.Kind, one.Mode, one.Name); err != nil {
+		if err := one.System.Rules().checkLock(one.Kind, one.Mode, one.Name); err != nil {
 			return nil, err
 		}
-		fmt.Fprintf(&id, "%s %d %d %q;", one.Runtime.id, one.Kind, one.Mode, one.Name)
+		fmt.Fprintf(&id, "%s %d %d %q;", one.System.Rules().ID, one.Kind, one.Mode, one.Name)
 	}
 	m.id = id.String()
 	var fenced []Member
-	for _, batch := range backend.Batches(m.parts()) {
-		for _, i := range batch {
-			if one := m.sorted[i]; one.Kind == messages.Kind_KIND_FENCED {
-				fenced = append(fenced, one)
-			}
+	for _, i := range m.Home().DrawOrder(m.sorted) {
+		if one := m.sorted[i]; one.Kind == messages.Kind_KIND_FENCED {
+			fenced = append(fenced, one)
 		}
 	}
 	m.fenced = len(fenced)
@@ -89,7 +84,7 @@ func NewMembers(given []Member) (*Members, error) {
 }
 
 // Home returns the system that runs the lock actor of the MultiLock.
-func (m *Members) Home() *Runtime { return m.sorted[0].Runtime }
+func (m *Members) Home() System { return m.sorted[0].System }
 
 // Tokens returns the members' fencing tokens in the order given to NewMembers; 0 for a member
 // without tokens.
@@ -101,56 +96,4 @@ func (m *Members) Tokens(drawn []int64) []int64 {
 		}
 	}
 	return all
-}
-
-// parts are what the members are in Redis.
-func (m *Members) parts() []backend.Part {
-	parts := make([]backend.Part, len(m.sorted))
-	for i, one := range m.sorted {
-		parts[i] = backend.Part{Server: one.Runtime.server, Kind: protocol.Kind(formatOf(one.Kind)), Name: one.Name,
-			Mode: lock.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
-		if one.Kind == messages.Kind_KIND_RED {
-			parts[i].Majority = serversOf(*one.Runtime.red.Load())
-		}
-	}
-	return parts
-}
-
-// serversOf are the Redis of each of the systems.
-func serversOf(systems []*Runtime) []*backend.Server {
-	servers := make([]*backend.Server, len(systems))
-	for i, one := range systems {
-		servers[i] = one.server
-	}
-	return servers
-}
-
-// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
-func Red(systems []*Runtime) error {
-	if len(systems) < 3 {
-		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
-	}
-	home := systems[0]
-	for i, each := range systems {
-		if slices.Index(systems, each) != i {
-			return errors.New("a RedLock in which a system is named twice")
-		}
-		if each.redis.Cluster() {
-			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
-		}
-		if each.cfg.Watchdog != home.cfg.Watchdog {
-			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
-		}
-	}
-	chosen := slices.Clone(systems)
-	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
-		backend.Discover(serversOf(chosen))
-	}
-	if err := backend.Distinct(serversOf(chosen)); err != nil {
-		return err
-	}
-	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
-		return errors.New("the first of these systems keeps a RedLock of other systems already")
-	}
-	return nil
 }

@@ -22,21 +22,22 @@ func (c client) Mode() rueidis.ClientMode { return c.mode }
 func home(id string, mode rueidis.ClientMode) *Runtime {
 	r := &Runtime{id: id, redis: redisio.New(client{mode: mode}, 0)}
 	r.server = backend.NewServer(r, r.redis, backend.Config{})
+	r.rules = Rules{System: r, ID: id, Cluster: r.redis.Cluster(), RedLock: r.redSystems}
 	return r
 }
 
 func TestMembersOrder(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
 	given := []Member{
-		{Runtime: two, Name: "b", Kind: messages.Kind_KIND_FENCED}, {Runtime: one, Name: "c"},
-		{Runtime: two, Name: "a", Kind: messages.Kind_KIND_FENCED}, {Runtime: one, Name: "b", Kind: messages.Kind_KIND_FENCED},
+		{System: two, Name: "b", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "c"},
+		{System: two, Name: "a", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "b", Kind: messages.Kind_KIND_FENCED},
 	}
 	first, err := NewMembers(given)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if first.String() != "a + b + b + c" || first.Home() != two {
-		t.Errorf("%v, at home in %s", first, first.Home().id)
+		t.Errorf("%v, at home in %s", first, first.Home().Rules().ID)
 	}
 	// One script for each Redis, and that of "a" comes first; so do its tokens.
 	for _, test := range []struct{ drawn, want []int64 }{
@@ -64,13 +65,13 @@ func TestMembersIdentity(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
 	known := map[string]string{}
 	for what, members := range map[string][]Member{
-		"two":              {{Runtime: one, Name: "a"}, {Runtime: one, Name: "b"}},
-		"another kind":     {{Runtime: one, Name: "a"}, {Runtime: one, Name: "b", Kind: messages.Kind_KIND_FAIR}},
-		"another mode":     {{Runtime: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE}, {Runtime: one, Name: "b"}},
-		"shared":           {{Runtime: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED}, {Runtime: one, Name: "b"}},
-		"another system":   {{Runtime: one, Name: "a"}, {Runtime: two, Name: "b"}},
-		"one of that look": {{Runtime: one, Name: `a";1 0 0 "b`}},
-		"one":              {{Runtime: one, Name: "a"}},
+		"two":              {{System: one, Name: "a"}, {System: one, Name: "b"}},
+		"another kind":     {{System: one, Name: "a"}, {System: one, Name: "b", Kind: messages.Kind_KIND_FAIR}},
+		"another mode":     {{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE}, {System: one, Name: "b"}},
+		"shared":           {{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED}, {System: one, Name: "b"}},
+		"another system":   {{System: one, Name: "a"}, {System: two, Name: "b"}},
+		"one of that look": {{System: one, Name: `a";1 0 0 "b`}},
+		"one":              {{System: one, Name: "a"}},
 	} {
 		m, err := NewMembers(members)
 		if err != nil {

@@ -16,12 +16,12 @@ import (
 var requestMessages = byType(
 	aboutLock(OpAcquire, readAcquire),
 	aboutLock(OpRelease, readRelease),
-	aboutLock(OpCancel, func(_ *Runtime, m *messages.Cancel, _ *Call, by *byMessage) error {
+	aboutLock(OpCancel, func(_ *Rules, m *messages.Cancel, _ *Call, by *byMessage) error {
 		by.belongsTo(m.Owner)
 		return nil
 	}),
 	aboutLock(OpForceRelease, readForceRelease),
-	aboutLock(OpInspect, func(*Runtime, *messages.Inspect, *Call, *byMessage) error { return nil }),
+	aboutLock(OpInspect, func(*Rules, *messages.Inspect, *Call, *byMessage) error { return nil }),
 	aboutLock(OpReleaseID, readReleaseByID),
 	aboutLock(OpSetPermits, readSetTotal),
 
@@ -60,7 +60,7 @@ var requestMessages = byType(
 type requestMessage struct {
 	message reflect.Type
 	op      Op
-	read    func(r *Runtime, m any, call *Call, by *byMessage) error
+	read    func(r *Rules, m any, call *Call, by *byMessage) error
 }
 
 func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
@@ -73,8 +73,8 @@ func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
 
 func isRequestMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
 
-// read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
-func (r *Runtime) read(m any, sender *actor.PID) (call *Call, err error) {
+// Read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
+func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	row := requestMessages[reflect.TypeOf(m)]
 	if row == nil {
 		return nil, nil
@@ -87,8 +87,8 @@ func (r *Runtime) read(m any, sender *actor.PID) (call *Call, err error) {
 	return call, row.read(r, m, call, by)
 }
 
-func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Runtime, M, *Call, *byMessage) error) requestMessage {
-	return requestMessage{reflect.TypeFor[M](), op, func(r *Runtime, m any, call *Call, by *byMessage) error {
+func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Rules, M, *Call, *byMessage) error) requestMessage {
+	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *byMessage) error {
 		by.lock = m.(M).GetLock()
 		if by.lock == nil {
 			return errors.New("the request names no lock")
@@ -119,14 +119,14 @@ func aboutLatch[M interface{ GetLatch() *messages.Latch }](op Op, read func(M, *
 }
 
 func aboutCount[M any](op Op, kind messages.Kind, name func(M, *byMessage) (string, bool), read func(M, *Call) error) requestMessage {
-	return requestMessage{reflect.TypeFor[M](), op, func(r *Runtime, m any, call *Call, by *byMessage) error {
+	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *byMessage) error {
 		named := false
 		call.Kind, call.Count = kind, new(Count)
 		call.Name, named = name(m.(M), by)
 		switch {
 		case !named:
 			return errors.New("the request names no semaphore, or no latch")
-		case op == OpAcquire && r.foreign(by.replyTo):
+		case op == OpAcquire && r.Foreign(by.replyTo):
 			return errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
 		case op == OpAcquire && by.replyTo == nil:
 			return errors.New("the request has no sender: nobody would receive the answer")
@@ -147,7 +147,7 @@ func (call *Call) fits() error {
 	return nil
 }
 
-func readAcquire(r *Runtime, m *messages.Acquire, call *Call, by *byMessage) error {
+func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *byMessage) error {
 	by.showsPermit = m.ShowPermit
 	by.belongsTo(m.Owner)
 	if by.replyTo == nil {
@@ -167,10 +167,10 @@ func readAcquire(r *Runtime, m *messages.Acquire, call *Call, by *byMessage) err
 	return err
 }
 
-func readRelease(r *Runtime, m *messages.Release, call *Call, by *byMessage) error {
+func readRelease(r *Rules, m *messages.Release, call *Call, by *byMessage) error {
 	by.belongsTo(m.Owner)
 	if m.HoldId == "" {
-		if r.foreign(by.ownerPID) {
+		if r.Foreign(by.ownerPID) {
 			return errNoHoldID
 		}
 		return nil
@@ -179,18 +179,18 @@ func readRelease(r *Runtime, m *messages.Release, call *Call, by *byMessage) err
 	return nil
 }
 
-func readForceRelease(_ *Runtime, m *messages.ForceRelease, call *Call, _ *byMessage) error {
+func readForceRelease(_ *Rules, m *messages.ForceRelease, call *Call, _ *byMessage) error {
 	call.Owners = m.Owners
 	return CheckOwners(m.Owners)
 }
 
-func readReleaseByID(_ *Runtime, m *messages.ReleaseByID, call *Call, _ *byMessage) (err error) {
+func readReleaseByID(_ *Rules, m *messages.ReleaseByID, call *Call, _ *byMessage) (err error) {
 	call.Permit = new(Permit)
 	call.Permit.ID, err = ParsePermitID(m.PermitId)
 	return err
 }
 
-func readSetTotal(_ *Runtime, m *messages.SetTotal, call *Call, _ *byMessage) error {
+func readSetTotal(_ *Rules, m *messages.SetTotal, call *Call, _ *byMessage) error {
 	how, known := hows[m.How]
 	if !known {
 		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))

@@ -1,6 +1,15 @@
 package actors
 
-import "github.com/lockkeeper-go/lockkeeper/messages"
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
 
 // A MultiLock has a lock actor of its own, beside those of its members: with client ids of
 // their own they exclude each other in Redis, like strangers. But a forced release of one
@@ -9,13 +18,13 @@ import "github.com/lockkeeper-go/lockkeeper/messages"
 // registerWithMembers lets the systems of the members know that the lock is made of theirs.
 func (s *lockState) registerWithMembers() {
 	for _, m := range s.members {
-		m.Runtime.composites.Store(s, s.members)
+		m.System.(*Runtime).composites.Store(s, s.members)
 	}
 }
 
 func (s *lockState) unregisterWithMembers() {
 	for _, m := range s.members {
-		m.Runtime.composites.Delete(s)
+		m.System.(*Runtime).composites.Delete(s)
 	}
 }
 
@@ -24,13 +33,14 @@ func (s *lockState) unregisterWithMembers() {
 func (s *lockState) warnSharers() {
 	keys := s.members
 	if s.key.made == ofOneKey {
-		keys = []Member{{Runtime: s.rt, Name: s.key.name}}
+		keys = []Member{{System: s.rt, Name: s.key.name}}
 	}
 	for _, key := range keys {
-		if one := key.Runtime.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
+		rt := key.System.(*Runtime)
+		if one := rt.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
 			s.rt.deliver(one.pid, suspicion{})
 		}
-		for other, members := range key.Runtime.composites.Range {
+		for other, members := range rt.composites.Range {
 			if other := other.(*lockState); other != s && has(members.([]Member), key) {
 				s.rt.deliver(other.pid, suspicion{})
 			}
@@ -40,7 +50,7 @@ func (s *lockState) warnSharers() {
 
 func has(members []Member, key Member) bool {
 	for _, m := range members {
-		if m.Runtime == key.Runtime && m.Name == key.Name {
+		if m.System == key.System && m.Name == key.Name {
 			return true
 		}
 	}
@@ -60,4 +70,78 @@ func (r *Runtime) examine() {
 			r.deliver(state.pid, suspicion{})
 		}
 	}
+}
+
+// partsOf are what the members are in Redis.
+func partsOf(members []Member) []backend.Part {
+	parts := make([]backend.Part, len(members))
+	for i, one := range members {
+		rt := one.System.(*Runtime)
+		parts[i] = backend.Part{Server: rt.server, Kind: protocol.Kind(formatOf(one.Kind)), Name: one.Name,
+			Mode: lock.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
+		if one.Kind == messages.Kind_KIND_RED {
+			parts[i].Majority = serversOf(*rt.red.Load())
+		}
+	}
+	return parts
+}
+
+// serversOf are the Redis of each of the systems.
+func serversOf(systems []*Runtime) []*backend.Server {
+	servers := make([]*backend.Server, len(systems))
+	for i, one := range systems {
+		servers[i] = one.server
+	}
+	return servers
+}
+
+// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
+func Red(systems []*Runtime) error {
+	if len(systems) < 3 {
+		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
+	}
+	home := systems[0]
+	for i, each := range systems {
+		if slices.Index(systems, each) != i {
+			return errors.New("a RedLock in which a system is named twice")
+		}
+		if each.redis.Cluster() {
+			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
+		}
+		if each.cfg.Watchdog != home.cfg.Watchdog {
+			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
+		}
+	}
+	chosen := slices.Clone(systems)
+	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
+		backend.Discover(serversOf(chosen))
+	}
+	if err := backend.Distinct(serversOf(chosen)); err != nil {
+		return err
+	}
+	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
+		return errors.New("the first of these systems keeps a RedLock of other systems already")
+	}
+	return nil
+}
+
+// redSystems are those of which the system has made a RedLock; nil for none.
+func (r *Runtime) redSystems() []System {
+	red := r.red.Load()
+	if red == nil {
+		return nil
+	}
+	all := make([]System, len(*red))
+	for i, each := range *red {
+		all[i] = each
+	}
+	return all
+}
+
+// DrawOrder implements System.
+func (r *Runtime) DrawOrder(members []Member) (order []int) {
+	for _, batch := range backend.Batches(partsOf(members)) {
+		order = append(order, batch...)
+	}
+	return order
 }

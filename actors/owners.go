@@ -49,7 +49,7 @@ func (r *Runtime) newOwner() lock.Owner { return lock.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.
 func (o *owners) of(s *lockState, pid *actor.PID) *owner {
-	process := s.rt.localProcess(pid)
+	process := s.rt.rules.Process(pid)
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
 		// A new life under an old name; the old one's Terminated is still on its way.
@@ -63,7 +63,7 @@ func (o *owners) of(s *lockState, pid *actor.PID) *owner {
 			o.byPID = map[pidKey]*owner{}
 		}
 		o.byPID[pidKeyOf(pid)] = known
-		if !s.rt.foreign(pid) && !s.rt.deliverSystem(pid, &actor.Watch{Watcher: s.pid}) {
+		if !s.rt.rules.Foreign(pid) && !s.rt.deliverSystem(pid, &actor.Watch{Watcher: s.pid}) {
 			s.rt.deliverSystem(s.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
 		}
 	case known.uses == 0:
@@ -105,12 +105,33 @@ func (o *owners) done(s *lockState, w *owner) {
 	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.pid)] != w {
 		return
 	}
-	if s.rt.foreign(w.pid) {
+	if s.rt.rules.Foreign(w.pid) {
 		delete(o.byPID, pidKeyOf(w.pid))
 		return
 	}
 	o.resting = append(o.resting, w)
 	o.forget(s, len(o.resting)-maxIdleWatches)
+}
+
+// ownerOf is the record of the owner of a request; nil if it has none.
+func ownerOf(call *Call) *owner {
+	w, _ := call.owner.(*owner)
+	return w
+}
+
+// ownerAnswered takes note that a request of an owner is answered. A re-entry is part of the hold that it joined, and
+// permits of a semaphore are no hold.
+func (s *lockState) ownerAnswered(call *Call, a *lock.Answer) {
+	w := ownerOf(call)
+	if w == nil {
+		return
+	}
+	if a.Kind == lock.Granted {
+		w.lost = 0
+	}
+	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && (a.Count > 1 || call.Count != nil) {
+		s.owners.done(s, w)
+	}
 }
 
 // forget ends the watch of the first n of those who rest.
@@ -126,7 +147,7 @@ func (o *owners) forget(s *lockState, n int) {
 // terminated handles the death of an owner, unless it is that of an earlier life.
 func (o *owners) terminated(s *lockState, pid *actor.PID) {
 	w := o.find(pid)
-	if w == nil || s.rt.foreign(pid) || w.process != nil && s.rt.localProcess(pid) == w.process {
+	if w == nil || s.rt.rules.Foreign(pid) || w.process != nil && s.rt.rules.Process(pid) == w.process {
 		return
 	}
 	o.gone(s, w)
@@ -136,18 +157,6 @@ func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
 	s.step(func(l machine, now lock.Instant) { l.OwnerGone(now, w.id) })
-}
-
-// localProcess is what runs behind a local PID, nil for a dead or a remote one.
-func (r *Runtime) localProcess(pid *actor.PID) actor.Process {
-	if r.foreign(pid) {
-		return nil
-	}
-	process, ok := r.actor.ProcessRegistry.GetLocal(pid.GetId())
-	if !ok {
-		return nil
-	}
-	return process
 }
 
 // isFuture tells the PID of a future, which must never be watched: whatever system

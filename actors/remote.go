@@ -15,9 +15,21 @@ import (
 // is not watched. It has a fixed lease, which ends its hold whatever became of it, and it
 // neither re-enters nor releases a hold in the name of its PID.
 
-// foreign reports whether a PID is that of a process on another node.
-func (r *Runtime) foreign(pid *actor.PID) bool {
-	return pid != nil && pid.Address != r.actor.Address() && pid.Address != "nonhost"
+// Foreign reports whether a PID is that of a process on another node.
+func (r *Rules) Foreign(pid *actor.PID) bool {
+	return pid != nil && pid.Address != r.Actors.Address() && pid.Address != "nonhost"
+}
+
+// Process is what runs behind a local PID, nil for a dead or a remote one.
+func (r *Rules) Process(pid *actor.PID) actor.Process {
+	if r.Foreign(pid) {
+		return nil
+	}
+	process, ok := r.Actors.ProcessRegistry.GetLocal(pid.GetId())
+	if !ok {
+		return nil
+	}
+	return process
 }
 
 var (
@@ -29,20 +41,20 @@ var (
 const reentryFromAfar = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
 
 // checkEnd returns an error for an Acquire whose hold might never end.
-func (r *Runtime) checkEnd(m *messages.Acquire, by *byMessage) error {
+func (r *Rules) checkEnd(m *messages.Acquire, by *byMessage) error {
 	owner, sender := by.ownerPID, by.replyTo
 	if owner == nil && sender == nil {
 		return errForNobody
 	}
 	for _, pid := range []*actor.PID{owner, sender} {
-		if r.foreign(pid) && m.Lease == nil {
+		if r.Foreign(pid) && m.Lease == nil {
 			return fmt.Errorf("the request comes from another node, or is for an owner there (%s), whose death looks like a broken connection: give a lease, or run a Lockkeeper System on that node and send the request to its guardian", pid.Address)
 		}
 	}
 	switch {
 	case owner == nil && m.Lease == nil && m.MaxHold == nil:
 		return errNoEnd
-	case owner != nil && !r.foreign(owner) && r.localProcess(owner) == nil:
+	case owner != nil && !r.Foreign(owner) && r.Process(owner) == nil:
 		return fmt.Errorf("the owner %s is not alive", owner.Id)
 	}
 	return nil

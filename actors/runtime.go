@@ -26,9 +26,11 @@ type Runtime struct {
 	cfg Config
 	// options are what the commands of most locks depend on.
 	options protocol.Options
-	actor   *actor.ActorSystem
-	root    *actor.RootContext
-	redis   *redisio.Redis
+	// rules are what requests are checked against.
+	rules Rules
+	actor *actor.ActorSystem
+	root  *actor.RootContext
+	redis *redisio.Redis
 	// forgetMoves has examine called no more.
 	forgetMoves func()
 	// server is that Redis, as locks use it.
@@ -123,6 +125,10 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		},
 	}
 	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
+	r.rules = Rules{
+		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Watchdog: cfg.Watchdog,
+		RedLock: r.redSystems, Actors: system,
+	}
 	for i := range r.clocks {
 		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
 	}
@@ -138,6 +144,12 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 
 // Guardian returns the address for the requests of package messages.
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
+
+// Rules implements System.
+func (r *Runtime) Rules() *Rules { return &r.rules }
+
+// Foreign reports whether a PID is that of a process on another node.
+func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }
 
 // ID returns the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }

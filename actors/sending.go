@@ -1,6 +1,8 @@
 package actors
 
 import (
+	"context"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -17,12 +19,22 @@ func (s *lockState) Lend(kind lock.CommandKind, call redisio.Call) bool {
 	if lender == nil || !lender.lends || !lender.mayRun(s.lock.LeaseUntil()-s.now) || !s.rt.borrow() {
 		return false
 	}
-	if !lender.future.lend(&loan{rt: s.rt, call: call}, waiting) {
+	if !lender.future.lend(&loan{lender: s.rt, call: call}, waiting) {
 		s.rt.lenders.Add(-1)
 		return false
 	}
 	s.lender = nil
 	return true
+}
+
+func (r *Runtime) run(within context.Context, call *redisio.Call) {
+	r.redis.RunHere(within, call)
+	r.lenders.Add(-1)
+}
+
+func (r *Runtime) handBack(call redisio.Call) {
+	r.lenders.Add(-1)
+	r.redis.Run(call)
 }
 
 // Replied implements backend.Receiver. It brings a reply to the lock actor, or what is left

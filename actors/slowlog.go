@@ -67,7 +67,7 @@ func (s *lockState) remind() {
 	if by := s.waits(); by != nil && now >= s.longs.wait.due(by.from, s.rt.cfg.LongWait) {
 		s.longs.wait = s.longs.wait.told(now, by.from)
 		if !s.asksWhoHolds() {
-			s.inspect(tick{}, &Call{Op: OpInspect, by: longWait{}})
+			s.inspect(tick{}, &Call{Op: OpInspect, by: longWait{s: s}})
 		}
 	}
 	if by := s.holds(); by != nil && now >= s.longs.hold.due(by.from, s.rt.cfg.LongHold) {
@@ -88,14 +88,17 @@ func (s *lockState) remind() {
 // describe are the attributes of a line about a hold.
 func (s *lockState) describe(by *Call, term uint64, now lock.Instant) []any {
 	args := []any{"lock", s.label, "kind", by.kind(), "owner", fmt.Sprintf("%s:%d", s.client, term), "term", term, "age", rounded(now - by.from)}
-	if m, ok := by.by.(*byMessage); ok && m.owner != nil {
-		args = append(args, "holder", m.owner.pid.String())
+	if w := ownerOf(by); w != nil {
+		args = append(args, "holder", w.pid.String())
 	}
 	return args
 }
 
 // longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
-type longWait struct{ *byMessage }
+type longWait struct {
+	goroutine
+	s *lockState
+}
 
 // asksWhoHolds reports whether an Inspect for such a line is under way. A second one would log the same.
 func (s *lockState) asksWhoHolds() bool {
@@ -108,12 +111,12 @@ func (s *lockState) asksWhoHolds() bool {
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) answered(s *lockState, _ *Call, a *lock.Answer) (taken bool) {
-	w.log(s, "reason", messages.Reason(a.Reason), "error", a.Detail)
+func (w longWait) answered(_ sender, _ *Call, a *lock.Answer) (taken bool) {
+	w.log("reason", messages.Reason(a.Reason), "error", a.Detail)
 	return true
 }
 
-func (w longWait) inspected(s *lockState, _ *Call, status *messages.Status) {
+func (w longWait) inspected(_ sender, _ *Call, status *messages.Status) {
 	args := []any{"locked", status.Locked, "held_here", status.HeldHere}
 	if status.Locked {
 		args = append(args, "owner", status.Holder)
@@ -127,10 +130,11 @@ func (w longWait) inspected(s *lockState, _ *Call, status *messages.Status) {
 	if p := status.Process; p.GetSince() != nil { // it has a record
 		args = append(args, "application", p.Application, "host", p.Host, "pid", p.Pid, "overdue", p.Overdue)
 	}
-	w.log(s, args...)
+	w.log(args...)
 }
 
-func (longWait) log(s *lockState, args ...any) {
+func (w longWait) log(args ...any) {
+	s := w.s
 	if by := s.waits(); by != nil { // it has not got the lock meanwhile
 		s.rt.host.Warn("a request waits for long", append([]any{"lock", s.label, "kind", by.kind(),
 			"waiting", rounded(s.rt.Now() - by.from), "waiters", s.lock.Snapshot().Waiters}, args...)...)

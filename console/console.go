@@ -76,11 +76,11 @@ type console struct {
 	mayRelease bool
 	hosts      []string
 	watch      watch
-	// looker lists all locks in Redis, for fleet; nil without WithFleet.
-	looker  *inspect.Inspector
-	fleet   watch
-	history history
-	write   func(form, *view) ([]byte, error)
+	// inspector lists all locks in Redis, for fleet; nil without WithFleet.
+	inspector *inspect.Inspector
+	fleet     watch
+	history   history
+	write     func(form, *view) ([]byte, error)
 }
 
 //go:embed assets
@@ -102,8 +102,8 @@ func newConsole(sys *lockkeeper.System, options ...Option) *console {
 			option(c)
 		}
 	}
-	c.watch.look = c.look
-	c.fleet.look, c.fleet.interval, c.fleet.wake = c.lookAtFleet, max(fleetPause, c.watch.interval), make(chan struct{}, 1)
+	c.watch.refresh = c.refresh
+	c.fleet.refresh, c.fleet.interval, c.fleet.wake = c.refreshFleet, max(fleetPause, c.watch.interval), make(chan struct{}, 1)
 	return c
 }
 
@@ -120,12 +120,12 @@ func (c *console) handler() http.Handler {
 			http.ServeFileFS(w, r, assets, "assets/"+file)
 		})
 	}
-	return guarded(c.forHosts(http.NewCrossOriginProtection().Handler(mux)))
+	return withSecurityHeaders(c.forHosts(http.NewCrossOriginProtection().Handler(mux)))
 }
 
-// guarded sets headers that prevent browsers from running, loading or framing anything from outside the
+// withSecurityHeaders sets headers that prevent browsers from running, loading or framing anything from outside the
 // console.
-func guarded(next http.Handler) http.Handler {
+func withSecurityHeaders(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h := w.Header()
 		h.Set("Content-Security-Policy", "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'")

@@ -26,13 +26,13 @@ func WithFleet(client rueidis.Client, keyPrefix string) Option {
 	if client == nil {
 		return nil
 	}
-	return func(c *console) { c.looker = &inspect.Inspector{Client: client, Prefix: keyPrefix} }
+	return func(c *console) { c.inspector = &inspect.Inspector{Client: client, Prefix: keyPrefix} }
 }
 
-// lookAtFleet returns a snapshot of the locks of all Systems.
-func (c *console) lookAtFleet(ctx context.Context, _ []lockID) *snapshot {
+// refreshFleet returns a snapshot of the locks of all Systems.
+func (c *console) refreshFleet(ctx context.Context, _ []lockID) *snapshot {
 	s := c.newSnapshot()
-	all, err := c.looker.List(ctx, "*", maxFleet)
+	all, err := c.inspector.List(ctx, "*", maxFleet)
 	s.failed(err)
 	_, err = c.sys.Locks(ctx) // only to notice that the System is closed: the stream ends then
 	s.failed(err)

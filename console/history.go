@@ -69,8 +69,8 @@ func keep(events []Event, e Event) []Event {
 	return append(events, e)
 }
 
-// of returns the events of a lock, or the grave events of all locks for "".
-func of(events []Event, lock string) (some []Event) {
+// eventsFor returns the events of a lock, or the grave events of all locks for "".
+func eventsFor(events []Event, lock string) (some []Event) {
 	for _, e := range events {
 		if lock == "" && e.Grave || lock != "" && e.Lock == lock {
 			some = append(some, e)
@@ -86,12 +86,12 @@ func (h *history) compare(s *snapshot) {
 	defer h.mu.Unlock()
 	now := map[lockID]holder{}
 	for _, l := range s.lookUps {
-		h.note(l, s.At, now)
+		h.record(l, s.At, now)
 	}
 	for i := range s.Locks {
 		l := &s.Locks[i]
 		if s.lookUps[l.id()] == nil {
-			h.note(l, s.At, now)
+			h.record(l, s.At, now)
 		}
 		if held, known := now[l.id()]; known {
 			held.listed = true
@@ -111,8 +111,8 @@ func (h *history) compare(s *snapshot) {
 	s.Events = append(s.Events, h.events...)
 }
 
-// note records the holder of a lock. If Redis was not asked about the lock, the previous holder remains.
-func (h *history) note(l *lock, at time.Time, now map[lockID]holder) {
+// record records the holder of a lock. If Redis was not asked about the lock, the previous holder remains.
+func (h *history) record(l *lock, at time.Time, now map[lockID]holder) {
 	before, known := h.holders[l.id()]
 	if !l.Asked {
 		if known {

@@ -19,7 +19,7 @@ const (
 func (c *console) join(w http.ResponseWriter, q query) *viewer {
 	of := &c.watch
 	if q.Fleet {
-		if of = &c.fleet; c.looker == nil {
+		if of = &c.fleet; c.inspector == nil {
 			http.Error(w, "this console shows only its own System: it was created without WithFleet", http.StatusNotFound)
 			return nil
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
-// look returns a snapshot of this System, and of the locks that viewers look up.
-func (c *console) look(ctx context.Context, lookUps []lockID) *snapshot {
+// refresh returns a snapshot of this System, and of the locks that viewers look up.
+func (c *console) refresh(ctx context.Context, lookUps []lockID) *snapshot {
 	s := c.newSnapshot()
 	processes, err := c.sys.Systems(ctx)
 	if s.SystemsCut = errors.Is(err, lockkeeper.ErrMore); !s.SystemsCut {

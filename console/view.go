@@ -40,7 +40,7 @@ const maxErrors = 3
 // view returns the part of a snapshot for a query. It has only the errors of the selected locks.
 func (c *console) view(s *snapshot, q query) *view {
 	selected := *s
-	v := &view{snapshot: &selected, query: q, HasFleet: c.looker != nil, Journal: c.journal != nil, MayRelease: c.mayRelease}
+	v := &view{snapshot: &selected, query: q, HasFleet: c.inspector != nil, Journal: c.journal != nil, MayRelease: c.mayRelease}
 	if q.Name != "" {
 		selected.Locks = s.one(lockID{q.Kind, q.Name})
 	} else {
@@ -53,7 +53,7 @@ func (c *console) view(s *snapshot, q query) *view {
 		v.One = &selected.Locks[0]
 	}
 	selected.Systems, selected.MoreSystems = firstRows(s.Systems)
-	selected.Events = of(s.Events, q.Name)
+	selected.Events = eventsFor(s.Events, q.Name)
 	slices.SortStableFunc(selected.Events, func(a, b Event) int { return b.At.Compare(a.At) })
 	selected.Events, _ = firstRows(selected.Events)
 	return v

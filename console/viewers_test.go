@@ -19,8 +19,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// looks returns how many commands for refreshes the server has received.
-func looks(t *testing.T, server *redistest.Server) int64 {
+// refreshCommands returns how many commands for refreshes the server has received.
+func refreshCommands(t *testing.T, server *redistest.Server) int64 {
 	t.Helper()
 	return server.Calls(t)["evalsha"]
 }
@@ -33,15 +33,15 @@ func TestViewersShareARefresh(t *testing.T) {
 	s.Acquire(t, k)
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
 	get(t, base)
-	first := looks(t, k.Server)
+	first := refreshCommands(t, k.Server)
 	for range 20 {
 		stream(t, base+"events").next(t)
 		read(t, base+"data.json")
 	}
-	if more := looks(t, k.Server) - first; more != 0 {
+	if more := refreshCommands(t, k.Server) - first; more != 0 {
 		t.Errorf("40 more viewers cost %d scripts", more)
 	}
-	if get(t, base+"lock?name=another"); looks(t, k.Server) == first {
+	if get(t, base+"lock?name=another"); refreshCommands(t, k.Server) == first {
 		t.Error("the lock that is looked up is not inspected")
 	}
 
@@ -51,9 +51,9 @@ func TestViewersShareARefresh(t *testing.T) {
 	watching.next(t)
 	watching.next(t)
 	_ = watching.body.Close()
-	before, since := looks(t, k.Server), time.Now()
+	before, since := refreshCommands(t, k.Server), time.Now()
 	redistest.Eventually(t, "five intervals without a refresh", func() bool {
-		if now := looks(t, k.Server); now != before {
+		if now := refreshCommands(t, k.Server); now != before {
 			before, since = now, time.Now()
 		}
 		return time.Since(since) > 500*time.Millisecond
@@ -143,9 +143,9 @@ func TestBounds(t *testing.T) {
 	}
 	h := console.Handler(s.System, console.WithInterval(time.Hour))
 	base := web(t, h)
-	before := looks(t, k.Server)
+	before := refreshCommands(t, k.Server)
 	d := read(t, base+"data.json")
-	if cost := looks(t, k.Server) - before; len(d.Locks) != 100 || d.MoreLocks != 30 || d.Held != 130 || cost > 120 {
+	if cost := refreshCommands(t, k.Server) - before; len(d.Locks) != 100 || d.MoreLocks != 30 || d.Held != 130 || cost > 120 {
 		t.Errorf("%d rows, and %d more, of %d, for %d scripts", len(d.Locks), d.MoreLocks, d.Held, cost)
 	}
 	if d = read(t, base+"data.json?q=lock-12"); len(d.Locks) != 10 || d.MoreLocks != 0 {

@@ -9,8 +9,8 @@ import (
 // watch refreshes a snapshot for all viewers while there are any, in one goroutine.
 type watch struct {
 	interval time.Duration
-	// look returns a new snapshot, at the end of ctx at the latest. lookUps are the locks that viewers look up.
-	look func(ctx context.Context, lookUps []lockID) *snapshot
+	// refresh returns a new snapshot, at the end of ctx at the latest. lookUps are the locks that viewers look up.
+	refresh func(ctx context.Context, lookUps []lockID) *snapshot
 
 	mu      sync.Mutex // guards the fields below
 	viewers map[*viewer]struct{}
@@ -39,8 +39,8 @@ type viewer struct {
 }
 
 const (
-	// lookTimeout bounds a refresh, and so the wait of a viewer.
-	lookTimeout = 5 * time.Second
+	// refreshTimeout bounds a refresh, and so the wait of a viewer.
+	refreshTimeout = 5 * time.Second
 	// minPause is the minimum time between two refreshes, if a viewer looks up another lock or has changed
 	// something. It bounds the load of viewers that look up many names.
 	minPause = 200 * time.Millisecond
@@ -164,9 +164,9 @@ func (w *watch) publish(ctx context.Context) {
 		}
 	}
 	w.mu.Unlock()
-	bounded, cancel := context.WithTimeout(ctx, lookTimeout)
+	bounded, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
-	s := w.look(bounded, lookUps)
+	s := w.refresh(bounded, lookUps)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if ctx.Err() != nil || changes != w.changes { // the snapshot may be from before the change

@@ -20,7 +20,7 @@ type steps struct {
 func newSteps() *steps {
 	s := &steps{begun: make(chan []lockID), end: make(chan struct{})}
 	s.interval, s.wake = time.Hour, make(chan struct{}, 1)
-	s.look = func(_ context.Context, lookUps []lockID) *snapshot {
+	s.refresh = func(_ context.Context, lookUps []lockID) *snapshot {
 		s.begun <- lookUps
 		<-s.end
 		found := &snapshot{At: time.Now(), lookUps: map[lockID]*lock{}}

@@ -69,7 +69,7 @@ func TestSortOtherErrors(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for err, want := range map[error]Error{
-		io.EOF: doubtful, errors.New("who knows"): doubtful, errShortReply: doubtful, errNotSent: passing,
+		io.EOF: doubtful, errors.New("unknown"): doubtful, errShortReply: doubtful, errNotSent: passing,
 		context.DeadlineExceeded: doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): doubtful,
 		&net.OpError{Op: "read", Err: errors.New("connection reset")}: doubtful,
 		refused: passing, fmt.Errorf("wrapped: %w", refused): passing,

@@ -31,7 +31,7 @@ func startService(t *testing.T, server *redistest.Server, name string) service {
 	s := service{process: start(t, cmd), name: name}
 	line, _ := s.line()
 	if _, err := fmt.Sscan(line, &s.url, &s.client); err != nil {
-		t.Fatalf("%s printed %q: %s", name, line, s.said())
+		t.Fatalf("%s printed %q: %s", name, line, s.stderrText())
 	}
 	return s
 }
@@ -86,7 +86,7 @@ func (s service) metrics() map[string]int64 { return decode[map[string]int64](s.
 
 // logged returns the log records with a message.
 func (s service) logged(message string) (lines []map[string]any) {
-	for line := range strings.Lines(s.said()) {
+	for line := range strings.Lines(s.stderrText()) {
 		if fields := map[string]any{}; json.Unmarshal([]byte(line), &fields) == nil && fields["msg"] == message {
 			lines = append(lines, fields)
 		}
@@ -258,7 +258,7 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 	redistest.Eventually(t, "it is noticed", func() bool {
 		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "unavailable") && len(c.logged("Redis does not serve")) > 0 && len(c.console("").Errors) > 0
 	})
-	says(t, server, exitUnavailable, "inspect", "a-reentrant-0")
+	runCommand(t, server, exitUnavailable, "inspect", "a-reentrant-0")
 	server.Resume(t)
 	redistest.Eventually(t, "its end is noticed", func() bool {
 		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "nil") && len(c.logged("Redis serves again")) > 0
@@ -270,11 +270,11 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 	if !heldBy("a-multi-0x", a) || !heldBy("a-write-0", a) {
 		t.Error("the locks of a dead process are not traced to it")
 	}
-	says(t, server, 0, "release", "--force", contended[0])
+	runCommand(t, server, 0, "release", "--force", contended[0])
 	redistest.Eventually(t, "b or c has it", func() bool { return heldBy(contended[0], b) || heldBy(contended[0], c) })
 	agree(b, c)
 
-	says(t, server, 0, "release", "--force", "b-reentrant-1")
+	runCommand(t, server, 0, "release", "--force", "b-reentrant-1")
 	redistest.Eventually(t, "the loss is noticed", func() bool { return strings.Contains(b.get("/ensure?lock=b-reentrant-1"), "lost") })
 	agree(b, c)
 	line := b.logged("lease lost")

@@ -54,11 +54,11 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 		if got.Kind != want.Kind || got.Name != name || got.Count != want.Count || got.Taken != want.Taken || got.Waiters != want.Waiters || got.TTL != -1 {
 			t.Errorf("inspect prints %+v, want %+v", got, want)
 		}
-		text, _ := says(t, server, 0, "inspect", "-prefix", prefix, name)
+		text, _ := runCommand(t, server, 0, "inspect", "-prefix", prefix, name)
 		if !strings.Contains(text, want.Kind) || !regexp.MustCompile(fmt.Sprintf(`(?m)^(free|count) +%v$`, want.Count)).MatchString(text) {
 			t.Errorf("inspect prints %s", text)
 		}
-		if _, why := says(t, server, exitUnavailable, "release", "--force", "-prefix", prefix, name); !strings.Contains(why, "not a lock") {
+		if _, why := runCommand(t, server, exitUnavailable, "release", "--force", "-prefix", prefix, name); !strings.Contains(why, "not a lock") {
 			t.Errorf("release prints %s", why)
 		}
 	}
@@ -71,7 +71,7 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 		many = append(many, "922337203685477", fmt.Sprintf("%016d", i))
 	}
 	server.Do(t, many...)
-	text, _ := says(t, server, 0, "inspect", "-prefix", prefix, "permits")
+	text, _ := runCommand(t, server, 0, "inspect", "-prefix", prefix, "permits")
 	if n := strings.Count(text, "lease left"); n != inspect.MostPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
 		t.Errorf("inspect prints %d permits: %.500s … %s", n, text, text[len(text)-100:])
 	}
@@ -131,11 +131,11 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 	if got := list("*?now"); !reflect.DeepEqual(got, []inspect.Counter{want[1], want[4]}) {
 		t.Errorf("ls lists %+v of them", got)
 	}
-	text, _ := says(t, server, 0, "ls", "-prefix", "app:")
+	text, _ := runCommand(t, server, 0, "ls", "-prefix", "app:")
 	if !regexp.MustCompile(`(?m)^a lock, now .*\n\nNAME +KIND +COUNT +TAKEN +TTL +WAITERS\n(.*\n){4}\{permits\} now +permits that expire +1 +3 +never +\d+\n$`).MatchString(text) {
 		t.Errorf("ls prints %s", text)
 	}
-	if _, why := says(t, server, exitUnavailable, "inspect", "-prefix", "app:", "two"); !strings.Contains(why, "WRONGTYPE") {
+	if _, why := runCommand(t, server, exitUnavailable, "inspect", "-prefix", "app:", "two"); !strings.Contains(why, "WRONGTYPE") {
 		t.Errorf("inspect prints %s", why)
 	}
 
@@ -150,7 +150,7 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 		{before + " +time +exists +zcount +pubsub|channels ~app:* ~{app:java}* ~lockkeeper_counted:*", "a lock, now java {latch} {permits} now", ""},
 	} {
 		server.Do(t, append([]string{"ACL", "SETUSER", "inspector", "reset", "on", ">secret"}, strings.Fields(c.rules)...)...)
-		out, warning := says(t, server, 0, "ls", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "://", "://inspector:secret@", 1))
+		out, warning := runCommand(t, server, 0, "ls", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "://", "://inspector:secret@", 1))
 		var names []string
 		for _, m := range regexp.MustCompile(`"name":"([^"]*)"`).FindAllStringSubmatch(out, -1) {
 			names = append(names, m[1])
@@ -198,7 +198,7 @@ func TestBadNumbersAreShown(t *testing.T) {
 		Owners              []inspect.Owner
 	}
 	listed := read[shown](t, server, 0, "ls", "--json")
-	table, _ := says(t, server, 0, "ls")
+	table, _ := runCommand(t, server, 0, "ls")
 	for _, v := range listed {
 		want := problems[v.Name]
 		delete(problems, v.Name)
@@ -211,7 +211,7 @@ func TestBadNumbersAreShown(t *testing.T) {
 		if strings.HasPrefix(v.Name, "unset") {
 			continue // there is no key of that name in Redis
 		}
-		if text, _ := says(t, server, 0, "inspect", v.Name); !regexp.MustCompile(`(?m)^problem .*` + regexp.QuoteMeta(want)).MatchString(text) {
+		if text, _ := runCommand(t, server, 0, "inspect", v.Name); !regexp.MustCompile(`(?m)^problem .*` + regexp.QuoteMeta(want)).MatchString(text) {
 			t.Errorf("inspect prints for %q: %s", v.Name, text)
 		}
 	}
@@ -234,7 +234,7 @@ func TestForeignMembersAreNotPrinted(t *testing.T) {
 	server.Do(t, "SET", "visits", "5")
 	server.Do(t, "ZADD", redisio.Taken("visits"), "922337203685477", secret)
 	for _, args := range [][]string{{"inspect", "visits"}, {"inspect", "--json", "visits"}, {"ls"}, {"ls", "--json"}} {
-		text, _ := says(t, server, 0, args...)
+		text, _ := runCommand(t, server, 0, args...)
 		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) || strings.Contains(text, "16 bytes") != (args[0] == "inspect") || strings.Contains(text, "visits") != (args[0] == "inspect") {
 			t.Errorf("%q prints %s", args, text)
 		}

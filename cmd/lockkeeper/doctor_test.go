@@ -20,8 +20,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// each returns the findings if they are the same for every kind.
-func each(status, words string) (found []string) {
+// sameForAllKinds returns the findings if they are the same for every kind.
+func sameForAllKinds(status, words string) (found []string) {
 	for _, kind := range []string{"reentrant_lock", "fenced_lock", "fair_lock", "write_lock", "read_lock", "MultiLock", "semaphore", "permits", "latch"} {
 		found = append(found, kind+" "+status+" "+words)
 	}
@@ -67,12 +67,12 @@ func TestDoctor(t *testing.T) {
 		"forgetful":      {"", "", 0, []string{"persistence warn appendonly"}},
 		"evicts":         {"--appendonly yes --maxmemory 100mb --maxmemory-policy volatile-ttl", "", exitNo, []string{"eviction fail noeviction"}},
 		"would evict":    {"--appendonly yes --maxmemory-policy allkeys-lru", "", 0, []string{"eviction warn maxmemory"}},
-		"full":           {"--appendonly yes --maxmemory 900kb", "", exitNo, append([]string{"memory fail maxmemory"}, without(each("fail", "OOM"), "semaphore", "latch")...)},
+		"full":           {"--appendonly yes --maxmemory 900kb", "", exitNo, append([]string{"memory fail maxmemory"}, without(sameForAllKinds("fail", "OOM"), "semaphore", "latch")...)},
 		"lonely replica": {"--appendonly yes --replica-read-only no --replicaof 127.0.0.1 1", "", exitNo, []string{"replicas fail master"}},
-		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, each("fail", "+publish,")},
+		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, sameForAllKinds("fail", "+publish,")},
 		"no ping":        {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
 		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_queue* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
-		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, each("fail", "+publish")},
+		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, sameForAllKinds("fail", "+publish")},
 		"no info":        {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -108,7 +108,7 @@ func TestDoctorWithoutMessages(t *testing.T) {
 			server := redistest.Start(t, "--appendonly", "yes")
 			p := redistest.NewProxy(t, server.Addr())
 			c.fault(p)
-			want := each("fail", "not woken within 1s")
+			want := sameForAllKinds("fail", "not woken within 1s")
 			want[0] = "reentrant_lock fail " + c.found
 			expectFindings(t, read[finding](t, server, exitNo, "doctor", "--json", "-redis", p.URL()), want)
 		})

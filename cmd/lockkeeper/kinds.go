@@ -57,9 +57,9 @@ func (o *options) lockOf(locks *lockkeeper.System) *lockkeeper.Lock {
 // taking is a function that acquires the lock, or all of several, or a permit.
 type taking func(context.Context, []lockkeeper.Option) (holding, error)
 
-// asked returns the function that acquires what the command line names, and the one that shows on a terminal
+// acquirer returns the function that acquires what the command line names, and the one that shows on a terminal
 // meanwhile which process holds it.
-func (r *runner) asked(locks *lockkeeper.System) (take taking, showProgress func() (end func())) {
+func (r *runner) acquirer(locks *lockkeeper.System) (take taking, showProgress func() (end func())) {
 	if r.kind == semaphoreKind {
 		return r.takePermit(locks), func() func() { return func() {} }
 	}

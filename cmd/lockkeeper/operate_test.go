@@ -24,8 +24,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// says runs a subcommand in this process, and returns its output.
-func says(t *testing.T, server *redistest.Server, code int, args ...string) (stdout, stderr string) {
+// runCommand runs a subcommand in this process, and returns its output.
+func runCommand(t *testing.T, server *redistest.Server, code int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	var out, errs strings.Builder
 	env := environment{variables: []string{"REDIS_URL=" + server.URL()}, stdout: &out, stderr: &errs}
@@ -38,7 +38,7 @@ func says(t *testing.T, server *redistest.Server, code int, args ...string) (std
 // read reads the lines of JSON that a subcommand prints.
 func read[T any](t *testing.T, server *redistest.Server, code int, args ...string) (all []T) {
 	t.Helper()
-	out, _ := says(t, server, code, args...)
+	out, _ := runCommand(t, server, code, args...)
 	for line := range strings.Lines(out) {
 		var one T
 		if err := json.Unmarshal([]byte(line), &one); err != nil {
@@ -75,16 +75,16 @@ func TestDeadHolderIsTraced(t *testing.T) {
 			if status, err := kinds[kind](ours, name).Inspect(t.Context()); err != nil || status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
 				t.Errorf("Inspect returns the holder %v, %v", status.Process, err)
 			}
-			text, _ := says(t, server, 0, "inspect", name)
+			text, _ := runCommand(t, server, 0, "inspect", name)
 			for _, want := range []string{"lockkeeper run sh on " + host, fmt.Sprintf("pid %d,", p.cmd.Process.Pid), "up since " + began.UTC().Format("2006-01-02T15:")} {
 				if !strings.Contains(text, want) {
 					t.Errorf("inspect does not print %q: %s", want, text)
 				}
 			}
 			for _, lock := range []string{name, name + "2"} {
-				says(t, server, 0, "release", "--force", lock)
-				says(t, server, exitNo, "release", "--force", lock)
-				says(t, server, exitNo, "inspect", lock)
+				runCommand(t, server, 0, "release", "--force", lock)
+				runCommand(t, server, exitNo, "release", "--force", lock)
+				runCommand(t, server, exitNo, "inspect", lock)
 			}
 		})
 	}
@@ -221,7 +221,7 @@ func TestList_MatchesRedis(t *testing.T) {
 	prefixed.Name = "of c"
 	compare(read[inspect.Lock](t, server, 0, "ls", "--json", "-prefix", "app:"), []inspect.Lock{prefixed})
 	compare(read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of c"), []inspect.Lock{prefixed})
-	table, _ := says(t, server, 0, "ls")
+	table, _ := runCommand(t, server, 0, "ls")
 	for _, v := range want {
 		more := `\+[\d?]+` // those in the holder's process
 		if v.Kind == "fair" {
@@ -236,8 +236,8 @@ func TestList_MatchesRedis(t *testing.T) {
 		t.Errorf("ls printed %d lines:\n%s", lines, table)
 	}
 	for _, other := range []string{"text", "user"} {
-		says(t, server, exitUnavailable, "inspect", other)
-		says(t, server, exitUnavailable, "release", "--force", other)
+		runCommand(t, server, exitUnavailable, "inspect", other)
+		runCommand(t, server, exitUnavailable, "release", "--force", other)
 	}
 	systems := read[inspect.Process](t, server, 0, "ls", "-systems", "--json")
 	if len(systems) != 2 || systems[0].Application != "a" || systems[1].Client != b.ID() || systems[0].PID != os.Getpid() {
@@ -249,10 +249,10 @@ func TestList_MatchesRedis(t *testing.T) {
 	if v := read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
 		t.Errorf("it is held by %+v", v[0].Owners)
 	}
-	if _, stderr := says(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, ": c on ") {
+	if _, stderr := runCommand(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, ": c on ") {
 		t.Errorf("the error does not name the holder: %s", stderr)
 	}
-	if _, stderr := says(t, server, 0, "ls", "-systems", "-prefix", "no:"); !strings.Contains(stderr, `"no:"`) {
+	if _, stderr := runCommand(t, server, 0, "ls", "-systems", "-prefix", "no:"); !strings.Contains(stderr, `"no:"`) {
 		t.Errorf("the error does not name the prefix without Systems: %s", stderr)
 	}
 }
@@ -295,11 +295,11 @@ func TestReleaseOfAChangedHolder(t *testing.T) {
 			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
 				t.Error("the next holder was released")
 			}
-			text, _ := says(t, server, 0, "release", "--force", name)
+			text, _ := runCommand(t, server, 0, "release", "--force", name)
 			if !strings.Contains(text, strings.TrimSuffix(two, ":1")) {
 				t.Errorf("it printed %q", text)
 			}
-			says(t, server, exitNo, "inspect", name)
+			runCommand(t, server, exitNo, "inspect", name)
 		})
 	}
 }
@@ -323,11 +323,11 @@ func TestBench(t *testing.T) {
 	if calls := server.Calls(t); calls["ping"] == 0 || calls["evalsha"] == 0 {
 		t.Errorf("the calls to the server are %v", calls)
 	}
-	table, _ := says(t, server, 0, "bench", "-for", "100ms")
+	table, _ := runCommand(t, server, 0, "bench", "-for", "100ms")
 	if !regexp.MustCompile(`(?m)^hand-over between Systems +\d+ +\d+\.\d+ +\d+\.\d+`).MatchString(table) {
 		t.Errorf("it printed %s", table)
 	}
-	says(t, server, exitUsage, "bench", "-for", "0")
+	runCommand(t, server, exitUsage, "bench", "-for", "0")
 }
 
 // The error names the first right that the user lacks, and doctor does not refer to itself.
@@ -336,10 +336,10 @@ func TestInspectNamesTheRightThatIsMissing(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "inspector", "on", ">secret", "~*", "&*", "+ping", "+hello")
 	url := strings.Replace(server.URL(), "://", "://inspector:secret@", 1)
-	if _, why := says(t, server, exitUnavailable, "inspect", "-redis", url, "x"); !strings.Contains(why, "+hlen") || strings.Contains(why, "semaphores") {
+	if _, why := runCommand(t, server, exitUnavailable, "inspect", "-redis", url, "x"); !strings.Contains(why, "+hlen") || strings.Contains(why, "semaphores") {
 		t.Errorf("inspect prints %s", why)
 	}
-	if text, _ := says(t, server, exitNo, "doctor", "-redis", url); strings.Contains(text, "docs/acl.md") || !strings.Contains(text, "+evalsha") {
+	if text, _ := runCommand(t, server, exitNo, "doctor", "-redis", url); strings.Contains(text, "docs/acl.md") || !strings.Contains(text, "+evalsha") {
 		t.Errorf("doctor prints %s", text)
 	}
 }

@@ -16,10 +16,10 @@ func (e environment) say(line string) { fmt.Fprintf(e.stderr, "lockkeeper: %s\n"
 // complain prints an error, without the prefix of the library's errors, which say adds.
 func (e environment) complain(err error) { e.say(strings.TrimPrefix(err.Error(), "lockkeeper: ")) }
 
-// said is the writer of a logger; it prints each line with say.
-type said struct{ environment }
+// sayWriter is the writer of a logger; it prints each line with say.
+type sayWriter struct{ environment }
 
-func (s said) Write(line []byte) (n int, err error) {
+func (s sayWriter) Write(line []byte) (n int, err error) {
 	s.say(strings.TrimSuffix(string(line), "\n"))
 	return len(line), nil
 }

@@ -105,8 +105,8 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 	return p
 }
 
-// said returns the standard error so far.
-func (p *process) said() string {
+// stderrText returns the standard error so far.
+func (p *process) stderrText() string {
 	text, err := os.ReadFile(p.stderr)
 	if err != nil {
 		p.t.Fatal(err)
@@ -121,7 +121,7 @@ func (p *process) line() (line string, more bool) {
 	case line, more = <-p.lines:
 	case <-time.After(redistest.Limit):
 		_ = p.cmd.Process.Kill()
-		p.t.Fatalf("neither prints nor ends; stderr: %s", p.said())
+		p.t.Fatalf("neither prints nor ends; stderr: %s", p.stderrText())
 	}
 	return line, more
 }
@@ -129,7 +129,7 @@ func (p *process) line() (line string, more bool) {
 func (p *process) expectLine(want string) {
 	p.t.Helper()
 	if got, more := p.line(); got != want || !more {
-		p.t.Fatalf("printed %q, want %q; stderr: %s", got, want, p.said())
+		p.t.Fatalf("printed %q, want %q; stderr: %s", got, want, p.stderrText())
 	}
 }
 
@@ -138,14 +138,14 @@ func (p *process) expectLine(want string) {
 func (p *process) expectExit(code int, texts ...string) {
 	p.t.Helper()
 	if line, more := p.line(); more {
-		p.t.Fatalf("printed %q; stderr: %s", line, p.said())
+		p.t.Fatalf("printed %q; stderr: %s", line, p.stderrText())
 	}
 	if got := p.cmd.ProcessState.ExitCode(); got != code {
-		p.t.Errorf("exit code %d, want %d; stderr: %s", got, code, p.said())
+		p.t.Errorf("exit code %d, want %d; stderr: %s", got, code, p.stderrText())
 	}
 	for _, text := range texts {
-		if !strings.Contains(p.said(), text) {
-			p.t.Errorf("stderr has no %q: %s", text, p.said())
+		if !strings.Contains(p.stderrText(), text) {
+			p.t.Errorf("stderr has no %q: %s", text, p.stderrText())
 		}
 	}
 }

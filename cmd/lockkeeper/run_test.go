@@ -143,7 +143,7 @@ func TestRun(t *testing.T) {
 				case "signal":
 					p.signal(rest)
 				case "stderr":
-					redistest.Eventually(t, rest, func() bool { return strings.Contains(p.said(), rest) })
+					redistest.Eventually(t, rest, func() bool { return strings.Contains(p.stderrText(), rest) })
 				case "waits":
 					awaitWaiters(t, server, lock, 1)
 				case "eof":
@@ -156,11 +156,11 @@ func TestRun(t *testing.T) {
 				}
 			}
 			p.expectExit(c.code, c.text)
-			if quiet := c.code < exitUsage || c.code > exitSignal; quiet && c.text == "" && !strings.Contains(c.steps, "stderr") && p.said() != "" {
-				t.Errorf("stderr: %s", p.said())
+			if quiet := c.code < exitUsage || c.code > exitSignal; quiet && c.text == "" && !strings.Contains(c.steps, "stderr") && p.stderrText() != "" {
+				t.Errorf("stderr: %s", p.stderrText())
 			}
-			if c.code == exitLost && strings.Count(p.said(), ": lock was lost") != 1 {
-				t.Errorf("the loss is not printed once: %s", p.said())
+			if c.code == exitLost && strings.Count(p.stderrText(), ": lock was lost") != 1 {
+				t.Errorf("the loss is not printed once: %s", p.stderrText())
 			}
 			if strings.Contains(c.steps, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1") && !strings.Contains(c.steps, freed) {
 				if owners := fmt.Sprint(server.Do(t, "HKEYS", lock).AsStrSlice()); !strings.Contains(owners, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1") {
@@ -215,8 +215,8 @@ func TestPasswords(t *testing.T) {
 	} {
 		p := under(t, server, "-v", "-redis", strings.Replace(server.URL(), "//", "//"+password, 1), "-lock", "x", "true")
 		p.expectExit(want.code, want.text)
-		if strings.Contains(p.said(), "s3cr3t") {
-			t.Errorf("the password is shown: %s", p.said())
+		if strings.Contains(p.stderrText(), "s3cr3t") {
+			t.Errorf("the password is shown: %s", p.stderrText())
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestLossOfRedis(t *testing.T) {
 			p := under(t, server, "-lock", "x", c.flag, "1s", "sh", "-c", patient)
 			p.expectLine("ready")
 			c.stop(server, t)
-			redistest.Eventually(t, "the loss is printed", func() bool { return strings.Contains(p.said(), "lock was lost") })
+			redistest.Eventually(t, "the loss is printed", func() bool { return strings.Contains(p.stderrText(), "lock was lost") })
 			printed := time.Now()
 			p.expectExit(exitLost, c.text)
 			if took := time.Since(printed); took > 4*time.Second { // a release waits for 5 s

@@ -46,7 +46,7 @@ type runner struct {
 }
 
 func (r *runner) run() int {
-	r.say = log.New(said{r.environment}, "", 0)
+	r.say = log.New(sayWriter{r.environment}, "", 0)
 	r.verboseLog = log.New(io.Discard, "", 0)
 	if r.verbose {
 		r.verboseLog = r.say
@@ -106,10 +106,12 @@ func (r *runner) application() string {
 	return "lockkeeper run " + strings.ToValidUTF8(name[:min(len(name), 100)], "")
 }
 
-// caught is the error of a wait that a signal has ended.
-type caught struct{ syscall.Signal }
+// signalError is the error of a wait that a signal has ended.
+type signalError struct{ syscall.Signal }
 
-func (c caught) Error() string { return "no longer waited for, after a signal: " + c.Signal.String() }
+func (c signalError) Error() string {
+	return "no longer waited for, after a signal: " + c.Signal.String()
+}
 
 // holding is a hold or a permit, under which the command runs.
 type holding interface {
@@ -120,7 +122,7 @@ type holding interface {
 
 // acquire waits for the lock or the permit, or for a signal.
 func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, locks *lockkeeper.System) (holding, error) {
-	take, showProgress := r.asked(locks)
+	take, showProgress := r.acquirer(locks)
 	options := []lockkeeper.Option{lockkeeper.WithAtRisk(func(left time.Duration) {
 		r.say.Printf("%s cannot be renewed at present; unless that changes it is lost in %v", r.what, left.Round(time.Millisecond))
 	})}
@@ -143,7 +145,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 	select {
 	case s := <-r.signals:
 		endProgress()
-		cancel(caught{s.(syscall.Signal)})
+		cancel(signalError{s.(syscall.Signal)})
 		if err := <-answered; err != nil {
 			return nil, err
 		}
@@ -160,7 +162,7 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 
 // exitCode returns the exit code for the error of an Open or an Acquire.
 func exitCode(err error) int {
-	var signal caught
+	var signal signalError
 	switch {
 	case errors.As(err, &signal):
 		return exitSignal + int(signal.Signal)

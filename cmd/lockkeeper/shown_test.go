@@ -32,7 +32,7 @@ func TestHiddenCharactersInErrors(t *testing.T) {
 		{exitUsage, []string{"run", "-lock", "a", "-kind", hidden, "true"}},
 		{exitUsage, []string{"inspect", "-redis", "redis://" + hidden + "/x", "name"}},
 	} {
-		_, text := says(t, server, c.code, c.args...)
+		_, text := runCommand(t, server, c.code, c.args...)
 		if text == "" || strings.ContainsAny(text, "\u2800\ufe0f\u3164") {
 			t.Errorf("%q prints %q", c.args, text)
 		}

@@ -33,8 +33,8 @@ const (
 // trial is a test of one kind: a lock or a permit is handed over from one System to another.
 type trial struct {
 	kind string
-	// take acquires it, and returns the function that releases it.
-	take func(ctx context.Context) (giveBack func(context.Context) error, err error)
+	// acquire acquires it, and returns the function that releases it.
+	acquire func(ctx context.Context) (giveBack func(context.Context) error, err error)
 	// wait acquires it in the other System, and releases it.
 	wait func(ctx context.Context) error
 	// waits reports whether Redis knows that the other System waits.
@@ -121,7 +121,7 @@ var errNotWoken = errors.New("the System that waits was not woken")
 func (t trial) run(ctx context.Context, limit time.Duration) error {
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	giveBack, err := t.take(ctx)
+	giveBack, err := t.acquire(ctx)
 	if err != nil {
 		return err
 	}

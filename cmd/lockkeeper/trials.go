@@ -52,7 +52,7 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 func ofLock(kind string, here, there, looked *lockkeeper.Lock) trial {
 	return trial{
 		kind: kind,
-		take: func(ctx context.Context) (func(context.Context) error, error) {
+		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			hold, err := here.TryAcquire(ctx)
 			if err != nil {
 				return nil, err
@@ -85,7 +85,7 @@ func ofSemaphore(here, there *lockkeeper.Semaphore) trial {
 	}
 	return trial{
 		kind: "semaphore",
-		take: func(ctx context.Context) (func(context.Context) error, error) {
+		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			if _, err := here.TrySetPermits(ctx, 1, trialLease); err != nil {
 				return nil, err
 			}
@@ -103,7 +103,7 @@ func ofSemaphore(here, there *lockkeeper.Semaphore) trial {
 func ofPermits(here, there *lockkeeper.ExpirableSemaphore) trial {
 	return trial{
 		kind: "permits",
-		take: func(ctx context.Context) (func(context.Context) error, error) {
+		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			if _, err := here.TrySetPermits(ctx, 1); err != nil {
 				return nil, err
 			}
@@ -126,7 +126,7 @@ func ofPermits(here, there *lockkeeper.ExpirableSemaphore) trial {
 func ofLatch(here, there *lockkeeper.Latch) trial {
 	return trial{
 		kind: "latch",
-		take: func(ctx context.Context) (func(context.Context) error, error) {
+		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			_, err := here.TrySetCount(ctx, 1)
 			return here.CountDown, err
 		},

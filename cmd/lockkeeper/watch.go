@@ -71,7 +71,7 @@ func watch(args []string, env environment) int {
 		tick := time.NewTicker(o.every)
 		defer tick.Stop()
 		for {
-			all, unknown := o.look(ctx, inspect.Inspector{Client: client, Prefix: o.prefix})
+			all, unknown := o.readLocks(ctx, inspect.Inspector{Client: client, Prefix: o.prefix})
 			if ctx.Err() != nil {
 				return 0, nil
 			}
@@ -110,9 +110,9 @@ func (o *watchOptions) outage(err error, some bool) error {
 	return nil
 }
 
-// look reads the locks. With an error it also returns those that it has read, and asks again about held locks that
+// readLocks reads the locks. With an error it also returns those that it has read, and asks again about held locks that
 // the list lacks.
-func (o *watchOptions) look(ctx context.Context, l inspect.Inspector) (all []inspect.Lock, unknown error) {
+func (o *watchOptions) readLocks(ctx context.Context, l inspect.Inspector) (all []inspect.Lock, unknown error) {
 	var keys []string
 	if len(o.args) == 0 {
 		if all, unknown = l.List(ctx, "*", math.MaxInt); unknown == nil {

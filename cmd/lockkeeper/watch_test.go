@@ -24,7 +24,7 @@ func TestWatch(t *testing.T) {
 	expect := func(want string) {
 		t.Helper()
 		if line, _ := p.line(); len(line) < 10 || line[10:] != name+"  "+want {
-			t.Fatalf("printed %q, want %q; stderr: %s", line, want, p.said())
+			t.Fatalf("printed %q, want %q; stderr: %s", line, want, p.stderrText())
 		}
 	}
 	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88"
@@ -35,9 +35,9 @@ func TestWatch(t *testing.T) {
 	server.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", name, two+":1")
 	expect("is held by client " + two + ", which has no record")
 	server.Kill(t)
-	redistest.Eventually(t, "the outage", func() bool { return strings.Contains(p.said(), "Redis is unavailable") })
+	redistest.Eventually(t, "the outage", func() bool { return strings.Contains(p.stderrText(), "Redis is unavailable") })
 	server.Restart(t)
-	redistest.Eventually(t, "its end", func() bool { return strings.Contains(p.said(), "Redis is available again") })
+	redistest.Eventually(t, "its end", func() bool { return strings.Contains(p.stderrText(), "Redis is available again") })
 	expect("is free")
 	p.signal("INT")
 	p.expectExit(0)
@@ -123,7 +123,7 @@ func TestWatchWithoutAMaster(t *testing.T) {
 		}
 		servers[2].Kill(t)
 		redistest.Eventually(t, what+": the master that is missing", func() bool {
-			return strings.Contains(p.said(), "not all locks are seen: ") && (strings.Contains(p.said(), servers[2].Addr()) || strings.Contains(p.said(), names[2]))
+			return strings.Contains(p.stderrText(), "not all locks are seen: ") && (strings.Contains(p.stderrText(), servers[2].Addr()) || strings.Contains(p.stderrText(), names[2]))
 		})
 		check(servers[0].Do(t, "DEL", names[0]).Error())
 		if line, _ := p.line(); !strings.Contains(line, names[0]+"  is free") {
@@ -133,7 +133,7 @@ func TestWatchWithoutAMaster(t *testing.T) {
 		redistest.Eventually(t, "the cluster", func() bool {
 			return servers[2].Do(t, "HSET", names[2], owner(1)+":1", "1").Error() == nil && servers[0].Do(t, "HSET", names[0], owner(1)+":1", "1").Error() == nil
 		})
-		redistest.Eventually(t, what+": the end", func() bool { return strings.Contains(p.said(), "Redis is available again") })
+		redistest.Eventually(t, what+": the end", func() bool { return strings.Contains(p.stderrText(), "Redis is available again") })
 		for line, ok := p.line(); !strings.Contains(line, names[0]+"  is held by"); line, ok = p.line() {
 			if !ok || !strings.Contains(line, names[2]) { // the restarted master has lost this lock
 				t.Fatalf("%s: printed %q, want that %s is held", what, line, names[0])
