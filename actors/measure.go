@@ -88,7 +88,7 @@ type gauges struct {
 }
 
 // gauge ends the measuring of a step with how many hold the lock and how many wait for it. It compares,
-// since holds and waiters come and go in many ways. Whoever uses a plain lock of that name as a
+// since holds and waiters come and go in many ways. A plain lock that is used as a
 // fenced one, too, is counted by the kind that was there first.
 func (s *lockState) gauge() {
 	if s.rt.metrics == nil {

@@ -92,7 +92,7 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	return m
 }
 
-// add counts measurements. Whoever has several gives them together: the mutex is that of the System.
+// add counts measurements. A caller that has several gives them together: the mutex is that of the System.
 func (m *metrics) add(all ...measurement) {
 	if m == nil || len(all) == 0 {
 		return
