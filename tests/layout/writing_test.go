@@ -89,3 +89,18 @@ func TestCode_IsInShortFiles(t *testing.T) {
 		}
 	}
 }
+
+// The table of folders in CONTRIBUTING.md has each folder of the root.
+func TestContributing_NamesEveryFolder(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllString(read(t, "CONTRIBUTING.md")["CONTRIBUTING.md"], -1)
+	table := strings.Join(rows, "")
+	missing := map[string]bool{}
+	for _, path := range tracked(t) {
+		if folder, _, inside := strings.Cut(path, "/"); inside && !strings.Contains(table, "`"+folder+"/") {
+			missing[folder] = true
+		}
+	}
+	for folder := range missing {
+		t.Errorf("CONTRIBUTING.md does not have the folder %s", folder)
+	}
+}
