@@ -226,7 +226,7 @@ func (call *Call) complete(o *Outcome) (taken bool) {
 // refuse answers a request that no lock actor carries out.
 func (r *Runtime) refuse(call *Call, reason lock.Reason, detail string) {
 	if call.Op == OpAcquire { // first: once it is answered, a goroutine may use its memory again
-		r.metrics.countRefused(call.kind(), reason)
+		r.observer.Refused(call.kind(), reason)
 	}
 	a := refusal(call.Op, reason, detail)
 	call.requester().answered(r, call, &a)

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"log/slog"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -144,7 +143,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *Call) *lockState
 		g.rt.table.put(s)
 	}
 	s.registerWithMembers()
-	g.rt.metrics.changed(lockActors, 1)
+	g.rt.observer.LockActors(1)
 	return s
 }
 
@@ -188,7 +187,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	g.rt.table.drop(s)
 	s.unregisterWithMembers()
 	g.release(s.key)
-	g.rt.metrics.changed(lockActors, -1)
+	g.rt.observer.LockActors(-1)
 	g.checkClosed()
 }
 
@@ -278,9 +277,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		case <-r.stopped:
 		}
 	}
-	if more := r.closedHolds.Load() - closeLines; more > 0 {
-		r.host.Log(slog.LevelInfo, "Close has ended more holds", "more", more)
-	}
+	r.observer.Closed()
 	r.redis.Drain(done) // an answer that comes late may have to be followed up
 	r.server.Close(done)
 	close(r.left)

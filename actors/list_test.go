@@ -19,7 +19,7 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
-			o := observe(t, plain)
+			o := startObserved(t, plain)
 			use(t, o, redistest.Name(t))
 			asked := 0
 			o.crashOnce(func(m any) bool {

@@ -47,11 +47,11 @@ func (s lockActor) Receive(ctx actor.Context) {
 			s.handle(m, func(l machine, now lock.Instant) { l.Signal(now) })
 		}
 	case *transferred:
-		s.note(nil, "transferred", "", "")
+		s.observer.Transferred()
 		s.handle(m, func(l machine, now lock.Instant) { l.Transferred(now, m.transfer) })
 	case listening:
 		if s.signals.relevant(m.channel) {
-			s.note(nil, "subscribed", "", "")
+			s.observer.Listening()
 			s.handle(m, func(l machine, now lock.Instant) { l.Subscribed(now, m.term) })
 		}
 

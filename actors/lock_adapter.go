@@ -44,7 +44,7 @@ func (v lockAdapter) perform(e lock.Effect) {
 	}
 	s, command := v.s, *e.Command
 	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
-		s.note(nil, "tried", "", "")
+		s.observer.Tried()
 	}
 	if command.Kind == lock.Acquire {
 		s.signals.tried()
@@ -57,7 +57,7 @@ func (v lockAdapter) perform(e lock.Effect) {
 
 func (v lockAdapter) replied(m *replied) {
 	s := v.s
-	s.noteReply(m.result)
+	s.observeReply(m.result)
 	stale := s.signals.replied(m.busy)
 	s.handle(m, func(l machine, now lock.Instant) {
 		l.(*lock.Lock).Replied(now, m.seq, m.result)

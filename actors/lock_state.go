@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"log/slog"
 	"math/rand/v2"
 	"sync/atomic"
 
@@ -10,6 +9,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -64,13 +64,9 @@ type lockState struct {
 	now  lock.Instant
 	// inspections are the requests that await Redis's word on the lock.
 	inspections map[*Call]struct{}
-	gauges      gauges
 	shown       shown
-	longs       longs
-	// events are for the spans, nil if there is no tracer.
-	events events
-	// measured are the measurements of a step, for the metrics at its end.
-	measured []measurement
+	// observer measures, traces and logs what happens to the lock.
+	observer observe.Lock
 
 	// lender is the Call being handled, if its goroutine may be used for one command.
 	lender *Call
@@ -109,6 +105,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 		s.kind = kinds[s.format]
 	}
 	s.lock = s.variant.fresh()
+	s.observer = rt.observer.Lock(s.label)
 	return s
 }
 
@@ -173,7 +170,7 @@ func (discarded) answered(sender, *Call, *lock.Answer) (taken bool) { return fal
 func (s *lockState) carryOut() {
 	s.show() // before a holder hears of its hold
 	s.performAll()
-	s.gauge()
+	s.observeStep()
 	if s.closing && s.idle() {
 		s.retire()
 		return
@@ -206,20 +203,15 @@ func (s *lockState) perform(e *lock.Effect) {
 			w.lost = e.Answer.HoldID
 		}
 		call.requester().lost(s.rt, call, &e.Answer)
-		s.measureLoss(call.kind(), e.Answer.Reason)
-		s.logLoss(e)
-		s.note(call, "lost", reasonAttribute, reasonWord(e.Answer.Reason))
+		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case lock.NotifyAtRisk:
 		call := e.Ref.(*Call)
 		call.requester().atRisk(s.rt, call, &e.Answer)
-		s.measure(risks, subjectOf(call.kind()), 0, 1)
-		s.note(call, "at_risk", "", "")
-		s.rt.host.Warn("lease at risk", append(s.describe(call, e.Term, s.now), "left", rounded(e.Answer.Until-s.now), "detail", e.Answer.Detail)...)
+		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case lock.HoldEnded:
 		call := e.Ref.(*Call)
 		s.owners.done(s, ownerOf(call))
-		s.measure(holdTime, subjectOf(call.kind()), 0, int64(s.now-call.from))
-		s.traceHold(call)
+		s.observer.HoldEnded(s.about(call), call, s.now-call.from)
 	case lock.Subscribe:
 		s.listen(e.Term)
 	case lock.Unsubscribe:
@@ -242,38 +234,10 @@ func (s *lockState) reply(call *Call, a *lock.Answer) {
 	if !call.requester().answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
-	s.measureAnswer(of, a)
-	s.traceAnswer(of, a)
-	switch {
-	case a.Reason == lock.NoPermits:
-		s.rt.unset.refused(s.rt, s.label, a.Detail)
-	case a.Noticed:
-		s.noticed(of.kind, a.Detail)
-	case a.Kind == lock.ForceReleased && a.Count > 0:
+	s.observer.Answered(of, s.now, a)
+	if a.Kind == lock.ForceReleased && a.Count > 0 {
 		s.warnSharers()
 	}
-}
-
-// closeLines is how many of the holds that Close ends are logged one by one.
-const closeLines = 10
-
-// logLoss logs that a hold was lost. That of a hold that Close ended needs no attention.
-func (s *lockState) logLoss(e *lock.Effect) {
-	level := slog.LevelWarn
-	if e.Answer.Reason == lock.Closed {
-		level = slog.LevelInfo
-		if s.rt.closed.Load() && s.rt.closedHolds.Add(1) > closeLines {
-			return // Close logs how many
-		}
-	}
-	args := s.describe(e.Ref.(*Call), e.Term, s.rt.Now())
-	s.rt.host.Log(level, "lease lost", append(args, "reason", messages.Reason(e.Answer.Reason), "detail", e.Answer.Detail)...)
-}
-
-// noticed measures and logs a loss that a release has found out: for an operator it is a loss like others.
-func (s *lockState) noticed(kind messages.Kind, detail string) {
-	s.measureLoss(kind, lock.Gone)
-	s.rt.host.Warn("lease lost", "lock", s.label, "kind", kind, "reason", messages.Reason_REASON_GONE, "detail", detail)
 }
 
 // begins implements crashHandler. What was noted of the last message must not be taken for the next one's,

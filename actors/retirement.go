@@ -44,7 +44,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string, awaits bool) {
 		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: refusal(OpInspect, reason, detail)})
 	}
 	s.inspections = nil
-	s.gauge()
+	s.observeStep()
 	s.stopListening()
 	s.cleanUp()
 	if !awaits {

@@ -17,6 +17,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -48,11 +49,9 @@ type Runtime struct {
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
-	red     atomic.Pointer[[]*Runtime]
-	host    *host.Host
-	metrics *metrics
-	outages outages
-	unset   noPermits
+	red      atomic.Pointer[[]*Runtime]
+	host     *host.Host
+	observer *observe.Observer
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 
@@ -80,8 +79,6 @@ type Runtime struct {
 	left     chan struct{}
 	ended    chan struct{}
 	complete bool
-	// closedHolds is how many holds Close has ended.
-	closedHolds atomic.Int64
 	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
 	forgottenPermits, forgottenCounts atomic.Bool
 
@@ -113,10 +110,8 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	if cfg.Sharded {
 		r.redis.Shard()
 	}
-	r.metrics = newMetrics(cfg.Meter, r.host)
-	watch := r.metrics.watch()
-	watch.Reached = r.reached
-	r.redis.Watch(watch)
+	r.observer = r.newObserver()
+	r.redis.Watch(r.watch())
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
 	r.options = protocol.Options{
 		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,

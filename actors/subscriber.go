@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -27,7 +26,6 @@ type channels struct {
 	// the turn channels of all locks begin.
 	turns   string
 	sharded bool
-	refused refusedChannels
 
 	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. They are what
@@ -124,7 +122,7 @@ func (c *channels) add(m *subscribe) {
 	if states == nil {
 		states = map[*lockState]*subscribe{}
 		c.listeners[m.channel.Name] = states
-		c.rt.metrics.changed(subscriptions, 1)
+		c.rt.observer.Subscriptions(1)
 	}
 	states[m.state] = m
 }
@@ -142,7 +140,7 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 		return false
 	}
 	delete(c.listeners, m.channel.Name)
-	c.rt.metrics.changed(subscriptions, -1)
+	c.rt.observer.Subscriptions(-1)
 	return true
 }
 
@@ -170,72 +168,28 @@ func (c *channels) Message(channel, payload string) {
 
 // Subscribed implements redisio.Listener.
 func (c *channels) Subscribed(channel string) {
-	c.allowed(channel)
-	if strings.HasPrefix(channel, c.turns) {
+	c.rt.observer.Subscribed(c.isTurn(channel), channel)
+	if c.isTurn(channel) {
 		return // who waits for it hears of another channel, which comes later
 	}
 	c.rt.deliver(c.rt.subscriber, &confirmed{channel: channel})
 }
 
-// Refused implements redisio.Listener. Each waiter tries again, so the log has the first refusal, and a summary in a
-// while.
+// Refused implements redisio.Listener.
 func (c *channels) Refused(names []string, err *redisio.Error) {
-	turn := slices.ContainsFunc(names, c.isTurn)
-	c.refused.mu.Lock()
-	of := c.refused.of(turn)
-	first, again := of.refused(c.rt.Now(), names)
-	lasts, times := rounded(of.told-of.first), of.times
-	c.refused.on.Store(true)
-	c.refused.mu.Unlock()
-	switch {
-	case first:
-		c.rt.host.Warn("Redis refuses a subscription: "+consequence(turn), "channels", names, "error", err)
-	case again:
-		c.rt.host.Warn("Redis still refuses subscriptions: "+consequence(turn), "for", lasts, "refused", times, "channels", names, "error", err)
-	}
-}
-
-// allowed takes note that Redis has confirmed a subscription.
-func (c *channels) allowed(channel string) {
-	if !c.refused.on.Load() {
-		return
-	}
-	c.refused.mu.Lock()
-	times := c.refused.of(c.isTurn(channel)).times
-	over := c.refused.of(c.isTurn(channel)).subscribed(channel)
-	c.refused.on.Store(c.refused.turns.times+c.refused.others.times > 0)
-	c.refused.mu.Unlock()
-	if over {
-		c.rt.host.Log(slog.LevelInfo, "Redis allows a subscription again that it refused", "refused", times, "channel", channel)
-	}
+	c.rt.observer.SubscriptionRefused(slices.ContainsFunc(names, c.isTurn), names, err)
 }
 
 func (c *channels) isTurn(channel string) bool { return strings.HasPrefix(channel, c.turns) }
 
-func consequence(turn bool) string {
-	if turn {
-		return "no lock is transferred to this process"
-	}
-	return "waiters have to poll"
-}
-
 // Failing implements redisio.Listener.
 func (c *channels) Failing(command, server string, err *redisio.Error) {
-	c.rt.host.Warn(command+" keeps failing: waits depend on polling, and no lock is transferred to this process",
-		append(atServer(server), "poll", c.rt.cfg.Poll, "error", err)...)
+	c.rt.observer.SubscribingFails(command, server, c.rt.cfg.Poll, err)
 }
 
 // Recovered implements redisio.Listener.
 func (c *channels) Recovered(command, server string) {
-	c.rt.host.Log(slog.LevelInfo, command+" works again", atServer(server)...)
-}
-
-// atServer names a server in a log line, if there are several.
-func atServer(address string) []any {
-	if address == "" {
-		return nil
-	}
-	return []any{"server", address}
+	c.rt.observer.SubscribingWorks(command, server)
 }
 
 func (c *channels) close() { c.subscriptions.Close() }

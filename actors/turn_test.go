@@ -34,7 +34,7 @@ type observed struct {
 	crash     func(m any) bool // before which message; may be nil
 }
 
-func observe(t *testing.T, url func(addr string) string) *observed {
+func startObserved(t *testing.T, url func(addr string) string) *observed {
 	t.Helper()
 	o := &observed{server: redistest.Shared(t)}
 	proxy := redistest.NewProxy(t, o.server.Addr())
@@ -174,7 +174,7 @@ func (o *observed) frees(t *testing.T, granted <-chan Outcome, call *Call) {
 // Nothing but a well-formed message about a lock of this system's reaches a lock actor, and that
 // one is granted the lock.
 func TestATransferReachesItsLockActor(t *testing.T) {
-	o := observe(t, plain)
+	o := startObserved(t, plain)
 	name := redistest.Name(t) + " with spaces"
 	granted, call := o.wait(t, name)
 	key := o.cfg.KeyPrefix + name
@@ -202,7 +202,7 @@ func TestCrashOverATransfer(t *testing.T) {
 		"subscriber": func(m any) bool { _, ok := m.(*published); return ok },
 	} {
 		t.Run(who, func(t *testing.T) {
-			o := observe(t, plain)
+			o := startObserved(t, plain)
 			name := redistest.Name(t)
 			granted, call := o.wait(t, name)
 			o.crashOnce(before)
@@ -220,7 +220,7 @@ func TestCrashOverATransfer(t *testing.T) {
 
 // The turn channel is subscribed with the first channel of a lock's, and then until Close.
 func TestTheTurnChannelStays(t *testing.T) {
-	o := observe(t, plain)
+	o := startObserved(t, plain)
 	name := redistest.Name(t)
 	o.use(t, "uncontended "+name)
 	if n := o.server.Subscribers(t, o.turns); n != 0 {
@@ -280,7 +280,7 @@ func TestPlacesListen(t *testing.T) {
 		return s, r
 	}
 	t.Run("in turn", func(t *testing.T) {
-		o := observe(t, plain)
+		o := startObserved(t, plain)
 		name := redistest.Name(t)
 		s, r := record(o, name, ofOneKey)
 		expect(t, "never listened", r.says(s))
@@ -296,7 +296,7 @@ func TestPlacesListen(t *testing.T) {
 		if err := server.Do(t, "ACL", "SETUSER", user, "on", ">secret", "+@all", "~*", "resetchannels", "&redisson_*", "&lockkeeper_waiters:*").Error(); err != nil {
 			t.Fatal(err)
 		}
-		o := observe(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
+		o := startObserved(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
 		name := redistest.Name(t)
 		s, r := record(o, name, ofOneKey)
 		s.listen(1)

@@ -136,7 +136,8 @@ func TestRunbook_CoversAlertsAndLogs(t *testing.T) {
 	lines := 0
 	logged := regexp.MustCompile(`(?:\.Warn\(|\.Error\(|LevelWarn, )"([^":\n]+)`)
 	for name, source := range read(t, ".go") {
-		if (strings.HasPrefix(name, "actors/") || strings.HasPrefix(name, "internal/host/")) && !strings.HasSuffix(name, "_test.go") {
+		within := func(dir string) bool { return strings.HasPrefix(name, dir) }
+		if slices.ContainsFunc([]string{"actors/", "internal/host/", "internal/observe/"}, within) && !strings.HasSuffix(name, "_test.go") {
 			for _, m := range logged.FindAllStringSubmatch(source, -1) {
 				if lines++; !strings.Contains(runbook, m[1]) && !strings.Contains(m[1], "panic") && !strings.HasPrefix(m[1], "Redis refuses") {
 					t.Errorf("%s logs %q, which docs/operate.md does not have", name, m[1])

@@ -24,6 +24,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/lock":         {"internal/requestqueue"},
 		"internal/host":         {"internal/printable"},
 		"internal/mailbox":      {},
+		"internal/observe":      {"internal/host", "internal/lock", "messages"},
 		"internal/expirable":    {"internal/lock", "internal/requestqueue"},
 		"internal/semaphore":    {"internal/lock", "internal/requestqueue"},
 		"scripts":               {},
@@ -31,7 +32,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"redisio":               {"internal/printable", "scripts"},
 		"internal/protocol":     {"internal/lock", "internal/expirable", "internal/semaphore", "redisio", "scripts"},
 		"internal/backend":      {"internal/lock", "internal/expirable", "internal/semaphore", "redisio", "internal/protocol"},
-		"actors":                {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox"},
+		"actors":                {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox", "internal/observe"},
 		"internal/printable":    {},
 		".":                     {"actors", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio"},
 		"internal/inspect":      {"redisio", "internal/protocol"},
@@ -41,8 +42,8 @@ func TestImports_RunOneWay(t *testing.T) {
 		"github.com/redis/rueidis":            {"redisio", "actors", ".", "internal/inspect", "console"}, // above redisio only the client's type, but for internal/inspect
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "actors"},
-		"go.opentelemetry.io/otel":            {"actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "actors", ".", "internal/inspect", "console"},
+		"go.opentelemetry.io/otel":            {"internal/observe", "actors", ".", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

@@ -1,4 +1,4 @@
-package actors
+package observe
 
 import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -44,8 +44,8 @@ const (
 	resultAttribute = "lockkeeper.result"
 )
 
-// described are the instruments as docs/operate.md has them. No instrument carries a lock's name: names
-// are without number. what names the attribute that a word is the value of.
+// described are the instruments as docs/operate.md has them. No instrument carries a lock's name: there may
+// be any number of names. what names the attribute that a word is the value of.
 var described = [instruments]struct {
 	name string
 	form

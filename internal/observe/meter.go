@@ -1,4 +1,4 @@
-package actors
+package observe
 
 import (
 	"context"
@@ -13,15 +13,15 @@ import (
 )
 
 // metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
-// host's: it is told on the host's queue, of what has been counted since the last time.
+// host's: it gets on the host's queue what has been counted since the last time.
 type metrics struct {
 	host *host.Host
-	// told is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
-	// the options, and what is being told: telling, of which the first at have been.
-	told    [instruments]func(n int64, o *options)
-	options map[sample]*options
-	telling []measurement
-	at      int
+	// recorders is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
+	// the options, and the measurements for the meter: pending, of which it has had the first at.
+	recorders [instruments]func(n int64, o *options)
+	options   map[sample]*options
+	pending   []measurement
+	at        int
 
 	mu sync.Mutex // guards what follows
 	// tallies are those of an instrument by its subjects, as far as there were any.
@@ -34,7 +34,7 @@ type metrics struct {
 	numbers map[string]subject
 }
 
-// tally is what was measured of a subject since the meter was told.
+// tally is what was measured of a subject since the last flush.
 type tally struct {
 	// sums has what all but the histograms were added; touched has a bit for each word with a sum, also of 0, so
 	// that what went up and down again is known.
@@ -51,8 +51,8 @@ const mostValues = 16384
 // manyValues is how many do not wait for more.
 const manyValues = mostValues / 4
 
-// fewValues is how many values of one sort a histogram is told since the last time before it gets a
-// sample of them. To record a value takes longer than some locks are held in memory. What needs the exact
+// fewValues is how many values of one sort a histogram gets between two flushes before it gets only a sample
+// of them. To record a value takes longer than some locks are held in memory. What needs the exact
 // number has a counter.
 const fewValues = 512
 
@@ -73,11 +73,11 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 		switch d.form {
 		case counter:
 			if c, err := meter.Int64Counter(name, text, unit); err == nil {
-				m.told[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
+				m.recorders[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
 			}
 		case upDown:
 			if c, err := meter.Int64UpDownCounter(name, text, unit); err == nil {
-				m.told[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
+				m.recorders[i] = func(n int64, o *options) { c.Add(ctx, n, o.add...) }
 			}
 		case seconds:
 			boundaries := lockBoundaries
@@ -85,14 +85,14 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 				boundaries = callBoundaries
 			}
 			if h, err := meter.Float64Histogram(name, text, unit, metric.WithExplicitBucketBoundaries(boundaries...)); err == nil {
-				m.told[i] = func(n int64, o *options) { h.Record(ctx, time.Duration(n).Seconds(), o.record...) }
+				m.recorders[i] = func(n int64, o *options) { h.Record(ctx, time.Duration(n).Seconds(), o.record...) }
 			}
 		}
 	}
 	return m
 }
 
-// add counts measurements. A caller that has several gives them together: the mutex is that of the System.
+// add counts measurements. Several are given together: the mutex is that of the System.
 func (m *metrics) add(all ...measurement) {
 	if m == nil || len(all) == 0 {
 		return
@@ -105,8 +105,14 @@ func (m *metrics) add(all ...measurement) {
 	}
 }
 
+// changed adds to what is counted up and down.
+func (m *metrics) changed(i instrument, n int64) { m.add(measurement{sample{instrument: i}, n}) }
+
 // called counts the call of a script.
 func (m *metrics) called(script string, result word, took time.Duration) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.ask()
@@ -120,7 +126,7 @@ func (m *metrics) called(script string, result word, took time.Duration) {
 	m.put(measurement{sample{callTime, result, of}, int64(took)})
 }
 
-// ask has the meter told, if it is not about to be. mu is held, as for what follows.
+// ask has flush called, if it is not about to come. mu is held, as for what follows.
 func (m *metrics) ask() {
 	if !m.asked {
 		m.asked = true
@@ -162,28 +168,28 @@ func (t *tally) inSample(what word) bool {
 	return (*n-1)%every == 0
 }
 
-// flush tells the meter: first of what is left since it ended the goroutine.
+// flush gives the meter what was counted: first what is left since it ended the goroutine.
 func (m *metrics) flush() {
 	m.mu.Lock()
 	m.asked = false
 	m.mu.Unlock()
-	m.tellAll()
+	m.recordAll()
 	m.collect()
-	m.tellAll()
+	m.recordAll()
 }
 
-// tellAll goes on behind what the meter panics at. The meter is told that once more; if that panics, too, a
+// recordAll goes on behind what the meter panics at. The meter gets that once more; if it panics again, a
 // sum waits for the next flush, and a value of a histogram is missed.
-func (m *metrics) tellAll() {
-	for m.at < len(m.telling) {
-		one := m.telling[m.at]
+func (m *metrics) recordAll() {
+	for m.at < len(m.pending) {
+		one := m.pending[m.at]
 		m.at++
-		tell := func() { m.tell(one) }
-		told := m.host.TryMeasure(tell)
-		if !told {
-			told = m.host.TryMeasure(tell)
+		record := func() { m.record(one) }
+		recorded := m.host.TryMeasure(record)
+		if !recorded {
+			recorded = m.host.TryMeasure(record)
 		}
-		if told {
+		if recorded {
 			continue
 		}
 		m.mu.Lock()
@@ -195,26 +201,26 @@ func (m *metrics) tellAll() {
 	}
 }
 
-// collect takes what has been counted, when all has been told that was before.
+// collect takes what has been counted, when the meter has had all that came before.
 func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.telling, m.values, m.at = m.values, m.telling[:0], 0
+	m.pending, m.values, m.at = m.values, m.pending[:0], 0
 	for i := range m.tallies {
 		for of := range m.tallies[i] {
 			t := &m.tallies[i][of]
 			for bit := t.touched; bit != 0; bit &= bit - 1 {
 				what := bits.TrailingZeros32(bit)
-				m.telling = append(m.telling, measurement{sample{instrument(i), word(what), subject(of)}, t.sums[what]})
+				m.pending = append(m.pending, measurement{sample{instrument(i), word(what), subject(of)}, t.sums[what]})
 			}
 			*t = tally{}
 		}
 	}
 }
 
-func (m *metrics) tell(one measurement) {
-	tell := m.told[one.instrument]
-	if tell == nil {
+func (m *metrics) record(one measurement) {
+	record := m.recorders[one.instrument]
+	if record == nil {
 		return
 	}
 	o := m.options[one.sample]
@@ -223,7 +229,7 @@ func (m *metrics) tell(one measurement) {
 		o = &options{[]metric.AddOption{attributes}, []metric.RecordOption{attributes}}
 		m.options[one.sample] = o
 	}
-	tell(one.n, o)
+	record(one.n, o)
 }
 
 func (m *metrics) attributes(s sample) attribute.Set {

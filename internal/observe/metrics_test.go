@@ -1,4 +1,4 @@
-package actors
+package observe
 
 import (
 	"context"
@@ -22,7 +22,7 @@ import (
 
 // The table in docs/operate.md has every metric as it is made.
 func TestMetricsAreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/operate.md")
+	text, err := os.ReadFile("../../docs/operate.md")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,15 +92,16 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		counted[name+" "+a.Encoded(attribute.DefaultEncoder())] += n
 	}}, h)
 	const kind = messages.Kind_KIND_READ_WRITE
-	s := &lockState{rt: &Runtime{metrics: m}}
+	o := &Observer{metrics: m}
+	l := o.Lock("")
 	const n = 2 * mostValues
-	m.countRefused(99, lock.Invalid)
+	o.Refused(99, lock.Invalid)
 	<-entered
 	for i := range n {
-		s.measureAnswer(answered{kind: kind}, &lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
-		s.measureLoss(kind, lock.QueueFull)
-		s.measureLoss(kind, lock.Closed)
-		s.giveMeasured()
+		l.measureAnswer(Request{Kind: kind}, 0, &lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
+		l.measureLoss(kind, lock.QueueFull)
+		l.measureLoss(kind, lock.Closed)
+		l.giveMeasured()
 	}
 	const sampled = fewValues + 6*fewValues/2 // n is that of the few, doubled six times
 	const scripts = mostValues / sampled      // with the waits they are too many
@@ -110,7 +111,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		}
 	}
 	close(gate)
-	redistest.Eventually(t, "the meter to be told", h.Drain)
+	redistest.Eventually(t, "the meter to have everything", h.Drain)
 	labels := "lockkeeper.kind=read_write,lockkeeper."
 	for what, want := range map[string]int64{
 		"lockkeeper.grants " + labels + "way=hand_off": n / 2, "lockkeeper.grants " + labels + "way=redis": n / 2,
@@ -127,7 +128,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	}
 }
 
-// What a meter panics at it is told once more, and a sum the next time, too. No other is missed over that.
+// A meter gets once more what it panics at, and a sum with the next flush, too. No other measurement is missed over that.
 func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 	const wait, granted, lost = "lockkeeper.wait.duration", "lockkeeper.grants", "lockkeeper.losses"
 	for when, c := range map[string]struct {
@@ -148,12 +149,12 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 				}
 				counted[name] += n
 			}}, h)
-			s := &lockState{rt: &Runtime{metrics: m}}
+			l := (&Observer{metrics: m}).Lock("")
 			for ; flush < 3; flush++ {
-				s.measureAnswer(answered{}, &lock.Answer{Kind: lock.Granted})
-				s.measureLoss(0, lock.QueueFull)
-				s.giveMeasured()
-				redistest.Eventually(t, "the meter to be told", h.Drain)
+				l.measureAnswer(Request{}, 0, &lock.Answer{Kind: lock.Granted})
+				l.measureLoss(0, lock.QueueFull)
+				l.giveMeasured()
+				redistest.Eventually(t, "the meter to have everything", h.Drain)
 			}
 			if !maps.Equal(counted, c.want) {
 				t.Errorf("counted %v, want %v", counted, c.want)

@@ -1,0 +1,116 @@
+package observe
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Lock observes one lock, semaphore or latch. Only its actor may use it.
+type Lock struct {
+	o *Observer
+	// label names the lock to people.
+	label string
+	// measured are the measurements of a step, for the metrics at its end. It is used again, so that a grant
+	// allocates nothing.
+	measured []measurement
+	counted  counted
+	events   events
+	// wait and hold say when the next wait and the next hold are logged that last long.
+	wait, hold long
+}
+
+// Lock returns a Lock for a lock of the System. label names it to people.
+func (o *Observer) Lock(label string) Lock { return Lock{o: o, label: label} }
+
+// Request is a request, or the hold that it was granted.
+type Request struct {
+	Kind messages.Kind
+	// Leads: it waits or waited to lead, which may last for days.
+	Leads bool
+	// Since is when it was made, and after a grant when that was.
+	Since lock.Instant
+	// Parent is the context with the span that its spans belong to; nil if it has none.
+	Parent context.Context
+}
+
+// Hold is a hold that a line is logged about.
+type Hold struct {
+	Kind messages.Kind
+	// Ref identifies the hold in its lock.
+	Ref any
+	// Client and Term are the owner field in Redis.
+	Client string
+	Term   uint64
+	Age    time.Duration
+	// Holder is the actor that has the hold; nil if it is a goroutine.
+	Holder fmt.Stringer
+}
+
+// args are the attributes of a line about a hold.
+func (l *Lock) args(h Hold) []any {
+	args := []any{"lock", l.label, "kind", h.Kind, "owner", fmt.Sprintf("%s:%d", h.Client, h.Term), "term", h.Term, "age", rounded(h.Age)}
+	if h.Holder != nil {
+		args = append(args, "holder", h.Holder.String())
+	}
+	return args
+}
+
+// Answered observes the answer to a request, which has been delivered. now is when it was given.
+func (l *Lock) Answered(r Request, now lock.Instant, a *lock.Answer) {
+	l.measureAnswer(r, now, a)
+	l.traceAnswer(r, a)
+	switch {
+	case a.Reason == lock.NoPermits:
+		l.o.unset.refused(l.o, l.label, a.Detail)
+	case a.Noticed: // for an operator it is a loss like others
+		l.measureLoss(r.Kind, lock.Gone)
+		l.o.host.Warn("lease lost", "lock", l.label, "kind", r.Kind, "reason", messages.Reason_REASON_GONE, "detail", a.Detail)
+	}
+}
+
+// Lost observes that a hold is lost. closing says that Close takes the holds from their holders.
+func (l *Lock) Lost(h Hold, reason lock.Reason, detail string, closing bool) {
+	l.measureLoss(h.Kind, reason)
+	l.logLoss(h, reason, detail, closing)
+	l.note(h.Ref, "lost", reasonAttribute, reasonWord(reason))
+}
+
+// closeLines is how many of the holds that Close ends are logged one by one.
+const closeLines = 10
+
+// logLoss logs that a hold was lost. That of a hold that Close ended needs no attention.
+func (l *Lock) logLoss(h Hold, reason lock.Reason, detail string, closing bool) {
+	level := slog.LevelWarn
+	if reason == lock.Closed {
+		level = slog.LevelInfo
+		if closing && l.o.closedHolds.Add(1) > closeLines {
+			return // Closed logs how many
+		}
+	}
+	l.o.host.Log(level, "lease lost", append(l.args(h), "reason", messages.Reason(reason), "detail", detail)...)
+}
+
+// Closed logs how many of the holds that Close has ended are not logged one by one.
+func (o *Observer) Closed() {
+	if more := o.closedHolds.Load() - closeLines; more > 0 {
+		o.host.Log(slog.LevelInfo, "Close has ended more holds", "more", more)
+	}
+}
+
+// AtRisk observes that a lease ends if no renewal succeeds for as long as is left.
+func (l *Lock) AtRisk(h Hold, left time.Duration, detail string) {
+	l.measure(risks, subjectOf(h.Kind), 0, 1)
+	l.note(h.Ref, "at_risk", "", "")
+	l.o.host.Warn("lease at risk", append(l.args(h), "left", rounded(left), "detail", detail)...)
+}
+
+// HoldEnded observes that a hold has ended after that time, however it did. ref identifies it in its lock.
+func (l *Lock) HoldEnded(r Request, ref any, after time.Duration) {
+	l.measure(holdTime, subjectOf(r.Kind), 0, int64(after))
+	l.traceHold(r, ref)
+}

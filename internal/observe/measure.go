@@ -1,0 +1,98 @@
+package observe
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// measure notes a measurement for the end of the step.
+func (l *Lock) measure(i instrument, of subject, what word, n int64) {
+	if l.o.metrics != nil {
+		l.measured = append(l.measured, measurement{sample{i, what, of}, n})
+	}
+}
+
+// giveMeasured gives the metrics what was noted.
+func (l *Lock) giveMeasured() {
+	l.o.metrics.add(l.measured...)
+	l.measured = l.measured[:0]
+}
+
+// measureAnswer measures the answer to a request.
+func (l *Lock) measureAnswer(r Request, now lock.Instant, a *lock.Answer) {
+	switch kind := subjectOf(r.Kind); a.Kind {
+	case lock.Granted:
+		l.measure(grants, kind, grantVia(a), 1)
+		l.measureWait(r, now, granted)
+	case lock.NotGranted:
+		l.measure(refusals, kind, word(a.Reason), 1)
+		l.measureWait(r, now, refused)
+	}
+}
+
+// measureWait measures a wait, unless it was that of a standby, which may last for days.
+func (l *Lock) measureWait(r Request, now lock.Instant, result word) {
+	if !r.Leads {
+		l.measure(waitTime, subjectOf(r.Kind), result, int64(now-r.Since))
+	}
+}
+
+// grantVia is the way in which a lock came to its holder.
+func grantVia(a *lock.Answer) word {
+	switch {
+	case a.Count > 1:
+		return byReentry
+	case a.HandedOn:
+		return byHandOff
+	case a.Transferred:
+		return byTransfer
+	}
+	return byRedis
+}
+
+func (l *Lock) measureLoss(kind messages.Kind, reason lock.Reason) {
+	if reason != lock.Closed {
+		l.measure(losses, subjectOf(kind), word(reason), 1)
+	}
+}
+
+// counted are the holds and the waiters of one lock that the metrics have.
+type counted struct {
+	kind           subject
+	holds, waiters int
+}
+
+// StepEnded ends the measuring of a step with how many hold the lock and how many wait for it, and the kind of
+// the first of them. It compares, since holds and waiters come and go in many ways. If a plain lock is used as a
+// fenced one, too, both are counted by the kind that was there first.
+func (l *Lock) StepEnded(held, waiting int, kind messages.Kind) {
+	was := &l.counted
+	if was.holds == 0 && was.waiters == 0 {
+		was.kind = subjectOf(kind)
+	}
+	if held != was.holds {
+		l.measure(holds, was.kind, 0, int64(held-was.holds))
+	}
+	if waiting != was.waiters {
+		l.measure(waiters, was.kind, 0, int64(waiting-was.waiters))
+	}
+	was.holds, was.waiters = held, waiting
+	l.giveMeasured()
+}
+
+// Called measures the call of a script, and how long it took.
+func (o *Observer) Called(script string, took time.Duration, end CallEnd) {
+	o.metrics.called(script, end.word(done), took)
+}
+
+// Renewed measures a lease that was to be renewed. If the call was served, result is "renewed", "gone" or "taken".
+func (o *Observer) Renewed(result string, end CallEnd) {
+	o.metrics.add(measurement{sample{renewals, end.word(renewalWords[result]), 0}, 1})
+}
+
+var renewalWords = map[string]word{"renewed": renewed, "gone": word(lock.Gone), "taken": word(lock.Taken)}
+
+// Reconnected measures a connection for subscriptions that was opened after one had broken.
+func (o *Observer) Reconnected() { o.metrics.changed(reconnects, 1) }

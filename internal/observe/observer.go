@@ -1,0 +1,71 @@
+// Package observe measures, traces and logs what the locks of a System do, as docs/operate.md describes it.
+//
+// The actors decide, and notify requesters and holders first; then they hand an Observer snapshots of what has
+// happened. The package knows nothing of actors, requests or Redis. The host's meter, tracer and log handler run
+// through package internal/host, where they delay no lock.
+package observe
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Config has what an Observer needs of its System.
+type Config struct {
+	Host *host.Host
+	// Meter and Tracer may be nil; then nothing is measured, or traced.
+	Meter  metric.Meter
+	Tracer trace.Tracer
+	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
+	LongWait, LongHold time.Duration
+	// Now returns the time on the System's clock.
+	Now func() lock.Instant
+	// Load counts the requests that wait and the locks that are held; ok is false if ctx ends first. It may block.
+	Load func(ctx context.Context) (waiting int64, held int, ok bool)
+}
+
+// Observer measures, traces and logs for one System. Its methods are safe for concurrent use, and do not block.
+type Observer struct {
+	cfg     Config
+	host    *host.Host
+	metrics *metrics
+
+	outages  outages
+	refusals refusedChannels
+	unset    noPermits
+	// closedHolds is how many holds Close has ended.
+	closedHolds atomic.Int64
+}
+
+// New returns an Observer that uses the host's meter, tracer and log handler.
+func New(cfg Config) *Observer {
+	return &Observer{cfg: cfg, host: cfg.Host, metrics: newMetrics(cfg.Meter, cfg.Host)}
+}
+
+// Traces reports whether spans are made, and Measures whether something is measured.
+func (o *Observer) Traces() bool   { return o.cfg.Tracer != nil }
+func (o *Observer) Measures() bool { return o.metrics != nil }
+
+// Refused counts a request that no lock actor has handled.
+func (o *Observer) Refused(kind messages.Kind, reason lock.Reason) {
+	o.metrics.add(measurement{sample{refusals, word(reason), subjectOf(kind)}, 1})
+}
+
+// Standbys counts requests that begin to wait to lead, or cease to.
+func (o *Observer) Standbys(kind messages.Kind, n int64) {
+	o.metrics.add(measurement{sample{instrument: standbys, of: subjectOf(kind)}, n})
+}
+
+// LockActors counts lock actors that begin, or end.
+func (o *Observer) LockActors(n int64) { o.metrics.changed(lockActors, n) }
+
+// Subscriptions counts channels that the System begins to listen on, or ceases to.
+func (o *Observer) Subscriptions(n int64) { o.metrics.changed(subscriptions, n) }

@@ -1,0 +1,142 @@
+package observe
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+const (
+	// outageLogInterval is how often an outage is logged while it lasts.
+	outageLogInterval = time.Minute
+	// outageQuietPeriod is for how long no call must have failed before the outage is over: while some
+	// of several servers are away, other calls succeed.
+	outageQuietPeriod = 3 * time.Second
+)
+
+// CallEnd is how a call to Redis has ended.
+type CallEnd uint8
+
+const (
+	// Served: Redis has carried it out.
+	Served CallEnd = iota
+	// Failed: it may succeed later.
+	Failed
+	// Rejected: an operator has to do something first.
+	Rejected
+	callEnds
+)
+
+// word is the end of a call as it is measured; served is that of one that was served.
+func (e CallEnd) word(served word) word {
+	switch e {
+	case Failed:
+		return word(lock.Unavailable)
+	case Rejected:
+		return word(lock.Rejected)
+	}
+	return served
+}
+
+// outage is a time in which calls to Redis fail, or are rejected. The zero value is none.
+type outage struct {
+	// began is when the first call failed, failed when the last one did, and back when the first
+	// call after that succeeded, 0 before.
+	began, failed, back lock.Instant
+	// logged is when it was logged last that calls end so; 0 before.
+	logged [callEnds]lock.Instant
+	calls  int
+}
+
+// outageChange is what is to be logged of an outage.
+type outageChange uint8
+
+const (
+	noChange outageChange = iota
+	outageBegins
+	outageLasts
+	outageEnds
+)
+
+// after takes note of the end of a call. Only calls that are served end an outage.
+func (o outage) after(now lock.Instant, how CallEnd) (outage, outageChange) {
+	if how != Served {
+		if o.calls == 0 {
+			o.began = now
+		}
+		o.failed, o.back = now, 0
+		o.calls++
+		logged := &o.logged[how]
+		switch {
+		case *logged == 0:
+			*logged = now
+			return o, outageBegins
+		case now < *logged+outageLogInterval:
+			return o, noChange
+		}
+		*logged = now
+		return o, outageLasts
+	}
+	if o.calls == 0 {
+		return o, noChange
+	}
+	if o.back == 0 {
+		o.back = now
+	}
+	if now < o.failed+outageQuietPeriod {
+		return o, noChange
+	}
+	return o, outageEnds
+}
+
+// outages are those of a System's Redis.
+type outages struct {
+	// on is set during one, so that nothing else is asked outside.
+	on atomic.Bool
+	mu sync.Mutex // guards the outage
+	outage
+}
+
+// Reached takes note of the end of a call to Redis, and logs an outage. err is nil if Redis has served the call.
+func (o *Observer) Reached(script string, end CallEnd, err error) {
+	out := &o.outages
+	if end == Served && !out.on.Load() {
+		return
+	}
+	does := [callEnds]string{Failed: "does not serve", Rejected: "rejects calls"}[end]
+	out.mu.Lock()
+	defer out.mu.Unlock()
+	next, what := out.after(o.cfg.Now(), end)
+	out.outage = next
+	switch what {
+	case outageBegins:
+		out.on.Store(true)
+		o.logLoad(slog.LevelWarn, "Redis "+does, "script", script, "error", err)
+	case outageLasts:
+		o.logLoad(slog.LevelWarn, "Redis still "+does, "for", rounded(next.failed-next.began), "failed", next.calls, "script", script, "error", err)
+	case outageEnds:
+		o.logLoad(slog.LevelInfo, "Redis serves again", "after", rounded(next.back-next.began), "failed", next.calls)
+		out.outage = outage{}
+		out.on.Store(false)
+	}
+}
+
+// logLoad logs a line, with how many requests wait and how many locks are held.
+func (o *Observer) logLoad(level slog.Level, message string, args ...any) {
+	o.host.Report(level, message, func() []any {
+		ctx, cancel := context.WithTimeout(context.Background(), host.CloseGrace/2)
+		defer cancel()
+		if waiting, held, ok := o.cfg.Load(ctx); ok {
+			args = append(args, "waiting", waiting, "held", held)
+		}
+		return args
+	})
+}
+
+// rounded is a time as people want to read it.
+func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

@@ -1,0 +1,112 @@
+package observe
+
+import (
+	"fmt"
+	"log/slog"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// long says when to log that something lasts long: when it has lasted for the limit, and again
+// whenever it has lasted for twice as long as the last time. What comes after it is not logged
+// before that either, so that a long queue does not fill the log.
+type long struct{ next lock.Instant }
+
+func (l long) due(since lock.Instant, limit time.Duration) lock.Instant {
+	return max(since+limit, l.next)
+}
+
+func (l long) logged(now, since lock.Instant) long { return long{next: now + (now - since)} }
+
+// RemindAt returns when LongTimes is to be called, if what goes on lasts. wait is since when the first request
+// waits, and hold since when the lock is held; each is nil if there is none, or if it is not to be logged.
+func (l *Lock) RemindAt(wait, hold *lock.Instant) (at lock.Instant, wanted bool) {
+	if wait != nil {
+		at, wanted = l.wait.due(*wait, l.o.cfg.LongWait), true
+	}
+	if hold != nil {
+		if due := l.hold.due(*hold, l.o.cfg.LongHold); !wanted || due < at {
+			at, wanted = due, true
+		}
+	}
+	return at, wanted
+}
+
+// LongTimes reports whether a wait or a hold has lasted so long that a line is to be logged now; see RemindAt.
+// It counts as logged.
+func (l *Lock) LongTimes(now lock.Instant, wait, hold *lock.Instant) (longWait, longHold bool) {
+	if longWait = wait != nil && now >= l.wait.due(*wait, l.o.cfg.LongWait); longWait {
+		l.wait = l.wait.logged(now, *wait)
+	}
+	if longHold = hold != nil && now >= l.hold.due(*hold, l.o.cfg.LongHold); longHold {
+		l.hold = l.hold.logged(now, *hold)
+	}
+	return longWait, longHold
+}
+
+// LongHold logs that a lock is held for long. stack returns where the holder took it; it may be nil, and return nil.
+func (l *Lock) LongHold(h Hold, stack func() []uintptr) {
+	args := l.args(h)
+	l.o.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
+		if stack != nil {
+			if pcs := stack(); pcs != nil {
+				args = append(args, "stack", frames(pcs))
+			}
+		}
+		return args
+	})
+}
+
+// Wait is that of the request which waits first.
+type Wait struct {
+	Kind    messages.Kind
+	For     time.Duration
+	Waiters int
+}
+
+// LongWait logs that requests wait for long, and who holds the lock, as far as that is known.
+func (l *Lock) LongWait(w Wait, status *messages.Status) {
+	args := []any{"locked", status.Locked, "held_here", status.HeldHere}
+	if status.Locked {
+		args = append(args, "owner", status.Holder)
+	}
+	if status.HeldHere {
+		args = append(args, "held_for", rounded(status.HeldFor.AsDuration()))
+	}
+	if status.Ttl != nil {
+		args = append(args, "ttl", status.Ttl.AsDuration())
+	}
+	if p := status.Process; p.GetSince() != nil { // it has a record
+		args = append(args, "application", p.Application, "host", p.Host, "pid", p.Pid, "overdue", p.Overdue)
+	}
+	l.logLongWait(w, args...)
+}
+
+// LongWaitUnexplained logs that requests wait for long, and why it is not known who holds the lock.
+func (l *Lock) LongWaitUnexplained(w Wait, reason lock.Reason, detail string) {
+	l.logLongWait(w, "reason", messages.Reason(reason), "error", detail)
+}
+
+func (l *Lock) logLongWait(w Wait, args ...any) {
+	l.o.host.Warn("a request waits for long",
+		append([]any{"lock", l.label, "kind", w.Kind, "waiting", rounded(w.For), "waiters", w.Waiters}, args...)...)
+}
+
+// frames is a stack on one line, the innermost function first, without our own.
+func frames(pcs []uintptr) string {
+	var text strings.Builder
+	for all := runtime.CallersFrames(pcs); ; {
+		frame, more := all.Next()
+		if name := path.Base(frame.Function); !strings.HasPrefix(name, "lockkeeper.(*") {
+			fmt.Fprintf(&text, "%s (%s:%d) < ", name, path.Base(frame.File), frame.Line)
+		}
+		if !more {
+			return strings.TrimSuffix(text.String(), " < ")
+		}
+	}
+}

@@ -1,0 +1,128 @@
+package observe
+
+import (
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// channelRefusals is what is known of channels to which Redis does not let the System subscribe. It decides what is logged:
+// each waiter tries again, so that a line for each refusal would fill the log. The zero value is none.
+type channelRefusals struct {
+	// loggedAt is when it was logged last, and times how many refusals there have been since the first; 0 if there is none.
+	loggedAt lock.Instant
+	times    int
+	first    lock.Instant
+	// channels are some of those that are refused.
+	channels map[string]struct{}
+}
+
+// mostRefused bounds the channels that are kept in mind.
+const mostRefused = 1000
+
+// refused takes note of a refusal, and reports whether it is to be logged: the first, and then one in a while.
+func (r *channelRefusals) refused(now lock.Instant, channels []string) (first, again bool) {
+	if r.times++; r.times == 1 {
+		r.first, r.channels = now, map[string]struct{}{}
+	}
+	for _, channel := range channels {
+		if len(r.channels) < mostRefused {
+			r.channels[channel] = struct{}{}
+		}
+	}
+	first, again = r.times == 1, r.times > 1 && now >= r.loggedAt+outageLogInterval
+	if first || again {
+		r.loggedAt = now
+	}
+	return first, again
+}
+
+// subscribed takes note that a channel is subscribed to, and reports whether the refusals are over: it was one of those
+// that were refused.
+func (r *channelRefusals) subscribed(channel string) (over bool) {
+	if _, was := r.channels[channel]; !was {
+		return false
+	}
+	*r = channelRefusals{}
+	return true
+}
+
+// refusedChannels are the refusals of a System: of the turn channel, and of others.
+type refusedChannels struct {
+	// on is set while there are any, so that nothing else is asked outside.
+	on     atomic.Bool
+	mu     sync.Mutex // guards what follows
+	turns  channelRefusals
+	others channelRefusals
+}
+
+// of returns the refusals of the turn channel, or those of others.
+func (c *refusedChannels) of(turn bool) *channelRefusals {
+	if turn {
+		return &c.turns
+	}
+	return &c.others
+}
+
+// SubscriptionRefused logs that Redis refuses to let the System subscribe to channels; turn says that one of them
+// is the turn channel. Each waiter tries again, so the log has the first refusal, and a summary once in a while.
+func (o *Observer) SubscriptionRefused(turn bool, channels []string, err error) {
+	c := &o.refusals
+	c.mu.Lock()
+	of := c.of(turn)
+	first, again := of.refused(o.cfg.Now(), channels)
+	lasts, times := rounded(of.loggedAt-of.first), of.times
+	c.on.Store(true)
+	c.mu.Unlock()
+	switch {
+	case first:
+		o.host.Warn("Redis refuses a subscription: "+consequence(turn), "channels", channels, "error", err)
+	case again:
+		o.host.Warn("Redis still refuses subscriptions: "+consequence(turn), "for", lasts, "refused", times, "channels", channels, "error", err)
+	}
+}
+
+// Subscribed takes note that Redis has confirmed a subscription; turn says that it is that of the turn channel.
+func (o *Observer) Subscribed(turn bool, channel string) {
+	c := &o.refusals
+	if !c.on.Load() {
+		return
+	}
+	c.mu.Lock()
+	times := c.of(turn).times
+	over := c.of(turn).subscribed(channel)
+	c.on.Store(c.turns.times+c.others.times > 0)
+	c.mu.Unlock()
+	if over {
+		o.host.Log(slog.LevelInfo, "Redis allows a subscription again that it refused", "refused", times, "channel", channel)
+	}
+}
+
+func consequence(turn bool) string {
+	if turn {
+		return "no lock is transferred to this process"
+	}
+	return "waiters have to poll"
+}
+
+// SubscribingFails logs that the command to subscribe keeps failing. server is "" if there is only one.
+func (o *Observer) SubscribingFails(command, server string, poll time.Duration, err error) {
+	o.host.Warn(command+" keeps failing: waits depend on polling, and no lock is transferred to this process",
+		append(atServer(server), "poll", poll, "error", err)...)
+}
+
+// SubscribingWorks logs that the command to subscribe works again.
+func (o *Observer) SubscribingWorks(command, server string) {
+	o.host.Log(slog.LevelInfo, command+" works again", atServer(server)...)
+}
+
+// atServer names a server in a log line, if there are several.
+func atServer(address string) []any {
+	if address == "" {
+		return nil
+	}
+	return []any{"server", address}
+}
