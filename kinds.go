@@ -58,6 +58,9 @@ func (l *ReadWrite) Write() *Lock {
 // Release a MultiLock before closing a System of its members: members of a closed System are
 // left to expire, and the hold is lost.
 //
+// No key may be among the locks twice. If it is in one System, the error is ErrInvalid; in several
+// Systems that use the same Redis, ErrRejected.
+//
 // A MultiLock has an owner of its own: a caller that holds a member and acquires the MultiLock
 // waits for itself.
 func MultiLock(locks ...*Lock) *Lock {

@@ -21,6 +21,14 @@ type Member struct {
 	Name   string
 }
 
+// systems are those in whose Redis it has a key.
+func (m Member) systems() []System {
+	if m.Kind == messages.Kind_KIND_RED {
+		return m.System.Rules().RedLock()
+	}
+	return []System{m.System}
+}
+
 // Members are the members of a MultiLock.
 type Members struct {
 	// id is the same for the same members in another order.
@@ -61,11 +69,16 @@ func NewMembers(given []Member) (*Members, error) {
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
 		case one.Kind == messages.Kind_KIND_MULTI:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
-		case i > 0 && one.Name == m.sorted[i-1].Name && one.System == m.sorted[i-1].System:
-			return nil, fmt.Errorf("the lock %q is named twice", one.Name)
 		}
 		if err := one.System.Rules().checkLock(one.Kind, one.Mode, one.Name); err != nil {
 			return nil, err
+		}
+		for _, system := range one.systems() {
+			if slices.ContainsFunc(m.sorted[:i], func(other Member) bool {
+				return other.Name == one.Name && slices.Contains(other.systems(), system)
+			}) {
+				return nil, fmt.Errorf("the lock %q is named twice", one.Name)
+			}
 		}
 		fmt.Fprintf(&id, "%s %d %d %q;", one.System.Rules().ID, one.Kind, one.Mode, one.Name)
 	}

@@ -11,7 +11,10 @@ import (
 
 // all takes all of several parts or none: a MultiLock. The parts are taken one after another, always in the
 // same order, and none is held while waiting for another, so there is no deadlock.
-type all struct{ parts []part }
+type all struct {
+	parts []part
+	twins []twins // in each of the parts; nil if there are none
+}
 
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
@@ -47,12 +50,27 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 		rollBack(a.parts[:i], c, Reply{Result: late}, done)
 		return
 	}
-	one := c
-	one.Above = c.Above[min(len(tokens), len(c.Above)):] // for the counters of the remaining parts
 	until := deadline
 	if server := a.parts[i].only(); i > 0 && server != nil {
 		until = server.answerBy(deadline)
 	}
+	if a.twins == nil || c.Held {
+		a.take(i, c, tokens, until, deadline, done)
+		return
+	}
+	a.twins[i].check(c.Term, until, func(same error) {
+		if same != nil {
+			rollBack(a.parts[:i], c, Reply{Result: lock.Result{Outcome: lock.Failed, Err: same}}, done)
+			return
+		}
+		a.take(i, c, tokens, until, deadline, done)
+	})
+}
+
+// take takes the i-th part by a time, and the others after it.
+func (a *all) take(i int, c lock.Command, tokens []int64, until, deadline time.Time, done func(Reply)) {
+	one := c
+	one.Above = c.Above[min(len(tokens), len(c.Above)):] // those of the counters of the parts from here on
 	a.parts[i].run(one, until, func(r Reply) {
 		switch {
 		case r.Outcome == lock.Done:
@@ -73,7 +91,7 @@ func rollBack(parts []part, c lock.Command, why Reply, done func(Reply)) {
 		done(why)
 		return
 	}
-	(&all{parts}).each(asRelease(c), time.Now().Add(rollBackTime), func(r Reply) {
+	(&all{parts: parts}).each(asRelease(c), time.Now().Add(rollBackTime), func(r Reply) {
 		if r.failed() {
 			why.Outcome, why.Unsure, why.Transient = lock.Failed, true, true
 			why.Err = errors.Join(why.Err, r.Err)

@@ -193,7 +193,7 @@ func TestAll_ReportsALossAtOnce(t *testing.T) {
 	} {
 		late, other := &fake{late: true}, &fake{answers: map[lock.CommandKind]Reply{test.kind: test.reply}}
 		var replies []Reply
-		(&all{[]part{late, other}}).run(lock.Command{Kind: test.kind, Count: 1}, time.Now().Add(time.Minute), func(r Reply) { replies = append(replies, r) })
+		(&all{parts: []part{late, other}}).run(lock.Command{Kind: test.kind, Count: 1}, time.Now().Add(time.Minute), func(r Reply) { replies = append(replies, r) })
 		if soon := len(replies) == 1; soon != test.soon {
 			t.Errorf("command %v, answered %v: %d replies before that of the other", test.kind, test.reply.Outcome, len(replies))
 		}
@@ -213,7 +213,7 @@ func TestAll_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
 		"each is certain": {[]part{&fake{}, &fake{}}, true}, "one fails": {[]part{&fake{}, &fake{stays: true}, &fake{}}, false},
 	} {
 		var ended []bool
-		(&all{test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
+		(&all{parts: test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
 		if !slices.Equal(ended, []bool{test.want}) {
 			t.Errorf("%s: %v", what, ended)
 		}

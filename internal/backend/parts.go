@@ -43,23 +43,24 @@ func newAll(parts []Part, options *protocol.Options) part {
 	if len(combined.parts) == 1 {
 		return combined.parts[0]
 	}
+	combined.twins = twinsIn(combined.parts)
 	return combined
 }
 
 // Batches groups the indices of the parts by script, in the order in which they are taken. Their fencing tokens are
-// in the same order.
+// in the same order. RedLocks come last: which of their servers have been taken is not certain; see twins.
 func Batches(parts []Part) [][]int {
 	type location struct {
 		server *Server
 		slot   uint16
 	}
-	var batches [][]int
+	var batches, majorities [][]int
 	at := map[location]int{}
 	for i, part := range parts {
 		p := location{server: part.Server}
 		switch {
 		case part.Majority != nil:
-			batches = append(batches, []int{i})
+			majorities = append(majorities, []int{i})
 			continue
 		case part.Server.redis.Cluster():
 			p.slot = redisio.Slot(part.Server.prefix + part.Name)
@@ -72,7 +73,7 @@ func Batches(parts []Part) [][]int {
 		}
 		batches[n] = append(batches[n], i)
 	}
-	return batches
+	return append(batches, majorities...)
 }
 
 // Majority returns the Backend of a RedLock, a lock on a majority of servers.

@@ -15,6 +15,13 @@ const (
 	repeatTime = 30 * time.Minute
 )
 
+// startAcquire asks for permits for the first who wait.
+func (p *Semaphore) startAcquire() {
+	o := op{kind: Acquire, requests: p.queue.Front(acquireBatch)}
+	o.until = min(trust(p.now, slices.Min(p.leases(&o))), p.now+repeatTime)
+	p.start(o)
+}
+
 // leases are those of an acquire's permits.
 func (p *Semaphore) leases(o *op) (all []time.Duration) {
 	for _, req := range o.requests {
@@ -156,7 +163,7 @@ func (p *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 		_, found := p.queue.Find(req.ID)
 		return found
 	}
-	if slices.ContainsFunc(o.requests, waits) && p.now < min(trust(o.sentAt, slices.Min(p.leases(o))), o.sentAt+repeatTime) {
+	if slices.ContainsFunc(o.requests, waits) && p.now < o.until {
 		return false
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.

@@ -24,7 +24,7 @@ func TestExplore(t *testing.T) {
 func TestRandomWorlds(t *testing.T) {
 	explore.Walk(t, 50, 2000, func(r *rand.Rand) *explore.Processes[*shared] {
 		s := scene{permits: 3, again: true, clients: make([][]want, 3)}
-		s.may = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 20, explore.Meddle: 10}
+		s.may = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 20, explore.Meddle: 10, explore.Sleep: 2}
 		for i := range s.clients {
 			for range 6 {
 				w := want{shown: r.IntN(10) == 0, try: r.IntN(10) == 0}
@@ -92,6 +92,8 @@ var scenes = []scene{
 	{"Redis comes back empty", 1, [][]want{{numbered, numbered}, {numbered}}, explore.May(5, 1, explore.Meddle), false, true, false},
 	{"Redis comes back empty, two permits", 2, [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, explore.May(5, 0, explore.Meddle), false, true, false},
 	{"set again, and deleted", 1, [][]want{{numbered}, {numbered}}, explore.May(4, 0, explore.Meddle), false, true, true},
+	{"asleep", 1, [][]want{{one, {lease: 3 * time.Hour}}, {one, {how: Add, count: 1}}}, explore.May(4, 1, explore.Sleep), false, false, false},
+	{"asleep, and set again", 1, [][]want{{numbered, {how: Total, count: 2}}, {numbered}}, explore.May(4, 1, explore.Sleep), false, false, true},
 	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false, false, false},
 }
 

@@ -22,6 +22,10 @@ type op struct {
 	// sentAt is when the first try was sent that may count, and due when the command wants
 	// attention again: the reply is late, or it is to be sent again.
 	sentAt, due Instant
+	// until ends the tries, except those of a Release, which frees no permit twice.
+	until Instant
+	// last is why the last try failed.
+	last Result
 
 	// number is 0 for a renewal.
 	number uint64
@@ -88,10 +92,10 @@ func (p *Semaphore) next() {
 	case len(p.back) > 0:
 		p.startRelease()
 	case len(p.sets) > 0:
-		p.start(op{kind: Set})
+		p.start(op{kind: Set, until: p.sets[0].until})
 	case p.queue.Len() > 0 && p.now >= p.wait.nextAt:
 		p.wait.again, p.wait.standsBack = false, false
-		p.start(op{kind: Acquire, requests: p.queue.Front(acquireBatch)})
+		p.startAcquire()
 	}
 }
 
@@ -149,7 +153,7 @@ func (p *Semaphore) send(o *op) {
 
 // again schedules another try after a failure.
 func (p *Semaphore) again(o *op, r Result) {
-	o.inFlight, o.unsure = false, o.unsure || r.Unsure
+	o.inFlight, o.unsure, o.last = false, o.unsure || r.Unsure, r
 	o.due = p.now + p.backoff(o.tries)
 	o.tries++
 	p.wakeAt.sooner(o.due)
@@ -170,6 +174,8 @@ func (p *Semaphore) overdue() {
 	case p.main.kind == 0 || p.now < p.main.due:
 	case p.main.inFlight:
 		p.mainReplied(noReply)
+	case p.main.kind != Release && p.now >= p.main.until: // the process was stopped, or the machine slept
+		p.mainReplied(p.main.last)
 	default:
 		p.send(&p.main)
 	}
@@ -226,7 +232,7 @@ func (p *Semaphore) failed(o *op, r Result) (over bool) {
 	switch {
 	case o.kind == Acquire:
 		return p.acquireFailed(o, r)
-	case r.Transient && (o.kind == Release || p.now < p.sets[0].until):
+	case r.Transient && (o.kind == Release || p.now < o.until):
 		return false
 	case o.kind == Release:
 		p.releaseRefused(o, reason, detail)

@@ -21,10 +21,11 @@ type process struct {
 	record  record
 }
 
-// record is what Redis has of a process's last command.
+// record is that of a process's last command. gone: Redis does not have it any more.
 type record struct {
 	number uint64
 	reply  Result
+	gone   bool
 }
 
 // redis is the permits that are free and those that are taken, and how many were made.
@@ -140,14 +141,16 @@ func (s *shared) Execute(n *explore.Net, i int, command any) any {
 	switch {
 	case c.Kind == Renew:
 		return s.renewed(n, c)
-	case c.Number == record.number:
+	case c.Number == record.number && record.gone && c.Kind != Release: // which frees no permit twice
+		n.Violated("p%d: a command is carried out twice: %+v", i, c)
+	case c.Number == record.number && !record.gone:
 		return record.reply
 	case c.Number < record.number && c.Kind != Release:
 		return nil // LATE, which is about a command that is no longer under way
 	}
 	reply := s.run(n, c)
 	if c.Number > record.number {
-		record.number, record.reply = c.Number, reply
+		record.number, record.reply, record.gone = c.Number, reply, false
 	}
 	return reply
 }
@@ -325,6 +328,12 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 func (s *shared) Kill(i int) {
 	p := &s.processes[i]
 	*p = process{record: p.record, permits: New(&tinyConfig), clients: make([]client, len(p.clients))}
+}
+
+func (s *shared) Forget() {
+	for i := range s.processes {
+		s.processes[i].record.gone = true
+	}
 }
 
 func (s *shared) Check(n *explore.Net) {

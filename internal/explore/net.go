@@ -24,6 +24,8 @@ const (
 	Leave
 	// Meddle: a foreign client changes the state of others.
 	Meddle
+	// Sleep: more than an hour passes at once, as when the machine sleeps.
+	Sleep
 	// Times is not a fault: it limits how often time passes; 0 is no limit.
 	Times
 	faults
@@ -136,7 +138,9 @@ func (n *Net) Publish() {
 }
 
 // Faultless reports whether no fault has happened yet.
-func (n *Net) Faultless() bool { return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill] == 0 }
+func (n *Net) Faultless() bool {
+	return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill]+n.Spent[Sleep] == 0
+}
 
 // Quiet reports whether no fault has happened and no message is in transit.
 func (n *Net) Quiet() bool { return n.Faultless() && len(n.sent) == 0 }

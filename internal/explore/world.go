@@ -36,6 +36,8 @@ type Synchronizer[S any] interface {
 	Do(n *Net, i int, w Wish)
 	// Kill ends process i. Only its state in Redis remains.
 	Kill(i int)
+	// Forget ends the records in Redis of the commands of all processes.
+	Forget()
 	// Check calls Violated if a rule is violated. Settled is a Check of a world without further moves.
 	Check(n *Net)
 	Settled(n *Net)
@@ -75,6 +77,7 @@ const (
 	wishes
 	kills
 	passes
+	sleeps
 )
 
 type fate int8
@@ -136,6 +139,9 @@ func (w *Processes[S]) Moves(list []Move) []Move {
 	if w.nextTime() != 0 && w.can(Times) && (!busy || w.can(Slow)) {
 		list = append(list, Move{does: passes, fate: map[bool]fate{true: late}[busy]})
 	}
+	if w.can(Sleep) {
+		list = append(list, Move{does: sleeps})
+	}
 	return list
 }
 
@@ -184,7 +190,7 @@ func (w *Processes[S]) Describe(a Move) string {
 	case wishes:
 		return text + fmt.Sprintf("client %d: %s", a.wish.Client, a.wish.What)
 	}
-	return text + [...]string{ticks: "tick", kills: "killed", passes: "time passes"}[a.does]
+	return text + [...]string{ticks: "tick", kills: "killed", passes: "time passes", sleeps: "the machine sleeps"}[a.does]
 }
 
 // Try implements World.
@@ -204,6 +210,8 @@ func (w *Processes[S]) cost(a Move) Fault {
 		return Kill
 	case a.does == passes && a.fate == late:
 		return Slow
+	case a.does == sleeps:
+		return Sleep
 	}
 	return a.wish.Costs
 }
@@ -235,10 +243,17 @@ func (w *Processes[S]) do(a Move) {
 		if w.may[Times] != 0 {
 			w.Spent[Times]++
 		}
+	case sleeps:
+		w.Now += nap
+		w.sent = slices.DeleteFunc(w.sent, func(m message) bool { return m.kind <= reply }) // their connections are gone
+		w.Shared.Forget()
 	}
 }
 
-// deliver handles a message with its fate.
+// nap is how long the machine sleeps: longer than Redis remembers a command.
+const nap = 90 * time.Minute
+
+// deliver lets a message meet its fate.
 func (w *Processes[S]) deliver(k int, f fate) {
 	m := w.sent[k]
 	w.sent = slices.Delete(w.sent, k, k+1)

@@ -40,7 +40,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	l.suspected = false
 	o.reserved = l.reserve()
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
-	if o.kind == opAcquire {
+	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
 		c.Notified = l.kind.WaitQueue && l.wait.notified
 	}

@@ -71,6 +71,8 @@ type Command struct {
 	Shared int
 	Mode   Mode
 	Lease  time.Duration
+	// Held says, for an Acquire, that the term has the lock: its count and its lease are set anew.
+	Held bool
 	// Entry is this process's entry in the wait queue, if its Term is not 0. An Acquire that is refused adds
 	// or confirms it; a Yield that releases the lock adds it at the end.
 	Entry Entry

@@ -219,11 +219,12 @@ type countChange struct {
 	until Instant
 }
 
-// ensure is a request for a lease that is valid at least until a time.
+// ensure is a request for a lease that is valid at least until a time. It is answered by another time.
 type ensure struct {
 	hold  uint64
 	ref   any
 	until Instant
+	by    Instant
 }
 
 // loss lists the holds that were lost last, and the reason.

@@ -67,6 +67,8 @@ type op struct {
 	tries  int
 	seq    uint64
 	sentAt Instant
+	// lastErr is why the last try failed.
+	lastErr error
 	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
 	// which its try was sent.
 	earlier []try
@@ -117,6 +119,9 @@ func (l *Lock) send(o *op) {
 	if o.kind == opRenew {
 		timeout = l.cfg.timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
 	}
+	if o.kind == opForce {
+		timeout = min(timeout, o.until-l.now)
+	}
 	o.due = l.now + timeout + replyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
@@ -131,7 +136,7 @@ func (l *Lock) send(o *op) {
 
 // retryLater schedules another try after a failure.
 func (l *Lock) retryLater(o *op, r Result) {
-	o.inFlight = false
+	o.inFlight, o.lastErr = false, r.Err
 	if r.Unsure {
 		o.unsure = true
 		l.noteUnanswered(o)

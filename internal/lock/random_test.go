@@ -113,6 +113,7 @@ func randomWorld(kind int, t *tape) *world {
 		lock.Config{Watchdog: 30000 * ms, Renewal: 10000 * ms, HandOffLimit: 20 * ms, ForcedYield: 500 * ms, Poll: 2000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
 		lock.Config{Watchdog: 1000 * ms, Renewal: 300 * ms, HandOffLimit: 500 * ms, ForcedYield: 2000 * ms, Poll: 5000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
 	)
+	s.config.Replicated = t.pick(2) == 1
 	s.config.Seed = uint64(t.pick(256))
 	s.setup = redismodel.Setup{
 		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: waitQueueOf(&s.config),

@@ -131,9 +131,18 @@ func (l *Lock) renewalReplied(r Result) {
 
 // failEnsures refuses the requests that await a renewal for that hold, or for all holds if id is 0.
 func (l *Lock) failEnsures(id uint64, reason Reason, detail string) {
+	l.failEnsuresIf(func(e ensure) bool { return id == 0 || e.hold == id }, reason, detail)
+}
+
+// expireEnsures refuses the requests that have awaited a renewal for too long.
+func (l *Lock) expireEnsures() {
+	l.failEnsuresIf(func(e ensure) bool { return l.now >= e.by }, Unavailable, "Redis has not renewed the lease in time")
+}
+
+func (l *Lock) failEnsuresIf(fails func(ensure) bool, reason Reason, detail string) {
 	var stay []ensure
 	for _, e := range l.ensures {
-		if id == 0 || e.hold == id {
+		if fails(e) {
 			l.answer(e.ref, Answer{Kind: NotDone, Reason: reason, Detail: detail})
 		} else {
 			stay = append(stay, e)

@@ -134,7 +134,7 @@ func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	case d > most:
 		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
 	default:
-		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d})
+		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d, by: l.now + l.cfg.TryTime()})
 	}
 }
 

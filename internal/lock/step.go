@@ -12,6 +12,7 @@ func (l *Lock) begin(now Instant) {
 	l.endExpired()
 	l.dropExpired()
 	l.overdue()
+	l.expireEnsures()
 }
 
 // settle ends an event: it starts all that can be done next.
@@ -135,6 +136,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	// the present holder, which may have taken the lock since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
 		l.retryLater(o, r)
+		o.due = min(o.due, o.until)
 		return
 	}
 	ended := *o
@@ -172,6 +174,8 @@ func (l *Lock) overdue() {
 			i++
 		case o.inFlight:
 			l.backgroundReplied(i, noReply)
+		case l.now >= o.until: // a forced release without owners would free a later holder
+			l.backgroundReplied(i, Result{Outcome: Failed, Err: o.lastErr, Transient: true})
 		default:
 			l.background = slices.Clone(l.background)
 			l.send(&l.background[i])
@@ -202,6 +206,9 @@ func (l *Lock) NextWake() (at Instant, ok bool) {
 	}
 	for i := range l.background {
 		wake(l.background[i].due)
+	}
+	for _, e := range l.ensures {
+		wake(e.by)
 	}
 	if l.sub.until != 0 {
 		wake(l.sub.until)

@@ -202,6 +202,8 @@ func (w *world) answered(i int, to ref, a lock.Answer) {
 		w.checkFreed(i, r, a)
 	case lock.NotFreed:
 		w.checkUnconfirmed(i, r, a)
+	case lock.Ensured:
+		w.checkEnsured(i, r, a)
 	}
 }
 
@@ -220,8 +222,8 @@ func (w *world) notifiedLost(i int, id uint64, a lock.Answer) {
 	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !keyLost || a.Reason == lock.Expired && h.req.Lease == 0 && !faulty {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
-	if w.now < h.good && (a.Reason == lock.Expired || a.Reason == lock.MaxHold) {
-		w.violated("p%d: %v is over, and was seen to be valid until %v", i, h, h.good)
+	if w.now < max(h.good, h.ensured) && (a.Reason == lock.Expired || a.Reason == lock.MaxHold) {
+		w.violated("p%d: %v is over, and was seen to be valid until %v, %v", i, h, h.good, h.ensured)
 	}
 	h.lost = true
 }

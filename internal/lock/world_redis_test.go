@@ -12,10 +12,11 @@ import (
 // Redis in a world: commands that arrive, and messages that it publishes.
 
 var (
-	errLoading = errors.New("LOADING Redis is loading the dataset in memory")
-	errTimeout = errors.New("i/o timeout")
-	errNoPerm  = errors.New("NOPERM this user has no permissions")
-	errFull    = errors.New("OOM command not allowed")
+	errReplicas = errors.New("0 of the 1 replicas have it")
+	errLoading  = errors.New("LOADING Redis is loading the dataset in memory")
+	errTimeout  = errors.New("i/o timeout")
+	errNoPerm   = errors.New("NOPERM this user has no permissions")
+	errFull     = errors.New("OOM command not allowed")
 )
 
 // arrive handles a command at Redis.
@@ -35,8 +36,12 @@ func (w *world) arrive(m message, f fate) {
 	case fine:
 		answer, at = w.runCommand(m.p, m.command, -1), w.now+w.latency()
 	case replyLost:
-		if !asks {
-			w.runCommand(m.p, m.command, -1)
+		if asks {
+			break
+		}
+		result := w.runCommand(m.p, m.command, -1)
+		if w.config.Replicated && w.tape.pick(2) == 1 {
+			answer, at = unconfirmed(m.command, result), max(w.now, w.now+(m.command.Deadline-w.now)*3/4)
 		}
 	case firstPart, secondPart:
 		w.runCommand(m.p, m.command, int(f-firstPart))
@@ -65,6 +70,15 @@ func (w *world) arrive(m message, f fate) {
 		at = m.command.Deadline
 	}
 	w.send(message{kind: reply, p: m.p, command: m.command, result: answer, at: at})
+}
+
+// unconfirmed is the reply to a command whose lease too few replicas have; other commands are not affected.
+func unconfirmed(c lock.Command, r lock.Result) lock.Result {
+	leases := c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.Renew || c.Kind == lock.SyncQueue && c.Take
+	if !leases || r.Outcome != lock.Kept && (r.Outcome != lock.Done || c.Kind == lock.Yield) {
+		return r
+	}
+	return lock.Result{Outcome: lock.Failed, Err: errReplicas, Transient: true, Unsure: true, Unconfirmed: true}
 }
 
 // nameHolders adds the present holders, and the owner of its term, to a forced release without owners, and sends

@@ -151,6 +151,18 @@ func (w *world) checkRefused(i int, r request, a lock.Answer) {
 	}
 }
 
+// checkEnsured checks that a hold is ensured for as long as the request asked.
+func (w *world) checkEnsured(i int, r request, a lock.Answer) {
+	h := w.holdByID(i, r.hold)
+	if h == nil || h.lost {
+		w.violated("p%d: %v is ensured, but the holders are %v", i, r, w.processes[i].holds)
+	}
+	if a.Until < r.at+r.d && w.processes[i].pausedUntil <= r.at {
+		w.violated("p%d: %v is ensured until %v, but it asked at %v for %v", i, r, a.Until, r.at, r.d)
+	}
+	h.ensured = max(h.ensured, a.Until)
+}
+
 // checkUnconfirmed counts a partial release that is not confirmed.
 func (w *world) checkUnconfirmed(i int, r request, a lock.Answer) {
 	h := w.holdByID(i, r.hold)
@@ -288,6 +300,8 @@ func (w *world) checkWait(i int, r request) {
 	since := max(r.at, p.pausedUntil)
 	call := w.config.CallTimeout + sec
 	switch {
+	case (r.what == forceRelease || r.what == ensure) && w.now > since+w.config.TryTime()+200*ms: // a timer may be late
+		w.violated("p%d: %v is still not answered after %v", i, r, w.now-since)
 	case r.what != acquire:
 		if e, over := p.endOf(r.hold); over && r.what == release && w.now > max(e.at, since)+w.longest()+call {
 			w.violated("p%d: %v is still not answered, but its hold was over at %v", i, r, e.at)

@@ -158,6 +158,7 @@ type hold struct {
 	counts      counts
 	tokens      []int64
 	bound, good lock.Instant // its own end (0: none), and the end of its validity as last seen
+	ensured     lock.Instant // until when it is valid, as an Ensure has answered
 	lost, dead  bool         // its holder was notified of the loss; its owner is dead
 }
 

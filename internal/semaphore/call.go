@@ -105,12 +105,14 @@ func (p *Pool) replied(r *Result) {
 var errNoReply = errors.New("no reply from Redis in time")
 
 // overdue gives up waiting for a reply that should be here by now, and sends again what is to be sent
-// again.
+// again. If the process was stopped, or the machine slept, it may be too late for that.
 func (p *Pool) overdue() {
 	switch {
 	case p.call.kind == 0 || p.now < p.call.due:
 	case p.call.inFlight:
 		p.replied(&Result{Err: errNoReply, Transient: true, Unsure: true})
+	case p.now >= p.call.until:
+		p.replied(&Result{Err: errors.New(p.call.lastErr), Transient: true})
 	default:
 		p.send()
 	}

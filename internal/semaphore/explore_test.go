@@ -81,7 +81,7 @@ func TestRandomWorlds(t *testing.T) {
 	})
 }
 
-var often = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 30}
+var often = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 30, explore.Sleep: 2}
 
 // scene is a world: its permits or its count, what the clients of each process want, once or again and
 // again, and what may go wrong.
@@ -133,6 +133,9 @@ var scenes = []scene{
 	{name: "latch and two faults", latch: true, count: 1, clients: [][]want{{again, one}, {again}}, may: explore.May(4, 2)},
 	{name: "latch, slow and killed", latch: true, count: 2, clients: [][]want{{one, again}, {down}}, may: explore.May(4, 0, explore.Slow, explore.Kill)},
 	{name: "latch, closed again", latch: true, count: 1, clients: [][]want{{down, one}, {{does: Set, n: 1}, down, one}}, may: explore.May(3, 1)},
+	{name: "asleep", count: 2, clients: [][]want{{one, {does: Add, n: 1}}, {one}}, may: explore.May(4, 1, explore.Sleep)},
+	{name: "asleep after a drain", count: 2, clients: [][]want{{two, {does: Drain}}, {one}}, may: explore.May(3, 1, explore.Sleep)},
+	{name: "latch, asleep", latch: true, count: 3, clients: [][]want{{down, one}, {{does: Set, n: 1}, again}}, may: explore.May(3, 1, explore.Sleep)},
 	{name: "latch, tries and waits", latch: true, count: 1, clients: [][]want{{{n: 1, try: true}, down}, {{n: 1, wait: 300 * ms}}}, may: explore.May(4, 1, explore.Leave)},
 }
 

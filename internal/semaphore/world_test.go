@@ -26,11 +26,15 @@ type process struct {
 	record  record
 	permits int
 	clients []client
+	// forgot says that the process has given up a command of which nothing is known.
+	forgot bool
 }
 
+// record is that of a process's last command. gone: Redis does not have it any more.
 type record struct {
 	number uint64
 	reply  Result
+	gone   bool
 }
 
 // redis is the permits that are free, or the count of a latch with the ids that were counted.
@@ -93,7 +97,10 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 		case Unsubscribe:
 			n.Unsubscribe(i)
 		case Forgotten:
-			n.Violated("p%d has forgotten something: %s", i, e.Answer.Detail)
+			if n.Spent[explore.Sleep] == 0 {
+				n.Violated("p%d has forgotten something: %s", i, e.Answer.Detail)
+			}
+			s.processes[i].forgot = true
 		}
 	}
 }
@@ -108,12 +115,14 @@ func (s *shared) Execute(n *explore.Net, i int, command any) any {
 	switch {
 	case s.forgets, c.Kind == Inspect, s.latch && c.Kind == Take:
 		return run(n, c, i)
+	case c.Number == p.record.number && p.record.gone:
+		n.Violated("p%d: a command is carried out twice: %+v", i, c)
 	case c.Number == p.record.number:
 		return p.record.reply
 	case c.Number < p.record.number:
 		return nil // LATE, of which the pool does not hear
 	}
-	p.record = record{c.Number, run(n, c, i)}
+	p.record = record{number: c.Number, reply: run(n, c, i)}
 	return p.record.reply
 }
 
@@ -260,6 +269,12 @@ func (s *shared) Kill(i int) {
 	*p = process{permits: p.permits, record: p.record, clients: p.clients}
 }
 
+func (s *shared) Forget() {
+	for i := range s.processes {
+		s.processes[i].record.gone = true
+	}
+}
+
 func (s *shared) Check(n *explore.Net) {
 	for i := range s.processes {
 		if n.Dead(i) {
@@ -306,7 +321,7 @@ func (s *shared) checkCount(n *explore.Net, rests bool) {
 			}
 			who := cmp.Or(want.id, fmt.Sprint(i, ".", k))
 			most[who] = true
-			if c.counted || rests && !n.Dead(i) {
+			if c.counted || rests && !n.Dead(i) && !s.processes[i].forgot {
 				least[who] = true
 			}
 		}
@@ -335,7 +350,7 @@ func (s *shared) Settled(n *explore.Net) {
 			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.Waiters())
 		case s.served(p):
 			n.Violated("p%d: a client waits though there are %d", i, s.redis.free)
-		case p.permits != 0:
+		case p.permits != 0 && !p.forgot:
 			n.Violated("p%d: %d permits are missing", i, p.permits)
 		}
 	}

@@ -1,0 +1,102 @@
+package kinds_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A MultiLock that has one key of one Redis twice is refused: its release could not free the key twice.
+func TestMultiLockOfOneKeyTwice(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	open := func(prefix string) *locktest.Site {
+		return locktest.Open(t, server.URL(), lockkeeper.Config{KeyPrefix: prefix})
+	}
+	a, b, prefixed := open(""), open(""), open("a:")
+	for what, locks := range map[string][]*lockkeeper.Lock{
+		"two systems":      {a.Lock("x"), b.Lock("x")},
+		"two prefixes":     {a.Lock("a:y"), prefixed.Lock("y")},
+		"fair":             {a.FairLock("f"), b.FairLock("f")},
+		"two writers":      {a.ReadWriteLock("w").Write(), b.ReadWriteLock("w").Write()},
+		"a reader first":   {a.ReadWriteLock("v").Read(), b.ReadWriteLock("v").Write()},
+		"two readers":      {a.ReadWriteLock("r").Read(), b.ReadWriteLock("r").Read()},
+		"plain and fenced": {a.Lock("p"), b.FencedLock("p")},
+		"beside others":    {a.Lock("1"), b.Lock("2"), a.Lock("s"), b.Lock("s"), prefixed.Lock("s")},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			_, err := lockkeeper.MultiLock(locks...).Acquire(locktest.Within(t))
+			locktest.IsError(t, err, lockkeeper.ErrRejected)
+			for _, l := range locks { // all are free
+				locktest.Release(t, locktest.Acquire(t, l))
+			}
+		})
+	}
+	t.Run("one system", func(t *testing.T) {
+		_, err := lockkeeper.MultiLock(a.Lock("o"), a.FencedLock("o")).Acquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	})
+}
+
+// The same, of a RedLock and a lock on one of its servers.
+func TestMultiLockOfARedLockAndALockOfItsKey(t *testing.T) {
+	t.Parallel()
+	var systems []*lockkeeper.System
+	var other *locktest.Site
+	for i := range 3 {
+		server := redistest.Start(t)
+		systems = append(systems, locktest.Open(t, server.URL(), lockkeeper.Config{Watchdog: 2 * time.Second}).System)
+		if i == 1 {
+			other = locktest.Open(t, server.URL(), lockkeeper.Config{Watchdog: 2 * time.Second})
+		}
+	}
+	red, err := lockkeeper.NewRedLock(systems...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.Release(t, locktest.Acquire(t, red.Lock("before"))) // then each server has a vote
+	for _, system := range systems {
+		_, err := lockkeeper.MultiLock(red.Lock("x"), system.Lock("x")).Acquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	}
+	for _, locks := range [][]*lockkeeper.Lock{
+		{red.Lock("y"), other.Lock("y")}, {other.Lock("z"), red.Lock("z")},
+	} {
+		_, err := lockkeeper.MultiLock(locks...).Acquire(locktest.Within(t))
+		locktest.IsError(t, err, lockkeeper.ErrRejected)
+	}
+	locktest.Release(t, locktest.Acquire(t, lockkeeper.MultiLock(red.Lock("x"), other.Lock("y"))))
+}
+
+// Locks of one name on several servers are other keys, also if one of the servers does not say so.
+func TestMultiLockOfOneNameOnSeveralServers(t *testing.T) {
+	t.Parallel()
+	cfg := lockkeeper.Config{Watchdog: 2 * time.Second}
+	open := func() *locktest.Site { return locktest.Open(t, redistest.Start(t).URL(), cfg) }
+	down := redistest.Start(t)
+	a, b, lame := open(), open(), locktest.Open(t, down.URL(), cfg)
+	lame.SkipCloseCheck = true // its server is down when it closes
+	red, err := lockkeeper.NewRedLock(open().System, open().System, lame.System)
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.Release(t, locktest.Acquire(t, red.Lock("before"))) // then each server has a vote
+	down.Kill(t)
+	for what, multi := range map[string]*lockkeeper.Lock{
+		"plain":   lockkeeper.MultiLock(a.Lock("x"), b.Lock("x")),
+		"RedLock": lockkeeper.MultiLock(a.Lock("x"), red.Lock("x")),
+	} {
+		hold := locktest.Acquire(t, multi)
+		next := locktest.AcquireSoon(locktest.Within(t), multi, lockkeeper.WithLease(time.Second)) // for which the lease is set in Redis
+		redistest.Eventually(t, what+": it waits", func() bool {
+			status, err := multi.Inspect(locktest.Within(t))
+			return err == nil && status.Waiters == 1
+		})
+		locktest.Release(t, hold)
+		locktest.Release(t, locktest.Got(t, next).Hold)
+	}
+}
