@@ -16,7 +16,7 @@ if [ ! -e source.tar.gz ]; then
   from=(-qq -o "Dir::State::lists=$PWD/lists" -o "Dir::Cache=$PWD"
     -o "Dir::Etc::sourcelist=$PWD/sources.list" -o Dir::Etc::sourceparts=/dev/null)
   apt-get "${from[@]}" update
-  apt-get "${from[@]}" --download-only source redis
+  apt-get "${from[@]}" --download-only --tar-only source redis
   mv redis_*.orig.tar.gz source.tar.gz
   rm -r lists
 fi
