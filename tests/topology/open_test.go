@@ -122,7 +122,7 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 		"unknown CA":                    {"rediss://" + secure, nil, lockkeeper.ErrRejected, "x509: certificate signed by unknown authority"},
 		"another CA":                    {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(otherCA)}, lockkeeper.ErrRejected, "RootCAs"},
 		"no client certificate":         {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(noCertificate)}, lockkeeper.ErrRejected, "certificate required"},
-		"wrong password":                {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("nobody", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
+		"wrong password":                {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("absent", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
 		"no server for a single client": {"", []lockkeeper.OpenOption{single}, lockkeeper.ErrUnavailable, "refused"},
 		"options without an address":    {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(func(*rueidis.ClientOption) {})}, lockkeeper.ErrInvalid, "no address"},
 		"no function":                   {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(nil)}, lockkeeper.ErrInvalid, "WithClientOption is nil"},
