@@ -37,7 +37,7 @@ func start() (sys *lockkeeper.System, actors *actor.ActorSystem, stop func()) {
 func ExampleOpen() {
 	ctx := context.Background()
 	sys, err := lockkeeper.Open(ctx, redistest.SharedURL(), // "redis://127.0.0.1:6379"
-		lockkeeper.WithClientName("shop"), lockkeeper.WithConfig(lockkeeper.Config{Logger: slog.Default()}))
+		lockkeeper.WithConfig(lockkeeper.Config{Logger: slog.Default()}))
 	if err != nil {
 		fmt.Println(err)
 		return

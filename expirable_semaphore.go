@@ -2,7 +2,6 @@ package lockkeeper
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
@@ -19,35 +18,28 @@ import (
 // after Redis has lost its data, Acquire fails with ErrNoPermits; see WithPermits.
 type ExpirableSemaphore struct{ lock *Lock }
 
-// ExpirableSemaphoreOption is an option of System.ExpirableSemaphore.
-type ExpirableSemaphoreOption func(*ExpirableSemaphore)
+// ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.
+func (s *System) ExpirableSemaphore(name string) *ExpirableSemaphore {
+	return &ExpirableSemaphore{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, name: name}}
+}
 
-// WithPermits gives the number of permits, at least 1. An Acquire sets it if no number is set, because
-// this is the first use or because Redis has lost its data. That takes Config.Watchdog, the time until
-// all earlier permits have expired; permits that this System still holds stay taken. TrySetPermits sets
-// the number at once.
+// WithPermits returns the same semaphore with a number of permits, at least 1, for its Acquire, TryAcquire and Do:
+// they set it if no number is set, because this is the first use or because Redis has lost its data. That takes
+// Config.Watchdog, the time until all earlier permits have expired; permits that this System still holds stay taken.
+// TrySetPermits sets the number at once. If n is not valid, all methods of the returned semaphore fail with
+// ErrInvalid.
 //
 // Other Systems should have the same Watchdog: permits that they have acquired with a longer WithLease
 // are not known after Redis has lost its data.
-func WithPermits(n int) ExpirableSemaphoreOption {
-	return func(p *ExpirableSemaphore) {
-		if p.lock.total = int64(n); n < 1 || n > actors.MaxPermits {
-			p.lock.wrong = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, actors.MaxPermits)
-		}
+func (p *ExpirableSemaphore) WithPermits(n int) *ExpirableSemaphore {
+	if p.inner() == nil {
+		return nil
 	}
-}
-
-// ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.
-func (s *System) ExpirableSemaphore(name string, options ...ExpirableSemaphoreOption) *ExpirableSemaphore {
-	p := &ExpirableSemaphore{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, name: name}}
-	for _, option := range options {
-		if option == nil {
-			p.lock.wrong = errors.New("an option is nil; leave it out instead")
-			continue
-		}
-		option(p)
+	lock := *p.lock
+	if lock.total = int64(n); n < 1 || n > actors.MaxPermits {
+		lock.wrong = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, actors.MaxPermits)
 	}
-	return p
+	return &ExpirableSemaphore{&lock}
 }
 
 // Name returns the name of the semaphore, without the key prefix.

@@ -9,18 +9,18 @@ import (
 )
 
 // FencedLock returns the reentrant lock of that name whose holds have a fencing token,
-// Redisson's RFencedLock; see Hold.Token.
+// Redisson's RFencedLock; see Hold.Token. Use it if what the lock protects can check the token.
 func (s *System) FencedLock(name string) *Lock {
 	return &Lock{runtime: s.inner(), kind: messages.Kind_KIND_FENCED, name: name}
 }
 
 // FairLock returns the lock of that name that is granted in order of arrival across all
-// processes, Redisson's fair lock. Every grant costs a round trip.
+// processes, Redisson's fair lock. Every grant costs a round trip: use Lock unless the order matters.
 func (s *System) FairLock(name string) *Lock {
 	return &Lock{runtime: s.inner(), kind: messages.Kind_KIND_FAIR, name: name}
 }
 
-// ReadWriteLock returns the read/write lock of that name.
+// ReadWriteLock returns the read/write lock of that name. Use it if many readers may work at the same time.
 func (s *System) ReadWriteLock(name string) *ReadWrite {
 	return &ReadWrite{system: s, name: name}
 }
@@ -78,7 +78,8 @@ func MultiLock(locks ...*Lock) *Lock {
 	return &Lock{runtime: members.Home().(*actors.Runtime), kind: messages.Kind_KIND_MULTI, members: members}
 }
 
-// RedLock provides locks on a majority of independent Redis servers; see NewRedLock.
+// RedLock provides locks on a majority of independent Redis servers, which survive the loss of a server; see
+// NewRedLock.
 type RedLock struct{ home *System }
 
 // NewRedLock returns a RedLock on independent Redis servers. It needs one System for each server, 3

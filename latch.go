@@ -66,15 +66,14 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 
 // Wait waits until the latch is open. When ctx ends it returns the cause of ctx (and ErrTimeout
 // if a deadline was exceeded). WithWait also bounds the wait; with zero, Wait fails with ErrHeld at
-// once if the latch is closed. No other option is valid. The other errors are ErrTimeout, ErrQueueFull,
-// ErrClosed, ErrUnavailable (only if WithWait bounds the wait), ErrRejected, ErrInvalid and
-// ErrCrashed.
+// once if the latch is closed. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable
+// (only if WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
 // If the latch is closed again before the System has noticed that it was open, Wait continues to wait.
-func (l *Latch) Wait(ctx context.Context, options ...Option) error {
+func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 	const op = "wait for"
 	call := actors.NewCountCall(actors.OpAcquire, 0)
-	if err := applyWaitOption(options, call, "a latch has no holder: WithWait is the only option"); err != nil {
+	if err := applyWaits(options, call); err != nil {
 		return invalid(op, l.Name(), err)
 	}
 	_, err := l.ask(ctx, op, call)

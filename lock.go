@@ -65,41 +65,6 @@ func (l *Lock) checkCall(ctx context.Context) error {
 	return l.checkUsable()
 }
 
-// Option changes how a lock is acquired.
-type Option func(*request)
-
-// request has what the options of an Acquire ask for; a time that was not given is nil.
-type request struct {
-	lease, wait, maxHold *time.Duration
-	once, leads          bool
-	atRisk               func(left time.Duration)
-}
-
-// WithLease asks for a fixed lease of at least 10 ms. It is not renewed, and the hold is lost
-// when it ends. Without this option the watchdog renews the lease until the hold is released
-// or the process ends. WithLease cannot be combined with WithMaxHold.
-//
-// A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
-// the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
-// that the watchdog renews, is refused with ErrInvalid.
-func WithLease(d time.Duration) Option { return func(r *request) { r.lease = &d } }
-
-// WithWait bounds the wait, in addition to the context. With zero, the lock is tried once. Without
-// this option only the context bounds the wait.
-func WithWait(d time.Duration) Option { return func(r *request) { r.wait = &d } }
-
-// WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. A
-// re-entry with this option is refused with ErrInvalid if the hold may last longer.
-func WithMaxHold(d time.Duration) Option { return func(r *request) { r.maxHold = &d } }
-
-// WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry. It is for
-// goroutines that may have the Context of a hold but must not share the lock.
-func WithoutReentry() Option { return func(r *request) { r.once = true } }
-
-// WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
-// renewal succeeds, the hold is lost after the time left. A panic in f is logged.
-func WithAtRisk(f func(left time.Duration)) Option { return func(r *request) { r.atRisk = f } }
-
 // Acquire waits until the lock is granted. When ctx ends, it withdraws the request and returns the
 // cause of ctx (and ErrTimeout if a deadline was exceeded). Its other errors are
 // ErrTimeout, ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable and ErrNotReplicated (only if
@@ -171,7 +136,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 		if option == nil {
 			return nil, errNoOption
 		}
-		option(&r)
+		option.applyLock(&r)
 	}
 	value := func(d *time.Duration) time.Duration {
 		if d == nil {

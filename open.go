@@ -21,16 +21,13 @@ type OpenOption func(*openRequest)
 
 // openRequest is what the options of an Open ask for.
 type openRequest struct {
-	client *rueidis.ClientOption
-	amend  []func(*rueidis.ClientOption)
-	// sentinels are applied after amend.
-	sentinels []func(*rueidis.SentinelOption)
-	config    Config
-	// actors is the caller's actor system if inActors is set.
-	actors   *actor.ActorSystem
-	inActors bool
-	// noTLS reports a WithTLS(nil): an error, since the connection would not use TLS.
-	noTLS bool
+	// amend has changes of the client's options; final has those that are made last.
+	amend, final []func(*rueidis.ClientOption)
+	config       Config
+	// actors is the caller's actor system; nil if Open creates one.
+	actors *actor.ActorSystem
+	// wrong is why an option cannot be used.
+	wrong error
 }
 
 // WithConfig sets the Config of the System. Its Logger is also used by the actor system that Open creates.
@@ -38,7 +35,12 @@ func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = 
 
 // WithActorSystem starts the System in the caller's actor system, which Close does not shut down.
 func WithActorSystem(system *actor.ActorSystem) OpenOption {
-	return func(r *openRequest) { r.actors, r.inActors = system, true }
+	return func(r *openRequest) {
+		if system == nil {
+			r.wrong = errors.New("the actor system is nil")
+		}
+		r.actors = system
+	}
 }
 
 // WithTLS connects with TLS, also to Sentinels and even if the URL begins with redis://. Set RootCAs
@@ -46,51 +48,32 @@ func WithActorSystem(system *actor.ActorSystem) OpenOption {
 // each server must be for the host name in its address or for one of the names in the URL.
 func WithTLS(c *tls.Config) OpenOption {
 	return func(r *openRequest) {
-		r.noTLS = r.noTLS || c == nil
+		if c == nil { // the connection would not use TLS
+			r.wrong = errors.New("the configuration of WithTLS is nil")
+		}
 		r.amend = append(r.amend, func(o *rueidis.ClientOption) { o.TLSConfig, o.Sentinel.TLSConfig = c, c })
 	}
 }
 
-// WithSentinelTLS sets the TLS configuration for Sentinels, if it differs from that for the servers;
-// nil disables TLS.
-func WithSentinelTLS(c *tls.Config) OpenOption {
-	return amendsSentinels(func(o *rueidis.SentinelOption) { o.TLSConfig = c })
-}
-
-// WithSentinelUser authenticates to Sentinels as the named user; an empty name is the default user.
-// Without this option no password is sent to Sentinels.
-func WithSentinelUser(name, password string) OpenOption {
-	return amendsSentinels(func(o *rueidis.SentinelOption) { o.Username, o.Password = name, password })
-}
-
 // WithUser authenticates to the servers, but not to Sentinels, as an ACL user; an empty name is the
-// default user.
+// default user. Use it for a password that is not in the URL.
 func WithUser(name, password string) OpenOption {
-	return amends(func(o *rueidis.ClientOption) { o.Username, o.Password = name, password })
+	return func(r *openRequest) {
+		r.amend = append(r.amend, func(o *rueidis.ClientOption) { o.Username, o.Password = name, password })
+	}
 }
 
-// WithDatabase selects the database with that number.
-func WithDatabase(number int) OpenOption {
-	return amends(func(o *rueidis.ClientOption) { o.SelectDB = number })
-}
-
-// WithClientName sets the name of the connections, for CLIENT LIST.
-func WithClientName(name string) OpenOption {
-	return amends(func(o *rueidis.ClientOption) { o.ClientName = name })
-}
-
-func amends(f func(*rueidis.ClientOption)) OpenOption {
-	return func(r *openRequest) { r.amend = append(r.amend, f) }
-}
-
-func amendsSentinels(f func(*rueidis.SentinelOption)) OpenOption {
-	return func(r *openRequest) { r.sentinels = append(r.sentinels, f) }
-}
-
-// WithClientOption uses o for the Redis client instead of a URL, which must be empty. Open disables
-// retries and the client-side cache; the other options of Open are applied after o.
-func WithClientOption(o rueidis.ClientOption) OpenOption {
-	return func(r *openRequest) { r.client = &o }
+// WithClientOption lets f change the options of the Redis client, for what neither the URL nor another
+// option of Open can say, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel).
+// Open calls f once, after it has applied the URL and the other options. With an empty URL, f must set the
+// addresses. Open disables retries and the client-side cache.
+func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {
+	return func(r *openRequest) {
+		if f == nil {
+			r.wrong = errors.New("the function of WithClientOption is nil")
+		}
+		r.final = append(r.final, f)
+	}
 }
 
 // Open connects to the Redis of a URL, and starts a System in a new actor system, or in that of
@@ -117,11 +100,8 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 		}
 		option(&r)
 	}
-	if r.noTLS {
-		return nil, fmt.Errorf("lockkeeper: %s: %w: the configuration of WithTLS is nil", op, ErrInvalid)
-	}
-	if r.inActors && r.actors == nil {
-		return nil, fmt.Errorf("lockkeeper: %s: %w: the actor system is nil", op, ErrInvalid)
+	if r.wrong != nil {
+		return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, ErrInvalid, r.wrong)
 	}
 	client, err := r.connect(ctx, url)
 	if client, err = connectResult(op, client, err); err != nil {
@@ -129,7 +109,7 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 	}
 	o := &openedResources{client: client, closed: make(chan struct{})}
 	system := r.actors
-	if !r.inActors {
+	if system == nil {
 		o.actors = ownActors(r.config.Logger)
 		system = o.actors
 	}
@@ -144,22 +124,14 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 
 func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, error) {
 	var options rueidis.ClientOption
-	switch {
-	case r.client == nil:
+	if url != "" || len(r.final) == 0 {
 		var err error
 		if options, err = redisio.Options(url); err != nil {
 			return nil, err
 		}
-	case url != "":
-		return nil, errors.New("with WithClientOption the URL must be empty")
-	default:
-		options = *r.client
 	}
-	for _, amend := range r.amend {
-		amend(&options)
-	}
-	for _, amend := range r.sentinels {
-		amend(&options.Sentinel)
+	for _, change := range append(r.amend, r.final...) {
+		change(&options)
 	}
 	return redisio.ConnectWith(ctx, options)
 }

@@ -114,7 +114,7 @@ func (c Config) record() *actors.Record {
 		return nil
 	}
 	host, _ := os.Hostname()
-	return &actors.Record{Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: Version()}
+	return &actors.Record{Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: version()}
 }
 
 // programName returns the default of Config.Application.
@@ -127,9 +127,9 @@ func programName() string {
 
 const module = "github.com/lockkeeper-go/lockkeeper"
 
-// Version returns the version of Lockkeeper that the program was built with, or "" if that is not
+// version returns the version of Lockkeeper that the program was built with, or "" if that is not
 // known.
-func Version() string {
+func version() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {
 		return ""

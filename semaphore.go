@@ -10,7 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Semaphore is a number of permits, Redisson's RSemaphore. It is shared with all Lockkeeper systems and
+// Semaphore is a number of permits, Redisson's RSemaphore. If the permits of a dead process must
+// come back, use an ExpirableSemaphore. A Semaphore is shared with all Lockkeeper systems and
 // Redisson clients that use the same name on the same Redis. A Semaphore is only a name with methods:
 // make as many as needed, and use them from any goroutine.
 //
@@ -65,38 +66,28 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 }
 
 // Acquire waits until it has n permits. When ctx ends, it withdraws the request and returns the cause of
-// ctx (and ErrTimeout if a deadline was exceeded). WithWait also bounds the wait; no other option is
-// valid. The other errors are ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable (only if WithWait
-// bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
+// ctx (and ErrTimeout if a deadline was exceeded). WithWait also bounds the wait. The other errors are
+// ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable (only if WithWait bounds the wait), ErrRejected,
+// ErrInvalid and ErrCrashed.
 //
 // The System does not keep track of acquired permits: the caller must release them in every case.
-func (s *Semaphore) Acquire(ctx context.Context, n int, options ...Option) error {
+func (s *Semaphore) Acquire(ctx context.Context, n int, options ...WaitOption) error {
 	const op = "acquire permits of"
 	call := actors.NewCountCall(actors.OpAcquire, int64(n))
-	if err := applyWaitOption(options, call, "the permits of a semaphore have no owner and no lease: WithWait is the only option"); err != nil {
+	if err := applyWaits(options, call); err != nil {
 		return invalid(op, s.Name(), err)
 	}
 	_, err := s.ask(ctx, op, call)
 	return err
 }
 
-// applyWaitOption puts WithWait into a call, and returns an error if there is another option: why says why.
-func applyWaitOption(options []Option, call *actors.CountCall, why string) error {
-	if len(options) == 0 {
-		return nil // without allocating r
-	}
-	var r request
+// applyWaits puts the options into a call.
+func applyWaits(options []WaitOption, call *actors.CountCall) error {
 	for _, option := range options {
 		if option == nil {
 			return errNoOption
 		}
-		option(&r)
-	}
-	if r.wait != nil {
-		call.Wait, call.Try = *r.wait, *r.wait == 0
-	}
-	if r.lease != nil || r.maxHold != nil || r.once || r.atRisk != nil {
-		return errors.New(why)
+		option.applyWait(call)
 	}
 	return nil
 }

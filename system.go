@@ -1,8 +1,7 @@
 // Package lockkeeper provides distributed locks, semaphores and latches on Redis. They are
 // supervised proto.actor actors, and wire-compatible with Redisson.
 //
-// Actors send the messages of package messages to the guardian; see Request. Goroutines use the
-// blocking API:
+// A program without actors needs this:
 //
 //	sys, err := lockkeeper.Open(ctx, "redis://127.0.0.1:6379") // or New, in an actor system
 //	if err != nil { … }
@@ -11,6 +10,36 @@
 //	err = sys.Lock("orders").Do(ctx, func(ctx context.Context) error {
 //		return work(ctx) // ctx is cancelled, with the cause, when the lock is lost
 //	})
+//
+// To start, use [Open]. Use [New] with a client of [Connect] if the client is also used for other things, and with one
+// of [ConnectLater] for a server of a RedLock that may be down.
+//
+// What to use for what:
+//
+//   - [System.Lock]: one holder at a time.
+//   - [System.FencedLock]: if the store that the lock protects can refuse the write of a former holder.
+//   - [System.FairLock]: if requests must be granted in their order across processes.
+//   - [System.ReadWriteLock]: many long reads, few writes.
+//   - [MultiLock]: several locks at once.
+//   - [NewRedLock]: locks that survive the loss of a server, with three or five servers.
+//   - [System.ExpirableSemaphore]: at most n at once; the permits of a dead process come back.
+//   - [System.Semaphore]: at most n at once; any process may release the permits, and a dead one keeps them.
+//   - [System.Latch]: waiting until a number of others are done.
+//
+// How to use it on a goroutine:
+//
+//   - [Lock.Do]: a function runs under the lock.
+//   - [Lock.Acquire], [Lock.TryAcquire]: the lock is released elsewhere than it is acquired.
+//   - [Lock.Lead]: a function runs in one of all processes, as long as that holds the lock. [Lock.Elect] is the
+//     same without a goroutine of its own.
+//
+// And in an actor, which must not block:
+//
+//   - [Lock.Spawn], [Lock.Respond]: a function runs under the lock on another goroutine, and the actor or the sender
+//     of its message gets the result.
+//   - [Lock.LeaderProps]: an actor runs in one of all processes.
+//   - [Request]: the actor owns the lock, and gets the messages of package messages; [ErrorOf] is the error in one.
+//     [Ask] is for goroutines that send a message to an actor.
 //
 // The terms are defined in [docs/glossary.md].
 //
@@ -42,7 +71,7 @@ var extensionID = extensions.NextExtensionID()
 // ExtensionID makes a System an extension of its actor system.
 func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Connect opens a client for a Redis URL with the settings that suit Lockkeeper; see
+// Connect opens a client for New, from a Redis URL and with the settings that suit Lockkeeper; see
 // redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if Redis does
 // not answer, and ErrRejected if Redis refuses the client.
 func Connect(url string) (rueidis.Client, error) {
@@ -74,7 +103,8 @@ func connectResult(op string, client rueidis.Client, err error) (rueidis.Client,
 	return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, kind, err)
 }
 
-// New starts Lockkeeper inside an actor system and registers it there as an extension. TLS,
+// New starts Lockkeeper inside an actor system and registers it there as an extension. Open does the
+// same for a program that has neither an actor system nor a Redis client. TLS,
 // ACL user, database number and so on are options of the client. The caller closes the
 // client, after the System.
 //

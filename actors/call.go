@@ -109,7 +109,7 @@ type Outcome struct {
 type Holder interface {
 	LeaseLost(reason lock.Reason, detail string)
 	LeaseAtRisk(until lock.Instant, detail string)
-	// Stack returns the program counters of whoever took the lock; nil if they are not kept.
+	// Stack returns the program counters of the call that took the lock; nil if they are not kept.
 	Stack() []uintptr
 	// Parent returns the context of the request, for its spans.
 	Parent() context.Context

@@ -82,7 +82,7 @@ func (k *clock) again() {
 	}
 }
 
-// close wakes nobody any more, and waits for the goroutine.
+// close wakes no lock actor any more, and waits for the goroutine.
 func (k *clock) close() {
 	k.mu.Lock()
 	k.closed = true
@@ -101,7 +101,7 @@ func (k *clock) notify() {
 	}
 }
 
-// run wakes those who are due, for as long as anybody has set an alarm.
+// run wakes those that are due, for as long as an alarm is set.
 func (k *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -138,7 +138,7 @@ func (k *clock) run() {
 	}
 }
 
-// due takes out whoever is to be woken now; if nobody is, it says when the next one is.
+// due takes out those that are to be woken now; if there are none, it says when the next one is.
 func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, sleep time.Duration, more bool) {
 	list = k.take(now, list)
 	k.mu.Lock()

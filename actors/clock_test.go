@@ -20,7 +20,7 @@ func newTestClock(t *testing.T) *clock {
 	return k
 }
 
-// pass lets time pass until nobody is left, and gives all who were woken.
+// pass lets time pass until no alarm is left, and gives all that were woken.
 func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
 	t.Helper()
 	for {
@@ -29,7 +29,7 @@ func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
 			return order
 		}
 		if len(due) == 0 && sleep <= 0 {
-			t.Fatalf("nobody is due at %v, and somebody should be", now)
+			t.Fatalf("no alarm is due at %v, and one should be", now)
 		}
 		for _, s := range due {
 			if s.alarm.at > now || s.alarm.place != 0 {
@@ -70,7 +70,7 @@ func TestClocksWakeForEachOther(t *testing.T) {
 	has.close()
 }
 
-// Everybody is woken once, in order, at the time that was set last; who has cancelled is not.
+// Each is woken once, in order, at the time that was set last; one that has cancelled is not.
 func TestClockWakesInOrder(t *testing.T) {
 	k := newTestClock(t)
 	const n = 1000
@@ -104,7 +104,7 @@ func TestClockWakesInOrder(t *testing.T) {
 		}
 	}
 	if k.running {
-		t.Error("its goroutine stays, for nobody")
+		t.Error("its goroutine stays without an alarm")
 	}
 }
 
@@ -136,6 +136,6 @@ func TestClockIsTold(t *testing.T) {
 	k.cancel(b)
 	told("the last", true)
 	if _, _, more := k.due(time.Hour, nil); more {
-		t.Error("there is nobody to wait for")
+		t.Error("there is no alarm to wait for")
 	}
 }

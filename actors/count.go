@@ -73,7 +73,7 @@ func (c *Count) check(call *Call) error {
 }
 
 // countCalls has the memory of calls that were answered, for the next ones. As garbage it would cost a tenth of a grant
-// that is handed off. So whoever answers a call must not look at it afterwards, unless he refuses it.
+// that is handed off. So code that answers a call must not look at it afterwards, unless it refuses the call.
 var countCalls = sync.Pool{New: func() any { return new(CountCall) }}
 
 // NewCountCall returns a call about a semaphore or a latch, to be given to DoCount.

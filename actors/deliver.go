@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// deliver sends a message and reports whether there was anybody to take it. All that
+// deliver sends a message and reports whether there was a recipient. All that
 // actors and goroutines of a system send goes this way.
 //
-// What reaches nobody becomes no dead letter, as it would with proto.actor's Send: the
+// What reaches no recipient becomes no dead letter, as it would with proto.actor's Send: the
 // host's subscribers to the event stream run inside the sender, and may block or panic. A
 // process on another node takes everything, whether it arrives there or not. A future that
 // has timed out takes nothing, though it may still be found then.

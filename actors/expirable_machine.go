@@ -20,8 +20,8 @@ func (p *permits) Acquire(now lock.Instant, req lock.Request) {
 	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.showsPermit(), Total: call.totalPermits()})
 }
 
-// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that whoever looks
-// knows which process has the permit. The rest is random: 64 bits, which nobody guesses.
+// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader
+// knows which process has the permit. The rest is random: 64 bits, which cannot be guessed.
 func (p *permits) newPermitID() (id expirable.ID) {
 	n := copy(id[:], p.system[:])
 	_, _ = rand.Read(id[n:]) // it never fails

@@ -16,7 +16,7 @@ type future struct {
 	answer   *Outcome
 	answered bool          // the answer has been put: nothing may be lent any more
 	left     bool          // the caller will not look again
-	ready    chan struct{} // somebody waits for it to be rung, once
+	ready    chan struct{} // the caller waits for it to be rung, once
 }
 
 // loan is a command for the caller to run. It counts among the runtime's lenders until it

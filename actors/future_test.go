@@ -53,7 +53,7 @@ func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
 	}
 }
 
-// An answer that comes after its caller has left is not taken, and whoever brings it is told.
+// An answer that comes after its caller has left is not taken, and its sender is told.
 func TestAnswerForACallerThatHasLeft(t *testing.T) {
 	var early, late future
 	early.complete(&Outcome{Owner: 7})
@@ -64,6 +64,6 @@ func TestAnswerForACallerThatHasLeft(t *testing.T) {
 		t.Errorf("an answer out of nowhere: %+v", out)
 	}
 	if _, taken := late.complete(&Outcome{}); taken {
-		t.Error("the answer counts as taken, and nobody will look at it")
+		t.Error("the answer counts as taken, and no caller will look at it")
 	}
 }

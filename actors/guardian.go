@@ -156,7 +156,7 @@ func (r *Runtime) props(producer actor.Producer, handler crashHandler) *actor.Pr
 	return actor.PropsFromProducer(producer, options...)
 }
 
-// refuseAny refuses whatever has not been handled, if it is a request.
+// refuseAny refuses a request that has not been handled.
 func (r *Runtime) refuseAny(m any, sender *actor.PID, reason lock.Reason, detail string) {
 	if a, ok := m.(*admitted); ok {
 		m, sender = a.message, a.sender
@@ -238,7 +238,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	case <-done:
 	}
 	if first {
-		<-r.left // everybody is answered and told, which needs no Redis
+		<-r.left // all callers are answered, and all holders told, which needs no Redis
 	}
 	select {
 	case <-r.left:

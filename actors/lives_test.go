@@ -86,8 +86,8 @@ func TestRetiredLocksAreCollected(t *testing.T) {
 }
 
 // A request may name an owner of a hold that is over by the time it arrives. If the lock
-// actor has left meanwhile, that number must fit nobody in its successor's life.
-func TestOwnerOfAnEarlierLockActorReentersNobody(t *testing.T) {
+// actor has left meanwhile, that number must fit no owner in its successor's life.
+func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
 	r, name := start(t, 10*time.Millisecond), redistest.Name(t)
 	first := r.use(t, name)
 	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.table.get(lockKey{name: name}) == nil })
@@ -165,8 +165,8 @@ func TestGateClosesOnlyWhenAllIsSeen(t *testing.T) {
 	}
 }
 
-// Whoever entered is counted before the gate closes, and nobody enters after.
-func TestGateCountsEverybody(t *testing.T) {
+// Each sender that entered is counted before the gate closes, and none enters after.
+func TestGateCountsEachSender(t *testing.T) {
 	for range 200 {
 		var g gate
 		var entered [4]uint64

@@ -43,7 +43,7 @@ type lockState struct {
 	subscribed []backend.Channel
 	signals    *signals
 
-	// gate is shared with whatever sends to the actor; seen is the actor's side of it.
+	// gate is shared with all senders to the actor; seen is the actor's side of it.
 	gate gate
 	seen uint64
 

@@ -129,7 +129,7 @@ func aboutCount[M any](op Op, kind messages.Kind, name func(M, *byMessage) (stri
 		case op == OpAcquire && r.Foreign(by.replyTo):
 			return errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
 		case op == OpAcquire && by.replyTo == nil:
-			return errors.New("the request has no sender: nobody would receive the answer")
+			return errors.New("the request has no sender: no actor would receive the answer")
 		}
 		return errors.Join(read(m.(M), call), r.checkCount(call))
 	}}

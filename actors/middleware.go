@@ -95,7 +95,7 @@ func (all middlewareActors) releaseAll() {
 
 func (f *middlewareActor) idle() bool { return f.handled.Load() == f.sent.Load() }
 
-// alive reports whether nobody else has stopped the actor, which then handles no more.
+// alive reports whether the actor was not stopped from outside, which then handles no more.
 func (f *middlewareActor) alive() bool { return f.rt.rules.Process(f.pid) != nil }
 
 func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }

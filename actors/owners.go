@@ -44,7 +44,7 @@ type pidKey struct{ address, id string }
 func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId()} }
 
 // newOwner numbers an owner that no request has named before. Numbers are used once in a
-// system: one from a lock actor's earlier life fits nobody in a later one.
+// system: one from a lock actor's earlier life fits no owner in a later one.
 func (r *Runtime) newOwner() lock.Owner { return lock.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.

@@ -20,7 +20,7 @@ func (r *Runtime) introduce() {
 	own.Client = r.id
 	r.cfg.Record = &own
 	r.server.Register(own, r.cfg.Watchdog, r.busy, func(err error) {
-		r.host.Warn("Redis refuses the record of this system: nobody can see which process holds its locks", "error", err)
+		r.host.Warn("Redis refuses the record of this system: no program can see which process holds its locks", "error", err)
 	})
 }
 

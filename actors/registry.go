@@ -50,7 +50,7 @@ func formatOf(kind messages.Kind) messages.Kind {
 }
 
 // table is the guardian's list of the actors of keys. The guardian alone adds and removes;
-// anybody may look up, so that goroutines need not pass through the guardian's mailbox.
+// all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
 	// states are those of each making, by name: a string is hashed faster than a struct.
 	states [ofLatch + 1]sync.Map

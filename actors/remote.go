@@ -33,9 +33,9 @@ func (r *Rules) Process(pid *actor.PID) actor.Process {
 }
 
 var (
-	errForNobody = errors.New("the request has no sender and names no owner: nobody would receive the grant, or release the lock")
-	errNoEnd     = errors.New("the request has no owner, since a future cannot be one, so no death would release the lock: name an actor as its owner, or give a lease or a max_hold")
-	errNoHoldID  = errors.New("an owner on another node must name the hold_id: an earlier actor may have had its PID")
+	errNoReader = errors.New("the request has no sender and names no owner: no actor would receive the grant, or release the lock")
+	errNoEnd    = errors.New("the request has no owner, since a future cannot be one, so no death would release the lock: name an actor as its owner, or give a lease or a max_hold")
+	errNoHoldID = errors.New("an owner on another node must name the hold_id: an earlier actor may have had its PID")
 )
 
 const reentryFromAfar = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
@@ -44,7 +44,7 @@ const reentryFromAfar = "an owner on another node cannot re-enter its hold, whic
 func (r *Rules) checkEnd(m *messages.Acquire, by *byMessage) error {
 	owner, sender := by.ownerPID, by.replyTo
 	if owner == nil && sender == nil {
-		return errForNobody
+		return errNoReader
 	}
 	for _, pid := range []*actor.PID{owner, sender} {
 		if r.Foreign(pid) && m.Lease == nil {

@@ -156,7 +156,7 @@ func (v *semaphoreAdapter) forgotten(detail string) {
 		return
 	}
 	rt.forgottenPermits.Store(true)
-	rt.host.Error("permits may stay taken though nobody has them", "semaphore", v.s.label, "detail", detail)
+	rt.host.Error("permits may stay taken though no process has them", "semaphore", v.s.label, "detail", detail)
 }
 
 // Replied implements backend.PermitReceiver.

@@ -52,8 +52,8 @@ func newChannels(rt *Runtime) *channels {
 	return c
 }
 
-// of are the channels for those who wait for a release on that one. The others come first: who is on
-// that channel alone counts as a stranger.
+// of are the channels for those who wait for a release on that one. The others come first: a waiter that is on
+// that channel alone counts as a foreign client.
 func (c *channels) of(e backend.Channel) []string {
 	switch {
 	case e.Waiters == "":
@@ -92,7 +92,7 @@ func (s *subscriber) Receive(ctx actor.Context) {
 func (c *channels) transferred(payload string) {
 	key, transfer, ok := protocol.ParseTurn(payload)
 	if !ok {
-		return // it is nobody's turn
+		return // no waiter has a turn
 	}
 	name, ours := strings.CutPrefix(key, c.rt.cfg.KeyPrefix)
 	if !ours {

@@ -225,7 +225,7 @@ func TestTheTurnChannelStays(t *testing.T) {
 	name := redistest.Name(t)
 	o.use(t, "uncontended "+name)
 	if n := o.server.Subscribers(t, o.turns); n != 0 {
-		t.Errorf("%d subscribers before anybody has waited", n)
+		t.Errorf("%d subscribers before the first wait", n)
 	}
 	granted, call := o.wait(t, name)
 	channel, waiters := keyspace.Channel(o.cfg.KeyPrefix+name), keyspace.Waiters(o.cfg.KeyPrefix+name)
@@ -277,7 +277,7 @@ func TestPlacesListen(t *testing.T) {
 	record := func(o *observed, name string, made composition) (*lockState, *recorder) {
 		s := newLockState(o.Runtime, lockKey{name: name, made: made}, messages.Kind_KIND_REENTRANT, nil)
 		r := &recorder{Backend: backend.Single(o.Runtime.server, protocol.Reentrant, name, &o.options, s)}
-		s.pid, s.variant = actor.NewPID("nonhost", "nobody"), lockAdapter{r, s}
+		s.pid, s.variant = actor.NewPID("nonhost", "none"), lockAdapter{r, s}
 		return s, r
 	}
 	t.Run("in turn", func(t *testing.T) {

@@ -26,7 +26,7 @@ func TestMain(m *testing.M) {
 }
 
 // TestInterop runs the program with -quick, for the plain lock and the synchronizers, with the
-// Redisson of java/pom.xml. `make interop` runs the other kinds, and more rounds.
+// Redisson of java/pom.xml. build/interop.sh runs the other kinds, and more rounds.
 func TestInterop(t *testing.T) {
 	for _, tool := range []string{"java", "mvn"} {
 		if _, err := exec.LookPath(tool); err != nil {

@@ -48,7 +48,7 @@ func (w *worker) semaphore(s *lockkeeper.Semaphore, request, answer line, n int)
 		answer.set(fmt.Sprint("n=", available))
 		return err
 	case "acquire", "tryacquire":
-		return waited(request, answer, func(options []lockkeeper.Option) error { return s.Acquire(ctx, n, options...) })
+		return waited(request, answer, waits, func(options []lockkeeper.WaitOption) error { return s.Acquire(ctx, n, options...) })
 	case "release":
 		answer.set(at())
 		return s.Release(ctx, n)
@@ -72,7 +72,7 @@ func (w *worker) permits(p *lockkeeper.ExpirableSemaphore, request, answer line,
 		answer.set(fmt.Sprint("n=", available))
 		return err
 	case "acquire", "tryacquire":
-		return waited(request, answer, func(options []lockkeeper.Option) error {
+		return waited(request, answer, options, func(options []lockkeeper.Option) error {
 			permit, err := p.Acquire(ctx, options...)
 			if err == nil {
 				answer.set("id=" + permit.ID())
@@ -111,18 +111,18 @@ func (w *worker) latch(l *lockkeeper.Latch, request, answer line, n int) error {
 		}
 		return nil
 	case "wait":
-		return waited(request, answer, func(options []lockkeeper.Option) error { return l.Wait(ctx, options...) })
+		return waited(request, answer, waits, func(options []lockkeeper.WaitOption) error { return l.Wait(ctx, options...) })
 	}
 	return fmt.Errorf("unknown op: %q", request.values["op"])
 }
 
-// waited makes a call that may wait, and sets the answer to its result.
-func waited(request, answer line, do func([]lockkeeper.Option) error) error {
+// waited makes a call that may wait, with the options of the request, and sets the answer to its result.
+func waited[O lockkeeper.Option](request, answer line, read func(request line, verb string) ([]O, error), do func([]O) error) error {
 	verb := request.values["op"]
 	if verb == "tryacquire" {
 		verb = "trylock"
 	}
-	options, err := options(request, verb)
+	options, err := read(request, verb)
 	if err != nil {
 		return err
 	}

@@ -297,23 +297,32 @@ func (w *worker) same(ctx context.Context, redis rueidis.Client, key string) (bo
 	return seen[0] == seen[1], nil
 }
 
-// options are those of a lock or a trylock; without wait= the latter tries once.
+// options are those of a lock, a trylock, or a request for a permit that expires.
 func options(request line, verb string) (options []lockkeeper.Option, err error) {
-	number := func(key string) time.Duration {
-		n, wrong := strconv.Atoi(request.values[key])
-		err = errors.Join(err, wrong)
-		return milliseconds(n)
-	}
 	if request.values["lease"] != "" {
-		options = append(options, lockkeeper.WithLease(number("lease")))
+		lease, err := strconv.Atoi(request.values["lease"])
+		if err != nil {
+			return nil, err
+		}
+		options = append(options, lockkeeper.WithLease(milliseconds(lease)))
 	}
-	switch {
-	case request.values["wait"] != "":
-		options = append(options, lockkeeper.WithWait(number("wait")))
-	case verb == "trylock":
-		options = append(options, lockkeeper.WithWait(0))
+	waits, err := waits(request, verb)
+	for _, wait := range waits {
+		options = append(options, wait)
 	}
 	return options, err
+}
+
+// waits has the option for the wait of a request; without wait= a trylock tries once.
+func waits(request line, verb string) ([]lockkeeper.WaitOption, error) {
+	switch {
+	case request.values["wait"] != "":
+		wait, err := strconv.Atoi(request.values["wait"])
+		return []lockkeeper.WaitOption{lockkeeper.WithWait(milliseconds(wait))}, err
+	case verb == "trylock":
+		return []lockkeeper.WaitOption{lockkeeper.WithWait(0)}, nil
+	}
+	return nil, nil
 }
 
 // at is the present time in the drivers' format.

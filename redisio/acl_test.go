@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("acl.update", false, "write the rules into docs/acl.md")
 
-// docs/acl.md has the rules that ACL returns; `make acl` writes them.
+// docs/acl.md has the rules that ACL returns; `make generate` writes them.
 func TestACLDocument(t *testing.T) {
 	const file, begin, end = "../docs/acl.md", "<!-- rules -->\n", "<!-- end of rules -->"
 	text, err := os.ReadFile(file)
@@ -43,7 +43,7 @@ func TestACLDocument(t *testing.T) {
 	if *update {
 		err = os.WriteFile(file, []byte(want), 0o644)
 	} else if string(text) != want {
-		err = fmt.Errorf("%s is not up to date: run `make acl`", file)
+		err = fmt.Errorf("%s is not up to date: run `make generate`", file)
 	}
 	if err != nil {
 		t.Error(err)

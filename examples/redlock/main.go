@@ -3,7 +3,7 @@
 //
 //	go run ./examples/redlock
 //
-// It starts three servers of its own, for which redis-server must be installed (make redis).
+// It starts three servers of its own, for which redis-server must be installed (build/need.sh redis-server).
 package main
 
 import (

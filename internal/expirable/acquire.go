@@ -114,7 +114,7 @@ func (p *Semaphore) restored(r Result) {
 	}
 }
 
-// restoreFailed tries again later, or refuses everybody if that has no use.
+// restoreFailed tries again later, or refuses all requests if that has no use.
 func (p *Semaphore) restoreFailed(r Result, reason lock.Reason, detail string) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		p.refuse(req, reason, detail)
@@ -137,7 +137,7 @@ func (p *Semaphore) trusted() (ids []ID, rests []time.Duration) {
 }
 
 // refuseTries refuses those who do not wait: those of an acquire that was refused, and those behind
-// somebody who waits.
+// a request that waits.
 func (p *Semaphore) refuseTries(asked []*Request) {
 	first, waits := p.queue.Patient()
 	for _, req := range p.queue.Tries(func(req *Request) bool {
@@ -147,7 +147,7 @@ func (p *Semaphore) refuseTries(asked []*Request) {
 	}
 }
 
-// acquireFailed tries again later, or refuses everybody if that has no use. It reports whether the
+// acquireFailed tries again later, or refuses all requests if that has no use. It reports whether the
 // command is over: one that may have been carried out is repeated.
 func (p *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	reason, detail := failure(r)

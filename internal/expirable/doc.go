@@ -28,6 +28,6 @@
 //
 // A permit of the watchdog's passes in memory from its holder to the first waiter, with its id. At
 // the hand-off limit one is released in Redis instead, and the process stands back for a moment, so
-// that others get it. A permit whose id was shown is not handed on: whoever knows the id may release
+// that others get it. A permit whose id was shown is not handed on: a process that knows the id may release
 // it, and would release that of another holder.
 package expirable

@@ -11,7 +11,7 @@ import (
 
 // TestExplore tries everything that can happen to a few permits that expire. No permit is trusted that
 // Redis has not given, or by two; a holder is told of its loss. When the faults stop, all are answered,
-// nobody waits while a permit is free, and all permits come back.
+// no client waits while a permit is free, and all permits come back.
 func TestExplore(t *testing.T) {
 	var all []explore.Scenario[*explore.Processes[*shared]]
 	for _, s := range scenes {

@@ -17,7 +17,7 @@ type giveBack struct {
 	answerBy Instant
 	// stranger: it is not known to be a permit of this process.
 	stranger bool
-	// yields: it is given back although somebody waits here.
+	// yields: it is given back although a request waits here.
 	yields bool
 	// until is when it has expired, or when there is no use in trying.
 	until Instant

@@ -50,7 +50,7 @@ func (p *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	}
 }
 
-// ReleaseID gives back a permit by its id, whoever holds it. A holder here is told.
+// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is told.
 func (p *Semaphore) ReleaseID(now Instant, permit ID, ref any) {
 	p.begin(now)
 	defer p.settle()

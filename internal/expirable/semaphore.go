@@ -58,7 +58,7 @@ type Semaphore struct {
 	atRisk  bool
 	riskErr string
 	// turnUntil is until when permits are handed on in memory. At forcedYieldAt the next yield is for
-	// others even if nobody is seen to wait.
+	// others even if no waiter is seen.
 	turnUntil, forcedYieldAt Instant
 	wait                     waiting
 	sub                      listens
@@ -117,7 +117,7 @@ func (h *hold) bound() Instant {
 	return h.ends
 }
 
-// waiting is what is known while somebody waits.
+// waiting is what is known while a request waits.
 type waiting struct {
 	// nextAt is when to try next if no message comes before. refused: there were not enough
 	// permits. again: a message came while an acquire was under way.

@@ -75,7 +75,7 @@ func (p *Semaphore) begin(now Instant) {
 	p.wakeUp()
 }
 
-// settle closes an event: whatever can be done next is begun.
+// settle closes an event: what can be done next is begun.
 func (p *Semaphore) settle() {
 	if p.main.kind == 0 {
 		p.next()

@@ -45,8 +45,8 @@ type issued struct {
 	until Instant
 }
 
-// client is somebody with a want. Its permit is good until then, as it was told; robbed says that somebody
-// else has freed it.
+// client is a caller with a want. Its permit is good until then, as it was told; robbed says that another client
+// has freed it.
 type client struct {
 	explore.Client
 	permit ID
@@ -117,7 +117,7 @@ func (s *shared) answered(n *explore.Net, i int, e Effect) {
 	}
 }
 
-// excused reports whether somebody else has freed a client's permit, or Redis may have lost it.
+// excused reports whether another client has freed a client's permit, or Redis may have lost it.
 func (s *shared) excused(c *client) bool { return c.robbed || slices.Contains(s.redis.lost, c.permit) }
 
 // told hears of a loss.

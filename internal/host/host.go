@@ -1,4 +1,4 @@
-// Package host runs the code of the host program where it can hold up nobody.
+// Package host runs the code of the host program where it delays no lock.
 package host
 
 import (

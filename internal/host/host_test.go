@@ -54,9 +54,9 @@ func await(t *testing.T, what string, c <-chan struct{}) {
 	}
 }
 
-// A handler that blocks holds up nobody. The lines come in their order; those for which
+// A handler that blocks delays no caller. The lines come in their order; those for which
 // there was no room are counted, and the log says so when it moves again.
-func TestABlockedLogHoldsUpNobody(t *testing.T) {
+func TestABlockedLogDelaysNoCaller(t *testing.T) {
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	h, log := testHost(func(line string) {
 		if line == "first" {

@@ -16,7 +16,7 @@ const (
 )
 
 // queue runs functions one after another, on a goroutine that is there while any wait. It
-// never blocks whoever adds one: when a function blocks for long, what is added behind it
+// never blocks the caller that adds one: when a function blocks for long, what is added behind it
 // is dropped and counted.
 type queue struct {
 	// linger is how long the goroutine is not started, unless it is asked to hurry or much waits. It ends
@@ -33,8 +33,8 @@ type queue struct {
 	hurried, draining bool
 	// round is how many of those waiting are run before what came after them may linger.
 	round int
-	// dropped is how many were dropped, or panicked, of which nobody was told yet;
-	// panicked is the value of the last panic, and toldAt when somebody was told.
+	// dropped is how many were dropped, or panicked, which were not reported yet;
+	// panicked is the value of the last panic, and toldAt the time of the last report.
 	dropped  int
 	panicked any
 	toldAt   time.Time
@@ -147,7 +147,7 @@ func (l *queue) try(f func(), n int) (returned bool) {
 	return true
 }
 
-// untold is what somebody is to be told of now.
+// untold is what is to be reported now.
 func (l *queue) untold() (n int, panicked any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -4,13 +4,13 @@
 //
 // # Permits
 //
-// Redis has the number of free permits. Whoever has taken permits may give them back, and so may
-// anybody else: permits have no owner, and those of a process that has died stay taken.
+// Redis has the number of free permits. A process that has taken permits may give them back, and so may
+// any other: permits have no owner, and those of a process that has died stay taken.
 //
 // A process contends once for all who wait in it. One command names how many permits each of the
 // first of them wants, and Redis takes them for as many of these, from the head, as there are permits
-// for. Permits are alike: whoever is at the head when a reply comes gets them, and what nobody wants
-// any more is given back. Nobody overtakes another within the process, however few permits he wants.
+// for. Permits are alike: the request at the head when a reply comes gets them, and what no request wants
+// any more is given back. No request overtakes another of the process, however few permits it wants.
 //
 // # One command
 //

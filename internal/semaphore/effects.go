@@ -21,7 +21,7 @@ const (
 	Subscribe
 	// Unsubscribe ends the subscription.
 	Unsubscribe
-	// Forgotten says that permits may stay taken though nobody has them; Answer.Detail says why.
+	// Forgotten says that permits may stay taken though no process has them; Answer.Detail says why.
 	Forgotten
 )
 
@@ -72,7 +72,7 @@ type Command struct {
 	// TTL is that of Set; 0 for none.
 	TTL time.Duration
 	// Listening says, for Yield, that this process listens on the channel too; Forced gives the
-	// permits back even if nobody is seen to wait.
+	// permits back even if no waiter is seen.
 	Listening, Forced bool
 	Deadline          Instant
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// TestExplore tries everything that can happen to small semaphores and latches. Nobody has a permit
-// that Redis has not given to his process, and a process serves its clients in their order. A latch
-// counts everybody once, and nobody passes it while it is closed. When the faults stop, no permit is
-// missing, all are answered, and nobody waits for what there is.
+// TestExplore tries everything that can happen to small semaphores and latches. No client has a permit
+// that Redis has not given to its process, and a process serves its clients in their order. A latch
+// counts each count-down once, and no client passes it while it is closed. When the faults stop, no permit is
+// missing, all are answered, and no client waits for what there is.
 func TestExplore(t *testing.T) {
 	var all []explore.Scenario[*explore.Processes[*shared]]
 	for _, s := range scenes {

@@ -6,7 +6,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/lock"
 // back are count-downs. In its commands, Take reads the count and Give counts down; their number is
 // the count then, zero if the latch is open. Set and Inspect are as those of a semaphore.
 
-// NewLatch returns the Pool of a latch that nobody waits for; see New.
+// NewLatch returns the Pool of a latch without waiters; see New.
 func NewLatch(cfg *lock.Config) Pool { return Pool{cfg: cfg, latch: true} }
 
 // Wait asks to wait until the latch is open.
@@ -90,7 +90,7 @@ func (p *Pool) know(free int64) {
 	}
 }
 
-// few says why somebody waits, or has waited in vain.
+// few says why a request waits, or has waited in vain.
 func (p *Pool) few() string { return p.words("there are too few permits", "the latch is closed") }
 
 func (p *Pool) words(semaphore, latch string) string {

@@ -34,7 +34,7 @@ type Pool struct {
 	wait waiting
 	turn turn
 	sub  listens
-	// closing: nobody gets permits any more; from closeAt on nothing is awaited.
+	// closing: no request gets permits any more; from closeAt on nothing is awaited.
 	closing bool
 	closeAt Instant
 
@@ -62,7 +62,7 @@ type waiting struct {
 type turn struct {
 	running bool
 	// until is when other processes are to be asked about; forcedAt is when permits are given back
-	// even if nobody is seen to wait, 0 before the first turn.
+	// even if no waiter is seen, 0 before the first turn.
 	until, forcedAt Instant
 }
 
@@ -74,7 +74,7 @@ const (
 	listening
 )
 
-// New returns a pool that nobody wants permits of. Before every event, SetNextNumber must have given
+// New returns a pool without requests. Before every event, SetNextNumber must have given
 // it a number higher than those of all commands about that name before.
 func New(cfg *lock.Config) Pool { return Pool{cfg: cfg} }
 
@@ -136,7 +136,7 @@ func (p *Pool) begin(now Instant) {
 	p.overdue()
 }
 
-// settle closes an event: whatever can be done next is begun.
+// settle closes an event: what can be done next is begun.
 func (p *Pool) settle() {
 	p.handOff()
 	if p.queue.Len() == 0 {
@@ -164,7 +164,7 @@ func (p *Pool) proceed() {
 	}
 }
 
-// listen subscribes while somebody waits in vain.
+// listen subscribes while a request waits in vain.
 func (p *Pool) listen() {
 	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// Acquire asks for permits. The request joins the queue, unless it does not wait and others do. Who
-// passes a latch overtakes nobody, so that one is looked at all the same.
+// Acquire asks for permits. The request joins the queue, unless it does not wait and others do. One that
+// passes a latch overtakes no other, so that one is looked at all the same.
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()

@@ -104,7 +104,7 @@ func (p *Pool) serve(n int, handedOn bool) (given int) {
 }
 
 // refuseTries refuses those who do not wait: those whom a Take has named that was refused, up to
-// last, and those behind somebody who waits, unless it is for a latch.
+// last, and those behind a request that waits, unless it is for a latch.
 func (p *Pool) refuseTries(last uint64) {
 	first, waits := p.queue.Patient()
 	for _, req := range p.queue.Tries(func(req *Request) bool {

@@ -43,7 +43,7 @@ type redis struct {
 	ids  []string
 }
 
-// client is somebody with a want, and has how many permits it has. open says that the latch has been
+// client is a caller with a want, and has how many permits it has. open says that the latch has been
 // open since it asked, and counted that it was told that its count-down counts.
 type client struct {
 	explore.Client
@@ -349,7 +349,7 @@ func (s *shared) Settled(n *explore.Net) {
 		case p.pool.Waiters() != waiting:
 			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.Waiters())
 		case s.served(p):
-			n.Violated("p%d: somebody waits though there are %d", i, s.redis.free)
+			n.Violated("p%d: a client waits though there are %d", i, s.redis.free)
 		case p.permits != 0 && !p.forgot:
 			n.Violated("p%d: %d permits are missing", i, p.permits)
 		}

@@ -31,7 +31,7 @@ func (w *worker) useSemaphore() {
 	}
 	ctx, cancel := context.WithCancel(w.r.ctx)
 	defer cancel()
-	var options []lockkeeper.Option
+	var options []lockkeeper.WaitOption
 	bound := w.style.GiveUpAfter.Pick(w.random)
 	switch w.random.IntN(4) {
 	case 0:

@@ -63,7 +63,7 @@ func open(t *testing.T, console http.Handler) *page {
 		}
 	})
 	if err := chromedp.Listen(ctx, p.record); err != nil {
-		t.Fatalf("chromium does not start (make chromium installs it): %v", err)
+		t.Fatalf("chromium does not start (build/need.sh chromium installs it): %v", err)
 	}
 	return p
 }

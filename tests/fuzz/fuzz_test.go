@@ -159,7 +159,7 @@ func FuzzLocks(f *testing.F) {
 			return time.Duration(n), true
 		}
 		fixed, leased := d(1, lease, lockkeeper.WithLease)
-		timeout, waits := d(2, wait, lockkeeper.WithWait)
+		timeout, waits := d(2, wait, func(d time.Duration) lockkeeper.Option { return lockkeeper.WithWait(d) })
 		limit, limited := d(4, maxHold, lockkeeper.WithMaxHold)
 		bad := func(d time.Duration) bool { return d < actors.MinLease || d > actors.MaxLease }
 		wrongName := name == "" || len("fuzz"+name) > actors.MaxNameLength || !utf8.ValidString(name)

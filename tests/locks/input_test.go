@@ -124,6 +124,22 @@ func TestInput_RefusesInvalidConfig(t *testing.T) {
 	locktest.Stop(t, s)
 }
 
+// The compiler refuses an option for a hold where there is none: at a semaphore and a latch.
+func TestOptions_AreWaitOptionsOnlyWithoutAHold(t *testing.T) {
+	t.Parallel()
+	if _, is := lockkeeper.Option(lockkeeper.WithWait(time.Second)).(lockkeeper.WaitOption); !is {
+		t.Error("WithWait is no WaitOption")
+	}
+	for name, option := range map[string]lockkeeper.Option{
+		"WithLease": lockkeeper.WithLease(time.Second), "WithMaxHold": lockkeeper.WithMaxHold(time.Second),
+		"WithAtRisk": lockkeeper.WithAtRisk(func(time.Duration) {}), "WithoutReentry": lockkeeper.WithoutReentry(),
+	} {
+		if _, is := option.(lockkeeper.WaitOption); is {
+			t.Errorf("%s is a WaitOption", name)
+		}
+	}
+}
+
 func TestQueueLimit_RefusesFurtherWaiters(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{QueueLimit: 1})

@@ -86,7 +86,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	server, name := redistest.Start(t), redistest.Name(t)
 	cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
-	p, q := here.ExpirableSemaphore(name, lockkeeper.WithPermits(2)), there.ExpirableSemaphore(name, lockkeeper.WithPermits(2))
+	p, q := here.ExpirableSemaphore(name).WithPermits(2), there.ExpirableSemaphore(name).WithPermits(2)
 	if _, err := p.TrySetPermits(locktest.Within(t), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -122,9 +122,9 @@ func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	cfg := lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
 	here.SkipCloseCheck, there.SkipCloseCheck = true, true // their permits were deleted
-	first := acquire(t, here.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
+	first := acquire(t, here.ExpirableSemaphore(name).WithPermits(1))
 	server.Do(t, "DEL", name, keyspace.Taken(name)) // as Redisson's delete does
-	second := acquire(t, there.ExpirableSemaphore(name, lockkeeper.WithPermits(1)))
+	second := acquire(t, there.ExpirableSemaphore(name).WithPermits(1))
 	if first.Valid() && second.Valid() {
 		t.Error("two permits of one are trusted")
 	}
@@ -135,7 +135,7 @@ func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	for _, n := range []int{-1, 0, 1 << 31} {
-		_, err := s.ExpirableSemaphore("a", lockkeeper.WithPermits(n)).Acquire(locktest.Within(t))
+		_, err := s.ExpirableSemaphore("a").WithPermits(n).Acquire(locktest.Within(t))
 		locktest.IsError(t, err, lockkeeper.ErrInvalid)
 	}
 }

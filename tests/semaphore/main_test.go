@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // api is a way to use a semaphore: by call, or by message.
 type api interface {
-	Acquire(ctx context.Context, n int, options ...lockkeeper.Option) error
+	Acquire(ctx context.Context, n int, options ...lockkeeper.WaitOption) error
 	TryAcquire(ctx context.Context, n int) error
 	Release(ctx context.Context, n int) error
 	ReleaseIfExists(ctx context.Context, n int) (bool, error)
@@ -81,7 +81,7 @@ func (f *byMessage) ask(m any) (done bool, n int, err error) {
 	return false, 0, errors.Join(err, fmt.Errorf("the answer is %T", result))
 }
 
-func (f *byMessage) Acquire(_ context.Context, n int, options ...lockkeeper.Option) error {
+func (f *byMessage) Acquire(_ context.Context, n int, options ...lockkeeper.WaitOption) error {
 	m := &messages.AcquirePermits{Semaphore: f.semaphore, Permits: int32(n)}
 	if len(options) > 0 {
 		m.Wait = durationpb.New(time.Second)
@@ -148,7 +148,7 @@ func expectFree(t *testing.T, f api, want int) {
 }
 
 // soon acquires on a goroutine.
-func soon(t *testing.T, f api, n int, options ...lockkeeper.Option) <-chan error {
+func soon(t *testing.T, f api, n int, options ...lockkeeper.WaitOption) <-chan error {
 	t.Helper()
 	got, ctx := make(chan error, 1), locktest.Within(t)
 	go func() { got <- f.Acquire(ctx, n, options...) }()

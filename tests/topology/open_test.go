@@ -45,7 +45,7 @@ func TestOpen_WorksWithEveryServer(t *testing.T) {
 			return lockkeeper.Open(ctx, "redis://"+secure, lockkeeper.WithTLS(config))
 		},
 		"by options": func(ctx context.Context) (*lockkeeper.System, error) {
-			return lockkeeper.Open(ctx, "", lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{server.Addr()}}))
+			return lockkeeper.Open(ctx, "", lockkeeper.WithClientOption(func(o *rueidis.ClientOption) { o.InitAddress = []string{server.Addr()} }))
 		},
 		"Sentinel": func(ctx context.Context) (*lockkeeper.System, error) {
 			return lockkeeper.Open(ctx, redistest.Sentinel(t, server))
@@ -88,7 +88,7 @@ func TestOpen_ClosesItsClient(t *testing.T) {
 		}
 		return list
 	}
-	s, err := lockkeeper.Open(locktest.Within(t), server.URL(), lockkeeper.WithDatabase(3), lockkeeper.WithClientName(name),
+	s, err := lockkeeper.Open(locktest.Within(t), server.URL(), lockkeeper.WithClientOption(func(o *rueidis.ClientOption) { o.SelectDB, o.ClientName = 3, name }),
 		lockkeeper.WithConfig(lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(log, nil))}))
 	if err != nil {
 		t.Fatal(err)
@@ -111,6 +111,7 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 	sentinel, _, _ := strings.Cut(redistest.Sentinel(t, redistest.Start(t)), "?")
 	otherCA, noCertificate := config.Clone(), config.Clone()
 	otherCA.RootCAs, noCertificate.Certificates = nil, nil
+	single := lockkeeper.WithClientOption(func(o *rueidis.ClientOption) { o.InitAddress, o.ForceSingleClient = []string{"127.0.0.1:1"}, true })
 	for name, c := range map[string]struct {
 		url     string
 		options []lockkeeper.OpenOption
@@ -121,10 +122,11 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 		"unknown CA":                    {"rediss://" + secure, nil, lockkeeper.ErrRejected, "x509: certificate signed by unknown authority"},
 		"another CA":                    {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(otherCA)}, lockkeeper.ErrRejected, "RootCAs"},
 		"no client certificate":         {"rediss://" + secure, []lockkeeper.OpenOption{lockkeeper.WithTLS(noCertificate)}, lockkeeper.ErrRejected, "certificate required"},
-		"wrong password":                {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("nobody", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
-		"no server for a single client": {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{InitAddress: []string{"127.0.0.1:1"}, ForceSingleClient: true})}, lockkeeper.ErrUnavailable, "refused"},
-		"URL and options":               {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "must be empty"},
-		"options without an address":    {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(rueidis.ClientOption{})}, lockkeeper.ErrInvalid, "no address"},
+		"wrong password":                {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithUser("absent", "s3cret")}, lockkeeper.ErrRejected, "WRONGPASS"},
+		"no server for a single client": {"", []lockkeeper.OpenOption{single}, lockkeeper.ErrUnavailable, "refused"},
+		"options without an address":    {"", []lockkeeper.OpenOption{lockkeeper.WithClientOption(func(*rueidis.ClientOption) {})}, lockkeeper.ErrInvalid, "no address"},
+		"no function":                   {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(nil)}, lockkeeper.ErrInvalid, "WithClientOption is nil"},
+		"no TLS configuration":          {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithTLS(nil)}, lockkeeper.ErrInvalid, "WithTLS is nil"},
 		"no actor system":               {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithActorSystem(nil)}, lockkeeper.ErrInvalid, "actor system is nil"},
 		"wrong Config":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
 	} {

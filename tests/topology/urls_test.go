@@ -58,7 +58,9 @@ func TestURLs_AreAccepted(t *testing.T) {
 	secure, cluster := a.Start(t, nil), tlsCluster(t, a)
 	own := a.Sentinel(t, secure, []string{"localhost"})
 	plain, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
-	user := lockkeeper.WithSentinelUser("watcher", "p@ss")
+	watcher := lockkeeper.WithClientOption(func(o *rueidis.ClientOption) {
+		o.Sentinel.TLSConfig, o.Sentinel.Username, o.Sentinel.Password = nil, "watcher", "p@ss"
+	})
 	for _, c := range []struct {
 		url     string
 		options []lockkeeper.OpenOption
@@ -76,7 +78,7 @@ func TestURLs_AreAccepted(t *testing.T) {
 		{"rediss-sentinel://" + dead + ",localhost:" + own + "?master_set=master&" + files, nil, rueidis.ClientModeSentinel},
 		{"redis://localhost:" + own + "?master_set=master", []lockkeeper.OpenOption{lockkeeper.WithTLS(a.Client)}, rueidis.ClientModeSentinel},
 		{"redis://:s3rver@" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss", nil, rueidis.ClientModeSentinel},
-		{"redis://:s3rver@" + sentinel + "?master_set=master", []lockkeeper.OpenOption{lockkeeper.WithSentinelTLS(nil), user}, rueidis.ClientModeSentinel},
+		{"redis://:s3rver@" + sentinel + "?master_set=master", []lockkeeper.OpenOption{watcher}, rueidis.ClientModeSentinel},
 	} {
 		s, err := lockkeeper.Open(locktest.Within(t), c.url, c.options...)
 		if err != nil {

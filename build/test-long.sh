@@ -1,0 +1,11 @@
+#!/usr/bin/env bash
+# What needs more time: small worlds exhaustively, random worlds, real processes under faults.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build/need.sh redis-server
+go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore -explore.states=30000
+go test ./internal/lock -run '^$' -fuzz FuzzWorlds -fuzztime 30000x
+go test ./tests/topology -run TestReplicas_TakeoverGrantsNoLockTwice -replicas.kills=20 -replicas.lag=10ms
+go test ./tests/semaphore -v -run TestLatch_ReleasesAllProcesses -latch.calls=1000000
+build/robustness.sh short

@@ -1,0 +1,10 @@
+#!/usr/bin/env bash
+# All tests but those in a browser, with the race detector. The exploration goes on for longer without it. What waits
+# the longest begins first.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+build/need.sh redis-server
+go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore
+go test -race -p 4 -timeout 10m ./tests/conformance ./interop/... ./tests/faults \
+  ./... ./cmd/lockkeeper/... ./examples/... ./lockkeepertest

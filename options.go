@@ -1,0 +1,74 @@
+package lockkeeper
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/actors"
+)
+
+// Option changes how a lock, or a permit of an expirable semaphore, is acquired. The methods of Lock and
+// ExpirableSemaphore that acquire take Options: Acquire, TryAcquire, Do, Elect, Lead, LeaderProps, Spawn and Respond.
+type Option interface {
+	applyLock(*request)
+}
+
+// WaitOption is an Option that Semaphore.Acquire and Latch.Wait take, too. They have no hold and no lease, so they
+// take no other option.
+type WaitOption interface {
+	Option
+	applyWait(*actors.CountCall)
+}
+
+// WithWait bounds the wait, in addition to the context; d must not be negative. With zero, the method
+// tries once, and fails with ErrHeld instead of waiting. The default is that only the context bounds
+// the wait. TryAcquire never waits, whatever d is.
+func WithWait(d time.Duration) WaitOption { return waitOption(d) }
+
+// WithLease asks for a fixed lease of at least 10 ms. It is not renewed, and the hold is lost
+// when it ends. The default is that the watchdog renews the lease until the hold is released
+// or the process ends. WithLease cannot be combined with WithMaxHold.
+//
+// A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
+// the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
+// that the watchdog renews, is refused with ErrInvalid.
+func WithLease(d time.Duration) Option { return lockOption(func(r *request) { r.lease = &d }) }
+
+// WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. The default is
+// that there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last
+// longer.
+func WithMaxHold(d time.Duration) Option { return lockOption(func(r *request) { r.maxHold = &d }) }
+
+// WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
+// renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
+// only the loss is reported, by the context of the hold.
+func WithAtRisk(f func(left time.Duration)) Option {
+	return lockOption(func(r *request) { r.atRisk = f })
+}
+
+// WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the
+// default. It is for goroutines that may have the Context of a hold but must not share the lock. An
+// ExpirableSemaphore has no re-entry.
+func WithoutReentry() Option { return lockOption(func(r *request) { r.once = true }) }
+
+// request has what the options of an Acquire ask for; a time that was not given is nil.
+type request struct {
+	lease, wait, maxHold *time.Duration
+	once, leads          bool
+	atRisk               func(left time.Duration)
+}
+
+type lockOption func(*request)
+
+func (o lockOption) applyLock(r *request) { o(r) }
+
+// waitOption is the longest wait.
+type waitOption time.Duration
+
+func (o waitOption) applyLock(r *request) {
+	d := time.Duration(o)
+	r.wait = &d
+}
+
+func (o waitOption) applyWait(call *actors.CountCall) {
+	call.Wait, call.Try = time.Duration(o), o == 0
+}

@@ -1,0 +1,106 @@
+package layout_test
+
+import (
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// sources returns what git tracks of the files that people write, by path.
+func sources(t *testing.T, endings ...string) map[string]string {
+	t.Helper()
+	tracked := tracked(t)
+	files := map[string]string{}
+	for name, text := range read(t, endings...) {
+		if slices.Contains(tracked, name) && !strings.Contains(name, "testdata/") && !strings.HasSuffix(name, ".pb.go") {
+			files[name] = text
+		}
+	}
+	if len(files) < 10 {
+		t.Fatalf("there are %d files with the endings %v", len(files), endings)
+	}
+	return files
+}
+
+// tracked returns the paths of all files that git tracks. A test that needs them is skipped where the source is no
+// repository.
+func tracked(t *testing.T) []string {
+	t.Helper()
+	command := exec.Command("git", "ls-files", "--cached", "--others", "--exclude-standard")
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		t.Skipf("git lists no files: %v", err)
+	}
+	return strings.Split(strings.TrimSpace(string(out)), "\n")
+}
+
+// Code and documents name what acts: a process, a waiter, a caller. Pronouns for people in general hide it.
+func TestWords_NameWhatActs(t *testing.T) {
+	pronoun := regexp.MustCompile(`(?:no|some|any|every)body|\b(?:some|any|every)one\b|\bwho(?:m|so)?ever\b|\bstrange(?:r|rs)\b` +
+		`|\bwhatever (?:is|are|was|were|has|have|had|can|may|must|will|reads|sends|needs|wants|waits)\b`)
+	parts := []string{"body", "one", "ever", "strange"} // looked for first, since this is faster than the expression
+	may := map[string]string{                           // by file: the word that it may have
+		"internal/expirable/release.go":  "stranger", // a field of a machine
+		"internal/expirable/requests.go": "stranger",
+		"tests/layout/writing_test.go":   "stranger",
+	}
+	for name, text := range sources(t, ".go", ".lua", ".proto", ".md", ".sh", ".yml", ".java", "go.work", "Makefile", ".ci/run") {
+		for i, line := range strings.Split(strings.ToLower(text), "\n") {
+			if !slices.ContainsFunc(parts, func(part string) bool { return strings.Contains(line, part) }) {
+				continue
+			}
+			for _, word := range pronoun.FindAllString(line, -1) {
+				if may[name] != word {
+					t.Errorf("%s:%d: %q: name the process, key, request or person that is meant", name, i+1, word)
+				}
+			}
+		}
+	}
+}
+
+// No line of a document is longer than 120 characters, without the targets of links: tables and code are exempt.
+func TestDocs_HaveShortLines(t *testing.T) {
+	target := regexp.MustCompile(`\]\([^)]*\)`)
+	for name, text := range sources(t, ".md") {
+		code := false
+		for i, line := range strings.Split(text, "\n") {
+			switch {
+			case strings.HasPrefix(strings.TrimSpace(line), "```"):
+				code = !code
+			case code, strings.HasPrefix(line, "|"), strings.HasPrefix(line, "    "):
+			default:
+				if n := utf8.RuneCountInString(target.ReplaceAllString(line, "]")); n > 120 {
+					t.Errorf("%s:%d has %d characters", name, i+1, n)
+				}
+			}
+		}
+	}
+}
+
+// A file has one concept, and is read in one go.
+func TestCode_IsInShortFiles(t *testing.T) {
+	for name, text := range sources(t, ".go") {
+		if lines := strings.Count(text, "\n"); lines > 450 {
+			t.Errorf("%s has %d lines", name, lines)
+		}
+	}
+}
+
+// The table of folders in CONTRIBUTING.md has each folder of the root.
+func TestContributing_NamesEveryFolder(t *testing.T) {
+	rows := regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllString(read(t, "CONTRIBUTING.md")["CONTRIBUTING.md"], -1)
+	table := strings.Join(rows, "")
+	missing := map[string]bool{}
+	for _, path := range tracked(t) {
+		if folder, _, inside := strings.Cut(path, "/"); inside && !strings.Contains(table, "`"+folder+"/") {
+			missing[folder] = true
+		}
+	}
+	for folder := range missing {
+		t.Errorf("CONTRIBUTING.md does not have the folder %s", folder)
+	}
+}
