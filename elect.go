@@ -39,7 +39,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 		o.work = invalid("elect", l.Name(), errNoFunction)
 		return
 	}
-	options = append(options[:len(options):len(options)], lockOption(func(r *request) { r.leads = true }))
+	options = append(options[:len(options):len(options)], lockOption(func(r *acquireOptions) { r.leads = true }))
 	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
 		hold, err := l.Acquire(ctx, options...)
 		*o = outcome{work: err}

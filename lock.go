@@ -131,7 +131,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 		call.Permit = hold.permit()
 		return call, nil
 	}
-	var r request
+	var r acquireOptions
 	for _, option := range options {
 		if option == nil {
 			return nil, errNoOption

@@ -9,7 +9,7 @@ import (
 // Option changes how a lock, or a permit of an expirable semaphore, is acquired. The methods of Lock and
 // ExpirableSemaphore that acquire take Options: Acquire, TryAcquire, Do, Elect, Lead, LeaderProps, Spawn and Respond.
 type Option interface {
-	applyLock(*request)
+	applyLock(*acquireOptions)
 }
 
 // WaitOption is an Option that Semaphore.Acquire and Latch.Wait take, too. They have no hold and no lease, so they
@@ -31,40 +31,40 @@ func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 // A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
 // the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
 // that the watchdog renews, is refused with ErrInvalid.
-func WithLease(d time.Duration) Option { return lockOption(func(r *request) { r.lease = &d }) }
+func WithLease(d time.Duration) Option { return lockOption(func(r *acquireOptions) { r.lease = &d }) }
 
 // WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. The default is
 // that there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last
 // longer.
-func WithMaxHold(d time.Duration) Option { return lockOption(func(r *request) { r.maxHold = &d }) }
+func WithMaxHold(d time.Duration) Option { return lockOption(func(r *acquireOptions) { r.maxHold = &d }) }
 
 // WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
 // renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
 // only the loss is reported, by the context of the hold.
 func WithAtRisk(f func(left time.Duration)) Option {
-	return lockOption(func(r *request) { r.atRisk = f })
+	return lockOption(func(r *acquireOptions) { r.atRisk = f })
 }
 
 // WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the
 // default. It is for goroutines that may have the Context of a hold but must not share the lock. An
 // ExpirableSemaphore has no re-entry.
-func WithoutReentry() Option { return lockOption(func(r *request) { r.once = true }) }
+func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.once = true }) }
 
 // request has what the options of an Acquire ask for; a time that was not given is nil.
-type request struct {
+type acquireOptions struct {
 	lease, wait, maxHold *time.Duration
 	once, leads          bool
 	atRisk               func(left time.Duration)
 }
 
-type lockOption func(*request)
+type lockOption func(*acquireOptions)
 
-func (o lockOption) applyLock(r *request) { o(r) }
+func (o lockOption) applyLock(r *acquireOptions) { o(r) }
 
 // waitOption is the longest wait.
 type waitOption time.Duration
 
-func (o waitOption) applyLock(r *request) {
+func (o waitOption) applyLock(r *acquireOptions) {
 	d := time.Duration(o)
 	r.wait = &d
 }
