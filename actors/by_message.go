@@ -15,7 +15,7 @@ import (
 )
 
 // byMessage is the requester of a Call that came as a message of package messages.
-type byMessage struct {
+type ByMessage struct {
 	// row is that of the message in requestMessages.
 	row *requestMessage
 	// lock is what the message is about, or semaphore, or latch.
@@ -23,48 +23,48 @@ type byMessage struct {
 	semaphore *messages.Semaphore
 	latch     *messages.Latch
 	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
-	replyTo, ownerPID *actor.PID
+	replyTo, OwnerPID *actor.PID
 	// permit is the id of a permit, if showsPermit.
 	permit      expirable.ID
 	showsPermit bool
 	// within is the parent of its spans.
-	within context.Context
+	Within context.Context
 }
 
-func (m *byMessage) belongsTo(owner *actor.PID) {
+func (m *ByMessage) belongsTo(owner *actor.PID) {
 	if owner != nil {
-		m.ownerPID = owner
+		m.OwnerPID = owner
 	}
 }
 
 // holder is the actor that holds what the request was granted, and is notified of a loss; nil if there is none.
-func (m *byMessage) holder(call *Call) *actor.PID {
-	if call.owner == nil {
+func (m *ByMessage) holder(call *Call) *actor.PID {
+	if call.Record == nil {
 		return nil
 	}
-	return m.ownerPID
+	return m.OwnerPID
 }
 
-func (m *byMessage) parent(*Call) context.Context { return m.within }
+func (m *ByMessage) Parent(*Call) context.Context { return m.Within }
 
 // send sends what follows from the request, with the span that the request belongs to.
-func (m *byMessage) send(from sender, pid *actor.PID, message proto.Message) (taken bool) {
-	if m.within == nil {
-		return from.deliver(pid, message)
+func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (taken bool) {
+	if m.Within == nil {
+		return from.Deliver(pid, message)
 	}
-	return from.deliver(pid, WithTrace(m.within, message))
+	return from.Deliver(pid, WithTrace(m.Within, message))
 }
 
-func (m *byMessage) answered(from sender, call *Call, a *lock.Answer) (taken bool) {
+func (m *ByMessage) Answered(from Sender, call *Call, a *lock.Answer) (taken bool) {
 	if m.replyTo == nil {
-		from.unanswered(call, a.Detail)
+		from.Unanswered(call, a.Detail)
 		return false
 	}
-	return m.send(from, m.replyTo, m.message(from, call, *a))
+	return m.send(from, m.replyTo, m.Message(from, call, *a))
 }
 
 // message is an answer as package messages spells it.
-func (m *byMessage) message(from sender, call *Call, a lock.Answer) proto.Message {
+func (m *ByMessage) Message(from Sender, call *Call, a lock.Answer) proto.Message {
 	switch {
 	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
 		return m.semaphoreMessage(a)
@@ -90,7 +90,7 @@ func (m *byMessage) message(from sender, call *Call, a lock.Answer) proto.Messag
 		if a.Reason == lock.Reentry && from.Foreign(m.holder(call)) {
 			a.Detail = reentryFromAfar
 		}
-		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: duration(a.TTL), Detail: a.Detail}
+		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail}
 	case lock.Freed:
 		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count)}
 	case lock.NotFreed:
@@ -105,7 +105,7 @@ func (m *byMessage) message(from sender, call *Call, a lock.Answer) proto.Messag
 	return &messages.Failed{Lock: m.lock, Reason: reason, Detail: a.Detail}
 }
 
-func (m *byMessage) semaphoreMessage(a lock.Answer) proto.Message {
+func (m *ByMessage) semaphoreMessage(a lock.Answer) proto.Message {
 	switch a.Kind {
 	case lock.Granted:
 		return &messages.PermitsAcquired{Semaphore: m.semaphore, Permits: int32(a.N)}
@@ -117,7 +117,7 @@ func (m *byMessage) semaphoreMessage(a lock.Answer) proto.Message {
 	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
 }
 
-func (m *byMessage) latchMessage(a lock.Answer) proto.Message {
+func (m *ByMessage) latchMessage(a lock.Answer) proto.Message {
 	switch a.Kind {
 	case lock.Granted:
 		return &messages.LatchOpened{Latch: m.latch}
@@ -127,7 +127,7 @@ func (m *byMessage) latchMessage(a lock.Answer) proto.Message {
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }
 
-func (m *byMessage) lost(from sender, call *Call, a *lock.Answer) {
+func (m *ByMessage) Lost(from Sender, call *Call, a *lock.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
@@ -136,7 +136,7 @@ func (m *byMessage) lost(from sender, call *Call, a *lock.Answer) {
 	}
 }
 
-func (m *byMessage) atRisk(from sender, call *Call, a *lock.Answer) {
+func (m *ByMessage) AtRisk(from Sender, call *Call, a *lock.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
@@ -146,7 +146,7 @@ func (m *byMessage) atRisk(from sender, call *Call, a *lock.Answer) {
 }
 
 // token is the fencing token of a hold; a MultiLock's are those of its members.
-func (m *byMessage) token(drawn []int64) int64 {
+func (m *ByMessage) token(drawn []int64) int64 {
 	if len(drawn) == 0 || m.lock.GetKind() != messages.Kind_KIND_FENCED {
 		return 0
 	}
@@ -155,7 +155,7 @@ func (m *byMessage) token(drawn []int64) int64 {
 
 // validity is how long a lease is good for, as its owner is told. One that counts it on another
 // node, from when the request was sent, has a clock of its own, as Redis has.
-func (m *byMessage) validity(from sender, call *Call, until lock.Instant) lock.Instant {
+func (m *ByMessage) validity(from Sender, call *Call, until lock.Instant) lock.Instant {
 	left := max(until-from.Now(), 0)
 	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {
 		left = max(left-lock.Margin(left), 0)
@@ -163,13 +163,13 @@ func (m *byMessage) validity(from sender, call *Call, until lock.Instant) lock.I
 	return left
 }
 
-func (m *byMessage) inspected(from sender, _ *Call, status *messages.Status) {
+func (m *ByMessage) Inspected(from Sender, _ *Call, status *messages.Status) {
 	status.Lock = m.lock
 	m.send(from, m.replyTo, status)
 }
 
 // duration is absent for a negative one.
-func duration(d time.Duration) *durationpb.Duration {
+func Duration(d time.Duration) *durationpb.Duration {
 	if d < 0 {
 		return nil
 	}

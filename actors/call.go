@@ -35,7 +35,7 @@ const (
 )
 
 // frees reports whether the operation frees something, and so must be carried out even if its requester has gone.
-func (op Op) frees() bool { return op == OpRelease || op == OpReleaseID || op == OpCancel }
+func (op Op) Frees() bool { return op == OpRelease || op == OpReleaseID || op == OpCancel }
 
 // Call is a request about a lock, a semaphore or a latch. A goroutine makes one itself, which spares it protobuf and
 // proto.actor's futures; the guardian makes one of each message (see requestMessages). A lock actor knows no other
@@ -57,8 +57,8 @@ type Call struct {
 	// NoReentry refuses a re-entry. Leads is that of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
 	// lends: the caller may run a command; withdrawn: it has left. Here they take no memory.
-	lends     bool
-	withdrawn atomic.Bool
+	Lends     bool
+	Withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner lock.Owner
 	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
@@ -76,18 +76,18 @@ type Call struct {
 	Target *Call
 
 	// by is who gets the answer; nil for a goroutine, which finds it in the future.
-	by requester
+	By Requester
 	// future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
 	// caller that would only wait may as well run the command, which spares waking another
 	// goroutine.
-	future future
-	id     atomic.Uint64
+	Future    Future
+	RequestID atomic.Uint64
 	// owner is what the lock actor knows of the actor that the request belongs to, nil until it has watched that; and until
 	// is how long the hold that was granted is good for.
-	owner any
-	until *atomic.Int64
+	Record any
+	Until  *atomic.Int64
 	// from is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
-	from lock.Instant
+	From lock.Instant
 }
 
 // Outcome answers a Call.
@@ -116,68 +116,60 @@ type Holder interface {
 }
 
 // requester is what made a request: it gets the answer, and what happens to the hold afterwards.
-type requester interface {
+type Requester interface {
 	// answered delivers the one answer to a request, and reports whether it was taken.
-	answered(from sender, call *Call, a *lock.Answer) (taken bool)
+	Answered(from Sender, call *Call, a *lock.Answer) (taken bool)
 	// inspected answers an Inspect.
-	inspected(from sender, call *Call, status *messages.Status)
+	Inspected(from Sender, call *Call, status *messages.Status)
 	// lost and atRisk notify a holder about its hold.
-	lost(from sender, call *Call, a *lock.Answer)
-	atRisk(from sender, call *Call, a *lock.Answer)
+	Lost(from Sender, call *Call, a *lock.Answer)
+	AtRisk(from Sender, call *Call, a *lock.Answer)
 	// parent returns the context with the span that the spans of the request belong to; nil if it has none.
-	parent(call *Call) context.Context
+	Parent(call *Call) context.Context
 }
 
 // sender sends what a requester is to get. A Runtime is one.
-type sender interface {
+type Sender interface {
 	// deliver sends a message and reports whether it was taken.
-	deliver(pid *actor.PID, message any) (taken bool)
+	Deliver(pid *actor.PID, message any) (taken bool)
 	// Foreign reports whether a PID is that of a process on another node.
 	Foreign(pid *actor.PID) bool
 	Now() lock.Instant
 	// unanswered logs that a request without a sender was refused.
-	unanswered(call *Call, detail string)
+	Unanswered(call *Call, detail string)
 }
 
-func (call *Call) requester() requester {
-	if call.by == nil {
-		return goroutine{}
+func (call *Call) Requester() Requester {
+	if call.By == nil {
+		return Goroutine{}
 	}
-	return call.by
+	return call.By
 }
 
 // kind is that of the lock, for metrics and logs.
-func (call *Call) kind() messages.Kind {
+func (call *Call) LockKind() messages.Kind {
 	if call.Members != nil {
 		return messages.Kind_KIND_MULTI
 	}
 	return call.Kind
 }
 
-// key finds the lock actor.
-func (call *Call) key() lockKey {
-	if call.Members != nil {
-		return lockKey{name: call.Members.id, made: ofMembers}
-	}
-	return keyOf(call.Kind, call.Name)
-}
-
 // Requested implements faultinject.Request.
 func (call *Call) Requested() (messageType, lock string) {
-	if m, is := call.by.(*byMessage); is && m.row != nil {
+	if m, is := call.By.(*ByMessage); is && m.row != nil {
 		return m.row.message.String(), call.Name
 	}
 	return fmt.Sprintf("%T", call), call.Name
 }
 
 // goroutine is the requester of a Call that a goroutine has made.
-type goroutine struct{}
+type Goroutine struct{}
 
-func (goroutine) answered(_ sender, call *Call, a *lock.Answer) (taken bool) {
-	o := newOutcome()
+func (Goroutine) Answered(_ Sender, call *Call, a *lock.Answer) (taken bool) {
+	o := NewOutcome()
 	o.Answer = *a
 	if a.Kind == lock.Granted {
-		o.Owner, o.Until = call.Owner, call.until
+		o.Owner, o.Until = call.Owner, call.Until
 		if call.Permit != nil {
 			o.Until = &call.Permit.Until
 		}
@@ -185,28 +177,28 @@ func (goroutine) answered(_ sender, call *Call, a *lock.Answer) (taken bool) {
 			o.Holder = root.Holder
 		}
 	}
-	return call.complete(o)
+	return call.Complete(o)
 }
 
-func (goroutine) inspected(_ sender, call *Call, s *messages.Status) {
-	o := newOutcome()
+func (Goroutine) Inspected(_ Sender, call *Call, s *messages.Status) {
+	o := NewOutcome()
 	o.Status = s
-	call.complete(o)
+	call.Complete(o)
 }
 
-func (goroutine) lost(_ sender, call *Call, a *lock.Answer) {
+func (Goroutine) Lost(_ Sender, call *Call, a *lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseLost(a.Reason, a.Detail)
 	}
 }
 
-func (goroutine) atRisk(_ sender, call *Call, a *lock.Answer) {
+func (Goroutine) AtRisk(_ Sender, call *Call, a *lock.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseAtRisk(a.Until, a.Detail)
 	}
 }
 
-func (goroutine) parent(call *Call) context.Context {
+func (Goroutine) Parent(call *Call) context.Context {
 	if call.Holder == nil {
 		return nil
 	}
@@ -215,34 +207,15 @@ func (goroutine) parent(call *Call) context.Context {
 
 // complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. A
 // worker runs a lent command that the caller has not begun.
-func (call *Call) complete(o *Outcome) (taken bool) {
-	unrun, taken := call.future.complete(o)
+func (call *Call) Complete(o *Outcome) (taken bool) {
+	unrun, taken := call.Future.Complete(o)
 	if unrun != nil {
-		unrun.lender.handBack(unrun.call)
+		unrun.Lender.HandBack(unrun.Call)
 	}
 	return taken
 }
 
-// refuse answers a request that no lock actor carries out.
-func (r *Runtime) refuse(call *Call, reason lock.Reason, detail string) {
-	if call.Op == OpAcquire { // first: once it is answered, a goroutine may use its memory again
-		r.observer.Refused(call.kind(), reason)
-	}
-	a := refusal(call.Op, reason, detail)
-	call.requester().answered(r, call, &a)
-}
-
-// tooLate refuses a request to a system that has stopped.
-func (r *Runtime) tooLate(call *Call) { r.refuse(call, lock.Closed, closedText) }
-
-const closedText = "the Lockkeeper system is closed"
-
-// refusal is the answer to a request that is refused.
-func refusal(op Op, reason lock.Reason, detail string) lock.Answer {
-	return lock.Answer{Kind: refusalKind(op), Reason: reason, TTL: -1, Detail: detail}
-}
-
-func refusalKind(op Op) lock.AnswerKind {
+func RefusalKind(op Op) lock.AnswerKind {
 	switch op {
 	case OpAcquire:
 		return lock.NotGranted
@@ -255,7 +228,7 @@ func refusalKind(op Op) lock.AnswerKind {
 // mayRun reports whether the caller waits longer than any command takes, so that it may run one;
 // left is the rest of the lease. A command has a deadline, but the client ignores it while it waits
 // for a connection that it opens for another command.
-func (call *Call) mayRun(left time.Duration) bool {
+func (call *Call) MayRun(left time.Duration) bool {
 	switch call.Op {
 	case OpAcquire:
 		return !call.Try && call.Wait == 0
@@ -269,48 +242,7 @@ func (call *Call) mayRun(left time.Duration) bool {
 // otherwise.
 const longestDial = 5 * time.Second
 
-// Do submits a call and waits for its outcome; answered is false if ctx ends first.
-func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
-	ended, within := ctx.Done(), context.Background()
-	if r.Traces() {
-		within = ctx // the client may have spans of its own
-	}
-	call.lends = ended == nil
-	r.submit(call)
-	for {
-		job, answered := call.future.await(ended, &out)
-		if job == nil {
-			return out, answered
-		}
-		job.lender.run(within, &job.call)
-	}
-}
-
-// submit hands a call to its lock actor and returns at once.
-func (r *Runtime) submit(call *Call) {
-	if s := r.table.get(call.key()); s != nil && s.gate.enter() {
-		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
-		return
-	}
-	if !r.deliver(r.guardian, call) {
-		r.tooLate(call)
-	}
-}
-
-// Withdraw cancels an Acquire whose context has ended, and returns at once. A grant that has
-// arrived is released; the lock actor releases one that arrives later. The outcome is empty if
-// there is no answer yet.
-func (r *Runtime) Withdraw(acquire *Call) Outcome {
-	acquire.withdrawn.Store(true) // in case the cancel overtakes the acquire
-	r.submit(acquire.about(OpCancel, 0))
-	out := acquire.future.leave()
-	if out.Kind == lock.Granted {
-		r.submit(acquire.about(OpRelease, out.HoldID))
-	}
-	return out
-}
-
 // about is another call about the lock of an Acquire.
-func (call *Call) about(op Op, holdID uint64) *Call {
+func (call *Call) About(op Op, holdID uint64) *Call {
 	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
 }

@@ -115,7 +115,7 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 // Check validates a call of a goroutine; that of a message is valid already (see requestMessages).
 func (r *Rules) Check(call *Call) error {
 	switch {
-	case call.by != nil, call.Members != nil:
+	case call.By != nil, call.Members != nil:
 		return nil
 	case call.Count != nil:
 		return r.checkCount(call)
@@ -140,7 +140,7 @@ func CheckOwners(owners []string) error {
 // no vote, and no lock that it has forgotten may live longer.
 func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
 	if members != nil {
-		for _, one := range members.sorted {
+		for _, one := range members.Sorted {
 			if err := one.System.Rules().CheckRed(one.Kind, nil, lease); err != nil {
 				return err
 			}

@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -85,7 +84,7 @@ func NewCountCall(op Op, n int64) *CountCall {
 }
 
 // release has the memory used again.
-func (call *CountCall) release() {
+func (call *CountCall) Release() {
 	*call = CountCall{}
 	countCalls.Put(call)
 }
@@ -104,23 +103,4 @@ type CountAnswer struct {
 	Detail string
 }
 
-func countAnswer(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }
-
-// DoCount has a call about a semaphore or a latch carried out, and waits for its answer; answered is false if ctx ends
-// first. What is granted then is given back. The call must not be used again.
-func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a CountAnswer, answered bool) {
-	var out Outcome
-	r.submit(&call.Call)
-	if _, answered = call.future.await(ctx.Done(), &out); answered {
-		if out.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
-			call.release()
-		}
-		return countAnswer(&out), true
-	}
-	if call.Op == OpAcquire {
-		call.withdrawn.Store(true) // in case the cancel overtakes the acquire
-		r.submit(call.about(OpCancel, 0))
-	}
-	out = call.future.leave()
-	return countAnswer(&out), out.Kind != 0
-}
+func Answered(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }

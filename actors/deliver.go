@@ -16,7 +16,7 @@ import (
 // host's subscribers to the event stream run inside the sender, and may block or panic. A
 // process on another node takes everything, whether it arrives there or not. A future that
 // has timed out takes nothing, though it may still be found then.
-func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
+func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 	defer r.host.Recover("a recipient panicked") // a process of the host's own, or what a future is piped to
 	process, taken := r.actor.ProcessRegistry.Get(pid)
 	if taken {
@@ -27,7 +27,7 @@ func (r *Runtime) deliver(pid *actor.PID, message any) (taken bool) {
 }
 
 // unanswered logs that a request without a sender was refused.
-func (r *Runtime) unanswered(call *Call, detail string) {
+func (r *Runtime) Unanswered(call *Call, detail string) {
 	what := "lock"
 	if call.Count != nil {
 		what = "semaphore"
@@ -39,7 +39,7 @@ func (r *Runtime) unanswered(call *Call, detail string) {
 // It is for a future that has been sent something: it is done then, and Wait does not wait.
 func timedOut(pid *actor.PID, process actor.Process) bool {
 	future, ok := process.(interface{ Wait() error })
-	return ok && isFuture(pid) && errors.Is(future.Wait(), actor.ErrTimeout)
+	return ok && IsFuture(pid) && errors.Is(future.Wait(), actor.ErrTimeout)
 }
 
 // deliverSystem is deliver for proto.actor's own messages.
@@ -54,11 +54,11 @@ func (r *Runtime) deliverSystem(pid *actor.PID, message any) (taken bool) {
 
 // forward hands on the message that an actor is handling, with its sender and headers.
 func (r *Runtime) forward(ctx actor.Context, pid *actor.PID) (taken bool) {
-	return r.deliver(pid, envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
+	return r.Deliver(pid, Envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
 }
 
 // envelope has a message, its sender, and a copy of its header, which may be nil.
-func envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader) *actor.MessageEnvelope {
+func Envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader) *actor.MessageEnvelope {
 	e := &actor.MessageEnvelope{Message: message, Sender: sender}
 	if header != nil {
 		for _, key := range header.Keys() {

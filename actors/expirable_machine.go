@@ -17,7 +17,7 @@ type permits struct {
 
 func (p *permits) Acquire(now lock.Instant, req lock.Request) {
 	call := req.Ref.(*Call)
-	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.showsPermit(), Total: call.totalPermits()})
+	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.ShowsPermit(), Total: call.TotalPermits()})
 }
 
 // newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader
@@ -32,7 +32,7 @@ func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.
 	if first := p.First(owner); first != 0 {
 		id = first
 	}
-	p.Semaphore.Release(now, id, ref.(*Call).showsPermit(), ref)
+	p.Semaphore.Release(now, id, ref.(*Call).ShowsPermit(), ref)
 }
 
 func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
@@ -57,7 +57,7 @@ func (p *permits) Effects() (lock.Effect, bool) {
 	case e.Kind == lock.Send:
 		return lock.Effect{Kind: lock.Send, Ref: e.Command}, true
 	case e.Kind == lock.Reply && e.Answer.Kind == lock.Granted:
-		e.Ref.(*Call).permitted(e.Permit, e.Answer.Until)
+		e.Ref.(*Call).Permitted(e.Permit, e.Answer.Until)
 	}
 	return lock.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
 }

@@ -20,7 +20,7 @@ func SameKey(a, b messages.Kind) bool { return formatOf(a) == formatOf(b) }
 func (s *lockState) otherFormat(call *Call) {
 	if !s.idle() || s.owners.inUse() {
 		s.accepted = call
-		s.rt.refuse(call, lock.Invalid, inUse(s, kindWord(s.key, call.kind())))
+		s.rt.refuse(call, lock.Invalid, inUse(s, kindWord(s.key, call.LockKind())))
 		return
 	}
 	s.owners.forget(s, len(s.owners.resting))

@@ -10,9 +10,9 @@ import (
 // future is where a caller finds the answer to its Call. Mostly it is there when the
 // caller looks, since lock actors run on their senders' goroutines: only one that has to
 // wait needs a channel.
-type future struct {
+type Future struct {
 	mu       sync.Mutex // guards what follows
-	loan     *loan
+	loan     *Loan
 	answer   *Outcome
 	answered bool          // the answer has been put: nothing may be lent any more
 	left     bool          // the caller will not look again
@@ -21,16 +21,16 @@ type future struct {
 
 // loan is a command for the caller to run. It counts among the runtime's lenders until it
 // has been run or handed back.
-type loan struct {
-	lender lender
-	call   redisclient.Call
+type Loan struct {
+	Lender Lender
+	Call   redisclient.Call
 }
 
 // lender lends commands.
-type lender interface {
+type Lender interface {
 	// run runs a command on the goroutine that calls it. handBack takes one that was not run.
-	run(within context.Context, call *redisclient.Call)
-	handBack(call redisclient.Call)
+	Run(within context.Context, call *redisclient.Call)
+	HandBack(call redisclient.Call)
 }
 
 // readyChannels and outcomes are used again: what contention leaves to the garbage collector, its
@@ -40,11 +40,11 @@ var (
 	outcomes      = sync.Pool{New: func() any { return new(Outcome) }}
 )
 
-func newOutcome() *Outcome { return outcomes.Get().(*Outcome) }
+func NewOutcome() *Outcome { return outcomes.Get().(*Outcome) }
 
 // complete brings the answer, which comes from newOutcome, and takes back a command that the caller has not begun to run: it
 // may have left before it looks again. It reports whether the answer may be looked at.
-func (s *future) complete(answer *Outcome) (unrun *loan, taken bool) {
+func (s *Future) Complete(answer *Outcome) (unrun *Loan, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	unrun, s.loan = s.loan, nil
@@ -59,7 +59,7 @@ func (s *future) complete(answer *Outcome) (unrun *loan, taken bool) {
 
 // leave is for a caller that gives up. It gives the answer if that has come; one that
 // comes later is not taken.
-func (s *future) leave() (answer Outcome) {
+func (s *Future) Leave() (answer Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.left, s.ready = true, nil
@@ -71,7 +71,7 @@ func (s *future) leave() (answer Outcome) {
 
 // lend brings a command for the caller to run, if the answer is still to come; with
 // waiting, only if the caller is waiting at this moment. It reports whether it did.
-func (s *future) lend(job *loan, waiting bool) bool {
+func (s *Future) Lend(job *Loan, waiting bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.answered || s.loan != nil || waiting && s.ready == nil {
@@ -82,7 +82,7 @@ func (s *future) lend(job *loan, waiting bool) bool {
 	return true
 }
 
-func (s *future) signal() {
+func (s *Future) signal() {
 	if s.ready != nil {
 		s.ready <- struct{}{}
 		s.ready = nil
@@ -91,7 +91,7 @@ func (s *future) signal() {
 
 // await waits for a command to run, or for the answer, which it copies; neither means that
 // ended has.
-func (s *future) await(ended <-chan struct{}, answer *Outcome) (job *loan, answered bool) {
+func (s *Future) Await(ended <-chan struct{}, answer *Outcome) (job *Loan, answered bool) {
 	for {
 		job, found, ready := s.poll()
 		switch {
@@ -117,7 +117,7 @@ func (s *future) await(ended <-chan struct{}, answer *Outcome) (job *loan, answe
 }
 
 // poll gives what there is, or a channel that is signalled when there is more.
-func (s *future) poll() (job *loan, answer *Outcome, ready chan struct{}) {
+func (s *Future) poll() (job *Loan, answer *Outcome, ready chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {

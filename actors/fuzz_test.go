@@ -84,7 +84,7 @@ func FuzzRequests(f *testing.F) {
 		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 			t.Errorf("%v: refused with %q", m, text)
 		}
-		answer := call.by.(*byMessage).message(r, call, refusal(call.Op, lock.Invalid, text))
+		answer := call.By.(*ByMessage).Message(r, call, Refusal(call.Op, lock.Invalid, text))
 		type refusal interface {
 			proto.Message
 			GetLock() *messages.Lock
@@ -116,11 +116,11 @@ func multi(members ...*messages.Lock) *messages.Lock {
 // passed expects of a request that it asks for nothing that is not allowed.
 func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call *Call) {
 	t.Helper()
-	key, members := call.key(), call.Members
+	key, members := keyFor(call), call.Members
 	all := []*messages.Lock{lock}
 	if lock.Kind == messages.Kind_KIND_MULTI {
 		all = lock.Members
-		if len(all) < 1 || len(all) > MaxMembers || members == nil || len(members.sorted) != len(all) || key.name != members.ID() {
+		if len(all) < 1 || len(all) > MaxMembers || members == nil || len(members.Sorted) != len(all) || key.name != members.ID() {
 			t.Errorf("%v passed as %+v", m, members)
 			return
 		}
@@ -145,11 +145,11 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 				t.Errorf("%v passed", m)
 			}
 		}
-		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil || acquire.Owner != nil && isFuture(acquire.Owner) {
+		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil || acquire.Owner != nil && IsFuture(acquire.Owner) {
 			t.Errorf("%v passed", m)
 		}
 	}
-	newLockState(r, key, call.kind(), members) // finds a kind of lock for it
+	newLockState(r, key, call.LockKind(), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of

@@ -84,7 +84,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 	call, err := g.rt.rules.Read(m, sender)
 	switch {
 	case call == nil && sender != nil:
-		g.rt.deliver(sender, &messages.Failed{
+		g.rt.Deliver(sender, &messages.Failed{
 			Reason: messages.Reason_REASON_INVALID, Detail: fmt.Sprintf("the guardian takes the requests of package messages, and not a %T", m),
 		})
 	case call == nil:
@@ -95,7 +95,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 	case !isAdmitted && len(g.rt.cfg.Middleware) > 0:
 		g.middleware.request(g.rt, call, ctx)
 	default:
-		call.by.(*byMessage).within = g.rt.parentIn(header)
+		call.By.(*ByMessage).Within = g.rt.parentIn(header)
 		g.pass(ctx, call)
 	}
 }
@@ -113,17 +113,17 @@ func (g *guardian) pass(ctx actor.Context, call *Call) {
 		g.rt.tooLate(call)
 		return
 	}
-	key := call.key()
+	key := keyFor(call)
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.enter() {
 		// What gives something back must reach Redis, even if the name has been used by mistake.
-		if other := g.rt.table.another(key); other != nil && !call.Op.frees() {
-			g.rt.refuse(call, lock.Invalid, inUse(other, kindWord(key, call.kind())))
+		if other := g.rt.table.another(key); other != nil && !call.Op.Frees() {
+			g.rt.refuse(call, lock.Invalid, inUse(other, kindWord(key, call.LockKind())))
 			return
 		}
 		s = g.spawn(ctx, key, call)
 	}
-	if !g.rt.deliver(s.pid, call) {
+	if !g.rt.Deliver(s.pid, call) {
 		g.rt.tooLate(call) // something else has stopped it
 	}
 }
@@ -133,7 +133,7 @@ func (g *guardian) pass(ctx actor.Context, call *Call) {
 // started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
 // answered.
 func (g *guardian) spawn(ctx actor.Context, key lockKey, first *Call) *lockState {
-	s := newLockState(g.rt, key, first.kind(), first.Members)
+	s := newLockState(g.rt, key, first.LockKind(), first.Members)
 	s.closing = first.Op == OpInspect
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
@@ -195,7 +195,7 @@ func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 	if g.closing == nil {
 		g.closing = done
 		for _, s := range g.children {
-			g.rt.deliver(s.pid, shutdown{})
+			g.rt.Deliver(s.pid, shutdown{})
 		}
 		g.middleware.releaseAll()
 	}
@@ -216,7 +216,7 @@ func (g *guardian) checkClosed() {
 // abandon ends the wait for releases that Redis does not confirm.
 func (g *guardian) abandon() {
 	for _, s := range g.children {
-		g.rt.deliver(s.pid, abandon{})
+		g.rt.Deliver(s.pid, abandon{})
 	}
 }
 
@@ -265,13 +265,13 @@ func (r *Runtime) released() bool {
 func (r *Runtime) end(done <-chan struct{}) {
 	defer close(r.ended)
 	all := make(chan struct{})
-	r.deliver(r.guardian, &closeAll{done: all})
+	r.Deliver(r.guardian, &closeAll{done: all})
 	select {
 	case <-all:
 		r.complete = true
 	case <-r.stopped:
 	case <-done:
-		r.deliver(r.guardian, abandonAll{})
+		r.Deliver(r.guardian, abandonAll{})
 		select {
 		case <-all:
 		case <-r.stopped:

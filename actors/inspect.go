@@ -23,7 +23,7 @@ func (s *lockState) inspect(source any, call *Call) {
 	s.setAlarm()
 	deadline := time.Now().Add(s.rt.cfg.CallTimeout)
 	seen := func(v protocol.View, err error) {
-		s.rt.deliver(s.pid, &inspection{call: call, view: v, err: err, deadline: deadline})
+		s.rt.Deliver(s.pid, &inspection{call: call, view: v, err: err, deadline: deadline})
 	}
 	s.variant.Inspect(deadline, seen)
 }
@@ -47,12 +47,12 @@ func (s *lockState) inspected(m *inspection) {
 		} else if errors.Is(m.err, protocol.ErrNoNumber) {
 			reason = lock.NoPermits
 		}
-		m.call.requester().answered(s.rt, m.call, &lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.call.Requester().Answered(s.rt, m.call, &lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
 	here, there := s.lock.Snapshot(), m.view
 	status := &messages.Status{
-		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: duration(there.TTL),
+		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: Duration(there.TTL),
 		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
 		Owners: there.Owners,
 	}
@@ -63,15 +63,15 @@ func (s *lockState) inspected(m *inspection) {
 		status.Process = processOf(*m.holder)
 		s.addRecord(status, m.holder)
 	}
-	m.call.requester().inspected(s.rt, m.call, status)
+	m.call.Requester().Inspected(s.rt, m.call, status)
 }
 
 // refuseInspection answers an Inspect that fails.
 func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail string) {
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
-		answer := refusal(OpInspect, reason, detail)
-		m.call.requester().answered(s.rt, m.call, &answer)
+		answer := Refusal(OpInspect, reason, detail)
+		m.call.Requester().Answered(s.rt, m.call, &answer)
 	}
 }
 
@@ -86,7 +86,7 @@ func (s *lockState) addRecord(status *messages.Status, holder *Record) {
 		status.HolderWaiters = &n
 	}
 	if d := holder.HeldAtLeast(key, status.Holder); d > 0 {
-		status.HeldAtLeast = duration(d)
+		status.HeldAtLeast = Duration(d)
 	}
 }
 
@@ -95,7 +95,7 @@ func (s *lockState) lookUpHolder(m *inspection) {
 	again := *m
 	found := func(r Record) {
 		again.holder = &r
-		s.rt.deliver(s.pid, &again)
+		s.rt.Deliver(s.pid, &again)
 	}
 	client := protocol.ClientOf(m.view.Holder)
 	if own := s.rt.cfg.Record; own != nil && keyspace.SystemOf(client) == keyspace.SystemOf(own.Client) {

@@ -18,7 +18,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	read := func() bool {
 		for _, call := range asked {
 			var out Outcome
-			if _, answered := call.future.await(ctx.Done(), &out); !answered {
+			if _, answered := call.Future.Await(ctx.Done(), &out); !answered {
 				return false
 			}
 			if out.Status != nil {
@@ -64,7 +64,7 @@ func (s *lockState) listed() *messages.Status {
 		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
 	}
 	if status.Mode = status.Lock.Mode; here.HeldHere {
-		status.Ttl = duration(max(here.Until-s.rt.Now(), 0))
+		status.Ttl = Duration(max(here.Until-s.rt.Now(), 0))
 	}
 	if len(here.Tokens) > 0 && !s.kind.Parts {
 		status.Token = here.Tokens[0]
@@ -77,18 +77,18 @@ func (s *lockState) listed() *messages.Status {
 func asRequested(ref any, label string) *messages.Lock {
 	named := &messages.Lock{Name: label}
 	if call, is := ref.(*Call); is {
-		named.Kind, named.Mode = call.kind(), call.Mode
+		named.Kind, named.Mode = call.LockKind(), call.Mode
 	}
 	return named
 }
 
 // addAges adds for how long the lock is held here, and for how long the first waiter waits.
 func (s *lockState) addAges(status *messages.Status, holders []lock.Holder) {
-	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(*Call).from, 0) }
+	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(*Call).From, 0) }
 	if len(holders) > 0 {
-		status.HeldFor = duration(age(holders[0].Ref))
+		status.HeldFor = Duration(age(holders[0].Ref))
 	}
 	if waiter := s.lock.Next(); waiter != nil {
-		status.WaitingFor = duration(age(waiter))
+		status.WaitingFor = Duration(age(waiter))
 	}
 }

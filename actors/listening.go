@@ -12,14 +12,14 @@ func (s *lockState) listen(term uint64) {
 	s.subscribed = s.variant.Channels(term)
 	for _, e := range s.subscribed {
 		on := systemOf(e)
-		on.deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
+		on.Deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
 	}
 }
 
 func (s *lockState) stopListening() {
 	for _, e := range s.subscribed {
 		on := systemOf(e)
-		on.deliver(on.subscriber, &unsubscribe{state: s, channel: e})
+		on.Deliver(on.subscriber, &unsubscribe{state: s, channel: e})
 	}
 	s.subscribed = nil
 }

@@ -60,7 +60,7 @@ func (r *Runtime) use(t *testing.T, name string) (granted Outcome) {
 	if granted = r.call(t, acquire); granted.Kind != lock.Granted {
 		t.Fatalf("%s: %+v", name, granted)
 	}
-	if freed := r.call(t, acquire.about(OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
+	if freed := r.call(t, acquire.About(OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
 		t.Fatalf("%s: %+v", name, freed)
 	}
 	return granted
@@ -115,7 +115,7 @@ func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
 // the last release: its reply has what it took released again.
 func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 	for what, giveUp := range map[string]func(r *Runtime, s *lockState){
-		"given up": func(r *Runtime, s *lockState) { r.deliver(s.pid, abandon{}) },
+		"given up": func(r *Runtime, s *lockState) { r.Deliver(s.pid, abandon{}) },
 		"stopped":  func(r *Runtime, s *lockState) { _ = r.root.StopFuture(s.pid).Wait() },
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 			if out := r.call(t, call); out.Kind != lock.Granted {
 				t.Fatalf("%+v", out)
 			}
-			s := r.table.get(call.key())
+			s := r.table.get(keyFor(call))
 			giveUp(r, s)
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
@@ -187,16 +187,16 @@ func TestGateCountsEachSender(t *testing.T) {
 }
 
 // recipient is a requester in whose process a panic is.
-type recipient struct{ requester }
+type recipient struct{ Requester }
 
-func (recipient) lost(sender, *Call, *lock.Answer) { panic("the recipient") }
+func (recipient) Lost(Sender, *Call, *lock.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
-	s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: &Call{by: recipient{}}})
+	s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: &Call{By: recipient{}}})
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)

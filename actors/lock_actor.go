@@ -78,7 +78,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		s.stopping()
 	default:
-		if isRequestMessage(m) { // whose sender knows this actor, which is not meant to be known
+		if IsMessage(m) { // whose sender knows this actor, which is not meant to be known
 			s.rt.forward(ctx, s.rt.guardian)
 		}
 	}
@@ -86,11 +86,11 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 // requested makes an event of a request.
 func (s *lockState) requested(call *Call) {
-	if formatOf(call.kind()) != s.format {
+	if formatOf(call.LockKind()) != s.format {
 		s.otherFormat(call)
 		return
 	}
-	if call.lends {
+	if call.Lends {
 		s.lender = call
 	}
 	if s.variant.request(call) {
@@ -102,15 +102,15 @@ func (s *lockState) requested(call *Call) {
 	case OpRelease:
 		id, owner := s.released(call)
 		s.handle(call, func(l machine, now lock.Instant) {
-			call.from = now
+			call.From = now
 			l.Release(now, id, owner, lock.Mode(call.Mode), call)
 		})
 	case OpCancel:
 		id, owner := uint64(0), lock.Owner(0)
-		if m, is := call.by.(*byMessage); is {
-			owner = s.owners.number(m.ownerPID)
+		if m, is := call.By.(*ByMessage); is {
+			owner = s.owners.number(m.OwnerPID)
 		} else {
-			id = call.Target.id.Load()
+			id = call.Target.RequestID.Load()
 		}
 		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })
 	case OpForceRelease:
@@ -123,13 +123,13 @@ func (s *lockState) requested(call *Call) {
 		s.inspect(call, call)
 	case OpList:
 		s.accepted = call
-		goroutine{}.inspected(s.rt, call, s.listed())
+		Goroutine{}.Inspected(s.rt, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
 	}
 }
 
 func (s *lockState) acquire(call *Call) {
-	if call.withdrawn.Load() {
+	if call.Withdrawn.Load() {
 		s.accepted = call
 		s.rt.refuse(call, lock.CancelledByRequest, "the request was withdrawn")
 		return
@@ -139,12 +139,12 @@ func (s *lockState) acquire(call *Call) {
 		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
-	if m, is := call.by.(*byMessage); is && s.rt.Foreign(m.ownerPID) {
+	if m, is := call.By.(*ByMessage); is && s.rt.Foreign(m.OwnerPID) {
 		req.NoReentry = true
 	}
-	call.id.Store(req.ID)
+	call.RequestID.Store(req.ID)
 	s.handle(call, func(l machine, now lock.Instant) {
-		call.from = now
+		call.From = now
 		req.Deadline = deadline(now, call.Wait)
 		l.Acquire(now, req)
 	})
@@ -153,13 +153,13 @@ func (s *lockState) acquire(call *Call) {
 // ownerOf is the owner that an acquire is for: an actor, which is watched from now on, or one that the goroutine names
 // when it re-enters. It is 0 for none.
 func (s *lockState) ownerOf(call *Call) lock.Owner {
-	m, is := call.by.(*byMessage)
+	m, is := call.By.(*ByMessage)
 	switch {
-	case is && m.ownerPID == nil:
+	case is && m.OwnerPID == nil:
 		return 0
 	case is:
-		w := s.owners.of(s, m.ownerPID)
-		call.owner = w
+		w := s.owners.of(s, m.OwnerPID)
+		call.Record = w
 		return w.id
 	case call.Owner == 0 && call.Count == nil:
 		call.Owner = s.rt.newOwner()
@@ -170,8 +170,8 @@ func (s *lockState) ownerOf(call *Call) lock.Owner {
 // released is the hold that a release is about, by its id or by its owner.
 func (s *lockState) released(call *Call) (id uint64, owner lock.Owner) {
 	id = call.HoldID
-	if m, is := call.by.(*byMessage); is && m.ownerPID != nil {
-		if w := s.owners.find(m.ownerPID); w != nil {
+	if m, is := call.By.(*ByMessage); is && m.OwnerPID != nil {
+		if w := s.owners.find(m.OwnerPID); w != nil {
 			id, owner = w.lost, w.id
 		}
 	}

@@ -91,9 +91,9 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 	case newVariant != nil:
 		s.variant = newVariant(s)
 	case key.made == ofMembers:
-		s.label, s.members = members.String(), members.sorted
-		s.variant = lockAdapter{backend.All(partsOf(members.sorted), s.newClientOptions(), s), s}
-		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.fenced, WaitQueue: true}, &signals{}
+		s.label, s.members = members.String(), members.Sorted
+		s.variant = lockAdapter{backend.All(partsOf(members.Sorted), s.newClientOptions(), s), s}
+		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.Fenced, WaitQueue: true}, &signals{}
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
@@ -153,7 +153,7 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
 func (s *lockState) giveBack(call *Call, a *lock.Answer) {
 	s.lender = nil // whose request was another
-	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, by: discarded{}}
+	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
 	if call.Count != nil {
 		release.Count = &Count{N: a.N, IfExists: true}
 	}
@@ -162,9 +162,9 @@ func (s *lockState) giveBack(call *Call, a *lock.Answer) {
 }
 
 // discarded is the requester of a request whose answer concerns nothing.
-type discarded struct{ goroutine }
+type discarded struct{ Goroutine }
 
-func (discarded) answered(sender, *Call, *lock.Answer) (taken bool) { return false }
+func (discarded) Answered(Sender, *Call, *lock.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -202,16 +202,16 @@ func (s *lockState) perform(e *lock.Effect) {
 		if w := ownerOf(call); w != nil {
 			w.lost = e.Answer.HoldID
 		}
-		call.requester().lost(s.rt, call, &e.Answer)
+		call.Requester().Lost(s.rt, call, &e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case lock.NotifyAtRisk:
 		call := e.Ref.(*Call)
-		call.requester().atRisk(s.rt, call, &e.Answer)
+		call.Requester().AtRisk(s.rt, call, &e.Answer)
 		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case lock.HoldEnded:
 		call := e.Ref.(*Call)
 		s.owners.done(s, ownerOf(call))
-		s.observer.HoldEnded(s.about(call), call, s.now-call.from)
+		s.observer.HoldEnded(s.about(call), call, s.now-call.From)
 	case lock.Subscribe:
 		s.listen(e.Term)
 	case lock.Unsubscribe:
@@ -228,10 +228,10 @@ func (s *lockState) reply(call *Call, a *lock.Answer) {
 	of := s.about(call)
 	if a.Kind == lock.Granted {
 		s.rt.server.Outlive(a.Until)
-		call.from, call.until = s.now, s.until
+		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.requester().answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
+	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
 	s.observer.Answered(of, s.now, a)
@@ -289,7 +289,7 @@ func (s *lockState) retire() bool {
 	s.owners.forget(s, len(s.owners.resting))
 	s.stopAlarm()
 	s.variant.retires()
-	s.rt.deliver(s.rt.guardian, &retired{state: s})
+	s.rt.Deliver(s.rt.guardian, &retired{state: s})
 	return true
 }
 

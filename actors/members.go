@@ -34,11 +34,11 @@ type Members struct {
 	// id is the same for the same members in another order.
 	id string
 	// sorted is the order in which they are taken.
-	sorted []Member
+	Sorted []Member
 	// token says, for each in the order that was given, which of the tokens is its own; -1: none.
 	token []int
 	// fenced is how many of them have tokens.
-	fenced int
+	Fenced int
 }
 
 // ID returns an identifier of the members that does not depend on their order.
@@ -47,7 +47,7 @@ func (m *Members) ID() string { return m.id }
 // String returns the names of the members.
 func (m *Members) String() string {
 	var names []string
-	for _, one := range m.sorted {
+	for _, one := range m.Sorted {
 		names = append(names, one.Name)
 	}
 	return strings.Join(names, " + ")
@@ -58,14 +58,14 @@ func NewMembers(given []Member) (*Members, error) {
 	if len(given) == 0 || len(given) > MaxMembers {
 		return nil, fmt.Errorf("a MultiLock of %d locks: it has 1 to %d", len(given), MaxMembers)
 	}
-	m := &Members{sorted: slices.Clone(given)}
-	slices.SortStableFunc(m.sorted, func(a, b Member) int {
+	m := &Members{Sorted: slices.Clone(given)}
+	slices.SortStableFunc(m.Sorted, func(a, b Member) int {
 		return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.System.Rules().ID, b.System.Rules().ID))
 	})
 	var id strings.Builder
-	for i, one := range m.sorted {
+	for i, one := range m.Sorted {
 		switch {
-		case variants[one.Kind] != nil:
+		case one.Kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE, one.Kind == messages.Kind_KIND_SEMAPHORE, one.Kind == messages.Kind_KIND_LATCH:
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
 		case one.Kind == messages.Kind_KIND_MULTI:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
@@ -74,7 +74,7 @@ func NewMembers(given []Member) (*Members, error) {
 			return nil, err
 		}
 		for _, system := range one.systems() {
-			if slices.ContainsFunc(m.sorted[:i], func(other Member) bool {
+			if slices.ContainsFunc(m.Sorted[:i], func(other Member) bool {
 				return other.Name == one.Name && slices.Contains(other.systems(), system)
 			}) {
 				return nil, fmt.Errorf("the lock %q is named twice", one.Name)
@@ -84,12 +84,12 @@ func NewMembers(given []Member) (*Members, error) {
 	}
 	m.id = id.String()
 	var fenced []Member
-	for _, i := range m.Home().DrawOrder(m.sorted) {
-		if one := m.sorted[i]; one.Kind == messages.Kind_KIND_FENCED {
+	for _, i := range m.Home().DrawOrder(m.Sorted) {
+		if one := m.Sorted[i]; one.Kind == messages.Kind_KIND_FENCED {
 			fenced = append(fenced, one)
 		}
 	}
-	m.fenced = len(fenced)
+	m.Fenced = len(fenced)
 	for _, one := range given {
 		m.token = append(m.token, slices.Index(fenced, one))
 	}
@@ -97,7 +97,7 @@ func NewMembers(given []Member) (*Members, error) {
 }
 
 // Home returns the system that runs the lock actor of the MultiLock.
-func (m *Members) Home() System { return m.sorted[0].System }
+func (m *Members) Home() System { return m.Sorted[0].System }
 
 // Tokens returns the members' fencing tokens in the order given to NewMembers; 0 for a member
 // without tokens.

@@ -16,12 +16,12 @@ import (
 var requestMessages = byType(
 	aboutLock(OpAcquire, readAcquire),
 	aboutLock(OpRelease, readRelease),
-	aboutLock(OpCancel, func(_ *Rules, m *messages.Cancel, _ *Call, by *byMessage) error {
+	aboutLock(OpCancel, func(_ *Rules, m *messages.Cancel, _ *Call, by *ByMessage) error {
 		by.belongsTo(m.Owner)
 		return nil
 	}),
 	aboutLock(OpForceRelease, readForceRelease),
-	aboutLock(OpInspect, func(*Rules, *messages.Inspect, *Call, *byMessage) error { return nil }),
+	aboutLock(OpInspect, func(*Rules, *messages.Inspect, *Call, *ByMessage) error { return nil }),
 	aboutLock(OpReleaseID, readReleaseByID),
 	aboutLock(OpSetPermits, readSetTotal),
 
@@ -60,7 +60,7 @@ var requestMessages = byType(
 type requestMessage struct {
 	message reflect.Type
 	op      Op
-	read    func(r *Rules, m any, call *Call, by *byMessage) error
+	read    func(r *Rules, m any, call *Call, by *ByMessage) error
 }
 
 func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
@@ -71,7 +71,7 @@ func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
 	return table
 }
 
-func isRequestMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
+func IsMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
 
 // Read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
 func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
@@ -79,16 +79,16 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	if row == nil {
 		return nil, nil
 	}
-	by := &byMessage{row: row, replyTo: sender}
-	if sender != nil && !isFuture(sender) {
+	by := &ByMessage{row: row, replyTo: sender}
+	if sender != nil && !IsFuture(sender) {
 		by.belongsTo(sender)
 	}
-	call = &Call{Op: row.op, by: by}
+	call = &Call{Op: row.op, By: by}
 	return call, row.read(r, m, call, by)
 }
 
-func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Rules, M, *Call, *byMessage) error) requestMessage {
-	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *byMessage) error {
+func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Rules, M, *Call, *ByMessage) error) requestMessage {
+	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *ByMessage) error {
 		by.lock = m.(M).GetLock()
 		if by.lock == nil {
 			return errors.New("the request names no lock")
@@ -105,21 +105,21 @@ func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Rules,
 }
 
 func aboutSemaphore[M interface{ GetSemaphore() *messages.Semaphore }](op Op, read func(M, *Call) error) requestMessage {
-	return aboutCount(op, messages.Kind_KIND_SEMAPHORE, func(m M, by *byMessage) (name string, named bool) {
+	return aboutCount(op, messages.Kind_KIND_SEMAPHORE, func(m M, by *ByMessage) (name string, named bool) {
 		by.semaphore = m.GetSemaphore()
 		return by.semaphore.GetName(), by.semaphore != nil
 	}, read)
 }
 
 func aboutLatch[M interface{ GetLatch() *messages.Latch }](op Op, read func(M, *Call) error) requestMessage {
-	return aboutCount(op, messages.Kind_KIND_LATCH, func(m M, by *byMessage) (name string, named bool) {
+	return aboutCount(op, messages.Kind_KIND_LATCH, func(m M, by *ByMessage) (name string, named bool) {
 		by.latch = m.GetLatch()
 		return by.latch.GetName(), by.latch != nil
 	}, read)
 }
 
-func aboutCount[M any](op Op, kind messages.Kind, name func(M, *byMessage) (string, bool), read func(M, *Call) error) requestMessage {
-	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *byMessage) error {
+func aboutCount[M any](op Op, kind messages.Kind, name func(M, *ByMessage) (string, bool), read func(M, *Call) error) requestMessage {
+	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *ByMessage) error {
 		named := false
 		call.Kind, call.Count = kind, new(Count)
 		call.Name, named = name(m.(M), by)
@@ -147,7 +147,7 @@ func (call *Call) fits() error {
 	return nil
 }
 
-func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *byMessage) error {
+func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error {
 	by.showsPermit = m.ShowPermit
 	by.belongsTo(m.Owner)
 	if by.replyTo == nil {
@@ -157,7 +157,7 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *byMessage) error
 	call.Lease, call.MaxHold = m.Lease.AsDuration(), m.MaxHold.AsDuration()
 	_ = call.wait(m.Wait) // which checkTimes checks as well
 	var err error
-	if m.Owner != nil && isFuture(m.Owner) {
+	if m.Owner != nil && IsFuture(m.Owner) {
 		err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
 	}
 	err = errors.Join(err, checkTimes(m), r.CheckRed(call.Kind, call.Members, call.Lease))
@@ -167,30 +167,30 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *byMessage) error
 	return err
 }
 
-func readRelease(r *Rules, m *messages.Release, call *Call, by *byMessage) error {
+func readRelease(r *Rules, m *messages.Release, call *Call, by *ByMessage) error {
 	by.belongsTo(m.Owner)
 	if m.HoldId == "" {
-		if r.Foreign(by.ownerPID) {
+		if r.Foreign(by.OwnerPID) {
 			return errNoHoldID
 		}
 		return nil
 	}
-	by.ownerPID, call.HoldID = nil, parseHoldID(m.HoldId)
+	by.OwnerPID, call.HoldID = nil, parseHoldID(m.HoldId)
 	return nil
 }
 
-func readForceRelease(_ *Rules, m *messages.ForceRelease, call *Call, _ *byMessage) error {
+func readForceRelease(_ *Rules, m *messages.ForceRelease, call *Call, _ *ByMessage) error {
 	call.Owners = m.Owners
 	return CheckOwners(m.Owners)
 }
 
-func readReleaseByID(_ *Rules, m *messages.ReleaseByID, call *Call, _ *byMessage) (err error) {
+func readReleaseByID(_ *Rules, m *messages.ReleaseByID, call *Call, _ *ByMessage) (err error) {
 	call.Permit = new(Permit)
 	call.Permit.ID, err = ParsePermitID(m.PermitId)
 	return err
 }
 
-func readSetTotal(_ *Rules, m *messages.SetTotal, call *Call, _ *byMessage) error {
+func readSetTotal(_ *Rules, m *messages.SetTotal, call *Call, _ *ByMessage) error {
 	how, known := hows[m.How]
 	if !known {
 		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))

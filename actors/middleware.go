@@ -48,7 +48,7 @@ type middlewareActors map[lockKey]*middlewareActor
 
 // request hands the message that the guardian is handling to the middleware actor of its lock.
 func (all middlewareActors) request(rt *Runtime, call *Call, ctx actor.Context) {
-	key := call.key()
+	key := keyFor(call)
 	f := all[key]
 	if f == nil || !f.alive() {
 		f = rt.newMiddlewareActor(key)
@@ -105,7 +105,7 @@ func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
 // is refused, unless it has passed already.
 func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-		if !isRequestMessage(envelope.Message) {
+		if !IsMessage(envelope.Message) {
 			ctx.Receive(envelope)
 			return
 		}
@@ -141,7 +141,7 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 			f.stop()
 		}
 	case f.leaving.Load() || !f.passed:
-		f.rt.deliver(f.rt.guardian, &drained{f.key})
+		f.rt.Deliver(f.rt.guardian, &drained{f.key})
 	}
 }
 
@@ -149,13 +149,13 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 func (f *middlewareActor) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stopped := m.(*actor.Stopped); stopped {
-		f.rt.deliver(f.rt.guardian, &drained{f.key}) // which may not know, if something else has stopped it
+		f.rt.Deliver(f.rt.guardian, &drained{f.key}) // which may not know, if something else has stopped it
 	}
-	if !isRequestMessage(m) {
+	if !IsMessage(m) {
 		return
 	}
 	f.passed = true
-	if !f.rt.deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender(), header: ctx.MessageHeader()}) {
+	if !f.rt.Deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender(), header: ctx.MessageHeader()}) {
 		f.rt.refuseAny(m, ctx.Sender(), lock.Closed, closedText)
 	}
 }

@@ -38,11 +38,11 @@ func (s *lockState) warnSharers() {
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
 		if one := rt.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
-			s.rt.deliver(one.pid, suspicion{})
+			s.rt.Deliver(one.pid, suspicion{})
 		}
 		for other, members := range rt.composites.Range {
 			if other := other.(*lockState); other != s && has(members.([]Member), key) {
-				s.rt.deliver(other.pid, suspicion{})
+				s.rt.Deliver(other.pid, suspicion{})
 			}
 		}
 	}
@@ -62,12 +62,12 @@ func has(members []Member, key Member) bool {
 func (r *Runtime) examine() {
 	for i := range r.table.states {
 		for _, state := range r.table.states[i].Range {
-			r.deliver(state.(*lockState).pid, suspicion{})
+			r.Deliver(state.(*lockState).pid, suspicion{})
 		}
 	}
 	for state := range r.composites.Range {
 		if state := state.(*lockState); state.rt != r {
-			r.deliver(state.pid, suspicion{})
+			r.Deliver(state.pid, suspicion{})
 		}
 	}
 }

@@ -69,16 +69,16 @@ func (r *Runtime) Traces() bool { return r.observer.Traces() }
 
 // about is what is observed of a request after its answer, when the Call may be in use again.
 func (s *lockState) about(call *Call) observe.Request {
-	of := observe.Request{Kind: call.kind(), Leads: call.Leads, Since: call.from}
+	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
 	if s.rt.Traces() {
-		of.Parent = call.requester().parent(call)
+		of.Parent = call.Requester().Parent(call)
 	}
 	return of
 }
 
 // hold is what a line about a hold says.
 func (s *lockState) hold(call *Call, term uint64, now lock.Instant) observe.Hold {
-	h := observe.Hold{Kind: call.kind(), Ref: call, Client: s.client, Term: term, Age: now - call.from}
+	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
 	if w := ownerOf(call); w != nil {
 		h.Holder = w.pid
 	}
@@ -93,7 +93,7 @@ func (s *lockState) observeStep() {
 	kind := s.format
 	held, waiting, first := s.lock.Load()
 	if first != nil {
-		kind = first.(*Call).kind()
+		kind = first.(*Call).LockKind()
 	}
 	s.observer.StepEnded(held, waiting, kind)
 }

@@ -115,7 +115,7 @@ func (o *owners) done(s *lockState, w *owner) {
 
 // ownerOf is the record of the owner of a request; nil if it has none.
 func ownerOf(call *Call) *owner {
-	w, _ := call.owner.(*owner)
+	w, _ := call.Record.(*owner)
 	return w
 }
 
@@ -161,4 +161,4 @@ func (o *owners) gone(s *lockState, w *owner) {
 
 // isFuture tells the PID of a future, which must never be watched: whatever system
 // message it gets completes it.
-func isFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }
+func IsFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

@@ -53,15 +53,15 @@ var hows = map[messages.PermitsHow]expirable.How{
 }
 
 // showsPermit reports whether the id of the permit is shown to its holder.
-func (call *Call) showsPermit() bool {
-	if m, is := call.by.(*byMessage); is {
+func (call *Call) ShowsPermit() bool {
+	if m, is := call.By.(*ByMessage); is {
 		return m.showsPermit
 	}
 	return call.Permit != nil && call.Permit.Shown.Load()
 }
 
 // totalPermits is how many permits there are if no number is set; 0 if the request does not say.
-func (call *Call) totalPermits() int {
+func (call *Call) TotalPermits() int {
 	if call.Permit == nil {
 		return 0
 	}
@@ -69,8 +69,8 @@ func (call *Call) totalPermits() int {
 }
 
 // permitted takes the id of the permit that was granted.
-func (call *Call) permitted(id expirable.ID, until lock.Instant) {
-	if m, is := call.by.(*byMessage); is {
+func (call *Call) Permitted(id expirable.ID, until lock.Instant) {
+	if m, is := call.By.(*ByMessage); is {
 		m.permit = id
 		return
 	}

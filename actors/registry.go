@@ -28,6 +28,14 @@ const (
 	ofLatch
 )
 
+// keyFor is the key of the lock actor that a call is for.
+func keyFor(call *Call) lockKey {
+	if call.Members != nil {
+		return lockKey{name: call.Members.ID(), made: ofMembers}
+	}
+	return keyOf(call.Kind, call.Name)
+}
+
 func keyOf(kind messages.Kind, name string) lockKey {
 	switch kind {
 	case messages.Kind_KIND_RED:

@@ -41,8 +41,8 @@ var (
 const reentryFromAfar = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
 
 // checkEnd returns an error for an Acquire whose hold might never end.
-func (r *Rules) checkEnd(m *messages.Acquire, by *byMessage) error {
-	owner, sender := by.ownerPID, by.replyTo
+func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
+	owner, sender := by.OwnerPID, by.replyTo
 	if owner == nil && sender == nil {
 		return errNoReader
 	}

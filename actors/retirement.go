@@ -41,7 +41,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string, awaits bool) {
 	s.leaving.cleanups = s.variant.giveUp(reason, detail, awaits)
 	s.leaving.releases = len(s.leaving.cleanups)
 	for call := range s.inspections {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: refusal(OpInspect, reason, detail)})
+		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: Refusal(OpInspect, reason, detail)})
 	}
 	s.inspections = nil
 	s.observeStep()
@@ -63,7 +63,7 @@ func (s *lockState) endAll(reason lock.Reason, detail string) (before machine) {
 		s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
 	}
 	for _, ref := range pending {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: refusal(ref.(*Call).Op, reason, detail)})
+		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: Refusal(ref.(*Call).Op, reason, detail)})
 	}
 	return before
 }
@@ -76,7 +76,7 @@ func (s *lockState) cleanUp() {
 			if !certain {
 				s.rt.server.LeaveToExpire(s.rt.Now() + each.ttl)
 			}
-			s.rt.deliver(s.pid, cleanedUp{})
+			s.rt.Deliver(s.pid, cleanedUp{})
 		})
 	}
 }
@@ -97,7 +97,7 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	case *Call:
 		if !l.moving {
 			s.rt.refuse(m, l.reason, l.detail)
-		} else if !s.rt.deliver(s.rt.guardian, m) {
+		} else if !s.rt.Deliver(s.rt.guardian, m) {
 			s.rt.tooLate(m)
 		}
 	case *replied:
@@ -117,6 +117,6 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 func (l *leaving) check(s *lockState) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
-		s.rt.deliver(s.rt.guardian, &retired{state: s})
+		s.rt.Deliver(s.rt.guardian, &retired{state: s})
 	}
 }

@@ -82,7 +82,7 @@ var effectKinds = [...]lock.EffectKind{
 func answerKind(kind semaphore.AnswerKind, op Op) lock.AnswerKind {
 	switch {
 	case kind == semaphore.Refused:
-		return refusalKind(op)
+		return RefusalKind(op)
 	case kind == semaphore.Granted && op == OpAcquire:
 		return lock.Granted
 	case kind == semaphore.Returned:
@@ -173,7 +173,7 @@ func (v *semaphoreAdapter) request(call *Call) bool {
 	kind, is := changes[call.Op]
 	if is {
 		v.s.handle(call, func(l machine, now lock.Instant) {
-			call.from = now
+			call.From = now
 			l.(*pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
 		})
 	}

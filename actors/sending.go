@@ -16,10 +16,10 @@ func (s *lockState) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 	if lender == nil && (kind == lock.Acquire || kind == lock.SyncQueue) {
 		lender, waiting = s.lock.Next().(*Call)
 	}
-	if lender == nil || !lender.lends || !lender.mayRun(s.lock.LeaseUntil()-s.now) || !s.rt.borrow() {
+	if lender == nil || !lender.Lends || !lender.MayRun(s.lock.LeaseUntil()-s.now) || !s.rt.borrow() {
 		return false
 	}
-	if !lender.future.lend(&loan{lender: s.rt, call: call}, waiting) {
+	if !lender.Future.Lend(&Loan{Lender: s.rt, Call: call}, waiting) {
 		s.rt.lenders.Add(-1)
 		return false
 	}
@@ -27,12 +27,12 @@ func (s *lockState) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 	return true
 }
 
-func (r *Runtime) run(within context.Context, call *redisclient.Call) {
+func (r *Runtime) Run(within context.Context, call *redisclient.Call) {
 	r.redis.RunHere(within, call)
 	r.lenders.Add(-1)
 }
 
-func (r *Runtime) handBack(call redisclient.Call) {
+func (r *Runtime) HandBack(call redisclient.Call) {
 	r.lenders.Add(-1)
 	r.redis.Run(call)
 }

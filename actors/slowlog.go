@@ -27,7 +27,7 @@ func since(call *Call) *lock.Instant {
 	if call == nil {
 		return nil
 	}
-	return &call.from
+	return &call.From
 }
 
 // remindAt is when something about the lock will have lasted long, if it goes on.
@@ -40,7 +40,7 @@ func (s *lockState) remind() {
 	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
 	if waitIsLong && !s.asksWhoHolds() {
-		s.inspect(tick{}, &Call{Op: OpInspect, by: longWait{s: s}})
+		s.inspect(tick{}, &Call{Op: OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
@@ -57,7 +57,7 @@ func (s *lockState) remind() {
 // asksWhoHolds reports whether an Inspect for such a line is under way. A second one would log the same.
 func (s *lockState) asksWhoHolds() bool {
 	for call := range s.inspections {
-		if _, asks := call.by.(longWait); asks {
+		if _, asks := call.By.(longWait); asks {
 			return true
 		}
 	}
@@ -66,19 +66,19 @@ func (s *lockState) asksWhoHolds() bool {
 
 // longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
 type longWait struct {
-	goroutine
+	Goroutine
 	s *lockState
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) answered(_ sender, _ *Call, a *lock.Answer) (taken bool) {
+func (w longWait) Answered(_ Sender, _ *Call, a *lock.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}
 	return true
 }
 
-func (w longWait) inspected(_ sender, _ *Call, status *messages.Status) {
+func (w longWait) Inspected(_ Sender, _ *Call, status *messages.Status) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWait(wait, status)
 	}
@@ -90,5 +90,5 @@ func (s *lockState) longWait() (wait observe.Wait, waits bool) {
 	if by == nil {
 		return wait, false
 	}
-	return observe.Wait{Kind: by.kind(), For: s.rt.Now() - by.from, Waiters: s.lock.Snapshot().Waiters}, true
+	return observe.Wait{Kind: by.LockKind(), For: s.rt.Now() - by.From, Waiters: s.lock.Snapshot().Waiters}, true
 }

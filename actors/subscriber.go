@@ -72,11 +72,11 @@ func (s *subscriber) Receive(ctx actor.Context) {
 			return
 		}
 		for state, asked := range s.who(m.channel) {
-			state.rt.deliver(state.pid, unlocked{channel: asked.channel})
+			state.rt.Deliver(state.pid, unlocked{channel: asked.channel})
 		}
 	case *confirmed:
 		for state, asked := range s.who(m.channel) {
-			state.rt.deliver(state.pid, listening{channel: asked.channel, term: asked.term})
+			state.rt.Deliver(state.pid, listening{channel: asked.channel, term: asked.term})
 		}
 	case *subscribe:
 		s.add(m)
@@ -99,7 +99,7 @@ func (c *channels) transferred(payload string) {
 		return
 	}
 	if state := c.rt.table.get(lockKey{name: name}); state != nil {
-		c.rt.deliver(state.pid, &transferred{transfer})
+		c.rt.Deliver(state.pid, &transferred{transfer})
 	}
 }
 
@@ -164,7 +164,7 @@ func (c *channels) crashed(m any, _ *actor.PID, reason any) {
 
 // Message implements pubsub.Listener.
 func (c *channels) Message(channel, payload string) {
-	c.rt.deliver(c.rt.subscriber, &published{channel: channel, payload: payload})
+	c.rt.Deliver(c.rt.subscriber, &published{channel: channel, payload: payload})
 }
 
 // Subscribed implements pubsub.Listener.
@@ -173,7 +173,7 @@ func (c *channels) Subscribed(channel string) {
 	if c.isTurn(channel) {
 		return // who waits for it hears of another channel, which comes later
 	}
-	c.rt.deliver(c.rt.subscriber, &confirmed{channel: channel})
+	c.rt.Deliver(c.rt.subscriber, &confirmed{channel: channel})
 }
 
 // Refused implements pubsub.Listener.

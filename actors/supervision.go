@@ -88,10 +88,10 @@ func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
 func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	switch m := unrepeated(swallowed).(type) {
 	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
-		return s.rt.deliver(s.pid, &again{m})
+		return s.rt.Deliver(s.pid, &again{m})
 	case *Call:
-		return m.Op.frees() && s.gate.enter() && // it counts as one more request
-			s.rt.deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
+		return m.Op.Frees() && s.gate.enter() && // it counts as one more request
+			s.rt.Deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 	}
 	return false
 }

@@ -22,7 +22,7 @@ func WithTrace(ctx context.Context, message any) any {
 		return message
 	}
 	header, m, sender := actor.UnwrapEnvelope(message)
-	e, carrier := envelope(m, sender, header), propagation.MapCarrier{}
+	e, carrier := Envelope(m, sender, header), propagation.MapCarrier{}
 	propagation.TraceContext{}.Inject(ctx, carrier)
 	for _, key := range (propagation.TraceContext{}).Fields() {
 		delete(e.Header, key) // of another trace

@@ -164,7 +164,7 @@ func (o *observed) frees(t *testing.T, granted <-chan Outcome, call *Call) {
 		if answer.Kind != lock.Granted {
 			t.Fatalf("%+v", answer)
 		}
-		if freed, _ := o.Do(t.Context(), call.about(OpRelease, answer.HoldID)); freed.Kind != lock.Freed {
+		if freed, _ := o.Do(t.Context(), call.About(OpRelease, answer.HoldID)); freed.Kind != lock.Freed {
 			t.Fatalf("%+v", freed)
 		}
 	case <-time.After(redistest.Limit):
