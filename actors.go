@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -18,17 +19,17 @@ import (
 //
 // After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse. With a nil ctx Request
 // does nothing, since there is no actor to receive an answer.
-func Request(ctx actor.Context, request any) {
+func Request(ctx actor.Context, message any) {
 	if ctx == nil {
 		return
 	}
-	e := *actor.WrapEnvelope(request)
+	e := *actor.WrapEnvelope(message)
 	e.Sender = ctx.Self()
-	within := actors.TraceIn(actor.UnwrapEnvelopeHeader(&e))
+	within := request.TraceIn(actor.UnwrapEnvelopeHeader(&e))
 	if !trace.SpanContextFromContext(within).IsValid() {
 		within = TraceOf(ctx)
 	}
-	ctx.Send(From(ctx.ActorSystem()).Guardian(), actors.WithTrace(within, &e))
+	ctx.Send(From(ctx.ActorSystem()).Guardian(), request.WithTrace(within, &e))
 }
 
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. It is for
@@ -52,7 +53,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	}
 	e := *actor.WrapEnvelope(message)
 	e.Sender = self
-	root.Send(pid, actors.WithTrace(ctx, &e))
+	root.Send(pid, request.WithTrace(ctx, &e))
 	select {
 	case answer = <-answers:
 	case <-ctx.Done():
@@ -98,7 +99,7 @@ func WithTrace(ctx context.Context, message any) any {
 	if ctx == nil {
 		return message
 	}
-	return actors.WithTrace(ctx, message)
+	return request.WithTrace(ctx, message)
 }
 
 // TraceOf returns a context with the span of the message that the actor is handling. If [Config] has a
@@ -108,7 +109,7 @@ func TraceOf(ctx actor.Context) context.Context {
 	if ctx == nil {
 		return context.Background()
 	}
-	return actors.TraceIn(ctx.MessageHeader())
+	return request.TraceIn(ctx.MessageHeader())
 }
 
 // Done is sent to an actor when the work of a Spawn has ended and the lock is released.

@@ -5,7 +5,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -63,7 +64,7 @@ func (l *Lock) reentered(outer *Hold) *Hold {
 }
 
 // granted records a grant, which is a new hold or a re-entry.
-func (h *Hold) granted(out actors.Outcome) {
+func (h *Hold) granted(out request.Outcome) {
 	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
 	raiseBound(out)
 	if root := holdOf(out.Holder); root != nil && root != h {
@@ -73,7 +74,7 @@ func (h *Hold) granted(out actors.Outcome) {
 }
 
 // raiseBound raises the bound of the hold that an Acquire got or re-entered. It never lowers it.
-func raiseBound(out actors.Outcome) {
+func raiseBound(out request.Outcome) {
 	root := holdOf(out.Holder)
 	for root != nil {
 		is := root.bound.Load()

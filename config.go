@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
@@ -152,8 +154,8 @@ func (c Config) validate() error {
 			wrong = append(wrong, fmt.Errorf(format, values...))
 		}
 	}
-	check(c.Watchdog >= 100*time.Millisecond && c.Watchdog <= actors.MaxLease,
-		"Watchdog is %v, and must be between 100ms and %v", c.Watchdog, actors.MaxLease)
+	check(c.Watchdog >= 100*time.Millisecond && c.Watchdog <= request.MaxLease,
+		"Watchdog is %v, and must be between 100ms and %v", c.Watchdog, request.MaxLease)
 	check(c.Renewal > 0 && c.Renewal <= c.Watchdog/2,
 		"Renewal is %v, and must be more than 0 and at most half of Watchdog, which is %v", c.Renewal, c.Watchdog)
 	check(c.HandOffLimit > 0 && c.HandOffLimit <= c.Watchdog/3,
@@ -179,7 +181,7 @@ func (c Config) validate() error {
 	check(c.ShardedPubSub <= ShardedOff, "ShardedPubSub is %d, and must be ShardedAuto, ShardedOn or ShardedOff", c.ShardedPubSub)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
-	check(len(c.KeyPrefix) < actors.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), actors.MaxNameLength)
+	check(len(c.KeyPrefix) < request.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), request.MaxNameLength)
 	for i, one := range c.Middleware {
 		check(one != nil, "Middleware[%d] is nil", i)
 	}

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -36,8 +37,8 @@ func (p *ExpirableSemaphore) WithPermits(n int) *ExpirableSemaphore {
 		return nil
 	}
 	lock := *p.lock
-	if lock.total = int64(n); n < 1 || n > actors.MaxPermits {
-		lock.wrong = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, actors.MaxPermits)
+	if lock.total = int64(n); n < 1 || n > request.MaxPermits {
+		lock.wrong = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, request.MaxPermits)
 	}
 	return &ExpirableSemaphore{&lock}
 }
@@ -87,11 +88,11 @@ func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 // even if ctx never ends.
 func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
-	parsed, err := actors.ParsePermitID(id)
+	parsed, err := request.ParsePermitID(id)
 	if err != nil {
 		return invalid(op, p.Name(), err)
 	}
-	_, err = p.ask(ctx, op, actors.OpReleaseID, &actors.Permit{ID: parsed})
+	_, err = p.ask(ctx, op, request.OpReleaseID, &request.Permit{ID: parsed})
 	return err
 }
 
@@ -120,10 +121,10 @@ func (p *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
 
 func (p *ExpirableSemaphore) set(ctx context.Context, how expirable.How, n int) (set bool, err error) {
 	const op = "set permits"
-	if err := actors.CheckPermits(how, int64(n)); err != nil {
+	if err := request.CheckPermits(how, int64(n)); err != nil {
 		return false, invalid(op, p.Name(), err)
 	}
-	out, err := p.ask(ctx, op, actors.OpSetPermits, &actors.Permit{How: how, Count: int64(n)})
+	out, err := p.ask(ctx, op, request.OpSetPermits, &request.Permit{How: how, Count: int64(n)})
 	return out.Done, err
 }
 
@@ -149,13 +150,13 @@ func (p *ExpirableSemaphore) Total(ctx context.Context) (int, error) {
 }
 
 func (p *ExpirableSemaphore) count(ctx context.Context) (*messages.Status, error) {
-	out, err := p.ask(ctx, "count permits", actors.OpInspect, nil)
+	out, err := p.ask(ctx, "count permits", request.OpInspect, nil)
 	return out.Status, err
 }
 
-func (p *ExpirableSemaphore) ask(ctx context.Context, op string, what actors.Op, about *actors.Permit) (actors.Outcome, error) {
+func (p *ExpirableSemaphore) ask(ctx context.Context, op string, what request.Op, about *request.Permit) (request.Outcome, error) {
 	if err := p.inner().checkCall(ctx); err != nil {
-		return actors.Outcome{}, invalid(op, p.Name(), err)
+		return request.Outcome{}, invalid(op, p.Name(), err)
 	}
 	call := p.lock.newCall(what)
 	call.Permit = about

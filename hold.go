@@ -9,7 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -51,7 +52,7 @@ type Hold struct {
 // rareFields has the fields that few holds need.
 type rareFields struct {
 	onRisk func(left time.Duration)
-	permit *actors.Permit // of an expirable semaphore
+	permit *request.Permit // of an expirable semaphore
 	// stack is the stack of the goroutine that called Acquire, with Config.HoldStacks.
 	stack []uintptr
 }
@@ -63,9 +64,9 @@ func (h *Hold) initRareFields(onRisk func(left time.Duration)) {
 		stack = make([]uintptr, 32)
 		stack = stack[:runtime.Callers(4, stack)]
 	}
-	var permit *actors.Permit
+	var permit *request.Permit
 	if h.lock.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
-		permit = &actors.Permit{Count: h.lock.total}
+		permit = &request.Permit{Count: h.lock.total}
 	}
 	if onRisk != nil || stack != nil || permit != nil {
 		h.rare = &rareFields{onRisk: onRisk, permit: permit, stack: stack}
@@ -73,7 +74,7 @@ func (h *Hold) initRareFields(onRisk func(left time.Duration)) {
 }
 
 // permit returns nil for a hold of a lock.
-func (h *Hold) permit() *actors.Permit {
+func (h *Hold) permit() *request.Permit {
 	if h.rare == nil {
 		return nil
 	}
@@ -209,7 +210,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	if h.goodUntil()-h.lock.runtime.Now() >= d && h.Valid() {
 		return nil
 	}
-	call := h.lock.newCall(actors.OpEnsure)
+	call := h.lock.newCall(request.OpEnsure)
 	call.HoldID, call.Within = h.id, d
 	_, err := h.lock.submit(ctx, op, call)
 	return err
@@ -247,7 +248,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if why := h.Err(); why != nil {
 		return why
 	}
-	call := h.lock.newCall(actors.OpRelease)
+	call := h.lock.newCall(request.OpRelease)
 	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Traces() {
 		call.Holder = releaser{(*holder)(h), ctx}

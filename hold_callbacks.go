@@ -3,7 +3,8 @@ package lockkeeper
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -11,10 +12,10 @@ import (
 // holder is a Hold as actors.Holder: the methods that lock actors call.
 type holder Hold
 
-var _ actors.Holder = (*holder)(nil)
+var _ request.Holder = (*holder)(nil)
 
 // holdOf returns the Hold of a holder, or nil if the lock was acquired by message.
-func holdOf(h actors.Holder) *Hold {
+func holdOf(h request.Holder) *Hold {
 	if h, ok := h.(*holder); ok {
 		return (*Hold)(h)
 	}

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -64,14 +66,14 @@ func (l *ReadWrite) Write() *Lock {
 // A MultiLock has an owner of its own: a caller that holds a member and acquires the MultiLock
 // waits for itself.
 func MultiLock(locks ...*Lock) *Lock {
-	var list []actors.Member
+	var list []request.Member
 	for _, l := range locks {
 		if err := l.checkUsable(); err != nil {
 			return &Lock{wrong: err}
 		}
-		list = append(list, actors.Member{System: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
+		list = append(list, request.Member{System: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
 	}
-	members, err := actors.NewMembers(list)
+	members, err := request.NewMembers(list)
 	if err != nil {
 		return &Lock{wrong: err}
 	}

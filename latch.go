@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -37,7 +39,7 @@ func (l *Latch) Name() string {
 // TrySetCount sets the count to n, from 1 to 10^12, and so closes the latch. If the latch is closed
 // already, it does nothing and returns false.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
-	a, err := l.ask(ctx, "set the count of", actors.NewCountCall(actors.OpSetPermits, n))
+	a, err := l.ask(ctx, "set the count of", request.NewCountCall(request.OpSetPermits, n))
 	return a.Done, err
 }
 
@@ -46,7 +48,7 @@ func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) 
 // System keeps trying in the background, for at most half an hour and until it is closed. After any
 // other error the latch was not counted down.
 func (l *Latch) CountDown(ctx context.Context) error {
-	_, err := l.ask(ctx, "count down", actors.NewCountCall(actors.OpRelease, 0))
+	_, err := l.ask(ctx, "count down", request.NewCountCall(request.OpRelease, 0))
 	return err
 }
 
@@ -58,7 +60,7 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 	if id == "" {
 		return invalid(op, l.Name(), errors.New("the id is empty"))
 	}
-	call := actors.NewCountCall(actors.OpRelease, 0)
+	call := request.NewCountCall(request.OpRelease, 0)
 	call.ID = id
 	_, err := l.ask(ctx, op, call)
 	return err
@@ -72,7 +74,7 @@ func (l *Latch) CountDownOnce(ctx context.Context, id string) error {
 // If the latch is closed again before the System has noticed that it was open, Wait continues to wait.
 func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 	const op = "wait for"
-	call := actors.NewCountCall(actors.OpAcquire, 0)
+	call := request.NewCountCall(request.OpAcquire, 0)
 	if err := applyWaits(options, call); err != nil {
 		return invalid(op, l.Name(), err)
 	}
@@ -82,14 +84,14 @@ func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 
 // Count returns how many count-downs remain; 0 if the latch is open.
 func (l *Latch) Count(ctx context.Context) (n int64, err error) {
-	a, err := l.ask(ctx, "look at", actors.NewCountCall(actors.OpInspect, 0))
+	a, err := l.ask(ctx, "look at", request.NewCountCall(request.OpInspect, 0))
 	return a.N, err
 }
 
 // ask has a request carried out.
-func (l *Latch) ask(ctx context.Context, op string, call *actors.CountCall) (actors.CountAnswer, error) {
+func (l *Latch) ask(ctx context.Context, op string, call *request.CountCall) (request.CountAnswer, error) {
 	if l == nil {
-		return actors.CountAnswer{}, invalid(op, "", errors.New("the latch is nil"))
+		return request.CountAnswer{}, invalid(op, "", errors.New("the latch is nil"))
 	}
 	call.Kind, call.Name = messages.Kind_KIND_LATCH, l.name
 	return doCount(ctx, l.runtime, op, call)

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -19,7 +21,7 @@ type Lock struct {
 	mode    messages.Mode
 	name    string
 	// members are those of a MultiLock; wrong is why the lock cannot be used.
-	members *actors.Members
+	members *request.Members
 	wrong   error
 	// total is how many permits there are, for WithPermits.
 	total int64
@@ -123,8 +125,8 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 }
 
 // call returns the request of an Acquire.
-func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
-	call := l.newCall(actors.OpAcquire)
+func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
+	call := l.newCall(request.OpAcquire)
 	call.Holder = (*holder)(hold)
 	if len(options) == 0 {
 		hold.initRareFields(nil)
@@ -152,13 +154,13 @@ func (l *Lock) call(hold *Hold, options []Option) (*actors.Call, error) {
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}
-	err := actors.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
+	err := request.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
 	return call, errors.Join(err, l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease))
 }
 
 // newCall returns a call for this lock.
-func (l *Lock) newCall(op actors.Op) *actors.Call {
-	return &actors.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
+func (l *Lock) newCall(op request.Op) *request.Call {
+	return &request.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
 }
 
 // same reports whether both are the same lock, in any mode.
@@ -181,10 +183,10 @@ func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool
 	if err := l.checkUsable(); err != nil {
 		return false, invalid("force release", l.Name(), err)
 	}
-	if err := actors.CheckOwners(owners); err != nil {
+	if err := request.CheckOwners(owners); err != nil {
 		return false, invalid("force release", l.Name(), err)
 	}
-	call := l.newCall(actors.OpForceRelease)
+	call := l.newCall(request.OpForceRelease)
 	call.Owners = owners
 	out, err := l.submit(ctx, "force release", call)
 	if err != nil {
@@ -234,7 +236,7 @@ type Status struct {
 // If this System uses the name for another kind, the error is ErrInvalid and names that kind. Inspect
 // returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) Inspect(ctx context.Context) (Status, error) {
-	out, err := l.ask(ctx, "inspect", actors.OpInspect)
+	out, err := l.ask(ctx, "inspect", request.OpInspect)
 	if err != nil {
 		return Status{}, err
 	}
@@ -255,15 +257,15 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 }
 
 // ask submits a call with no arguments, and waits for the answer or for ctx.
-func (l *Lock) ask(ctx context.Context, op string, what actors.Op) (actors.Outcome, error) {
+func (l *Lock) ask(ctx context.Context, op string, what request.Op) (request.Outcome, error) {
 	if err := l.checkCall(ctx); err != nil {
-		return actors.Outcome{}, invalid(op, l.Name(), err)
+		return request.Outcome{}, invalid(op, l.Name(), err)
 	}
 	return l.submit(ctx, op, l.newCall(what))
 }
 
 // submit submits a call that is not an Acquire, and waits for the answer or for ctx.
-func (l *Lock) submit(ctx context.Context, op string, call *actors.Call) (actors.Outcome, error) {
+func (l *Lock) submit(ctx context.Context, op string, call *request.Call) (request.Outcome, error) {
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		return out, &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}

@@ -3,7 +3,7 @@ package lockkeeper
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // Option changes how a lock, or a permit of an expirable semaphore, is acquired. The methods of Lock and
@@ -16,7 +16,7 @@ type Option interface {
 // take no other option.
 type WaitOption interface {
 	Option
-	applyWait(*actors.CountCall)
+	applyWait(*request.CountCall)
 }
 
 // WithWait bounds the wait, in addition to the context; d must not be negative. With zero, the method
@@ -36,7 +36,9 @@ func WithLease(d time.Duration) Option { return lockOption(func(r *acquireOption
 // WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. The default is
 // that there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last
 // longer.
-func WithMaxHold(d time.Duration) Option { return lockOption(func(r *acquireOptions) { r.maxHold = &d }) }
+func WithMaxHold(d time.Duration) Option {
+	return lockOption(func(r *acquireOptions) { r.maxHold = &d })
+}
 
 // WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
 // renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
@@ -69,6 +71,6 @@ func (o waitOption) applyLock(r *acquireOptions) {
 	r.wait = &d
 }
 
-func (o waitOption) applyWait(call *actors.CountCall) {
+func (o waitOption) applyWait(call *request.CountCall) {
 	call.Wait, call.Try = time.Duration(o), o == 0
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -51,7 +53,7 @@ func (s *Semaphore) Name() string {
 // TrySetPermits creates the semaphore with n permits, unless it exists, and reports whether it did.
 // The semaphore is deleted after the ttl, even if permits are taken; zero is no ttl.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
-	call := actors.NewCountCall(actors.OpSetPermits, int64(n))
+	call := request.NewCountCall(request.OpSetPermits, int64(n))
 	call.TTL = ttl
 	a, err := s.ask(ctx, "set the permits of", call)
 	return a.Done, err
@@ -61,7 +63,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration)
 // free until enough are released. Meanwhile a process hands permits off to its own waiters for at most
 // Config.HandOffLimit.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "add permits to", actors.NewCountCall(actors.OpAddPermits, int64(n)))
+	_, err := s.ask(ctx, "add permits to", request.NewCountCall(request.OpAddPermits, int64(n)))
 	return err
 }
 
@@ -73,7 +75,7 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 // The System does not keep track of acquired permits: the caller must release them in every case.
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...WaitOption) error {
 	const op = "acquire permits of"
-	call := actors.NewCountCall(actors.OpAcquire, int64(n))
+	call := request.NewCountCall(request.OpAcquire, int64(n))
 	if err := applyWaits(options, call); err != nil {
 		return invalid(op, s.Name(), err)
 	}
@@ -82,7 +84,7 @@ func (s *Semaphore) Acquire(ctx context.Context, n int, options ...WaitOption) e
 }
 
 // applyWaits puts the options into a call.
-func applyWaits(options []WaitOption, call *actors.CountCall) error {
+func applyWaits(options []WaitOption, call *request.CountCall) error {
 	for _, option := range options {
 		if option == nil {
 			return errNoOption
@@ -95,7 +97,7 @@ func applyWaits(options []WaitOption, call *actors.CountCall) error {
 // TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few are
 // free, or if other requests already wait for permits in this System.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
-	call := actors.NewCountCall(actors.OpAcquire, int64(n))
+	call := request.NewCountCall(request.OpAcquire, int64(n))
 	call.Try = true
 	_, err := s.ask(ctx, "try to acquire permits of", call)
 	return err
@@ -106,14 +108,14 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 // ends, do not release the permits again: the System keeps trying in the background. After any other
 // error they were not released.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "release permits of", actors.NewCountCall(actors.OpRelease, int64(n)))
+	_, err := s.ask(ctx, "release permits of", request.NewCountCall(request.OpRelease, int64(n)))
 	return err
 }
 
 // ReleaseIfExists is like Release, but it is not an error if the semaphore does not exist. It reports
 // whether the semaphore exists.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
-	call := actors.NewCountCall(actors.OpRelease, int64(n))
+	call := request.NewCountCall(request.OpRelease, int64(n))
 	call.IfExists = true
 	a, err := s.ask(ctx, "release permits of", call)
 	return a.Done, err
@@ -122,47 +124,47 @@ func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, 
 // Drain acquires all free permits and returns their number. The number is negative if AddPermits has
 // removed more permits than were free; then Drain sets it to zero.
 func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
-	a, err := s.ask(ctx, "drain", actors.NewCountCall(actors.OpDrain, 0))
+	a, err := s.ask(ctx, "drain", request.NewCountCall(request.OpDrain, 0))
 	return int(a.N), err
 }
 
 // Available returns how many permits are free. It is negative if AddPermits has removed more permits than
 // were free. It fails with ErrNoPermits if no number of permits is set.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
-	a, err := s.ask(ctx, "look at", actors.NewCountCall(actors.OpInspect, 0))
+	a, err := s.ask(ctx, "look at", request.NewCountCall(request.OpInspect, 0))
 	return int(a.N), err
 }
 
 // ask has a call carried out.
-func (s *Semaphore) ask(ctx context.Context, op string, call *actors.CountCall) (actors.CountAnswer, error) {
+func (s *Semaphore) ask(ctx context.Context, op string, call *request.CountCall) (request.CountAnswer, error) {
 	if s == nil {
-		return actors.CountAnswer{}, invalid(op, "", errors.New("the semaphore is nil"))
+		return request.CountAnswer{}, invalid(op, "", errors.New("the semaphore is nil"))
 	}
 	call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, s.name
 	return doCount(ctx, s.runtime, op, call)
 }
 
 // doCount has a call about a semaphore or a latch carried out. It must not be used afterwards.
-func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *actors.CountCall) (actors.CountAnswer, error) {
+func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *request.CountCall) (request.CountAnswer, error) {
 	name := call.Name
 	if ctx == nil {
-		return actors.CountAnswer{}, invalid(op, name, errNoContext)
+		return request.CountAnswer{}, invalid(op, name, errNoContext)
 	}
-	if ctx.Err() != nil && call.Op != actors.OpRelease {
-		return actors.CountAnswer{}, ended(ctx, op, name, "")
+	if ctx.Err() != nil && call.Op != request.OpRelease {
+		return request.CountAnswer{}, ended(ctx, op, name, "")
 	}
 	if runtime == nil {
-		return actors.CountAnswer{}, invalid(op, name, errors.New("the System is nil: From gives nil where no New has succeeded"))
+		return request.CountAnswer{}, invalid(op, name, errors.New("the System is nil: From gives nil where no New has succeeded"))
 	}
 	if err := call.Check(); err != nil {
-		return actors.CountAnswer{}, invalid(op, name, err)
+		return request.CountAnswer{}, invalid(op, name, err)
 	}
 	a, answered := runtime.DoCount(ctx, call)
 	switch {
 	case !answered, a.Reason == lock.CancelledByRequest:
-		return actors.CountAnswer{}, ended(ctx, op, name, a.Detail)
+		return request.CountAnswer{}, ended(ctx, op, name, a.Detail)
 	case a.Reason != 0:
-		return actors.CountAnswer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)
+		return request.CountAnswer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)
 	}
 	return a, nil
 }

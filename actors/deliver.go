@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -27,7 +29,7 @@ func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 }
 
 // unanswered logs that a request without a sender was refused.
-func (r *Runtime) Unanswered(call *Call, detail string) {
+func (r *Runtime) Unanswered(call *request.Call, detail string) {
 	what := "lock"
 	if call.Count != nil {
 		what = "semaphore"
@@ -39,7 +41,7 @@ func (r *Runtime) Unanswered(call *Call, detail string) {
 // It is for a future that has been sent something: it is done then, and Wait does not wait.
 func timedOut(pid *actor.PID, process actor.Process) bool {
 	future, ok := process.(interface{ Wait() error })
-	return ok && IsFuture(pid) && errors.Is(future.Wait(), actor.ErrTimeout)
+	return ok && request.IsFuture(pid) && errors.Is(future.Wait(), actor.ErrTimeout)
 }
 
 // deliverSystem is deliver for proto.actor's own messages.
@@ -54,18 +56,7 @@ func (r *Runtime) deliverSystem(pid *actor.PID, message any) (taken bool) {
 
 // forward hands on the message that an actor is handling, with its sender and headers.
 func (r *Runtime) forward(ctx actor.Context, pid *actor.PID) (taken bool) {
-	return r.Deliver(pid, Envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
-}
-
-// envelope has a message, its sender, and a copy of its header, which may be nil.
-func Envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader) *actor.MessageEnvelope {
-	e := &actor.MessageEnvelope{Message: message, Sender: sender}
-	if header != nil {
-		for _, key := range header.Keys() {
-			e.SetHeader(key, header.Get(key))
-		}
-	}
-	return e
+	return r.Deliver(pid, request.Envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
 }
 
 // mailboxAdapter is a mailbox, and the invoker behind it. It refuses the requests that its

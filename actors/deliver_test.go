@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 )
 
@@ -32,8 +34,8 @@ func (e *escalations) EscalateFailure(_, message any) { *e = append(*e, message)
 // What an actor crashes over is not shown to others: a request that was answered may be another one by then.
 func TestACrashShowsNoRequest(t *testing.T) {
 	shown := &escalations{}
-	(&mailboxAdapter{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &Call{}})
-	if want := []any{"*actors.Call"}; !slices.Equal(*shown, want) {
+	(&mailboxAdapter{invoker: shown}).EscalateFailure("crash", &actor.MessageEnvelope{Message: &request.Call{}})
+	if want := []any{"*request.Call"}; !slices.Equal(*shown, want) {
 		t.Errorf("%v is shown, expected %v", *shown, want)
 	}
 }

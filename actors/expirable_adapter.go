@@ -3,6 +3,8 @@ package actors
 import (
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -41,7 +43,7 @@ func (v permitsAdapter) perform(e lock.Effect) {
 	case lock.Send:
 		v.send(e.Ref.(*expirable.Command))
 	case expirable.Renewed:
-		if call := e.Ref.(*Call); call.Permit != nil {
+		if call := e.Ref.(*request.Call); call.Permit != nil {
 			call.Permit.Until.Store(int64(e.Answer.Until))
 		}
 	}
@@ -66,11 +68,11 @@ func (v permitsAdapter) replied(m *replied) {
 	v.s.handle(m, func(l machine, now lock.Instant) { l.(*permits).Replied(now, m.seq, m.own.(expirable.Result)) })
 }
 
-func (v permitsAdapter) request(call *Call) bool {
+func (v permitsAdapter) request(call *request.Call) bool {
 	switch call.Op {
-	case OpReleaseID:
+	case request.OpReleaseID:
 		v.s.handle(call, func(l machine, now lock.Instant) { l.(*permits).ReleaseID(now, call.Permit.ID, call) })
-	case OpSetPermits:
+	case request.OpSetPermits:
 		v.s.handle(call, func(l machine, now lock.Instant) {
 			l.(*permits).Set(now, call.Permit.How, int(call.Permit.Count), call)
 		})

@@ -4,6 +4,8 @@ import (
 	"crypto/rand"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
@@ -16,7 +18,7 @@ type permits struct {
 }
 
 func (p *permits) Acquire(now lock.Instant, req lock.Request) {
-	call := req.Ref.(*Call)
+	call := req.Ref.(*request.Call)
 	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.ShowsPermit(), Total: call.TotalPermits()})
 }
 
@@ -32,7 +34,7 @@ func (p *permits) Release(now lock.Instant, id uint64, owner lock.Owner, _ lock.
 	if first := p.First(owner); first != 0 {
 		id = first
 	}
-	p.Semaphore.Release(now, id, ref.(*Call).ShowsPermit(), ref)
+	p.Semaphore.Release(now, id, ref.(*request.Call).ShowsPermit(), ref)
 }
 
 func (p *permits) Subscribed(now lock.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
@@ -57,7 +59,7 @@ func (p *permits) Effects() (lock.Effect, bool) {
 	case e.Kind == lock.Send:
 		return lock.Effect{Kind: lock.Send, Ref: e.Command}, true
 	case e.Kind == lock.Reply && e.Answer.Kind == lock.Granted:
-		e.Ref.(*Call).Permitted(e.Permit, e.Answer.Until)
+		e.Ref.(*request.Call).Permitted(e.Permit, e.Answer.Until)
 	}
 	return lock.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
 }

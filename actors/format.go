@@ -3,6 +3,8 @@ package actors
 import (
 	"fmt"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -17,7 +19,7 @@ func SameKey(a, b messages.Kind) bool { return formatOf(a) == formatOf(b) }
 //
 // The request goes back to the guardian, and comes behind what that was sent meanwhile: a
 // Cancel that its sender sent right behind an Acquire withdraws nothing then, and says so.
-func (s *lockState) otherFormat(call *Call) {
+func (s *lockState) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.inUse() {
 		s.accepted = call
 		s.rt.refuse(call, lock.Invalid, inUse(s, kindWord(s.key, call.LockKind())))

@@ -3,13 +3,15 @@ package actors
 import (
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // lending is a lockState that handles a call of a goroutine that may be lent a command.
-func lending() (*lockState, *Call) {
-	call := &Call{Lends: true}
+func lending() (*lockState, *request.Call) {
+	call := &request.Call{Lends: true}
 	s := &lockState{rt: &Runtime{}, lender: call}
 	return s, call
 }
@@ -21,9 +23,9 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 			s, call := lending()
 			next := lock.New(&lock.Config{}, &lock.Kind{})
 			s.lock = &next
-			call.Complete(&Outcome{Answer: lock.Answer{Kind: lock.NotGranted}})
+			call.Complete(&request.Outcome{Answer: lock.Answer{Kind: lock.NotGranted}})
 			if look {
-				if _, answered := call.Future.Await(nil, new(Outcome)); !answered {
+				if _, answered := call.Future.Await(nil, new(request.Outcome)); !answered {
 					t.Fatal("no answer")
 				}
 			}
@@ -40,30 +42,30 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 // A command that was lent to a caller whose answer came before it looked is handed back:
 // the caller leaves at once, and a worker runs the command.
 func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
-	var s Future
-	job := &Loan{}
-	if !s.Lend(job, false) || s.Lend(&Loan{}, false) {
+	var s request.Future
+	job := &request.Loan{}
+	if !s.Lend(job, false) || s.Lend(&request.Loan{}, false) {
 		t.Fatal("one command at a time is lent")
 	}
-	if unrun, taken := s.Complete(&Outcome{}); unrun != job || !taken {
+	if unrun, taken := s.Complete(&request.Outcome{}); unrun != job || !taken {
 		t.Error("the command was not handed back")
 	}
-	if job, answered := s.Await(nil, new(Outcome)); job != nil || !answered {
+	if job, answered := s.Await(nil, new(request.Outcome)); job != nil || !answered {
 		t.Error("the caller was lent a command, and has its answer")
 	}
 }
 
 // An answer that comes after its caller has left is not taken, and its sender is told.
 func TestAnswerForACallerThatHasLeft(t *testing.T) {
-	var early, late Future
-	early.Complete(&Outcome{Owner: 7})
+	var early, late request.Future
+	early.Complete(&request.Outcome{Owner: 7})
 	if out := early.Leave(); out.Owner != 7 {
 		t.Errorf("the answer that had come is %+v", out)
 	}
 	if out := late.Leave(); out.Owner != 0 {
 		t.Errorf("an answer out of nowhere: %+v", out)
 	}
-	if _, taken := late.Complete(&Outcome{}); taken {
+	if _, taken := late.Complete(&request.Outcome{}); taken {
 		t.Error("the answer counts as taken, and no caller will look at it")
 	}
 }

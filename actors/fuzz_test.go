@@ -8,6 +8,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 	"google.golang.org/protobuf/proto"
@@ -46,7 +48,7 @@ func FuzzRequests(f *testing.F) {
 		{Lock: &messages.Lock{Name: "orders"}, Wait: &durationpb.Duration{Seconds: -1 << 63}},
 		{Lock: &messages.Lock{Name: "orders"}, Wait: &durationpb.Duration{Seconds: 315576000000}, MaxHold: &durationpb.Duration{}},
 		{Lock: &messages.Lock{Name: "orders"}, Wait: durationpb.New(-time.Second)},
-		{Lock: &messages.Lock{Name: strings.Repeat("x", MaxNameLength)}},
+		{Lock: &messages.Lock{Name: strings.Repeat("x", request.MaxNameLength)}},
 	} {
 		wire, err := proto.Marshal(seed)
 		if err != nil {
@@ -84,7 +86,7 @@ func FuzzRequests(f *testing.F) {
 		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 			t.Errorf("%v: refused with %q", m, text)
 		}
-		answer := call.By.(*ByMessage).Message(r, call, Refusal(call.Op, lock.Invalid, text))
+		answer := call.By.(*request.ByMessage).Message(r, call, request.Refusal(call.Op, lock.Invalid, text))
 		type refusal interface {
 			proto.Message
 			GetLock() *messages.Lock
@@ -114,13 +116,13 @@ func multi(members ...*messages.Lock) *messages.Lock {
 }
 
 // passed expects of a request that it asks for nothing that is not allowed.
-func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call *Call) {
+func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call *request.Call) {
 	t.Helper()
 	key, members := keyFor(call), call.Members
 	all := []*messages.Lock{lock}
 	if lock.Kind == messages.Kind_KIND_MULTI {
 		all = lock.Members
-		if len(all) < 1 || len(all) > MaxMembers || members == nil || len(members.Sorted) != len(all) || key.name != members.ID() {
+		if len(all) < 1 || len(all) > request.MaxMembers || members == nil || len(members.Sorted) != len(all) || key.name != members.ID() {
 			t.Errorf("%v passed as %+v", m, members)
 			return
 		}
@@ -132,7 +134,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 		_, kind := messages.Kind_name[int32(one.Kind)]
 		_, mode := messages.Mode_name[int32(one.Mode)]
 		switch full := r.rules.KeyPrefix + one.Name; {
-		case !kind, one.Kind > messages.Kind_KIND_EXPIRABLE_SEMAPHORE, !mode, one.Name == "", len(full) > MaxNameLength, !utf8.ValidString(full), names[one.Name],
+		case !kind, one.Kind > messages.Kind_KIND_EXPIRABLE_SEMAPHORE, !mode, one.Name == "", len(full) > request.MaxNameLength, !utf8.ValidString(full), names[one.Name],
 			one.Mode == messages.Mode_MODE_SHARED && one.Kind != messages.Kind_KIND_READ_WRITE,
 			one.Kind == messages.Kind_KIND_RED && r.red.Load() == nil:
 			t.Errorf("%v passed", m)
@@ -141,11 +143,11 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 	}
 	if acquire, ok := m.(*messages.Acquire); ok {
 		for _, d := range []*durationpb.Duration{acquire.Lease, acquire.MaxHold} {
-			if d != nil && (d.CheckValid() != nil || d.AsDuration() < MinLease || d.AsDuration() > MaxLease) {
+			if d != nil && (d.CheckValid() != nil || d.AsDuration() < request.MinLease || d.AsDuration() > request.MaxLease) {
 				t.Errorf("%v passed", m)
 			}
 		}
-		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil || acquire.Owner != nil && IsFuture(acquire.Owner) {
+		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil || acquire.Owner != nil && request.IsFuture(acquire.Owner) {
 			t.Errorf("%v passed", m)
 		}
 	}

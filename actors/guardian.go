@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"context"
 	"fmt"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -53,7 +56,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *actor.Started:
 		defer close(g.started)
 		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels))
-	case *Call:
+	case *request.Call:
 		g.pass(ctx, m)
 	case *admitted:
 		g.receive(ctx, m.message, m.sender, m.header, true)
@@ -95,7 +98,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 	case !isAdmitted && len(g.rt.cfg.Middleware) > 0:
 		g.middleware.request(g.rt, call, ctx)
 	default:
-		call.By.(*ByMessage).Within = g.rt.parentIn(header)
+		call.By.(*request.ByMessage).Within = g.rt.parentIn(header)
 		g.pass(ctx, call)
 	}
 }
@@ -104,7 +107,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 
 // pass hands a request to the actor of its lock.
-func (g *guardian) pass(ctx actor.Context, call *Call) {
+func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	if err := g.rt.rules.Check(call); err != nil {
 		g.rt.refuse(call, lock.Invalid, err.Error())
 		return
@@ -132,9 +135,9 @@ func (g *guardian) pass(ctx actor.Context, call *Call) {
 // idle, or is given up; either way it does not interfere with the new one. Nor does one that was
 // started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
 // answered.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, first *Call) *lockState {
+func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockState {
 	s := newLockState(g.rt, key, first.LockKind(), first.Members)
-	s.closing = first.Op == OpInspect
+	s.closing = first.Op == request.OpInspect
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
 	s.started(pid) // unless Started, on this very goroutine, has come so far
@@ -161,7 +164,7 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason lock.Reason, detail
 	if a, ok := m.(*admitted); ok {
 		m, sender = a.message, a.sender
 	}
-	call, is := unrepeated(m).(*Call)
+	call, is := unrepeated(m).(*request.Call)
 	if !is {
 		call, _ = r.rules.Read(m, sender)
 	}
@@ -294,4 +297,12 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.redis.Close()
 	r.goroutines.Close()
 	r.host.Drain()
+}
+
+// parentIn is the context of the span that a message's header names; nil without a tracer.
+func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
+	if !r.Traces() {
+		return nil
+	}
+	return request.TraceIn(header)
 }

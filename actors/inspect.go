@@ -5,6 +5,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -14,10 +16,10 @@ import (
 )
 
 // inspect asks Redis about the lock.
-func (s *lockState) inspect(source any, call *Call) {
+func (s *lockState) inspect(source any, call *request.Call) {
 	s.accepted = source
 	if s.inspections == nil {
-		s.inspections = map[*Call]struct{}{}
+		s.inspections = map[*request.Call]struct{}{}
 	}
 	s.inspections[call] = struct{}{}
 	s.setAlarm()
@@ -52,7 +54,7 @@ func (s *lockState) inspected(m *inspection) {
 	}
 	here, there := s.lock.Snapshot(), m.view
 	status := &messages.Status{
-		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: Duration(there.TTL),
+		Locked: there.Locked, HeldHere: here.HeldHere, Holder: there.Holder, HoldCount: int64(there.Count), Ttl: request.Duration(there.TTL),
 		Waiters: int64(here.Waiters), Subscribers: int64(there.Subscribers), Mode: messages.Mode(there.Mode), Holders: int64(there.Holders),
 		Owners: there.Owners,
 	}
@@ -70,7 +72,7 @@ func (s *lockState) inspected(m *inspection) {
 func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail string) {
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
-		answer := Refusal(OpInspect, reason, detail)
+		answer := request.Refusal(request.OpInspect, reason, detail)
 		m.call.Requester().Answered(s.rt, m.call, &answer)
 	}
 }
@@ -86,7 +88,7 @@ func (s *lockState) addRecord(status *messages.Status, holder *Record) {
 		status.HolderWaiters = &n
 	}
 	if d := holder.HeldAtLeast(key, status.Holder); d > 0 {
-		status.HeldAtLeast = Duration(d)
+		status.HeldAtLeast = request.Duration(d)
 	}
 }
 

@@ -3,6 +3,8 @@ package actors
 import (
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -28,7 +30,7 @@ type (
 	// inspection brings the reply of the inspect script, and then once more with the holder's
 	// record, which is to be there by the deadline.
 	inspection struct {
-		call     *Call
+		call     *request.Call
 		view     protocol.View
 		err      error
 		holder   *Record
@@ -73,9 +75,6 @@ type (
 	published struct{ channel, payload string }
 	confirmed struct{ channel string }
 )
-
-// IgnoreDeadLetterLogging implements a marker of proto.actor.
-func (*Call) IgnoreDeadLetterLogging() {}
 
 func (tick) IgnoreDeadLetterLogging()         {}
 func (unlocked) IgnoreDeadLetterLogging()     {}

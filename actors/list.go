@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -14,10 +16,10 @@ const listBatch = 256
 // latch that it waits for, as far as it is known without Redis. It asks each lock actor in turn. complete
 // is false if ctx ends first.
 func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete bool) {
-	var asked []*Call
+	var asked []*request.Call
 	read := func() bool {
 		for _, call := range asked {
-			var out Outcome
+			var out request.Outcome
 			if _, answered := call.Future.Await(ctx.Done(), &out); !answered {
 				return false
 			}
@@ -35,7 +37,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 			if !s.gate.enter() { // it is leaving, and was idle
 				return true
 			}
-			call := &Call{Op: OpList, Kind: s.format, Name: s.key.name}
+			call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.name}
 			asked = append(asked, call)
 			s.process.SendUserMessage(s.pid, call)
 			complete = len(asked) < listBatch || read()
@@ -64,7 +66,7 @@ func (s *lockState) listed() *messages.Status {
 		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
 	}
 	if status.Mode = status.Lock.Mode; here.HeldHere {
-		status.Ttl = Duration(max(here.Until-s.rt.Now(), 0))
+		status.Ttl = request.Duration(max(here.Until-s.rt.Now(), 0))
 	}
 	if len(here.Tokens) > 0 && !s.kind.Parts {
 		status.Token = here.Tokens[0]
@@ -76,7 +78,7 @@ func (s *lockState) listed() *messages.Status {
 // asRequested is the lock as a request names it.
 func asRequested(ref any, label string) *messages.Lock {
 	named := &messages.Lock{Name: label}
-	if call, is := ref.(*Call); is {
+	if call, is := ref.(*request.Call); is {
 		named.Kind, named.Mode = call.LockKind(), call.Mode
 	}
 	return named
@@ -84,11 +86,11 @@ func asRequested(ref any, label string) *messages.Lock {
 
 // addAges adds for how long the lock is held here, and for how long the first waiter waits.
 func (s *lockState) addAges(status *messages.Status, holders []lock.Holder) {
-	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(*Call).From, 0) }
+	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
 	if len(holders) > 0 {
-		status.HeldFor = Duration(age(holders[0].Ref))
+		status.HeldFor = request.Duration(age(holders[0].Ref))
 	}
 	if waiter := s.lock.Next(); waiter != nil {
-		status.WaitingFor = Duration(age(waiter))
+		status.WaitingFor = request.Duration(age(waiter))
 	}
 }

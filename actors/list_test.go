@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -13,7 +15,7 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 	for what, use := range map[string]func(t *testing.T, o *observed, name string){
 		"lock": func(t *testing.T, o *observed, name string) { o.use(t, name) },
 		"semaphore": func(t *testing.T, o *observed, name string) {
-			call := NewCountCall(OpSetPermits, 1)
+			call := request.NewCountCall(request.OpSetPermits, 1)
 			call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, name
 			o.DoCount(t.Context(), call)
 		},
@@ -28,7 +30,7 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 						o.table.states[i].Range(func(_, c any) bool {
 							asked++
 							c.(*lockState).gate.enter()
-							c.(*lockState).post(&Call{Op: OpList}) // which comes behind the shutdown
+							c.(*lockState).post(&request.Call{Op: request.OpList}) // which comes behind the shutdown
 							return true
 						})
 					}

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -47,20 +49,20 @@ func start(t *testing.T, idle time.Duration) *Runtime {
 }
 
 // call has a call answered.
-func (r *Runtime) call(t *testing.T, call *Call) Outcome {
+func (r *Runtime) call(t *testing.T, call *request.Call) request.Outcome {
 	t.Helper()
 	out, _ := r.Do(t.Context(), call)
 	return out
 }
 
 // use takes and gives back a lock.
-func (r *Runtime) use(t *testing.T, name string) (granted Outcome) {
+func (r *Runtime) use(t *testing.T, name string) (granted request.Outcome) {
 	t.Helper()
-	acquire := &Call{Op: OpAcquire, Name: name}
+	acquire := &request.Call{Op: request.OpAcquire, Name: name}
 	if granted = r.call(t, acquire); granted.Kind != lock.Granted {
 		t.Fatalf("%s: %+v", name, granted)
 	}
-	if freed := r.call(t, acquire.About(OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
+	if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
 		t.Fatalf("%s: %+v", name, freed)
 	}
 	return granted
@@ -91,8 +93,8 @@ func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
 	r, name := start(t, 10*time.Millisecond), redistest.Name(t)
 	first := r.use(t, name)
 	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.table.get(lockKey{name: name}) == nil })
-	r.call(t, &Call{Op: OpAcquire, Name: name})
-	late := r.call(t, &Call{Op: OpAcquire, Name: name, Owner: first.Owner, Try: true})
+	r.call(t, &request.Call{Op: request.OpAcquire, Name: name})
+	late := r.call(t, &request.Call{Op: request.OpAcquire, Name: name, Owner: first.Owner, Try: true})
 	if late.Kind != lock.NotGranted || late.Reason != lock.Held {
 		t.Fatalf("it is answered %+v", late)
 	}
@@ -120,7 +122,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
-			call := &Call{Op: OpAcquire, Name: name}
+			call := &request.Call{Op: request.OpAcquire, Name: name}
 			if out := r.call(t, call); out.Kind != lock.Granted {
 				t.Fatalf("%+v", out)
 			}
@@ -187,16 +189,16 @@ func TestGateCountsEachSender(t *testing.T) {
 }
 
 // recipient is a requester in whose process a panic is.
-type recipient struct{ Requester }
+type recipient struct{ request.Requester }
 
-func (recipient) Lost(Sender, *Call, *lock.Answer) { panic("the recipient") }
+func (recipient) Lost(request.Sender, *request.Call, *lock.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
-	s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: &Call{By: recipient{}}})
+	s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: &request.Call{By: recipient{}}})
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -28,7 +30,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 	}
 	switch m := m.(type) {
 	// A request, by a goroutine or by message. Those that cannot be granted yet wait in the machine's queue.
-	case *Call:
+	case *request.Call:
 		s.requested(m)
 
 	// Redis has replied to a script.
@@ -78,14 +80,14 @@ func (s lockActor) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		s.stopping()
 	default:
-		if IsMessage(m) { // whose sender knows this actor, which is not meant to be known
+		if request.IsMessage(m) { // whose sender knows this actor, which is not meant to be known
 			s.rt.forward(ctx, s.rt.guardian)
 		}
 	}
 }
 
 // requested makes an event of a request.
-func (s *lockState) requested(call *Call) {
+func (s *lockState) requested(call *request.Call) {
 	if formatOf(call.LockKind()) != s.format {
 		s.otherFormat(call)
 		return
@@ -97,38 +99,38 @@ func (s *lockState) requested(call *Call) {
 		return
 	}
 	switch call.Op {
-	case OpAcquire:
+	case request.OpAcquire:
 		s.acquire(call)
-	case OpRelease:
+	case request.OpRelease:
 		id, owner := s.released(call)
 		s.handle(call, func(l machine, now lock.Instant) {
 			call.From = now
 			l.Release(now, id, owner, lock.Mode(call.Mode), call)
 		})
-	case OpCancel:
+	case request.OpCancel:
 		id, owner := uint64(0), lock.Owner(0)
-		if m, is := call.By.(*ByMessage); is {
+		if m, is := call.By.(*request.ByMessage); is {
 			owner = s.owners.number(m.OwnerPID)
 		} else {
 			id = call.Target.RequestID.Load()
 		}
 		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })
-	case OpForceRelease:
+	case request.OpForceRelease:
 		s.handle(call, func(l machine, now lock.Instant) {
 			l.ForceRelease(now, lock.Mode(call.Mode), s.named(call.Owners), call)
 		})
-	case OpEnsure:
+	case request.OpEnsure:
 		s.handle(call, func(l machine, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
-	case OpInspect:
+	case request.OpInspect:
 		s.inspect(call, call)
-	case OpList:
+	case request.OpList:
 		s.accepted = call
-		Goroutine{}.Inspected(s.rt, call, s.listed())
+		request.Goroutine{}.Inspected(s.rt, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
 	}
 }
 
-func (s *lockState) acquire(call *Call) {
+func (s *lockState) acquire(call *request.Call) {
 	if call.Withdrawn.Load() {
 		s.accepted = call
 		s.rt.refuse(call, lock.CancelledByRequest, "the request was withdrawn")
@@ -139,7 +141,7 @@ func (s *lockState) acquire(call *Call) {
 		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
-	if m, is := call.By.(*ByMessage); is && s.rt.Foreign(m.OwnerPID) {
+	if m, is := call.By.(*request.ByMessage); is && s.rt.Foreign(m.OwnerPID) {
 		req.NoReentry = true
 	}
 	call.RequestID.Store(req.ID)
@@ -152,8 +154,8 @@ func (s *lockState) acquire(call *Call) {
 
 // ownerOf is the owner that an acquire is for: an actor, which is watched from now on, or one that the goroutine names
 // when it re-enters. It is 0 for none.
-func (s *lockState) ownerOf(call *Call) lock.Owner {
-	m, is := call.By.(*ByMessage)
+func (s *lockState) ownerOf(call *request.Call) lock.Owner {
+	m, is := call.By.(*request.ByMessage)
 	switch {
 	case is && m.OwnerPID == nil:
 		return 0
@@ -168,9 +170,9 @@ func (s *lockState) ownerOf(call *Call) lock.Owner {
 }
 
 // released is the hold that a release is about, by its id or by its owner.
-func (s *lockState) released(call *Call) (id uint64, owner lock.Owner) {
+func (s *lockState) released(call *request.Call) (id uint64, owner lock.Owner) {
 	id = call.HoldID
-	if m, is := call.By.(*ByMessage); is && m.OwnerPID != nil {
+	if m, is := call.By.(*request.ByMessage); is && m.OwnerPID != nil {
 		if w := s.owners.find(m.OwnerPID); w != nil {
 			id, owner = w.lost, w.id
 		}

@@ -3,6 +3,8 @@ package actors
 import (
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -67,7 +69,7 @@ func (v lockAdapter) replied(m *replied) {
 	})
 }
 
-func (v lockAdapter) request(*Call) bool { return false }
+func (v lockAdapter) request(*request.Call) bool { return false }
 
 func (v lockAdapter) describe(status *messages.Status, here *lock.Snapshot, _ *protocol.View) {
 	if len(here.Tokens) > 0 && !v.s.kind.Parts {

@@ -4,6 +4,8 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
@@ -38,7 +40,7 @@ type lockState struct {
 	kind    lock.Kind
 	variant kindAdapter
 	// members are the locks that it is made of; none if it is one lock on one key.
-	members []Member
+	members []request.Member
 	// subscribed are the channels that are subscribed; signals says which of them matter, nil if all do.
 	subscribed []backend.Channel
 	signals    *signals
@@ -63,13 +65,13 @@ type lockState struct {
 	lock machine
 	now  lock.Instant
 	// inspections are the requests that await Redis's word on the lock.
-	inspections map[*Call]struct{}
+	inspections map[*request.Call]struct{}
 	shown       shown
 	// observer measures, traces and logs what happens to the lock.
 	observer observe.Lock
 
 	// lender is the Call being handled, if its goroutine may be used for one command.
-	lender *Call
+	lender *request.Call
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
 	// counted is the message being handled, once it is counted as seen; accepted is the same one, once it
@@ -82,7 +84,7 @@ type lockState struct {
 	leaving *leaving
 }
 
-func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members) *lockState {
+func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockState {
 	s := &lockState{
 		rt: rt, key: key, label: key.name, format: formatOf(kind), client: rt.id, until: new(atomic.Int64),
 		clock: &rt.clocks[rt.spawned.Add(1)%clocks],
@@ -97,7 +99,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *Members
 	case key.made == ofServers:
 		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
 		for _, each := range *rt.red.Load() {
-			s.members = append(s.members, Member{System: each, Name: key.name})
+			s.members = append(s.members, request.Member{System: each, Name: key.name})
 		}
 		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
 	default:
@@ -151,20 +153,20 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 }
 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
-func (s *lockState) giveBack(call *Call, a *lock.Answer) {
+func (s *lockState) giveBack(call *request.Call, a *lock.Answer) {
 	s.lender = nil // whose request was another
-	release := &Call{Op: OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
+	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
 	if call.Count != nil {
-		release.Count = &Count{N: a.N, IfExists: true}
+		release.Count = &request.Count{N: a.N, IfExists: true}
 	}
 	s.step(func(l machine, now lock.Instant) { l.Release(now, a.HoldID, 0, lock.Mode(call.Mode), release) })
 	s.until.Store(int64(s.lock.LeaseUntil()))
 }
 
 // discarded is the requester of a request whose answer concerns nothing.
-type discarded struct{ Goroutine }
+type discarded struct{ request.Goroutine }
 
-func (discarded) Answered(Sender, *Call, *lock.Answer) (taken bool) { return false }
+func (discarded) Answered(request.Sender, *request.Call, *lock.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -196,20 +198,20 @@ func (s *lockState) perform(e *lock.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case lock.Reply:
-		s.reply(e.Ref.(*Call), &e.Answer)
+		s.reply(e.Ref.(*request.Call), &e.Answer)
 	case lock.NotifyLost:
-		call := e.Ref.(*Call)
+		call := e.Ref.(*request.Call)
 		if w := ownerOf(call); w != nil {
 			w.lost = e.Answer.HoldID
 		}
 		call.Requester().Lost(s.rt, call, &e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case lock.NotifyAtRisk:
-		call := e.Ref.(*Call)
+		call := e.Ref.(*request.Call)
 		call.Requester().AtRisk(s.rt, call, &e.Answer)
 		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case lock.HoldEnded:
-		call := e.Ref.(*Call)
+		call := e.Ref.(*request.Call)
 		s.owners.done(s, ownerOf(call))
 		s.observer.HoldEnded(s.about(call), call, s.now-call.From)
 	case lock.Subscribe:
@@ -224,14 +226,14 @@ func (s *lockState) perform(e *lock.Effect) {
 }
 
 // reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
-func (s *lockState) reply(call *Call, a *lock.Answer) {
+func (s *lockState) reply(call *request.Call, a *lock.Answer) {
 	of := s.about(call)
 	if a.Kind == lock.Granted {
 		s.rt.server.Outlive(a.Until)
 		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0) {
+	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == request.OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
 	s.observer.Answered(of, s.now, a)
@@ -248,7 +250,7 @@ func (s *lockState) begins() { s.counted, s.accepted = nil, nil }
 func (s *lockState) began(ctx actor.Context) (m any) {
 	s.ctx, s.lender = ctx, nil
 	m = unrepeated(ctx.Message())
-	if _, is := m.(*Call); is {
+	if _, is := m.(*request.Call); is {
 		s.counted = ctx.Message()
 		s.seen++
 	}

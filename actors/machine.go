@@ -3,6 +3,8 @@ package actors
 import (
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -54,7 +56,7 @@ type kindAdapter interface {
 	perform(e lock.Effect)
 	replied(m *replied)
 	// request handles a request that is for this kind only, and reports whether it is one.
-	request(call *Call) bool
+	request(call *request.Call) bool
 	// describe adds to an answer what is here, in this process, and there, in Redis.
 	describe(status *messages.Status, here *lock.Snapshot, there *protocol.View)
 

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -22,17 +24,17 @@ func (c client) Mode() rueidis.ClientMode { return c.mode }
 func home(id string, mode rueidis.ClientMode) *Runtime {
 	r := &Runtime{id: id, redis: redisclient.New(client{mode: mode}, 0)}
 	r.server = backend.NewServer(r, r.redis, backend.Config{})
-	r.rules = Rules{System: r, ID: id, Cluster: r.redis.Cluster(), RedLock: r.redSystems}
+	r.rules = request.Rules{System: r, ID: id, Cluster: r.redis.Cluster(), RedLock: r.redSystems}
 	return r
 }
 
 func TestMembersOrder(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
-	given := []Member{
+	given := []request.Member{
 		{System: two, Name: "b", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "c"},
 		{System: two, Name: "a", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "b", Kind: messages.Kind_KIND_FENCED},
 	}
-	first, err := NewMembers(given)
+	first, err := request.NewMembers(given)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +52,7 @@ func TestMembersOrder(t *testing.T) {
 	}
 	for range 10 {
 		given = append(given[1:], given[0])
-		again, err := NewMembers(given)
+		again, err := request.NewMembers(given)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -64,7 +66,7 @@ func TestMembersOrder(t *testing.T) {
 func TestMembersIdentity(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
 	known := map[string]string{}
-	for what, members := range map[string][]Member{
+	for what, members := range map[string][]request.Member{
 		"two":              {{System: one, Name: "a"}, {System: one, Name: "b"}},
 		"another kind":     {{System: one, Name: "a"}, {System: one, Name: "b", Kind: messages.Kind_KIND_FAIR}},
 		"another mode":     {{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE}, {System: one, Name: "b"}},
@@ -73,7 +75,7 @@ func TestMembersIdentity(t *testing.T) {
 		"one of that look": {{System: one, Name: `a";1 0 0 "b`}},
 		"one":              {{System: one, Name: "a"}},
 	} {
-		m, err := NewMembers(members)
+		m, err := request.NewMembers(members)
 		if err != nil {
 			t.Fatal(err)
 		}

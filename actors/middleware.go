@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"sync/atomic"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -47,7 +49,7 @@ func (*drained) IgnoreDeadLetterLogging()  {}
 type middlewareActors map[lockKey]*middlewareActor
 
 // request hands the message that the guardian is handling to the middleware actor of its lock.
-func (all middlewareActors) request(rt *Runtime, call *Call, ctx actor.Context) {
+func (all middlewareActors) request(rt *Runtime, call *request.Call, ctx actor.Context) {
 	key := keyFor(call)
 	f := all[key]
 	if f == nil || !f.alive() {
@@ -105,7 +107,7 @@ func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
 // is refused, unless it has passed already.
 func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-		if !IsMessage(envelope.Message) {
+		if !request.IsMessage(envelope.Message) {
 			ctx.Receive(envelope)
 			return
 		}
@@ -151,7 +153,7 @@ func (f *middlewareActor) Receive(ctx actor.Context) {
 	if _, stopped := m.(*actor.Stopped); stopped {
 		f.rt.Deliver(f.rt.guardian, &drained{f.key}) // which may not know, if something else has stopped it
 	}
-	if !IsMessage(m) {
+	if !request.IsMessage(m) {
 		return
 	}
 	f.passed = true

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -33,7 +35,7 @@ func (s *lockState) unregisterWithMembers() {
 func (s *lockState) warnSharers() {
 	keys := s.members
 	if s.key.made == ofOneKey {
-		keys = []Member{{System: s.rt, Name: s.key.name}}
+		keys = []request.Member{{System: s.rt, Name: s.key.name}}
 	}
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
@@ -41,14 +43,14 @@ func (s *lockState) warnSharers() {
 			s.rt.Deliver(one.pid, suspicion{})
 		}
 		for other, members := range rt.composites.Range {
-			if other := other.(*lockState); other != s && has(members.([]Member), key) {
+			if other := other.(*lockState); other != s && has(members.([]request.Member), key) {
 				s.rt.Deliver(other.pid, suspicion{})
 			}
 		}
 	}
 }
 
-func has(members []Member, key Member) bool {
+func has(members []request.Member, key request.Member) bool {
 	for _, m := range members {
 		if m.System == key.System && m.Name == key.Name {
 			return true
@@ -73,7 +75,7 @@ func (r *Runtime) examine() {
 }
 
 // partsOf are what the members are in Redis.
-func partsOf(members []Member) []backend.Part {
+func partsOf(members []request.Member) []backend.Part {
 	parts := make([]backend.Part, len(members))
 	for i, one := range members {
 		rt := one.System.(*Runtime)
@@ -126,12 +128,12 @@ func Red(systems []*Runtime) error {
 }
 
 // redSystems are those of which the system has made a RedLock; nil for none.
-func (r *Runtime) redSystems() []System {
+func (r *Runtime) redSystems() []request.System {
 	red := r.red.Load()
 	if red == nil {
 		return nil
 	}
-	all := make([]System, len(*red))
+	all := make([]request.System, len(*red))
 	for i, each := range *red {
 		all[i] = each
 	}
@@ -139,7 +141,7 @@ func (r *Runtime) redSystems() []System {
 }
 
 // DrawOrder implements System.
-func (r *Runtime) DrawOrder(members []Member) (order []int) {
+func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
 	for _, batch := range backend.Batches(partsOf(members)) {
 		order = append(order, batch...)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -68,7 +70,7 @@ func (r *Runtime) Standbys(kind messages.Kind, n int64) { r.observer.Standbys(ki
 func (r *Runtime) Traces() bool { return r.observer.Traces() }
 
 // about is what is observed of a request after its answer, when the Call may be in use again.
-func (s *lockState) about(call *Call) observe.Request {
+func (s *lockState) about(call *request.Call) observe.Request {
 	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
 	if s.rt.Traces() {
 		of.Parent = call.Requester().Parent(call)
@@ -77,7 +79,7 @@ func (s *lockState) about(call *Call) observe.Request {
 }
 
 // hold is what a line about a hold says.
-func (s *lockState) hold(call *Call, term uint64, now lock.Instant) observe.Hold {
+func (s *lockState) hold(call *request.Call, term uint64, now lock.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
 	if w := ownerOf(call); w != nil {
 		h.Holder = w.pid
@@ -93,7 +95,7 @@ func (s *lockState) observeStep() {
 	kind := s.format
 	held, waiting, first := s.lock.Load()
 	if first != nil {
-		kind = first.(*Call).LockKind()
+		kind = first.(*request.Call).LockKind()
 	}
 	s.observer.StepEnded(held, waiting, kind)
 }

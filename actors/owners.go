@@ -2,7 +2,8 @@ package actors
 
 import (
 	"slices"
-	"strings"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -114,14 +115,14 @@ func (o *owners) done(s *lockState, w *owner) {
 }
 
 // ownerOf is the record of the owner of a request; nil if it has none.
-func ownerOf(call *Call) *owner {
+func ownerOf(call *request.Call) *owner {
 	w, _ := call.Record.(*owner)
 	return w
 }
 
 // ownerAnswered takes note that a request of an owner is answered. A re-entry is part of the hold that it joined, and
 // permits of a semaphore are no hold.
-func (s *lockState) ownerAnswered(call *Call, a *lock.Answer) {
+func (s *lockState) ownerAnswered(call *request.Call, a *lock.Answer) {
 	w := ownerOf(call)
 	if w == nil {
 		return
@@ -158,7 +159,3 @@ func (o *owners) gone(s *lockState, w *owner) {
 	delete(o.byPID, pidKeyOf(w.pid))
 	s.step(func(l machine, now lock.Instant) { l.OwnerGone(now, w.id) })
 }
-
-// isFuture tells the PID of a future, which must never be watched: whatever system
-// message it gets completes it.
-func IsFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

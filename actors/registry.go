@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -29,7 +31,7 @@ const (
 )
 
 // keyFor is the key of the lock actor that a call is for.
-func keyFor(call *Call) lockKey {
+func keyFor(call *request.Call) lockKey {
 	if call.Members != nil {
 		return lockKey{name: call.Members.ID(), made: ofMembers}
 	}

@@ -3,6 +3,8 @@ package actors
 import (
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -41,7 +43,7 @@ func (s *lockState) giveUp(reason lock.Reason, detail string, awaits bool) {
 	s.leaving.cleanups = s.variant.giveUp(reason, detail, awaits)
 	s.leaving.releases = len(s.leaving.cleanups)
 	for call := range s.inspections {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: Refusal(OpInspect, reason, detail)})
+		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
 	}
 	s.inspections = nil
 	s.observeStep()
@@ -63,7 +65,7 @@ func (s *lockState) endAll(reason lock.Reason, detail string) (before machine) {
 		s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
 	}
 	for _, ref := range pending {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: Refusal(ref.(*Call).Op, reason, detail)})
+		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: request.Refusal(ref.(*request.Call).Op, reason, detail)})
 	}
 	return before
 }
@@ -94,7 +96,7 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	}
 	s.accepted = m
 	switch m := m.(type) {
-	case *Call:
+	case *request.Call:
 		if !l.moving {
 			s.rt.refuse(m, l.reason, l.detail)
 		} else if !s.rt.Deliver(s.rt.guardian, m) {

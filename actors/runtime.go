@@ -6,6 +6,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
@@ -28,7 +30,7 @@ type Runtime struct {
 	// options are what the commands of most locks depend on.
 	options protocol.Options
 	// rules are what requests are checked against.
-	rules Rules
+	rules request.Rules
 	actor *actor.ActorSystem
 	root  *actor.RootContext
 	redis *redisclient.Redis
@@ -120,7 +122,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		},
 	}
 	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
-	r.rules = Rules{
+	r.rules = request.Rules{
 		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Watchdog: cfg.Watchdog,
 		RedLock: r.redSystems, Actors: system,
 	}
@@ -141,7 +143,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
 // Rules implements System.
-func (r *Runtime) Rules() *Rules { return &r.rules }
+func (r *Runtime) Rules() *request.Rules { return &r.rules }
 
 // Foreign reports whether a PID is that of a process on another node.
 func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -23,7 +25,7 @@ type pool struct {
 const forgotten = expirable.Renewed + 1
 
 func (p *pool) Acquire(now lock.Instant, req lock.Request) {
-	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
+	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*request.Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
 	if p.latch {
 		p.Wait(now, q)
 	} else {
@@ -32,7 +34,7 @@ func (p *pool) Acquire(now lock.Instant, req lock.Request) {
 }
 
 func (p *pool) Release(now lock.Instant, _ uint64, _ lock.Owner, _ lock.Mode, ref any) {
-	if c := ref.(*Call).Count; p.latch {
+	if c := ref.(*request.Call).Count; p.latch {
 		p.CountDown(now, c.ID, ref)
 	} else {
 		p.Pool.Release(now, int(c.N), c.IfExists, ref)
@@ -68,7 +70,7 @@ func (p *pool) Effects() (e lock.Effect, ok bool) {
 	a := &e.Answer
 	a.HandedOn, a.Done, a.N, a.TTL, a.Reason, a.Detail = of.Answer.HandedOn, of.Answer.Done, of.Answer.N, of.Answer.TTL, of.Answer.Reason, of.Answer.Detail
 	if of.Kind == semaphore.Reply {
-		a.Kind = answerKind(of.Answer.Kind, of.Ref.(*Call).Op)
+		a.Kind = answerKind(of.Answer.Kind, of.Ref.(*request.Call).Op)
 	}
 	return e, true
 }
@@ -79,11 +81,11 @@ var effectKinds = [...]lock.EffectKind{
 }
 
 // answerKind is that of an answer in the terms of all lock actors.
-func answerKind(kind semaphore.AnswerKind, op Op) lock.AnswerKind {
+func answerKind(kind semaphore.AnswerKind, op request.Op) lock.AnswerKind {
 	switch {
 	case kind == semaphore.Refused:
-		return RefusalKind(op)
-	case kind == semaphore.Granted && op == OpAcquire:
+		return request.RefusalKind(op)
+	case kind == semaphore.Granted && op == request.OpAcquire:
 		return lock.Granted
 	case kind == semaphore.Returned:
 		return lock.Freed
@@ -149,7 +151,7 @@ func (v *semaphoreAdapter) send(c semaphore.Command) {
 // forgotten says that something may not have been given back.
 func (v *semaphoreAdapter) forgotten(detail string) {
 	rt := v.s.rt
-	rt.server.LeaveToExpire(rt.Now() + MaxLease)
+	rt.server.LeaveToExpire(rt.Now() + request.MaxLease)
 	if v.latch() {
 		rt.forgottenCounts.Store(true)
 		rt.host.Error("count-downs may be missing", "latch", v.s.label, "detail", detail)
@@ -169,7 +171,7 @@ func (v *semaphoreAdapter) replied(m *replied) {
 }
 
 // request handles the requests that do not wait for permits.
-func (v *semaphoreAdapter) request(call *Call) bool {
+func (v *semaphoreAdapter) request(call *request.Call) bool {
 	kind, is := changes[call.Op]
 	if is {
 		v.s.handle(call, func(l machine, now lock.Instant) {
@@ -180,8 +182,8 @@ func (v *semaphoreAdapter) request(call *Call) bool {
 	return is
 }
 
-var changes = map[Op]semaphore.CommandKind{
-	OpSetPermits: semaphore.Set, OpAddPermits: semaphore.Add, OpDrain: semaphore.Drain, OpInspect: semaphore.Inspect,
+var changes = map[request.Op]semaphore.CommandKind{
+	request.OpSetPermits: semaphore.Set, request.OpAddPermits: semaphore.Add, request.OpDrain: semaphore.Drain, request.OpInspect: semaphore.Inspect,
 }
 
 func (v *semaphoreAdapter) Channels(uint64) []backend.Channel {
@@ -225,7 +227,7 @@ func (v *semaphoreAdapter) giveUp(reason lock.Reason, detail string, awaits bool
 		return nil
 	}
 	v.rest.Store(left)
-	return []cleanup{{MaxLease, func(done func(bool)) { left.whenDone(done) }}}
+	return []cleanup{{request.MaxLease, func(done func(bool)) { left.whenDone(done) }}}
 }
 
 func (v *semaphoreAdapter) late(m *replied) {

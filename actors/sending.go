@@ -3,6 +3,8 @@ package actors
 import (
 	"context"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -14,12 +16,12 @@ import (
 func (s *lockState) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 	lender, waiting := s.lender, false
 	if lender == nil && (kind == lock.Acquire || kind == lock.SyncQueue) {
-		lender, waiting = s.lock.Next().(*Call)
+		lender, waiting = s.lock.Next().(*request.Call)
 	}
 	if lender == nil || !lender.Lends || !lender.MayRun(s.lock.LeaseUntil()-s.now) || !s.rt.borrow() {
 		return false
 	}
-	if !lender.Future.Lend(&Loan{Lender: s.rt, Call: call}, waiting) {
+	if !lender.Future.Lend(&request.Loan{Lender: s.rt, Call: call}, waiting) {
 		s.rt.lenders.Add(-1)
 		return false
 	}

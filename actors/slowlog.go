@@ -3,27 +3,28 @@ package actors
 import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // waits returns the request whose wait is logged when it lasts long, and holds returns that whose hold is. Both
 // return nil if there is none.
-func (s *lockState) waits() *Call {
-	if call, ok := s.lock.Next().(*Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
+func (s *lockState) waits() *request.Call {
+	if call, ok := s.lock.Next().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
 		return call
 	}
 	return nil
 }
 
-func (s *lockState) holds() *Call {
-	if holds, _, first := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*Call).Leads {
-		return first.(*Call)
+func (s *lockState) holds() *request.Call {
+	if holds, _, first := s.lock.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*request.Call).Leads {
+		return first.(*request.Call)
 	}
 	return nil
 }
 
 // since is when a request was made, or granted; nil if there is none.
-func since(call *Call) *lock.Instant {
+func since(call *request.Call) *lock.Instant {
 	if call == nil {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (s *lockState) remind() {
 	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
 	if waitIsLong && !s.asksWhoHolds() {
-		s.inspect(tick{}, &Call{Op: OpInspect, By: longWait{s: s}})
+		s.inspect(tick{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
@@ -66,19 +67,19 @@ func (s *lockState) asksWhoHolds() bool {
 
 // longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
 type longWait struct {
-	Goroutine
+	request.Goroutine
 	s *lockState
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) Answered(_ Sender, _ *Call, a *lock.Answer) (taken bool) {
+func (w longWait) Answered(_ request.Sender, _ *request.Call, a *lock.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}
 	return true
 }
 
-func (w longWait) Inspected(_ Sender, _ *Call, status *messages.Status) {
+func (w longWait) Inspected(_ request.Sender, _ *request.Call, status *messages.Status) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWait(wait, status)
 	}

@@ -3,13 +3,15 @@ package actors
 import (
 	"context"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
 const closedText = "the Lockkeeper system is closed"
 
 // Do submits a call and waits for its outcome; answered is false if ctx ends first.
-func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered bool) {
+func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outcome, answered bool) {
 	ended, within := ctx.Done(), context.Background()
 	if r.Traces() {
 		within = ctx // the client may have spans of its own
@@ -26,7 +28,7 @@ func (r *Runtime) Do(ctx context.Context, call *Call) (out Outcome, answered boo
 }
 
 // submit hands a call to its lock actor and returns at once.
-func (r *Runtime) submit(call *Call) {
+func (r *Runtime) submit(call *request.Call) {
 	if s := r.table.get(keyFor(call)); s != nil && s.gate.enter() {
 		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
 		return
@@ -39,48 +41,43 @@ func (r *Runtime) submit(call *Call) {
 // Withdraw cancels an Acquire whose context has ended, and returns at once. A grant that has
 // arrived is released; the lock actor releases one that arrives later. The outcome is empty if
 // there is no answer yet.
-func (r *Runtime) Withdraw(acquire *Call) Outcome {
+func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	acquire.Withdrawn.Store(true) // in case the cancel overtakes the acquire
-	r.submit(acquire.About(OpCancel, 0))
+	r.submit(acquire.About(request.OpCancel, 0))
 	out := acquire.Future.Leave()
 	if out.Kind == lock.Granted {
-		r.submit(acquire.About(OpRelease, out.HoldID))
+		r.submit(acquire.About(request.OpRelease, out.HoldID))
 	}
 	return out
 }
 
 // refuse answers a request that no lock actor carries out.
-func (r *Runtime) refuse(call *Call, reason lock.Reason, detail string) {
-	if call.Op == OpAcquire { // first: once it is answered, a goroutine may use its memory again
+func (r *Runtime) refuse(call *request.Call, reason lock.Reason, detail string) {
+	if call.Op == request.OpAcquire { // first: once it is answered, a goroutine may use its memory again
 		r.observer.Refused(call.LockKind(), reason)
 	}
-	a := Refusal(call.Op, reason, detail)
+	a := request.Refusal(call.Op, reason, detail)
 	call.Requester().Answered(r, call, &a)
 }
 
 // tooLate refuses a request to a system that has stopped.
-func (r *Runtime) tooLate(call *Call) { r.refuse(call, lock.Closed, closedText) }
-
-// refusal is the answer to a request that is refused.
-func Refusal(op Op, reason lock.Reason, detail string) lock.Answer {
-	return lock.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}
-}
+func (r *Runtime) tooLate(call *request.Call) { r.refuse(call, lock.Closed, closedText) }
 
 // DoCount has a call about a semaphore or a latch carried out, and waits for its answer; answered is false if ctx ends
 // first. What is granted then is given back. The call must not be used again.
-func (r *Runtime) DoCount(ctx context.Context, call *CountCall) (a CountAnswer, answered bool) {
-	var out Outcome
+func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a request.CountAnswer, answered bool) {
+	var out request.Outcome
 	r.submit(&call.Call)
 	if _, answered = call.Future.Await(ctx.Done(), &out); answered {
 		if out.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
 			call.Release()
 		}
-		return Answered(&out), true
+		return request.Answered(&out), true
 	}
-	if call.Op == OpAcquire {
+	if call.Op == request.OpAcquire {
 		call.Withdrawn.Store(true) // in case the cancel overtakes the acquire
-		r.submit(call.About(OpCancel, 0))
+		r.submit(call.About(request.OpCancel, 0))
 	}
 	out = call.Future.Leave()
-	return Answered(&out), out.Kind != 0
+	return request.Answered(&out), out.Kind != 0
 }

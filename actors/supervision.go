@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -53,7 +55,7 @@ func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {
 func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
 	s.rt.host.Error("a lock actor crashed", "lock", s.label, "panic", reason)
 	m := unrepeated(swallowed)
-	call, isCall := m.(*Call)
+	call, isCall := m.(*request.Call)
 	if isCall && s.counted != swallowed {
 		s.counted = swallowed // the crash came before the actor itself saw it
 		s.seen++
@@ -89,7 +91,7 @@ func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	switch m := unrepeated(swallowed).(type) {
 	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
 		return s.rt.Deliver(s.pid, &again{m})
-	case *Call:
+	case *request.Call:
 		return m.Op.Frees() && s.gate.enter() && // it counts as one more request
 			s.rt.Deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 	}

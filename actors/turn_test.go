@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -116,11 +118,11 @@ func (o *observed) awaitSubscribers(t *testing.T, channel string, n int64) {
 
 // wait acquires a lock that another has for ever, and returns when nothing but a message brings
 // the next try.
-func (o *observed) wait(t *testing.T, name string) (granted <-chan Outcome, call *Call) {
+func (o *observed) wait(t *testing.T, name string) (granted <-chan request.Outcome, call *request.Call) {
 	t.Helper()
-	key, result := o.cfg.KeyPrefix+name, make(chan Outcome, 1)
+	key, result := o.cfg.KeyPrefix+name, make(chan request.Outcome, 1)
 	o.do(t, "HSET", key, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1")
-	call = &Call{Op: OpAcquire, Name: name}
+	call = &request.Call{Op: request.OpAcquire, Name: name}
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	go func() {
 		defer cancel()
@@ -157,14 +159,14 @@ func (o *observed) heard() []lock.Transfer {
 }
 
 // frees takes a grant and gives the lock back.
-func (o *observed) frees(t *testing.T, granted <-chan Outcome, call *Call) {
+func (o *observed) frees(t *testing.T, granted <-chan request.Outcome, call *request.Call) {
 	t.Helper()
 	select {
 	case answer := <-granted:
 		if answer.Kind != lock.Granted {
 			t.Fatalf("%+v", answer)
 		}
-		if freed, _ := o.Do(t.Context(), call.About(OpRelease, answer.HoldID)); freed.Kind != lock.Freed {
+		if freed, _ := o.Do(t.Context(), call.About(request.OpRelease, answer.HoldID)); freed.Kind != lock.Freed {
 			t.Fatalf("%+v", freed)
 		}
 	case <-time.After(redistest.Limit):

@@ -89,7 +89,7 @@ var All = []Control{
 	},
 	{
 		Name: "loss notified late", Rule: "2 the holder is notified before another can acquire the lock", Broken: "the holder is notified a second later",
-		Edits: []Edit{{"actors/call.go", "		call.Holder.LeaseLost(a.Reason, a.Detail)", "		time.AfterFunc(time.Second, func() { call.Holder.LeaseLost(a.Reason, a.Detail) })"}},
+		Edits: []Edit{{"internal/request/call.go", "		call.Holder.LeaseLost(a.Reason, a.Detail)", "		time.AfterFunc(time.Second, func() { call.Holder.LeaseLost(a.Reason, a.Detail) })"}},
 		Plan:  plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond)), Faults: "pause a client,partition",
 	},
 	{
@@ -112,8 +112,8 @@ var All = []Control{
 	{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released", Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
-			{"actors/lock_state.go", "(a.Kind == lock.Granted || call.Op == OpDrain && a.N > 0)", "false"},
-			{"actors/call.go", "	if out.Kind == lock.Granted {\n		r.submit(acquire.about(OpRelease", "	if out.Kind == lock.Granted && false {\n		r.submit(acquire.about(OpRelease"},
+			{"actors/lock_state.go", "(a.Kind == lock.Granted || call.Op == request.OpDrain && a.N > 0)", "false"},
+			{"actors/submit.go", "	if out.Kind == lock.Granted {\n		r.submit(acquire.About(request.OpRelease", "	if out.Kind == lock.Granted && false {\n		r.submit(acquire.About(request.OpRelease"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), GiveUpShare: 1, GiveUpAfter: ms(0, 1)}),
 	},
@@ -196,7 +196,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than its wait limit",
-		Edits: []Edit{{"actors/sending.go", " || !lender.mayRun(s.lock.LeaseUntil()-s.now)", ""}},
+		Edits: []Edit{{"actors/sending.go", " || !lender.MayRun(s.lock.LeaseUntil()-s.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 5), Think: ms(10, 60), GiveUpShare: 1, GiveUpAfter: ms(0, 50)}},

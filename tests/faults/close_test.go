@@ -270,7 +270,7 @@ func TestClose_AnswersRequestsUnderWay(t *testing.T) {
 			}
 			inspect := func(ctx context.Context) error { _, err := lock.Inspect(ctx); return err }
 			ask(inspect)
-			stalled, goOn := faults.Stall("*actors.Call")
+			stalled, goOn := faults.Stall("*request.Call")
 			defer goOn()
 			ask(inspect)
 			locktest.Await(t, "the actor to be stalled", stalled)

@@ -19,7 +19,7 @@ func TestCrash_SeveralInARowKeepTheTimer(t *testing.T) {
 	for _, crashes := range []string{
 		"actors.tick *actor.Restarting", "actors.tick *actor.Started", "actors.tick *actor.Restarting *actor.Started",
 		"actors.tick actors.tick", "actors.tick *actors.replied", "*actors.replied *actor.Restarting", "*actors.replied *actors.replied",
-		"*actors.Call *actor.Restarting", "*actors.Call *actors.Call", "*messages.Inspect *actor.Started", "*messages.Inspect *messages.Inspect",
+		"*request.Call *actor.Restarting", "*request.Call *request.Call", "*messages.Inspect *actor.Started", "*messages.Inspect *messages.Inspect",
 	} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.ReplaceAll(crashes, "*", ""), func(t *testing.T) {

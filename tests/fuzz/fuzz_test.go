@@ -8,8 +8,9 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -27,8 +28,8 @@ func FuzzConfig(f *testing.F) {
 	f.Add(s/10, s/100, s/1000, s/100, s/100, 3*s/100, s/100, 10_000, "{tag}:")
 	f.Add(s, s/2+1, s/3+1, s/100-1, s/100-1, 3*s-1, s/100-1, -1, "\xff")
 	f.Add(s/10-1, -s, -s, -s, -s, -s, -s, math.MaxInt, strings.Repeat("x", 512))
-	f.Add(int64(actors.MaxLease), int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), 0, strings.Repeat("x", 511))
-	f.Add(int64(actors.MaxLease)+1, s, s/1000, s, s, s, s, 1, "")
+	f.Add(int64(request.MaxLease), int64(0), int64(0), int64(0), int64(0), int64(0), int64(0), 0, strings.Repeat("x", 511))
+	f.Add(int64(request.MaxLease)+1, s, s/1000, s, s, s, s, 1, "")
 	f.Add(never, never, never, never, never, never, never, math.MaxInt, "{")
 	f.Add(int64(0), int64(0), int64(0), never/2+1, int64(0), int64(0), int64(0), 0, "")
 	server := redistest.Shared(f)
@@ -64,7 +65,7 @@ func FuzzConfig(f *testing.F) {
 		c.Poll = or(c.Poll, time.Second)
 		c.WaiterTimeout = or(c.WaiterTimeout, max(5*time.Second, 3*c.Poll))
 		for what, ok := range map[string]bool{
-			"Watchdog":      c.Watchdog >= 100*time.Millisecond && c.Watchdog <= actors.MaxLease,
+			"Watchdog":      c.Watchdog >= 100*time.Millisecond && c.Watchdog <= request.MaxLease,
 			"Renewal":       c.Renewal >= 0 && c.Renewal <= c.Watchdog/2,
 			"HandOffLimit":  c.HandOffLimit >= 0 && c.HandOffLimit <= c.Watchdog/3,
 			"Poll":          c.Poll >= 10*time.Millisecond && c.Poll <= decade,
@@ -136,7 +137,7 @@ func FuzzLocks(f *testing.F) {
 	} {
 		f.Add(name, uint8(i), uint8(0), int64(0), int64(0), int64(0))
 	}
-	const s, most = int64(time.Second), int64(actors.MaxLease)
+	const s, most = int64(time.Second), int64(request.MaxLease)
 	for _, times := range [][3]int64{
 		{60 * s, s, 0}, {0, s, 60 * s}, {0, 0, 0}, {s, s, s}, {-1, -1, -1}, {s/100 - 1, 0, 0}, {most, 0, 0}, {most + 1, 0, 0}, {0, math.MaxInt64, most},
 		{math.MinInt64, math.MinInt64, math.MinInt64}, {0, 0, math.MaxInt64},
@@ -161,8 +162,8 @@ func FuzzLocks(f *testing.F) {
 		fixed, leased := d(1, lease, lockkeeper.WithLease)
 		timeout, waits := d(2, wait, func(d time.Duration) lockkeeper.Option { return lockkeeper.WithWait(d) })
 		limit, limited := d(4, maxHold, lockkeeper.WithMaxHold)
-		bad := func(d time.Duration) bool { return d < actors.MinLease || d > actors.MaxLease }
-		wrongName := name == "" || len("fuzz"+name) > actors.MaxNameLength || !utf8.ValidString(name)
+		bad := func(d time.Duration) bool { return d < request.MinLease || d > request.MaxLease }
+		wrongName := name == "" || len("fuzz"+name) > request.MaxNameLength || !utf8.ValidString(name)
 		wrong := wrongName || leased && bad(fixed) || limited && bad(limit) || leased && limited || waits && timeout < 0
 
 		hold, err := lock.Acquire(locktest.Within(t), options...)

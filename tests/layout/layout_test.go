@@ -39,18 +39,19 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
 		"internal/protocol":           {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
 		"internal/backend":            {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
-		"actors":                      {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox", "internal/observe"},
+		"internal/request":            {"internal/lock", "internal/expirable", "internal/keyspace", "internal/redisclient", "internal/protocol", "messages"},
+		"actors":                      {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox", "internal/observe", "internal/request"},
 		"internal/printable":          {},
-		".":                           {"actors", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/redisclient/pubsub"},
+		".":                           {"actors", "internal/request", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/redisclient/pubsub"},
 		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/protocol"},
 		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{
 		"github.com/redis/rueidis":            {"redisio", "internal/redisclient", "internal/redisclient/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "actors", ".", "console"},
-		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "actors", "."},
-		"google.golang.org/protobuf":          {"messages", "actors"},
-		"go.opentelemetry.io/otel":            {"internal/observe", "actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "actors", ".", "internal/inspect", "console"},
+		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "internal/request", "actors", "."},
+		"google.golang.org/protobuf":          {"messages", "internal/request", "actors"},
+		"go.opentelemetry.io/otel":            {"internal/observe", "internal/request", "actors", ".", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "internal/request", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

@@ -173,7 +173,7 @@ func TestRelease_SurvivesACrash(t *testing.T) {
 		// begin returns the steps while the actor is stalled, and after the crash.
 		begin func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func())
 	}{
-		"a goroutine's": {"*actors.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
+		"a goroutine's": {"*request.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
 			hold := s.Acquire(t, k)
 			return func() {
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
@@ -187,7 +187,7 @@ func TestRelease_SurvivesACrash(t *testing.T) {
 			granted := locktest.Ask[*messages.Acquired](t, s.Probe(t), &messages.Acquire{Lock: k.Message()})
 			return func() { locktest.TimedOutFuture(t, s, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId}) }, nothing
 		}},
-		"of an Acquire that was given up": {"*actors.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
+		"of an Acquire that was given up": {"*request.Call", func(t *testing.T, s *locktest.Site, k locktest.Key) (meanwhile, after func()) {
 			hold := s.Acquire(t, k)
 			ctx, cancel := context.WithCancel(t.Context())
 			given := locktest.AcquireSoon(ctx, s.Lock(k.LockName))

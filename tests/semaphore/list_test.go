@@ -39,7 +39,7 @@ func TestLocks_ListsSemaphoresAndLatchesWithWaiters(t *testing.T) {
 	if !slices.Equal(all, want) {
 		t.Errorf("listed %+v, want %+v", all, want)
 	}
-	faults.Hit(locktest.Once("*actors.Call"), nil)
+	faults.Hit(locktest.Once("*request.Call"), nil)
 	if all, err = s.Locks(ctx); len(all) != 1 || err != nil {
 		t.Errorf("listed %+v, %v, while one of two crashes", all, err)
 	}

@@ -1,4 +1,4 @@
-package actors
+package request
 
 import (
 	"errors"

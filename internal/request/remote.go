@@ -1,8 +1,9 @@
-package actors
+package request
 
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -59,3 +60,7 @@ func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
 	}
 	return nil
 }
+
+// IsFuture tells the PID of a future, which must never be watched: whatever system
+// message it gets completes it.
+func IsFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

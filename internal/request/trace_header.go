@@ -1,4 +1,4 @@
-package actors
+package request
 
 import (
 	"context"
@@ -7,14 +7,6 @@ import (
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
 )
-
-// parentIn is the context of the span that a message's header names; nil without a tracer.
-func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
-	if !r.Traces() {
-		return nil
-	}
-	return TraceIn(header)
-}
 
 // WithTrace returns a message with the span of a context in its header, if it has one.
 func WithTrace(ctx context.Context, message any) any {
@@ -39,4 +31,15 @@ func TraceIn(header actor.ReadonlyMessageHeader) context.Context {
 		return context.Background()
 	}
 	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(header.ToMap()))
+}
+
+// Envelope has a message, its sender, and a copy of its header, which may be nil.
+func Envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader) *actor.MessageEnvelope {
+	e := &actor.MessageEnvelope{Message: message, Sender: sender}
+	if header != nil {
+		for _, key := range header.Keys() {
+			e.SetHeader(key, header.Get(key))
+		}
+	}
+	return e
 }

@@ -1,4 +1,4 @@
-package actors
+package request
 
 import (
 	"encoding/hex"
@@ -52,7 +52,7 @@ var hows = map[messages.PermitsHow]expirable.How{
 	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
 }
 
-// showsPermit reports whether the id of the permit is shown to its holder.
+// ShowsPermit reports whether the id of the permit is shown to its holder.
 func (call *Call) ShowsPermit() bool {
 	if m, is := call.By.(*ByMessage); is {
 		return m.showsPermit
@@ -60,7 +60,7 @@ func (call *Call) ShowsPermit() bool {
 	return call.Permit != nil && call.Permit.Shown.Load()
 }
 
-// totalPermits is how many permits there are if no number is set; 0 if the request does not say.
+// TotalPermits is how many permits there are if no number is set; 0 if the request does not say.
 func (call *Call) TotalPermits() int {
 	if call.Permit == nil {
 		return 0
@@ -68,7 +68,7 @@ func (call *Call) TotalPermits() int {
 	return int(call.Permit.Count)
 }
 
-// permitted takes the id of the permit that was granted.
+// Permitted takes the id of the permit that was granted.
 func (call *Call) Permitted(id expirable.ID, until lock.Instant) {
 	if m, is := call.By.(*ByMessage); is {
 		m.permit = id

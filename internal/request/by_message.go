@@ -1,0 +1,188 @@
+package request
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// ByMessage is the requester of a Call that came as a message of package messages.
+type ByMessage struct {
+	// row is that of the message in requestMessages.
+	row *requestMessage
+	// lock is what the message is about, or semaphore, or latch.
+	lock      *messages.Lock
+	semaphore *messages.Semaphore
+	latch     *messages.Latch
+	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
+	replyTo, OwnerPID *actor.PID
+	// permit is the id of a permit, if showsPermit.
+	permit      expirable.ID
+	showsPermit bool
+	// Within is the parent of its spans.
+	Within context.Context
+}
+
+func (m *ByMessage) belongsTo(owner *actor.PID) {
+	if owner != nil {
+		m.OwnerPID = owner
+	}
+}
+
+// holder is the actor that holds what the request was granted, and is notified of a loss; nil if there is none.
+func (m *ByMessage) holder(call *Call) *actor.PID {
+	if call.Record == nil {
+		return nil
+	}
+	return m.OwnerPID
+}
+
+func (m *ByMessage) Parent(*Call) context.Context { return m.Within }
+
+// send sends what follows from the request, with the span that the request belongs to.
+func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (taken bool) {
+	if m.Within == nil {
+		return from.Deliver(pid, message)
+	}
+	return from.Deliver(pid, WithTrace(m.Within, message))
+}
+
+func (m *ByMessage) Answered(from Sender, call *Call, a *lock.Answer) (taken bool) {
+	if m.replyTo == nil {
+		from.Unanswered(call, a.Detail)
+		return false
+	}
+	return m.send(from, m.replyTo, m.Message(from, call, *a))
+}
+
+// Message is an answer as package messages spells it.
+func (m *ByMessage) Message(from Sender, call *Call, a lock.Answer) proto.Message {
+	switch {
+	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
+		return m.semaphoreMessage(a)
+	case call.Count != nil:
+		return m.latchMessage(a)
+	}
+	reason := messages.Reason(a.Reason)
+	switch a.Kind {
+	case lock.Granted:
+		permit := ""
+		if m.showsPermit {
+			permit = m.permit.String()
+		}
+		granted := &messages.Acquired{
+			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitId: permit, Owner: m.holder(call),
+			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens),
+		}
+		if call.Members != nil {
+			granted.MemberTokens = call.Members.Tokens(a.Tokens)
+		}
+		return granted
+	case lock.NotGranted:
+		if a.Reason == lock.Reentry && from.Foreign(m.holder(call)) {
+			a.Detail = reentryFromAfar
+		}
+		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail}
+	case lock.Freed:
+		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count)}
+	case lock.NotFreed:
+		return &messages.NotReleased{Lock: m.lock, Reason: reason, Detail: a.Detail}
+	case lock.Withdrawn:
+		return &messages.Cancelled{Lock: m.lock, Withdrawn: int64(a.Count)}
+	case lock.Changed:
+		return &messages.TotalSet{Lock: m.lock, Set: a.Done}
+	case lock.ForceReleased:
+		return &messages.ForceReleased{Lock: m.lock, WasHeld: a.Count > 0}
+	}
+	return &messages.Failed{Lock: m.lock, Reason: reason, Detail: a.Detail}
+}
+
+func (m *ByMessage) semaphoreMessage(a lock.Answer) proto.Message {
+	switch a.Kind {
+	case lock.Granted:
+		return &messages.PermitsAcquired{Semaphore: m.semaphore, Permits: int32(a.N)}
+	case lock.Freed:
+		return &messages.PermitsReleased{Semaphore: m.semaphore, Released: a.Done}
+	case lock.NotGranted, lock.NotFreed, lock.NotDone:
+		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+	}
+	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
+}
+
+func (m *ByMessage) latchMessage(a lock.Answer) proto.Message {
+	switch a.Kind {
+	case lock.Granted:
+		return &messages.LatchOpened{Latch: m.latch}
+	case lock.NotGranted, lock.NotFreed, lock.NotDone:
+		return &messages.LatchRefused{Latch: m.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+	}
+	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
+}
+
+func (m *ByMessage) Lost(from Sender, call *Call, a *lock.Answer) {
+	if holder := m.holder(call); holder != nil {
+		m.send(from, holder, &messages.LeaseLost{
+			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
+			Reason: messages.Reason(a.Reason), Detail: a.Detail,
+		})
+	}
+}
+
+func (m *ByMessage) AtRisk(from Sender, call *Call, a *lock.Answer) {
+	if holder := m.holder(call); holder != nil {
+		m.send(from, holder, &messages.LeaseAtRisk{
+			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
+			Validity: durationpb.New(m.validity(from, call, a.Until)), Detail: a.Detail,
+		})
+	}
+}
+
+// token is the fencing token of a hold; a MultiLock's are those of its members.
+func (m *ByMessage) token(drawn []int64) int64 {
+	if len(drawn) == 0 || m.lock.GetKind() != messages.Kind_KIND_FENCED {
+		return 0
+	}
+	return drawn[0]
+}
+
+// validity is how long a lease is good for, as its owner is told. One that counts it on another
+// node, from when the request was sent, has a clock of its own, as Redis has.
+func (m *ByMessage) validity(from Sender, call *Call, until lock.Instant) lock.Instant {
+	left := max(until-from.Now(), 0)
+	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {
+		left = max(left-lock.Margin(left), 0)
+	}
+	return left
+}
+
+func (m *ByMessage) Inspected(from Sender, _ *Call, status *messages.Status) {
+	status.Lock = m.lock
+	m.send(from, m.replyTo, status)
+}
+
+// Duration is absent for a negative one.
+func Duration(d time.Duration) *durationpb.Duration {
+	if d < 0 {
+		return nil
+	}
+	return durationpb.New(d)
+}
+
+func formatHoldID(id uint64) string { return strconv.FormatUint(id, 36) }
+
+// parseHoldID gives 0, which no hold has, for anything that was never a hold id.
+func parseHoldID(text string) uint64 {
+	id, err := strconv.ParseUint(text, 36, 64)
+	if err != nil {
+		return 0
+	}
+	return id
+}

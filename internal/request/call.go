@@ -1,0 +1,256 @@
+package request
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Op is what a Call asks for.
+type Op uint8
+
+// The operations of a Call. Every Call gets one Outcome.
+const (
+	OpAcquire Op = iota
+	OpRelease
+	OpCancel
+	OpForceRelease
+	OpInspect
+	OpEnsure
+	// OpReleaseID gives back a permit by its id.
+	OpReleaseID
+	// OpSetPermits sets how many permits there are, or the count of a latch.
+	OpSetPermits
+	// OpAddPermits and OpDrain are for semaphores.
+	OpAddPermits
+	OpDrain
+	// OpList asks only the lock actor, and only what it knows without Redis.
+	OpList
+)
+
+// Frees reports whether the operation frees something, and so must be carried out even if its requester has gone.
+func (op Op) Frees() bool { return op == OpRelease || op == OpReleaseID || op == OpCancel }
+
+// Call is a request about a lock, a semaphore or a latch. A goroutine makes one itself, which spares it protobuf and
+// proto.actor's futures; the guardian makes one of each message (see requestMessages). A lock actor knows no other
+// requests.
+type Call struct {
+	Op   Op
+	Kind messages.Kind
+	Mode messages.Mode
+	Name string
+	// Members are those of a MultiLock, instead of a name.
+	Members *Members
+
+	// For OpAcquire: the fixed lease, the max hold and the wait, each 0 for none. Try tries once
+	// and does not wait.
+	Lease   time.Duration
+	MaxHold time.Duration
+	Wait    time.Duration
+	Try     bool
+	// NoReentry refuses a re-entry. Leads is that of an Elect: its wait and its hold may last for days.
+	NoReentry, Leads bool
+	// Lends: the caller may run a command; withdrawn: it has left. Here they take no memory.
+	Lends     bool
+	Withdrawn atomic.Bool
+	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
+	Owner lock.Owner
+	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
+	Holder Holder
+
+	// HoldID is the hold to release or to ensure; Within is how long it must stay valid.
+	HoldID uint64
+	Within time.Duration
+	// Permit is for an expirable semaphore, and Count for a semaphore or a latch; nil for others.
+	Permit *Permit
+	Count  *Count
+	// Owners are those that an OpForceRelease is meant for; nil for those that hold the lock now.
+	Owners []string
+	// Target is the Acquire that an OpCancel withdraws.
+	Target *Call
+
+	// By is who gets the answer; nil for a goroutine, which finds it in the future.
+	By Requester
+	// Future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
+	// caller that would only wait may as well run the command, which spares waking another
+	// goroutine.
+	Future    Future
+	RequestID atomic.Uint64
+	// owner is what the lock actor knows of the actor that the request belongs to, nil until it has watched that; and until
+	// is how long the hold that was granted is good for.
+	Record any
+	Until  *atomic.Int64
+	// From is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
+	From lock.Instant
+}
+
+// Outcome answers a Call.
+type Outcome struct {
+	lock.Answer
+	// Owner is the owner to name in a later Call that re-enters the hold.
+	Owner lock.Owner
+	// Holder is notified of what happens to the hold: the Call's own Holder, or for a re-entry
+	// that of the Call that was granted the hold.
+	Holder Holder
+	// Until is the end of the hold's validity, on the system's clock. It is kept up to date
+	// while the hold lasts.
+	Until *atomic.Int64
+	// Status answers an Inspect, and an OpList if the lock is in use.
+	Status *messages.Status
+}
+
+// Holder is notified about its hold by the lock actor. Its methods must not block.
+type Holder interface {
+	LeaseLost(reason lock.Reason, detail string)
+	LeaseAtRisk(until lock.Instant, detail string)
+	// Stack returns the program counters of the call that took the lock; nil if they are not kept.
+	Stack() []uintptr
+	// Parent returns the context of the request, for its spans.
+	Parent() context.Context
+}
+
+// Requester is what made a request: it gets the answer, and what happens to the hold afterwards.
+type Requester interface {
+	// Answered delivers the one answer to a request, and reports whether it was taken.
+	Answered(from Sender, call *Call, a *lock.Answer) (taken bool)
+	// Inspected answers an Inspect.
+	Inspected(from Sender, call *Call, status *messages.Status)
+	// Lost and atRisk notify a holder about its hold.
+	Lost(from Sender, call *Call, a *lock.Answer)
+	AtRisk(from Sender, call *Call, a *lock.Answer)
+	// Parent returns the context with the span that the spans of the request belong to; nil if it has none.
+	Parent(call *Call) context.Context
+}
+
+// Sender sends what a requester is to get. A Runtime is one.
+type Sender interface {
+	// Deliver sends a message and reports whether it was taken.
+	Deliver(pid *actor.PID, message any) (taken bool)
+	// Foreign reports whether a PID is that of a process on another node.
+	Foreign(pid *actor.PID) bool
+	Now() lock.Instant
+	// Unanswered logs that a request without a sender was refused.
+	Unanswered(call *Call, detail string)
+}
+
+func (call *Call) Requester() Requester {
+	if call.By == nil {
+		return Goroutine{}
+	}
+	return call.By
+}
+
+// kind is that of the lock, for metrics and logs.
+func (call *Call) LockKind() messages.Kind {
+	if call.Members != nil {
+		return messages.Kind_KIND_MULTI
+	}
+	return call.Kind
+}
+
+// Requested implements faultinject.Request.
+func (call *Call) Requested() (messageType, lock string) {
+	if m, is := call.By.(*ByMessage); is && m.row != nil {
+		return m.row.message.String(), call.Name
+	}
+	return fmt.Sprintf("%T", call), call.Name
+}
+
+// Goroutine is the requester of a Call that a goroutine has made.
+type Goroutine struct{}
+
+func (Goroutine) Answered(_ Sender, call *Call, a *lock.Answer) (taken bool) {
+	o := NewOutcome()
+	o.Answer = *a
+	if a.Kind == lock.Granted {
+		o.Owner, o.Until = call.Owner, call.Until
+		if call.Permit != nil {
+			o.Until = &call.Permit.Until
+		}
+		if root, ok := a.FirstRef.(*Call); ok {
+			o.Holder = root.Holder
+		}
+	}
+	return call.Complete(o)
+}
+
+func (Goroutine) Inspected(_ Sender, call *Call, s *messages.Status) {
+	o := NewOutcome()
+	o.Status = s
+	call.Complete(o)
+}
+
+func (Goroutine) Lost(_ Sender, call *Call, a *lock.Answer) {
+	if call.Holder != nil {
+		call.Holder.LeaseLost(a.Reason, a.Detail)
+	}
+}
+
+func (Goroutine) AtRisk(_ Sender, call *Call, a *lock.Answer) {
+	if call.Holder != nil {
+		call.Holder.LeaseAtRisk(a.Until, a.Detail)
+	}
+}
+
+func (Goroutine) Parent(call *Call) context.Context {
+	if call.Holder == nil {
+		return nil
+	}
+	return call.Holder.Parent()
+}
+
+// Complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. A
+// worker runs a lent command that the caller has not begun.
+func (call *Call) Complete(o *Outcome) (taken bool) {
+	unrun, taken := call.Future.Complete(o)
+	if unrun != nil {
+		unrun.Lender.HandBack(unrun.Call)
+	}
+	return taken
+}
+
+func RefusalKind(op Op) lock.AnswerKind {
+	switch op {
+	case OpAcquire:
+		return lock.NotGranted
+	case OpRelease, OpReleaseID:
+		return lock.NotFreed
+	}
+	return lock.NotDone
+}
+
+// MayRun reports whether the caller waits longer than any command takes, so that it may run one;
+// left is the rest of the lease. A command has a deadline, but the client ignores it while it waits
+// for a connection that it opens for another command.
+func (call *Call) MayRun(left time.Duration) bool {
+	switch call.Op {
+	case OpAcquire:
+		return !call.Try && call.Wait == 0
+	case OpRelease:
+		return left >= longestDial // it returns when the lease ends, at the latest
+	}
+	return false
+}
+
+// longestDial is how long rueidis gives a connection to be opened, unless its user has said
+// otherwise.
+const longestDial = 5 * time.Second
+
+// About is another call about the lock of an Acquire.
+func (call *Call) About(op Op, holdID uint64) *Call {
+	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
+}
+
+// Refusal is the answer to a request that is refused.
+func Refusal(op Op, reason lock.Reason, detail string) lock.Answer {
+	return lock.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}
+}
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor.
+func (*Call) IgnoreDeadLetterLogging() {}

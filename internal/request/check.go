@@ -1,0 +1,195 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// The limits of a request.
+const (
+	// MaxNameLength bounds a lock's name, in bytes.
+	MaxNameLength = 512
+	// MinLease is the shortest lease: one of only a few round trips cannot be trusted.
+	MinLease = 10 * time.Millisecond
+	// MaxLease is the longest lease: Redis refuses TTLs that overflow its clock.
+	MaxLease = 100 * 365 * 24 * time.Hour
+)
+
+// System is one that requests are made to.
+type System interface {
+	Rules() *Rules
+	// DrawOrder returns the order, as indexes, in which the members of a MultiLock draw their tokens.
+	DrawOrder(members []Member) []int
+}
+
+// Rules are what the requests to a System are checked against.
+type Rules struct {
+	System System
+	// ID is the client part of the owner fields of the System.
+	ID string
+	// KeyPrefix comes before every name.
+	KeyPrefix string
+	// Cluster says that Redis is one, and Sharded that its pub/sub is.
+	Cluster, Sharded bool
+	// Watchdog bounds fixed leases on a RedLock.
+	Watchdog time.Duration
+	// RedLock returns the Systems of which this one has made a RedLock; nil for none.
+	RedLock func() []System
+	// Actors has the actors that are owners.
+	Actors *actor.ActorSystem
+}
+
+// checkLock returns an error if a message does not name a lock correctly.
+func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) error {
+	if _, known := messages.Kind_name[int32(kind)]; !known {
+		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
+	}
+	if kind == messages.Kind_KIND_SEMAPHORE || kind == messages.Kind_KIND_LATCH {
+		return fmt.Errorf("a %v is no lock: requests about it have messages of their own, such as AcquirePermits and AwaitLatch", kind)
+	}
+	if _, known := messages.Mode_name[int32(mode)]; !known {
+		return fmt.Errorf("the mode %d is unknown; known are %s", mode, listed(messages.Mode_name))
+	}
+	if mode == messages.Mode_MODE_SHARED && kind != messages.Kind_KIND_READ_WRITE {
+		return fmt.Errorf("the mode %v is for %v only, and not for %v", mode, messages.Kind_KIND_READ_WRITE, kind)
+	}
+	if kind == messages.Kind_KIND_RED && r.RedLock() == nil {
+		return errors.New("this system keeps no RedLock: make one of it and others first")
+	}
+	systems := []System{r.System}
+	if kind == messages.Kind_KIND_RED {
+		systems = r.RedLock() // their key prefixes may differ
+	}
+	for _, system := range systems {
+		if err := system.Rules().CheckName(name); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// CheckName returns an error if the name of a lock, a semaphore or a latch is not valid.
+func (r *Rules) CheckName(name string) error {
+	switch full := r.KeyPrefix + name; {
+	case name == "":
+		return errors.New("the lock's name is empty")
+	case len(full) > MaxNameLength:
+		return fmt.Errorf("the lock's name has %d bytes with its key prefix, and %d are allowed", len(full), MaxNameLength)
+	case !utf8.ValidString(name):
+		return fmt.Errorf("the lock's name %q is not valid UTF-8", name)
+	case r.Cluster && keyspace.Slot(full) != keyspace.Slot(keyspace.Channel(full)):
+		return fmt.Errorf("the lock's name %q does not work in a Redis Cluster: its braces put the lock's key and its channel into different slots; use no brace, or one {tag}", name)
+	case keyspace.Reserved(full) != "":
+		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, keyspace.Reserved(full), full)
+	case keyspace.Twin(full) != "":
+		return fmt.Errorf("the key %q would share its queue, its counters and its channels with %q; use a name with more than the braces, such as %q", full, keyspace.Twin(full), full+":name")
+	}
+	return nil
+}
+
+// CheckAcquire returns an error if the times of an Acquire are not valid; 0 stands for none.
+func CheckAcquire(lease, wait, maxHold time.Duration) error {
+	switch {
+	case lease != 0 && (lease < MinLease || lease > MaxLease):
+		return fmt.Errorf("the lease is %v, and must be between %v and %v", lease, MinLease, MaxLease)
+	case maxHold != 0 && (maxHold < MinLease || maxHold > MaxLease):
+		return fmt.Errorf("the max hold is %v, and must be between %v and %v", maxHold, MinLease, MaxLease)
+	case lease != 0 && maxHold != 0:
+		return fmt.Errorf("a lease of %v and a max hold of %v exclude each other: a fixed lease is its own limit", lease, maxHold)
+	case wait < 0:
+		return fmt.Errorf("the wait is %v, and must not be negative", wait)
+	}
+	return nil
+}
+
+// Check validates a call of a goroutine; that of a message is valid already (see requestMessages).
+func (r *Rules) Check(call *Call) error {
+	switch {
+	case call.By != nil, call.Members != nil:
+		return nil
+	case call.Count != nil:
+		return r.checkCount(call)
+	}
+	return r.checkLock(call.Kind, call.Mode, call.Name)
+}
+
+// CheckOwners returns an error if a forced release cannot be meant for these owners.
+func CheckOwners(owners []string) error {
+	if len(owners) > protocol.MostOwners {
+		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), protocol.MostOwners)
+	}
+	for _, owner := range owners {
+		if !protocol.IsOwner(owner) {
+			return errors.New("the forced release names what is no owner: expected is \"<client uuid>:<number>\", as Status.Owners has them")
+		}
+	}
+	return nil
+}
+
+// CheckRed bounds fixed leases on a RedLock by Watchdog: that is how long a restarted server has
+// no vote, and no lock that it has forgotten may live longer.
+func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
+	if members != nil {
+		for _, one := range members.Sorted {
+			if err := one.System.Rules().CheckRed(one.Kind, nil, lease); err != nil {
+				return err
+			}
+		}
+	}
+	if kind == messages.Kind_KIND_RED && lease > r.Watchdog {
+		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.Watchdog)
+	}
+	return nil
+}
+
+// nameMembers checks the lock that a message names, and gives the call the members of a MultiLock.
+func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
+	if lock.Kind != messages.Kind_KIND_MULTI {
+		if len(lock.Members) > 0 {
+			return fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
+		}
+		return r.checkLock(lock.Kind, lock.Mode, lock.Name)
+	}
+	if lock.Name != "" || lock.Mode != messages.Mode_MODE_EXCLUSIVE {
+		return fmt.Errorf("a %v has members instead of a name and a mode of its own", lock.Kind)
+	}
+	var list []Member
+	for _, one := range lock.Members {
+		list = append(list, Member{System: r.System, Kind: one.GetKind(), Mode: one.GetMode(), Name: one.GetName()})
+	}
+	call.Members, err = NewMembers(list)
+	return err
+}
+
+func checkTimes(m *messages.Acquire) error {
+	for name, d := range map[string]*durationpb.Duration{"lease": m.Lease, "wait": m.Wait, "max_hold": m.MaxHold} {
+		if d == nil {
+			continue
+		}
+		if err := d.CheckValid(); err != nil {
+			return fmt.Errorf("the %s is not a valid duration: %w", name, err)
+		}
+		if d.AsDuration() == 0 && name != "wait" {
+			return fmt.Errorf("the %s is zero; leave it out for none, or give at least %v", name, MinLease)
+		}
+	}
+	return CheckAcquire(m.Lease.AsDuration(), m.Wait.AsDuration(), m.MaxHold.AsDuration())
+}
+
+func listed(names map[int32]string) string {
+	var list []string
+	for i := range int32(len(names)) {
+		list = append(list, names[i])
+	}
+	return strings.Join(list, ", ")
+}

@@ -1,0 +1,106 @@
+package request
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Count is what a Call says about a semaphore or a latch. On a latch, OpAcquire waits until it is open, OpRelease counts
+// down, and OpSetPermits sets the count.
+type Count struct {
+	// N is how many permits.
+	N int64
+	// TTL is that of a semaphore that OpSetPermits makes; 0 for none.
+	TTL time.Duration
+	// IfExists makes an OpRelease succeed although there is no semaphore.
+	IfExists bool
+	// ID is that of a count-down, if it has one.
+	ID string
+}
+
+// CountCall is a Call about a semaphore or a latch, with its Count.
+type CountCall struct {
+	Call
+	Count
+}
+
+// The limits of a request about a latch. Lua's numbers are exact up to 2^53.
+const (
+	mostCount int64 = 1_000_000_000_000
+	// mostID is in bytes.
+	mostID = 512
+)
+
+// checkCount returns an error if a request about a semaphore or a latch is not valid here.
+func (r *Rules) checkCount(call *Call) error {
+	err := errors.Join(call.Count.check(call), r.CheckName(call.Name))
+	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.Sharded {
+		return err
+	}
+	if full := r.KeyPrefix + call.Name; keyspace.Slot(full) != keyspace.Slot(keyspace.LatchChannel(full)) {
+		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: Redisson puts it into braces for the channel, which is in another slot then; use no brace", call.Name)
+	}
+	return err
+}
+
+func (c *Count) check(call *Call) error {
+	const most = math.MaxInt32 // Redisson's limit
+	switch latch := call.Kind == messages.Kind_KIND_LATCH; {
+	case latch && call.Op == OpSetPermits && (c.N < 1 || c.N > mostCount):
+		return fmt.Errorf("the count is %d, and must be between 1 and %d", c.N, mostCount)
+	case len(c.ID) > mostID:
+		return fmt.Errorf("the id has %d bytes, and %d are allowed", len(c.ID), mostID)
+	case (call.Op == OpAcquire || call.Op == OpRelease) && !latch && (c.N < 1 || c.N > most):
+		return fmt.Errorf("%d permits: a request is for 1 to %d", c.N, most)
+	case call.Op == OpSetPermits && !latch && (c.N < 0 || c.N > most):
+		return fmt.Errorf("%d permits: a semaphore has 0 to %d", c.N, most)
+	case call.Op == OpAddPermits && (c.N < -most || c.N > most):
+		return fmt.Errorf("%d more permits: at most %d can be added or taken away", c.N, most)
+	case c.TTL != 0 && (c.TTL < MinLease || c.TTL > MaxLease):
+		return fmt.Errorf("the TTL is %v, and must be between %v and %v", c.TTL, MinLease, MaxLease)
+	case call.Wait < 0:
+		return fmt.Errorf("the wait is %v, and must not be negative", call.Wait)
+	}
+	return nil
+}
+
+// countCalls has the memory of calls that were answered, for the next ones. As garbage it would cost a tenth of a grant
+// that is handed off. So code that answers a call must not look at it afterwards, unless it refuses the call.
+var countCalls = sync.Pool{New: func() any { return new(CountCall) }}
+
+// NewCountCall returns a call about a semaphore or a latch, to be given to DoCount.
+func NewCountCall(op Op, n int64) *CountCall {
+	call := countCalls.Get().(*CountCall)
+	call.Op, call.N = op, n
+	call.Call.Count = &call.Count
+	return call
+}
+
+// Release has the memory used again.
+func (call *CountCall) Release() {
+	*call = CountCall{}
+	countCalls.Put(call)
+}
+
+// Check returns an error if a call is not valid, whatever its name; it must not be used then. The guardian checks the
+// name.
+func (call *CountCall) Check() error { return call.Call.Count.check(&call.Call) }
+
+// CountAnswer answers a CountCall.
+type CountAnswer struct {
+	// Done says whether something was set or given back, and N how many permits there are, or count-downs are missing.
+	Done bool
+	N    int64
+	// Reason is why the call was refused, 0 if it was not.
+	Reason lock.Reason
+	Detail string
+}
+
+func Answered(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }
