@@ -178,6 +178,9 @@ func (w *world) receiveReply(m message, f fate) {
 		w.factFor(w.owner(m.p, m.command.Term)).countUncertain = true
 		w.hasLateCommand = true
 	}
+	if r := m.result; r.Outcome == lock.Refused && r.Holder == "" {
+		p.leaveUntil = w.now + r.TTL
+	}
 	switch {
 	case p.dead:
 	case f == crashBefore:

@@ -113,6 +113,7 @@ type process struct {
 	subscriptionAt lock.Instant
 	pausedUntil    lock.Instant
 	wakeAt         lock.Instant // when its timer fires
+	leaveUntil     lock.Instant // until when Redis has asked it to leave the lock to others
 	before         uint64       // the term before the present event
 	lastSeq        uint64
 	ranSync        uint64 // the last SyncQueue that was carried out

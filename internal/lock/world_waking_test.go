@@ -83,8 +83,11 @@ func (w *world) hasEnded() bool {
 
 // wakesSoon reports whether a process sleeps no longer than Redis has asked it to leave the lock to others. A free lock
 // that is reserved for a MultiLock by now stays free until the timer of that fires. A reader that took the lock while it
-// was left to foreign clients notifies no other reader.
+// was left to foreign clients notifies no other reader, and none that it leaves a part of a MultiLock.
 func (w *world) wakesSoon(p *process) bool {
+	if w.kind.Parts && p.wakeAt <= p.leaveUntil+ms {
+		return true
+	}
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
 		kept := slices.ContainsFunc(l.Line, func(e redismodel.Entry) bool {
 			return e.Client == p.client && e.Since != 0 && p.wakeAt <= e.Since+e.TTL/2
