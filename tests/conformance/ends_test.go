@@ -133,7 +133,7 @@ func crash(t *trial, a, b *process) {
 	provoked := map[string]func(){
 		"actors.tick":     func() {}, // ticks and replies come with the next renewal
 		"*actors.replied": func() {},
-		"*request.Call":    func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
+		"*request.Call":   func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
 	}
 	if a.message != nil {
 		provoked["*messages.Inspect"] = func() { a.actors.Root.Send(a.guardian(), &messages.Inspect{Lock: a.message(t.lock)}) }
