@@ -49,7 +49,7 @@ func (s *lockState) inspected(m *inspection) {
 		} else if errors.Is(m.err, protocol.ErrNoNumber) {
 			reason = lock.NoPermits
 		}
-		m.call.Requester().Answered(s.rt, m.call, &lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.call.Requester().Answered(s.rt, m.call, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
 	here, there := s.lock.Snapshot(), m.view
@@ -73,7 +73,7 @@ func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail s
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)
-		m.call.Requester().Answered(s.rt, m.call, &answer)
+		m.call.Requester().Answered(s.rt, m.call, answer)
 	}
 }
 

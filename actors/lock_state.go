@@ -166,7 +166,7 @@ func (s *lockState) giveBack(call *request.Call, a *lock.Answer) {
 // discarded is the requester of a request whose answer concerns nothing.
 type discarded struct{ request.Goroutine }
 
-func (discarded) Answered(request.Sender, *request.Call, *lock.Answer) (taken bool) { return false }
+func (discarded) Answered(request.Sender, *request.Call, lock.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -204,11 +204,11 @@ func (s *lockState) perform(e *lock.Effect) {
 		if w := ownerOf(call); w != nil {
 			w.lost = e.Answer.HoldID
 		}
-		call.Requester().Lost(s.rt, call, &e.Answer)
+		call.Requester().Lost(s.rt, call, e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case lock.NotifyAtRisk:
 		call := e.Ref.(*request.Call)
-		call.Requester().AtRisk(s.rt, call, &e.Answer)
+		call.Requester().AtRisk(s.rt, call, e.Answer)
 		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case lock.HoldEnded:
 		call := e.Ref.(*request.Call)
@@ -233,7 +233,7 @@ func (s *lockState) reply(call *request.Call, a *lock.Answer) {
 		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == lock.Granted || call.Op == request.OpDrain && a.N > 0) {
+	if !call.Requester().Answered(s.rt, call, *a) && (a.Kind == lock.Granted || call.Op == request.OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
 	s.observer.Answered(of, s.now, a)

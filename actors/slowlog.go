@@ -72,7 +72,7 @@ type longWait struct {
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) Answered(_ request.Sender, _ *request.Call, a *lock.Answer) (taken bool) {
+func (w longWait) Answered(_ request.Sender, _ *request.Call, a lock.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}

@@ -57,7 +57,7 @@ func (r *Runtime) refuse(call *request.Call, reason lock.Reason, detail string) 
 		r.observer.Refused(call.LockKind(), reason)
 	}
 	a := request.Refusal(call.Op, reason, detail)
-	call.Requester().Answered(r, call, &a)
+	call.Requester().Answered(r, call, a)
 }
 
 // tooLate refuses a request to a system that has stopped.

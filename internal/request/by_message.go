@@ -55,12 +55,12 @@ func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (ta
 	return from.Deliver(pid, WithTrace(m.Within, message))
 }
 
-func (m *ByMessage) Answered(from Sender, call *Call, a *lock.Answer) (taken bool) {
+func (m *ByMessage) Answered(from Sender, call *Call, a lock.Answer) (taken bool) {
 	if m.replyTo == nil {
 		from.Unanswered(call, a.Detail)
 		return false
 	}
-	return m.send(from, m.replyTo, m.Message(from, call, *a))
+	return m.send(from, m.replyTo, m.Message(from, call, a))
 }
 
 // Message is an answer as package messages spells it.
@@ -127,7 +127,7 @@ func (m *ByMessage) latchMessage(a lock.Answer) proto.Message {
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }
 
-func (m *ByMessage) Lost(from Sender, call *Call, a *lock.Answer) {
+func (m *ByMessage) Lost(from Sender, call *Call, a lock.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
@@ -136,7 +136,7 @@ func (m *ByMessage) Lost(from Sender, call *Call, a *lock.Answer) {
 	}
 }
 
-func (m *ByMessage) AtRisk(from Sender, call *Call, a *lock.Answer) {
+func (m *ByMessage) AtRisk(from Sender, call *Call, a lock.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
