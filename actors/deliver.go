@@ -4,11 +4,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // deliver sends a message and reports whether there was a recipient. All that
@@ -26,15 +25,6 @@ func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 		taken = !timedOut(pid, process)
 	}
 	return taken
-}
-
-// unanswered logs that a request without a sender was refused.
-func (r *Runtime) Unanswered(call *request.Call, detail string) {
-	what := "lock"
-	if call.Count != nil {
-		what = "semaphore"
-	}
-	r.host.Warn("a request without a sender was refused", what, call.Name, "detail", detail)
 }
 
 // timedOut reports whether a process is a future whose caller has got ErrTimeout, or will.

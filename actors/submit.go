@@ -3,9 +3,8 @@ package actors
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 const closedText = "the Lockkeeper system is closed"
@@ -53,11 +52,18 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 
 // refuse answers a request that no lock actor carries out.
 func (r *Runtime) refuse(call *request.Call, reason lock.Reason, detail string) {
+	if m, is := call.By.(*request.ByMessage); is && !m.HasSender() {
+		what := "lock"
+		if call.Count != nil {
+			what = "semaphore"
+		}
+		r.host.Warn("a request without a sender was refused", what, call.Name, "detail", detail)
+		return
+	}
 	if call.Op == request.OpAcquire { // first: once it is answered, a goroutine may use its memory again
 		r.observer.Refused(call.LockKind(), reason)
 	}
-	a := request.Refusal(call.Op, reason, detail)
-	call.Requester().Answered(r, call, a)
+	call.Requester().Answered(r, call, request.Refusal(call.Op, reason, detail))
 }
 
 // tooLate refuses a request to a system that has stopped.
@@ -72,12 +78,12 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 		if out.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
 			call.Release()
 		}
-		return request.Answered(&out), true
+		return request.CountAnswerOf(&out), true
 	}
 	if call.Op == request.OpAcquire {
 		call.Withdrawn.Store(true) // in case the cancel overtakes the acquire
 		r.submit(call.About(request.OpCancel, 0))
 	}
 	out = call.Future.Leave()
-	return request.Answered(&out), out.Kind != 0
+	return request.CountAnswerOf(&out), out.Kind != 0
 }

@@ -55,9 +55,11 @@ func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (ta
 	return from.Deliver(pid, WithTrace(m.Within, message))
 }
 
+// HasSender reports whether an actor gets the answer.
+func (m *ByMessage) HasSender() bool { return m.replyTo != nil }
+
 func (m *ByMessage) Answered(from Sender, call *Call, a lock.Answer) (taken bool) {
 	if m.replyTo == nil {
-		from.Unanswered(call, a.Detail)
 		return false
 	}
 	return m.send(from, m.replyTo, m.Message(from, call, a))

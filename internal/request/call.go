@@ -136,8 +136,6 @@ type Sender interface {
 	// Foreign reports whether a PID is that of a process on another node.
 	Foreign(pid *actor.PID) bool
 	Now() lock.Instant
-	// Unanswered logs that a request without a sender was refused.
-	Unanswered(call *Call, detail string)
 }
 
 func (call *Call) Requester() Requester {
@@ -147,7 +145,7 @@ func (call *Call) Requester() Requester {
 	return call.By
 }
 
-// kind is that of the lock, for metrics and logs.
+// LockKind is that of the lock, for metrics and logs.
 func (call *Call) LockKind() messages.Kind {
 	if call.Members != nil {
 		return messages.Kind_KIND_MULTI

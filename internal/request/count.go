@@ -103,4 +103,5 @@ type CountAnswer struct {
 	Detail string
 }
 
-func Answered(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }
+// CountAnswerOf is an outcome as the answer to a CountCall.
+func CountAnswerOf(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }

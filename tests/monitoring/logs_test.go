@@ -42,6 +42,22 @@ func (j *journal) await(t *testing.T, message string, words ...string) {
 	}
 }
 
+// A request without a sender is logged when it is refused, and not when it is carried out.
+func TestLog_ReportsOnlyRefusalsWithoutASender(t *testing.T) {
+	var j journal
+	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger()})
+	guardian, holder := s.Guardian(), s.Probe(t)
+	locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: k.Message()})
+	s.Actors.Root.Send(guardian, &messages.Release{Lock: k.Message(), Owner: holder.Pid})
+	k.AwaitFree(t)
+	s.Actors.Root.Send(guardian, &messages.Acquire{Lock: k.Message()})
+	const message = "a request without a sender was refused"
+	redistest.Eventually(t, "the refusal", func() bool { return strings.Contains(j.String(), "names no owner") })
+	if lines := j.lines(message); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "lock="+k.LockName) {
+		t.Errorf("logged %q", lines)
+	}
+}
+
 // The log line of a loss describes the hold. The end by Close has level INFO.
 func TestLog_DescribesTheLostHold(t *testing.T) {
 	var j journal
