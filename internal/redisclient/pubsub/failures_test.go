@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"net"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -43,9 +44,21 @@ func TestSubscriptionsThatKeepFailing(t *testing.T) {
 func TestSubscriptionsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	_, e := subscribe(t, clienttest.Connect(t, s.URL()), "c")
+	var first, last atomic.Int64 // when a connection could not be opened
+	client := clienttest.Custom(t, s.Addr(), rueidis.ClientOption{DialCtxFn: func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+		conn, err := d.DialContext(ctx, "tcp", address)
+		if err != nil {
+			now := time.Now().UnixNano()
+			first.CompareAndSwap(0, now)
+			last.Store(now)
+		}
+		return conn, err
+	}})
+	_, e := subscribe(t, client, "c")
 	s.Kill(t)
-	time.Sleep(failingAfter + 2*reconnectMost) // several attempts
+	redistest.Eventually(t, "an attempt to fail after the time in which a failure is reported", func() bool {
+		return time.Duration(last.Load()-first.Load()) > failingAfter
+	})
 	s.Restart(t)
 	e.Await(t, "subscribed c", 2)
 	if n := e.Count("failing SUBSCRIBE at "); n != 0 {

@@ -334,6 +334,7 @@ func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 	s := redistest.Start(t)
 	clienttest.FailToSave(t, s)
 	var ended atomic.Bool
+	var used atomic.Int64
 	var use sync.WaitGroup
 	for i := range 4 {
 		subs, e := subscribe(t, clienttest.Connect(t, s.URL()))
@@ -342,13 +343,15 @@ func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 				channel := fmt.Sprint("c", i, n)
 				clienttest.Listen(t, subs, e, channel)
 				subs.Remove(channel)
+				used.Add(1)
 			}
 		})
 	}
 	for range 200 {
 		clienttest.Do(t, s, "CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
 		clienttest.Do(t, s, "CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
-		time.Sleep(5 * time.Millisecond)
+		before := used.Load()
+		redistest.Eventually(t, "a channel to be used while PINGs are refused", func() bool { return used.Load() > before })
 	}
 	ended.Store(true)
 	use.Wait()
