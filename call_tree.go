@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

@@ -8,14 +8,13 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // Config configures a System. The zero value of a field selects its default. The longest

@@ -4,9 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

@@ -52,7 +52,7 @@ func WithAtRisk(f func(left time.Duration)) Option {
 // ExpirableSemaphore has no re-entry.
 func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.once = true }) }
 
-// request has what the options of an Acquire ask for; a time that was not given is nil.
+// acquireOptions has what the options of an Acquire ask for; a time that was not given is nil.
 type acquireOptions struct {
 	lease, wait, maxHold *time.Duration
 	once, leads          bool

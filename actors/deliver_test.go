@@ -4,9 +4,9 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // lateReply is a reply of Redis that counts how often it comes too late.

@@ -3,10 +3,9 @@
 // # The tree
 //
 //	guardian            one per System; the address for all requests
-//	├── subscriber      one; owns the pub/sub connection, hears of releases and transfers
-//	├── lock actor      one per key in Redis that is in use
+//	├── subscriber      one; owns the pub/sub connection, forwards releases and transfers
+//	├── lock actor      one per lock, semaphore or latch that is in use
 //	├── lock actor
-//	├── permit actor    one per semaphore, and one per latch, that is in use
 //	└── …
 //	middleware actor    one per lock, if Config.Middleware is set; a child of the root
 //
@@ -14,24 +13,22 @@
 // and stops it when it has been idle for Config.Idle. Locks of different kinds with the same
 // key in Redis share one actor. A MultiLock and a RedLock have a lock actor of their own.
 //
-// What a permit actor is, and has in common with a lock actor, is in child: the guardian, the
-// clocks, the subscriber and the supervision treat them alike, and what is said of lock actors here
-// goes for both. Its decisions are those of a permit.Pool.
+// # A lock actor
 //
-// The permits that expire of a name have a lock actor, which decides with leased.Permits instead of a
-// lock.Lock. A variant has what lock actors of different kinds differ in.
+// lock_actor.go shows all that a lock actor handles. It makes no decisions: a machine does, which is a
+// lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into
+// events of its machine, and carries out the effects that come back: commands to Redis, answers, and
+// notifications of a loss. A kindAdapter has what differs by kind. The actor never waits: a command goes
+// out through package backend, and its reply comes back as a message.
 //
-// A lock actor makes no decisions. It turns messages, timers and replies into events of a
-// lock.Lock, and carries out the effects that come back: commands to Redis, answers, and
-// notifications of a loss. It never waits: a command goes out through package backend, and its
-// reply comes back as a message.
+// Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message.
 //
 // # Releases and transfers
 //
-// The subscriber tells a lock actor that waits of every message on the channels of its lock: the
-// lock may be free. It subscribes to the turn channel too, on the same connection and before all
-// others, and until Close: there another process says that it has transferred a lock to this
-// system. A message of either sort is a hint. Who misses one finds out with its next try.
+// The subscriber forwards every message on the channels of a lock to its lock actor: the lock may be
+// free. It subscribes to the turn channel too, on the same connection and before all others, and until
+// Close: there another process announces that it has transferred a lock to this system. A message of
+// either sort is a hint. A lock actor that misses one finds out with its next try.
 //
 // In a cluster with sharded pub/sub there is a connection to each master that has channels, and a turn
 // channel for each lock that is waited for, since a channel belongs to a slot there.
@@ -62,7 +59,7 @@
 // so no sender works for all the others. The guardian always runs on such a goroutine, since it
 // must not run inside a lock actor that sends to it.
 //
-// A stopping actor of proto.actor drops its messages; ours answers them (see answering). A gate
+// A stopping actor of proto.actor drops its messages; ours answers them (see mailboxAdapter). A gate
 // counts the requests on their way to a lock actor, so it retires only after it has seen all of
 // them.
 //
@@ -82,7 +79,7 @@
 //
 // # Callers that are goroutines
 //
-// A Call is the request of a goroutine. It finds its lock actor in a table, bypassing the
-// guardian, and waits on a future. A caller that would only wait may be lent a command: it runs
-// the script on its own goroutine, which saves two wake-ups.
+// The Call of a goroutine finds its lock actor in a table, bypassing the guardian, and the goroutine
+// waits on a future. A caller that would only wait may be lent a command: it runs the script on its
+// own goroutine, which saves two wake-ups.
 package actors

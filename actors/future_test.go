@@ -3,10 +3,9 @@ package actors
 import (
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // lending is a lockState that handles a call of a goroutine that may be lent a command.

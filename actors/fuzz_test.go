@@ -8,8 +8,6 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 	"google.golang.org/protobuf/proto"
@@ -17,6 +15,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

@@ -5,12 +5,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )

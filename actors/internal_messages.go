@@ -3,11 +3,10 @@ package actors
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // The messages that the actors send to themselves and to one another. Any of them may come too

@@ -3,9 +3,8 @@ package actors
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

@@ -11,8 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -21,6 +19,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 

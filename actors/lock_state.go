@@ -4,8 +4,6 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
@@ -14,6 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

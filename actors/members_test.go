@@ -4,12 +4,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

@@ -4,11 +4,10 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // middlewareActor is where the host's middleware handles the requests for one lock that come by

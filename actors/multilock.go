@@ -5,11 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 

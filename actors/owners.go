@@ -3,11 +3,10 @@ package actors
 import (
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // owner is an actor that holds or wants a lock, and is watched for that time unless it is
@@ -34,7 +33,7 @@ type owners struct {
 	resting []*owner
 }
 
-// mostResting bounds the owners that are watched without need.
+// maxIdleWatches bounds the owners that are watched without need.
 const maxIdleWatches = 64
 
 // inUse reports whether any owner holds or wants the lock.

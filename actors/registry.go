@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -18,7 +17,7 @@ type lockKey struct {
 	made composition
 }
 
-// making is what a lock consists of.
+// composition is what a lock consists of.
 type composition uint8
 
 const (

@@ -3,11 +3,10 @@ package actors
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // leaving is the last mode of a lock actor that was given up: it refuses what is

@@ -6,8 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
@@ -22,6 +20,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // Runtime is the state that all actors of one system share, and that outlives each of them.

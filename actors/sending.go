@@ -3,11 +3,10 @@ package actors
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // Lend implements backend.Receiver: a call runs on the goroutine of a caller that still waits

@@ -4,11 +4,10 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // A lock actor that crashes is restarted around its lockState and goes on. One that
@@ -37,7 +36,7 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 	s.guardian.rt.host.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
-// surviveTheEnd is the outermost middleware of every child of the guardian, where tests
+// guardStop is the outermost middleware of every child of the guardian, where tests
 // have injected faults. A panic in a lifecycle message would do what proto.actor has no
 // cure for: keep an actor from stopping, or its death from being told.
 func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -20,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )

@@ -57,7 +57,7 @@ func (h *Host) Trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
 // Measure has f called, which records measurements, together with others.
 func (h *Host) Measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
 
-// HurryMeasures has what was given to Measure called now.
+// FlushMeasures has what was given to Measure called now.
 func (h *Host) FlushMeasures() { h.meter.hurry() }
 
 // TryMeasure calls f, and reports whether it returned. A panic is ended, and counts as a missed call. It is for

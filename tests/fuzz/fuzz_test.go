@@ -8,11 +8,10 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
-
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 func TestMain(m *testing.M) { locktest.Main(m) }

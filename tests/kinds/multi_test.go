@@ -11,12 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
-	"google.golang.org/protobuf/types/known/durationpb"
 )
 
 // memberKinds are the kinds that a MultiLock may have as members. A reader does not exclude other readers.
