@@ -43,7 +43,7 @@ func (v lockAdapter) perform(e lock.Effect) {
 	if e.Kind != lock.Send {
 		return
 	}
-	s, command := v.s, *e.Command
+	s, command := v.s, *e.Ref.(*lock.Command)
 	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
 		s.observer.Tried()
 	}

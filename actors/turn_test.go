@@ -259,7 +259,7 @@ func (r *recorder) says(s *lockState) (listens []string) {
 	}{
 		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1},
 	} {
-		s.variant.perform(lock.Effect{Kind: lock.Send, Command: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}})
+		s.variant.perform(lock.Effect{Kind: lock.Send, Ref: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}})
 		if r.last.Entry.Listens {
 			listens = append(listens, c.what)
 		}

@@ -111,17 +111,17 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	} else {
 		l.entryRefused(o.seq)
 	}
-	l.refuseAfter(o, r, func(req *Request) bool { return req.Try || !r.Transient })
+	l.refuseAfter(o, r, func(req *waiter) bool { return req.Try || !r.Transient })
 	l.wait.nextAt = l.now + l.waitersBackoff(l.wait.tries, o.lease)
 	l.wait.tries++
 }
 
 // refuseAfter refuses the requests that the failure of an acquire concerns. If it draws tokens, its permanent
 // error may be that of their counter, which does not concern requests without a token.
-func (l *Lock) refuseAfter(o op, r Result, concerns func(*Request) bool) {
+func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 	reason, detail := failure(r)
 	if !r.Transient && o.reserved > 0 {
-		concerns = func(req *Request) bool { return req.Fenced }
+		concerns = func(req *waiter) bool { return req.Fenced }
 	}
 	for _, req := range l.queue.remove(concerns) {
 		l.refuse(req.Ref, reason, detail)

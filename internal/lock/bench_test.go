@@ -42,7 +42,7 @@ func (b *bench) do(event func(*lock.Lock, lock.Instant)) {
 		case !ok:
 			return
 		case e.Kind == lock.Send:
-			b.commands = append(b.commands, e.Command.Seq)
+			b.commands = append(b.commands, e.Ref.(*lock.Command).Seq)
 		case e.Kind == lock.Reply:
 			b.answered++
 		}

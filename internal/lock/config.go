@@ -38,27 +38,12 @@ func (c *Config) EntryTimeout() time.Duration { return c.TransferTTL() }
 // OpenTime is how long the lock is left to foreign clients at a time.
 func (c *Config) OpenTime() time.Duration { return min(2*c.HandOffLimit, c.EntryTimeout()/4) }
 
-const (
-	// replyGrace is how long after a command's deadline its reply is awaited before it counts as
-	// lost.
-	replyGrace = 250 * time.Millisecond
-	// A failed command is sent again after firstBackoff, then after twice as long every time, up to
-	// maxBackoff; sooner for short leases.
-	firstBackoff = 50 * time.Millisecond
-	maxBackoff   = time.Second
-)
-
-// Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
-// at different speeds, and 2 ms for Redis's rounding. It is the drift allowance of the Redlock
-// description.
-func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }
-
 // TryTime bounds how long a request that does not wait remains without an answer. It includes the wait
 // for a release that is not confirmed yet.
-func (c *Config) TryTime() time.Duration { return c.CallTimeout + replyGrace }
+func (c *Config) TryTime() time.Duration { return c.CallTimeout + ReplyGrace }
 
-// timeout bounds one call about a lease, so that several fit into the lease.
-func (c *Config) timeout(lease time.Duration) time.Duration {
+// Timeout bounds one call about a lease, so that several fit into the lease.
+func (c *Config) Timeout(lease time.Duration) time.Duration {
 	return max(min(c.CallTimeout, lease/4), time.Millisecond)
 }
 
@@ -72,30 +57,35 @@ func (c *Config) RenewAfter(took time.Duration) time.Duration {
 	return max(c.Renewal-took, 0)
 }
 
-// backoff is the pause before a command about a lease of that length is sent again.
-func (l *Lock) backoff(tries int, lease time.Duration) time.Duration {
-	return l.pause(tries, lease, lease/6)
-}
-
-// waitersBackoff is the pause before the next try to get a lease of that length. There is no lease yet
-// that could end, so the pause may grow longer than the lease.
-func (l *Lock) waitersBackoff(tries int, lease time.Duration) time.Duration {
-	return l.pause(tries, lease, l.cfg.Watchdog/6)
-}
-
-func (l *Lock) pause(tries int, lease, most time.Duration) time.Duration {
-	pause := min(firstBackoff, lease/20) << min(tries, 10)
-	return l.jitter(max(min(pause, most, maxBackoff), time.Millisecond))
-}
-
-// jitter returns a time between d/2 and d. It derives from the lock's own history, so the same
-// events always lead to the same decisions.
-func (l *Lock) jitter(d time.Duration) time.Duration {
+// Jitter returns a time between d/2 and d. It derives from n, a number of the machine's own history, so the same events
+// always lead to the same decisions.
+func (c *Config) Jitter(d time.Duration, n uint64) time.Duration {
 	// The finalizer of splitmix64.
-	z := l.cfg.Seed + l.seq*0x9e3779b97f4a7c15
+	z := c.Seed + n*0x9e3779b97f4a7c15
 	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
 	z = (z ^ z>>27) * 0x94d049bb133111eb
 	z ^= z >> 31
 	part, _ := bits.Mul64(z, uint64(d/2))
 	return d/2 + time.Duration(part)
 }
+
+// ReplyGrace is how long after a command's deadline its reply is awaited before it counts as lost.
+const ReplyGrace = 250 * time.Millisecond
+
+const (
+	// A failed command is sent again after firstBackoff, then after twice as long every time, up to maxBackoff.
+	firstBackoff = 50 * time.Millisecond
+	maxBackoff   = time.Second
+)
+
+// Backoff is the pause before a command about a lease of that length is sent again, at most that long. It is
+// shorter for short leases.
+func Backoff(tries int, lease, most time.Duration) time.Duration {
+	pause := min(firstBackoff, lease/20) << min(tries, 10)
+	return max(min(pause, most, maxBackoff), time.Millisecond)
+}
+
+// Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
+// at different speeds, and 2 ms for Redis's rounding. It is the drift allowance of the Redlock
+// description.
+func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }

@@ -34,7 +34,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 // countLease is the TTL to set when the counts change: the watchdog's, or the rest of a fixed lease, unless a
 // re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
 // than the watchdog's.
-func (l *Lock) countLease(req *Request, joins bool) time.Duration {
+func (l *Lock) countLease(req *waiter, joins bool) time.Duration {
 	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
 	if !l.lease.fixed || joins {
 		return max(left, l.cfg.Watchdog)
@@ -73,7 +73,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		l.retryLater(&l.main, r)
 		reason, detail := failure(r)
 		l.wait.lastErr = detail
-		l.withdrawPending(func(req *Request) bool { return req.Try }, func(req *Request) { l.refuse(req.Ref, reason, detail) })
+		l.withdrawPending(func(req *waiter) bool { return req.Try }, func(req *waiter) { l.refuse(req.Ref, reason, detail) })
 		l.refuseTries(reason, detail)
 		if o.request == nil && o.ref == nil {
 			l.main.counts = l.wanted(&l.holds) // the request was withdrawn

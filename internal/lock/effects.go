@@ -13,7 +13,7 @@ type Instant = time.Duration
 type EffectKind uint8
 
 const (
-	// Send runs Command in Redis; Replied delivers the outcome.
+	// Send runs the command Ref in Redis; Replied delivers the outcome.
 	Send EffectKind = iota + 1
 	// Reply delivers Answer to the request Ref.
 	Reply
@@ -35,10 +35,9 @@ const (
 // Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until
 // they are taken, so a crash of the actor loses none.
 type Effect struct {
-	Kind    EffectKind
-	Ref     any
-	Answer  Answer
-	Command *Command // of a Send
+	Kind   EffectKind
+	Ref    any
+	Answer Answer
 	// Term is the term of the channel, or of the lease that is lost or at risk.
 	Term uint64
 }

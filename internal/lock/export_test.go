@@ -129,7 +129,7 @@ func (x encoding) hold(h *hold) {
 	x.Bool(h.dead)
 }
 
-func (x encoding) request(req *Request) {
+func (x encoding) request(req *waiter) {
 	if req == nil {
 		x.Ref(nil)
 		return
@@ -249,7 +249,7 @@ func (l *Lock) NextTry(now Instant) *Command {
 	if try.attempt(); try.main.kind != opAcquire {
 		return nil
 	}
-	return try.effects[len(try.effects)-1].Command
+	return try.effects[len(try.effects)-1].Ref.(*Command)
 }
 
 // KnowsTerm reports whether the lock holds, contends for or cleans up the lease of a term.

@@ -3,7 +3,7 @@ package lock
 import "fmt"
 
 // canHandOn reports whether the lease can pass to a waiter of this process without a command.
-func (l *Lock) canHandOn(req *Request) bool {
+func (l *Lock) canHandOn(req *waiter) bool {
 	return l.order.inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
 		l.hasTimeLeft()
 }
@@ -56,7 +56,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 		}
 	case Failed:
 		if !r.Transient {
-			l.refuseAfter(o, r, func(req *Request) bool { return req.ID == o.request.ID })
+			l.refuseAfter(o, r, func(req *waiter) bool { return req.ID == o.request.ID })
 		}
 		l.releaseInstead(r) // the term may be over
 	}
@@ -91,7 +91,7 @@ func (l *Lock) grantTaken(o op) bool {
 }
 
 // grant makes a waiter a holder.
-func (l *Lock) grant(req *Request, handedOn bool) {
+func (l *Lock) grant(req *waiter, handedOn bool) {
 	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
 	switch {
 	case req.Lease > 0 && l.lease.fixed:

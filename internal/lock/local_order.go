@@ -12,7 +12,7 @@ type localOrder struct{ noRegistry }
 
 func (localOrder) clone() order { return localOrder{} }
 
-func (localOrder) enter(*Lock, *Request) {}
+func (localOrder) enter(*Lock, *waiter) {}
 
 func (localOrder) contender(l *Lock) uint64 { return l.takeTerm() }
 

@@ -213,7 +213,7 @@ const (
 type countChange struct {
 	hold    uint64
 	mode    Mode
-	request *Request
+	request *waiter
 	ref     any
 	// until is when a partial release is answered, whether confirmed or not.
 	until Instant

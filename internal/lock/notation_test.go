@@ -89,7 +89,7 @@ func sentence(e lock.Effect) string {
 	}
 	switch e.Kind {
 	case lock.Send:
-		return commandSentence(*e.Command)
+		return commandSentence(*e.Ref.(*lock.Command))
 	case lock.Reply:
 		return fmt.Sprintf("%v: %s", e.Ref, answerSentence(a))
 	case lock.NotifyLost:

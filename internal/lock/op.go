@@ -51,7 +51,7 @@ type op struct {
 
 	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release, and
 	// hold is the hold whose counts change.
-	request *Request
+	request *waiter
 	ref     any
 	hold    uint64
 
@@ -108,21 +108,21 @@ func (l *Lock) send(o *op) {
 		c = new(Command)
 	}
 	*c, l.spare = Command{}, nil
-	l.effects = append(l.effects, Effect{Kind: Send, Command: c})
+	l.effects = append(l.effects, Effect{Kind: Send, Ref: c})
 	l.command(o, c)
 	if o.term != 0 && o.term == l.lease.term {
 		l.lease.longest = max(l.lease.longest, o.lease)
 	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
-	timeout := l.cfg.timeout(o.lease)
+	timeout := l.cfg.Timeout(o.lease)
 	if o.kind == opRenew {
-		timeout = l.cfg.timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
+		timeout = l.cfg.Timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
 	}
 	if o.kind == opForce {
 		timeout = min(timeout, o.until-l.now)
 	}
-	o.due = l.now + timeout + replyGrace
+	o.due = l.now + timeout + ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
 	if o.kind == opRenew {
@@ -151,14 +151,14 @@ func (l *Lock) cleaning() bool {
 }
 
 // opFor is a command that takes or sets a lease as a request wants it.
-func (l *Lock) opFor(kind opKind, req *Request) op {
+func (l *Lock) opFor(kind opKind, req *waiter) op {
 	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req}
 	o.lease, o.fixed = l.leaseOf(req)
 	return o
 }
 
 // leaseOf returns the length of the lease that a request wants, and whether it is fixed.
-func (l *Lock) leaseOf(req *Request) (length time.Duration, fixed bool) {
+func (l *Lock) leaseOf(req *waiter) (length time.Duration, fixed bool) {
 	if req.Lease > 0 {
 		return req.Lease, true
 	}

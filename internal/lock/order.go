@@ -10,7 +10,7 @@ type order interface {
 	clone() order
 
 	// enter registers a request that arrives.
-	enter(l *Lock, req *Request)
+	enter(l *Lock, req *waiter)
 	// contender is the term under which the process contends; 0 if every waiter has its own.
 	contender(l *Lock) uint64
 	// channel is the term whose channel says that the lock may be free; 0 for the lock's own.

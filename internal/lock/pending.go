@@ -76,7 +76,7 @@ func (l *Lock) dropPending(own hold) {
 }
 
 // reenter queues a re-entry of a hold, or refuses it.
-func (l *Lock) reenter(own hold, req *Request) {
+func (l *Lock) reenter(own hold, req *waiter) {
 	if reason, detail := l.reentryRefusal(&own, req); reason != 0 {
 		l.refuse(req.Ref, reason, detail)
 		return
@@ -86,7 +86,7 @@ func (l *Lock) reenter(own hold, req *Request) {
 
 // reentryRefusal returns why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry joins the
 // hold as it is, so options that the hold does not fulfil are refused.
-func (l *Lock) reentryRefusal(own *hold, req *Request) (Reason, string) {
+func (l *Lock) reentryRefusal(own *hold, req *waiter) (Reason, string) {
 	switch {
 	case req.NoReentry:
 		return Reentry, "this owner holds the lock already, and asked not to re-enter it"
@@ -110,7 +110,7 @@ func leaseFor(d time.Duration) time.Duration {
 
 // prolongs reports whether a re-entry makes the lease in Redis longer. Then no command that sets the rest of
 // the present lease may be under way: it could arrive afterwards.
-func (l *Lock) prolongs(req *Request) bool { return req.Lease > 0 && l.lease.fixed }
+func (l *Lock) prolongs(req *waiter) bool { return req.Lease > 0 && l.lease.fixed }
 
 // A change that Redis refuses does not delay a release. A user without the right to write, a reply that is lost
 // again and again, a full memory: each may concern a count, and not the release.

@@ -34,7 +34,7 @@ func (q *redisOrder) clone() order {
 }
 
 // enter gives every waiter a term of its own, for its entry.
-func (q *redisOrder) enter(l *Lock, req *Request) {
+func (q *redisOrder) enter(l *Lock, req *waiter) {
 	req.term = l.takeTerm()
 	q.top = req.term
 }

@@ -30,8 +30,6 @@ type Request struct {
 	Deadline Instant
 	// Ref identifies the request to the lock actor.
 	Ref any
-	// term is the term of the waiter's queue entry, if it has one.
-	term uint64
 }
 
 // Waiting returns what the queue sorts and finds a request by.
@@ -39,31 +37,37 @@ func (r *Request) Waiting() requestqueue.Key {
 	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
 }
 
+// waiter is a request that waits, or is about to. Its term is that of its entry in a fair lock's queue, if it has one.
+type waiter struct {
+	Request
+	term uint64
+}
+
 // queue holds the requests that wait, in order of arrival.
 type queue struct {
-	waiters requestqueue.Queue[*Request]
+	waiters requestqueue.Queue[*waiter]
 	// revision counts the arrivals, and the departures of requests that were not granted.
 	revision uint64
 }
 
 func (q *queue) len() int { return q.waiters.Len() }
 
-func (q *queue) head() *Request { return q.waiters.Head() }
+func (q *queue) head() *waiter { return q.waiters.Head() }
 
 func (q *queue) nextDeadline() Instant { return q.waiters.NextDeadline() }
 
-func (q *queue) push(req *Request) {
+func (q *queue) push(req *waiter) {
 	q.revision++
 	q.waiters.Push(req)
 }
 
 // insert puts a request back where its time of arrival belongs.
-func (q *queue) insert(req *Request) { q.push(req) }
+func (q *queue) insert(req *waiter) { q.push(req) }
 
-func (q *queue) pop() *Request { return q.waiters.Pop() }
+func (q *queue) pop() *waiter { return q.waiters.Pop() }
 
 // withdraw takes out a request that is cancelled; nil if it is not there.
-func (q *queue) withdraw(id uint64) *Request {
+func (q *queue) withdraw(id uint64) *waiter {
 	req := q.take(id)
 	if req != nil {
 		q.revision++
@@ -72,14 +76,14 @@ func (q *queue) withdraw(id uint64) *Request {
 }
 
 // take takes out one request; nil if it is not there.
-func (q *queue) take(id uint64) *Request {
+func (q *queue) take(id uint64) *waiter {
 	req, _ := q.waiters.Take(id)
 	return req
 }
 
 // byTerm finds the request that waits as that term; nil if there is none. Terms grow along the queue.
-func (q *queue) byTerm(term uint64) *Request {
-	req, found := q.waiters.Search(func(req *Request) bool { return req.term >= term })
+func (q *queue) byTerm(term uint64) *waiter {
+	req, found := q.waiters.Search(func(req *waiter) bool { return req.term >= term })
 	if !found || req.term != term {
 		return nil
 	}
@@ -87,23 +91,23 @@ func (q *queue) byTerm(term uint64) *Request {
 }
 
 // remove takes out all requests for which leave is true.
-func (q *queue) remove(leave func(*Request) bool) []*Request {
+func (q *queue) remove(leave func(*waiter) bool) []*waiter {
 	return q.countDepartures(q.waiters.Remove(leave))
 }
 
 // takeTries takes out those that try once.
-func (q *queue) takeTries() []*Request {
-	return q.countDepartures(q.waiters.Tries(func(*Request) bool { return true }))
+func (q *queue) takeTries() []*waiter {
+	return q.countDepartures(q.waiters.Tries(func(*waiter) bool { return true }))
 }
 
 // takeByOwner takes out those of an owner.
-func (q *queue) takeByOwner(owner Owner) []*Request {
+func (q *queue) takeByOwner(owner Owner) []*waiter {
 	return q.countDepartures(q.waiters.Owner(uint64(owner)))
 }
 
 // takeExpired takes out up to maxExpired requests whose wait is over. If there are more, the next Tick is
 // due at once.
-func (q *queue) takeExpired(now Instant) []*Request {
+func (q *queue) takeExpired(now Instant) []*waiter {
 	return q.countDepartures(q.waiters.Expired(now, maxExpired))
 }
 
@@ -111,7 +115,7 @@ func (q *queue) takeExpired(now Instant) []*Request {
 const maxExpired = 1000
 
 // countDepartures increments the revision if any request has left.
-func (q *queue) countDepartures(all []*Request) []*Request {
+func (q *queue) countDepartures(all []*waiter) []*waiter {
 	if all != nil {
 		q.revision++
 	}

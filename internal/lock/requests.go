@@ -8,7 +8,8 @@ import (
 
 // Acquire asks for the lock. It is a re-entry if the request's owner holds the lock; otherwise
 // the request joins the queue.
-func (l *Lock) Acquire(now Instant, req Request) {
+func (l *Lock) Acquire(now Instant, request Request) {
+	req := &waiter{Request: request}
 	l.begin(now)
 	defer l.settle()
 	seenBefore := req.Owner != 0 && req.Owner <= l.lastOwner
@@ -17,19 +18,19 @@ func (l *Lock) Acquire(now Instant, req Request) {
 	if req.Try {
 		req.Deadline = now + l.cfg.TryTime()
 	}
-	l.order.enter(l, &req)
+	l.order.enter(l, req)
 	switch {
 	case l.closing:
 		l.refuse(req.Ref, Closed, "the system is closing")
 	case own.id != 0:
-		l.reenter(own, &req)
-	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(&req)):
+		l.reenter(own, req)
+	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(req)):
 		l.answer(req.Ref, l.held())
 	case l.queue.len() >= l.cfg.QueueLimit:
 		l.refuse(req.Ref, QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
 	default:
 		l.repeats = l.repeats || seenBefore
-		l.queue.push(&req)
+		l.queue.push(req)
 	}
 }
 
@@ -57,7 +58,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 	l.begin(now)
 	defer l.settle()
 	var withdrawn int
-	cancel := func(req *Request) {
+	cancel := func(req *waiter) {
 		withdrawn++
 		detail := "the request was withdrawn"
 		if l.wait.lastErr != "" {
@@ -65,7 +66,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 		}
 		l.refuse(req.Ref, CancelledByRequest, detail)
 	}
-	matches := func(req *Request) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
+	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
 	if id != 0 {
 		if req := l.queue.withdraw(id); req != nil {
 			cancel(req)
@@ -88,9 +89,9 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 	if owner == 0 {
 		return
 	}
-	matches := func(req *Request) bool { return req.Owner == owner }
+	matches := func(req *waiter) bool { return req.Owner == owner }
 	l.queue.takeByOwner(owner)
-	l.withdrawReentries(matches, func(*Request) {})
+	l.withdrawReentries(matches, func(*waiter) {})
 	own := l.holds.byOwner(owner)
 	if own.id == 0 {
 		return
@@ -159,7 +160,7 @@ func (l *Lock) Close(now Instant) {
 		return
 	}
 	l.closing = true
-	for _, req := range l.queue.remove(func(*Request) bool { return true }) {
+	for _, req := range l.queue.remove(func(*waiter) bool { return true }) {
 		l.refuse(req.Ref, Closed, "the system is closing")
 	}
 	holds := l.holds

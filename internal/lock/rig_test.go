@@ -52,7 +52,7 @@ func (r *rig) do(event func(*lock.Lock)) {
 	r.lock = next
 	for e, ok := r.lock.Effects(); ok; e, ok = r.lock.Effects() {
 		if e.Kind == lock.Send {
-			r.sent = append(r.sent, *e.Command)
+			r.sent = append(r.sent, *e.Ref.(*lock.Command))
 		}
 		r.detail = cmp.Or(e.Answer.Detail, r.detail)
 		r.output = append(r.output, sentence(e))

@@ -1,10 +1,10 @@
 package lock
 
 // mayJoin reports whether a request may share the lease as it is held now.
-func (l *Lock) mayJoin(req *Request) bool { return l.shares(req) && !l.lease.draining }
+func (l *Lock) mayJoin(req *waiter) bool { return l.shares(req) && !l.lease.draining }
 
 // shares reports whether a request could share the lease if no other client waited for it.
-func (l *Lock) shares(req *Request) bool {
+func (l *Lock) shares(req *waiter) bool {
 	return l.phase == owned && req.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing &&
 		l.holds.first.exclusive == 0 // a writer that died while it became a reader is not released yet
 }

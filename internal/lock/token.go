@@ -70,12 +70,12 @@ func (l *Lock) drawTokens(o op, r Result) {
 }
 
 // hasToken reports whether a request that asks for a token can be given one.
-func (l *Lock) hasToken(req *Request) bool {
+func (l *Lock) hasToken(req *waiter) bool {
 	return l.kind.Tokens == 0 || !req.Fenced || l.lease.tokens.left > 0
 }
 
 // nextTokens returns the tokens of the next hold, one per counter; nil if the request asks for none.
-func (l *Lock) nextTokens(req *Request) []int64 {
+func (l *Lock) nextTokens(req *waiter) []int64 {
 	if l.kind.Tokens == 0 || !req.Fenced || l.lease.tokens.left == 0 {
 		return nil
 	}

@@ -137,7 +137,7 @@ func TestCommandsAreBounded(t *testing.T) {
 		sends := func() {
 			for e, ok := l.Effects(); ok; e, ok = l.Effects() {
 				if e.Kind == lock.Send {
-					c = *e.Command
+					c = *e.Ref.(*lock.Command)
 				}
 			}
 		}
@@ -204,7 +204,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 			break
 		}
 		if e.Kind == lock.Send {
-			sent = append(sent, e.Command.Kind)
+			sent = append(sent, e.Ref.(*lock.Command).Kind)
 		}
 	}
 	if want := []lock.CommandKind{lock.Acquire, lock.ForceRelease}; !slices.Equal(sent, want) {

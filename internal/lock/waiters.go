@@ -6,8 +6,8 @@ import (
 
 // dropExpired refuses the waiters whose wait is over.
 func (l *Lock) dropExpired() {
-	expired := func(req *Request) bool { return req.Deadline > 0 && l.now >= req.Deadline }
-	refuse := func(req *Request) {
+	expired := func(req *waiter) bool { return req.Deadline > 0 && l.now >= req.Deadline }
+	refuse := func(req *waiter) {
 		a := Answer{Kind: NotGranted, Reason: TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 		switch {
 		case l.wait.unconfirmed:
@@ -33,7 +33,7 @@ func (l *Lock) refuseTries(reason Reason, detail string) {
 }
 
 // withdrawReentries removes the re-entries that match: those that wait, and the one under way.
-func (l *Lock) withdrawReentries(match func(*Request) bool, each func(*Request)) {
+func (l *Lock) withdrawReentries(match func(*waiter) bool, each func(*waiter)) {
 	l.withdrawPending(match, each)
 	if l.main.kind == opCount && l.main.request != nil && match(l.main.request) {
 		each(l.main.request)
@@ -42,7 +42,7 @@ func (l *Lock) withdrawReentries(match func(*Request) bool, each func(*Request))
 }
 
 // withdrawPending removes the waiting re-entries that match.
-func (l *Lock) withdrawPending(match func(*Request) bool, each func(*Request)) {
+func (l *Lock) withdrawPending(match func(*waiter) bool, each func(*waiter)) {
 	for _, c := range l.takePending(func(c countChange) bool { return c.request != nil && match(c.request) }) {
 		each(c.request)
 	}

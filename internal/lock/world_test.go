@@ -341,9 +341,9 @@ func (w *world) carryOut(i, most int) {
 		}
 		switch e.Kind {
 		case lock.Send:
-			w.checkSend(i, *e.Command)
-			w.completeEntry(p, e.Command)
-			w.send(message{kind: command, p: i, command: *e.Command, at: w.now + w.latency()})
+			w.checkSend(i, *e.Ref.(*lock.Command))
+			w.completeEntry(p, e.Ref.(*lock.Command))
+			w.send(message{kind: command, p: i, command: *e.Ref.(*lock.Command), at: w.now + w.latency()})
 		case lock.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)
 		case lock.NotifyLost:
