@@ -7,7 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -104,7 +104,7 @@ func (e *Error) Unwrap() error {
 }
 
 // failed returns the error of a request about the lock or the expirable semaphore.
-func (l *Lock) failed(op string, a lock.Answer) error {
+func (l *Lock) failed(op string, a machine.Answer) error {
 	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, l.kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
 }
 

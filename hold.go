@@ -9,7 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -26,7 +26,7 @@ type Hold struct {
 
 	id     uint64
 	count  int
-	owner  lock.Owner
+	owner  machine.Owner
 	tokens []int64
 	// until is the end of the lease's validity; the lock actor updates it while the hold lasts.
 	// bound is the end of the hold's own fixed lease or max hold, 0 if it has none. The two
@@ -151,9 +151,9 @@ func (h *Hold) Valid() bool {
 }
 
 // goodUntil returns when the hold ends if the lease is not renewed.
-func (h *Hold) goodUntil() lock.Instant {
-	until := lock.Instant(h.until.Load())
-	if bound := lock.Instant(h.root.bound.Load()); bound != 0 {
+func (h *Hold) goodUntil() machine.Instant {
+	until := machine.Instant(h.until.Load())
+	if bound := machine.Instant(h.root.bound.Load()); bound != 0 {
 		return min(bound, until)
 	}
 	return until

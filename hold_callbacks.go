@@ -3,7 +3,7 @@ package lockkeeper
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -22,12 +22,12 @@ func holdOf(h request.Holder) *Hold {
 }
 
 // LeaseLost implements actors.Holder.
-func (h *holder) LeaseLost(reason lock.Reason, detail string) {
+func (h *holder) LeaseLost(reason machine.Reason, detail string) {
 	(*Hold)(h).lose(lost(h.lock.kind, h.lock.Name(), messages.Reason(reason), detail))
 }
 
 // LeaseAtRisk implements actors.Holder.
-func (h *holder) LeaseAtRisk(until lock.Instant, _ string) {
+func (h *holder) LeaseAtRisk(until machine.Instant, _ string) {
 	left := max(until-h.lock.runtime.Now(), 0)
 	for _, hold := range (*Hold)(h).tree() {
 		if s := hold.rare; s != nil && s.onRisk != nil && hold.active() {

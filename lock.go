@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -116,7 +116,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 		raiseBound(out) // a re-entry that is released at once has still prolonged the hold
 		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
-	if out.Kind != lock.Granted {
+	if out.Kind != machine.Granted {
 		return nil, l.failed(op, out.Answer)
 	}
 	hold.granted(out)

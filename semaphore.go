@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -160,7 +160,7 @@ func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *requ
 	}
 	a, answered := runtime.DoCount(ctx, call)
 	switch {
-	case !answered, a.Reason == lock.CancelledByRequest:
+	case !answered, a.Reason == machine.CancelledByRequest:
 		return request.CountAnswer{}, ended(ctx, op, name, a.Detail)
 	case a.Reason != 0:
 		return request.CountAnswer{}, failed(op, name, messages.Reason(a.Reason), a.Detail, false)

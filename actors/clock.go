@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // clock wakes actors at the times for which they have asked. A timer for each of
@@ -28,12 +28,12 @@ const clocks = 4
 // alarm is when a child is to be woken; its place among the alarms counts from 1, and is 0
 // while it is not set.
 type alarm struct {
-	at    lock.Instant
+	at    machine.Instant
 	place int
 }
 
 // set has a child woken at a time, and not at one that was set before.
-func (k *clock) set(s *lockState, at lock.Instant) {
+func (k *clock) set(s *lockState, at machine.Instant) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.closed {
@@ -139,7 +139,7 @@ func (k *clock) run() {
 }
 
 // due takes out those that are to be woken now; if there are none, it says when the next one is.
-func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, sleep time.Duration, more bool) {
+func (k *clock) due(now machine.Instant, list []*lockState) (due []*lockState, sleep time.Duration, more bool) {
 	list = k.take(now, list)
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -154,7 +154,7 @@ func (k *clock) due(now lock.Instant, list []*lockState) (due []*lockState, slee
 }
 
 // take takes out the actors that are to be woken now.
-func (k *clock) take(now lock.Instant, list []*lockState) (due []*lockState) {
+func (k *clock) take(now machine.Instant, list []*lockState) (due []*lockState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for len(k.alarms) > 0 && k.alarms[0].at <= now {
@@ -168,7 +168,7 @@ func (k *clock) take(now lock.Instant, list []*lockState) (due []*lockState) {
 type alarms []entry
 
 type entry struct {
-	at    lock.Instant
+	at    machine.Instant
 	child *lockState
 }
 

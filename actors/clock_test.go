@@ -10,7 +10,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
@@ -21,7 +21,7 @@ func newTestClock(t *testing.T) *clock {
 }
 
 // pass lets time pass until no alarm is left, and gives all that were woken.
-func (k *clock) pass(t *testing.T, now lock.Instant) (order []*lockState) {
+func (k *clock) pass(t *testing.T, now machine.Instant) (order []*lockState) {
 	t.Helper()
 	for {
 		due, sleep, more := k.due(now, nil)
@@ -76,7 +76,7 @@ func TestClockWakesInOrder(t *testing.T) {
 	const n = 1000
 	var states []*lockState
 	var want []*lockState
-	random := func() lock.Instant { return rand.N(time.Hour) }
+	random := func() machine.Instant { return rand.N(time.Hour) }
 	for range n {
 		s := &lockState{}
 		states = append(states, s)

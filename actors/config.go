@@ -8,14 +8,14 @@ import (
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
 // Config is the configuration that the actors of a system share. Package lockkeeper fills in the
 // defaults and validates it.
 type Config struct {
-	lock.Config
+	machine.Config
 	// KeyPrefix is put before every lock's name.
 	KeyPrefix string
 	// Sharded says that the server is a cluster with sharded pub/sub, which is used.

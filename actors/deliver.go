@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -123,7 +123,7 @@ func (a *mailboxAdapter) InvokeUserMessage(message any) {
 		late.tooLate()
 		return
 	}
-	a.rt.refuseAny(m, sender, lock.Closed, closedText)
+	a.rt.refuseAny(m, sender, machine.Closed, closedText)
 }
 
 // EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of

@@ -3,7 +3,7 @@ package actors
 import (
 	"fmt"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -21,7 +21,7 @@ func SameKey(a, b messages.Kind) bool { return formatOf(a) == formatOf(b) }
 func (s *lockState) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.inUse() {
 		s.accepted = call
-		s.rt.refuse(call, lock.Invalid, inUse(s, kindWord(s.key, call.LockKind())))
+		s.rt.refuse(call, machine.Invalid, inUse(s, kindWord(s.key, call.LockKind())))
 		return
 	}
 	s.owners.forget(s, len(s.owners.resting))

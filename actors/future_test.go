@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -20,9 +21,9 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 	for what, look := range map[string]bool{"and has not looked": false, "and has left with it": true} {
 		t.Run(what, func(t *testing.T) {
 			s, call := lending()
-			next := lock.New(&lock.Config{}, &lock.Kind{})
+			next := lock.New(&machine.Config{}, &lock.Kind{})
 			s.lock = &next
-			call.Complete(&request.Outcome{Answer: lock.Answer{Kind: lock.NotGranted}})
+			call.Complete(&request.Outcome{Answer: machine.Answer{Kind: machine.NotGranted}})
 			if look {
 				if _, answered := call.Future.Await(nil, new(request.Outcome)); !answered {
 					t.Fatal("no answer")

@@ -14,7 +14,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -85,7 +85,7 @@ func FuzzRequests(f *testing.F) {
 		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 			t.Errorf("%v: refused with %q", m, text)
 		}
-		answer := call.By.(*request.ByMessage).Message(r, call, request.Refusal(call.Op, lock.Invalid, text))
+		answer := call.By.(*request.ByMessage).Message(r, call, request.Refusal(call.Op, machine.Invalid, text))
 		type refusal interface {
 			proto.Message
 			GetLock() *messages.Lock

@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -48,7 +48,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			g.rt.host.Error("the guardian panicked", "panic", panicked)
-			g.rt.refuseAny(m, ctx.Sender(), lock.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
+			g.rt.refuseAny(m, ctx.Sender(), machine.Crashed, fmt.Sprintf("the guardian panicked: %v", panicked))
 		}
 	}()
 	switch m := m.(type) {
@@ -91,7 +91,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 		})
 	case call == nil:
 	case err != nil:
-		g.rt.refuse(call, lock.Invalid, err.Error())
+		g.rt.refuse(call, machine.Invalid, err.Error())
 	case g.ends():
 		g.rt.tooLate(call)
 	case !isAdmitted && len(g.rt.cfg.Middleware) > 0:
@@ -108,7 +108,7 @@ func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 // pass hands a request to the actor of its lock.
 func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	if err := g.rt.rules.Check(call); err != nil {
-		g.rt.refuse(call, lock.Invalid, err.Error())
+		g.rt.refuse(call, machine.Invalid, err.Error())
 		return
 	}
 	if g.ends() {
@@ -120,7 +120,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	if s == nil || !s.gate.enter() {
 		// What gives something back must reach Redis, even if the name has been used by mistake.
 		if other := g.rt.table.another(key); other != nil && !call.Op.Frees() {
-			g.rt.refuse(call, lock.Invalid, inUse(other, kindWord(key, call.LockKind())))
+			g.rt.refuse(call, machine.Invalid, inUse(other, kindWord(key, call.LockKind())))
 			return
 		}
 		s = g.spawn(ctx, key, call)
@@ -159,7 +159,7 @@ func (r *Runtime) props(producer actor.Producer, handler crashHandler) *actor.Pr
 }
 
 // refuseAny refuses a request that has not been handled.
-func (r *Runtime) refuseAny(m any, sender *actor.PID, reason lock.Reason, detail string) {
+func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, detail string) {
 	if a, ok := m.(*admitted); ok {
 		m, sender = a.message, a.sender
 	}

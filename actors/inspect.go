@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -42,13 +42,13 @@ func (s *lockState) inspected(m *inspection) {
 	delete(s.inspections, m.call)
 	defer s.carryOut()
 	if m.err != nil {
-		reason := lock.Rejected
+		reason := machine.Rejected
 		if err := (*redisio.Error)(nil); errors.As(m.err, &err) && err.Transient {
-			reason = lock.Unavailable
+			reason = machine.Unavailable
 		} else if errors.Is(m.err, protocol.ErrNoNumber) {
-			reason = lock.NoPermits
+			reason = machine.NoPermits
 		}
-		m.call.Requester().Answered(s.rt, m.call, lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: m.err.Error()})
+		m.call.Requester().Answered(s.rt, m.call, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: m.err.Error()})
 		return
 	}
 	here, there := s.lock.Snapshot(), m.view
@@ -68,7 +68,7 @@ func (s *lockState) inspected(m *inspection) {
 }
 
 // refuseInspection answers an Inspect that fails.
-func (s *lockState) refuseInspection(m *inspection, reason lock.Reason, detail string) {
+func (s *lockState) refuseInspection(m *inspection, reason machine.Reason, detail string) {
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)

@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -25,7 +25,7 @@ type (
 		term    uint64
 	}
 	// transferred: another process has made this one the holder.
-	transferred struct{ transfer lock.Transfer }
+	transferred struct{ transfer machine.Transfer }
 	// inspection brings the reply of the inspect script, and then once more with the holder's
 	// record, which is to be there by the deadline.
 	inspection struct {

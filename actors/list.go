@@ -3,7 +3,7 @@ package actors
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -84,8 +84,8 @@ func asRequested(ref any, label string) *messages.Lock {
 }
 
 // addAges adds for how long the lock is held here, and for how long the first waiter waits.
-func (s *lockState) addAges(status *messages.Status, holders []lock.Holder) {
-	age := func(ref any) lock.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
+func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
+	age := func(ref any) machine.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
 	if len(holders) > 0 {
 		status.HeldFor = request.Duration(age(holders[0].Ref))
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -34,7 +35,7 @@ func start(t *testing.T, idle time.Duration) *Runtime {
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	r := Start(system, client, Config{
-		Config: lock.Config{
+		Config: machine.Config{
 			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second,
 			Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 100,
 		},
@@ -58,10 +59,10 @@ func (r *Runtime) call(t *testing.T, call *request.Call) request.Outcome {
 func (r *Runtime) use(t *testing.T, name string) (granted request.Outcome) {
 	t.Helper()
 	acquire := &request.Call{Op: request.OpAcquire, Name: name}
-	if granted = r.call(t, acquire); granted.Kind != lock.Granted {
+	if granted = r.call(t, acquire); granted.Kind != machine.Granted {
 		t.Fatalf("%s: %+v", name, granted)
 	}
-	if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != lock.Freed {
+	if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
 		t.Fatalf("%s: %+v", name, freed)
 	}
 	return granted
@@ -94,7 +95,7 @@ func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
 	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.table.get(lockKey{name: name}) == nil })
 	r.call(t, &request.Call{Op: request.OpAcquire, Name: name})
 	late := r.call(t, &request.Call{Op: request.OpAcquire, Name: name, Owner: first.Owner, Try: true})
-	if late.Kind != lock.NotGranted || late.Reason != lock.Held {
+	if late.Kind != machine.NotGranted || late.Reason != machine.Held {
 		t.Fatalf("it is answered %+v", late)
 	}
 }
@@ -122,7 +123,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
 			call := &request.Call{Op: request.OpAcquire, Name: name}
-			if out := r.call(t, call); out.Kind != lock.Granted {
+			if out := r.call(t, call); out.Kind != machine.Granted {
 				t.Fatalf("%+v", out)
 			}
 			s := r.table.get(keyFor(call))
@@ -190,14 +191,14 @@ func TestGateCountsEachSender(t *testing.T) {
 // recipient is a requester in whose process a panic is.
 type recipient struct{ request.Requester }
 
-func (recipient) Lost(request.Sender, *request.Call, lock.Answer) { panic("the recipient") }
+func (recipient) Lost(request.Sender, *request.Call, machine.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
-	s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: &request.Call{By: recipient{}}})
+	s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: &request.Call{By: recipient{}}})
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)

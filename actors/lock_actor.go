@@ -9,7 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -45,15 +45,15 @@ func (s lockActor) Receive(ctx actor.Context) {
 	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
 	case unlocked:
 		if s.signals.relevant(m.channel) {
-			s.handle(m, func(l machine, now lock.Instant) { l.Signal(now) })
+			s.handle(m, func(l machine.Machine, now machine.Instant) { l.Signal(now) })
 		}
 	case *transferred:
 		s.observer.Transferred()
-		s.handle(m, func(l machine, now lock.Instant) { l.Transferred(now, m.transfer) })
+		s.handle(m, func(l machine.Machine, now machine.Instant) { l.Transferred(now, m.transfer) })
 	case listening:
 		if s.signals.relevant(m.channel) {
 			s.observer.Listening()
-			s.handle(m, func(l machine, now lock.Instant) { l.Subscribed(now, m.term) })
+			s.handle(m, func(l machine.Machine, now machine.Instant) { l.Subscribed(now, m.term) })
 		}
 
 	// An owner has died: its lock is released at once.
@@ -63,14 +63,14 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 	// The key may have been taken away.
 	case suspicion:
-		s.handle(m, func(l machine, now lock.Instant) { l.Suspect(now) })
+		s.handle(m, func(l machine.Machine, now machine.Instant) { l.Suspect(now) })
 
 	// The system is closing: release everything, or wait for Redis no longer.
 	case shutdown:
 		s.closing = true
-		s.handle(m, func(l machine, now lock.Instant) { l.Close(now) })
+		s.handle(m, func(l machine.Machine, now machine.Instant) { l.Close(now) })
 	case abandon:
-		s.giveUp(lock.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
+		s.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
 
 	case *actor.Started:
 		s.started(ctx.Self())
@@ -102,24 +102,24 @@ func (s *lockState) requested(call *request.Call) {
 		s.acquire(call)
 	case request.OpRelease:
 		id, owner := s.released(call)
-		s.handle(call, func(l machine, now lock.Instant) {
+		s.handle(call, func(l machine.Machine, now machine.Instant) {
 			call.From = now
-			l.Release(now, id, owner, lock.Mode(call.Mode), call)
+			l.Release(now, id, owner, machine.Mode(call.Mode), call)
 		})
 	case request.OpCancel:
-		id, owner := uint64(0), lock.Owner(0)
+		id, owner := uint64(0), machine.Owner(0)
 		if m, is := call.By.(*request.ByMessage); is {
 			owner = s.owners.number(m.OwnerPID)
 		} else {
 			id = call.Target.RequestID.Load()
 		}
-		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })
+		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Cancel(now, id, owner, call) })
 	case request.OpForceRelease:
-		s.handle(call, func(l machine, now lock.Instant) {
-			l.ForceRelease(now, lock.Mode(call.Mode), s.named(call.Owners), call)
+		s.handle(call, func(l machine.Machine, now machine.Instant) {
+			l.ForceRelease(now, machine.Mode(call.Mode), s.named(call.Owners), call)
 		})
 	case request.OpEnsure:
-		s.handle(call, func(l machine, now lock.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
+		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
 	case request.OpInspect:
 		s.inspect(call, call)
 	case request.OpList:
@@ -132,11 +132,11 @@ func (s *lockState) requested(call *request.Call) {
 func (s *lockState) acquire(call *request.Call) {
 	if call.Withdrawn.Load() {
 		s.accepted = call
-		s.rt.refuse(call, lock.CancelledByRequest, "the request was withdrawn")
+		s.rt.refuse(call, machine.CancelledByRequest, "the request was withdrawn")
 		return
 	}
-	req := lock.Request{
-		ID: s.newID(), Mode: lock.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || s.kind.Parts,
+	req := machine.Request{
+		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || s.kind.Parts,
 		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
@@ -144,7 +144,7 @@ func (s *lockState) acquire(call *request.Call) {
 		req.NoReentry = true
 	}
 	call.RequestID.Store(req.ID)
-	s.handle(call, func(l machine, now lock.Instant) {
+	s.handle(call, func(l machine.Machine, now machine.Instant) {
 		call.From = now
 		req.Deadline = deadline(now, call.Wait)
 		l.Acquire(now, req)
@@ -153,7 +153,7 @@ func (s *lockState) acquire(call *request.Call) {
 
 // ownerOf is the owner that an acquire is for: an actor, which is watched from now on, or one that the goroutine names
 // when it re-enters. It is 0 for none.
-func (s *lockState) ownerOf(call *request.Call) lock.Owner {
+func (s *lockState) ownerOf(call *request.Call) machine.Owner {
 	m, is := call.By.(*request.ByMessage)
 	switch {
 	case is && m.OwnerPID == nil:
@@ -169,7 +169,7 @@ func (s *lockState) ownerOf(call *request.Call) lock.Owner {
 }
 
 // released is the hold that a release is about, by its id or by its owner.
-func (s *lockState) released(call *request.Call) (id uint64, owner lock.Owner) {
+func (s *lockState) released(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
 	if m, is := call.By.(*request.ByMessage); is && m.OwnerPID != nil {
 		if w := s.owners.find(m.OwnerPID); w != nil {
@@ -183,7 +183,7 @@ func (s *lockState) released(call *request.Call) (id uint64, owner lock.Owner) {
 }
 
 // named are the owners that a forced release names.
-func (s *lockState) named(owners []string) (named lock.Owners) {
+func (s *lockState) named(owners []string) (named machine.Owners) {
 	for _, owner := range owners {
 		named.Fields = append(named.Fields, owner)
 		if client, number, _ := strings.Cut(owner, ":"); client == cmp.Or(s.client, s.rt.id) {
@@ -194,7 +194,7 @@ func (s *lockState) named(owners []string) (named lock.Owners) {
 }
 
 // deadline is when a wait ends; 0 for one without limit.
-func deadline(now lock.Instant, wait time.Duration) lock.Instant {
+func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 	if wait <= 0 || wait > math.MaxInt64-now {
 		return 0
 	}
@@ -206,7 +206,7 @@ func (s *lockState) ticked() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(tick{}, func(l machine, now lock.Instant) { l.Tick(now) })
+	s.handle(tick{}, func(l machine.Machine, now machine.Instant) { l.Tick(now) })
 	s.remind()
 }
 
@@ -215,7 +215,7 @@ func (s *lockState) ticked() {
 func (s *lockState) stopping() {
 	s.stopAlarm()
 	if !s.idle() {
-		s.giveUp(lock.Closed, "the lock actor was stopped", true)
+		s.giveUp(machine.Closed, "the lock actor was stopped", true)
 		return
 	}
 	s.rt.table.drop(s)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -16,12 +17,12 @@ type lockAdapter struct {
 	s *lockState
 }
 
-func (v lockAdapter) fresh() machine {
+func (v lockAdapter) fresh() machine.Machine {
 	l := lock.New(&v.s.rt.cfg.Config, &v.s.kind)
 	return &l
 }
 
-func (v lockAdapter) draft(of machine) machine {
+func (v lockAdapter) draft(of machine.Machine) machine.Machine {
 	next := v.s.rt.locks.Get().(*lock.Lock)
 	*next = *of.(*lock.Lock)
 	next.SetBuffer(v.s.rt.buffers.Get().(*lock.Buffer))
@@ -31,16 +32,16 @@ func (v lockAdapter) draft(of machine) machine {
 	return next
 }
 
-func (v lockAdapter) replaced(d machine) { v.s.rt.locks.Put(d) }
+func (v lockAdapter) replaced(d machine.Machine) { v.s.rt.locks.Put(d) }
 
-func (v lockAdapter) settled(d machine) {
+func (v lockAdapter) settled(d machine.Machine) {
 	if buffer := d.(*lock.Lock).TakeBuffer(); buffer != nil {
 		v.s.rt.buffers.Put(buffer)
 	}
 }
 
-func (v lockAdapter) perform(e lock.Effect) {
-	if e.Kind != lock.Send {
+func (v lockAdapter) perform(e machine.Effect) {
+	if e.Kind != machine.Send {
 		return
 	}
 	s, command := v.s, *e.Ref.(*lock.Command)
@@ -60,7 +61,7 @@ func (v lockAdapter) replied(m *replied) {
 	s := v.s
 	s.observeReply(m.result)
 	stale := s.signals.replied(m.busy)
-	s.handle(m, func(l machine, now lock.Instant) {
+	s.handle(m, func(l machine.Machine, now machine.Instant) {
 		l.(*lock.Lock).Replied(now, m.seq, m.result)
 		if stale {
 			l.Signal(now)
@@ -70,7 +71,7 @@ func (v lockAdapter) replied(m *replied) {
 
 func (v lockAdapter) request(*request.Call) bool { return false }
 
-func (v lockAdapter) describe(status *messages.Status, here *lock.Snapshot, _ *protocol.View) {
+func (v lockAdapter) describe(status *messages.Status, here *machine.Snapshot, _ *protocol.View) {
 	if len(here.Tokens) > 0 && !v.s.kind.Parts {
 		status.Token = here.Tokens[0]
 	}
@@ -79,7 +80,7 @@ func (v lockAdapter) describe(status *messages.Status, here *lock.Snapshot, _ *p
 func (v lockAdapter) retires() {}
 func (v lockAdapter) abandon() {}
 
-func (v lockAdapter) giveUp(reason lock.Reason, detail string, _ bool) (all []cleanup) {
+func (v lockAdapter) giveUp(reason machine.Reason, detail string, _ bool) (all []cleanup) {
 	before := v.s.endAll(reason, detail)
 	for _, command := range before.(*lock.Lock).CleanupCommands(v.s.rt.Now()) {
 		all = append(all, cleanup{command.MaxTTL, func(done func(certain bool)) { v.CleanUp(command, done) }})

@@ -10,6 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -51,9 +52,9 @@ type lockState struct {
 	clock *clock
 	alarm alarm // is the clock's
 	// wakeAt is when the alarm will go off, 0 when it is not set.
-	wakeAt lock.Instant
+	wakeAt machine.Instant
 	// idleSince is when the actor became idle, 0 while it is not.
-	idleSince lock.Instant
+	idleSince machine.Instant
 	owners    owners
 
 	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
@@ -61,8 +62,8 @@ type lockState struct {
 	until *atomic.Int64
 
 	// lock is replaced by every event; now is when the last one was.
-	lock machine
-	now  lock.Instant
+	lock machine.Machine
+	now  machine.Instant
 	// inspections are the requests that await Redis's word on the lock.
 	inspections map[*request.Call]struct{}
 	shown       shown
@@ -76,7 +77,7 @@ type lockState struct {
 	// counted is the message being handled, once it is counted as seen; accepted is the same one, once it
 	// is taken over. A crash must not count it again, or refuse it.
 	counted, accepted any
-	crashes           []lock.Instant
+	crashes           []machine.Instant
 	// closing: the actor is to leave as soon as it has given everything back.
 	closing bool
 	// leaving is set once the lock is given up.
@@ -134,7 +135,7 @@ var kinds = map[messages.Kind]lock.Kind{
 
 // step applies an event to a copy of the lock and, if that went well, replaces the
 // lock by it. A panic on the way leaves the lock as it was.
-func (s *lockState) step(event func(l machine, now lock.Instant)) {
+func (s *lockState) step(event func(l machine.Machine, now machine.Instant)) {
 	s.now = s.rt.Now()
 	before, next := s.lock, s.variant.draft(s.lock)
 	event(next, s.now)
@@ -144,7 +145,7 @@ func (s *lockState) step(event func(l machine, now lock.Instant)) {
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
-func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) {
+func (s *lockState) handle(source any, event func(l machine.Machine, now machine.Instant)) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
@@ -152,20 +153,22 @@ func (s *lockState) handle(source any, event func(l machine, now lock.Instant)) 
 }
 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
-func (s *lockState) giveBack(call *request.Call, a *lock.Answer) {
+func (s *lockState) giveBack(call *request.Call, a *machine.Answer) {
 	s.lender = nil // whose request was another
 	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
 	if call.Count != nil {
 		release.Count = &request.Count{N: a.N, IfExists: true}
 	}
-	s.step(func(l machine, now lock.Instant) { l.Release(now, a.HoldID, 0, lock.Mode(call.Mode), release) })
+	s.step(func(l machine.Machine, now machine.Instant) {
+		l.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
+	})
 	s.until.Store(int64(s.lock.LeaseUntil()))
 }
 
 // discarded is the requester of a request whose answer concerns nothing.
 type discarded struct{ request.Goroutine }
 
-func (discarded) Answered(request.Sender, *request.Call, lock.Answer) (taken bool) { return false }
+func (discarded) Answered(request.Sender, *request.Call, machine.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -193,31 +196,31 @@ func (s *lockState) performAll() {
 // perform does one thing that the lock wants done. A panic on the way, as in a process of
 // the host's that is sent an answer, must not keep the others from being done. Those that must be
 // notified are notified before anything is counted or logged.
-func (s *lockState) perform(e *lock.Effect) {
+func (s *lockState) perform(e *machine.Effect) {
 	defer s.survive()
 	switch e.Kind {
-	case lock.Reply:
+	case machine.Reply:
 		s.reply(e.Ref.(*request.Call), &e.Answer)
-	case lock.NotifyLost:
+	case machine.NotifyLost:
 		call := e.Ref.(*request.Call)
 		if w := ownerOf(call); w != nil {
 			w.lost = e.Answer.HoldID
 		}
 		call.Requester().Lost(s.rt, call, e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
-	case lock.NotifyAtRisk:
+	case machine.NotifyAtRisk:
 		call := e.Ref.(*request.Call)
 		call.Requester().AtRisk(s.rt, call, e.Answer)
 		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
-	case lock.HoldEnded:
+	case machine.HoldEnded:
 		call := e.Ref.(*request.Call)
 		s.owners.done(s, ownerOf(call))
 		s.observer.HoldEnded(s.about(call), call, s.now-call.From)
-	case lock.Subscribe:
+	case machine.Subscribe:
 		s.listen(e.Term)
-	case lock.Unsubscribe:
+	case machine.Unsubscribe:
 		s.stopListening()
-	case lock.LeaveToExpire:
+	case machine.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
 	default:
 		s.variant.perform(*e)
@@ -225,18 +228,18 @@ func (s *lockState) perform(e *lock.Effect) {
 }
 
 // reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
-func (s *lockState) reply(call *request.Call, a *lock.Answer) {
+func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
-	if a.Kind == lock.Granted {
+	if a.Kind == machine.Granted {
 		s.rt.server.Outlive(a.Until)
 		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.Requester().Answered(s.rt, call, *a) && (a.Kind == lock.Granted || call.Op == request.OpDrain && a.N > 0) {
+	if !call.Requester().Answered(s.rt, call, *a) && (a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
 	s.observer.Answered(of, s.now, a)
-	if a.Kind == lock.ForceReleased && a.Count > 0 {
+	if a.Kind == machine.ForceReleased && a.Count > 0 {
 		s.warnSharers()
 	}
 }

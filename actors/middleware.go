@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -132,7 +132,7 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 		}
 		f.rt.host.Error("middleware panicked", "lock", f.key.name, "panic", panicked)
 		if !f.passed {
-			f.rt.refuseAny(m, sender, lock.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
+			f.rt.refuseAny(m, sender, machine.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
 		}
 	}
 	f.handled.Add(1)
@@ -157,6 +157,6 @@ func (f *middlewareActor) Receive(ctx actor.Context) {
 	}
 	f.passed = true
 	if !f.rt.Deliver(f.rt.guardian, &admitted{key: f.key, message: m, sender: ctx.Sender(), header: ctx.MessageHeader()}) {
-		f.rt.refuseAny(m, ctx.Sender(), lock.Closed, closedText)
+		f.rt.refuseAny(m, ctx.Sender(), machine.Closed, closedText)
 	}
 }

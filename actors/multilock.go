@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -79,7 +79,7 @@ func partsOf(members []request.Member) []backend.Part {
 	for i, one := range members {
 		rt := one.System.(*Runtime)
 		parts[i] = backend.Part{Server: rt.server, Kind: protocol.Kind(formatOf(one.Kind)), Name: one.Name,
-			Mode: lock.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
+			Mode: machine.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
 		if one.Kind == messages.Kind_KIND_RED {
 			parts[i].Majority = serversOf(*rt.red.Load())
 		}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -78,7 +79,7 @@ func (s *lockState) about(call *request.Call) observe.Request {
 }
 
 // hold is what a line about a hold says.
-func (s *lockState) hold(call *request.Call, term uint64, now lock.Instant) observe.Hold {
+func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
 	if w := ownerOf(call); w != nil {
 		h.Holder = w.pid

@@ -5,7 +5,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -13,7 +13,7 @@ import (
 // on another node.
 type owner struct {
 	// id is fresh whenever the owner begins to use the lock.
-	id  lock.Owner
+	id  machine.Owner
 	pid *actor.PID
 	// process tells two lives of a local PID apart, since PIDs are equal by name;
 	// nil for one on another node.
@@ -45,7 +45,7 @@ func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId
 
 // newOwner numbers an owner that no request has named before. Numbers are used once in a
 // system: one from a lock actor's earlier life fits no owner in a later one.
-func (r *Runtime) newOwner() lock.Owner { return lock.Owner(r.owners.Add(1)) }
+func (r *Runtime) newOwner() machine.Owner { return machine.Owner(r.owners.Add(1)) }
 
 // of finds or begins the record of an owner that makes a request, and watches it.
 func (o *owners) of(s *lockState, pid *actor.PID) *owner {
@@ -90,7 +90,7 @@ func (o *owners) find(pid *actor.PID) *owner {
 }
 
 // number is the owner number behind a PID, 0 if it has no requests here.
-func (o *owners) number(pid *actor.PID) lock.Owner {
+func (o *owners) number(pid *actor.PID) machine.Owner {
 	if w := o.find(pid); w != nil {
 		return w.id
 	}
@@ -121,15 +121,15 @@ func ownerOf(call *request.Call) *owner {
 
 // ownerAnswered takes note that a request of an owner is answered. A re-entry is part of the hold that it joined, and
 // permits of a semaphore are no hold.
-func (s *lockState) ownerAnswered(call *request.Call, a *lock.Answer) {
+func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
 	w := ownerOf(call)
 	if w == nil {
 		return
 	}
-	if a.Kind == lock.Granted {
+	if a.Kind == machine.Granted {
 		w.lost = 0
 	}
-	if a.Kind == lock.NotGranted || a.Kind == lock.Granted && (a.Count > 1 || call.Count != nil) {
+	if a.Kind == machine.NotGranted || a.Kind == machine.Granted && (a.Count > 1 || call.Count != nil) {
 		s.owners.done(s, w)
 	}
 }
@@ -156,5 +156,5 @@ func (o *owners) terminated(s *lockState, pid *actor.PID) {
 func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
-	s.step(func(l machine, now lock.Instant) { l.OwnerGone(now, w.id) })
+	s.step(func(l machine.Machine, now machine.Instant) { l.OwnerGone(now, w.id) })
 }

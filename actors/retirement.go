@@ -5,14 +5,14 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 // leaving is the last mode of a lock actor that was given up: it refuses what is
 // still in its mailbox, and stops when that is empty and the key is released.
 type leaving struct {
-	reason lock.Reason
+	reason machine.Reason
 	detail string
 	// sent is how many requests were sent before the gate was closed.
 	sent uint64
@@ -35,14 +35,14 @@ type cleanup struct {
 
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. Unless it awaits
 // Redis, the actor leaves without its word.
-func (s *lockState) giveUp(reason lock.Reason, detail string, awaits bool) {
+func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.rt.table.drop(s)
 	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
 	s.leaving.cleanups = s.variant.giveUp(reason, detail, awaits)
 	s.leaving.releases = len(s.leaving.cleanups)
 	for call := range s.inspections {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
+		s.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
 	}
 	s.inspections = nil
 	s.observeStep()
@@ -55,16 +55,16 @@ func (s *lockState) giveUp(reason lock.Reason, detail string, awaits bool) {
 }
 
 // endAll notifies all holders and refuses all who wait. It needs nothing of the machine but its lists, and returns it.
-func (s *lockState) endAll(reason lock.Reason, detail string) (before machine) {
+func (s *lockState) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.lock.Outstanding()
 	before, term := s.lock, s.lock.Term()
 	s.lock = s.variant.fresh()
 	s.until.Store(0)
 	for _, holder := range holders {
-		s.perform(&lock.Effect{Kind: lock.NotifyLost, Ref: holder.Ref, Term: term, Answer: lock.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
+		s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: holder.Ref, Term: term, Answer: machine.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
 	}
 	for _, ref := range pending {
-		s.perform(&lock.Effect{Kind: lock.Reply, Ref: ref, Answer: request.Refusal(ref.(*request.Call).Op, reason, detail)})
+		s.perform(&machine.Effect{Kind: machine.Reply, Ref: ref, Answer: request.Refusal(ref.(*request.Call).Op, reason, detail)})
 	}
 	return before
 }

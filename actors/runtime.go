@@ -16,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -164,7 +165,7 @@ func (r *Runtime) borrow() bool {
 }
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.
-func (r *Runtime) Now() lock.Instant { return r.present.Now() }
+func (r *Runtime) Now() machine.Instant { return r.present.Now() }
 
 // Log logs a line for an operator.
 func (r *Runtime) Log(level slog.Level, message string, args ...any) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
@@ -23,7 +23,7 @@ type pool struct {
 // forgotten is the effect that something may not have been given back.
 const forgotten = expirable.Renewed + 1
 
-func (p *pool) Acquire(now lock.Instant, req lock.Request) {
+func (p *pool) Acquire(now machine.Instant, req machine.Request) {
 	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*request.Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
 	if p.latch {
 		p.Wait(now, q)
@@ -32,7 +32,7 @@ func (p *pool) Acquire(now lock.Instant, req lock.Request) {
 	}
 }
 
-func (p *pool) Release(now lock.Instant, _ uint64, _ lock.Owner, _ lock.Mode, ref any) {
+func (p *pool) Release(now machine.Instant, _ uint64, _ machine.Owner, _ machine.Mode, ref any) {
 	if c := ref.(*request.Call).Count; p.latch {
 		p.CountDown(now, c.ID, ref)
 	} else {
@@ -40,23 +40,23 @@ func (p *pool) Release(now lock.Instant, _ uint64, _ lock.Owner, _ lock.Mode, re
 	}
 }
 
-func (p *pool) Subscribed(now lock.Instant, _ uint64) { p.Pool.Subscribed(now) }
-func (p *pool) Close(now lock.Instant)                { p.Pool.Close(now, lock.Closed, "the system is closing") }
+func (p *pool) Subscribed(now machine.Instant, _ uint64) { p.Pool.Subscribed(now) }
+func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, machine.Closed, "the system is closing") }
 
 // What is for locks only is refused before it comes here, or is no more than a hint.
 
-func (p *pool) ForceRelease(lock.Instant, lock.Mode, lock.Owners, any) {}
-func (p *pool) Ensure(lock.Instant, uint64, time.Duration, any)        {}
-func (p *pool) Transferred(lock.Instant, lock.Transfer)                {}
-func (p *pool) Suspect(lock.Instant)                                   {}
-func (p *pool) Term() uint64                                           { return 0 }
-func (p *pool) LeaseUntil() lock.Instant                               { return 0 }
-func (p *pool) Outstanding() (holders []lock.Holder, pending []any)    { return nil, nil }
+func (p *pool) ForceRelease(machine.Instant, machine.Mode, machine.Owners, any) {}
+func (p *pool) Ensure(machine.Instant, uint64, time.Duration, any)              {}
+func (p *pool) Transferred(machine.Instant, machine.Transfer)                   {}
+func (p *pool) Suspect(machine.Instant)                                         {}
+func (p *pool) Term() uint64                                                    { return 0 }
+func (p *pool) LeaseUntil() machine.Instant                                     { return 0 }
+func (p *pool) Outstanding() (holders []machine.Holder, pending []any)          { return nil, nil }
 
 func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
-func (p *pool) Snapshot() lock.Snapshot               { return lock.Snapshot{Waiters: p.Waiters()} }
+func (p *pool) Snapshot() machine.Snapshot            { return machine.Snapshot{Waiters: p.Waiters()} }
 
-func (p *pool) Effects() (e lock.Effect, ok bool) {
+func (p *pool) Effects() (e machine.Effect, ok bool) {
 	of := p.Pool.Effects()
 	if of == nil {
 		return e, false
@@ -74,22 +74,22 @@ func (p *pool) Effects() (e lock.Effect, ok bool) {
 	return e, true
 }
 
-var effectKinds = [...]lock.EffectKind{
-	semaphore.Send: lock.Send, semaphore.Reply: lock.Reply, semaphore.Subscribe: lock.Subscribe, semaphore.Unsubscribe: lock.Unsubscribe,
+var effectKinds = [...]machine.EffectKind{
+	semaphore.Send: machine.Send, semaphore.Reply: machine.Reply, semaphore.Subscribe: machine.Subscribe, semaphore.Unsubscribe: machine.Unsubscribe,
 	semaphore.Forgotten: forgotten,
 }
 
 // answerKind is that of an answer in the terms of all lock actors.
-func answerKind(kind semaphore.AnswerKind, op request.Op) lock.AnswerKind {
+func answerKind(kind semaphore.AnswerKind, op request.Op) machine.AnswerKind {
 	switch {
 	case kind == semaphore.Refused:
 		return request.RefusalKind(op)
 	case kind == semaphore.Granted && op == request.OpAcquire:
-		return lock.Granted
+		return machine.Granted
 	case kind == semaphore.Returned:
-		return lock.Freed
+		return machine.Freed
 	}
-	return lock.Changed
+	return machine.Changed
 }
 
 // semaphoreAdapter is the kindAdapter of semaphores and latches.
@@ -114,14 +114,14 @@ func newSemaphoreAdapter(s *lockState) kindAdapter {
 
 func (v *semaphoreAdapter) latch() bool { return v.s.format == messages.Kind_KIND_LATCH }
 
-func (v *semaphoreAdapter) fresh() machine {
+func (v *semaphoreAdapter) fresh() machine.Machine {
 	if v.latch() {
 		return &pool{semaphore.NewLatch(&v.s.rt.cfg.Config), true}
 	}
 	return &pool{semaphore.New(&v.s.rt.cfg.Config), false}
 }
 
-func (v *semaphoreAdapter) draft(of machine) machine {
+func (v *semaphoreAdapter) draft(of machine.Machine) machine.Machine {
 	next := v.spare
 	*next = *of.(*pool)
 	if !next.HasNextNumber() {
@@ -130,12 +130,12 @@ func (v *semaphoreAdapter) draft(of machine) machine {
 	return next
 }
 
-func (v *semaphoreAdapter) replaced(before machine) { v.spare = before.(*pool) }
-func (v *semaphoreAdapter) settled(machine)         {}
+func (v *semaphoreAdapter) replaced(before machine.Machine) { v.spare = before.(*pool) }
+func (v *semaphoreAdapter) settled(machine.Machine)         {}
 
-func (v *semaphoreAdapter) perform(e lock.Effect) {
+func (v *semaphoreAdapter) perform(e machine.Effect) {
 	switch e.Kind {
-	case lock.Send:
+	case machine.Send:
 		v.send(*e.Ref.(*semaphore.Command))
 	case forgotten:
 		v.forgotten(e.Answer.Detail)
@@ -166,14 +166,14 @@ func (v *semaphoreAdapter) Replied(number uint64, r semaphore.Result) {
 }
 
 func (v *semaphoreAdapter) replied(m *replied) {
-	v.s.handle(m, func(l machine, now lock.Instant) { l.(*pool).Replied(now, m.seq, m.own.(semaphore.Result)) })
+	v.s.handle(m, func(l machine.Machine, now machine.Instant) { l.(*pool).Replied(now, m.seq, m.own.(semaphore.Result)) })
 }
 
 // request handles the requests that do not wait for permits.
 func (v *semaphoreAdapter) request(call *request.Call) bool {
 	kind, is := changes[call.Op]
 	if is {
-		v.s.handle(call, func(l machine, now lock.Instant) {
+		v.s.handle(call, func(l machine.Machine, now machine.Instant) {
 			call.From = now
 			l.(*pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
 		})
@@ -191,8 +191,8 @@ func (v *semaphoreAdapter) Channels(uint64) []backend.Channel {
 
 // Only locks are inspected for the log, and a request to inspect a semaphore is one of those above.
 
-func (v *semaphoreAdapter) Inspect(time.Time, func(protocol.View, error))             {}
-func (v *semaphoreAdapter) describe(*messages.Status, *lock.Snapshot, *protocol.View) {}
+func (v *semaphoreAdapter) Inspect(time.Time, func(protocol.View, error))                {}
+func (v *semaphoreAdapter) describe(*messages.Status, *machine.Snapshot, *protocol.View) {}
 
 // retires removes the record of the last command at the end of the System, unless a copy of a command may still need it:
 // it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while ago; the
@@ -208,12 +208,12 @@ func (v *semaphoreAdapter) retires() {
 }
 
 // giveUp answers all requests. What has to be given back still is, unless Redis is awaited no longer.
-func (v *semaphoreAdapter) giveUp(reason lock.Reason, detail string, awaits bool) []cleanup {
+func (v *semaphoreAdapter) giveUp(reason machine.Reason, detail string, awaits bool) []cleanup {
 	s := v.s
 	if !s.lock.Idle() {
 		s.rt.renewCommandClient()
 	}
-	s.step(func(l machine, now lock.Instant) {
+	s.step(func(l machine.Machine, now machine.Instant) {
 		if awaits {
 			l.(*pool).Stop(now, reason, detail)
 		} else {
@@ -231,11 +231,11 @@ func (v *semaphoreAdapter) giveUp(reason lock.Reason, detail string, awaits bool
 
 func (v *semaphoreAdapter) late(m *replied) {
 	if left := v.rest.Load(); left != nil {
-		left.event(func(now lock.Instant) {
+		left.event(func(now machine.Instant) {
 			result := m.own.(semaphore.Result)
 			left.pool.Replied(now, m.seq, result)
 			if result.Err != nil && !left.pool.Idle() { // nothing wakes the pool after a failure
-				left.pool.Abandon(now, lock.Closed, "the actor was stopped, and then: "+result.Err.Error())
+				left.pool.Abandon(now, machine.Closed, "the actor was stopped, and then: "+result.Err.Error())
 			}
 		})
 	}
@@ -243,8 +243,8 @@ func (v *semaphoreAdapter) late(m *replied) {
 
 func (v *semaphoreAdapter) abandon() {
 	if left := v.rest.Load(); left != nil {
-		left.event(func(now lock.Instant) {
-			left.pool.Abandon(now, lock.Closed, "the Lockkeeper system was closed before Redis confirmed it")
+		left.event(func(now machine.Instant) {
+			left.pool.Abandon(now, machine.Closed, "the Lockkeeper system was closed before Redis confirmed it")
 		})
 	}
 }
@@ -261,11 +261,11 @@ type rest struct {
 
 // whenDone has done called once nothing is left to give back.
 func (r *rest) whenDone(done func(certain bool)) {
-	r.event(func(lock.Instant) { r.done = done })
+	r.event(func(machine.Instant) { r.done = done })
 }
 
 // event applies an event, and does what follows from it.
-func (r *rest) event(event func(now lock.Instant)) {
+func (r *rest) event(event func(now machine.Instant)) {
 	defer r.of.s.survive()
 	if done := r.apply(event); done != nil {
 		done(true) // or it was reported as forgotten
@@ -273,7 +273,7 @@ func (r *rest) event(event func(now lock.Instant)) {
 }
 
 // apply returns what to call if nothing is left.
-func (r *rest) apply(event func(now lock.Instant)) (done func(certain bool)) {
+func (r *rest) apply(event func(now machine.Instant)) (done func(certain bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	rt := r.of.s.rt

@@ -1,7 +1,7 @@
 package actors
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -24,7 +24,7 @@ func (s *lockState) holds() *request.Call {
 }
 
 // since is when a request was made, or granted; nil if there is none.
-func since(call *request.Call) *lock.Instant {
+func since(call *request.Call) *machine.Instant {
 	if call == nil {
 		return nil
 	}
@@ -32,7 +32,7 @@ func since(call *request.Call) *lock.Instant {
 }
 
 // remindAt is when something about the lock will have lasted long, if it goes on.
-func (s *lockState) remindAt() (at lock.Instant, wanted bool) {
+func (s *lockState) remindAt() (at machine.Instant, wanted bool) {
 	return s.observer.RemindAt(since(s.waits()), since(s.holds()))
 }
 
@@ -72,7 +72,7 @@ type longWait struct {
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) Answered(_ request.Sender, _ *request.Call, a lock.Answer) (taken bool) {
+func (w longWait) Answered(_ request.Sender, _ *request.Call, a machine.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}

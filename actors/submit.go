@@ -3,7 +3,7 @@ package actors
 import (
 	"context"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -44,14 +44,14 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	acquire.Withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.About(request.OpCancel, 0))
 	out := acquire.Future.Leave()
-	if out.Kind == lock.Granted {
+	if out.Kind == machine.Granted {
 		r.submit(acquire.About(request.OpRelease, out.HoldID))
 	}
 	return out
 }
 
 // refuse answers a request that no lock actor carries out.
-func (r *Runtime) refuse(call *request.Call, reason lock.Reason, detail string) {
+func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail string) {
 	if m, is := call.By.(*request.ByMessage); is && !m.HasSender() {
 		what := "lock"
 		if call.Count != nil {
@@ -67,7 +67,7 @@ func (r *Runtime) refuse(call *request.Call, reason lock.Reason, detail string) 
 }
 
 // tooLate refuses a request to a system that has stopped.
-func (r *Runtime) tooLate(call *request.Call) { r.refuse(call, lock.Closed, closedText) }
+func (r *Runtime) tooLate(call *request.Call) { r.refuse(call, machine.Closed, closedText) }
 
 // DoCount has a call about a semaphore or a latch carried out, and waits for its answer; answered is false if ctx ends
 // first. What is granted then is given back. The call must not be used again.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -66,20 +66,20 @@ func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
 		s.leaving.receive(s, m, sender)
 	case s.repeat(swallowed, sender):
 	case isCall:
-		s.rt.refuse(call, lock.Crashed, detail)
+		s.rt.refuse(call, machine.Crashed, detail)
 	default:
 		if m, is := m.(*inspection); is {
-			s.refuseInspection(m, lock.Crashed, detail)
+			s.refuseInspection(m, machine.Crashed, detail)
 		}
 	}
 	now := s.rt.Now()
-	s.crashes = append(slices.DeleteFunc(s.crashes, func(at lock.Instant) bool { return at < now-crashWindow }), now)
+	s.crashes = append(slices.DeleteFunc(s.crashes, func(at machine.Instant) bool { return at < now-crashWindow }), now)
 	switch {
 	case s.leaving != nil:
 		s.leaving.check(s)
 	case len(s.crashes) > crashLimit:
 		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
-		s.giveUp(lock.Crashed, "the actor crashed too often and was given up", true)
+		s.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)
 	}
 }
 

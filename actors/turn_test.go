@@ -16,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -32,7 +33,7 @@ type observed struct {
 	mu        sync.Mutex // guards what follows
 	owner     string     // the owner field of the last command
 	refused   []uint64   // the commands that were refused
-	transfers []lock.Transfer
+	transfers []machine.Transfer
 	crash     func(m any) bool // before which message; may be nil
 }
 
@@ -48,7 +49,7 @@ func startObserved(t *testing.T, url func(addr string) string) *observed {
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	faultinject.Into(system, o.middleware)
 	o.Runtime = Start(system, client, Config{
-		Config: lock.Config{
+		Config: machine.Config{
 			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second, Poll: time.Hour,
 			CallTimeout: time.Minute, QueueLimit: 100,
 		},
@@ -137,10 +138,10 @@ func (o *observed) wait(t *testing.T, name string) (granted <-chan request.Outco
 }
 
 // transfer has the waiter be the owner in Redis, and tells it.
-func (o *observed) transfer(t *testing.T, name string) lock.Transfer {
+func (o *observed) transfer(t *testing.T, name string) machine.Transfer {
 	t.Helper()
 	o.mu.Lock()
-	owner, transfer := o.owner, lock.Transfer{Seq: o.refused[len(o.refused)-1]}
+	owner, transfer := o.owner, machine.Transfer{Seq: o.refused[len(o.refused)-1]}
 	o.mu.Unlock()
 	if _, err := fmt.Sscan(strings.TrimPrefix(owner, o.id+":"), &transfer.Term); err != nil {
 		t.Fatalf("%q: %v", owner, err)
@@ -151,7 +152,7 @@ func (o *observed) transfer(t *testing.T, name string) lock.Transfer {
 	return transfer
 }
 
-func (o *observed) heard() []lock.Transfer {
+func (o *observed) heard() []machine.Transfer {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.transfers
@@ -162,10 +163,10 @@ func (o *observed) frees(t *testing.T, granted <-chan request.Outcome, call *req
 	t.Helper()
 	select {
 	case answer := <-granted:
-		if answer.Kind != lock.Granted {
+		if answer.Kind != machine.Granted {
 			t.Fatalf("%+v", answer)
 		}
-		if freed, _ := o.Do(t.Context(), call.About(request.OpRelease, answer.HoldID)); freed.Kind != lock.Freed {
+		if freed, _ := o.Do(t.Context(), call.About(request.OpRelease, answer.HoldID)); freed.Kind != machine.Freed {
 			t.Fatalf("%+v", freed)
 		}
 	case <-time.After(redistest.Limit):
@@ -191,7 +192,7 @@ func TestATransferReachesItsLockActor(t *testing.T) {
 	}
 	o.do(t, "PUBLISH", o.turns, "77 78 79 "+key)
 	redistest.Eventually(t, "the next transfer", func() bool { return len(o.heard()) == 2 })
-	if got, want := o.heard()[1], (lock.Transfer{Term: 77, Seq: 78, Tokens: []int64{79}}); !reflect.DeepEqual(got, want) {
+	if got, want := o.heard()[1], (machine.Transfer{Term: 77, Seq: 78, Tokens: []int64{79}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("transferred %+v, want %+v", got, want)
 	}
 }
@@ -259,7 +260,7 @@ func (r *recorder) says(s *lockState) (listens []string) {
 	}{
 		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1},
 	} {
-		s.variant.perform(lock.Effect{Kind: lock.Send, Ref: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}})
+		s.variant.perform(machine.Effect{Kind: machine.Send, Ref: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}})
 		if r.last.Entry.Listens {
 			listens = append(listens, c.what)
 		}

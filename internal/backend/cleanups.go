@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // cleanups are the releases that one server has not confirmed and no request waits for: of a lock that was
@@ -27,7 +28,7 @@ type cleanups struct {
 // cleanup releases what an ended term may still hold. It is tried until a point in time.
 type cleanup struct {
 	try   func(deadline time.Time, done func(Reply))
-	until lock.Instant
+	until machine.Instant
 	// done gets the outcome, unless it is nil.
 	done func(certain bool)
 }

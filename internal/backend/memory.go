@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
@@ -20,11 +20,11 @@ import (
 type memory struct {
 	mu    sync.Mutex
 	name  string
-	since lock.Instant // the memory is at least that old
+	since machine.Instant // the memory is at least that old
 }
 
 // seen records that a memory was at least that old.
-func (m *memory) seen(name string, age time.Duration, now lock.Instant) {
+func (m *memory) seen(name string, age time.Duration, now machine.Instant) {
 	if name == "" {
 		return
 	}

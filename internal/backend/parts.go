@@ -2,7 +2,7 @@ package backend
 
 import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
@@ -11,7 +11,7 @@ type Part struct {
 	Server *Server
 	Kind   protocol.Kind
 	Name   string
-	Mode   lock.Mode
+	Mode   machine.Mode
 	// Fenced parts draw a fencing token.
 	Fenced bool
 	// Majority are the servers of a RedLock if the part is one; Server is then the first of them.

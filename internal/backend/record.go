@@ -7,7 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -29,7 +29,7 @@ type record struct {
 
 	mu sync.Mutex // guards what follows
 	// longest is the end of the longest lease so far.
-	longest lock.Instant
+	longest machine.Instant
 	timer   *time.Timer
 	// busy: a call is in progress; answered is closed at its end.
 	busy     bool
@@ -68,13 +68,13 @@ func (s *Server) keep(content protocol.Record, ttl, every time.Duration, work fu
 }
 
 // Outlive extends the record, if there is one, so that it outlives a lease that ends at until.
-func (s *Server) Outlive(until lock.Instant) {
+func (s *Server) Outlive(until machine.Instant) {
 	if r := s.record; r != nil && int64(until) > r.covers.Load() {
 		r.outlive(until)
 	}
 }
 
-func (r *record) outlive(until lock.Instant) {
+func (r *record) outlive(until machine.Instant) {
 	r.mu.Lock()
 	longer := until > r.longest
 	r.longest = max(until, r.longest)
@@ -110,7 +110,7 @@ func (r *record) write() {
 }
 
 // written handles the reply to a write after which the record outlives leases that end until covers.
-func (r *record) written(covers lock.Instant, err *redisio.Error) {
+func (r *record) written(covers machine.Instant, err *redisio.Error) {
 	every := time.Duration(r.content.Every) * time.Millisecond
 	r.mu.Lock()
 	again, report := false, false

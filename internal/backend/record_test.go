@@ -13,7 +13,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -110,10 +110,10 @@ func TestRecord_OutlivesLeases(t *testing.T) {
 	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() > 0 })
 	server.ResetStats(t)
 	s.Outlive(50 * time.Second)
-	s.Outlive(lock.Instant(time.Hour))
+	s.Outlive(machine.Instant(time.Hour))
 	redistest.Eventually(t, "a longer record", func() bool { return left(t, server, key) > time.Hour })
 	for range 100 {
-		s.Outlive(lock.Instant(time.Hour))
+		s.Outlive(machine.Instant(time.Hour))
 	}
 	if n := server.Calls(t)["set"]; n != 1 {
 		t.Errorf("the record was written %d times", n)
@@ -134,7 +134,7 @@ func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	if n := refusals.Load(); n != 1 {
 		t.Errorf("refused %d times", n)
 	}
-	s.Outlive(lock.Instant(time.Hour))
+	s.Outlive(machine.Instant(time.Hour))
 	server.Do(t, "ACL", "SETUSER", "default", "+set")
 	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() < int64(2*time.Hour) })
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -61,7 +62,7 @@ func TestMember_TakesAndReleasesEachKind(t *testing.T) {
 	s := open(t, redis.URL())
 	for name, of := range map[string]Part{
 		"plain": {}, "fenced": {Fenced: true}, "fair": {Kind: protocol.Fair},
-		"write": {Kind: protocol.ReadWrite}, "read": {Kind: protocol.ReadWrite, Mode: lock.Shared},
+		"write": {Kind: protocol.ReadWrite}, "read": {Kind: protocol.ReadWrite, Mode: machine.Shared},
 	} {
 		t.Run(name, func(t *testing.T) {
 			of.Server, of.Name = s, redistest.Name(t)
@@ -69,7 +70,7 @@ func TestMember_TakesAndReleasesEachKind(t *testing.T) {
 			if r := ran(t, m, take); r.Outcome != lock.Done || len(r.Tokens) > 0 != of.Fenced {
 				t.Fatalf("%+v", r)
 			}
-			mode := make(chan lock.Mode, 1)
+			mode := make(chan machine.Mode, 1)
 			m.inspect(soon(), func(v protocol.View, _ error) { mode <- v.Mode })
 			if got := <-mode; got != of.Mode {
 				t.Errorf("held in mode %v, want %v", got, of.Mode)
@@ -127,9 +128,9 @@ func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 func TestMain(m *testing.M) { redistest.Main(m) }
 
 // clock is a System with a fixed time.
-type clock lock.Instant
+type clock machine.Instant
 
-func (c clock) Now() lock.Instant { return lock.Instant(c) }
+func (c clock) Now() machine.Instant { return machine.Instant(c) }
 
 // A server that is down gets a few releases at a time, those that have waited longest first, and none whose TTL is
 // over.

@@ -4,7 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
@@ -31,7 +31,7 @@ type Server struct {
 
 // System is the user of a Server. Now returns the time on its clock.
 type System interface {
-	Now() lock.Instant
+	Now() machine.Instant
 }
 
 // Config are the settings of a Server.
@@ -55,7 +55,7 @@ func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
 }
 
 // LeaveToExpire records that a key may stay in Redis until then.
-func (s *Server) LeaveToExpire(until lock.Instant) {
+func (s *Server) LeaveToExpire(until machine.Instant) {
 	for {
 		last := s.leftUntil.Load()
 		if int64(until) <= last || s.leftUntil.CompareAndSwap(last, int64(until)) {

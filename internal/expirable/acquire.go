@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 const (
@@ -87,14 +87,14 @@ func (p *Semaphore) acquired(o op, r Result) {
 	p.tryAt(next)
 	if p.sub == asked {
 		// Not confirmed since the last try: ask again, in case the first got lost.
-		p.effects = append(p.effects, Effect{Kind: lock.Subscribe})
+		p.effects = append(p.effects, Effect{Kind: machine.Subscribe})
 	}
 }
 
 // missing has the number of permits set again if a request says it, and refuses the others.
 func (p *Semaphore) missing() {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Total == 0 }) {
-		p.refuse(req, lock.NoPermits, noNumber)
+		p.refuse(req, machine.NoPermits, noNumber)
 	}
 	if p.queue.Len() > 0 {
 		p.sets = slices.Insert(slices.Clone(p.sets), 0, set{how: Restore, count: p.queue.Head().Total, until: p.now + p.cfg.TryTime()})
@@ -110,12 +110,12 @@ func (p *Semaphore) restored(r Result) {
 	}
 	p.wait.refused = true
 	for _, req := range p.queue.Tries(func(*Request) bool { return true }) {
-		p.refuse(req, lock.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
+		p.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
 	}
 }
 
 // restoreFailed tries again later, or refuses all requests if that has no use.
-func (p *Semaphore) restoreFailed(r Result, reason lock.Reason, detail string) {
+func (p *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		p.refuse(req, reason, detail)
 	}
@@ -127,7 +127,7 @@ func (p *Semaphore) restoreFailed(r Result, reason lock.Reason, detail string) {
 const noNumber = "it was never set, or Redis has lost its data"
 
 // trusted are the permits that this process holds, and for how long each is trusted.
-func (p *Semaphore) trusted() (ids []ID, rests []time.Duration) {
+func (p *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
 	for _, h := range p.holds {
 		if rest := h.until - p.now; rest > 0 {
 			ids, rests = append(ids, h.permit), append(rests, rest)
@@ -143,7 +143,7 @@ func (p *Semaphore) refuseTries(asked []*Request) {
 	for _, req := range p.queue.Tries(func(req *Request) bool {
 		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
 	}) {
-		p.refuse(req, lock.Held, noneFree)
+		p.refuse(req, machine.Held, noneFree)
 	}
 }
 

@@ -3,21 +3,21 @@ package expirable
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Effect is something that the actor must do. Its kinds and answers are those of a lock.
 type Effect struct {
-	Kind   lock.EffectKind
+	Kind   machine.EffectKind
 	Ref    any
-	Answer lock.Answer
+	Answer machine.Answer
 	// Permit is, for a grant, the id of the permit.
-	Permit  ID
+	Permit  machine.PermitID
 	Command *Command // of a Send
 }
 
 // Renewed says that a hold is good until Answer.Until now.
-const Renewed = lock.LeaveToExpire + 1
+const Renewed = machine.LeaveToExpire + 1
 
 // CommandKind is the operation of a Command.
 type CommandKind uint8
@@ -38,7 +38,7 @@ type Command struct {
 	Number uint64
 	// IDs are the permits to take, to give back, to renew, or to keep taken. Leases are those of an
 	// Acquire or a Restore, one for each. Lease is that of a Renew, and of permits for which a Restore waits.
-	IDs    []ID
+	IDs    []machine.PermitID
 	Leases []time.Duration
 	Lease  time.Duration
 	// How and Count are of a Set.
@@ -96,15 +96,15 @@ func (p *Semaphore) Effects() (next Effect, ok bool) {
 }
 
 // answer ends a request, if ref is one.
-func (p *Semaphore) answer(ref any, a lock.Answer) {
+func (p *Semaphore) answer(ref any, a machine.Answer) {
 	if ref != nil {
-		p.effects = append(p.effects, Effect{Kind: lock.Reply, Ref: ref, Answer: a})
+		p.effects = append(p.effects, Effect{Kind: machine.Reply, Ref: ref, Answer: a})
 	}
 }
 
 // refuse ends a request for a permit.
-func (p *Semaphore) refuse(req *Request, reason lock.Reason, detail string) {
-	p.answer(req.Ref, lock.Answer{Kind: lock.NotGranted, Reason: reason, TTL: -1, Detail: detail})
+func (p *Semaphore) refuse(req *Request, reason machine.Reason, detail string) {
+	p.answer(req.Ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
 // grant makes a request the holder of a permit, one that was handed on to it or one of its own.
@@ -115,18 +115,12 @@ func (p *Semaphore) grant(req *Request, h hold, handedOn bool) {
 	}
 	p.holds = append(p.holds, &h)
 	p.wakeAt.sooner(h.end())
-	p.effects = append(p.effects, Effect{Kind: lock.Reply, Ref: req.Ref, Permit: h.permit, Answer: lock.Answer{
-		Kind: lock.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOn: handedOn,
+	p.effects = append(p.effects, Effect{Kind: machine.Reply, Ref: req.Ref, Permit: h.permit, Answer: machine.Answer{
+		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOn: handedOn,
 	}})
 }
 
 // failure says why a command has failed.
-func failure(r Result) (lock.Reason, string) {
-	switch {
-	case !r.Transient:
-		return lock.Rejected, r.Err.Error()
-	case r.Unconfirmed:
-		return lock.NotReplicated, r.Err.Error()
-	}
-	return lock.Unavailable, r.Err.Error()
+func failure(r Result) (machine.Reason, string) {
+	return machine.Failure(r.Err, r.Transient, r.Unconfirmed)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // TestExplore tries everything that can happen to a few permits that expire. No permit is trusted that
@@ -97,7 +97,7 @@ var scenes = []scene{
 	{"more and fewer permits", 1, [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, explore.May(4, 1), false, false, false},
 }
 
-var tinyConfig = lock.Config{
+var tinyConfig = machine.Config{
 	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 

@@ -3,7 +3,7 @@ package expirable
 import (
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // releaseBatch bounds how many permits one command gives back; the reply has a bit for each.
@@ -11,7 +11,7 @@ const releaseBatch = 32
 
 // giveBack is a permit that is to be given back in Redis.
 type giveBack struct {
-	permit ID
+	permit machine.PermitID
 	// ref is who awaits it, if not nil, until answerBy.
 	ref      any
 	answerBy Instant
@@ -39,7 +39,7 @@ func (p *Semaphore) release(h *hold, shown bool, ref any) {
 			if p.now < p.turnUntil {
 				p.queue.Pop()
 				p.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
-				p.answer(ref, lock.Answer{Kind: lock.Freed, HandedOn: true})
+				p.answer(ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
 				return
 			}
 			b.yields, p.turnUntil = true, p.now+p.cfg.HandOffLimit
@@ -60,11 +60,11 @@ func (p *Semaphore) released(o op, r Result) {
 	for i, b := range p.back[:o.count] {
 		switch {
 		case r.Valid[i]:
-			p.answer(b.ref, lock.Answer{Kind: lock.Freed})
+			p.answer(b.ref, machine.Answer{Kind: machine.Freed})
 		case b.stranger:
-			p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
+			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
 		default:
-			p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Lost, Noticed: true, Detail: gone})
+			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
 		}
 	}
 	p.back = p.back[o.count:]
@@ -85,11 +85,11 @@ func (p *Semaphore) released(o op, r Result) {
 const gone = "the permit is gone from Redis: it was released by its id, deleted, evicted or flushed, or it expired"
 
 // releaseRefused ends a release that Redis refuses for good.
-func (p *Semaphore) releaseRefused(o *op, reason lock.Reason, detail string) {
+func (p *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
 	for _, b := range p.back[:o.count] {
-		p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: reason, Detail: detail})
+		p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
 		if !b.stranger {
-			p.effects = append(p.effects, Effect{Kind: lock.LeaveToExpire, Answer: lock.Answer{Until: b.until}})
+			p.effects = append(p.effects, Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
 	p.back = p.back[o.count:]
@@ -114,7 +114,7 @@ func (p *Semaphore) expireBack() {
 	var stay []giveBack
 	for i, b := range p.back {
 		if b.ref != nil && (p.now >= b.answerBy || expired(b)) {
-			p.answer(b.ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Unavailable, Detail: "Redis has not confirmed the release"})
+			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: "Redis has not confirmed the release"})
 			b.ref = nil
 		}
 		if i < busy || !expired(b) {

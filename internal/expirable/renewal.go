@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // renewalBatch bounds how many permits one command renews.
@@ -82,7 +82,7 @@ func (p *Semaphore) renewalReplied(r Result) {
 // renewed takes note of what a renewal has come to. The permits are trusted from when it was sent.
 func (p *Semaphore) renewed(o op, r Result) {
 	p.renewAt, p.atRisk, p.riskErr = 0, false, ""
-	valid := map[ID]bool{}
+	valid := map[machine.PermitID]bool{}
 	for i, h := range o.holds {
 		valid[h.permit] = r.Valid[i]
 	}
@@ -98,12 +98,12 @@ func (p *Semaphore) renewed(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, p.cfg.Watchdog)
 			holds[i] = &again
-			p.effects = append(p.effects, Effect{Kind: Renewed, Ref: h.ref, Answer: lock.Answer{HoldID: h.id, Until: again.end()}})
+			p.effects = append(p.effects, Effect{Kind: Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}
 	p.holds = holds
 	for _, h := range lost {
-		p.end(h, lock.Gone, gone)
+		p.end(h, machine.Gone, gone)
 	}
 	for _, h := range p.holds {
 		if !h.fixed {
@@ -121,7 +121,7 @@ func (p *Semaphore) notRenewed(r Result) {
 	}
 	p.atRisk = true
 	for _, h := range p.watched() {
-		p.effects = append(p.effects, Effect{Kind: lock.NotifyAtRisk, Ref: h.ref, Answer: lock.Answer{
+		p.effects = append(p.effects, Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
 			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + p.riskErr,
 		}})
 	}
@@ -133,10 +133,10 @@ func (p *Semaphore) lapse() {
 		if p.now < h.end() {
 			continue
 		}
-		reason, detail := lock.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
+		reason, detail := machine.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
 		switch {
 		case h.ends != 0 && p.now >= h.ends:
-			reason, detail = lock.MaxHold, "the hold has reached its max hold"
+			reason, detail = machine.MaxHold, "the hold has reached its max hold"
 		case h.fixed:
 			detail = "its fixed lease is over"
 		case p.riskErr != "":
@@ -147,14 +147,14 @@ func (p *Semaphore) lapse() {
 }
 
 // lose ends a hold that was not released, and gives back its permit.
-func (p *Semaphore) lose(h *hold, reason lock.Reason, detail string) {
+func (p *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 	p.end(h, reason, detail)
 	p.giveBack(giveBack{permit: h.permit, until: h.until})
 }
 
 // end ends a hold that was not released, and notifies its holder.
-func (p *Semaphore) end(h *hold, reason lock.Reason, detail string) {
+func (p *Semaphore) end(h *hold, reason machine.Reason, detail string) {
 	p.lost.add(h.id, reason)
-	p.effects = append(p.effects, Effect{Kind: lock.NotifyLost, Ref: h.ref, Answer: lock.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	p.effects = append(p.effects, Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	p.remove(h)
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Acquire asks for a permit. The request joins the queue, unless it does not wait and others do.
@@ -17,11 +17,11 @@ func (p *Semaphore) Acquire(now Instant, req Request) {
 	}
 	switch {
 	case p.closing:
-		p.refuse(&req, lock.Closed, closing)
+		p.refuse(&req, machine.Closed, closing)
 	case req.Try && p.queue.Len() > 0 && p.wait.refused:
-		p.refuse(&req, lock.Held, noneFree)
+		p.refuse(&req, machine.Held, noneFree)
 	case p.queue.Len() >= p.cfg.QueueLimit:
-		p.refuse(&req, lock.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", p.queue.Len(), p.cfg.QueueLimit))
+		p.refuse(&req, machine.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
 		p.queue.Push(&req)
 		if req.Deadline > 0 {
@@ -44,30 +44,30 @@ func (p *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	case h != nil:
 		p.release(h, h.shown || shown, ref)
 	case slices.Contains(p.lost.ids, id):
-		p.answer(ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Lost, Detail: "the permit was lost before: " + p.lost.reason.String()})
+		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + p.lost.reason.String()})
 	default:
-		p.answer(ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
+		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
 	}
 }
 
 // ReleaseID gives back a permit by its id, also one that another process holds. A holder here is told.
-func (p *Semaphore) ReleaseID(now Instant, permit ID, ref any) {
+func (p *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.answer(ref, lock.Answer{Kind: lock.NotFreed, Reason: lock.Closed, Detail: closing})
+		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
 		return
 	}
 	b := giveBack{permit: permit, ref: ref, stranger: true, until: now + p.cfg.TryTime()}
 	if i := slices.IndexFunc(p.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
 		b.stranger, b.until = false, p.holds[i].until
-		p.end(p.holds[i], lock.Forced, "it was released by its id")
+		p.end(p.holds[i], machine.Forced, "it was released by its id")
 	}
 	p.giveBack(b)
 }
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
-func (p *Semaphore) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
+func (p *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	p.begin(now)
 	defer p.settle()
 	var withdrawn []*Request
@@ -77,14 +77,14 @@ func (p *Semaphore) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
 		withdrawn = p.queue.Owner(uint64(owner))
 	}
 	for _, req := range withdrawn {
-		p.refuse(req, lock.CancelledByRequest, "the request was withdrawn")
+		p.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
 	}
-	p.answer(ref, lock.Answer{Kind: lock.Withdrawn, Count: len(withdrawn)})
+	p.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
 // OwnerGone says that an owner has died: its requests leave the queue unanswered, and its permits
 // are given back.
-func (p *Semaphore) OwnerGone(now Instant, owner lock.Owner) {
+func (p *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
 	p.begin(now)
 	defer p.settle()
 	if owner == 0 {
@@ -103,7 +103,7 @@ func (p *Semaphore) Set(now Instant, how How, count int, ref any) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.answer(ref, lock.Answer{Kind: lock.NotDone, Reason: lock.Closed, Detail: closing})
+		p.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: closing})
 		return
 	}
 	p.sets = append(p.sets, set{how: how, count: count, ref: ref, until: now + p.cfg.TryTime()})
@@ -122,10 +122,10 @@ func (p *Semaphore) Close(now Instant) {
 	defer p.settle()
 	p.closing = true
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-		p.refuse(req, lock.Closed, closing)
+		p.refuse(req, machine.Closed, closing)
 	}
 	for _, h := range p.holds {
-		p.lose(h, lock.Closed, closing)
+		p.lose(h, machine.Closed, closing)
 	}
 }
 
@@ -167,9 +167,9 @@ func (p *Semaphore) Snapshot() (held, waiters int, until Instant) {
 
 // Outstanding returns the holders, and the requests that await an answer. It is for Permits that
 // are given up.
-func (p *Semaphore) Outstanding() (holders []lock.Holder, pending []any) {
+func (p *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 	for _, h := range p.holds {
-		holders = append(holders, lock.Holder{Ref: h.ref, ID: h.id})
+		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
 	}
 	add := func(ref any) {
 		if ref != nil {
@@ -186,7 +186,7 @@ func (p *Semaphore) Outstanding() (holders []lock.Holder, pending []any) {
 		add(s.ref)
 	}
 	for _, e := range p.effects[p.taken:] {
-		if e.Kind == lock.Reply {
+		if e.Kind == machine.Reply {
 			add(e.Ref)
 		}
 	}
@@ -211,7 +211,7 @@ func (p *Semaphore) Load() (holds, waiters int, first any) {
 }
 
 // First returns the first hold of an owner; 0 if it has none.
-func (p *Semaphore) First(owner lock.Owner) uint64 {
+func (p *Semaphore) First(owner machine.Owner) uint64 {
 	for _, h := range p.holds {
 		if owner != 0 && h.owner == owner {
 			return h.id

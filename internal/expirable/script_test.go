@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-var testConfig = lock.Config{
+var testConfig = machine.Config{
 	Watchdog: 30 * time.Second, Renewal: 10 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second,
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 3,
 }
@@ -30,7 +30,7 @@ func TestDecisions(t *testing.T) {
 	for _, script := range strings.Split(string(text), "# ")[1:] {
 		name, steps, _ := strings.Cut(script, "\n")
 		t.Run(name, func(t *testing.T) {
-			p := player{Semaphore: New(&testConfig), granted: map[int]ID{7: {7}}}
+			p := player{Semaphore: New(&testConfig), granted: map[int]machine.PermitID{7: {7}}}
 			for line := range strings.Lines(strings.TrimSpace(steps)) {
 				event, want, _ := strings.Cut(strings.TrimSpace(line), ">")
 				got := p.play(strings.Fields(event))
@@ -52,8 +52,8 @@ type player struct {
 	Semaphore
 	at       Instant
 	words    []string
-	granted  map[int]ID // the last, by its first byte
-	open     int        // how many were granted and have not ended
+	granted  map[int]machine.PermitID // the last, by its first byte
+	open     int                      // how many were granted and have not ended
 	sent     *Command
 	renewals []*Command
 }
@@ -99,8 +99,8 @@ func (p *player) play(words []string) string {
 			p.Tick(p.at)
 		}
 	case "acquire":
-		req := Request{Request: lock.Request{ID: uint64(p.number())}}
-		req.Owner, req.Random, req.Ref = lock.Owner(req.ID), ID{byte(req.ID)}, int(req.ID)
+		req := Request{Request: machine.Request{ID: uint64(p.number())}}
+		req.Owner, req.Random, req.Ref = machine.Owner(req.ID), machine.PermitID{byte(req.ID)}, int(req.ID)
 		for option := p.word(); option != ""; option = p.word() {
 			name, value, _ := strings.Cut(option, "=")
 			d, _ := time.ParseDuration(value)
@@ -128,11 +128,11 @@ func (p *player) play(words []string) string {
 	case "cancel":
 		p.Cancel(p.at, uint64(p.number()), 0, nil)
 	case "withdraws":
-		p.Cancel(p.at, 0, lock.Owner(p.number()), nil)
+		p.Cancel(p.at, 0, machine.Owner(p.number()), nil)
 	case "snapshot":
 		return fmt.Sprint(p.Snapshot())
 	case "dies":
-		p.OwnerGone(p.at, lock.Owner(p.number()))
+		p.OwnerGone(p.at, machine.Owner(p.number()))
 	case "set":
 		p.Set(p.at, Total, p.number(), 99)
 	case "close":
@@ -194,44 +194,44 @@ func (p *player) brings() string {
 		}
 		text, a := "", e.Answer
 		switch e.Kind {
-		case lock.Send:
+		case machine.Send:
 			text = p.sends(e.Command)
-		case lock.Reply:
+		case machine.Reply:
 			switch a.Kind {
-			case lock.Granted:
+			case machine.Granted:
 				p.granted[int(e.Permit[0])] = e.Permit
 				p.open++
 				text = map[bool]string{true: "handed on: "}[a.HandedOn] + fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
 				if a.Bound != 0 {
 					text += fmt.Sprint(" at most ", a.Bound)
 				}
-			case lock.NotGranted:
+			case machine.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
-			case lock.Freed:
+			case machine.Freed:
 				text = fmt.Sprint("freed ", e.Ref)
 				if a.HandedOn {
 					text = fmt.Sprint("handed on ", e.Ref)
 				}
-			case lock.NotFreed:
+			case machine.NotFreed:
 				text = fmt.Sprintf("not freed %v: %v", e.Ref, a.Reason)
-			case lock.NotDone:
+			case machine.NotDone:
 				text = fmt.Sprintf("not done: %v", a.Reason)
-			case lock.Changed:
+			case machine.Changed:
 				text = fmt.Sprint("changed ", a.Done)
 			}
-		case lock.NotifyLost:
+		case machine.NotifyLost:
 			text = fmt.Sprintf("lost %v: %v", e.Ref, a.Reason)
-		case lock.NotifyAtRisk:
+		case machine.NotifyAtRisk:
 			text = fmt.Sprintf("risk %v", e.Ref)
-		case lock.Subscribe:
+		case machine.Subscribe:
 			text = "subscribe"
-		case lock.Unsubscribe:
+		case machine.Unsubscribe:
 			text = "unsubscribe"
-		case lock.LeaveToExpire:
+		case machine.LeaveToExpire:
 			text = "leave"
 		case Renewed:
 			text = fmt.Sprintf("renewed %v until %v", e.Ref, a.Until)
-		case lock.HoldEnded:
+		case machine.HoldEnded:
 			p.open--
 			continue
 		}

@@ -1,29 +1,22 @@
 package expirable
 
 import (
-	"encoding/hex"
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
 // Instant is a point in time on the system's clock.
-type Instant = lock.Instant
-
-// ID is the id of a permit in Redis. Its first half is its System's, the other is random.
-type ID [16]byte
-
-// String returns the id as Redisson spells it: 32 hexadecimal digits.
-func (id ID) String() string { return hex.EncodeToString(id[:]) }
+type Instant = machine.Instant
 
 // Request is a request for a permit, and the hold once it is granted. Owner, Lease, MaxHold, Try,
 // Deadline and Ref of lock.Request have the same meaning here.
 type Request struct {
-	lock.Request
+	machine.Request
 	// Random is what makes the ids unique of the permits that are taken from Redis for the request.
-	Random ID
+	Random machine.PermitID
 	// Shown: the id is told to others, so the permit is not handed on.
 	Shown bool
 	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
@@ -35,7 +28,7 @@ type Request struct {
 // It is a value, and crashes of its actor leave it whole: data behind its pointers and slices is
 // never changed, only replaced or appended to.
 type Semaphore struct {
-	cfg     *lock.Config
+	cfg     *machine.Config
 	now     Instant
 	closing bool
 	// seq numbers what is sent, so that a reply finds its command; number is that of the last
@@ -83,13 +76,13 @@ func (a *alarm) sooner(at Instant) {
 }
 
 // New returns Permits of which none is held.
-func New(cfg *lock.Config) Semaphore { return Semaphore{cfg: cfg} }
+func New(cfg *machine.Config) Semaphore { return Semaphore{cfg: cfg} }
 
 // hold is a permit that this process holds.
 type hold struct {
 	id     uint64
-	permit ID
-	owner  lock.Owner
+	permit machine.PermitID
+	owner  machine.Owner
 	ref    any
 	shown  bool
 	// fixed: the lease is not renewed. sentAt is when the last command was sent that has set the
@@ -129,7 +122,7 @@ type waiting struct {
 	tries      int
 	// lastErr is why the last try failed, "" if it has not, and lastReason the reason.
 	lastErr    string
-	lastReason lock.Reason
+	lastReason machine.Reason
 }
 
 // listens says how the permits stand to their channel.
@@ -144,13 +137,13 @@ const (
 // lost says which holds were lost last, and why.
 type lost struct {
 	ids    []uint64
-	reason lock.Reason
+	reason machine.Reason
 }
 
 // mostLost bounds how many are remembered.
 const mostLost = 100
 
-func (l *lost) add(id uint64, reason lock.Reason) {
+func (l *lost) add(id uint64, reason machine.Reason) {
 	if l.reason != reason || len(l.ids) == mostLost {
 		*l = lost{reason: reason}
 	}
@@ -167,7 +160,7 @@ func (p *Semaphore) holdByID(id uint64) *hold {
 // remove takes out a hold.
 func (p *Semaphore) remove(h *hold) {
 	p.holds = without(p.holds, h)
-	p.effects = append(p.effects, Effect{Kind: lock.HoldEnded, Ref: h.ref})
+	p.effects = append(p.effects, Effect{Kind: machine.HoldEnded, Ref: h.ref})
 }
 
 // without is a list without one of its elements.
@@ -181,4 +174,6 @@ func without[T comparable](list []T, one T) []T {
 }
 
 // trust is how long a lease can be trusted that a command sent then has set.
-func trust(sentAt Instant, lease time.Duration) Instant { return sentAt + lease - lock.Margin(lease) }
+func trust(sentAt Instant, lease time.Duration) Instant {
+	return sentAt + lease - machine.Margin(lease)
+}

@@ -3,7 +3,7 @@ package expirable
 import (
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // set is a request to set how many permits there are, which is answered by until.
@@ -15,7 +15,7 @@ type set struct {
 }
 
 // answerSet answers the first of the sets, whose command is over.
-func (p *Semaphore) answerSet(a lock.Answer) {
+func (p *Semaphore) answerSet(a machine.Answer) {
 	p.answer(p.sets[0].ref, a)
 	p.sets = p.sets[1:]
 }
@@ -32,7 +32,7 @@ func (p *Semaphore) expireSets() {
 			stay = append(stay, s)
 			continue
 		}
-		p.answer(s.ref, lock.Answer{Kind: lock.NotDone, Reason: lock.Unavailable, Detail: "Redis has not answered in time"})
+		p.answer(s.ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered in time"})
 	}
 	p.sets = stay
 }

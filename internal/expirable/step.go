@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // op is a command under way: it is sent, and sent again, until its outcome is known or does not
@@ -39,28 +39,19 @@ type op struct {
 
 // permit is the id of the permit that an Acquire may take for one of its requests. Each command has
 // ids of its own: a permit that a late copy of one has taken would be lost if another took it again.
-func (o *op) permit(req *Request) ID {
+func (o *op) permit(req *Request) machine.PermitID {
 	id := req.Random
 	binary.BigEndian.PutUint64(id[8:], binary.BigEndian.Uint64(id[8:])^o.number)
 	return id
 }
 
 // ids are those of all its requests.
-func (o *op) ids() (all []ID) {
+func (o *op) ids() (all []machine.PermitID) {
 	for _, req := range o.requests {
 		all = append(all, o.permit(req))
 	}
 	return all
 }
-
-const (
-	// replyGrace is how long after a command's deadline its reply is awaited before it counts as lost.
-	replyGrace = 250 * time.Millisecond
-	// Tries that failed are repeated after firstBackoff at first, then after twice as long every time,
-	// up to mostBackoff; sooner for short leases.
-	firstBackoff = 50 * time.Millisecond
-	mostBackoff  = time.Second
-)
 
 // begin opens an event: time may have ended something before it.
 func (p *Semaphore) begin(now Instant) {
@@ -144,11 +135,11 @@ func (p *Semaphore) send(o *op) {
 			c.IDs, c.Leases = p.trusted()
 		}
 	}
-	timeout := max(min(p.cfg.CallTimeout, lease/4), time.Millisecond)
-	c.Deadline, o.due = p.now+timeout, p.now+timeout+replyGrace
+	timeout := p.cfg.Timeout(lease)
+	c.Deadline, o.due = p.now+timeout, p.now+timeout+machine.ReplyGrace
 	c.Latest = max(c.Latest, c.Deadline)
 	p.wakeAt.sooner(o.due)
-	p.effects = append(p.effects, Effect{Kind: lock.Send, Command: &c})
+	p.effects = append(p.effects, Effect{Kind: machine.Send, Command: &c})
 }
 
 // again schedules another try after a failure.
@@ -160,8 +151,7 @@ func (p *Semaphore) again(o *op, r Result) {
 }
 
 func (p *Semaphore) backoff(tries int) time.Duration {
-	pause := min(firstBackoff, p.cfg.Watchdog/20) << min(tries, 10)
-	return max(min(pause, mostBackoff, p.cfg.Watchdog/6), time.Millisecond)
+	return machine.Backoff(tries, p.cfg.Watchdog, p.cfg.Watchdog/6)
 }
 
 // noReply is the outcome of a command whose reply was lost between Redis and here.
@@ -222,7 +212,7 @@ func (p *Semaphore) mainReplied(r Result) {
 		if p.sets[0].how == Restore {
 			p.restored(r)
 		}
-		p.answerSet(lock.Answer{Kind: lock.Changed, Done: r.Done})
+		p.answerSet(machine.Answer{Kind: machine.Changed, Done: r.Done})
 	}
 }
 
@@ -240,7 +230,7 @@ func (p *Semaphore) failed(o *op, r Result) (over bool) {
 		if p.sets[0].how == Restore {
 			p.restoreFailed(r, reason, detail)
 		}
-		p.answerSet(lock.Answer{Kind: lock.NotDone, Reason: reason, Detail: detail})
+		p.answerSet(machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 	}
 	return true
 }
@@ -283,9 +273,9 @@ func (p *Semaphore) expire() {
 		case p.wait.lastErr != "":
 			p.refuse(req, p.wait.lastReason, p.wait.lastErr)
 		case req.Try, !p.wait.refused && len(p.holds) == 0:
-			p.refuse(req, lock.Unavailable, "Redis has not answered within the wait")
+			p.refuse(req, machine.Unavailable, "Redis has not answered within the wait")
 		default:
-			p.refuse(req, lock.TimedOut, noneFree)
+			p.refuse(req, machine.TimedOut, noneFree)
 		}
 	}
 	p.expireBack()
@@ -297,10 +287,10 @@ func (p *Semaphore) listen() {
 	switch {
 	case p.queue.Len() > 0 && p.wait.refused && p.sub == unsubscribed:
 		p.sub = asked
-		p.effects = append(p.effects, Effect{Kind: lock.Subscribe})
+		p.effects = append(p.effects, Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0:
 		if p.sub != unsubscribed {
-			p.effects = append(p.effects, Effect{Kind: lock.Unsubscribe})
+			p.effects = append(p.effects, Effect{Kind: machine.Unsubscribe})
 		}
 		p.sub, p.wait = unsubscribed, waiting{}
 	}

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Withdrawing all of twice as many waiters takes hardly more than twice the memory, in any order. If a
@@ -13,8 +13,8 @@ import (
 func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 	for how, withdraw := range map[string]func(p *Semaphore, id int){
 		"by id":    func(p *Semaphore, id int) { p.Cancel(0, uint64(id), 0, nil) },
-		"by owner": func(p *Semaphore, id int) { p.Cancel(0, 0, lock.Owner(id), nil) },
-		"by death": func(p *Semaphore, id int) { p.OwnerGone(0, lock.Owner(id)) },
+		"by owner": func(p *Semaphore, id int) { p.Cancel(0, 0, machine.Owner(id), nil) },
+		"by death": func(p *Semaphore, id int) { p.OwnerGone(0, machine.Owner(id)) },
 	} {
 		t.Run(how, func(t *testing.T) {
 			cost := func(n int) uint64 {
@@ -31,7 +31,7 @@ func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 				}
 				for i := range n {
 					do(func(next *Semaphore) {
-						next.Acquire(0, Request{Request: lock.Request{ID: uint64(i + 1), Owner: lock.Owner(i + 1), Ref: t}})
+						next.Acquire(0, Request{Request: machine.Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), Ref: t}})
 					})
 				}
 				order := rand.New(rand.NewPCG(1, 1)).Perm(n)

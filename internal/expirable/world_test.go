@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // shared implements explore.Synchronizer.
@@ -34,14 +34,14 @@ type redis struct {
 	issued     []issued
 	// set: a number of permits is set. lost are the permits that were taken when Redis lost its data.
 	set  bool
-	lost []ID
+	lost []machine.PermitID
 	// restoreAt is when a Restore is to be done; 0 before the first.
 	restoreAt Instant
 }
 
 // issued is a permit that was taken.
 type issued struct {
-	id    ID
+	id    machine.PermitID
 	until Instant
 }
 
@@ -49,7 +49,7 @@ type issued struct {
 // has freed it.
 type client struct {
 	explore.Client
-	permit ID
+	permit machine.PermitID
 	until  Instant
 	robbed bool
 }
@@ -86,19 +86,19 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 	p := &s.processes[i]
 	for e, ok := p.permits.Effects(); ok; e, ok = p.permits.Effects() {
 		switch e.Kind {
-		case lock.Send:
+		case machine.Send:
 			n.Send(i, *e.Command)
-		case lock.Subscribe:
+		case machine.Subscribe:
 			n.Subscribe(i)
-		case lock.Unsubscribe:
+		case machine.Unsubscribe:
 			n.Unsubscribe(i)
-		case lock.Reply:
+		case machine.Reply:
 			s.answered(n, i, e)
 		case Renewed:
 			p.clients[e.Ref.(int)].until = e.Answer.Until
-		case lock.NotifyLost:
+		case machine.NotifyLost:
 			s.told(n, i, e)
-		case lock.LeaveToExpire:
+		case machine.LeaveToExpire:
 			n.Violated("p%d leaves a permit to expire", i)
 		}
 	}
@@ -107,12 +107,12 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 func (s *shared) answered(n *explore.Net, i int, e Effect) {
 	c := &s.processes[i].clients[e.Ref.(int)]
 	a := e.Answer
-	if a.Reason == lock.Unavailable && n.Faultless() {
+	if a.Reason == machine.Unavailable && n.Faultless() {
 		n.Violated("p%d: client %v is refused: %s", i, e.Ref, a.Detail)
 	}
-	if c.Answered(n, a.Kind == lock.Granted); a.Kind == lock.Granted {
+	if c.Answered(n, a.Kind == machine.Granted); a.Kind == machine.Granted {
 		c.permit, c.until, c.robbed = e.Permit, a.Until, false
-	} else if a.Kind == lock.NotFreed && a.Reason == lock.Lost && n.Now < c.until && !s.excused(c) {
+	} else if a.Kind == machine.NotFreed && a.Reason == machine.Lost && n.Now < c.until && !s.excused(c) {
 		n.Violated("p%d: client %v has lost its permit, which was good until %v", i, e.Ref, c.until)
 	}
 }
@@ -129,7 +129,7 @@ func (s *shared) told(n *explore.Net, i int, e Effect) {
 		return // it was over before that was heard of
 	case c.State != explore.Holding:
 		n.Violated("p%d: client %d is told that it has lost its permit, and has none", i, k)
-	case e.Answer.Reason == lock.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == lock.Gone && n.Faultless() && !s.excused(c):
+	case e.Answer.Reason == machine.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == machine.Gone && n.Faultless() && !s.excused(c):
 		n.Violated("p%d: client %d has lost its permit: %v", i, k, e.Answer.Reason)
 	}
 	c.State = explore.Done
@@ -234,7 +234,7 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 	return reply
 }
 
-func (r *redis) find(id ID) int {
+func (r *redis) find(id machine.PermitID) int {
 	return slices.IndexFunc(r.issued, func(p issued) bool { return p.id == id })
 }
 
@@ -277,7 +277,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 	case explore.Withdraws:
 		p.Cancel(n.Now, c.ID, 0, nil)
 	case explore.Dies:
-		p.OwnerGone(n.Now, lock.Owner(k+1))
+		p.OwnerGone(n.Now, machine.Owner(k+1))
 		c.State = explore.Dead
 	case explore.GivesBack:
 		c.State, c.By = explore.Releasing, bound
@@ -311,8 +311,8 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 			p.Set(n.Now, want.how, want.count, k)
 			return
 		}
-		req := Request{Random: ID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Total: want.total, Request: lock.Request{
-			ID: c.ID, Owner: lock.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
+		req := Request{Random: machine.PermitID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Total: want.total, Request: machine.Request{
+			ID: c.ID, Owner: machine.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
 		}}
 		if want.wait > 0 {
 			req.Deadline = n.Now + want.wait
@@ -337,7 +337,7 @@ func (s *shared) Forget() {
 }
 
 func (s *shared) Check(n *explore.Net) {
-	var trusted []ID
+	var trusted []machine.PermitID
 	for i := range s.processes {
 		p := &s.processes[i]
 		wake, ok := p.permits.NextWake()

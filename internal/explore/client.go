@@ -1,13 +1,13 @@
 package explore
 
-import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // Client asks for something, may get it, and then gives it back.
 type Client struct {
 	State State
 	// ID is the ID of its request; IDs increase within a process. By is when it must have its answer, 0 for never.
 	ID uint64
-	By lock.Instant
+	By machine.Instant
 }
 
 // State is the state of a client.

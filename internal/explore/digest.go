@@ -9,14 +9,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // digest encodes values so that two have the same encoding if they differ only in the time on the clock, in the size of
 // numbers of which only the order matters, or in the names of permits.
 type digest struct {
 	buf     []byte
-	now     lock.Instant
+	now     machine.Instant
 	names   [][16]byte
 	ordered [2][]ranked
 	types   map[reflect.Type][]field
@@ -54,7 +54,7 @@ var meanings = map[string]meaning{
 
 func newDigest() *digest { return &digest{types: map[reflect.Type][]field{}} }
 
-func (d *digest) begin(now lock.Instant) {
+func (d *digest) begin(now machine.Instant) {
 	d.buf, d.names, d.now = d.buf[:0], d.names[:0], now
 	d.ordered = [2][]ranked{d.ordered[0][:0], d.ordered[1][:0]}
 }

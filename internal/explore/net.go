@@ -5,7 +5,7 @@ import (
 	"runtime/debug"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Fault is a fault that a budget limits.
@@ -46,7 +46,7 @@ func May(times, network int8, more ...Fault) Budget {
 
 // Net has the messages in transit, and the clock.
 type Net struct {
-	Now   lock.Instant
+	Now   machine.Instant
 	Spent Budget
 	// Calm: no more faults happen.
 	Calm bool

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Processes is a small world: some processes that share a synchronizer, a model of Redis, and the messages between
@@ -23,14 +23,14 @@ type Synchronizer[S any] interface {
 	// which is then discarded.
 	Core(i int, scratch bool) Core
 	// Replied is the event of a reply. Refusal returns the result of a command that Redis refuses transiently.
-	Replied(c Core, now lock.Instant, command, result any)
+	Replied(c Core, now machine.Instant, command, result any)
 	Refusal() any
 	// CarryOut carries out the effects of process i after an event.
 	CarryOut(n *Net, i int)
 	// Execute carries out a command of process i in Redis; a nil result means no reply. NextEnd returns when the next
 	// key expires there, 0 for never.
 	Execute(n *Net, i int, command any) (result any)
-	NextEnd(n *Net) lock.Instant
+	NextEnd(n *Net) machine.Instant
 	// Wishes returns the actions that are possible for the clients of process i, and Do runs one.
 	Wishes(n *Net, i int) []Wish
 	Do(n *Net, i int, w Wish)
@@ -48,10 +48,10 @@ type Synchronizer[S any] interface {
 
 // Core is the decision machine of a process.
 type Core interface {
-	Tick(now lock.Instant)
-	Signal(now lock.Instant)
-	Subscribed(now lock.Instant)
-	NextWake() (at lock.Instant, ok bool)
+	Tick(now machine.Instant)
+	Signal(now machine.Instant)
+	Subscribed(now machine.Instant)
+	NextWake() (at machine.Instant, ok bool)
 }
 
 // Wish is an action of a client, named by What, and the fault that it is.
@@ -166,8 +166,8 @@ func (w *Processes[S]) due(i int) bool {
 }
 
 // nextTime returns the time of the next Tick or expiry, 0 if there is none.
-func (w *Processes[S]) nextTime() (next lock.Instant) {
-	soon := func(at lock.Instant) {
+func (w *Processes[S]) nextTime() (next machine.Instant) {
+	soon := func(at machine.Instant) {
 		if at > w.Now && (next == 0 || at < next) {
 			next = at
 		}

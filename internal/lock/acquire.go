@@ -1,6 +1,10 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // contend starts to contend for the lease.
 func (l *Lock) contend() {
@@ -19,7 +23,7 @@ func (l *Lock) attempt() {
 	o := l.opFor(opAcquire, req)
 	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
-	l.wait.transfer = Transfer{}
+	l.wait.transfer = machine.Transfer{}
 	switch again := l.kind.Parts && l.wait.tried; {
 	case l.mayBeCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
@@ -86,7 +90,7 @@ func (l *Lock) noteRefusal(r Result) {
 	}
 	if l.sub.state == requested {
 		// It was not confirmed since the last try: ask again, in case the first one got lost.
-		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: l.sub.term})
+		l.effects = append(l.effects, machine.Effect{Kind: machine.Subscribe, Term: l.sub.term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
 		// A late command of a term that is over took the lock, without a holder.
@@ -157,12 +161,12 @@ func (l *Lock) listen() {
 		}
 	}
 	if l.sub.state != unsubscribed && (!want || term != l.sub.term) {
-		l.effects = append(l.effects, Effect{Kind: Unsubscribe, Term: l.sub.term})
+		l.effects = append(l.effects, machine.Effect{Kind: machine.Unsubscribe, Term: l.sub.term})
 		l.sub = subscription{}
 	}
 	if want && l.sub.state == unsubscribed {
 		l.sub = subscription{state: requested, term: term}
-		l.effects = append(l.effects, Effect{Kind: Subscribe, Term: term})
+		l.effects = append(l.effects, machine.Effect{Kind: machine.Subscribe, Term: term})
 	}
 }
 

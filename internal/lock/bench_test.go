@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // bench applies events as the lock actor does: each to a copy, which then replaces the original.
 type bench struct {
-	cfg        *lock.Config
+	cfg        *machine.Config
 	now        *lock.Lock
 	next       *lock.Lock
 	terms, ids uint64
 	commands   []uint64
-	clock      lock.Instant
+	clock      machine.Instant
 	answered   int
 }
 
 func newBench(kind *lock.Kind) *bench {
-	cfg := &lock.Config{
+	cfg := &machine.Config{
 		Watchdog: 30 * time.Second, Renewal: 10 * time.Second, HandOffLimit: time.Hour, ForcedYield: time.Hour,
 		Poll: time.Second, CallTimeout: time.Second, QueueLimit: 100,
 	}
@@ -27,7 +28,7 @@ func newBench(kind *lock.Kind) *bench {
 	return &bench{cfg: cfg, now: &l, next: new(lock.Lock)}
 }
 
-func (b *bench) do(event func(*lock.Lock, lock.Instant)) {
+func (b *bench) do(event func(*lock.Lock, machine.Instant)) {
 	*b.next = *b.now
 	if !b.next.HasNextTerm() {
 		b.terms++
@@ -41,9 +42,9 @@ func (b *bench) do(event func(*lock.Lock, lock.Instant)) {
 		switch {
 		case !ok:
 			return
-		case e.Kind == lock.Send:
+		case e.Kind == machine.Send:
 			b.commands = append(b.commands, e.Ref.(*lock.Command).Seq)
-		case e.Kind == lock.Reply:
+		case e.Kind == machine.Reply:
 			b.answered++
 		}
 	}
@@ -51,19 +52,19 @@ func (b *bench) do(event func(*lock.Lock, lock.Instant)) {
 
 func (b *bench) acquire() uint64 {
 	b.ids++
-	req := lock.Request{ID: b.ids, Ref: b}
-	b.do(func(l *lock.Lock, now lock.Instant) { l.Acquire(now, req) })
+	req := machine.Request{ID: b.ids, Ref: b}
+	b.do(func(l *lock.Lock, now machine.Instant) { l.Acquire(now, req) })
 	return b.ids
 }
 
 func (b *bench) release(hold uint64) {
-	b.do(func(l *lock.Lock, now lock.Instant) { l.Release(now, hold, 0, lock.Exclusive, b) })
+	b.do(func(l *lock.Lock, now machine.Instant) { l.Release(now, hold, 0, machine.Exclusive, b) })
 }
 
 // reply answers all commands under way.
 func (b *bench) reply() {
 	for _, seq := range append([]uint64(nil), b.commands...) {
-		b.do(func(l *lock.Lock, now lock.Instant) { l.Replied(now, seq, lock.Result{Outcome: lock.Done}) })
+		b.do(func(l *lock.Lock, now machine.Instant) { l.Replied(now, seq, lock.Result{Outcome: lock.Done}) })
 	}
 }
 

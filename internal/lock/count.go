@@ -1,12 +1,16 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // wanted are the counts that Redis should have. A writer does not become a reader while a late command might
 // make it a writer again: that would end its hold.
 func (l *Lock) wanted(h *holds) counts {
 	c := h.wanted()
-	if c.exclusive == 0 && l.lease.mode == Exclusive && l.modeMayChange(Shared) {
+	if c.exclusive == 0 && l.lease.mode == machine.Exclusive && l.modeMayChange(machine.Shared) {
 		c.exclusive = 1
 	}
 	return c
@@ -35,7 +39,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 // re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
 // than the watchdog's.
 func (l *Lock) countLease(req *waiter, joins bool) time.Duration {
-	left := max(l.lease.until+Margin(l.lease.length)-l.now, time.Millisecond)
+	left := max(l.lease.until+machine.Margin(l.lease.length)-l.now, time.Millisecond)
 	if !l.lease.fixed || joins {
 		return max(left, l.cfg.Watchdog)
 	}
@@ -51,7 +55,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		l.main = op{}
 		l.lease.counts = o.counts
 		if o.counts.exclusive == 0 {
-			l.lease.mode = Shared // a writer has become a reader
+			l.lease.mode = machine.Shared // a writer has become a reader
 		}
 		l.wait.lastErr = ""
 		if l.drawTokens(o, r); o.reserved > 0 && l.lease.tokens.fell {
@@ -88,7 +92,7 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.refuse(o.request.Ref, reason, detail)
 		default:
 			l.countReleased(o)
-			l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: reason,
+			l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: reason,
 				Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
 		}
 		l.dropCount()
@@ -102,14 +106,14 @@ func (l *Lock) counted(o op) {
 	case o.request != nil:
 		own.counts = own.plus(o.mode, 1)
 		if o.request.Lease > 0 {
-			own.until = max(own.until, o.sentAt+o.request.Lease-Margin(o.request.Lease))
+			own.until = max(own.until, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
 		}
 		if own.tokens == nil {
 			own.tokens = l.nextTokens(o.request)
 		}
 		l.holds.update(own)
-		l.answer(o.request.Ref, Answer{
-			Kind: Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
+		l.answer(o.request.Ref, machine.Answer{
+			Kind: machine.Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
 		})
 	case o.ref != nil:
 		left := o.counts
@@ -118,7 +122,7 @@ func (l *Lock) counted(o op) {
 			l.holds.update(own)
 			left = own.counts
 		}
-		l.answer(o.ref, Answer{Kind: Freed, HoldID: own.id, Count: left.total()})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HoldID: own.id, Count: left.total()})
 	}
 }
 
@@ -132,11 +136,11 @@ func (l *Lock) dropCount() {
 }
 
 // refuseCount refuses the request for the change of the counts under way.
-func (l *Lock) refuseCount(reason Reason, detail string) {
+func (l *Lock) refuseCount(reason machine.Reason, detail string) {
 	if o := l.main; o.request != nil {
 		l.refuse(o.request.Ref, reason, detail)
 	} else {
-		l.answer(o.ref, Answer{Kind: NotFreed, HoldID: o.hold, Reason: Lost, Detail: detail})
+		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: machine.Lost, Detail: detail})
 	}
 }
 

@@ -1,46 +1,10 @@
 package lock
 
 import (
-	"fmt"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"time"
 )
-
-// Instant is a point in time: the time since the system started, on a clock that never goes
-// backwards and counts the time the machine sleeps.
-type Instant = time.Duration
-
-// EffectKind is what an Effect asks for.
-type EffectKind uint8
-
-const (
-	// Send runs the command Ref in Redis; Replied delivers the outcome.
-	Send EffectKind = iota + 1
-	// Reply delivers Answer to the request Ref.
-	Reply
-	// NotifyLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
-	NotifyLost
-	// NotifyAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
-	NotifyAtRisk
-	// HoldEnded reports that the hold of Ref has ended, for any reason. No notification follows.
-	HoldEnded
-	// Subscribe asks for the messages of the lock's channel, or of the channel of Term's queue
-	// entry; Subscribed confirms it.
-	Subscribe
-	// Unsubscribe ends a subscription.
-	Unsubscribe
-	// LeaveToExpire reports that a release has failed for good: a key may stay in Redis until Answer.Until.
-	LeaveToExpire
-)
-
-// Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until
-// they are taken, so a crash of the actor loses none.
-type Effect struct {
-	Kind   EffectKind
-	Ref    any
-	Answer Answer
-	// Term is the term of the channel, or of the lease that is lost or at risk.
-	Term uint64
-}
 
 // CommandKind is the operation of a Command.
 type CommandKind uint8
@@ -68,7 +32,7 @@ type Command struct {
 	// both frees the lock.
 	Count  int
 	Shared int
-	Mode   Mode
+	Mode   machine.Mode
 	Lease  time.Duration
 	// Held says, for an Acquire, that the term has the lock: its count and its lease are set anew.
 	Held bool
@@ -94,7 +58,7 @@ type Command struct {
 	// Immediate sends a Renew at once, without waiting for others in the same script.
 	Immediate bool
 	// Deadline is when the wait for the reply ends. A late reply to a Renew is useful until Latest.
-	Deadline, Latest Instant
+	Deadline, Latest machine.Instant
 	// MaxTTL is how long from now a key of this term may exist in Redis, even if a command arrives late.
 	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
 	// RedLock has its own clock.
@@ -152,88 +116,10 @@ type Result struct {
 	Unconfirmed bool
 }
 
-// AnswerKind is how a request ended.
-type AnswerKind uint8
-
-const (
-	// Granted: HoldID has the lock, with hold count Count, until Until (or longer, if renewed).
-	Granted AnswerKind = iota + 1
-	// NotGranted: no lock, because of Reason.
-	NotGranted
-	// Freed: the release is confirmed, or the lock handed off; Count is the remaining hold count.
-	Freed
-	// NotFreed: the release failed, because of Reason.
-	NotFreed
-	// Withdrawn: Count waiting requests were cancelled.
-	Withdrawn
-	// ForceReleased: none of the owners holds the lock; Count is 1 if one of them held it.
-	ForceReleased
-	// Ensured: the lease is valid until Until.
-	Ensured
-	// NotDone: a request that is neither an acquire nor a release failed, because of Reason.
-	NotDone
-	// Changed: a command about permits was carried out; Done and N are what it replied.
-	Changed
-)
-
-// Answer answers a request. Every request gets exactly one.
-type Answer struct {
-	Kind   AnswerKind
-	HoldID uint64
-	Count  int
-	// Until is the end of the lease's validity. Bound is an earlier end of the hold that no
-	// renewal moves, or 0.
-	Until Instant
-	Bound Instant
-	// FirstRef is the Ref of the hold's first request.
-	FirstRef any
-	Tokens   []int64
-	// HandedOn says that the lock was handed off inside this process, Transferred that another
-	// process has transferred it.
-	HandedOn, Transferred bool
-	Reason                Reason
-	// Noticed says that the release has found the hold lost: the holder was not notified before.
-	Noticed bool
-	// TTL is the rest of the other holder's lease when last seen; negative if not known.
-	TTL    time.Duration
-	Detail string
-	// Done and N are of answers about permits, and about the count of a latch: whether something was set, or
-	// given back, and how many there are, or were granted.
-	Done bool
-	N    int64
-}
-
-// Reason is why a request was refused or a hold lost. The numbers are those of the Reason
-// enumeration in package messages.
-type Reason uint8
-
-// See messages/lockkeeper.proto for what each means.
-const (
-	Invalid Reason = iota + 1
-	Held
-	TimedOut
-	CancelledByRequest
-	QueueFull
-	Closed
-	Unavailable
-	Rejected
-	Crashed
-	NotHeld
-	Lost
-	Expired
-	Gone
-	Taken
-	Forced
-	MaxHold
-	Reentry
-	NotReplicated
-	NoPermits
-)
-
 // Buffer is memory for a few effects and one command, which is enough for most events. Idle locks, of which there
 // may be many, need none.
 type Buffer struct {
-	effects [4]Effect
+	effects [4]machine.Effect
 	command Command
 }
 
@@ -259,19 +145,19 @@ func (l *Lock) TakeBuffer() *Buffer {
 }
 
 // Effects returns the next effect, if there is one. The lock forgets an effect once it is taken.
-func (l *Lock) Effects() (next Effect, ok bool) {
+func (l *Lock) Effects() (next machine.Effect, ok bool) {
 	if l.taken == len(l.effects) {
 		l.effects, l.taken = l.effects[:0], 0
-		return Effect{}, false
+		return machine.Effect{}, false
 	}
 	next = l.effects[l.taken]
-	l.effects[l.taken] = Effect{}
+	l.effects[l.taken] = machine.Effect{}
 	l.taken++
 	return next, true
 }
 
 // answer ends a request, if ref is one.
-func (l *Lock) answer(ref any, a Answer) {
+func (l *Lock) answer(ref any, a machine.Answer) {
 	if several, ok := ref.(refs); ok {
 		for _, one := range several {
 			l.answer(one, a)
@@ -279,38 +165,19 @@ func (l *Lock) answer(ref any, a Answer) {
 		return
 	}
 	if ref != nil {
-		l.effects = append(l.effects, Effect{Kind: Reply, Ref: ref, Answer: a})
+		l.effects = append(l.effects, machine.Effect{Kind: machine.Reply, Ref: ref, Answer: a})
 	}
 }
 
 // refuse ends a request for the lock.
-func (l *Lock) refuse(ref any, reason Reason, detail string) {
-	l.answer(ref, Answer{Kind: NotGranted, Reason: reason, TTL: -1, Detail: detail})
-}
-
-// String returns the reason as the messages spell it, in lower case.
-func (r Reason) String() string {
-	names := [...]string{
-		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
-		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry", "not replicated",
-		"no permits",
-	}
-	if int(r) < len(names) {
-		return names[r]
-	}
-	return fmt.Sprintf("reason %d", r)
+func (l *Lock) refuse(ref any, reason machine.Reason, detail string) {
+	l.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
 // refs are the Refs of several requests that get the same answer.
 type refs []any
 
 // failure returns why a command Failed.
-func failure(r Result) (Reason, string) {
-	switch {
-	case !r.Transient:
-		return Rejected, r.Err.Error()
-	case r.Unconfirmed:
-		return NotReplicated, r.Err.Error()
-	}
-	return Unavailable, r.Err.Error()
+func failure(r Result) (machine.Reason, string) {
+	return machine.Failure(r.Err, r.Transient, r.Unconfirmed)
 }

@@ -1,18 +1,22 @@
 package lock
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // notifyLost notifies a holder that its hold is lost.
-func (l *Lock) notifyLost(own hold, reason Reason, detail string) {
-	l.effects = append(l.effects, Effect{Kind: NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: Answer{
+func (l *Lock) notifyLost(own hold, reason machine.Reason, detail string) {
+	l.effects = append(l.effects, machine.Effect{Kind: machine.NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
 		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
 	}})
-	l.failEnsures(own.id, Lost, detail)
+	l.failEnsures(own.id, machine.Lost, detail)
 }
 
 // lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this
 // term in Redis.
-func (l *Lock) lose(reason Reason, detail string, clean bool) {
+func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 	l.dropRenewal()
 	lost := l.holds
 	for own := range lost.all() {
@@ -21,13 +25,13 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 	if o := l.main; o.joins() {
 		l.queue.insert(o.request) // it has had no share yet
 	} else if o.kind == opCount {
-		l.refuseCount(Lost, detail)
+		l.refuseCount(machine.Lost, detail)
 	}
 	for _, c := range l.pendingCounts {
 		if c.request != nil {
-			l.refuse(c.request.Ref, Lost, detail)
+			l.refuse(c.request.Ref, machine.Lost, detail)
 		} else {
-			l.answer(c.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: detail})
+			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: detail})
 		}
 	}
 	l.pendingCounts = nil
@@ -44,10 +48,10 @@ func (l *Lock) lose(reason Reason, detail string, clean bool) {
 // loseByResult ends a lease that Redis does not have any more.
 func (l *Lock) loseByResult(r Result) {
 	if r.Taken || r.Outcome == Refused {
-		l.lose(Taken, "the key belongs to another owner now", l.kind.Parts)
+		l.lose(machine.Taken, "the key belongs to another owner now", l.kind.Parts)
 		return
 	}
-	l.lose(Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.kind.Parts)
+	l.lose(machine.Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.kind.Parts)
 }
 
 // endExpired ends what is over by now: holds, the lease, and the wait for a release.
@@ -55,7 +59,7 @@ func (l *Lock) endExpired() {
 	switch l.phase {
 	case owned:
 		if l.holds.len() > 0 && l.now >= l.lease.until {
-			l.lose(Expired, l.expiry(), true)
+			l.lose(machine.Expired, l.expiry(), true)
 			return
 		}
 		holds := l.holds
@@ -75,7 +79,7 @@ func (l *Lock) endExpired() {
 }
 
 func (h *hold) expiry() string {
-	if h.ends == MaxHold {
+	if h.ends == machine.MaxHold {
 		return "the hold has reached its max hold"
 	}
 	return "its fixed lease is over"
@@ -102,7 +106,7 @@ func (l *Lock) endHold(own hold, ref any) {
 	l.dropExpired()
 	switch {
 	case l.holds.len() > 0:
-		l.answer(ref, Answer{Kind: Freed, HandedOn: true}) // others share the lease
+		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOn: true}) // others share the lease
 	case l.closing || l.queue.len() == 0 || l.mayBeCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)
 	default:
@@ -111,24 +115,24 @@ func (l *Lock) endHold(own hold, ref any) {
 }
 
 // revokeHold ends a hold that was not released, notifies its holder, and passes the lease on.
-func (l *Lock) revokeHold(own hold, reason Reason, detail string) {
+func (l *Lock) revokeHold(own hold, reason machine.Reason, detail string) {
 	l.lost.add(own.id, reason)
 	l.notifyLost(own, reason, detail)
 	if l.main.kind == opCount && l.main.hold == own.id {
-		if reason != Closed {
-			reason = Lost
+		if reason != machine.Closed {
+			reason = machine.Lost
 		}
 		l.refuseCount(reason, detail)
 		l.dropCount()
 	}
 	for _, c := range l.takePending(func(c countChange) bool { return c.request == nil && c.hold == own.id }) {
-		l.answer(c.ref, Answer{Kind: NotFreed, Reason: Lost, Detail: detail})
+		l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: detail})
 	}
 	l.endHold(own, nil)
 }
 
 func (l *Lock) removeHold(own hold) {
-	l.effects = append(l.effects, Effect{Kind: HoldEnded, Ref: own.ref})
+	l.effects = append(l.effects, machine.Effect{Kind: machine.HoldEnded, Ref: own.ref})
 	l.holds.remove(own.id)
 }
 
@@ -143,7 +147,7 @@ func (l *Lock) dropMain() {
 	switch {
 	case !o.joins():
 	case l.closing:
-		l.refuse(o.request.Ref, Closed, "the system is closing")
+		l.refuse(o.request.Ref, machine.Closed, "the system is closing")
 	default:
 		l.queue.insert(o.request) // it has had no share yet
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -13,7 +14,7 @@ import (
 type scenario struct {
 	name, callers string
 	may           tally
-	again         lock.Mode
+	again         machine.Mode
 	times         int
 	// begin are the callers that ask first, each before the next: "10" is the first caller of the second process.
 	begin string
@@ -100,12 +101,12 @@ var scenariosOf = []struct {
 		{name: "readers", callers: readers, may: tally{network: 1}},
 		{name: "readers and a writer", callers: writers, may: tally{network: 1}},
 		{name: "readers and writers", callers: mixed},
-		{name: "a writer reads too", callers: "1 | 1 shared", again: lock.Shared, may: tally{reentry: 1, network: 1}},
+		{name: "a writer reads too", callers: "1 | 1 shared", again: machine.Shared, may: tally{reentry: 1, network: 1}},
 		{name: "cancelled and killed", callers: writers, may: tally{cancels: 1, kill: 1}},
 		{name: "fixed leases", callers: fixedRead, may: tally{network: 1}},
 		{name: "deleted", callers: writers, may: tally{deleted: 1, restart: 1}},
 		{name: "owners die", callers: mixed, may: tally{death: 1}},
-		{name: "re-entered and deleted", callers: "1 shared | 1", again: lock.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
+		{name: "re-entered and deleted", callers: "1 shared | 1", again: machine.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
 		{name: "a foreign client comes", callers: writers, may: tally{foreign: 1, ensures: 1, suspects: 1}},
 		{name: "a writer withdraws", callers: "1, 2 shared | 1 shared", begin: "10 00 01", may: tally{cancels: 1, death: 1}, times: 8},
 		{name: "a writer withdraws before others", callers: "1 shared | 1, 2 shared | 1 shared", begin: "00 10 11 20", may: tally{cancels: 1, death: 1}, times: 8},
@@ -133,12 +134,12 @@ var scenariosOf = []struct {
 	}},
 }
 
-var tinyConfig = lock.Config{
+var tinyConfig = machine.Config{
 	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 
 // waitQueueOf are the settings of the wait queue in Redis.
-func waitQueueOf(c *lock.Config) redismodel.WaitQueue {
+func waitQueueOf(c *machine.Config) redismodel.WaitQueue {
 	return redismodel.WaitQueue{OpenTime: c.OpenTime(), SeesListeners: true}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -148,8 +148,8 @@ func (w *world) Try(a move) (err error) {
 }
 
 // nextTime returns the time of the next timer or end of a lease.
-func (w *world) nextTime() (at lock.Instant, ok bool) {
-	soon := func(t lock.Instant, is bool) {
+func (w *world) nextTime() (at machine.Instant, ok bool) {
+	soon := func(t machine.Instant, is bool) {
 		if is && t > w.now && (!ok || t < at) {
 			at, ok = t, true
 		}

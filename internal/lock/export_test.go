@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"math"
 	"slices"
 )
@@ -11,8 +13,8 @@ import (
 type Encoder interface {
 	Number(n int64)
 	Bool(b bool)
-	Instant(t Instant)
-	Age(t Instant)
+	Instant(t machine.Instant)
+	Age(t machine.Instant)
 	Term(term uint64)
 	Ref(ref any)
 }
@@ -27,7 +29,7 @@ func (l *Lock) Detach() {
 
 // StaysWriter reports whether a writer that becomes a reader stays a writer in Redis, since a late command might
 // make it a writer again.
-func (l *Lock) StaysWriter() bool { return l.modeMayChange(Shared) }
+func (l *Lock) StaysWriter() bool { return l.modeMayChange(machine.Shared) }
 
 // Seen returns the highest tokens that the lock has had.
 func (l *Lock) Seen() []int64 { return l.seen }
@@ -111,8 +113,8 @@ func (x encoding) lease(l *lease) {
 	x.Instant(l.handOffUntil)
 	x.Instant(l.forcedYieldAt)
 	x.Number(int64(l.unackedTTL))
-	x.Bool(l.lateMode[Exclusive])
-	x.Bool(l.lateMode[Shared])
+	x.Bool(l.lateMode[machine.Exclusive])
+	x.Bool(l.lateMode[machine.Shared])
 }
 
 func (x encoding) counts(c counts) {
@@ -162,7 +164,7 @@ func (x encoding) waiting(w *waiting) {
 	x.Bool(w.holder != "")
 }
 
-func (x encoding) transfer(t Transfer) {
+func (x encoding) transfer(t machine.Transfer) {
 	if x.Term(t.Term); t.Term != 0 {
 		x.Number(x.l.EntryIndex(t.Seq))
 	}
@@ -235,7 +237,7 @@ func (l *Lock) HasWaiter(term uint64) bool { return l.queue.byTerm(term) != nil 
 
 // NextTry returns the command that a try would send now, if the waiters sleep until the next try; nil if they do
 // not, or if they wait because the last try has failed, or because the lock is left to others after a turn.
-func (l *Lock) NextTry(now Instant) *Command {
+func (l *Lock) NextTry(now machine.Instant) *Command {
 	afterTurn := l.isDeferred() && !l.wait.byRedis
 	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || afterTurn {
 		return nil
@@ -260,7 +262,7 @@ func (l *Lock) KnowsTerm(term uint64) bool {
 
 // ReaderCouldJoin reports whether the first waiter could share the lease that this process holds, and no command
 // for that is under way.
-func (l *Lock) ReaderCouldJoin(now Instant) bool {
+func (l *Lock) ReaderCouldJoin(now machine.Instant) bool {
 	return l.queue.len() > 0 && l.mayJoin(l.queue.head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
 		now < l.lease.handOffUntil
 }

@@ -1,6 +1,10 @@
 package lock
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // canHandOn reports whether the lease can pass to a waiter of this process without a command.
 func (l *Lock) canHandOn(req *waiter) bool {
@@ -83,7 +87,7 @@ func (l *Lock) grantTaken(o op) bool {
 	case req == nil:
 		return false
 	case l.lease.until <= l.now:
-		l.refuse(req.Ref, Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", l.now-o.sentAt, o.lease))
+		l.refuse(req.Ref, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", l.now-o.sentAt, o.lease))
 		return false
 	}
 	l.grant(req, false)
@@ -95,18 +99,18 @@ func (l *Lock) grant(req *waiter, handedOn bool) {
 	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
 	switch {
 	case req.Lease > 0 && l.lease.fixed:
-		own.until, own.ends = l.lease.until, Expired
+		own.until, own.ends = l.lease.until, machine.Expired
 	case req.Lease > 0:
-		own.until, own.ends = l.now+req.Lease-Margin(req.Lease), Expired
+		own.until, own.ends = l.now+req.Lease-machine.Margin(req.Lease), machine.Expired
 	case req.MaxHold > 0:
-		own.until, own.ends = l.now+req.MaxHold, MaxHold
+		own.until, own.ends = l.now+req.MaxHold, machine.MaxHold
 	}
 	if l.holds.len() == 0 {
 		l.lease.atRisk = false // this holder has not been warned
 	}
 	l.holds.add(own)
-	l.answer(req.Ref, Answer{
-		Kind: Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
+	l.answer(req.Ref, machine.Answer{
+		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
 		HandedOn: handedOn, Transferred: l.lease.transferred,
 	})
 	l.lease.transferred = false

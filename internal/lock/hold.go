@@ -1,19 +1,10 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"iter"
 	"slices"
-)
-
-// Mode is how a lock is held.
-type Mode uint8
-
-// The numbers are those of the Mode enumeration in package messages.
-const (
-	// Exclusive: by one holder.
-	Exclusive Mode = iota
-	// Shared: together with other shared holds.
-	Shared
 )
 
 // counts are the hold counts of each mode.
@@ -23,17 +14,17 @@ type counts struct{ exclusive, shared int }
 var unknown = counts{-1, -1}
 
 // once is a hold count of one in that mode.
-func once(m Mode) counts { return counts{}.plus(m, 1) }
+func once(m machine.Mode) counts { return counts{}.plus(m, 1) }
 
-func (c counts) in(m Mode) int {
-	if m == Shared {
+func (c counts) in(m machine.Mode) int {
+	if m == machine.Shared {
 		return c.shared
 	}
 	return c.exclusive
 }
 
-func (c counts) plus(m Mode, n int) counts {
-	if m == Shared {
+func (c counts) plus(m machine.Mode, n int) counts {
+	if m == machine.Shared {
 		c.shared += n
 	} else {
 		c.exclusive += n
@@ -46,23 +37,23 @@ func (c counts) total() int { return c.exclusive + c.shared }
 // hold is one holder's use of the lease, or its share in it.
 type hold struct {
 	id    uint64
-	owner Owner
+	owner machine.Owner
 	ref   any
 	counts
 	// until is the hold's own end, that of its fixed lease or its max hold, and ends is the reason to give
 	// then. 0: the hold lasts as long as the lease. Renewals of the lease do not change it.
-	until Instant
-	ends  Reason
+	until machine.Instant
+	ends  machine.Reason
 	// dead: its owner has died, and its release is on its way.
 	dead   bool
 	tokens []int64
 }
 
 // fixed reports whether the hold has a fixed lease.
-func (h *hold) fixed() bool { return h.until != 0 && h.ends == Expired }
+func (h *hold) fixed() bool { return h.until != 0 && h.ends == machine.Expired }
 
 // wouldUpgrade reports whether a re-entry in that mode would make a reader a writer.
-func (h *hold) wouldUpgrade(m Mode) bool { return m == Exclusive && h.exclusive == 0 }
+func (h *hold) wouldUpgrade(m machine.Mode) bool { return m == machine.Exclusive && h.exclusive == 0 }
 
 // holds are the holds on the lease: one that is exclusive, or any number that share it. It is a value: a copy
 // never sees a change, since more is replaced, or appended to beyond the copy's end.
@@ -97,7 +88,7 @@ func (h *holds) byID(id uint64) hold {
 	return h.find(func(one *hold) bool { return one.id == id })
 }
 
-func (h *holds) byOwner(owner Owner) hold {
+func (h *holds) byOwner(owner machine.Owner) hold {
 	if owner == 0 {
 		return hold{}
 	}

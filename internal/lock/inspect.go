@@ -1,6 +1,10 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // Idle reports whether the lock has nothing to do and no state to keep.
 func (l *Lock) Idle() bool {
@@ -27,38 +31,21 @@ func (l *Lock) Load() (holds, waiters int, first any) {
 	return holds, waiters, first
 }
 
-// Snapshot is the state of a lock in this process, without asking Redis.
-type Snapshot struct {
-	HeldHere bool
-	// Count is the hold count of the first holder.
-	Count   int
-	Waiters int
-	// Until is the end of its validity without a renewal.
-	Until  Instant
-	Tokens []int64
-}
-
 // Snapshot returns the state of the lock in this process.
-func (l *Lock) Snapshot() Snapshot {
+func (l *Lock) Snapshot() machine.Snapshot {
 	first := l.holds.first
-	return Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
+	return machine.Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
 }
 
 // LeaseUntil returns the end of the lease's validity without a renewal.
-func (l *Lock) LeaseUntil() Instant { return l.lease.until }
+func (l *Lock) LeaseUntil() machine.Instant { return l.lease.until }
 
 // Term returns the term of the lease, 0 if there is none.
 func (l *Lock) Term() uint64 { return l.lease.term }
 
-// Holder identifies a hold to the lock actor.
-type Holder struct {
-	Ref any
-	ID  uint64
-}
-
 // Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose
 // actor has failed for good.
-func (l *Lock) Outstanding() (holders []Holder, pending []any) {
+func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	add := func(ref any) {
 		if several, ok := ref.(refs); ok {
 			pending = append(pending, several...)
@@ -67,7 +54,7 @@ func (l *Lock) Outstanding() (holders []Holder, pending []any) {
 		}
 	}
 	for own := range l.holds.all() {
-		holders = append(holders, Holder{Ref: own.ref, ID: own.id})
+		holders = append(holders, machine.Holder{Ref: own.ref, ID: own.id})
 	}
 	for req := range l.queue.waiters.All() {
 		add(req.Ref)
@@ -89,7 +76,7 @@ func (l *Lock) Outstanding() (holders []Holder, pending []any) {
 		add(e.ref)
 	}
 	for _, e := range l.effects[l.taken:] {
-		if e.Kind == Reply {
+		if e.Kind == machine.Reply {
 			add(e.Ref)
 		}
 	}
@@ -98,7 +85,7 @@ func (l *Lock) Outstanding() (holders []Holder, pending []any) {
 
 // CleanupCommands returns the commands that remove everything of this process from Redis. It is for a lock
 // whose actor has failed for good.
-func (l *Lock) CleanupCommands(now Instant) []Command {
+func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 	var all []Command
 	leave := func(term uint64, ttl time.Duration) {
 		all = append(all, Command{Kind: Release, Term: term, MaxTTL: ttl})

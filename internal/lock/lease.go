@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"slices"
 	"time"
 )
@@ -12,9 +14,9 @@ func (l *Lock) noteUnanswered(o *op) {
 	}
 	switch o.kind {
 	case opAcquire, opGrant, opCount:
-		mode := Shared
+		mode := machine.Shared
 		if o.counts.exclusive > 0 {
-			mode = Exclusive
+			mode = machine.Exclusive
 		}
 		if o.term != 0 && o.term == l.lease.term {
 			l.lease.lateMode[mode] = true
@@ -44,7 +46,7 @@ func (l *Lock) lateReply(seq uint64, r Result) {
 
 // modeMayChange reports whether a late command might change the lease from mode m: as a reader it would
 // admit others together with a writer, and as a writer it would end a read hold.
-func (l *Lock) modeMayChange(m Mode) bool { return l.lease.lateMode[Shared-m] }
+func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.lateMode[machine.Shared-m] }
 
 // mayBeCutShort reports whether a late command might shorten a lease of that length. The term must not be
 // used for such a lease.
@@ -59,7 +61,7 @@ func (l *Lock) extend(o op) {
 	if l.lease.fixed && o.kind == opRenew {
 		return // its end stays
 	}
-	if until := o.sentAt + o.lease - Margin(o.lease); until > l.lease.until {
+	if until := o.sentAt + o.lease - machine.Margin(o.lease); until > l.lease.until {
 		l.lease.until, l.lease.length = until, o.lease
 	}
 }
@@ -70,7 +72,7 @@ func (l *Lock) hasTimeLeft() bool {
 }
 
 // holdUntil is the end of a hold's validity without a renewal.
-func (l *Lock) holdUntil(own hold) Instant {
+func (l *Lock) holdUntil(own hold) machine.Instant {
 	if own.until != 0 {
 		return min(own.until, l.lease.until)
 	}
@@ -78,7 +80,7 @@ func (l *Lock) holdUntil(own hold) Instant {
 }
 
 // longestTTL is until when a key of this lease may be in Redis, even if a command arrives late.
-func (l *Lock) longestTTL() Instant { return l.now + l.maxTTL() }
+func (l *Lock) longestTTL() machine.Instant { return l.now + l.maxTTL() }
 
 // maxTTL is the time from now until longestTTL.
 func (l *Lock) maxTTL() time.Duration {

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"math"
 	"time"
 )
@@ -32,9 +34,9 @@ func (localOrder) taken(l *Lock, o op, r Result) {
 func (localOrder) passedOn(l *Lock, o op, r Result) {
 	switch {
 	case r.Outcome == Done:
-		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
-	case r.Outcome == Refused && l.lease.mode == Shared && o.mode == Exclusive:
-		l.answer(o.ref, Answer{Kind: Freed}) // readers of other processes remain
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
+	case r.Outcome == Refused && l.lease.mode == machine.Shared && o.mode == machine.Exclusive:
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed}) // readers of other processes remain
 	default:
 		l.answerRelease(o)
 	}
@@ -50,7 +52,7 @@ func (localOrder) passOn(l *Lock, ref any) {
 		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
 		// that it can ask again before the queue is empty and the lease goes back to Redis.
 		l.grant(l.queue.pop(), true)
-		l.answer(ref, Answer{Kind: Freed, HandedOn: true})
+		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
 	default:
 		l.prepareGrant(ref)
 	}
@@ -72,7 +74,7 @@ func (localOrder) admits(l *Lock) bool {
 	return false
 }
 
-func (localOrder) wake(l *Lock) (at Instant, ok bool) {
+func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	switch {
 	case l.holds.len() == 0 || l.queue.len() == 0 || l.main.kind != opNone || !l.shares(l.queue.head()):
 		return 0, false
@@ -110,12 +112,12 @@ func (l *Lock) yieldReplied(o op, r Result) {
 	case Kept:
 		l.main = op{}
 		l.wait.sent = nil
-		l.answer(o.ref, Answer{Kind: Freed, HandedOn: true})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 		l.spent.newTurn()
 		l.noteLease(o, r)
 	case Done:
-		l.answer(o.ref, Answer{Kind: Freed})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
 		l.afterRelease()
 		l.contendAgain(o, r)
 	case Absent:
@@ -162,7 +164,7 @@ func (l *Lock) drain() {
 	l.lease.draining = true
 	l.lease.recountAt = l.now + l.backoff(l.lease.recounts, l.cfg.Watchdog)
 	l.lease.recounts++
-	l.refuseTries(Held, "others wait for the lock already")
+	l.refuseTries(machine.Held, "others wait for the lock already")
 }
 
 // contendAgain waits for the lock that the process has yielded.
@@ -182,7 +184,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 		l.takeTransfer(transfer) // it has overtaken the reply
 	case l.kind.Parts:
 		l.wait.nextAt = l.now // to learn which part to wait for
-	case r.Others == 0 && l.wait.sent[0].mode == Shared:
+	case r.Others == 0 && l.wait.sent[0].mode == machine.Shared:
 		l.wait.nextAt = l.now // readers may have the lock by now, without a message
 	case r.Others > 0:
 		l.deferToOthers(r.Others, l.cfg.OpenTime())

@@ -1,6 +1,10 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // phase is the state of the lease.
 type phase uint8
@@ -38,9 +42,9 @@ type Kind struct {
 // assignment. An event that panics half way has therefore changed nothing. Data behind its
 // pointers and slices is never changed, only replaced or appended to.
 type Lock struct {
-	cfg  *Config
+	cfg  *machine.Config
 	kind *Kind
-	now  Instant
+	now  machine.Instant
 	// seq numbers the commands, so that a reply finds its command and no other.
 	seq uint64
 	// nextTerm is the number of the next term.
@@ -66,7 +70,7 @@ type Lock struct {
 	queue queue
 	order order
 	// lastOwner is the highest owner seen.
-	lastOwner Owner
+	lastOwner machine.Owner
 
 	// main is the command under way about the lease itself, and renewal the watchdog's.
 	main    op
@@ -86,7 +90,7 @@ type Lock struct {
 	// lost are the holds that were lost last, for the answer to a late Release.
 	lost loss
 
-	effects []Effect
+	effects []machine.Effect
 	taken   int
 	// spare is memory of the buffer for a command; nil if it is in use.
 	buffer *Buffer
@@ -95,7 +99,7 @@ type Lock struct {
 
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
-func New(cfg *Config, kind *Kind) Lock {
+func New(cfg *machine.Config, kind *Kind) Lock {
 	l := Lock{cfg: cfg, kind: kind, order: localOrder{}}
 	if kind.Queued {
 		l.order = &redisOrder{}
@@ -124,7 +128,7 @@ type lease struct {
 	longest time.Duration
 	// counts are the hold counts in Redis, and mode is the intended mode.
 	counts counts
-	mode   Mode
+	mode   machine.Mode
 	// fixed: the lease has a fixed end, and the watchdog does not renew it.
 	fixed bool
 	// atRisk: the last renewal has failed, and the holders were notified.
@@ -138,8 +142,8 @@ type lease struct {
 	tokens     tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
 	// margin. The time of the reply does not count.
-	until   Instant
-	renewAt Instant
+	until   machine.Instant
+	renewAt machine.Instant
 	turn
 }
 
@@ -147,19 +151,19 @@ type lease struct {
 type turn struct {
 	// handOffUntil is when the process must ask whether others wait; forcedYieldAt is when it must
 	// release the lock even if none is seen to wait.
-	handOffUntil  Instant
-	forcedYieldAt Instant
+	handOffUntil  machine.Instant
+	forcedYieldAt machine.Instant
 	// draining: others wait, so no further reader may share the lease. recountAt is when to ask again
 	// whether they wait, and recounts is how often that was asked.
 	draining  bool
-	recountAt Instant
+	recountAt machine.Instant
 	recounts  int
 }
 
 // waiting is what the lock knows while it contends for a lease.
 type waiting struct {
 	// nextAt is the time of the next try, unless a message comes before.
-	nextAt Instant
+	nextAt machine.Instant
 	// refusalIsStale: a message came while an acquire was under way, so its refusal may be outdated.
 	refusalIsStale bool
 	// refused: a try was refused, so the lock subscribes to its channel.
@@ -171,7 +175,7 @@ type waiting struct {
 	// sent are the last commands that may have added or confirmed the entry in the wait queue.
 	sent []queued
 	// transfer came while an acquire was under way; it is used after the reply to that.
-	transfer Transfer
+	transfer machine.Transfer
 	deferral
 	tries int
 	// The result of the last try. unconfirmed: too few replicas have the lease. noTTL: the holder's lease has
@@ -179,7 +183,7 @@ type waiting struct {
 	lastErr     string
 	unconfirmed bool
 	holder      string
-	freeAt      Instant
+	freeAt      machine.Instant
 	noTTL       bool
 }
 
@@ -188,7 +192,7 @@ type waiting struct {
 // try before its end; otherwise the process has just had its turn.
 type deferral struct {
 	turns             int
-	deferUntil        Instant
+	deferUntil        machine.Instant
 	notified, byRedis bool
 }
 
@@ -198,7 +202,7 @@ type subscription struct {
 	state subscriptionState
 	term  uint64
 	// until is the end of the subscription after the last waiter; 0 while there are waiters.
-	until Instant
+	until machine.Instant
 }
 
 type subscriptionState uint8
@@ -212,32 +216,32 @@ const (
 // countChange is a change of a hold's count: request adds one, and a release (request is nil) subtracts one.
 type countChange struct {
 	hold    uint64
-	mode    Mode
+	mode    machine.Mode
 	request *waiter
 	ref     any
 	// until is when a partial release is answered, whether confirmed or not.
-	until Instant
+	until machine.Instant
 }
 
 // ensure is a request for a lease that is valid at least until a time. It is answered by another time.
 type ensure struct {
 	hold  uint64
 	ref   any
-	until Instant
-	by    Instant
+	until machine.Instant
+	by    machine.Instant
 }
 
 // loss lists the holds that were lost last, and the reason.
 type loss struct {
 	ids    []uint64
-	reason Reason
+	reason machine.Reason
 }
 
 // maxLost bounds how many are remembered.
 const maxLost = 100
 
 // add remembers a lost hold, and forgets those that were lost for another reason.
-func (l *loss) add(id uint64, reason Reason) {
+func (l *loss) add(id uint64, reason machine.Reason) {
 	if l.reason != reason || len(l.ids) == maxLost {
 		*l = loss{reason: reason}
 	}

@@ -7,16 +7,17 @@ import (
 	"strings"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // The notation of requests, replies and effects in scripts and in the traces of worlds.
 
 // parseRequest reads the options of a request.
-func parseRequest(options ...string) (req lock.Request) {
+func parseRequest(options ...string) (req machine.Request) {
 	for _, option := range options {
 		switch key, value, _ := strings.Cut(option, "="); key {
 		case "owner":
-			req.Owner = lock.Owner(number(value))
+			req.Owner = machine.Owner(number(value))
 		case "fixed":
 			req.Lease = duration(value)
 		case "maxhold":
@@ -28,7 +29,7 @@ func parseRequest(options ...string) (req lock.Request) {
 		case "once":
 			req.NoReentry = true
 		case "shared":
-			req.Mode = lock.Shared
+			req.Mode = machine.Shared
 		case "fenced":
 			req.Fenced = true
 		default:
@@ -81,32 +82,32 @@ var commandNames = [...]string{
 }
 
 // sentence describes an effect. Terms are numbered from 1.
-func sentence(e lock.Effect) string {
+func sentence(e machine.Effect) string {
 	a := e.Answer
 	channel := ""
 	if e.Term != 0 {
 		channel = fmt.Sprintf(" #%d", e.Term)
 	}
 	switch e.Kind {
-	case lock.Send:
+	case machine.Send:
 		return commandSentence(*e.Ref.(*lock.Command))
-	case lock.Reply:
+	case machine.Reply:
 		return fmt.Sprintf("%v: %s", e.Ref, answerSentence(a))
-	case lock.NotifyLost:
+	case machine.NotifyLost:
 		text := fmt.Sprintf("%v: lost, %v", e.Ref, a.Reason)
 		if a.Tokens != nil {
 			text += fmt.Sprintf(", tokens %v", a.Tokens)
 		}
 		return text
-	case lock.NotifyAtRisk:
+	case machine.NotifyAtRisk:
 		return fmt.Sprintf("%v: at risk until %v", e.Ref, a.Until)
-	case lock.HoldEnded:
+	case machine.HoldEnded:
 		return fmt.Sprintf("%v: over", e.Ref)
-	case lock.Subscribe:
+	case machine.Subscribe:
 		return "subscribe" + channel
-	case lock.Unsubscribe:
+	case machine.Unsubscribe:
 		return "unsubscribe" + channel
-	case lock.LeaveToExpire:
+	case machine.LeaveToExpire:
 		return fmt.Sprintf("left behind until %v", a.Until)
 	}
 	return fmt.Sprint(e)
@@ -155,29 +156,29 @@ func commandSentence(c lock.Command) string {
 	return text
 }
 
-func answerSentence(a lock.Answer) string {
+func answerSentence(a machine.Answer) string {
 	text := [...]string{
-		lock.Granted: "granted", lock.NotGranted: "refused", lock.Freed: "freed", lock.NotFreed: "not freed", lock.Withdrawn: "withdrawn",
-		lock.ForceReleased: "forced", lock.Ensured: "ensured", lock.NotDone: "not done",
+		machine.Granted: "granted", machine.NotGranted: "refused", machine.Freed: "freed", machine.NotFreed: "not freed", machine.Withdrawn: "withdrawn",
+		machine.ForceReleased: "forced", machine.Ensured: "ensured", machine.NotDone: "not done",
 	}[a.Kind]
 	switch a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		if a.HandedOn {
 			text = "handed on"
 		}
 		if text += fmt.Sprintf(" x%d until %v", a.Count, a.Until); a.Tokens != nil {
 			text += fmt.Sprintf(", tokens %v", a.Tokens)
 		}
-	case lock.Freed:
+	case machine.Freed:
 		if text += fmt.Sprintf(" x%d", a.Count); a.HandedOn {
 			text += ", handed on"
 		}
-	case lock.Withdrawn, lock.ForceReleased:
+	case machine.Withdrawn, machine.ForceReleased:
 		text += fmt.Sprintf(" %d", a.Count)
-	case lock.Ensured:
+	case machine.Ensured:
 		text += fmt.Sprintf(" until %v", a.Until)
 	default:
-		if text += fmt.Sprintf(", %v", a.Reason); a.Kind == lock.NotGranted && a.TTL >= 0 {
+		if text += fmt.Sprintf(", %v", a.Reason); a.Kind == machine.NotGranted && a.TTL >= 0 {
 			text += fmt.Sprintf(", ttl %v", a.TTL)
 		}
 	}

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"slices"
 	"time"
 )
@@ -43,7 +45,7 @@ type op struct {
 
 	// The command sets the counts and the TTL of the lease of that term. For a forced release, term is that
 	// of the local holders that it has ended, or 0.
-	mode   Mode
+	mode   machine.Mode
 	fixed  bool
 	term   uint64
 	counts counts
@@ -66,22 +68,22 @@ type op struct {
 
 	tries  int
 	seq    uint64
-	sentAt Instant
+	sentAt machine.Instant
 	// lastErr is why the last try failed.
 	lastErr error
 	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
 	// which its try was sent.
 	earlier []try
 	// due is when the reply is overdue, or the command has to be sent again.
-	due Instant
+	due machine.Instant
 	// until ends the tries of a background op, or the wait for a partial release.
-	until Instant
+	until machine.Instant
 }
 
 // try is one sending of a command.
 type try struct {
 	seq    uint64
-	sentAt Instant
+	sentAt machine.Instant
 	lease  time.Duration
 }
 
@@ -108,7 +110,7 @@ func (l *Lock) send(o *op) {
 		c = new(Command)
 	}
 	*c, l.spare = Command{}, nil
-	l.effects = append(l.effects, Effect{Kind: Send, Ref: c})
+	l.effects = append(l.effects, machine.Effect{Kind: machine.Send, Ref: c})
 	l.command(o, c)
 	if o.term != 0 && o.term == l.lease.term {
 		l.lease.longest = max(l.lease.longest, o.lease)
@@ -122,7 +124,7 @@ func (l *Lock) send(o *op) {
 	if o.kind == opForce {
 		timeout = min(timeout, o.until-l.now)
 	}
-	o.due = l.now + timeout + ReplyGrace
+	o.due = l.now + timeout + machine.ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
 	if o.kind == opRenew {

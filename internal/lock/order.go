@@ -1,6 +1,10 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // order decides which waiter of this process is next, and when another process is. The rest of the package
 // does not depend on the implementation.
@@ -28,7 +32,7 @@ type order interface {
 	// returns false until the reply.
 	admits(l *Lock) bool
 	// wake returns when the order needs a Tick.
-	wake(l *Lock) (at Instant, ok bool)
+	wake(l *Lock) (at machine.Instant, ok bool)
 
 	registry
 }

@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"fmt"
 	"slices"
 	"time"
@@ -21,7 +23,7 @@ func (l *Lock) nextPending() bool {
 				return true
 			}
 		case own.in(c.mode) == 0:
-			l.answer(c.ref, Answer{Kind: NotFreed, HoldID: own.id, Reason: NotHeld, Detail: "the lock is not held in this mode"})
+			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, HoldID: own.id, Reason: machine.NotHeld, Detail: "the lock is not held in this mode"})
 		case own.total() > 1:
 			l.setCounts(own, c, -1)
 			return true
@@ -47,7 +49,7 @@ func (l *Lock) reentered(own hold, c countChange) bool {
 	}
 	if l.prolongs(c.request) {
 		if l.mayBeCutShort(c.request.Lease) {
-			l.refuse(c.request.Ref, Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease")
+			l.refuse(c.request.Ref, machine.Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease")
 			return false
 		}
 		l.dropRenewal()
@@ -62,17 +64,17 @@ func (l *Lock) dropPending(own hold) {
 	for _, c := range l.takePending(func(c countChange) bool { return c.hold == own.id }) {
 		switch {
 		case c.request != nil && l.closing:
-			l.refuse(c.request.Ref, Closed, "the system is closing")
+			l.refuse(c.request.Ref, machine.Closed, "the system is closing")
 		case c.request != nil && c.request.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(c.request)):
-			l.answer(c.request.Ref, Answer{Kind: NotGranted, Reason: Held, TTL: -1, Detail: l.heldBy()})
+			l.answer(c.request.Ref, machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: -1, Detail: l.heldBy()})
 		case c.request != nil:
 			l.queue.insert(c.request)
 			l.repeats = true // its owner may have asked for more than one
 		default:
-			l.answer(c.ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "the hold was released before"})
+			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "the hold was released before"})
 		}
 	}
-	l.failEnsures(own.id, NotHeld, "the hold was released")
+	l.failEnsures(own.id, machine.NotHeld, "the hold was released")
 }
 
 // reenter queues a re-entry of a hold, or refuses it.
@@ -86,26 +88,26 @@ func (l *Lock) reenter(own hold, req *waiter) {
 
 // reentryRefusal returns why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry joins the
 // hold as it is, so options that the hold does not fulfil are refused.
-func (l *Lock) reentryRefusal(own *hold, req *waiter) (Reason, string) {
+func (l *Lock) reentryRefusal(own *hold, req *waiter) (machine.Reason, string) {
 	switch {
 	case req.NoReentry:
-		return Reentry, "this owner holds the lock already, and asked not to re-enter it"
+		return machine.Reentry, "this owner holds the lock already, and asked not to re-enter it"
 	case own.wouldUpgrade(req.Mode):
-		return Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first"
+		return machine.Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first"
 	case req.Lease > 0 && !own.fixed():
-		return Invalid, fmt.Sprintf("a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out", req.Lease)
-	case req.Lease > 0 && l.now+req.Lease-Margin(req.Lease) < own.until:
-		return Invalid, fmt.Sprintf("a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
+		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out", req.Lease)
+	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < own.until:
+		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
 			req.Lease, leaseFor(own.until-l.now))
 	case req.MaxHold > 0 && (own.until == 0 || own.until > l.now+req.MaxHold):
-		return Invalid, fmt.Sprintf("a re-entry cannot have a max hold of %v, since the hold that it joins may last longer: leave it out, or bound the first hold", req.MaxHold)
+		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a max hold of %v, since the hold that it joins may last longer: leave it out, or bound the first hold", req.MaxHold)
 	}
 	return 0, ""
 }
 
 // leaseFor is the shortest lease, in whole milliseconds, that is valid for d.
 func leaseFor(d time.Duration) time.Duration {
-	return ((d+Margin(0))*100/99 + time.Millisecond).Truncate(time.Millisecond)
+	return ((d+machine.Margin(0))*100/99 + time.Millisecond).Truncate(time.Millisecond)
 }
 
 // prolongs reports whether a re-entry makes the lease in Redis longer. Then no command that sets the rest of

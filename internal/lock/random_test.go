@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -109,9 +110,9 @@ func randomWorld(kind int, t *tape) *world {
 		}
 	}
 	s.config = oneOf(t,
-		lock.Config{Watchdog: 3000 * ms, Renewal: 1000 * ms, HandOffLimit: 100 * ms, ForcedYield: 1000 * ms, Poll: 500 * ms, CallTimeout: 500 * ms, QueueLimit: 6},
-		lock.Config{Watchdog: 30000 * ms, Renewal: 10000 * ms, HandOffLimit: 20 * ms, ForcedYield: 500 * ms, Poll: 2000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
-		lock.Config{Watchdog: 1000 * ms, Renewal: 300 * ms, HandOffLimit: 500 * ms, ForcedYield: 2000 * ms, Poll: 5000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
+		machine.Config{Watchdog: 3000 * ms, Renewal: 1000 * ms, HandOffLimit: 100 * ms, ForcedYield: 1000 * ms, Poll: 500 * ms, CallTimeout: 500 * ms, QueueLimit: 6},
+		machine.Config{Watchdog: 30000 * ms, Renewal: 10000 * ms, HandOffLimit: 20 * ms, ForcedYield: 500 * ms, Poll: 2000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
+		machine.Config{Watchdog: 1000 * ms, Renewal: 300 * ms, HandOffLimit: 500 * ms, ForcedYield: 2000 * ms, Poll: 5000 * ms, CallTimeout: 3000 * ms, QueueLimit: 1000},
 	)
 	s.config.Replicated = t.pick(2) == 1
 	s.config.Seed = uint64(t.pick(256))
@@ -154,7 +155,7 @@ func (w *world) recoverViolation(err *error) {
 }
 
 // runUntil runs all events up to a time.
-func (w *world) runUntil(end lock.Instant) {
+func (w *world) runUntil(end machine.Instant) {
 	for w.step(end) {
 	}
 	if end > w.now {
@@ -164,7 +165,7 @@ func (w *world) runUntil(end lock.Instant) {
 }
 
 // step runs the next event unless it comes after a time, and reports whether there was one.
-func (w *world) step(end lock.Instant) bool {
+func (w *world) step(end machine.Instant) bool {
 	at, next, ticks := end+1, -1, -1
 	for k := range w.net {
 		if due := w.due(&w.net[k]); due < at {
@@ -200,7 +201,7 @@ func (w *world) step(end lock.Instant) bool {
 }
 
 // due returns when a message is delivered.
-func (w *world) due(m *message) lock.Instant {
+func (w *world) due(m *message) machine.Instant {
 	switch m.kind {
 	case command, lateCommand:
 		return max(m.at, w.frozenUntil)

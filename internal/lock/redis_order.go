@@ -1,6 +1,10 @@
 package lock
 
-import "time"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
 // contends, its tries also list its waiters; at other times a command of its own does.
@@ -14,7 +18,7 @@ type redisOrder struct {
 	// last is the number of the last command that listed the waiters.
 	last uint64
 	// nextAt is when to confirm again that the waiters are alive.
-	nextAt Instant
+	nextAt machine.Instant
 	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
 	longestLease time.Duration
 	// top is the highest term that has had an entry.
@@ -46,7 +50,7 @@ func (q *redisOrder) channel(l *Lock) uint64 { return l.queue.head().term }
 // taken grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) taken(l *Lock, o op, r Result) {
 	l.lease = lease{term: r.OwnTerm}
-	o.request, o.mode, o.lease, o.fixed = l.queue.byTerm(r.OwnTerm), Exclusive, l.cfg.Watchdog, false
+	o.request, o.mode, o.lease, o.fixed = l.queue.byTerm(r.OwnTerm), machine.Exclusive, l.cfg.Watchdog, false
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)
 		if l.queue.len() == 1 {
@@ -55,13 +59,13 @@ func (q *redisOrder) taken(l *Lock, o op, r Result) {
 	}
 	l.noteLease(o, r)
 	if o.request != nil && l.grantTaken(o) {
-		l.refuseTries(Held, l.heldBy()) // Redis prefers waiters with an entry
+		l.refuseTries(machine.Held, l.heldBy()) // Redis prefers waiters with an entry
 	}
 }
 
 func (q *redisOrder) passedOn(l *Lock, o op, r Result) {
 	if r.Freed {
-		l.answer(o.ref, Answer{Kind: Freed, HandedOn: r.Outcome == Done})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOn: r.Outcome == Done})
 	} else {
 		l.answerRelease(o)
 	}
@@ -73,7 +77,7 @@ func (q *redisOrder) passOn(l *Lock, ref any) { l.prepareGrant(ref) }
 
 func (q *redisOrder) admits(*Lock) bool { return false }
 
-func (q *redisOrder) wake(l *Lock) (at Instant, ok bool) {
+func (q *redisOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	if q.op.kind != opNone {
 		return q.op.due, true
 	}

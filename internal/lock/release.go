@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"fmt"
 )
 
@@ -15,7 +17,7 @@ func (l *Lock) release(ref any) {
 func (l *Lock) releaseInstead(r Result) {
 	if l.wait.transfer.Term != 0 {
 		l.cleanUp(l.wait.transfer.Term) // the yield was carried out, and its entry got the lock
-		l.wait.transfer = Transfer{}
+		l.wait.transfer = machine.Transfer{}
 	}
 	l.main.kind, l.main.counts, l.main.request, l.main.next = opRelease, counts{}, nil, 0
 	l.retryLater(&l.main, r)
@@ -31,16 +33,16 @@ func (l *Lock) releaseReplied(o op, r Result) {
 	case r.Outcome == Failed && r.Transient:
 		l.retryLater(&l.main, r)
 		l.wait.lastErr = r.Err.Error()
-		l.refuseTries(Unavailable, l.wait.lastErr)
+		l.refuseTries(machine.Unavailable, l.wait.lastErr)
 		return
 	case r.Outcome == Failed:
 		reason, detail := failure(r)
-		l.answer(o.ref, Answer{Kind: NotFreed, Reason: reason, Detail: detail})
+		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
 		l.leaveToExpire(l.longestTTL())
 	case r.Outcome == Absent:
 		l.answerRelease(o)
 	default:
-		l.answer(o.ref, Answer{Kind: Freed})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
 	}
 	l.afterRelease()
 }
@@ -49,10 +51,10 @@ func (l *Lock) releaseReplied(o op, r Result) {
 // try has released it.
 func (l *Lock) answerRelease(o op) {
 	if o.unsure {
-		l.answer(o.ref, Answer{Kind: Freed})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
 		return
 	}
-	l.answer(o.ref, Answer{Kind: NotFreed, Reason: Lost, Noticed: true, Detail: "its release has found that its key was gone, or belonged to another owner"})
+	l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: "its release has found that its key was gone, or belonged to another owner"})
 }
 
 // afterRelease resets the state after a term.
@@ -69,32 +71,24 @@ func (l *Lock) cleanUp(term uint64) {
 }
 
 // leaveToExpire reports that a key was not released and expires by itself.
-func (l *Lock) leaveToExpire(until Instant) {
-	l.effects = append(l.effects, Effect{Kind: LeaveToExpire, Answer: Answer{Until: until}})
+func (l *Lock) leaveToExpire(until machine.Instant) {
+	l.effects = append(l.effects, machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: until}})
 }
 
 // releaseInBackground ends the wait for a release to be confirmed; the release goes on in the background.
 func (l *Lock) releaseInBackground() {
-	l.answer(l.main.ref, Answer{Kind: NotFreed, Reason: Unavailable,
+	l.answer(l.main.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable,
 		Detail: fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)})
 	l.cleanUp(l.lease.term)
 	l.afterRelease()
 }
 
-// Owners are the owners that a forced release is meant for, by their fields in Redis. Term is the term of this
-// system's own owner among them, or 0. The zero value means the owners that hold the lock when Redis is asked,
-// and the holders of this process.
-type Owners struct {
-	Fields []string
-	Term   uint64
-}
-
 // force frees the lock if one of the owners holds it in that mode. Local holders are notified first.
-func (l *Lock) force(mode Mode, owners Owners, ref any) {
+func (l *Lock) force(mode machine.Mode, owners machine.Owners, ref any) {
 	o := op{kind: opForce, ref: ref, mode: mode, owners: owners.Fields, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
 	if meant := owners.Fields == nil || owners.Term == l.lease.term; meant && l.holds.len() > 0 && l.lease.mode == mode {
 		o.term = l.lease.term
-		l.lose(Forced, "the lock was force-released", false)
+		l.lose(machine.Forced, "the lock was force-released", false)
 	}
 	l.inBackground(o)
 }
@@ -105,11 +99,11 @@ func (l *Lock) forceReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed:
 		reason, detail := failure(r)
-		l.answer(o.ref, Answer{Kind: NotDone, Reason: reason, Detail: detail})
+		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 	case r.WasHeld || heldHere:
-		l.answer(o.ref, Answer{Kind: ForceReleased, Count: 1})
+		l.answer(o.ref, machine.Answer{Kind: machine.ForceReleased, Count: 1})
 	default:
-		l.answer(o.ref, Answer{Kind: ForceReleased})
+		l.answer(o.ref, machine.Answer{Kind: machine.ForceReleased})
 	}
 	if heldHere && !r.WasHeld {
 		// It failed, or it came after a change of mode and found the other mode.

@@ -1,6 +1,10 @@
 package lock
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // dropRenewal forgets the renewal under way.
 func (l *Lock) dropRenewal() {
@@ -14,7 +18,7 @@ func (l *Lock) dropRenewal() {
 // since Redisson's renewals of other readers shorten the TTL of them all. But such a renewal must not
 // overtake a change that sets a longer TTL.
 func (l *Lock) renewed() bool {
-	return !l.lease.fixed || l.lease.mode == Shared && l.main.kind != opCount
+	return !l.lease.fixed || l.lease.mode == machine.Shared && l.main.kind != opCount
 }
 
 // startRenewal sends a renewal. An immediate one is not batched with others.
@@ -93,7 +97,7 @@ func (l *Lock) renewedBy(o op) {
 	var more []ensure
 	for _, e := range l.ensures {
 		if until := l.holdUntil(l.holds.byID(e.hold)); until >= e.until {
-			l.answer(e.ref, Answer{Kind: Ensured, Until: until})
+			l.answer(e.ref, machine.Answer{Kind: machine.Ensured, Until: until})
 		} else {
 			more = append(more, e)
 		}
@@ -115,14 +119,14 @@ func (l *Lock) renewalReplied(r Result) {
 		reason, detail := failure(r)
 		l.retryLater(&l.renewal, r)
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
-		l.failEnsures(0, Unavailable, detail)
+		l.failEnsures(0, machine.Unavailable, detail)
 		l.wait.lastErr = detail
 		if l.lease.atRisk {
 			return
 		}
 		l.lease.atRisk = true
 		for own := range l.holds.all() {
-			l.effects = append(l.effects, Effect{Kind: NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: Answer{
+			l.effects = append(l.effects, machine.Effect{Kind: machine.NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
 				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}
@@ -130,20 +134,20 @@ func (l *Lock) renewalReplied(r Result) {
 }
 
 // failEnsures refuses the requests that await a renewal for that hold, or for all holds if id is 0.
-func (l *Lock) failEnsures(id uint64, reason Reason, detail string) {
+func (l *Lock) failEnsures(id uint64, reason machine.Reason, detail string) {
 	l.failEnsuresIf(func(e ensure) bool { return id == 0 || e.hold == id }, reason, detail)
 }
 
 // expireEnsures refuses the requests that have awaited a renewal for too long.
 func (l *Lock) expireEnsures() {
-	l.failEnsuresIf(func(e ensure) bool { return l.now >= e.by }, Unavailable, "Redis has not renewed the lease in time")
+	l.failEnsuresIf(func(e ensure) bool { return l.now >= e.by }, machine.Unavailable, "Redis has not renewed the lease in time")
 }
 
-func (l *Lock) failEnsuresIf(fails func(ensure) bool, reason Reason, detail string) {
+func (l *Lock) failEnsuresIf(fails func(ensure) bool, reason machine.Reason, detail string) {
 	var stay []ensure
 	for _, e := range l.ensures {
 		if fails(e) {
-			l.answer(e.ref, Answer{Kind: NotDone, Reason: reason, Detail: detail})
+			l.answer(e.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 		} else {
 			stay = append(stay, e)
 		}

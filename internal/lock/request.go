@@ -1,45 +1,14 @@
 package lock
 
 import (
-	"time"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
-// Owner identifies the owner of a request, for re-entry and for the owner's death. Every actor and every
-// call tree has a number. 0 is an owner that never re-enters.
-type Owner uint64
-
-// Request is a request for the lock, and the hold once it is granted.
-type Request struct {
-	// ID grows with every request to the lock.
-	ID    uint64
-	Owner Owner
-	Mode  Mode
-	// NoReentry refuses a re-entry instead of granting it.
-	NoReentry bool
-	// Fenced asks for a fencing token from each of the lock's counters.
-	Fenced bool
-	// Lease is the fixed lease; 0 asks for the watchdog.
-	Lease time.Duration
-	// MaxHold bounds a hold under the watchdog; 0 is no limit.
-	MaxHold time.Duration
-	// Try tries once and does not wait.
-	Try bool
-	// Deadline ends the wait; 0 is no limit.
-	Deadline Instant
-	// Ref identifies the request to the lock actor.
-	Ref any
-}
-
-// Waiting returns what the queue sorts and finds a request by.
-func (r *Request) Waiting() requestqueue.Key {
-	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
-}
-
 // waiter is a request that waits, or is about to. Its term is that of its entry in a fair lock's queue, if it has one.
 type waiter struct {
-	Request
+	machine.Request
 	term uint64
 }
 
@@ -54,7 +23,7 @@ func (q *queue) len() int { return q.waiters.Len() }
 
 func (q *queue) head() *waiter { return q.waiters.Head() }
 
-func (q *queue) nextDeadline() Instant { return q.waiters.NextDeadline() }
+func (q *queue) nextDeadline() machine.Instant { return q.waiters.NextDeadline() }
 
 func (q *queue) push(req *waiter) {
 	q.revision++
@@ -101,13 +70,13 @@ func (q *queue) takeTries() []*waiter {
 }
 
 // takeByOwner takes out those of an owner.
-func (q *queue) takeByOwner(owner Owner) []*waiter {
+func (q *queue) takeByOwner(owner machine.Owner) []*waiter {
 	return q.countDepartures(q.waiters.Owner(uint64(owner)))
 }
 
 // takeExpired takes out up to maxExpired requests whose wait is over. If there are more, the next Tick is
 // due at once.
-func (q *queue) takeExpired(now Instant) []*waiter {
+func (q *queue) takeExpired(now machine.Instant) []*waiter {
 	return q.countDepartures(q.waiters.Expired(now, maxExpired))
 }
 

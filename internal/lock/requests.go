@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"fmt"
 	"slices"
 	"time"
@@ -8,7 +10,7 @@ import (
 
 // Acquire asks for the lock. It is a re-entry if the request's owner holds the lock; otherwise
 // the request joins the queue.
-func (l *Lock) Acquire(now Instant, request Request) {
+func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	req := &waiter{Request: request}
 	l.begin(now)
 	defer l.settle()
@@ -21,13 +23,13 @@ func (l *Lock) Acquire(now Instant, request Request) {
 	l.order.enter(l, req)
 	switch {
 	case l.closing:
-		l.refuse(req.Ref, Closed, "the system is closing")
+		l.refuse(req.Ref, machine.Closed, "the system is closing")
 	case own.id != 0:
 		l.reenter(own, req)
 	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(req)):
 		l.answer(req.Ref, l.held())
 	case l.queue.len() >= l.cfg.QueueLimit:
-		l.refuse(req.Ref, QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
+		l.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
 	default:
 		l.repeats = l.repeats || seenBefore
 		l.queue.push(req)
@@ -35,7 +37,7 @@ func (l *Lock) Acquire(now Instant, request Request) {
 }
 
 // Release releases one hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
-func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) {
+func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode machine.Mode, ref any) {
 	// The owner means its present hold, and not one that begin may grant it when that hold is over.
 	if own := l.holds.byOwner(owner); own.id != 0 {
 		id = own.id
@@ -47,14 +49,14 @@ func (l *Lock) Release(now Instant, id uint64, owner Owner, mode Mode, ref any) 
 	case own.id != 0:
 		l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
 	case slices.Contains(l.lost.ids, id):
-		l.answer(ref, Answer{Kind: NotFreed, Reason: Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
+		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
 	default:
-		l.answer(ref, Answer{Kind: NotFreed, Reason: NotHeld, Detail: "there is no such hold: it was never granted, was released before, or belongs to another owner"})
+		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such hold: it was never granted, was released before, or belongs to another owner"})
 	}
 }
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
-func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
+func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref any) {
 	l.begin(now)
 	defer l.settle()
 	var withdrawn int
@@ -64,7 +66,7 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 		if l.wait.lastErr != "" {
 			detail += "; the last try failed: " + l.wait.lastErr
 		}
-		l.refuse(req.Ref, CancelledByRequest, detail)
+		l.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
 	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
 	if id != 0 {
@@ -78,12 +80,12 @@ func (l *Lock) Cancel(now Instant, id uint64, owner Owner, ref any) {
 	}
 	l.withdrawReentries(matches, cancel)
 	if ref != nil {
-		l.answer(ref, Answer{Kind: Withdrawn, Count: withdrawn})
+		l.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: withdrawn})
 	}
 }
 
 // OwnerGone removes the requests of an owner that has died, without an answer, and releases its hold.
-func (l *Lock) OwnerGone(now Instant, owner Owner) {
+func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	l.begin(now)
 	defer l.settle()
 	if owner == 0 {
@@ -97,9 +99,9 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 		return
 	}
 	// One release ends the hold, for all of its counts, and before any other change.
-	mode := Shared
+	mode := machine.Shared
 	if own.exclusive > 0 {
-		mode = Exclusive
+		mode = machine.Exclusive
 	}
 	own.counts, own.dead = once(mode), true
 	l.holds.update(own)
@@ -107,7 +109,7 @@ func (l *Lock) OwnerGone(now Instant, owner Owner) {
 }
 
 // ForceRelease frees the lock if one of the owners holds it in that mode. Local holders are notified first.
-func (l *Lock) ForceRelease(now Instant, mode Mode, owners Owners, ref any) {
+func (l *Lock) ForceRelease(now machine.Instant, mode machine.Mode, owners machine.Owners, ref any) {
 	l.begin(now)
 	defer l.settle()
 	l.force(mode, owners, ref)
@@ -115,45 +117,45 @@ func (l *Lock) ForceRelease(now Instant, mode Mode, owners Owners, ref any) {
 
 // Ensure answers when the hold's lease is valid for at least d from now, and renews it if necessary;
 // a fixed lease is not renewed.
-func (l *Lock) Ensure(now Instant, id uint64, d time.Duration, ref any) {
+func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) {
 	l.begin(now)
 	defer l.settle()
-	most := l.cfg.Watchdog - Margin(l.cfg.Watchdog)
+	most := l.cfg.Watchdog - machine.Margin(l.cfg.Watchdog)
 	own := l.holds.byID(id)
 	left := l.holdUntil(own) - l.now
 	switch {
 	case own.id == 0:
-		reason := NotHeld
+		reason := machine.NotHeld
 		if slices.Contains(l.lost.ids, id) {
-			reason = Lost
+			reason = machine.Lost
 		}
-		l.answer(ref, Answer{Kind: NotDone, Reason: reason, Detail: "the hold is over"})
+		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: "the hold is over"})
 	case left >= d:
-		l.answer(ref, Answer{Kind: Ensured, Until: l.holdUntil(own)})
+		l.answer(ref, machine.Answer{Kind: machine.Ensured, Until: l.holdUntil(own)})
 	case own.until != 0 && own.until-l.now < d:
-		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
+		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
 	case d > most:
-		l.answer(ref, Answer{Kind: NotDone, Reason: Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
+		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
 	default:
 		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d, by: l.now + l.cfg.TryTime()})
 	}
 }
 
 // Suspect reports that the key may have been taken away. The lock asks Redis as soon as it can.
-func (l *Lock) Suspect(now Instant) {
+func (l *Lock) Suspect(now machine.Instant) {
 	l.begin(now)
 	defer l.settle()
 	l.suspect()
 }
 
 // Tick lets time pass.
-func (l *Lock) Tick(now Instant) {
+func (l *Lock) Tick(now machine.Instant) {
 	l.begin(now)
 	l.settle()
 }
 
 // Close refuses the waiters, ends all holds, and releases the lock.
-func (l *Lock) Close(now Instant) {
+func (l *Lock) Close(now machine.Instant) {
 	l.begin(now)
 	defer l.settle()
 	if l.closing {
@@ -161,16 +163,16 @@ func (l *Lock) Close(now Instant) {
 	}
 	l.closing = true
 	for _, req := range l.queue.remove(func(*waiter) bool { return true }) {
-		l.refuse(req.Ref, Closed, "the system is closing")
+		l.refuse(req.Ref, machine.Closed, "the system is closing")
 	}
 	holds := l.holds
 	for own := range holds.all() {
-		l.revokeHold(own, Closed, "the system is closing")
+		l.revokeHold(own, machine.Closed, "the system is closing")
 	}
 }
 
 // Signal reports that some process has released the lock.
-func (l *Lock) Signal(now Instant) {
+func (l *Lock) Signal(now machine.Instant) {
 	l.begin(now)
 	defer l.settle()
 	if l.countRelease() {
@@ -181,7 +183,7 @@ func (l *Lock) Signal(now Instant) {
 // Subscribed reports that the subscription with the term of a Subscribe is confirmed. Earlier messages may
 // have been missed. A process that defers to others after its own turn needs none of them; one that defers
 // at the request of Redis may have missed the end of the deferral.
-func (l *Lock) Subscribed(now Instant, term uint64) {
+func (l *Lock) Subscribed(now machine.Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()
 	if l.sub.state == unsubscribed || l.sub.term != term {

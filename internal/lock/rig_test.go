@@ -7,15 +7,16 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // rig drives one lock, and records its effects in the notation of the scripts.
 type rig struct {
 	t        *testing.T
-	cfg      lock.Config
+	cfg      machine.Config
 	kind     lock.Kind
 	lock     lock.Lock
-	now      lock.Instant
+	now      machine.Instant
 	terms    uint64
 	ids      map[string]uint64
 	sent     []lock.Command // not answered yet
@@ -51,7 +52,7 @@ func (r *rig) do(event func(*lock.Lock)) {
 	event(&next)
 	r.lock = next
 	for e, ok := r.lock.Effects(); ok; e, ok = r.lock.Effects() {
-		if e.Kind == lock.Send {
+		if e.Kind == machine.Send {
 			r.sent = append(r.sent, *e.Ref.(*lock.Command))
 		}
 		r.detail = cmp.Or(e.Answer.Detail, r.detail)
@@ -90,14 +91,14 @@ func (r *rig) command(kind string) lock.Command {
 }
 
 // tick applies a Tick at a time, without those that the lock needs before.
-func (r *rig) tick(at lock.Instant) {
+func (r *rig) tick(at machine.Instant) {
 	r.t.Helper()
 	r.now = at
 	r.do(func(l *lock.Lock) { l.Tick(at) })
 }
 
 // sleep lets time pass, with a Tick whenever the lock needs one.
-func (r *rig) sleep(end lock.Instant) {
+func (r *rig) sleep(end machine.Instant) {
 	r.t.Helper()
 	for range 1000 {
 		wake, ok := r.lock.NextWake()
@@ -111,7 +112,7 @@ func (r *rig) sleep(end lock.Instant) {
 }
 
 // wakes returns when the lock needs its next Tick, and compares that with a time or a range, if there is one.
-func (r *rig) wakes(words ...string) lock.Instant {
+func (r *rig) wakes(words ...string) machine.Instant {
 	r.t.Helper()
 	wake, ok := r.lock.NextWake()
 	if len(words) > 0 {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 const (
@@ -20,7 +21,7 @@ const (
 )
 
 // scriptConfig is the configuration of the scripts. The margin of its lease is 102 ms.
-var scriptConfig = lock.Config{
+var scriptConfig = machine.Config{
 	Watchdog: 10 * sec, Renewal: 3 * sec, HandOffLimit: 100 * ms, ForcedYield: sec, Poll: sec, CallTimeout: sec, QueueLimit: 200,
 }
 
@@ -203,13 +204,13 @@ func (r *rig) request(verb string, words []string) bool {
 	if len(words) > 0 {
 		first = words[0]
 	}
-	id, owner := r.ids[first], lock.Owner(0)
+	id, owner := r.ids[first], machine.Owner(0)
 	if text, ok := strings.CutPrefix(first, "owner="); ok {
-		owner = lock.Owner(number(text))
+		owner = machine.Owner(number(text))
 	}
-	mode := lock.Exclusive
+	mode := machine.Exclusive
 	if verb == "leave" || first == "shared" {
-		mode = lock.Shared
+		mode = machine.Shared
 	}
 	switch verb {
 	case "acquire":
@@ -221,9 +222,9 @@ func (r *rig) request(verb string, words []string) bool {
 	case "ensure":
 		r.do(func(l *lock.Lock) { l.Ensure(r.now, id, duration(words[1]), "ensure") })
 	case "die":
-		r.do(func(l *lock.Lock) { l.OwnerGone(r.now, lock.Owner(number(first))) })
+		r.do(func(l *lock.Lock) { l.OwnerGone(r.now, machine.Owner(number(first))) })
 	case "force":
-		var owners lock.Owners // "#1" is an own term, and any other word except "shared" is an owner of another process
+		var owners machine.Owners // "#1" is an own term, and any other word except "shared" is an owner of another process
 		for _, word := range words {
 			if term, own := strings.CutPrefix(word, "#"); own {
 				owners.Term = number(term)
@@ -238,7 +239,7 @@ func (r *rig) request(verb string, words []string) bool {
 	case "signal":
 		r.do(func(l *lock.Lock) { l.Signal(r.now) })
 	case "transferred":
-		transfer := lock.Transfer{Term: number(strings.TrimPrefix(first, "#")), Seq: number(words[2])}
+		transfer := machine.Transfer{Term: number(strings.TrimPrefix(first, "#")), Seq: number(words[2])}
 		if len(words) > 3 {
 			transfer.Tokens = []int64{int64(number(words[3]))}
 		}
@@ -328,7 +329,7 @@ func (r *rig) configure(words []string) {
 }
 
 // parseTime reads a time; with a plus it counts from now.
-func (r *rig) parseTime(text string) (lock.Instant, bool) {
+func (r *rig) parseTime(text string) (machine.Instant, bool) {
 	at, err := time.ParseDuration(text)
 	if strings.HasPrefix(text, "+") {
 		at += r.now

@@ -1,11 +1,13 @@
 package lock
 
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 // mayJoin reports whether a request may share the lease as it is held now.
 func (l *Lock) mayJoin(req *waiter) bool { return l.shares(req) && !l.lease.draining }
 
 // shares reports whether a request could share the lease if no other client waited for it.
 func (l *Lock) shares(req *waiter) bool {
-	return l.phase == owned && req.Mode == Shared && l.lease.counts.exclusive == 0 && l.lease.mode == Shared && !l.closing &&
+	return l.phase == owned && req.Mode == machine.Shared && l.lease.counts.exclusive == 0 && l.lease.mode == machine.Shared && !l.closing &&
 		l.holds.first.exclusive == 0 // a writer that died while it became a reader is not released yet
 }
 
@@ -24,7 +26,7 @@ func (l *Lock) join() bool {
 		l.drain() // a command without a reply may still shorten the lease
 	case l.lease.fixed:
 		// From now on the lease is renewed for the new reader.
-		l.start(op{kind: opCount, counts: l.lease.counts, mode: Shared, request: l.queue.take(req.ID)})
+		l.start(op{kind: opCount, counts: l.lease.counts, mode: machine.Shared, request: l.queue.take(req.ID)})
 	case !l.hasTimeLeft():
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
@@ -52,5 +54,5 @@ func (l *Lock) mayShareNow() bool {
 		return false
 	}
 	first, found := l.queue.waiters.Patient()
-	return found && first.Mode == Shared && l.wait.sent[len(l.wait.sent)-1].mode == Exclusive
+	return found && first.Mode == machine.Shared && l.wait.sent[len(l.wait.sent)-1].mode == machine.Exclusive
 }

@@ -1,12 +1,14 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"errors"
 	"slices"
 )
 
 // begin starts an event: it ends what is over by now, and handles overdue replies.
-func (l *Lock) begin(now Instant) {
+func (l *Lock) begin(now machine.Instant) {
 	l.order = l.order.clone()
 	l.now = max(l.now, now)
 	l.endExpired()
@@ -86,7 +88,7 @@ func (l *Lock) command(o *op, c *Command) {
 }
 
 // Replied delivers the outcome of a command. A command that is no longer under way is ignored.
-func (l *Lock) Replied(now Instant, seq uint64, r Result) {
+func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 	l.begin(now)
 	defer l.settle()
 	awaited := func(o *op) bool { return o.inFlight && o.seq == seq }
@@ -184,8 +186,8 @@ func (l *Lock) overdue() {
 }
 
 // NextWake returns when the lock needs its next Tick, unless another event comes first.
-func (l *Lock) NextWake() (at Instant, ok bool) {
-	wake := func(t Instant) {
+func (l *Lock) NextWake() (at machine.Instant, ok bool) {
+	wake := func(t machine.Instant) {
 		if !ok || t < at {
 			at, ok = t, true
 		}

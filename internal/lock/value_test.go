@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Properties that the lock actor relies on besides the decisions. Every event of every script is applied to a
@@ -87,18 +88,18 @@ func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
 			t.Fatalf("the effects are %s, not %s", got, want)
 		}
 	}
-	l.Acquire(0, lock.Request{ID: 1, Ref: "a"})
+	l.Acquire(0, machine.Request{ID: 1, Ref: "a"})
 	takes(1, "acquire #1 x1 for 10s")
 	l.Replied(0, 1, lock.Result{Outcome: lock.Done})
-	l.Acquire(0, lock.Request{ID: 2, Ref: "b"})
-	l.Release(0, 1, 0, lock.Exclusive, "A")
+	l.Acquire(0, machine.Request{ID: 2, Ref: "b"})
+	l.Release(0, 1, 0, machine.Exclusive, "A")
 	// The actor takes two of four effects, and crashes. The other two are still there, and later ones follow
 	// them.
 	takes(2, "a: granted x1 until 9.898s; a: over")
 	if _, pending := l.Outstanding(); !slices.Equal(pending, []any{"b", "A"}) {
 		t.Fatalf("the pending requests are %v", pending)
 	}
-	l.Release(0, 2, 0, lock.Exclusive, "B")
+	l.Release(0, 2, 0, machine.Exclusive, "B")
 	takes(4, "b: handed on x1 until 9.898s; A: freed x0, handed on; b: over; release #1")
 	if l.Idle() {
 		t.Fatal("the lock is idle during a release")
@@ -132,18 +133,18 @@ func TestPollIsJittered(t *testing.T) {
 // One command lists a bounded number of waiters, and draws a bounded number of tokens.
 func TestCommandsAreBounded(t *testing.T) {
 	for _, kind := range []lock.Kind{{Queued: true}, {Tokens: 1}} {
-		l := lock.New(&lock.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
+		l := lock.New(&machine.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
 		var c lock.Command
 		sends := func() {
 			for e, ok := l.Effects(); ok; e, ok = l.Effects() {
-				if e.Kind == lock.Send {
+				if e.Kind == machine.Send {
 					c = *e.Ref.(*lock.Command)
 				}
 			}
 		}
 		for id := range uint64(12000) {
 			l.SetNextTerm(id + 1)
-			l.Acquire(0, lock.Request{ID: id + 1, Fenced: true})
+			l.Acquire(0, machine.Request{ID: id + 1, Fenced: true})
 			sends()
 		}
 		l.Replied(0, c.Seq, lock.Result{Outcome: lock.Refused, Holder: "other:1", TTL: sec})
@@ -192,8 +193,8 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 	l.SetNextTerm(1)
 	buffer := new(lock.Buffer)
 	l.SetBuffer(buffer)
-	l.Acquire(0, lock.Request{ID: 1, Ref: t})
-	l.ForceRelease(0, lock.Exclusive, lock.Owners{}, t)
+	l.Acquire(0, machine.Request{ID: 1, Ref: t})
+	l.ForceRelease(0, machine.Exclusive, machine.Owners{}, t)
 	if l.TakeBuffer() != nil {
 		t.Error("the buffer is returned while it has effects")
 	}
@@ -203,7 +204,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 		if !more {
 			break
 		}
-		if e.Kind == lock.Send {
+		if e.Kind == machine.Send {
 			sent = append(sent, e.Ref.(*lock.Command).Kind)
 		}
 	}
@@ -215,7 +216,7 @@ func TestBufferHoldsOneCommand(t *testing.T) {
 	}
 	l.SetBuffer(buffer)
 	for range 5 {
-		l.ForceRelease(0, lock.Exclusive, lock.Owners{}, t)
+		l.ForceRelease(0, machine.Exclusive, machine.Owners{}, t)
 	}
 	for more := true; more; {
 		_, more = l.Effects()

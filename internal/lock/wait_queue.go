@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"slices"
 	"time"
 )
@@ -11,7 +13,7 @@ type Entry struct {
 	// Term is the term under which the process waits.
 	Term uint64
 	// Mode is the mode that it wants, and Tokens how many fencing tokens a transfer draws for it.
-	Mode   Mode
+	Mode   machine.Mode
 	Tokens int64
 	// TTL is how long the entry lasts without being confirmed, and the length of a lease that is
 	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
@@ -23,21 +25,11 @@ type Entry struct {
 	Reserves bool
 }
 
-// Transfer reports that another process has made this one the owner of the lock, under the term of its
-// entry in the wait queue.
-type Transfer struct {
-	Term uint64
-	// Seq is the number of the command that added the entry or confirmed it last.
-	Seq uint64
-	// Tokens are the highest tokens drawn, one per counter.
-	Tokens []int64
-}
-
 // queued is a command that may have added or confirmed the entry in the wait queue.
 type queued struct {
 	seq    uint64
-	sentAt Instant
-	mode   Mode
+	sentAt machine.Instant
+	mode   machine.Mode
 	tokens int64
 }
 
@@ -82,7 +74,7 @@ func (l *Lock) entryRefused(seq uint64) {
 }
 
 // Transferred makes this process the owner of a lock that another process has transferred to it.
-func (l *Lock) Transferred(now Instant, t Transfer) {
+func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	l.begin(now)
 	defer l.settle()
 	switch {
@@ -101,11 +93,11 @@ func (l *Lock) Transferred(now Instant, t Transfer) {
 // takeTransfer begins the lease. The transfer was made after the command that it names was carried out,
 // so the key lives for the TTL of a transfer from when that command was sent. A later time would not be
 // safe: a transfer may have expired, and another process taken the lock, before its message arrives.
-func (l *Lock) takeTransfer(t Transfer) {
-	l.wait.transfer = Transfer{}
+func (l *Lock) takeTransfer(t machine.Transfer) {
+	l.wait.transfer = machine.Transfer{}
 	i := slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
-	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-Margin(lease) <= l.now ||
+	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-machine.Margin(lease) <= l.now ||
 		l.mayBeCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
 		l.modeMayChange(l.wait.sent[i].mode) {
 		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted

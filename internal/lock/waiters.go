@@ -1,6 +1,8 @@
 package lock
 
 import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+
 	"time"
 )
 
@@ -8,14 +10,14 @@ import (
 func (l *Lock) dropExpired() {
 	expired := func(req *waiter) bool { return req.Deadline > 0 && l.now >= req.Deadline }
 	refuse := func(req *waiter) {
-		a := Answer{Kind: NotGranted, Reason: TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
+		a := machine.Answer{Kind: machine.NotGranted, Reason: machine.TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 		switch {
 		case l.wait.unconfirmed:
-			a.Reason, a.Detail = NotReplicated, l.wait.lastErr
+			a.Reason, a.Detail = machine.NotReplicated, l.wait.lastErr
 		case l.wait.lastErr != "":
-			a.Reason, a.Detail = Unavailable, l.wait.lastErr
+			a.Reason, a.Detail = machine.Unavailable, l.wait.lastErr
 		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // the state of the lock is not known
-			a.Reason, a.Detail = Unavailable, "Redis has not answered within the wait"
+			a.Reason, a.Detail = machine.Unavailable, "Redis has not answered within the wait"
 		}
 		l.answer(req.Ref, a)
 	}
@@ -26,7 +28,7 @@ func (l *Lock) dropExpired() {
 }
 
 // refuseTries refuses the waiters that wait for one reply only.
-func (l *Lock) refuseTries(reason Reason, detail string) {
+func (l *Lock) refuseTries(reason machine.Reason, detail string) {
 	for _, req := range l.queue.takeTries() {
 		l.refuse(req.Ref, reason, detail)
 	}
@@ -49,8 +51,8 @@ func (l *Lock) withdrawPending(match func(*waiter) bool, each func(*waiter)) {
 }
 
 // held is the answer to a request that only tries, and would have to wait.
-func (l *Lock) held() Answer {
-	return Answer{Kind: NotGranted, Reason: Held, TTL: l.wait.ttl(l), Detail: l.heldBy()}
+func (l *Lock) held() machine.Answer {
+	return machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 }
 
 // heldBy describes why the waiters wait.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // memory returns how many bytes f allocates.
@@ -22,12 +23,12 @@ func memory(f func()) uint64 {
 // their deadlines. If a withdrawal copied the queue, it would take four times the memory.
 func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 	for name, kind := range map[string]lock.Kind{"local": {WaitQueue: true}, "fair": {Queued: true}} {
-		for how, withdraw := range map[string]func(l *lock.Lock, now lock.Instant, id uint64){
-			"by id":    func(l *lock.Lock, now lock.Instant, id uint64) { l.Cancel(now, id, 0, nil) },
-			"by owner": func(l *lock.Lock, now lock.Instant, id uint64) { l.Cancel(now, 0, lock.Owner(id), nil) },
-			"by death": func(l *lock.Lock, now lock.Instant, id uint64) { l.OwnerGone(now, lock.Owner(id)) },
-			"in time": func(l *lock.Lock, now lock.Instant, id uint64) {
-				l.Tick(now + lock.Instant(time.Hour) + lock.Instant(id))
+		for how, withdraw := range map[string]func(l *lock.Lock, now machine.Instant, id uint64){
+			"by id":    func(l *lock.Lock, now machine.Instant, id uint64) { l.Cancel(now, id, 0, nil) },
+			"by owner": func(l *lock.Lock, now machine.Instant, id uint64) { l.Cancel(now, 0, machine.Owner(id), nil) },
+			"by death": func(l *lock.Lock, now machine.Instant, id uint64) { l.OwnerGone(now, machine.Owner(id)) },
+			"in time": func(l *lock.Lock, now machine.Instant, id uint64) {
+				l.Tick(now + machine.Instant(time.Hour) + machine.Instant(id))
 			},
 		} {
 			t.Run(name+" "+how, func(t *testing.T) {
@@ -35,11 +36,11 @@ func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 					b := newBench(&kind)
 					b.cfg.QueueLimit = n
 					for i := range n {
-						req := lock.Request{ID: uint64(i + 1), Owner: lock.Owner(i + 1), Ref: b}
+						req := machine.Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), Ref: b}
 						if how == "in time" {
-							req.Deadline = lock.Instant(time.Hour) + lock.Instant(i+1)
+							req.Deadline = machine.Instant(time.Hour) + machine.Instant(i+1)
 						}
-						b.do(func(l *lock.Lock, now lock.Instant) { l.Acquire(now, req) })
+						b.do(func(l *lock.Lock, now machine.Instant) { l.Acquire(now, req) })
 					}
 					order := rand.New(rand.NewPCG(1, 1)).Perm(n)
 					spent := memory(func() {
@@ -47,7 +48,7 @@ func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 							if how == "in time" {
 								id = i
 							}
-							b.do(func(l *lock.Lock, now lock.Instant) { withdraw(l, now, uint64(id+1)) })
+							b.do(func(l *lock.Lock, now machine.Instant) { withdraw(l, now, uint64(id+1)) })
 						}
 					})
 					if _, waiters, _ := b.now.Load(); waiters != 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -79,12 +80,12 @@ func (w *world) perform(i int, r request) {
 }
 
 // releaseHold releases a hold once, in the given mode if it is held in that, else in the other.
-func (w *world) releaseHold(i int, h hold, byOwner bool, mode lock.Mode) {
+func (w *world) releaseHold(i int, h hold, byOwner bool, mode machine.Mode) {
 	if h.dead {
 		return
 	}
 	if h.counts.in(mode) == 0 {
-		mode = lock.Shared - mode
+		mode = machine.Shared - mode
 	}
 	r := request{ref: ref{what: release, caller: h.caller}, hold: h.id, mode: mode}
 	if byOwner {
@@ -108,11 +109,11 @@ func (w *world) releaseAsPlanned(m message) {
 }
 
 // anyMode is the shared mode now and then, if the lock can be shared.
-func (w *world) anyMode() lock.Mode {
+func (w *world) anyMode() machine.Mode {
 	if w.kind.Shares && w.tape.pick(3) == 1 {
-		return lock.Shared
+		return machine.Shared
 	}
-	return lock.Exclusive
+	return machine.Exclusive
 }
 
 // planRelease draws the releases of a new hold: one, two, as many as it needs, or none.
@@ -171,21 +172,21 @@ func (p *process) releasing(id uint64) bool {
 }
 
 // answered delivers an answer to its request, and checks it.
-func (w *world) answered(i int, to ref, a lock.Answer) {
+func (w *world) answered(i int, to ref, a machine.Answer) {
 	p := &w.processes[i]
 	w.logf("p%d: %s %d is answered: %s", i, actions[to.what].name, to.id, answerSentence(a))
 	k := slices.IndexFunc(p.requests, func(r request) bool { return r.id == to.id })
 	if k < 0 {
-		if a.Kind == lock.Granted || w.counted[death] == 0 {
+		if a.Kind == machine.Granted || w.counted[death] == 0 {
 			w.violated("p%d: %v is answered %v twice, or its owner is dead", i, to, a.Kind)
 		}
 		return // it was refused before its owner died
 	}
 	r := p.requests[k]
 	p.requests = slices.Delete(p.requests, k, k+1)
-	want := [...][2]lock.AnswerKind{
-		acquire: {lock.Granted, lock.NotGranted}, release: {lock.Freed, lock.NotFreed}, cancel: {lock.Withdrawn},
-		ensure: {lock.Ensured, lock.NotDone}, forceRelease: {lock.ForceReleased, lock.NotDone},
+	want := [...][2]machine.AnswerKind{
+		acquire: {machine.Granted, machine.NotGranted}, release: {machine.Freed, machine.NotFreed}, cancel: {machine.Withdrawn},
+		ensure: {machine.Ensured, machine.NotDone}, forceRelease: {machine.ForceReleased, machine.NotDone},
 	}[r.what]
 	if a.Kind != want[0] && a.Kind != want[1] {
 		w.violated("p%d: %v cannot be answered by %v", i, r, a.Kind)
@@ -194,21 +195,21 @@ func (w *world) answered(i int, to ref, a lock.Answer) {
 		w.violated("p%d: %v is refused without a reason: %+v", i, r, a)
 	}
 	switch a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		w.checkGranted(i, r, a)
-	case lock.NotGranted:
+	case machine.NotGranted:
 		w.checkRefused(i, r, a)
-	case lock.Freed:
+	case machine.Freed:
 		w.checkFreed(i, r, a)
-	case lock.NotFreed:
+	case machine.NotFreed:
 		w.checkUnconfirmed(i, r, a)
-	case lock.Ensured:
+	case machine.Ensured:
 		w.checkEnsured(i, r, a)
 	}
 }
 
 // notifiedLost delivers a notice of a loss, and checks that a present holder gets it, and only once.
-func (w *world) notifiedLost(i int, id uint64, a lock.Answer) {
+func (w *world) notifiedLost(i int, id uint64, a machine.Answer) {
 	w.logf("p%d: hold %d is lost: %v, %s", i, id, a.Reason, a.Detail)
 	h := w.holdByID(i, id)
 	if h == nil || h.lost {
@@ -219,10 +220,10 @@ func (w *world) notifiedLost(i int, id uint64, a lock.Answer) {
 	}
 	keyLost := w.any(deleted, forced, restart)
 	faulty := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
-	if (a.Reason == lock.Gone || a.Reason == lock.Taken) && !keyLost || a.Reason == lock.Expired && h.req.Lease == 0 && !faulty {
+	if (a.Reason == machine.Gone || a.Reason == machine.Taken) && !keyLost || a.Reason == machine.Expired && h.req.Lease == 0 && !faulty {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
-	if w.now < max(h.good, h.ensured) && (a.Reason == lock.Expired || a.Reason == lock.MaxHold) {
+	if w.now < max(h.good, h.ensured) && (a.Reason == machine.Expired || a.Reason == machine.MaxHold) {
 		w.violated("p%d: %v is over, and was seen to be valid until %v, %v", i, h, h.good, h.ensured)
 	}
 	h.lost = true

@@ -3,7 +3,7 @@ package lock_test
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -14,7 +14,7 @@ const foreignClients = 1000
 
 type foreignClient struct {
 	part    int
-	mode    lock.Mode
+	mode    machine.Mode
 	hold    time.Duration // 0: it does not release the lock
 	lease   time.Duration
 	waiting bool

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -84,7 +84,7 @@ func (w *world) do(a move) {
 		r.req, r.what = w.wanted(i, a, h), acquire
 	case release, releaseRead:
 		// Seldom, of a hold that may not exist.
-		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), lock.Mode(a.action-release))
+		r.what, r.hold, r.mode = release, 1+anything, max(w.anyMode(), machine.Mode(a.action-release))
 		if h.id != 0 && t.pick(8) < 7 {
 			w.releaseHold(i, h, t.pick(3) == 1, r.mode)
 			return
@@ -110,7 +110,7 @@ func (w *world) do(a move) {
 			r.hold = anything
 		}
 		whole := w.config.Watchdog
-		r.d = oneOf(t, whole/2, 0, whole-lock.Margin(whole), 100*ms, whole)
+		r.d = oneOf(t, whole/2, 0, whole-machine.Margin(whole), 100*ms, whole)
 	case forceRelease:
 		if r.caller, r.mode = -1, w.anyMode(); t != nil && t.pick(2) == 1 {
 			r.owners = w.seenHolders(i)
@@ -182,7 +182,7 @@ func (w *world) someHold(p *process, a move) (h hold) {
 }
 
 // wanted returns the request of a caller or, in a random world, any request.
-func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
+func (w *world) wanted(i int, a move, h hold) (req machine.Request) {
 	t := w.tape
 	if t == nil {
 		if req = w.callers[i][a.i]; a.action == reenter {
@@ -196,7 +196,7 @@ func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
 	}
 	switch t.pick(4) {
 	case 1:
-		req.Owner = lock.Owner(1 + t.pick(3))
+		req.Owner = machine.Owner(1 + t.pick(3))
 	case 2, 3:
 		if req.Owner = 1; h.id != 0 {
 			req.Owner = h.req.Owner
@@ -205,7 +205,7 @@ func (w *world) wanted(i int, a move, h hold) (req lock.Request) {
 	req.NoReentry = req.Owner != 0 && t.pick(8) == 1
 	req.Fenced = w.kind.Parts || w.kind.Tokens > 0 && t.pick(2) == 1
 	if w.kind.Shares && t.pick(5) > 1 {
-		req.Mode = lock.Shared
+		req.Mode = machine.Shared
 	}
 	if req.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec); req.Lease == 0 {
 		req.MaxHold = oneOf(t, 0, 0, 0, 10*ms, 300*ms, 4*sec)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -16,11 +17,11 @@ import (
 type message struct {
 	kind     messageKind
 	p        int // index of the process, or of the foreign client
-	at       lock.Instant
+	at       machine.Instant
 	command  lock.Command
 	result   lock.Result
 	term     uint64 // term of a channel, or step of a foreign client
-	transfer lock.Transfer
+	transfer machine.Transfer
 	request  request
 	repeat   bool // of a plannedRelease: until the hold is over
 }

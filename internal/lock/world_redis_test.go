@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -111,7 +112,7 @@ func (w *world) nameHolders(m message) {
 }
 
 // seenHolders returns the holders that an operator sees before a forced release.
-func (w *world) seenHolders(i int) (owners lock.Owners) {
+func (w *world) seenHolders(i int) (owners machine.Owners) {
 	w.redis.At(w.now)
 	for part := range w.redis.Parts() {
 		for _, h := range w.redis.Part(part).Holders {

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
 // The rules for each process. They hold in every world, with any fault.
 
 // checkGranted checks a grant: one holder at a time, or several that share; in the order of arrival.
-func (w *world) checkGranted(i int, r request, a lock.Answer) {
+func (w *world) checkGranted(i int, r request, a machine.Answer) {
 	p := &w.processes[i]
-	alone := func(h hold) bool { return r.req.Mode == lock.Exclusive || h.counts.exclusive > 0 }
+	alone := func(h hold) bool { return r.req.Mode == machine.Exclusive || h.counts.exclusive > 0 }
 	before := func(other request) bool { return other.what == acquire && other.id < r.id && w.inTurn(i, other) }
 	switch {
 	case a.Until <= w.now && !p.stalled: // a stalled actor delivers it late
@@ -40,7 +41,7 @@ func (w *world) checkGranted(i int, r request, a lock.Answer) {
 
 // setBound records the end of a hold from an answer to a request. A lease and a max hold in the request bound the
 // hold, and other requests do not change its end.
-func (w *world) setBound(i int, h *hold, r request, a lock.Answer) {
+func (w *world) setBound(i int, h *hold, r request, a machine.Answer) {
 	before := h.bound
 	h.bound = a.Bound
 	most := max(r.req.Lease, r.req.MaxHold)
@@ -69,14 +70,14 @@ func (p *process) reenters(r request) bool {
 }
 
 // checkReentered checks that a request has re-entered a hold of its owner.
-func (w *world) checkReentered(i int, r request, a lock.Answer) {
+func (w *world) checkReentered(i int, r request, a machine.Answer) {
 	p, h := &w.processes[i], w.holdByID(i, a.HoldID)
 	switch {
 	case h == nil || h.req.Owner == 0 || h.req.Owner != r.req.Owner:
 		w.violated("p%d: %v has re-entered hold %d, but the holders are %v", i, r, a.HoldID, p.holds)
 	case r.req.NoReentry:
 		w.violated("p%d: %v has re-entered with NoReentry", i, r)
-	case r.req.Mode == lock.Exclusive && len(p.holds) > 1:
+	case r.req.Mode == machine.Exclusive && len(p.holds) > 1:
 		w.violated("p%d: %v has become exclusive together with others: %v", i, r, p.holds)
 	}
 	w.setBound(i, h, r, a)
@@ -91,7 +92,7 @@ func (w *world) checkReentered(i int, r request, a lock.Answer) {
 
 // checkTokens checks that tokens increase from hold to hold unless a key was lost, and in each process even if
 // Redis has lost its counter.
-func (w *world) checkTokens(i int, r request, a lock.Answer) {
+func (w *world) checkTokens(i int, r request, a machine.Answer) {
 	want := 0
 	if r.req.Fenced {
 		want = w.processes[i].kind.Tokens
@@ -124,26 +125,26 @@ func (w *world) checkTokens(i int, r request, a lock.Answer) {
 }
 
 // checkRefused checks that the reason of a refusal applies to the request.
-func (w *world) checkRefused(i int, r request, a lock.Answer) {
+func (w *world) checkRefused(i int, r request, a machine.Answer) {
 	fits := true
 	switch a.Reason {
-	case lock.Held:
+	case machine.Held:
 		fits = r.req.Try
-	case lock.TimedOut:
+	case machine.TimedOut:
 		fits = r.req.Deadline != 0
-	case lock.Closed:
+	case machine.Closed:
 		fits = w.processes[i].closed
-	case lock.Rejected:
+	case machine.Rejected:
 		fits = w.any(rejected)
-	case lock.CancelledByRequest:
+	case machine.CancelledByRequest:
 		fits = w.any(cancels)
-	case lock.QueueFull:
+	case machine.QueueFull:
 		fits = len(w.processes[i].requests) >= w.config.QueueLimit
-	case lock.Invalid:
+	case machine.Invalid:
 		fits = r.req.Owner != 0 && (r.req.Lease > 0 || r.req.MaxHold > 0)
-	case lock.Reentry:
-		fits = r.req.Owner != 0 && (r.req.NoReentry || r.req.Mode == lock.Exclusive && w.kind.Shares)
-	case lock.Lost, lock.MaxHold:
+	case machine.Reentry:
+		fits = r.req.Owner != 0 && (r.req.NoReentry || r.req.Mode == machine.Exclusive && w.kind.Shares)
+	case machine.Lost, machine.MaxHold:
 		fits = r.req.Owner != 0
 	}
 	if !fits {
@@ -152,7 +153,7 @@ func (w *world) checkRefused(i int, r request, a lock.Answer) {
 }
 
 // checkEnsured checks that a hold is ensured for as long as the request asked.
-func (w *world) checkEnsured(i int, r request, a lock.Answer) {
+func (w *world) checkEnsured(i int, r request, a machine.Answer) {
 	h := w.holdByID(i, r.hold)
 	if h == nil || h.lost {
 		w.violated("p%d: %v is ensured, but the holders are %v", i, r, w.processes[i].holds)
@@ -164,9 +165,9 @@ func (w *world) checkEnsured(i int, r request, a lock.Answer) {
 }
 
 // checkUnconfirmed counts a partial release that is not confirmed.
-func (w *world) checkUnconfirmed(i int, r request, a lock.Answer) {
+func (w *world) checkUnconfirmed(i int, r request, a machine.Answer) {
 	h := w.holdByID(i, r.hold)
-	if h == nil || h.dead || a.Reason != lock.Unavailable && a.Reason != lock.Rejected {
+	if h == nil || h.dead || a.Reason != machine.Unavailable && a.Reason != machine.Rejected {
 		return
 	}
 	w.factFor(w.owner(i, w.processes[i].lock.Term())).countRefused = true
@@ -176,7 +177,7 @@ func (w *world) checkUnconfirmed(i int, r request, a lock.Answer) {
 }
 
 // checkFreed checks that a hold was released or lost, but never both.
-func (w *world) checkFreed(i int, r request, a lock.Answer) {
+func (w *world) checkFreed(i int, r request, a machine.Answer) {
 	p := &w.processes[i]
 	if e, over := p.endOf(r.hold); over && e.lost {
 		w.violated("p%d: %v is answered as if its hold had not been lost", i, r)
@@ -265,7 +266,7 @@ func (w *world) checkIdle(i int) {
 	for k := range w.redis.Parts() {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
-			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+lock.Margin(ttl)
+			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+machine.Margin(ttl)
 			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred {
 				w.violated("p%d is idle, but in Redis %v holds the lock", i, h.Owner)
 			}
@@ -277,7 +278,7 @@ func (w *world) checkIdle(i int) {
 func (w *world) checkOutstanding(i int) {
 	p := &w.processes[i]
 	holders, pending := p.lock.Outstanding()
-	if !slices.EqualFunc(holders, p.holds, func(a lock.Holder, b hold) bool { return a.Ref == b.ref && a.ID == b.id }) {
+	if !slices.EqualFunc(holders, p.holds, func(a machine.Holder, b hold) bool { return a.Ref == b.ref && a.ID == b.id }) {
 		w.violated("p%d: the holders are %v, not %v", i, holders, p.holds)
 	}
 	for k, one := range pending {
@@ -307,7 +308,7 @@ func (w *world) checkWait(i int, r request) {
 			w.violated("p%d: %v is still not answered, but its hold was over at %v", i, r, e.at)
 		}
 	case !r.req.Try:
-	case len(p.holds) > 0 && !p.reenters(r) && (r.req.Mode == lock.Exclusive || p.holds[0].counts.exclusive > 0):
+	case len(p.holds) > 0 && !p.reenters(r) && (r.req.Mode == machine.Exclusive || p.holds[0].counts.exclusive > 0):
 		w.violated("p%d: %v only tries, but waits while %v hold the lock", i, r, p.holds)
 	case w.now > since+4*call:
 		w.violated("p%d: %v only tries, but waits for %v", i, r, w.now-since)

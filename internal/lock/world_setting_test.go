@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -11,20 +12,20 @@ import (
 type setting struct {
 	name   string
 	kind   lock.Kind
-	config lock.Config
+	config machine.Config
 	setup  redismodel.Setup
 	limits tally
 	// In an exploration: the requests of each process's callers (Owner 0: there is no such caller), the mode of
 	// their re-entries, and how often time may pass, which is only while no message is on its way. times 0: any
 	// number of times, also while messages are on their way.
-	callers [maxProcesses][callers]lock.Request
+	callers [maxProcesses][callers]machine.Request
 	// members: the part of a MultiLock that a process wants, from 1; 0 is all parts.
 	members [maxProcesses]int
 	// processCount is the number of processes in an exploration. begin are events that come first, on a prompt
 	// network.
 	processCount int
 	begin        []move
-	again        lock.Mode
+	again        machine.Mode
 	times        int
 	// twoActors: the first two processes are lock actors of one process, with one client id, on one key.
 	twoActors bool

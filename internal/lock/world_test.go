@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -17,7 +18,7 @@ import (
 type world struct {
 	*setting
 	tape      *tape // nil in an exploration
-	now       lock.Instant
+	now       machine.Instant
 	redis     redismodel.Server
 	processes []process
 	net       []message // the messages on their way, in the order in which they were sent
@@ -25,7 +26,7 @@ type world struct {
 	counted   tally
 	healed    bool // there are no more faults, and every holder releases
 	// Redis does not answer, or has no memory left, until these times.
-	frozenUntil, fullUntil lock.Instant
+	frozenUntil, fullUntil machine.Instant
 	facts                  []fact
 	tokens                 []int64 // those that were given to holds
 	tokensLost             bool    // Redis has lost its data, and so the counter of tokens
@@ -67,7 +68,7 @@ type fact struct {
 	exempt bool
 	// keyLost: an event that the protocol cannot prevent has removed its key, at keyLostAt.
 	keyLost   bool
-	keyLostAt lock.Instant
+	keyLostAt machine.Instant
 }
 
 // factOf returns the history of a term.
@@ -110,11 +111,11 @@ type process struct {
 	reachable      bool
 	listening      bool
 	channel        uint64
-	subscriptionAt lock.Instant
-	pausedUntil    lock.Instant
-	wakeAt         lock.Instant // when its timer fires
-	leaveUntil     lock.Instant // until when Redis has asked it to leave the lock to others
-	before         uint64       // the term before the present event
+	subscriptionAt machine.Instant
+	pausedUntil    machine.Instant
+	wakeAt         machine.Instant // when its timer fires
+	leaveUntil     machine.Instant // until when Redis has asked it to leave the lock to others
+	before         uint64          // the term before the present event
 	lastSeq        uint64
 	ranSync        uint64 // the last SyncQueue that was carried out
 	grants, events int
@@ -122,7 +123,7 @@ type process struct {
 	overtaken      overtakes
 }
 
-const never = lock.Instant(-1)
+const never = machine.Instant(-1)
 
 // ref names a request to the lock.
 type ref struct {
@@ -134,16 +135,16 @@ type ref struct {
 // request is what a client of a process asks for.
 type request struct {
 	ref
-	at   lock.Instant
-	req  lock.Request // of an acquire
-	term uint64       // the term of its entry in Redis's queue, if it has one
+	at   machine.Instant
+	req  machine.Request // of an acquire
+	term uint64          // the term of its entry in Redis's queue, if it has one
 	// The hold or the request that it is about, its owner and mode, and the duration of an ensure.
 	hold  uint64
-	owner lock.Owner
-	mode  lock.Mode
+	owner machine.Owner
+	mode  machine.Mode
 	d     time.Duration
 	// owners are the owners that a forced release names.
-	owners lock.Owners
+	owners machine.Owners
 }
 
 func (r request) String() string {
@@ -158,14 +159,14 @@ type hold struct {
 	request
 	counts      counts
 	tokens      []int64
-	bound, good lock.Instant // its own end (0: none), and the end of its validity as last seen
-	ensured     lock.Instant // until when it is valid, as an Ensure has answered
-	lost, dead  bool         // its holder was notified of the loss; its owner is dead
+	bound, good machine.Instant // its own end (0: none), and the end of its validity as last seen
+	ensured     machine.Instant // until when it is valid, as an Ensure has answered
+	lost, dead  bool            // its holder was notified of the loss; its owner is dead
 }
 
 type ended struct {
 	id   uint64
-	at   lock.Instant
+	at   machine.Instant
 	lost bool
 }
 
@@ -174,15 +175,15 @@ type counts struct{ exclusive, shared int }
 
 func (c counts) total() int { return c.exclusive + c.shared }
 
-func (c counts) in(m lock.Mode) int {
-	if m == lock.Shared {
+func (c counts) in(m machine.Mode) int {
+	if m == machine.Shared {
 		return c.shared
 	}
 	return c.exclusive
 }
 
-func (c counts) plus(m lock.Mode, n int) counts {
-	if m == lock.Shared {
+func (c counts) plus(m machine.Mode, n int) counts {
+	if m == machine.Shared {
 		c.shared += n
 	} else {
 		c.exclusive += n
@@ -340,24 +341,24 @@ func (w *world) carryOut(i, most int) {
 			break
 		}
 		switch e.Kind {
-		case lock.Send:
+		case machine.Send:
 			w.checkSend(i, *e.Ref.(*lock.Command))
 			w.completeEntry(p, e.Ref.(*lock.Command))
 			w.send(message{kind: command, p: i, command: *e.Ref.(*lock.Command), at: w.now + w.latency()})
-		case lock.Reply:
+		case machine.Reply:
 			w.answered(i, e.Ref.(ref), e.Answer)
-		case lock.NotifyLost:
+		case machine.NotifyLost:
 			w.notifiedLost(i, e.Ref.(ref).id, e.Answer)
-		case lock.NotifyAtRisk:
+		case machine.NotifyAtRisk:
 			if w.holdByID(i, e.Ref.(ref).id) == nil {
 				w.violated("p%d: %v is warned, but the holders are %v", i, e.Ref, p.holds)
 			}
-		case lock.HoldEnded:
+		case machine.HoldEnded:
 			w.holdEnded(i, e.Ref.(ref).id)
-		case lock.Subscribe:
+		case machine.Subscribe:
 			p.listening, p.channel = true, e.Term
 			w.subscribe(i, 0)
-		case lock.Unsubscribe:
+		case machine.Unsubscribe:
 			p.listening = false
 			w.unsubscribe(i, e.Term)
 		}

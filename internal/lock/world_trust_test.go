@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -73,7 +73,7 @@ func (w *world) check() {
 func (p *process) writes(h *hold) bool {
 	n := h.counts.exclusive
 	for _, r := range p.requests {
-		if r.what == release && r.hold == h.id && r.mode == lock.Exclusive {
+		if r.what == release && r.hold == h.id && r.mode == machine.Exclusive {
 			n--
 		}
 	}
@@ -82,7 +82,7 @@ func (p *process) writes(h *hold) bool {
 
 // heldInRedis returns the counts of an owner in Redis and when the key expires; ok is false if it does not hold all
 // its parts.
-func (w *world) heldInRedis(o redismodel.Owner) (held counts, until lock.Instant, ok bool) {
+func (w *world) heldInRedis(o redismodel.Owner) (held counts, until machine.Instant, ok bool) {
 	only := w.partOf(o.Client)
 	for i := range w.redis.Parts() {
 		if only >= 0 && only != i {
@@ -118,7 +118,7 @@ func (w *world) checkCount(i int, o redismodel.Owner, held counts) {
 	var want counts
 	sharers := 0
 	for _, h := range w.processes[i].holds {
-		want = want.plus(lock.Exclusive, h.counts.exclusive).plus(lock.Shared, h.counts.shared)
+		want = want.plus(machine.Exclusive, h.counts.exclusive).plus(machine.Shared, h.counts.shared)
 		if h.counts.shared > 0 {
 			sharers++
 		}
@@ -259,7 +259,7 @@ func (w *world) endFaults() {
 		for i := range w.processes {
 			for p, k := &w.processes[i], 0; k < len(p.holds) && w.now >= p.pausedUntil; k++ {
 				if h := p.holds[k]; !p.releasing(h.id) && !h.dead {
-					w.releaseHold(i, h, false, lock.Exclusive)
+					w.releaseHold(i, h, false, machine.Exclusive)
 					k = -1
 				}
 			}

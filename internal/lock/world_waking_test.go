@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -68,7 +69,7 @@ func (w *world) hasEnded() bool {
 	if w.used(slow) > 0 {
 		since -= w.config.CallTimeout
 	}
-	just := func(end lock.Instant) bool { return end != 0 && since <= end && end <= w.now }
+	just := func(end machine.Instant) bool { return end != 0 && since <= end && end <= w.now }
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
 		reserved := func(p redismodel.Entry) bool { return p.Since != 0 && just(p.Since+p.TTL/2) }
 		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {

@@ -6,7 +6,7 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -33,7 +33,7 @@ type Request struct {
 	// Leads: it waits or waited to lead, which may last for days.
 	Leads bool
 	// Since is when it was made, and after a grant when that was.
-	Since lock.Instant
+	Since machine.Instant
 	// Parent is the context with the span that its spans belong to; nil if it has none.
 	Parent context.Context
 }
@@ -61,20 +61,20 @@ func (l *Lock) args(h Hold) []any {
 }
 
 // Answered observes the answer to a request, which has been delivered. now is when it was given.
-func (l *Lock) Answered(r Request, now lock.Instant, a *lock.Answer) {
+func (l *Lock) Answered(r Request, now machine.Instant, a *machine.Answer) {
 	l.measureAnswer(r, now, a)
 	l.traceAnswer(r, a)
 	switch {
-	case a.Reason == lock.NoPermits:
+	case a.Reason == machine.NoPermits:
 		l.o.unset.refused(l.o, l.label, a.Detail)
 	case a.Noticed: // for an operator it is a loss like others
-		l.measureLoss(r.Kind, lock.Gone)
+		l.measureLoss(r.Kind, machine.Gone)
 		l.o.host.Warn("lease lost", "lock", l.label, "kind", r.Kind, "reason", messages.Reason_REASON_GONE, "detail", a.Detail)
 	}
 }
 
 // Lost observes that a hold is lost. closing says that Close takes the holds from their holders.
-func (l *Lock) Lost(h Hold, reason lock.Reason, detail string, closing bool) {
+func (l *Lock) Lost(h Hold, reason machine.Reason, detail string, closing bool) {
 	l.measureLoss(h.Kind, reason)
 	l.logLoss(h, reason, detail, closing)
 	l.note(h.Ref, "lost", reasonAttribute, reasonWord(reason))
@@ -84,9 +84,9 @@ func (l *Lock) Lost(h Hold, reason lock.Reason, detail string, closing bool) {
 const closeLines = 10
 
 // logLoss logs that a hold was lost. That of a hold that Close ended needs no attention.
-func (l *Lock) logLoss(h Hold, reason lock.Reason, detail string, closing bool) {
+func (l *Lock) logLoss(h Hold, reason machine.Reason, detail string, closing bool) {
 	level := slog.LevelWarn
-	if reason == lock.Closed {
+	if reason == machine.Closed {
 		level = slog.LevelInfo
 		if closing && l.o.closedHolds.Add(1) > closeLines {
 			return // Closed logs how many

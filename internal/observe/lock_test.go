@@ -10,7 +10,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -20,7 +20,7 @@ func TestLock_MeasuresWithoutAllocating(t *testing.T) {
 	o := New(Config{Host: h, Meter: noop.Meter{}})
 	o.metrics.asked = true // the host's queue is not what is tested
 	l := o.Lock("orders")
-	a := &lock.Answer{Kind: lock.Granted}
+	a := &machine.Answer{Kind: machine.Granted}
 	var ref any = a
 	if n := testing.AllocsPerRun(1000, func() {
 		l.Answered(Request{}, 1, a)
@@ -36,12 +36,12 @@ func TestLock_MeasuresWithoutAllocating(t *testing.T) {
 func TestLock_LogsFewHoldsThatCloseEnds(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
-	o := New(Config{Host: h, Now: func() lock.Instant { return 0 }})
+	o := New(Config{Host: h, Now: func() machine.Instant { return 0 }})
 	l := o.Lock("orders")
 	hold := Hold{Kind: messages.Kind_KIND_FAIR, Client: "c", Term: 7, Age: 1234 * time.Microsecond}
-	l.Lost(hold, lock.Gone, "the key is gone", false)
+	l.Lost(hold, machine.Gone, "the key is gone", false)
 	for range closeLines + 3 {
-		l.Lost(hold, lock.Closed, "the system is closing", true)
+		l.Lost(hold, machine.Closed, "the system is closing", true)
 	}
 	o.Closed()
 	if !h.Drain() {

@@ -3,7 +3,7 @@ package observe
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -21,26 +21,26 @@ func (l *Lock) giveMeasured() {
 }
 
 // measureAnswer measures the answer to a request.
-func (l *Lock) measureAnswer(r Request, now lock.Instant, a *lock.Answer) {
+func (l *Lock) measureAnswer(r Request, now machine.Instant, a *machine.Answer) {
 	switch kind := subjectOf(r.Kind); a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		l.measure(grants, kind, grantVia(a), 1)
 		l.measureWait(r, now, granted)
-	case lock.NotGranted:
+	case machine.NotGranted:
 		l.measure(refusals, kind, word(a.Reason), 1)
 		l.measureWait(r, now, refused)
 	}
 }
 
 // measureWait measures a wait, unless it was that of a standby, which may last for days.
-func (l *Lock) measureWait(r Request, now lock.Instant, result word) {
+func (l *Lock) measureWait(r Request, now machine.Instant, result word) {
 	if !r.Leads {
 		l.measure(waitTime, subjectOf(r.Kind), result, int64(now-r.Since))
 	}
 }
 
 // grantVia is the way in which a lock came to its holder.
-func grantVia(a *lock.Answer) word {
+func grantVia(a *machine.Answer) word {
 	switch {
 	case a.Count > 1:
 		return byReentry
@@ -52,8 +52,8 @@ func grantVia(a *lock.Answer) word {
 	return byRedis
 }
 
-func (l *Lock) measureLoss(kind messages.Kind, reason lock.Reason) {
-	if reason != lock.Closed {
+func (l *Lock) measureLoss(kind messages.Kind, reason machine.Reason) {
+	if reason != machine.Closed {
 		l.measure(losses, subjectOf(kind), word(reason), 1)
 	}
 }
@@ -92,7 +92,7 @@ func (o *Observer) Renewed(result string, end CallEnd) {
 	o.metrics.add(measurement{sample{renewals, end.word(renewalWords[result]), 0}, 1})
 }
 
-var renewalWords = map[string]word{"renewed": renewed, "gone": word(lock.Gone), "taken": word(lock.Taken)}
+var renewalWords = map[string]word{"renewed": renewed, "gone": word(machine.Gone), "taken": word(machine.Taken)}
 
 // Reconnected measures a connection for subscriptions that was opened after one had broken.
 func (o *Observer) Reconnected() { o.metrics.changed(reconnects, 1) }

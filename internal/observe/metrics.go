@@ -1,7 +1,7 @@
 package observe
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -115,7 +115,7 @@ func (s subject) kindWord() string {
 type word uint8
 
 const (
-	byRedis = word(lock.NoPermits) + 1 + iota
+	byRedis = word(machine.NoPermits) + 1 + iota
 	byHandOff
 	byTransfer
 	byReentry
@@ -131,10 +131,10 @@ var _ [32 - words]struct{}
 
 func (w word) String() string {
 	if w < byRedis {
-		return reasonWord(lock.Reason(w))
+		return reasonWord(machine.Reason(w))
 	}
 	return [...]string{"redis", "hand_off", "transfer", "reentry", "granted", "refused", "done", "renewed"}[w-byRedis]
 }
 
 // reasonWord is a reason as it is logged.
-func reasonWord(r lock.Reason) string { return messages.Reason(r).LogValue().String() }
+func reasonWord(r machine.Reason) string { return messages.Reason(r).LogValue().String() }

@@ -15,7 +15,7 @@ import (
 	"go.opentelemetry.io/otel/metric/noop"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -95,12 +95,12 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	o := &Observer{metrics: m}
 	l := o.Lock("")
 	const n = 2 * mostValues
-	o.Refused(99, lock.Invalid)
+	o.Refused(99, machine.Invalid)
 	<-entered
 	for i := range n {
-		l.measureAnswer(Request{Kind: kind}, 0, &lock.Answer{Kind: lock.Granted, HandedOn: i%2 == 0})
-		l.measureLoss(kind, lock.QueueFull)
-		l.measureLoss(kind, lock.Closed)
+		l.measureAnswer(Request{Kind: kind}, 0, &machine.Answer{Kind: machine.Granted, HandedOn: i%2 == 0})
+		l.measureLoss(kind, machine.QueueFull)
+		l.measureLoss(kind, machine.Closed)
 		l.giveMeasured()
 	}
 	const sampled = fewValues + 6*fewValues/2 // n is that of the few, doubled six times
@@ -151,8 +151,8 @@ func TestAMeterThatPanicsMissesNothing(t *testing.T) {
 			}}, h)
 			l := (&Observer{metrics: m}).Lock("")
 			for ; flush < 3; flush++ {
-				l.measureAnswer(Request{}, 0, &lock.Answer{Kind: lock.Granted})
-				l.measureLoss(0, lock.QueueFull)
+				l.measureAnswer(Request{}, 0, &machine.Answer{Kind: machine.Granted})
+				l.measureLoss(0, machine.QueueFull)
 				l.giveMeasured()
 				redistest.Eventually(t, "the meter to have everything", h.Drain)
 			}

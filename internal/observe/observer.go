@@ -14,7 +14,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -27,7 +27,7 @@ type Config struct {
 	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
 	LongWait, LongHold time.Duration
 	// Now returns the time on the System's clock.
-	Now func() lock.Instant
+	Now func() machine.Instant
 	// Load counts the requests that wait and the locks that are held; ok is false if ctx ends first. It may block.
 	Load func(ctx context.Context) (waiting int64, held int, ok bool)
 }
@@ -55,7 +55,7 @@ func (o *Observer) Traces() bool   { return o.cfg.Tracer != nil }
 func (o *Observer) Measures() bool { return o.metrics != nil }
 
 // Refused counts a request that no lock actor has handled.
-func (o *Observer) Refused(kind messages.Kind, reason lock.Reason) {
+func (o *Observer) Refused(kind messages.Kind, reason machine.Reason) {
 	o.metrics.add(measurement{sample{refusals, word(reason), subjectOf(kind)}, 1})
 }
 

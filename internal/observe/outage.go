@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 const (
@@ -36,9 +36,9 @@ const (
 func (e CallEnd) word(served word) word {
 	switch e {
 	case Failed:
-		return word(lock.Unavailable)
+		return word(machine.Unavailable)
 	case Rejected:
-		return word(lock.Rejected)
+		return word(machine.Rejected)
 	}
 	return served
 }
@@ -47,9 +47,9 @@ func (e CallEnd) word(served word) word {
 type outage struct {
 	// began is when the first call failed, failed when the last one did, and back when the first
 	// call after that succeeded, 0 before.
-	began, failed, back lock.Instant
+	began, failed, back machine.Instant
 	// logged is when it was logged last that calls end so; 0 before.
-	logged [callEnds]lock.Instant
+	logged [callEnds]machine.Instant
 	calls  int
 }
 
@@ -64,7 +64,7 @@ const (
 )
 
 // after takes note of the end of a call. Only calls that are served end an outage.
-func (o outage) after(now lock.Instant, how CallEnd) (outage, outageChange) {
+func (o outage) after(now machine.Instant, how CallEnd) (outage, outageChange) {
 	if how != Served {
 		if o.calls == 0 {
 			o.began = now

@@ -8,24 +8,24 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // long says when to log that something lasts long: when it has lasted for the limit, and again
 // whenever it has lasted for twice as long as the last time. What comes after it is not logged
 // before that either, so that a long queue does not fill the log.
-type long struct{ next lock.Instant }
+type long struct{ next machine.Instant }
 
-func (l long) due(since lock.Instant, limit time.Duration) lock.Instant {
+func (l long) due(since machine.Instant, limit time.Duration) machine.Instant {
 	return max(since+limit, l.next)
 }
 
-func (l long) logged(now, since lock.Instant) long { return long{next: now + (now - since)} }
+func (l long) logged(now, since machine.Instant) long { return long{next: now + (now - since)} }
 
 // RemindAt returns when LongTimes is to be called, if what goes on lasts. wait is since when the first request
 // waits, and hold since when the lock is held; each is nil if there is none, or if it is not to be logged.
-func (l *Lock) RemindAt(wait, hold *lock.Instant) (at lock.Instant, wanted bool) {
+func (l *Lock) RemindAt(wait, hold *machine.Instant) (at machine.Instant, wanted bool) {
 	if wait != nil {
 		at, wanted = l.wait.due(*wait, l.o.cfg.LongWait), true
 	}
@@ -39,7 +39,7 @@ func (l *Lock) RemindAt(wait, hold *lock.Instant) (at lock.Instant, wanted bool)
 
 // LongTimes reports whether a wait or a hold has lasted so long that a line is to be logged now; see RemindAt.
 // It counts as logged.
-func (l *Lock) LongTimes(now lock.Instant, wait, hold *lock.Instant) (longWait, longHold bool) {
+func (l *Lock) LongTimes(now machine.Instant, wait, hold *machine.Instant) (longWait, longHold bool) {
 	if longWait = wait != nil && now >= l.wait.due(*wait, l.o.cfg.LongWait); longWait {
 		l.wait = l.wait.logged(now, *wait)
 	}
@@ -88,7 +88,7 @@ func (l *Lock) LongWait(w Wait, status *messages.Status) {
 }
 
 // LongWaitUnexplained logs that requests wait for long, and why it is not known who holds the lock.
-func (l *Lock) LongWaitUnexplained(w Wait, reason lock.Reason, detail string) {
+func (l *Lock) LongWaitUnexplained(w Wait, reason machine.Reason, detail string) {
 	l.logLongWait(w, "reason", messages.Reason(reason), "error", detail)
 }
 

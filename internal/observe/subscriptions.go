@@ -6,16 +6,16 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // channelRefusals is what is known of channels to which Redis does not let the System subscribe. It decides what is logged:
 // each waiter tries again, so that a line for each refusal would fill the log. The zero value is none.
 type channelRefusals struct {
 	// loggedAt is when it was logged last, and times how many refusals there have been since the first; 0 if there is none.
-	loggedAt lock.Instant
+	loggedAt machine.Instant
 	times    int
-	first    lock.Instant
+	first    machine.Instant
 	// channels are some of those that are refused.
 	channels map[string]struct{}
 }
@@ -24,7 +24,7 @@ type channelRefusals struct {
 const mostRefused = 1000
 
 // refused takes note of a refusal, and reports whether it is to be logged: the first, and then one in a while.
-func (r *channelRefusals) refused(now lock.Instant, channels []string) (first, again bool) {
+func (r *channelRefusals) refused(now machine.Instant, channels []string) (first, again bool) {
 	if r.times++; r.times == 1 {
 		r.first, r.channels = now, map[string]struct{}{}
 	}

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/trace"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Spans are made when what they describe is over, with the times as they were, on a queue of the
@@ -17,7 +17,7 @@ import (
 
 // event is something that happened to a lock.
 type event struct {
-	at        lock.Instant
+	at        machine.Instant
 	name      string
 	attribute attribute.KeyValue
 }
@@ -60,32 +60,32 @@ func (l *Lock) Listening()   { l.note(nil, "subscribed", "", "") }
 func (l *Lock) Transferred() { l.note(nil, "transferred", "", "") }
 
 // traceAnswer makes the span of a request that has its answer.
-func (l *Lock) traceAnswer(of Request, a *lock.Answer) {
+func (l *Lock) traceAnswer(of Request, a *machine.Answer) {
 	if !l.o.Traces() {
 		return
 	}
 	var result event
 	var failure string
 	switch a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		result = event{name: "granted", attribute: attribute.String(wayAttribute, grantVia(a).String())}
-	case lock.NotGranted, lock.NotFreed:
+	case machine.NotGranted, machine.NotFreed:
 		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, cmp.Or(a.Detail, reasonWord(a.Reason))
-		if of.Leads && (a.Reason == lock.CancelledByRequest || a.Reason == lock.Closed) {
+		if of.Leads && (a.Reason == machine.CancelledByRequest || a.Reason == machine.Closed) {
 			failure = "" // it stood by to the end
 		}
-	case lock.Freed:
+	case machine.Freed:
 		result = event{name: "released"}
 	default:
 		return
 	}
 	result.at = l.o.cfg.Now()
-	if a.Kind == lock.Freed || a.Kind == lock.NotFreed {
+	if a.Kind == machine.Freed || a.Kind == machine.NotFreed {
 		l.span("lockkeeper.release", of, []event{result}, failure)
 		return
 	}
 	events := slices.DeleteFunc(slices.Clone(l.events[nil]), func(e event) bool { return e.at < of.Since })
-	inVain := a.Reason == lock.TimedOut || a.Reason == lock.CancelledByRequest
+	inVain := a.Reason == machine.TimedOut || a.Reason == machine.CancelledByRequest
 	if inVain || a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
 		events = append([]event{{at: of.Since, name: "queued"}}, events...)
 	}
@@ -115,7 +115,7 @@ func (l *Lock) span(name string, of Request, events []event, failure string) {
 	}
 	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", l.label), attribute.String(kindAttribute, of.Kind.LogValue().String())}
 	now, end := l.o.cfg.Now(), time.Now()
-	wall := func(at lock.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
+	wall := func(at machine.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
 	l.o.host.Trace(func() {
 		_, span := l.o.cfg.Tracer.Start(of.Parent, name, wall(of.Since), trace.WithAttributes(attributes...))
 		for _, e := range events {

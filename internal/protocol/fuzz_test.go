@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -160,7 +161,7 @@ func checkView(t *testing.T, q question, reply redisclient.Reply) {
 	v := q.lock.View(q.tag, reply)
 	readWrite := q.lock.Kind == ReadWrite
 	if v.Locked != (reply.N[0] != -2) || !sameTTL(v.TTL, reply.N[0]) || !strings.HasPrefix(reply.S[0], v.Holder) ||
-		v.Mode != lock.Exclusive && (v.Mode != lock.Shared || !readWrite) ||
+		v.Mode != machine.Exclusive && (v.Mode != machine.Shared || !readWrite) ||
 		v.Locked && !readWrite && v.Holders != 1 || !v.Locked && v.Holders != 0 {
 		t.Errorf("kind %d: %+v was read as %+v", q.lock.Kind, reply, v)
 	}

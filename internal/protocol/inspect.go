@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -15,7 +15,7 @@ import (
 // View is the state of a lock, or of an expirable semaphore, in Redis.
 type View struct {
 	Locked bool
-	Mode   lock.Mode
+	Mode   machine.Mode
 	// TTL is negative if the key has none.
 	TTL time.Duration
 	// Holders is the number of holders; Holder is one of them, and Count its hold count.
@@ -53,7 +53,7 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 		v.Owners = ownersOf(v.Holder)
 		v.Holder, _, _ = strings.Cut(v.Holder, " ")
 		if v.Holder, v.Locked = strings.CutSuffix(v.Holder, ":write"); !v.Locked {
-			v.Mode, v.Locked = lock.Shared, true
+			v.Mode, v.Locked = machine.Shared, true
 		}
 	default:
 		v.Holders = 1

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -120,7 +121,7 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 	case n < acquire+33:
 		c.Kind = lock.Renew
 	case n < acquire+40:
-		c.Kind, c.Mode = lock.ForceRelease, lock.Mode(s.choices.IntN(2))
+		c.Kind, c.Mode = lock.ForceRelease, machine.Mode(s.choices.IntN(2))
 		for range s.choices.IntN(4) {
 			c.Owners = append(c.Owners, s.setup.Name(s.anOwner()))
 		}
@@ -168,9 +169,9 @@ func (s *sequence) addEntry(owner redismodel.Owner, c *lock.Command) {
 	c.Entry.Reserves = len(s.setup.Kinds) > 1
 	switch {
 	case c.Kind == lock.Yield && s.setup.Kinds[0] == redismodel.ReadWrite, len(s.setup.Kinds) > 1:
-		c.Entry.Mode = lock.Mode(s.choices.IntN(2))
+		c.Entry.Mode = machine.Mode(s.choices.IntN(2))
 	case s.setup.Kinds[0] == redismodel.ReadWrite:
-		c.Entry.Mode = lock.Mode(c.Shared)
+		c.Entry.Mode = machine.Mode(c.Shared)
 	default:
 		c.Entry.Tokens = s.choices.Int64N(3)
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
@@ -75,7 +76,7 @@ type sequence struct {
 	model   redismodel.Server
 	real    *real
 	members [clients][]protocol.Member // the lock, or its parts, for each client
-	now     lock.Instant               // on the model's clock
+	now     machine.Instant            // on the model's clock
 	begun   time.Time
 	seq     uint64
 	log     []string
@@ -97,7 +98,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
 			if kind == redismodel.ReadPart {
-				m.Mode = lock.Shared
+				m.Mode = machine.Shared
 			}
 			s.members[c] = append(s.members[c], m)
 		}
@@ -279,7 +280,7 @@ func (s *sequence) expectWaitQueue(want state, key string, l *redismodel.Lock) {
 		client, _, _ := strings.Cut(s.members[p.Client][0].Owner(1), ":")
 		order = append(order, client)
 		digits := map[bool]string{true: "1", false: "0"}
-		words := fmt.Sprint(p.TTL.Milliseconds(), " ", p.Term, " ", p.Seq, " ", digits[p.Mode == lock.Shared], " ", p.Tokens, " ", digits[p.Listens])
+		words := fmt.Sprint(p.TTL.Milliseconds(), " ", p.Term, " ", p.Seq, " ", digits[p.Mode == machine.Shared], " ", p.Tokens, " ", digits[p.Listens])
 		switch {
 		case p.Lapsed:
 			words += " -"

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -23,7 +24,7 @@ func TestPermitsCommands(t *testing.T) {
 		r.redis.Run(call)
 		return (<-r.replies).Reply
 	}
-	id := func(letter string) expirable.ID { return expirable.ID([]byte(strings.Repeat(letter, 16))) }
+	id := func(letter string) machine.PermitID { return machine.PermitID([]byte(strings.Repeat(letter, 16))) }
 	for i, step := range []struct {
 		command expirable.Command
 		want    expirable.Result
@@ -31,11 +32,11 @@ func TestPermitsCommands(t *testing.T) {
 	}{
 		{expirable.Command{Kind: expirable.Set, How: expirable.Try, Count: 2}, expirable.Result{Done: true}, "{2 0 2}"},
 		{expirable.Command{Kind: expirable.Set, How: expirable.Try, Count: 3}, expirable.Result{}, "{2 0 2}"},
-		{expirable.Command{Kind: expirable.Acquire, IDs: []expirable.ID{id("a"), id("b"), id("c")}, Leases: []time.Duration{time.Hour, time.Minute, time.Hour}}, expirable.Result{Served: 2, Wait: -time.Millisecond}, "{0 2 2}"},
-		{expirable.Command{Kind: expirable.Acquire, IDs: []expirable.ID{id("d")}, Leases: []time.Duration{time.Hour}}, expirable.Result{Wait: 50 * time.Second}, "{0 2 2}"},
-		{expirable.Command{Kind: expirable.Renew, IDs: []expirable.ID{id("b"), id("c")}, Lease: time.Hour}, expirable.Result{Valid: []bool{true, false}}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("a"), id("b"), id("c")}, Leases: []time.Duration{time.Hour, time.Minute, time.Hour}}, expirable.Result{Served: 2, Wait: -time.Millisecond}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("d")}, Leases: []time.Duration{time.Hour}}, expirable.Result{Wait: 50 * time.Second}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Renew, IDs: []machine.PermitID{id("b"), id("c")}, Lease: time.Hour}, expirable.Result{Valid: []bool{true, false}}, "{0 2 2}"},
 		{expirable.Command{Kind: expirable.Set, How: expirable.Add, Count: 1}, expirable.Result{Done: true}, "{1 2 3}"},
-		{expirable.Command{Kind: expirable.Release, IDs: []expirable.ID{id("c"), id("b")}}, expirable.Result{Valid: []bool{false, true}, Heard: 1}, "{2 1 3}"},
+		{expirable.Command{Kind: expirable.Release, IDs: []machine.PermitID{id("c"), id("b")}}, expirable.Result{Valid: []bool{false, true}, Heard: 1}, "{2 1 3}"},
 		{expirable.Command{Kind: expirable.Set, How: expirable.Total, Count: 8}, expirable.Result{Done: true}, "{7 1 8}"},
 	} {
 		step.command.Number = uint64(i + 1)
@@ -59,7 +60,7 @@ func TestPermitsCommands(t *testing.T) {
 	if got := id("a").String(); got != "61616161616161616161616161616161" {
 		t.Error(got)
 	}
-	command := expirable.Command{Kind: expirable.Renew, IDs: []expirable.ID{id("a")}}
+	command := expirable.Command{Kind: expirable.Renew, IDs: []machine.PermitID{id("a")}}
 	if got := protocol.ReadExpirable(&command, redisclient.Reply{}); got.Err == nil || !got.Unsure {
 		t.Errorf("an empty reply: %+v", got)
 	}

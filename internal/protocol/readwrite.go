@@ -4,6 +4,7 @@ import (
 	"strconv"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -36,7 +37,7 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisclient.Call, how reply
 		call.Args = []string{l.options.Client, l.Channel, l.waitQueue, l.waitQueueSettings()}
 	case c.Kind == lock.ForceRelease:
 		mode := "write"
-		if c.Mode == lock.Shared {
+		if c.Mode == machine.Shared {
 			mode = "read"
 		}
 		call.Script, how = scripts.ReadWriteForceRelease, forced

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -12,14 +13,14 @@ import (
 // Member is a lock that is part of a MultiLock or a RedLock, with the mode in which to take it.
 type Member struct {
 	*Lock
-	Mode lock.Mode
+	Mode machine.Mode
 	// Fenced: the member draws a fencing token.
 	Fenced bool
 }
 
 // Command returns the command for this member.
 func (m Member) Command(c lock.Command) lock.Command {
-	if m.Kind == ReadWrite && m.Mode == lock.Shared {
+	if m.Kind == ReadWrite && m.Mode == machine.Shared {
 		c.Count, c.Shared = 0, c.Count
 	}
 	c.Mode, c.Entry.Reserves = m.Mode, true
@@ -48,7 +49,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 			kind, keys[1], keys[2] = "fair", m.queue, m.timeouts
 		case m.Kind == ReadWrite:
 			kind, beside = "write", m.holds
-			if m.Mode == lock.Shared {
+			if m.Mode == machine.Shared {
 				kind = "read"
 			}
 		}
@@ -75,7 +76,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 			kind = "fenced"
 		case m.Kind == ReadWrite:
 			kind, beside = "write", m.holds
-			if m.Mode == lock.Shared {
+			if m.Mode == machine.Shared {
 				kind = "read"
 			}
 		}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 func TestParseTurn(t *testing.T) {
@@ -68,7 +68,7 @@ func FuzzParseTurn(f *testing.F) {
 		if token > 0 {
 			tokens = []int64{token}
 		}
-		want := lock.Transfer{Term: term, Seq: seq, Tokens: tokens}
+		want := machine.Transfer{Term: term, Seq: seq, Tokens: tokens}
 		if ok && (key != text || transfer.Term != want.Term || transfer.Seq != want.Seq || !slices.Equal(transfer.Tokens, want.Tokens)) {
 			t.Errorf("%q, %+v was read as %q, %+v", text, want, key, transfer)
 		}

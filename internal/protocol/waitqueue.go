@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // WaitQueue are the settings of the wait queue of a lock.
@@ -44,7 +45,7 @@ func entry(c *lock.Command) string {
 	text = append(strconv.AppendInt(text, c.Entry.TTL.Milliseconds(), 10), ' ')
 	text = append(strconv.AppendUint(text, c.Entry.Term, 10), ' ')
 	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
-	text = append(text, digit(c.Entry.Mode == lock.Shared)+" "...)
+	text = append(text, digit(c.Entry.Mode == machine.Shared)+" "...)
 	text = append(strconv.AppendInt(text, c.Entry.Tokens, 10), ' ')
 	text = append(text, digit(c.Entry.Listens)...)
 	if c.Entry.Reserves {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
@@ -15,21 +16,21 @@ import (
 // term, the command to which it is the answer, and the tokens.
 func TestTransfer(t *testing.T) {
 	r := startReal(t)
-	shared := lock.Command{Shared: 1, Entry: lock.Entry{Mode: lock.Shared}}
+	shared := lock.Command{Shared: 1, Entry: lock.Entry{Mode: machine.Shared}}
 	fenced := lock.Command{Count: 1, Tokens: 3, Entry: lock.Entry{Tokens: 4}}
 	once := lock.Command{Count: 1}
 	for name, test := range map[string]struct {
 		kind  protocol.Kind
 		waits lock.Command
 		ends  lock.Command
-		turn  lock.Transfer
+		turn  machine.Transfer
 	}{
-		"plain":       {protocol.Reentrant, once, lock.Command{Kind: lock.Release}, lock.Transfer{}},
-		"fenced":      {protocol.Reentrant, fenced, lock.Command{Kind: lock.Release}, lock.Transfer{Tokens: []int64{7}}},
-		"plain yield": {protocol.Reentrant, once, lock.Command{Kind: lock.Yield}, lock.Transfer{}},
-		"reader":      {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release}, lock.Transfer{}},
-		"downgrade":   {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release, Shared: 1}, lock.Transfer{}},
-		"writer":      {protocol.ReadWrite, once, lock.Command{Kind: lock.Yield}, lock.Transfer{}},
+		"plain":       {protocol.Reentrant, once, lock.Command{Kind: lock.Release}, machine.Transfer{}},
+		"fenced":      {protocol.Reentrant, fenced, lock.Command{Kind: lock.Release}, machine.Transfer{Tokens: []int64{7}}},
+		"plain yield": {protocol.Reentrant, once, lock.Command{Kind: lock.Yield}, machine.Transfer{}},
+		"reader":      {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release}, machine.Transfer{}},
+		"downgrade":   {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release, Shared: 1}, machine.Transfer{}},
+		"writer":      {protocol.ReadWrite, once, lock.Command{Kind: lock.Yield}, machine.Transfer{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := "a lock, " + name

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Encoder encodes a state so that two states that differ only in the time on the clock, or in the numbers of
@@ -16,13 +16,13 @@ type Encoder struct {
 	Placed func(c Client, seq uint64) int64
 
 	buf    []byte
-	now    lock.Instant
+	now    machine.Instant
 	client Client
 	terms  [][]uint64 // of each client, in the order in which they were met
 }
 
 // Begin starts a new encoding.
-func (e *Encoder) Begin(now lock.Instant) {
+func (e *Encoder) Begin(now machine.Instant) {
 	e.buf, e.now = e.buf[:0], now
 	for i := range e.terms {
 		e.terms[i] = e.terms[i][:0]
@@ -50,7 +50,7 @@ func (e *Encoder) Bool(b bool) {
 }
 
 // Instant writes the time left until t, in milliseconds, at least 0. A t of 0 means never.
-func (e *Encoder) Instant(t lock.Instant) {
+func (e *Encoder) Instant(t machine.Instant) {
 	if t == 0 {
 		e.Number(-2)
 		return
@@ -59,7 +59,7 @@ func (e *Encoder) Instant(t lock.Instant) {
 }
 
 // Age writes the time since t, in milliseconds.
-func (e *Encoder) Age(t lock.Instant) { e.Number(int64((e.now - t) / time.Millisecond)) }
+func (e *Encoder) Age(t machine.Instant) { e.Number(int64((e.now - t) / time.Millisecond)) }
 
 // For sets the client of the terms that follow.
 func (e *Encoder) For(c Client) {

@@ -5,15 +5,16 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Foreign clients do roughly what Redisson does, as far as it concerns clients of Lockkeeper.
 
 // Seize takes a part for a foreign client, once, if the part is free, or if readers hold it and mode is
 // Shared. The wait queue does not stop the client, but a fair lock's queue does.
-func (s *Server) Seize(part int, o Owner, mode lock.Mode, lease time.Duration) bool {
+func (s *Server) Seize(part int, o Owner, mode machine.Mode, lease time.Duration) bool {
 	l := &s.parts[part]
-	reads := mode == lock.Shared
+	reads := mode == machine.Shared
 	switch {
 	case reads && !l.Free() && !l.Written():
 	case !l.Free(), !s.nextInFairQueue(l, o):

@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Counts are the hold counts of an owner, in each mode.
 type Counts struct{ Exclusive, Shared int }
 
 // once returns the counts of one hold in a mode.
-func once(mode lock.Mode) Counts {
-	if mode == lock.Shared {
+func once(mode machine.Mode) Counts {
+	if mode == machine.Shared {
 		return Counts{Shared: 1}
 	}
 	return Counts{Exclusive: 1}
@@ -36,7 +37,7 @@ type Field struct {
 type ReadLease struct {
 	Owner
 	N     int
-	Until lock.Instant
+	Until machine.Instant
 }
 
 // Lock is the state of one lock in Redis.
@@ -44,19 +45,19 @@ type Lock struct {
 	// Holders are the fields of the hash, sorted; without them there is no hash. It expires at ExpiresAt, on
 	// the processes' clock. RanOut is when it expired, if the lock has not been held since.
 	Holders           []Holder
-	ExpiresAt, RanOut lock.Instant
+	ExpiresAt, RanOut machine.Instant
 	// ReadLeases are the keys of the read holds, sorted.
 	ReadLeases []ReadLease
 	// Line are the entries of the wait queue, in their order. The free lock is left to foreign clients until
 	// OpenUntil, and Turns counts the transfers since it was last left to them. The wait queue expires at
 	// WaitQueueEnds.
 	Line          []Entry
-	OpenUntil     lock.Instant
+	OpenUntil     machine.Instant
 	Turns         int
-	WaitQueueEnds lock.Instant
+	WaitQueueEnds machine.Instant
 	// Queue is the queue of a fair lock, in its order. It expires at QueueEnds; 0 is never.
 	Queue     []Waiter
-	QueueEnds lock.Instant
+	QueueEnds machine.Instant
 	// Tokens is the last fencing token.
 	Tokens int64
 }
@@ -79,7 +80,7 @@ func (l *Lock) holds(o Owner) bool { return l.Of(o) != Counts{} }
 
 // Lasts returns when the first of an owner's holds expires, 0 if one has expired. Each read hold has its own
 // lease besides the lock's.
-func (l *Lock) Lasts(o Owner) lock.Instant {
+func (l *Lock) Lasts(o Owner) machine.Instant {
 	end, reads := l.ExpiresAt, l.Of(o).Shared
 	for _, r := range l.ReadLeases {
 		if r.Owner == o && r.N <= l.Of(o).Shared {
@@ -101,7 +102,7 @@ func (l *Lock) put(o Owner, c Counts) {
 }
 
 // setLease sets the key of the n-th read hold of an owner; 0 deletes it.
-func (l *Lock) setLease(o Owner, n int, until lock.Instant) {
+func (l *Lock) setLease(o Owner, n int, until machine.Instant) {
 	order := func(a, b ReadLease) int { return cmp.Or(compare(a.Owner, b.Owner), cmp.Compare(a.N, b.N)) }
 	l.ReadLeases = with(l.ReadLeases, ReadLease{o, n, until}, until != 0, order)
 }
@@ -124,7 +125,7 @@ func with[T any](list []T, one T, has bool, order func(a, b T) int) []T {
 }
 
 // expire removes everything that has expired.
-func (l *Lock) expire(now lock.Instant) {
+func (l *Lock) expire(now machine.Instant) {
 	if len(l.Holders) > 0 && now >= l.ExpiresAt {
 		l.Holders, l.RanOut = nil, l.ExpiresAt
 	}

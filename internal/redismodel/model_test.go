@@ -6,11 +6,12 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
 // randomStep runs a random step on a server whose terms begin after base.
-func randomStep(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now *lock.Instant, base uint64) {
+func randomStep(s *redismodel.Server, kinds []redismodel.Kind, r *rand.Rand, now *machine.Instant, base uint64) {
 	client := redismodel.Client(r.IntN(3))
 	c := lock.Command{Term: 1 + base + r.Uint64N(3), Lease: time.Duration(1+r.IntN(3)) * time.Second, Tokens: 1}
 	switch n := r.IntN(10); {
@@ -46,7 +47,7 @@ func TestEncoder_IgnoresClockAndTermNumbers(t *testing.T) {
 		{redismodel.Fenced}, {redismodel.Fair}, {redismodel.ReadWrite}, {redismodel.Fair, redismodel.ReadPart}, {redismodel.WritePart, redismodel.Fenced},
 	} {
 		setup := &redismodel.Setup{Kinds: kinds, WaiterTimeout: 5 * time.Second, Line: redismodel.WaitQueue{OpenTime: time.Second}, Name: redismodel.Owner.String}
-		sum := func(now lock.Instant, base uint64, steps int) uint64 {
+		sum := func(now machine.Instant, base uint64, steps int) uint64 {
 			r, s, e := rand.New(rand.NewPCG(3, 4)), redismodel.New(setup), redismodel.Encoder{}
 			s.At(now)
 			for range steps {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Written reports whether a writer holds the lock.
@@ -66,7 +67,7 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.CountWaiters:
 		return lock.Result{Outcome: lock.Done, Others: r.others(l)}
 	case r.Kind == lock.ForceRelease:
-		if l.Free() || l.Written() != (r.Mode == lock.Exclusive) {
+		if l.Free() || l.Written() != (r.Mode == machine.Exclusive) {
 			return result(lock.Done)
 		}
 		return r.forceReadWrite(part)

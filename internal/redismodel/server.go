@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Kind is a kind of lock on one Redis.
@@ -64,7 +65,7 @@ type Setup struct {
 // Server is the part of a Redis server that concerns one lock.
 type Server struct {
 	setup         *Setup
-	now           lock.Instant
+	now           machine.Instant
 	parts         [MostParts]Lock
 	subscriptions []subscription
 }
@@ -83,7 +84,7 @@ type Publication struct {
 	// All wakes all waiters, and not only one, as the payloads of Redisson distinguish.
 	All bool
 	// Transfer is the content of a message on a turn channel.
-	Transfer lock.Transfer
+	Transfer machine.Transfer
 }
 
 // New returns an empty server.
@@ -96,7 +97,7 @@ func (s *Server) Parts() []Lock { return s.parts[:len(s.setup.Kinds)] }
 func (s *Server) Part(i int) *Lock { return &s.parts[i] }
 
 // At advances the clock to now, and expires keys.
-func (s *Server) At(now lock.Instant) {
+func (s *Server) At(now machine.Instant) {
 	s.now = max(s.now, now)
 	for i := range s.Parts() {
 		s.parts[i].expire(s.now)
@@ -105,8 +106,8 @@ func (s *Server) At(now lock.Instant) {
 
 // NextEnd returns when the next key or entry expires, apart from a fair lock's queue: its waiters are dead long
 // before.
-func (s *Server) NextEnd() (at lock.Instant, ok bool) {
-	var ends []lock.Instant
+func (s *Server) NextEnd() (at machine.Instant, ok bool) {
+	var ends []machine.Instant
 	for _, l := range s.Parts() {
 		if !l.Free() {
 			ends = append(ends, l.ExpiresAt)
@@ -136,13 +137,13 @@ func (s *Server) fast(d time.Duration) time.Duration {
 
 // end returns when a TTL that is set now expires. It is sent in whole milliseconds, and counts from the
 // current millisecond of the server.
-func (s *Server) end(lease time.Duration) lock.Instant {
+func (s *Server) end(lease time.Duration) machine.Instant {
 	lease = (lease + time.Millisecond - 1).Truncate(time.Millisecond)
 	return time.Duration(float64(s.Clock()+lease) / cmp.Or(s.setup.Rate, 1))
 }
 
 // left returns the rest of a TTL. Setting it again does not move the end.
-func (s *Server) left(end lock.Instant) time.Duration {
+func (s *Server) left(end machine.Instant) time.Duration {
 	return s.fast(end).Round(time.Millisecond) - s.Clock()
 }
 

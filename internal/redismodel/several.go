@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // several runs a command on all parts of a MultiLock: one script takes all or none, and other commands run on
@@ -36,8 +37,8 @@ func (r *run) several() lock.Result {
 // part runs the command on one part, adapted to its kind.
 func (r *run) part(i int) lock.Result {
 	whole := r.Command
-	if r.Mode = lock.Exclusive; r.setup.Kinds[i] == ReadPart {
-		r.Mode, r.Count, r.Shared = lock.Shared, 0, r.Count
+	if r.Mode = machine.Exclusive; r.setup.Kinds[i] == ReadPart {
+		r.Mode, r.Count, r.Shared = machine.Shared, 0, r.Count
 	}
 	if r.setup.Kinds[i] != Fenced {
 		r.Tokens = 0

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // WaitQueue are the settings of the wait queue; see protocol.WaitQueue.
@@ -21,12 +22,12 @@ type Entry struct {
 	// Seq is the number of the command that added or last confirmed the entry.
 	Seq uint64
 	// Until is when the entry expires unless the client confirms it.
-	Until lock.Instant
+	Until machine.Instant
 	// The entry of a MultiLock reserves the lock: it gets no transfer. While it is the first, the free lock
 	// is kept for it, since Since. Lapsed: that has lasted too long, so others may take the lock until the
 	// MultiLock tries again.
 	Lapsed bool
-	Since  lock.Instant
+	Since  machine.Instant
 }
 
 // turns replaces the term in the names of channels that only Lockkeeper uses.
@@ -40,7 +41,7 @@ func TurnChannel(c Client) Owner { return Owner{c, turns} }
 var Waiters = Owner{-1, turns}
 
 // expireWaitQueue removes expired entries. Redis keeps them until a script reads them, with the same effect.
-func (l *Lock) expireWaitQueue(now lock.Instant) {
+func (l *Lock) expireWaitQueue(now machine.Instant) {
 	if l.WaitQueueEnds != 0 && now >= l.WaitQueueEnds {
 		l.Line, l.OpenUntil, l.Turns, l.WaitQueueEnds = nil, 0, 0, 0
 	}
@@ -216,7 +217,7 @@ func (r *run) ahead(l *Lock) (ahead bool) {
 // writerAhead reports whether a writer's is.
 func (r *run) writerAhead(l *Lock) (ahead bool) {
 	r.eachEntry(l, func(p Entry) bool {
-		ahead = !r.asks(p) && (p.Mode == lock.Exclusive || p.Reserves)
+		ahead = !r.asks(p) && (p.Mode == machine.Exclusive || p.Reserves)
 		return !r.asks(p) && !ahead
 	})
 	return ahead
@@ -272,7 +273,7 @@ func (r *run) endReservation(l *Lock) {
 }
 
 // keptUntil returns until when a free lock is kept for others.
-func (r *run) keptUntil(l *Lock) lock.Instant {
+func (r *run) keptUntil(l *Lock) machine.Instant {
 	if l.OpenUntil > r.now {
 		return l.OpenUntil
 	}
@@ -355,12 +356,12 @@ func (r *run) passOn(part int, written bool) {
 	r.eachEntry(l, func(p Entry) bool {
 		switch {
 		case r.asks(p):
-			return !p.Reserves && (p.Mode == lock.Shared || !p.Listens)
-		case p.Reserves || p.Mode == lock.Exclusive && !l.Free():
+			return !p.Reserves && (p.Mode == machine.Shared || !p.Listens)
+		case p.Reserves || p.Mode == machine.Exclusive && !l.Free():
 			return false
 		}
 		r.transfer(part, p)
-		return p.Mode == lock.Shared
+		return p.Mode == machine.Shared
 	})
 	if !l.Free() {
 		return
@@ -386,7 +387,7 @@ func (r *run) transfer(part int, p Entry) {
 	}
 	tokens := to.draw(part)
 	r.dropEntry(l, p.Client)
-	r.publish(Publication{Part: part, To: TurnChannel(p.Client), Transfer: lock.Transfer{Term: p.Term, Seq: p.Seq, Tokens: tokens}})
+	r.publish(Publication{Part: part, To: TurnChannel(p.Client), Transfer: machine.Transfer{Term: p.Term, Seq: p.Seq, Tokens: tokens}})
 }
 
 func (e *Encoder) waitQueue(l *Lock) {

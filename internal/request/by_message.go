@@ -9,8 +9,7 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -25,7 +24,7 @@ type ByMessage struct {
 	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
 	replyTo, OwnerPID *actor.PID
 	// permit is the id of a permit, if showsPermit.
-	permit      expirable.ID
+	permit      machine.PermitID
 	showsPermit bool
 	// Within is the parent of its spans.
 	Within context.Context
@@ -58,7 +57,7 @@ func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (ta
 // HasSender reports whether an actor gets the answer.
 func (m *ByMessage) HasSender() bool { return m.replyTo != nil }
 
-func (m *ByMessage) Answered(from Sender, call *Call, a lock.Answer) (taken bool) {
+func (m *ByMessage) Answered(from Sender, call *Call, a machine.Answer) (taken bool) {
 	if m.replyTo == nil {
 		return false
 	}
@@ -66,7 +65,7 @@ func (m *ByMessage) Answered(from Sender, call *Call, a lock.Answer) (taken bool
 }
 
 // Message is an answer as package messages spells it.
-func (m *ByMessage) Message(from Sender, call *Call, a lock.Answer) proto.Message {
+func (m *ByMessage) Message(from Sender, call *Call, a machine.Answer) proto.Message {
 	switch {
 	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
 		return m.semaphoreMessage(a)
@@ -75,7 +74,7 @@ func (m *ByMessage) Message(from Sender, call *Call, a lock.Answer) proto.Messag
 	}
 	reason := messages.Reason(a.Reason)
 	switch a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		permit := ""
 		if m.showsPermit {
 			permit = m.permit.String()
@@ -88,48 +87,48 @@ func (m *ByMessage) Message(from Sender, call *Call, a lock.Answer) proto.Messag
 			granted.MemberTokens = call.Members.Tokens(a.Tokens)
 		}
 		return granted
-	case lock.NotGranted:
-		if a.Reason == lock.Reentry && from.Foreign(m.holder(call)) {
+	case machine.NotGranted:
+		if a.Reason == machine.Reentry && from.Foreign(m.holder(call)) {
 			a.Detail = reentryFromAfar
 		}
 		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail}
-	case lock.Freed:
+	case machine.Freed:
 		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count)}
-	case lock.NotFreed:
+	case machine.NotFreed:
 		return &messages.NotReleased{Lock: m.lock, Reason: reason, Detail: a.Detail}
-	case lock.Withdrawn:
+	case machine.Withdrawn:
 		return &messages.Cancelled{Lock: m.lock, Withdrawn: int64(a.Count)}
-	case lock.Changed:
+	case machine.Changed:
 		return &messages.TotalSet{Lock: m.lock, Set: a.Done}
-	case lock.ForceReleased:
+	case machine.ForceReleased:
 		return &messages.ForceReleased{Lock: m.lock, WasHeld: a.Count > 0}
 	}
 	return &messages.Failed{Lock: m.lock, Reason: reason, Detail: a.Detail}
 }
 
-func (m *ByMessage) semaphoreMessage(a lock.Answer) proto.Message {
+func (m *ByMessage) semaphoreMessage(a machine.Answer) proto.Message {
 	switch a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		return &messages.PermitsAcquired{Semaphore: m.semaphore, Permits: int32(a.N)}
-	case lock.Freed:
+	case machine.Freed:
 		return &messages.PermitsReleased{Semaphore: m.semaphore, Released: a.Done}
-	case lock.NotGranted, lock.NotFreed, lock.NotDone:
+	case machine.NotGranted, machine.NotFreed, machine.NotDone:
 		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
 	}
 	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
 }
 
-func (m *ByMessage) latchMessage(a lock.Answer) proto.Message {
+func (m *ByMessage) latchMessage(a machine.Answer) proto.Message {
 	switch a.Kind {
-	case lock.Granted:
+	case machine.Granted:
 		return &messages.LatchOpened{Latch: m.latch}
-	case lock.NotGranted, lock.NotFreed, lock.NotDone:
+	case machine.NotGranted, machine.NotFreed, machine.NotDone:
 		return &messages.LatchRefused{Latch: m.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail}
 	}
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }
 
-func (m *ByMessage) Lost(from Sender, call *Call, a lock.Answer) {
+func (m *ByMessage) Lost(from Sender, call *Call, a machine.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
@@ -138,7 +137,7 @@ func (m *ByMessage) Lost(from Sender, call *Call, a lock.Answer) {
 	}
 }
 
-func (m *ByMessage) AtRisk(from Sender, call *Call, a lock.Answer) {
+func (m *ByMessage) AtRisk(from Sender, call *Call, a machine.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
@@ -157,10 +156,10 @@ func (m *ByMessage) token(drawn []int64) int64 {
 
 // validity is how long a lease is good for, as its owner is told. One that counts it on another
 // node, from when the request was sent, has a clock of its own, as Redis has.
-func (m *ByMessage) validity(from Sender, call *Call, until lock.Instant) lock.Instant {
+func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) machine.Instant {
 	left := max(until-from.Now(), 0)
 	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {
-		left = max(left-lock.Margin(left), 0)
+		left = max(left-machine.Margin(left), 0)
 	}
 	return left
 }

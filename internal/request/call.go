@@ -8,7 +8,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -60,7 +60,7 @@ type Call struct {
 	Lends     bool
 	Withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
-	Owner lock.Owner
+	Owner machine.Owner
 	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
 	Holder Holder
 
@@ -87,14 +87,14 @@ type Call struct {
 	Record any
 	Until  *atomic.Int64
 	// From is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
-	From lock.Instant
+	From machine.Instant
 }
 
 // Outcome answers a Call.
 type Outcome struct {
-	lock.Answer
+	machine.Answer
 	// Owner is the owner to name in a later Call that re-enters the hold.
-	Owner lock.Owner
+	Owner machine.Owner
 	// Holder is notified of what happens to the hold: the Call's own Holder, or for a re-entry
 	// that of the Call that was granted the hold.
 	Holder Holder
@@ -107,8 +107,8 @@ type Outcome struct {
 
 // Holder is notified about its hold by the lock actor. Its methods must not block.
 type Holder interface {
-	LeaseLost(reason lock.Reason, detail string)
-	LeaseAtRisk(until lock.Instant, detail string)
+	LeaseLost(reason machine.Reason, detail string)
+	LeaseAtRisk(until machine.Instant, detail string)
 	// Stack returns the program counters of the call that took the lock; nil if they are not kept.
 	Stack() []uintptr
 	// Parent returns the context of the request, for its spans.
@@ -118,13 +118,13 @@ type Holder interface {
 // Requester is what made a request: it gets the answer, and what happens to the hold afterwards.
 type Requester interface {
 	// Answered delivers the one answer to a request, and reports whether it was taken.
-	Answered(from Sender, call *Call, a lock.Answer) (taken bool)
+	Answered(from Sender, call *Call, a machine.Answer) (taken bool)
 	// Inspected answers an Inspect.
 	Inspected(from Sender, call *Call, status *messages.Status)
 	// Lost and AtRisk notify a holder about its hold. Answers are values: a pointer given to an interface would put
 	// every effect of a lock on the heap.
-	Lost(from Sender, call *Call, a lock.Answer)
-	AtRisk(from Sender, call *Call, a lock.Answer)
+	Lost(from Sender, call *Call, a machine.Answer)
+	AtRisk(from Sender, call *Call, a machine.Answer)
 	// Parent returns the context with the span that the spans of the request belong to; nil if it has none.
 	Parent(call *Call) context.Context
 }
@@ -135,7 +135,7 @@ type Sender interface {
 	Deliver(pid *actor.PID, message any) (taken bool)
 	// Foreign reports whether a PID is that of a process on another node.
 	Foreign(pid *actor.PID) bool
-	Now() lock.Instant
+	Now() machine.Instant
 }
 
 func (call *Call) Requester() Requester {
@@ -164,10 +164,10 @@ func (call *Call) Requested() (messageType, lock string) {
 // Goroutine is the requester of a Call that a goroutine has made.
 type Goroutine struct{}
 
-func (Goroutine) Answered(_ Sender, call *Call, a lock.Answer) (taken bool) {
+func (Goroutine) Answered(_ Sender, call *Call, a machine.Answer) (taken bool) {
 	o := NewOutcome()
 	o.Answer = a
-	if a.Kind == lock.Granted {
+	if a.Kind == machine.Granted {
 		o.Owner, o.Until = call.Owner, call.Until
 		if call.Permit != nil {
 			o.Until = &call.Permit.Until
@@ -185,13 +185,13 @@ func (Goroutine) Inspected(_ Sender, call *Call, s *messages.Status) {
 	call.Complete(o)
 }
 
-func (Goroutine) Lost(_ Sender, call *Call, a lock.Answer) {
+func (Goroutine) Lost(_ Sender, call *Call, a machine.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseLost(a.Reason, a.Detail)
 	}
 }
 
-func (Goroutine) AtRisk(_ Sender, call *Call, a lock.Answer) {
+func (Goroutine) AtRisk(_ Sender, call *Call, a machine.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseAtRisk(a.Until, a.Detail)
 	}
@@ -214,14 +214,14 @@ func (call *Call) Complete(o *Outcome) (taken bool) {
 	return taken
 }
 
-func RefusalKind(op Op) lock.AnswerKind {
+func RefusalKind(op Op) machine.AnswerKind {
 	switch op {
 	case OpAcquire:
-		return lock.NotGranted
+		return machine.NotGranted
 	case OpRelease, OpReleaseID:
-		return lock.NotFreed
+		return machine.NotFreed
 	}
-	return lock.NotDone
+	return machine.NotDone
 }
 
 // MayRun reports whether the caller waits longer than any command takes, so that it may run one;
@@ -247,8 +247,8 @@ func (call *Call) About(op Op, holdID uint64) *Call {
 }
 
 // Refusal is the answer to a request that is refused.
-func Refusal(op Op, reason lock.Reason, detail string) lock.Answer {
-	return lock.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}
+func Refusal(op Op, reason machine.Reason, detail string) machine.Answer {
+	return machine.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}
 }
 
 // IgnoreDeadLetterLogging implements a marker of proto.actor.

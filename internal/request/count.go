@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -99,7 +99,7 @@ type CountAnswer struct {
 	Done bool
 	N    int64
 	// Reason is why the call was refused, 0 if it was not.
-	Reason lock.Reason
+	Reason machine.Reason
 	Detail string
 }
 

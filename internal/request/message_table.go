@@ -191,12 +191,11 @@ func readReleaseByID(_ *Rules, m *messages.ReleaseByID, call *Call, _ *ByMessage
 }
 
 func readSetTotal(_ *Rules, m *messages.SetTotal, call *Call, _ *ByMessage) error {
-	how, known := hows[m.How]
-	if !known {
+	if _, known := messages.PermitsHow_name[int32(m.How)]; !known {
 		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))
 	}
-	call.Permit = &Permit{How: how, Count: m.Permits}
-	return CheckPermits(how, m.Permits)
+	call.Permit = &Permit{How: m.How, Count: m.Permits}
+	return CheckPermits(m.How, m.Permits)
 }
 
 func readTrySetPermits(m *messages.TrySetPermits, call *Call) error {

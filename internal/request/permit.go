@@ -6,27 +6,26 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Permit is what a Call says of a permit: KIND_EXPIRABLE_SEMAPHORE needs one for OpAcquire.
 type Permit struct {
 	// ID is the permit's in Redis; the grant brings it. It is an argument of OpReleaseID.
-	ID expirable.ID
+	ID machine.PermitID
 	// Until is the end of the permit's validity, which is kept up to date while it is held.
 	Until atomic.Int64
 	// Shown says that its id was shown, so that the permit is not handed off in this process.
 	Shown atomic.Bool
 	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is how many permits there are if
 	// no number is set; 0 if the caller does not say.
-	How   expirable.How
+	How   messages.PermitsHow
 	Count int64
 }
 
 // ParsePermitID reads the id of a permit.
-func ParsePermitID(text string) (id expirable.ID, err error) {
+func ParsePermitID(text string) (id machine.PermitID, err error) {
 	if n, bad := hex.Decode(id[:], []byte(text)[:min(len(text), 2*len(id))]); bad != nil || n != len(id) || len(text) != 2*n {
 		return id, errors.New("the id of a permit has 32 hexadecimal digits")
 	}
@@ -37,19 +36,15 @@ func ParsePermitID(text string) (id expirable.ID, err error) {
 const MaxPermits = 1<<31 - 1
 
 // CheckPermits returns an error if the number of permits cannot be set so.
-func CheckPermits(how expirable.How, n int64) error {
+func CheckPermits(how messages.PermitsHow, n int64) error {
 	least := int64(0)
-	if how == expirable.Add {
+	if how == messages.PermitsHow_PERMITS_HOW_ADD {
 		least = -MaxPermits
 	}
 	if n < least || n > MaxPermits {
 		return fmt.Errorf("the number of permits is %d, and must be between %d and %d", n, least, MaxPermits)
 	}
 	return nil
-}
-
-var hows = map[messages.PermitsHow]expirable.How{
-	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
 }
 
 // ShowsPermit reports whether the id of the permit is shown to its holder.
@@ -69,7 +64,7 @@ func (call *Call) TotalPermits() int {
 }
 
 // Permitted takes the id of the permit that was granted.
-func (call *Call) Permitted(id expirable.ID, until lock.Instant) {
+func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 	if m, is := call.By.(*ByMessage); is {
 		m.permit = id
 		return

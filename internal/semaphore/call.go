@@ -3,16 +3,11 @@ package semaphore
 import (
 	"errors"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 const (
-	// replyGrace is how long after a command's deadline its reply is awaited before it counts as
-	// lost.
-	replyGrace = 250 * time.Millisecond
-	// A command that failed is sent again after firstBackoff at first, then after twice as long
-	// every time, up to mostBackoff.
-	firstBackoff = 50 * time.Millisecond
-	mostBackoff  = time.Second
 	// repeatTime is how long a command is sent again. Redis remembers commands for twice as long.
 	repeatTime = 30 * time.Minute
 	// batch bounds the waiters that one Take names.
@@ -55,7 +50,7 @@ func (p *Pool) start(c call) {
 func (p *Pool) send() {
 	p.call.inFlight = true
 	p.call.command.Deadline = p.now + p.cfg.CallTimeout
-	p.call.due = p.call.command.Deadline + replyGrace
+	p.call.due = p.call.command.Deadline + machine.ReplyGrace
 	command := p.call.command
 	p.effect(Effect{Kind: Send, Command: &command})
 }
@@ -72,7 +67,7 @@ func (p *Pool) again(r *Result) {
 }
 
 func (p *Pool) pause(tries int) time.Duration {
-	return p.jitter(min(firstBackoff<<min(tries, 10), mostBackoff))
+	return p.jitter(machine.Backoff(tries, repeatTime, repeatTime))
 }
 
 // Replied delivers the outcome of a command. That of a command that is no longer under way is

@@ -3,7 +3,7 @@ package semaphore
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Change is a request for a command that does not wait for permits.
@@ -38,7 +38,7 @@ func (p *Pool) changeReply(r *Result) {
 		return
 	case r.Err != nil:
 		p.end()
-		p.refuse(c.change.Ref, lock.Rejected, r.Err.Error())
+		p.refuse(c.change.Ref, machine.Rejected, r.Err.Error())
 		return
 	}
 	p.end()
@@ -50,7 +50,7 @@ func (p *Pool) changeReply(r *Result) {
 		}
 	case Inspect:
 		if r.N[1] == noKey && !p.latch {
-			p.refuse(c.change.Ref, lock.NoPermits, noNumber)
+			p.refuse(c.change.Ref, machine.NoPermits, noNumber)
 			return
 		}
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
@@ -64,7 +64,7 @@ func (p *Pool) changeReply(r *Result) {
 
 // leaveChange answers a change whose reply is awaited no longer. It is not sent again, but for a Drain:
 // what that has taken is given back.
-func (p *Pool) leaveChange(reason lock.Reason, why string) {
+func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "
 	if c.inFlight || c.unsure {

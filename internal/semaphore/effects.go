@@ -3,11 +3,11 @@ package semaphore
 import (
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Instant is a point in time on the clock of package lock.
-type Instant = lock.Instant
+type Instant = machine.Instant
 
 // EffectKind is what an Effect asks for.
 type EffectKind uint8
@@ -107,7 +107,7 @@ type Answer struct {
 	Done bool
 	// HandedOn says that permits were handed off inside this process.
 	HandedOn bool
-	Reason   lock.Reason
+	Reason   machine.Reason
 	N        int64
 	// TTL is that of the semaphore, for Inspect; negative if it has none.
 	TTL    time.Duration
@@ -140,6 +140,6 @@ func (p *Pool) answer(ref any, a Answer) {
 	}
 }
 
-func (p *Pool) refuse(ref any, reason lock.Reason, detail string) {
+func (p *Pool) refuse(ref any, reason machine.Reason, detail string) {
 	p.answer(ref, Answer{Kind: Refused, Reason: reason, Detail: detail})
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // TestExplore tries everything that can happen to small semaphores and latches. No client has a permit
@@ -139,7 +139,7 @@ var scenes = []scene{
 	{name: "latch, tries and waits", latch: true, count: 1, clients: [][]want{{{n: 1, try: true}, down}, {{n: 1, wait: 300 * ms}}}, may: explore.May(4, 1, explore.Leave)},
 }
 
-var tinyConfig = lock.Config{
+var tinyConfig = machine.Config{
 	Watchdog: 1000 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 

@@ -3,7 +3,7 @@ package semaphore
 import (
 	"slices"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // debt is permits that are to be given back.
@@ -37,7 +37,7 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	debts = slices.Clone(debts)
 	for i, d := range debts {
 		if d.ref != nil && now >= d.until {
-			p.refuse(d.ref, lock.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
+			p.refuse(d.ref, machine.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
 			debts[i].ref = nil
 		}
 	}
@@ -119,7 +119,7 @@ func (p *Pool) gaveReply(r *Result) {
 		p.end()
 		for _, d := range c.debts {
 			if r.N[0] == 0 && !d.ifExists {
-				p.refuse(d.ref, lock.NoPermits, noNumber+"; nothing is given back")
+				p.refuse(d.ref, machine.NoPermits, noNumber+"; nothing is given back")
 				continue
 			}
 			p.answer(d.ref, Answer{Kind: Returned, Done: r.N[0] == 1})
@@ -136,7 +136,7 @@ func (p *Pool) gaveReply(r *Result) {
 	default:
 		p.end()
 		for _, d := range c.debts {
-			p.refuse(d.ref, lock.Rejected, r.Err.Error())
+			p.refuse(d.ref, machine.Rejected, r.Err.Error())
 		}
 		if !c.expired && slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
 			p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})

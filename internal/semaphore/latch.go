@@ -1,13 +1,13 @@
 package semaphore
 
-import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // A latch is a Pool without permits. Who acquires waits until its count is zero, and what is given
 // back are count-downs. In its commands, Take reads the count and Give counts down; their number is
 // the count then, zero if the latch is open. Set and Inspect are as those of a semaphore.
 
 // NewLatch returns the Pool of a latch without waiters; see New.
-func NewLatch(cfg *lock.Config) Pool { return Pool{cfg: cfg, latch: true} }
+func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }
 
 // Wait asks to wait until the latch is open.
 func (p *Pool) Wait(now Instant, req Request) {
@@ -20,7 +20,7 @@ func (p *Pool) CountDown(now Instant, id string, ref any) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.refuse(ref, lock.Closed, "the system is closing")
+		p.refuse(ref, machine.Closed, "the system is closing")
 		return
 	}
 	p.owed = append(p.owed, debt{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})

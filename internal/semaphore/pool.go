@@ -1,10 +1,9 @@
 package semaphore
 
 import (
-	"math/bits"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
@@ -14,7 +13,7 @@ import (
 // An event that panics half way has therefore changed nothing. Data behind its slices is never
 // changed, only replaced or appended to.
 type Pool struct {
-	cfg *lock.Config
+	cfg *machine.Config
 	// latch: it is the count of a latch; see NewLatch.
 	latch bool
 	now   Instant
@@ -76,7 +75,7 @@ const (
 
 // New returns a pool without requests. Before every event, SetNextNumber must have given
 // it a number higher than those of all commands about that name before.
-func New(cfg *lock.Config) Pool { return Pool{cfg: cfg} }
+func New(cfg *machine.Config) Pool { return Pool{cfg: cfg} }
 
 // HasNextNumber reports whether the pool has the number of its next command.
 func (p *Pool) HasNextNumber() bool { return p.nextNumber != 0 }
@@ -201,14 +200,6 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 	return at, ok
 }
 
-// jitter returns a time between d/2 and d. It derives from the pool's own history, so the same events
-// always lead to the same decisions.
 func (p *Pool) jitter(d time.Duration) time.Duration {
-	// The finalizer of splitmix64.
-	z := p.cfg.Seed + (p.nextNumber+uint64(p.call.tries))*0x9e3779b97f4a7c15
-	z = (z ^ z>>30) * 0xbf58476d1ce4e5b9
-	z = (z ^ z>>27) * 0x94d049bb133111eb
-	z ^= z >> 31
-	part, _ := bits.Mul64(z, uint64(d/2))
-	return d/2 + time.Duration(part)
+	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.tries))
 }

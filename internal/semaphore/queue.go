@@ -1,7 +1,7 @@
 package semaphore
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
@@ -10,7 +10,7 @@ type Request struct {
 	// ID grows with every request to the pool.
 	ID uint64
 	// Owner is who may die while it waits; 0 for a goroutine.
-	Owner lock.Owner
+	Owner machine.Owner
 	// N is how many permits it wants, from 1.
 	N int
 	// Try tries once and does not wait.

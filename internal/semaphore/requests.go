@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Acquire asks for permits. The request joins the queue, unless it does not wait and others do. One that
@@ -17,11 +17,11 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	}
 	switch {
 	case p.closing:
-		p.refuse(req.Ref, lock.Closed, "the system is closing")
+		p.refuse(req.Ref, machine.Closed, "the system is closing")
 	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.latch:
-		p.refuse(req.Ref, lock.Held, "others wait already: "+p.few())
+		p.refuse(req.Ref, machine.Held, "others wait already: "+p.few())
 	case p.queue.Len() >= p.cfg.QueueLimit:
-		p.refuse(req.Ref, lock.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
+		p.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
 		p.queue.Push(&req)
 		if p.latch && req.Try {
@@ -48,7 +48,7 @@ func (p *Pool) Change(now Instant, c Change) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.refuse(c.Ref, lock.Closed, "the system is closing")
+		p.refuse(c.Ref, machine.Closed, "the system is closing")
 		return
 	}
 	c.until = p.now + p.cfg.TryTime()
@@ -56,7 +56,7 @@ func (p *Pool) Change(now Instant, c Change) {
 }
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
-func (p *Pool) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
+func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	p.begin(now)
 	defer p.settle()
 	var withdrawn []*Request
@@ -70,13 +70,13 @@ func (p *Pool) Cancel(now Instant, id uint64, owner lock.Owner, ref any) {
 		detail += "; the last try failed: " + p.wait.lastErr
 	}
 	for _, req := range withdrawn {
-		p.refuse(req.Ref, lock.CancelledByRequest, detail)
+		p.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
 	p.answer(ref, Answer{Kind: Withdrawn, N: int64(len(withdrawn))})
 }
 
 // OwnerGone says that an owner has died: its requests leave the queue unanswered.
-func (p *Pool) OwnerGone(now Instant, owner lock.Owner) {
+func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	p.begin(now)
 	defer p.settle()
 	if owner != 0 {
@@ -86,7 +86,7 @@ func (p *Pool) OwnerGone(now Instant, owner lock.Owner) {
 
 // Close refuses all who wait, for that reason. What has to be given back is given back, until the
 // watchdog's TTL is over: then the pool is idle in any case.
-func (p *Pool) Close(now Instant, reason lock.Reason, detail string) {
+func (p *Pool) Close(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
@@ -98,7 +98,7 @@ func (p *Pool) Close(now Instant, reason lock.Reason, detail string) {
 
 // Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
 // once if it was to be sent again, and what has to be given back is given back in the background.
-func (p *Pool) Stop(now Instant, reason lock.Reason, detail string) {
+func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
 	defer p.settle()
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
@@ -114,14 +114,14 @@ func (p *Pool) Stop(now Instant, reason lock.Reason, detail string) {
 }
 
 // Abandon ends everything at once; what is not given back is forgotten.
-func (p *Pool) Abandon(now Instant, reason lock.Reason, detail string) {
+func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
 	defer p.settle()
 	p.refuseAll(reason, detail)
 	p.abandon(reason, detail)
 }
 
-func (p *Pool) abandon(reason lock.Reason, detail string) {
+func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
 	for _, d := range append(p.call.debts, p.owed...) {
 		p.refuse(d.ref, reason, detail)
@@ -135,7 +135,7 @@ func (p *Pool) abandon(reason lock.Reason, detail string) {
 }
 
 // refuseAll refuses those who wait for permits, and the changes that are not under way.
-func (p *Pool) refuseAll(reason lock.Reason, detail string) {
+func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, reason, detail)
 	}
@@ -148,28 +148,28 @@ func (p *Pool) refuseAll(reason lock.Reason, detail string) {
 // dropExpired refuses those whose time is over.
 func (p *Pool) dropExpired() {
 	if p.closing && p.now >= p.closeAt && !p.Idle() {
-		p.abandon(lock.Unavailable, "Redis has not confirmed it in time")
+		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
 	for _, req := range p.queue.Expired(p.now, mostExpired) {
 		switch {
 		case p.wait.lastErr != "":
-			p.refuse(req.Ref, lock.Unavailable, p.wait.lastErr)
+			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
 		case req.Try && p.wait.refused:
-			p.refuse(req.Ref, lock.Held, p.few())
+			p.refuse(req.Ref, machine.Held, p.few())
 		case !p.wait.refused:
-			p.refuse(req.Ref, lock.Unavailable, "Redis has not answered within the wait")
+			p.refuse(req.Ref, machine.Unavailable, "Redis has not answered within the wait")
 		default:
-			p.refuse(req.Ref, lock.TimedOut, p.few())
+			p.refuse(req.Ref, machine.TimedOut, p.few())
 		}
 	}
 	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())
 	p.owed = p.unconfirmed(p.owed, p.now, p.lastError())
 	for len(p.changes) > 0 && p.now >= p.changes[0].until {
-		p.refuse(p.changes[0].Ref, lock.Unavailable, "it was not carried out: "+p.lastError())
+		p.refuse(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
 		p.changes = p.changes[1:]
 	}
 	if p.call.change.until > 0 && p.now >= p.call.change.until {
-		p.leaveChange(lock.Unavailable, p.lastError())
+		p.leaveChange(machine.Unavailable, p.lastError())
 	}
 }
 

@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-var testConfig = lock.Config{
+var testConfig = machine.Config{
 	Watchdog: 30 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second,
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 4,
 }
@@ -68,7 +68,7 @@ func (p *player) play(event string) string {
 	words := append(strings.Fields(event), "", "", "", "")
 	first, _ := strconv.Atoi(words[1])
 	second, _ := strconv.Atoi(words[2])
-	req := Request{ID: uint64(first), Owner: lock.Owner(first), N: second, Try: slices.Contains(words, "try"), Ref: first}
+	req := Request{ID: uint64(first), Owner: machine.Owner(first), N: second, Try: slices.Contains(words, "try"), Ref: first}
 	if wait, err := time.ParseDuration(words[3]); err == nil {
 		req.Deadline = p.at + wait
 	}
@@ -88,19 +88,19 @@ func (p *player) play(event string) string {
 	case "add", "set", "drain", "inspect":
 		p.Change(p.at, Change{Kind: CommandKind(slices.Index(kinds, words[0])), N: int64(first), Ref: event})
 	case "cancel":
-		p.Cancel(p.at, uint64(first), lock.Owner(second), event)
+		p.Cancel(p.at, uint64(first), machine.Owner(second), event)
 	case "dies":
-		p.OwnerGone(p.at, lock.Owner(first))
+		p.OwnerGone(p.at, machine.Owner(first))
 	case "signal":
 		p.Signal(p.at)
 	case "subscribed":
 		p.Subscribed(p.at)
 	case "close":
-		p.Close(p.at, lock.Closed, "over")
+		p.Close(p.at, machine.Closed, "over")
 	case "stop":
-		p.Stop(p.at, lock.Closed, "over")
+		p.Stop(p.at, machine.Closed, "over")
 	case "abandon":
-		p.Abandon(p.at, lock.Crashed, "over")
+		p.Abandon(p.at, machine.Crashed, "over")
 	case "ok":
 		p.Replied(p.at, p.sent.Number, Result{N: [2]int64{int64(first), int64(second)}})
 	case "fail":

@@ -1,6 +1,6 @@
 package semaphore
 
-import "github.com/lockkeeper-go/lockkeeper/internal/lock"
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // take asks for the permits of the first who wait.
 func (p *Pool) take() {
@@ -41,7 +41,7 @@ func (p *Pool) tookReply(r *Result) {
 	default:
 		p.end()
 		for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-			p.refuse(req.Ref, lock.Rejected, r.Err.Error())
+			p.refuse(req.Ref, machine.Rejected, r.Err.Error())
 		}
 	}
 }
@@ -74,7 +74,7 @@ func (p *Pool) took(c *call, r *Result) {
 // tells when those are back that were taken before Redis lost its data: the process does not set it.
 func (p *Pool) missing() {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-		p.refuse(req.Ref, lock.NoPermits, noNumber)
+		p.refuse(req.Ref, machine.NoPermits, noNumber)
 	}
 }
 
@@ -110,6 +110,6 @@ func (p *Pool) refuseTries(last uint64) {
 	for _, req := range p.queue.Tries(func(req *Request) bool {
 		return req.ID <= last || waits && req.ID > first.ID && !p.latch
 	}) {
-		p.refuse(req.Ref, lock.Held, p.few())
+		p.refuse(req.Ref, machine.Held, p.few())
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Withdrawing all of twice as many waiters takes hardly more than twice the memory, in any order. If a
@@ -13,8 +13,8 @@ import (
 func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 	for how, withdraw := range map[string]func(p *Pool, id int){
 		"by id":    func(p *Pool, id int) { p.Cancel(0, uint64(id), 0, nil) },
-		"by owner": func(p *Pool, id int) { p.Cancel(0, 0, lock.Owner(id), nil) },
-		"by death": func(p *Pool, id int) { p.OwnerGone(0, lock.Owner(id)) },
+		"by owner": func(p *Pool, id int) { p.Cancel(0, 0, machine.Owner(id), nil) },
+		"by death": func(p *Pool, id int) { p.OwnerGone(0, machine.Owner(id)) },
 	} {
 		t.Run(how, func(t *testing.T) {
 			cost := func(n int) uint64 {
@@ -30,7 +30,9 @@ func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 					p = next
 				}
 				for i := range n {
-					do(func(next *Pool) { next.Acquire(0, Request{ID: uint64(i + 1), Owner: lock.Owner(i + 1), N: 1, Ref: t}) })
+					do(func(next *Pool) {
+						next.Acquire(0, Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), N: 1, Ref: t})
+					})
 				}
 				order := rand.New(rand.NewPCG(1, 1)).Perm(n)
 				var before, after runtime.MemStats

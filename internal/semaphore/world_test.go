@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // shared implements explore.Synchronizer.
@@ -207,7 +207,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		p.Cancel(n.Now, c.ID, 0, nil)
 		return
 	case explore.Dies:
-		p.OwnerGone(n.Now, lock.Owner(k+1))
+		p.OwnerGone(n.Now, machine.Owner(k+1))
 		c.State = explore.Dead
 		return
 	case explore.GivesBack:
@@ -221,7 +221,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 	for _, other := range s.processes[i].clients {
 		c.ID = max(c.ID, other.ID+1)
 	}
-	req := Request{ID: c.ID, Owner: lock.Owner(k + 1), N: want.n, Try: want.try, Ref: k}
+	req := Request{ID: c.ID, Owner: machine.Owner(k + 1), N: want.n, Try: want.try, Ref: k}
 	if want.wait > 0 {
 		req.Deadline = n.Now + want.wait
 	}
@@ -246,7 +246,7 @@ func (s *shared) answered(n *explore.Net, i, k int, a Answer) {
 	c := &p.clients[k]
 	c.Answered(n, a.N > 0 && a.Kind == Granted)
 	c.has, c.counted = 0, s.latch && a.Kind == Returned
-	if a.Reason == lock.Unavailable && n.Faultless() {
+	if a.Reason == machine.Unavailable && n.Faultless() {
 		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
 	} else if a.Kind != Granted {
 		return

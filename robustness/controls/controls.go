@@ -74,12 +74,12 @@ func toTheEnd(lease time.Duration) traffic.Style {
 var All = []Control{
 	{
 		Name: "trust from the reply", Rule: "1 trust starts when the request was sent", Broken: "it starts when the reply came",
-		Edits: []Edit{{"internal/lock/lease.go", "until := o.sentAt + o.lease - Margin(o.lease)", "until := l.now + o.lease - Margin(o.lease)"}},
+		Edits: []Edit{{"internal/lock/lease.go", "until := o.sentAt + o.lease - machine.Margin(o.lease)", "until := l.now + o.lease - machine.Margin(o.lease)"}},
 		Plan:  plan(toTheEnd(400 * time.Millisecond)), Faults: "late replies",
 	},
 	{
 		Name: "no margin", Rule: "1 a lease is trusted for its TTL less a margin", Broken: "no margin, and a Redis whose clock runs 0.8 % faster",
-		Edits:             []Edit{{"internal/lock/config.go", "return lease/100 + 2*time.Millisecond", "return 0 * lease"}},
+		Edits:             []Edit{{"internal/machine/config.go", "return lease/100 + 2*time.Millisecond", "return 0 * lease"}},
 		GreenWithoutEdits: true, Plan: fast(plan(toTheEnd(2 * time.Second))),
 	},
 	{
@@ -112,8 +112,8 @@ var All = []Control{
 	{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released", Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
-			{"actors/lock_state.go", "(a.Kind == lock.Granted || call.Op == request.OpDrain && a.N > 0)", "false"},
-			{"actors/submit.go", "	if out.Kind == lock.Granted {\n		r.submit(acquire.About(request.OpRelease", "	if out.Kind == lock.Granted && false {\n		r.submit(acquire.About(request.OpRelease"},
+			{"actors/lock_state.go", "(a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0)", "false"},
+			{"actors/submit.go", "	if out.Kind == machine.Granted {\n		r.submit(acquire.About(request.OpRelease", "	if out.Kind == machine.Granted && false {\n		r.submit(acquire.About(request.OpRelease"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), GiveUpShare: 1, GiveUpAfter: ms(0, 1)}),
 	},
@@ -286,7 +286,7 @@ var All = []Control{
 	},
 	{
 		Name: "slow cancels", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(l machine, now lock.Instant) { l.Cancel(now, id, owner, call) })"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Cancel(now, id, owner, call) })"}},
 		Plan:  traffic.CancelsPlan(),
 	},
 	{

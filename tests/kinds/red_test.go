@@ -10,8 +10,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -26,7 +26,7 @@ func TestRedLock_ValidityIsLeaseLessDrift(t *testing.T) {
 		proxy.Delay(delay)
 	}
 	probe := p.sites[0].Probe(t)
-	most := lease - 2*delay - lock.Margin(lease)
+	most := lease - 2*delay - machine.Margin(lease)
 	granted := locktest.Ask[*messages.Acquired](t, probe, &messages.Acquire{
 		Lock: &messages.Lock{Name: q.name, Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(lease),
 	})

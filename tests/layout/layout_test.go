@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -22,12 +22,13 @@ func TestImports_RunOneWay(t *testing.T) {
 	const module = "github.com/lockkeeper-go/lockkeeper"
 	may := map[string][]string{
 		"internal/requestqueue":       {},
-		"internal/lock":               {"internal/requestqueue"},
+		"internal/machine":            {"internal/requestqueue"},
+		"internal/lock":               {"internal/machine", "internal/requestqueue"},
 		"internal/host":               {"internal/printable"},
 		"internal/mailbox":            {},
-		"internal/observe":            {"internal/host", "internal/lock", "messages"},
-		"internal/expirable":          {"internal/lock", "internal/requestqueue"},
-		"internal/semaphore":          {"internal/lock", "internal/requestqueue"},
+		"internal/observe":            {"internal/host", "internal/machine", "messages"},
+		"internal/expirable":          {"internal/machine", "internal/requestqueue"},
+		"internal/semaphore":          {"internal/machine", "internal/requestqueue"},
 		"scripts":                     {},
 		"messages":                    {},
 		"internal/keyspace":           {},
@@ -37,12 +38,12 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/redisclient/slots":  {"internal/refusal", "redisio"},
 		"internal/redisclient/pubsub": {"internal/keyspace", "internal/redisclient/hello", "internal/redisclient/slots", "redisio"},
 		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
-		"internal/protocol":           {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
-		"internal/backend":            {"internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
-		"internal/request":            {"internal/lock", "internal/expirable", "internal/keyspace", "internal/redisclient", "internal/protocol", "messages"},
-		"actors":                      {"internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox", "internal/observe", "internal/request"},
+		"internal/protocol":           {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
+		"internal/backend":            {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
+		"internal/request":            {"internal/machine", "internal/keyspace", "internal/redisclient", "internal/protocol", "messages"},
+		"actors":                      {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/keyspace", "internal/redisclient", "internal/protocol", "internal/backend", "internal/boottime", "internal/faultinject", "internal/host", "internal/mailbox", "internal/observe", "internal/request"},
 		"internal/printable":          {},
-		".":                           {"actors", "internal/request", "internal/printable", "internal/lock", "internal/expirable", "internal/semaphore", "messages", "redisio", "internal/redisclient/pubsub"},
+		".":                           {"actors", "internal/request", "internal/printable", "internal/machine", "messages", "redisio", "internal/redisclient/pubsub"},
 		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/protocol"},
 		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
@@ -51,7 +52,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "internal/request", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "internal/request", "actors"},
 		"go.opentelemetry.io/otel":            {"internal/observe", "internal/request", "actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "internal/request", "actors", ".", "internal/inspect", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "internal/request", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
@@ -105,15 +106,15 @@ func TestRueidis_IsUsedByFewPackages(t *testing.T) {
 // The enumerations of package messages have the same numbers as the types from which they are converted.
 func TestEnumerations_HaveEqualNumbers(t *testing.T) {
 	reasons := []messages.Reason{
-		lock.Invalid: messages.Reason_REASON_INVALID, lock.Held: messages.Reason_REASON_HELD, lock.TimedOut: messages.Reason_REASON_TIMED_OUT,
-		lock.CancelledByRequest: messages.Reason_REASON_CANCELLED, lock.QueueFull: messages.Reason_REASON_QUEUE_FULL, lock.Closed: messages.Reason_REASON_CLOSED,
-		lock.Unavailable: messages.Reason_REASON_UNAVAILABLE, lock.Rejected: messages.Reason_REASON_REJECTED, lock.Crashed: messages.Reason_REASON_CRASHED,
-		lock.NotHeld: messages.Reason_REASON_NOT_HELD, lock.Lost: messages.Reason_REASON_LOST, lock.Expired: messages.Reason_REASON_EXPIRED,
-		lock.Gone: messages.Reason_REASON_GONE, lock.Taken: messages.Reason_REASON_TAKEN, lock.Forced: messages.Reason_REASON_FORCED,
-		lock.MaxHold: messages.Reason_REASON_MAX_HOLD, lock.Reentry: messages.Reason_REASON_REENTRY, lock.NotReplicated: messages.Reason_REASON_NOT_REPLICATED,
-		lock.NoPermits: messages.Reason_REASON_NO_PERMITS,
+		machine.Invalid: messages.Reason_REASON_INVALID, machine.Held: messages.Reason_REASON_HELD, machine.TimedOut: messages.Reason_REASON_TIMED_OUT,
+		machine.CancelledByRequest: messages.Reason_REASON_CANCELLED, machine.QueueFull: messages.Reason_REASON_QUEUE_FULL, machine.Closed: messages.Reason_REASON_CLOSED,
+		machine.Unavailable: messages.Reason_REASON_UNAVAILABLE, machine.Rejected: messages.Reason_REASON_REJECTED, machine.Crashed: messages.Reason_REASON_CRASHED,
+		machine.NotHeld: messages.Reason_REASON_NOT_HELD, machine.Lost: messages.Reason_REASON_LOST, machine.Expired: messages.Reason_REASON_EXPIRED,
+		machine.Gone: messages.Reason_REASON_GONE, machine.Taken: messages.Reason_REASON_TAKEN, machine.Forced: messages.Reason_REASON_FORCED,
+		machine.MaxHold: messages.Reason_REASON_MAX_HOLD, machine.Reentry: messages.Reason_REASON_REENTRY, machine.NotReplicated: messages.Reason_REASON_NOT_REPLICATED,
+		machine.NoPermits: messages.Reason_REASON_NO_PERMITS,
 	}
-	modes := []messages.Mode{lock.Exclusive: messages.Mode_MODE_EXCLUSIVE, lock.Shared: messages.Mode_MODE_SHARED}
+	modes := []messages.Mode{machine.Exclusive: messages.Mode_MODE_EXCLUSIVE, machine.Shared: messages.Mode_MODE_SHARED}
 	kinds := []messages.Kind{protocol.Reentrant: messages.Kind_KIND_REENTRANT, 1: messages.Kind_KIND_FENCED, protocol.Fair: messages.Kind_KIND_FAIR, protocol.ReadWrite: messages.Kind_KIND_READ_WRITE}
 	model := []messages.Kind{redismodel.Reentrant: messages.Kind_KIND_REENTRANT, redismodel.Fenced: messages.Kind_KIND_FENCED, redismodel.Fair: messages.Kind_KIND_FAIR, redismodel.ReadWrite: messages.Kind_KIND_READ_WRITE}
 	same(t, reasons, len(messages.Reason_name))

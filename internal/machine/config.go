@@ -1,4 +1,4 @@
-package lock
+package machine
 
 import (
 	"math/bits"
@@ -67,22 +67,6 @@ func (c *Config) Jitter(d time.Duration, n uint64) time.Duration {
 	z ^= z >> 31
 	part, _ := bits.Mul64(z, uint64(d/2))
 	return d/2 + time.Duration(part)
-}
-
-// ReplyGrace is how long after a command's deadline its reply is awaited before it counts as lost.
-const ReplyGrace = 250 * time.Millisecond
-
-const (
-	// A failed command is sent again after firstBackoff, then after twice as long every time, up to maxBackoff.
-	firstBackoff = 50 * time.Millisecond
-	maxBackoff   = time.Second
-)
-
-// Backoff is the pause before a command about a lease of that length is sent again, at most that long. It is
-// shorter for short leases.
-func Backoff(tries int, lease, most time.Duration) time.Duration {
-	pause := min(firstBackoff, lease/20) << min(tries, 10)
-	return max(min(pause, most, maxBackoff), time.Millisecond)
 }
 
 // Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run

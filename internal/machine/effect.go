@@ -1,0 +1,34 @@
+package machine
+
+// EffectKind is what an Effect asks for.
+type EffectKind uint8
+
+const (
+	// Send runs the command Ref in Redis; Replied delivers the outcome.
+	Send EffectKind = iota + 1
+	// Reply delivers Answer to the request Ref.
+	Reply
+	// NotifyLost notifies the holder Ref that its hold is lost, with Answer's Reason and Detail.
+	NotifyLost
+	// NotifyAtRisk warns the holder Ref that the lease ends at Answer.Until unless a renewal succeeds.
+	NotifyAtRisk
+	// HoldEnded reports that the hold of Ref has ended, for any reason. No notification follows.
+	HoldEnded
+	// Subscribe asks for the messages of the lock's channel, or of the channel of Term's queue
+	// entry; Subscribed confirms it.
+	Subscribe
+	// Unsubscribe ends a subscription.
+	Unsubscribe
+	// LeaveToExpire reports that a release has failed for good: a key may stay in Redis until Answer.Until.
+	LeaveToExpire
+)
+
+// Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until
+// they are taken, so a crash of the actor loses none.
+type Effect struct {
+	Kind   EffectKind
+	Ref    any
+	Answer Answer
+	// Term is the term of the channel, or of the lease that is lost or at risk.
+	Term uint64
+}

@@ -1,0 +1,57 @@
+package machine
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
+)
+
+// Mode is how a lock is held.
+type Mode uint8
+
+// The numbers are those of the Mode enumeration in package messages.
+const (
+	// Exclusive: by one holder.
+	Exclusive Mode = iota
+	// Shared: together with other shared holds.
+	Shared
+)
+
+// Owners are the owners that a forced release is meant for, by their fields in Redis. Term is the term of this
+// system's own owner among them, or 0. The zero value means the owners that hold the lock when Redis is asked,
+// and the holders of this process.
+type Owners struct {
+	Fields []string
+	Term   uint64
+}
+
+// Owner identifies the owner of a request, for re-entry and for the owner's death. Every actor and every
+// call tree has a number. 0 is an owner that never re-enters.
+type Owner uint64
+
+// Request is a request for the lock, and the hold once it is granted.
+type Request struct {
+	// ID grows with every request to the lock.
+	ID    uint64
+	Owner Owner
+	Mode  Mode
+	// NoReentry refuses a re-entry instead of granting it.
+	NoReentry bool
+	// Fenced asks for a fencing token from each of the lock's counters.
+	Fenced bool
+	// Lease is the fixed lease; 0 asks for the watchdog.
+	Lease time.Duration
+	// MaxHold bounds a hold under the watchdog; 0 is no limit.
+	MaxHold time.Duration
+	// Try tries once and does not wait.
+	Try bool
+	// Deadline ends the wait; 0 is no limit.
+	Deadline Instant
+	// Ref identifies the request to the lock actor.
+	Ref any
+}
+
+// Waiting returns what the queue sorts and finds a request by.
+func (r *Request) Waiting() requestqueue.Key {
+	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}
+}
