@@ -59,7 +59,7 @@
 // so no sender works for all the others. The guardian always runs on such a goroutine, since it
 // must not run inside a lock actor that sends to it.
 //
-// A stopping actor of proto.actor drops its messages; ours answers them (see mailboxAdapter). A gate
+// A stopping actor of proto.actor drops its messages; ours answers them (see package delivery). A gate
 // counts the requests on their way to a lock actor, so it retires only after it has seen all of
 // them.
 //

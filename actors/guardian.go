@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -38,7 +39,7 @@ func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*lockState{}, middleware: middlewareActors{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.answers(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.post.WithMailbox(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
 	r.guardian = r.root.Spawn(props)
 	<-g.started // lock actors of other systems use the subscriber too
 }
@@ -150,8 +151,8 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *l
 }
 
 // props are made afresh for every actor: spawn middleware of the user's may change them.
-func (r *Runtime) props(producer actor.Producer, handler crashHandler) *actor.Props {
-	options := []actor.PropsOption{r.answers(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
+func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) *actor.Props {
+	options := []actor.PropsOption{r.post.WithMailbox(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
 		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.guardStop}, r.injected...)...))
 	}
@@ -285,11 +286,9 @@ func (r *Runtime) end(done <-chan struct{}) {
 	close(r.left)
 	r.server.Unregister(r.released(), done)
 	r.endBeat()
-	for i := range r.clocks {
-		r.clocks[i].close()
-	}
+	r.clocks.Close()
 	r.channels.close()
-	if r.deliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
+	if r.post.DeliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
 		<-r.stopped
 	}
 	r.forgetMoves()

@@ -80,7 +80,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.stopping()
 	default:
 		if request.IsMessage(m) { // whose sender knows this actor, which is not meant to be known
-			s.rt.forward(ctx, s.rt.guardian)
+			s.rt.post.Forward(ctx, s.rt.guardian)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/alarm"
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -49,8 +50,7 @@ type lockState struct {
 	gate gate
 	seen uint64
 
-	clock *clock
-	alarm alarm // is the clock's
+	alarm alarm.Alarm
 	// wakeAt is when the alarm will go off, 0 when it is not set.
 	wakeAt machine.Instant
 	// idleSince is when the actor became idle, 0 while it is not.
@@ -87,8 +87,8 @@ type lockState struct {
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockState {
 	s := &lockState{
 		rt: rt, key: key, label: key.name, format: formatOf(kind), client: rt.id, until: new(atomic.Int64),
-		clock: &rt.clocks[rt.spawned.Add(1)%clocks],
 	}
+	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
 	switch newVariant := variants[s.format]; {
 	case newVariant != nil:
 		s.variant = newVariant(s)
@@ -244,9 +244,9 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	}
 }
 
-// begins implements crashHandler. What was noted of the last message must not be taken for the next one's,
+// Begins implements delivery.CrashHandler. What was noted of the last message must not be taken for the next one's,
 // which may have the same memory; see countCalls.
-func (s *lockState) begins() { s.counted, s.accepted = nil, nil }
+func (s *lockState) Begins() { s.counted, s.accepted = nil, nil }
 
 // began notes the message that is being handled, with its context.
 func (s *lockState) began(ctx actor.Context) (m any) {
@@ -274,6 +274,9 @@ func (s *lockState) post(m any) {
 	defer s.rt.host.Recover("a recipient panicked")
 	s.process.SendUserMessage(s.pid, m)
 }
+
+// Wake implements alarm.Sleeper.
+func (s *lockState) Wake() { s.post(tick{}) }
 
 // survive, deferred, ends a panic, and has it logged.
 func (s *lockState) survive() {
@@ -329,11 +332,11 @@ func (s *lockState) setAlarm() {
 		return
 	}
 	s.wakeAt = at
-	s.clock.set(s, at)
+	s.alarm.Set(at)
 }
 
 func (s *lockState) stopAlarm() {
-	s.clock.cancel(s)
+	s.alarm.Cancel()
 	s.wakeAt = 0
 }
 

@@ -57,7 +57,7 @@ func (all middlewareActors) request(rt *Runtime, call *request.Call, ctx actor.C
 	}
 	f.leaving.Store(false)
 	f.sent.Add(1)
-	if !rt.forward(ctx, f.pid) { // something has stopped it at this very moment
+	if !rt.post.Forward(ctx, f.pid) { // something has stopped it at this very moment
 		delete(all, key)
 		rt.tooLate(call)
 	}
@@ -65,7 +65,7 @@ func (all middlewareActors) request(rt *Runtime, call *request.Call, ctx actor.C
 
 func (r *Runtime) newMiddlewareActor(key lockKey) *middlewareActor {
 	f := &middlewareActor{rt: r, key: key}
-	props := actor.PropsFromProducer(func() actor.Actor { return f }, r.answers(actor.Unbounded(), nil),
+	props := actor.PropsFromProducer(func() actor.Actor { return f }, r.post.WithMailbox(actor.Unbounded(), nil),
 		actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{f.around}, r.cfg.Middleware...)...))
 	// It is no child of the guardian's, which could not stop while this actor is held up.
 	f.pid = r.root.Spawn(props)
@@ -99,7 +99,7 @@ func (f *middlewareActor) idle() bool { return f.handled.Load() == f.sent.Load()
 // alive reports whether the actor was not stopped from outside, which then handles no more.
 func (f *middlewareActor) alive() bool { return f.rt.rules.Process(f.pid) != nil }
 
-func (f *middlewareActor) stop() { f.rt.deliverSystem(f.pid, &actor.Stop{}) }
+func (f *middlewareActor) stop() { f.rt.post.DeliverSystem(f.pid, &actor.Stop{}) }
 
 // around is the outermost middleware. It keeps the host's from the life cycle of the actor,
 // and runs it on a goroutine of its own, which it may end. If it does, or panics, the request

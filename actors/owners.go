@@ -63,8 +63,8 @@ func (o *owners) of(s *lockState, pid *actor.PID) *owner {
 			o.byPID = map[pidKey]*owner{}
 		}
 		o.byPID[pidKeyOf(pid)] = known
-		if !s.rt.rules.Foreign(pid) && !s.rt.deliverSystem(pid, &actor.Watch{Watcher: s.pid}) {
-			s.rt.deliverSystem(s.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
+		if !s.rt.rules.Foreign(pid) && !s.rt.post.DeliverSystem(pid, &actor.Watch{Watcher: s.pid}) {
+			s.rt.post.DeliverSystem(s.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
 		}
 	case known.uses == 0:
 		known.id = s.rt.newOwner()
@@ -140,7 +140,7 @@ func (o *owners) forget(s *lockState, n int) {
 		w := o.resting[0]
 		o.resting = slices.Delete(o.resting, 0, 1)
 		delete(o.byPID, pidKeyOf(w.pid))
-		s.rt.deliverSystem(w.pid, &actor.Unwatch{Watcher: s.pid})
+		s.rt.post.DeliverSystem(w.pid, &actor.Unwatch{Watcher: s.pid})
 	}
 }
 

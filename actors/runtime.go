@@ -11,8 +11,10 @@ import (
 	"github.com/redis/rueidis"
 	"golang.org/x/sys/cpu"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/alarm"
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -53,11 +55,12 @@ type Runtime struct {
 	// red are the systems that RedLock has made one of, this one first; nil before.
 	red      atomic.Pointer[[]*Runtime]
 	host     *host.Host
+	post     delivery.Post
 	observer *observe.Observer
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 
-	clocks     [clocks]clock
+	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines
 	// spawned counts the lock actors that there have been.
 	spawned atomic.Uint64
@@ -108,6 +111,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	r.post = delivery.Post{System: system, Host: r.host, Late: r.late}
 	r.commands.Store(&r.id)
 	if cfg.Sharded {
 		r.redis.Shard()
@@ -126,10 +130,8 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Watchdog: cfg.Watchdog,
 		RedLock: r.redSystems, Actors: system,
 	}
-	for i := range r.clocks {
-		r.clocks[i].rt, r.clocks[i].sooner = r, make(chan struct{}, 1)
-	}
-	r.endBeat = r.present.Beat(r.beat)
+	r.clocks = alarm.New(r.Now, r.redis.Round)
+	r.endBeat = r.present.Beat(r.clocks.Again)
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog})
 	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)
@@ -162,6 +164,20 @@ func (r *Runtime) borrow() bool {
 	}
 	r.lenders.Add(-1)
 	return false
+}
+
+// Deliver sends a message and reports whether there was a recipient; see delivery.Post.
+func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
+	return r.post.Deliver(pid, message)
+}
+
+// late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
+func (r *Runtime) late(m any, sender *actor.PID) {
+	if reply, is := unrepeated(m).(*replied); is {
+		reply.tooLate()
+		return
+	}
+	r.refuseAny(m, sender, machine.Closed, closedText)
 }
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.

@@ -148,14 +148,14 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 // hearsTransfers reports whether Redis has confirmed the subscription to the turn channel.
 func (c *channels) hearsTransfers() bool { return c.subscriptions.Confirmed(c.turns) }
 
-// begins implements settler.
-func (c *channels) begins() {}
+// Begins implements delivery.CrashHandler.
+func (c *channels) Begins() {}
 
-// crashed implements settler. It carries out what a crash of the subscriber has swallowed, before its
+// Crashed implements delivery.CrashHandler. It carries out what a crash of the subscriber has swallowed, before its
 // next message. A lost wake-up costs a lock no more than its poll bound, and so does a lost transfer,
 // whose term finds out with its next try that it has the lock; a lost subscribe
 // is asked for again; but a channel whose unsubscribe was lost would stay for ever.
-func (c *channels) crashed(m any, _ *actor.PID, reason any) {
+func (c *channels) Crashed(m any, _ *actor.PID, reason any) {
 	c.rt.host.Error("the subscriber crashed", "panic", reason)
 	if swallowed, ok := m.(*unsubscribe); ok {
 		c.end(swallowed)

@@ -18,7 +18,7 @@ const (
 )
 
 // supervision restarts the lock actors that crash, and has the subscriber go on. What a
-// crash leaves open is settled before, by the actor's own side: see mailboxAdapter.
+// crash leaves open is settled before, by the actor's own side: see package delivery.
 type supervision struct{ guardian *guardian }
 
 var _ actor.SupervisorStrategy = (*supervision)(nil)
@@ -49,9 +49,9 @@ func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-// crashed implements crashHandler. The message that was being handled is answered or repeated, unless it had
+// Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
-func (s *lockState) crashed(swallowed any, sender *actor.PID, reason any) {
+func (s *lockState) Crashed(swallowed any, sender *actor.PID, reason any) {
 	s.rt.host.Error("a lock actor crashed", "lock", s.label, "panic", reason)
 	m := unrepeated(swallowed)
 	call, isCall := m.(*request.Call)

@@ -1,6 +1,6 @@
 //go:build 386 || arm || mips || mipsle
 
-package actors
+package mailbox
 
 // proto.actor's registry finds the bucket of an actor's id by int(hash) % 1024, and hash is a uint32. Where an
 // int has 32 bits that may be negative, and half of all ids would panic: the first of them in Open.

@@ -1,4 +1,4 @@
-package actors
+package mailbox
 
 import (
 	"go/ast"

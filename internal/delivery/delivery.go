@@ -1,0 +1,58 @@
+// Package delivery sends messages to actors so that none is lost without a trace: the sender learns whether there is a
+// recipient, and requests to an actor that has stopped are answered.
+package delivery
+
+import (
+	"errors"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+)
+
+// Post delivers the messages of one system.
+type Post struct {
+	System *actor.ActorSystem
+	Host   *host.Host
+	// Late handles a message that has reached an actor after it had stopped.
+	Late func(message any, sender *actor.PID)
+}
+
+// Deliver sends a message and reports whether there was a recipient. All that actors and goroutines of a system send
+// goes this way.
+//
+// What reaches no recipient becomes no dead letter, as it would with proto.actor's Send: the host's subscribers to the
+// event stream run inside the sender, and may block or panic. A process on another node takes everything, whether it
+// arrives there or not. A future that has timed out takes nothing, though it may still be found then.
+func (p *Post) Deliver(pid *actor.PID, message any) (taken bool) {
+	defer p.Host.Recover("a recipient panicked") // a process of the host's own, or what a future is piped to
+	process, taken := p.System.ProcessRegistry.Get(pid)
+	if taken {
+		process.SendUserMessage(pid, message)
+		taken = !timedOut(pid, process)
+	}
+	return taken
+}
+
+// timedOut reports whether a process is a future whose caller has got ErrTimeout, or will. It is for a future that has
+// been sent something: it is done then, and Wait does not wait.
+func timedOut(pid *actor.PID, process actor.Process) bool {
+	future, ok := process.(interface{ Wait() error })
+	return ok && request.IsFuture(pid) && errors.Is(future.Wait(), actor.ErrTimeout)
+}
+
+// DeliverSystem is Deliver for proto.actor's own messages.
+func (p *Post) DeliverSystem(pid *actor.PID, message any) (taken bool) {
+	defer p.Host.Recover("a recipient panicked")
+	process, taken := p.System.ProcessRegistry.Get(pid)
+	if taken {
+		process.SendSystemMessage(pid, message)
+	}
+	return taken
+}
+
+// Forward hands on the message that an actor is handling, with its sender and headers.
+func (p *Post) Forward(ctx actor.Context, pid *actor.PID) (taken bool) {
+	return p.Deliver(pid, request.Envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
+}

@@ -1,0 +1,99 @@
+package delivery
+
+import (
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// CrashHandler settles what a crash of its actor leaves open, on the actor's own turn.
+type CrashHandler interface {
+	// Begins says that the actor is about to handle a message, and Crashed that it has crashed over it.
+	Begins()
+	Crashed(message any, sender *actor.PID, reason any)
+}
+
+// WithMailbox gives an actor a mailbox that hands what comes after its stop to Late. handler is nil if a crash of the
+// actor leaves nothing open.
+func (p *Post) WithMailbox(inner actor.MailboxProducer, handler CrashHandler) actor.PropsOption {
+	return actor.WithMailbox(func() actor.Mailbox { return &mailbox{Mailbox: inner(), post: p, handler: handler} })
+}
+
+// mailbox is a mailbox, and the invoker behind it. It hands on the requests that its actor drops silently once it has
+// stopped: those that were still queued, and those of senders who had found the actor just before.
+//
+// It lets go of the actor then. proto.actor goes on to refer to the mailbox: the PID does, and its lists of children
+// and of watchers keep the PIDs of those that have gone, in the unused part of their arrays.
+type mailbox struct {
+	actor.Mailbox
+	post    *Post
+	invoker actor.MessageInvoker
+	handler CrashHandler
+	// stopped is the actor's PID when it has stopped; the invoker is nil then.
+	stopped *actor.PID
+}
+
+func (a *mailbox) begins() {
+	if a.handler != nil {
+		a.handler.Begins()
+	}
+}
+
+// RegisterHandlers implements actor.Mailbox.
+func (a *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+	a.invoker = invoker
+	a.Mailbox.RegisterHandlers(a, dispatcher)
+}
+
+// InvokeSystemMessage implements actor.MessageInvoker.
+func (a *mailbox) InvokeSystemMessage(message any) {
+	if a.stopped != nil {
+		if m, ok := message.(*actor.Watch); ok {
+			a.post.DeliverSystem(m.Watcher, &actor.Terminated{Who: a.stopped})
+		}
+		return
+	}
+	a.begins()
+	a.invoker.InvokeSystemMessage(message)
+	switch message.(type) {
+	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
+		self := a.invoker.(actor.Context).Self()
+		if _, there := a.post.System.ProcessRegistry.GetLocal(self.Id); !there {
+			a.invoker, a.handler, a.stopped = nil, nil, self
+			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
+			a.PostSystemMessage(&actor.ResumeMailbox{})
+		}
+	}
+}
+
+// InvokeUserMessage implements actor.MessageInvoker.
+func (a *mailbox) InvokeUserMessage(message any) {
+	if a.stopped == nil {
+		a.begins()
+		a.invoker.InvokeUserMessage(message)
+		return
+	}
+	_, m, sender := actor.UnwrapEnvelope(message)
+	a.post.Late(m, sender)
+}
+
+// EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of the message:
+// once it is answered, its caller may be using its memory again.
+func (a *mailbox) EscalateFailure(reason, message any) {
+	if a.stopped == nil {
+		a.settle(reason, message)
+		a.invoker.EscalateFailure(reason, fmt.Sprintf("%T", actor.UnwrapEnvelopeMessage(message)))
+		return
+	}
+	a.post.Host.Error("a request to an actor that had stopped could not be refused", "panic", reason)
+}
+
+// settle has the actor's side of a crash settled, before its supervisor hears of it.
+func (a *mailbox) settle(reason, message any) {
+	if a.handler == nil {
+		return
+	}
+	defer a.post.Host.Recover("a crash could not be settled")
+	_, m, sender := actor.UnwrapEnvelope(message)
+	a.handler.Crashed(m, sender, reason)
+}
