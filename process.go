@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
+	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -95,7 +95,7 @@ func (s *System) Systems(ctx context.Context) ([]Process, error) {
 }
 
 // ErrMore: there are more Systems than [System.Systems] has returned.
-var ErrMore = actors.ErrMore
+var ErrMore = records.ErrMore
 
 // sentinelOf returns the package's error for an error of Redis.
 func (s *System) sentinelOf(err *redisio.Error) error {
@@ -109,12 +109,12 @@ func (s *System) sentinelOf(err *redisio.Error) error {
 }
 
 // record returns the record of this process, or nil if the System is to keep none.
-func (c Config) record() *actors.Record {
+func (c Config) record() *records.Record {
 	if c.Anonymous {
 		return nil
 	}
 	host, _ := os.Hostname()
-	return &actors.Record{Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: version()}
+	return &records.Record{Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: version()}
 }
 
 // programName returns the default of Config.Application.

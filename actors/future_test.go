@@ -22,14 +22,14 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s, call := lending()
 			next := lock.New(&machine.Config{}, &lock.Kind{})
-			s.lock = &next
+			s.machine = &next
 			call.Complete(&request.Outcome{Answer: machine.Answer{Kind: machine.NotGranted}})
 			if look {
 				if _, answered := call.Future.Await(nil, new(request.Outcome)); !answered {
 					t.Fatal("no answer")
 				}
 			}
-			if s.Lend(lock.Acquire, redisclient.Call{}) {
+			if s.Lend(true, redisclient.Call{}) {
 				t.Error("the command was lent")
 			}
 			if n := s.rt.lenders.Load(); n != 0 {

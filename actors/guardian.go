@@ -121,7 +121,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	if s == nil || !s.gate.enter() {
 		// What gives something back must reach Redis, even if the name has been used by mistake.
 		if other := g.rt.table.another(key); other != nil && !call.Op.Frees() {
-			g.rt.refuse(call, machine.Invalid, inUse(other, kindWord(key, call.LockKind())))
+			g.rt.refuse(call, machine.Invalid, inUse(other, call.LockKind()))
 			return
 		}
 		s = g.spawn(ctx, key, call)
@@ -257,7 +257,7 @@ func (r *Runtime) Ended() <-chan struct{} { return r.ended }
 // Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
 // Redis has not confirmed them, and nothing makes up for them.
 func (r *Runtime) Forgotten() (permits, counts bool) {
-	return r.forgottenPermits.Load(), r.forgottenCounts.Load()
+	return r.kinds.Forgotten()
 }
 
 // released reports whether nothing is left in Redis that has to expire, as far as is known.

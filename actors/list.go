@@ -2,8 +2,11 @@ package actors
 
 import (
 	"context"
+	"sync/atomic"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -51,12 +54,12 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 
 // listed is the state of the lock without Redis; nil if it is neither held here nor waited for.
 func (s *lockState) listed() *messages.Status {
-	here := s.lock.Snapshot()
+	here := s.machine.Snapshot()
 	if !here.HeldHere && here.Waiters == 0 {
 		return nil
 	}
-	holders, _ := s.lock.Outstanding()
-	ref := s.lock.Next()
+	holders, _ := s.machine.Outstanding()
+	ref := s.machine.Next()
 	if len(holders) > 0 {
 		ref = holders[0].Ref
 	}
@@ -67,11 +70,16 @@ func (s *lockState) listed() *messages.Status {
 	if status.Mode = status.Lock.Mode; here.HeldHere {
 		status.Ttl = request.Duration(max(here.Until-s.rt.Now(), 0))
 	}
-	if len(here.Tokens) > 0 && !s.kind.Parts {
-		status.Token = here.Tokens[0]
-	}
+	s.addToken(status, &here)
 	s.addAges(status, holders)
 	return status
+}
+
+// addToken adds the fencing token of the first holder. A lock made of several has several.
+func (s *lockState) addToken(status *messages.Status, here *machine.Snapshot) {
+	if len(here.Tokens) > 0 && len(s.members) == 0 {
+		status.Token = here.Tokens[0]
+	}
 }
 
 // asRequested is the lock as a request names it.
@@ -89,7 +97,75 @@ func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
 	if len(holders) > 0 {
 		status.HeldFor = request.Duration(age(holders[0].Ref))
 	}
-	if waiter := s.lock.Next(); waiter != nil {
+	if waiter := s.machine.Next(); waiter != nil {
 		status.WaitingFor = request.Duration(age(waiter))
+	}
+}
+
+// shown is what other goroutines may read of a lock without asking its actor, for the record of the System. The actor
+// alone writes it.
+type shown struct {
+	// term is that of the lease, 0 while the lock is not held here, and since is when it began.
+	term  atomic.Uint64
+	since atomic.Int64
+	// waiters is how many requests wait here.
+	waiters atomic.Int64
+}
+
+// show keeps up to date what others read of the lock. It compares, since a store costs more than all the rest, and
+// hand-offs change little.
+func (s *lockState) show() {
+	if until := int64(s.machine.LeaseUntil()); s.until.Load() != until {
+		s.until.Store(until)
+	}
+	held, waiters, _ := s.machine.Load()
+	term := s.machine.Term()
+	if held == 0 {
+		term = 0
+	}
+	if s.shown.term.Load() != term {
+		if term != 0 {
+			s.shown.since.Store(int64(s.now))
+		}
+		s.shown.term.Store(term)
+	}
+	if s.shown.waiters.Load() != int64(waiters) {
+		s.shown.waiters.Store(int64(waiters))
+	}
+}
+
+// register writes the record of the system, if it is to have one.
+func (r *Runtime) register() {
+	if r.cfg.Record == nil {
+		return
+	}
+	own := *r.cfg.Record
+	own.Client = r.id
+	r.cfg.Record = &own
+	r.server.Register(own, r.cfg.Watchdog, r.addWork, func(err error) {
+		r.host.Warn("Redis refuses the record of this system: no program can see which process holds its locks", "error", err)
+	})
+}
+
+// Systems returns the processes of all systems that have a record in this Redis; ctx bounds the wait.
+func (r *Runtime) Systems(ctx context.Context) ([]*messages.Process, error) {
+	return records.List(ctx, r.server)
+}
+
+// addWork adds to the record the locks that are held or waited for here.
+func (r *Runtime) addWork(record *records.Record) {
+	work := records.WorkOf(record)
+	defer work.End()
+	for _, made := range []kinds.Composition{kinds.OneKey, kinds.Members, kinds.Servers} {
+		for _, state := range r.table.states[made].Range {
+			s := state.(*lockState)
+			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+				continue
+			}
+			age := max(r.Now()-machine.Instant(s.shown.since.Load()), 0)
+			if !work.Add(s.keys(), s.shown.term.Load(), age, int(s.shown.waiters.Load())) {
+				return
+			}
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -108,7 +109,7 @@ type wiretap struct {
 
 func (w wiretap) Replied(seq uint64, r backend.Reply) {
 	w.replies <- r
-	w.lockState.Replied(seq, r)
+	w.lockState.Replied(&kinds.Reply{To: w.lockState, Seq: seq, Lock: r})
 }
 
 func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
@@ -131,12 +132,32 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
 			replied := make(chan backend.Reply, 1)
-			backend.Single(r.server, protocol.Reentrant, name, &r.options, wiretap{s, replied}).Run(late, time.Now().Add(redistest.Limit))
+			backend.Single(r.server, protocol.Reentrant, name, &protocol.Options{Client: r.id}, wiretap{s, replied}).Run(late, time.Now().Add(redistest.Limit))
 			if reply := <-replied; reply.Outcome != lock.Done {
 				t.Fatalf("the late acquire has taken nothing: %+v", reply)
 			}
 			redistest.Eventually(t, "what the late acquire took to be released", func() bool { return len(server.Keys(t, name)) == 0 })
 		})
+	}
+}
+
+// lateKind counts the replies that come after its actor was given up.
+type lateKind struct {
+	kinds.Kind
+	late int
+}
+
+func (k *lateKind) Late(*kinds.Reply) (again bool) { k.late++; return false }
+
+// A reply that comes when the actor has stopped is settled, also one that a crash has put back.
+func TestStoppedActor_SettlesReplies(t *testing.T) {
+	kind := &lateKind{}
+	reply := &kinds.Reply{To: &lockState{kind: kind, leaving: &leaving{}}}
+	r := &Runtime{}
+	r.late(reply, nil)
+	r.late(&again{reply}, nil)
+	if kind.late != 2 {
+		t.Errorf("%d of 2 are settled", kind.late)
 	}
 }
 

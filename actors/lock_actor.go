@@ -9,6 +9,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -33,8 +34,8 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.requested(m)
 
 	// Redis has replied to a script.
-	case *replied:
-		s.variant.replied(m)
+	case *kinds.Reply:
+		s.handle(m, func(on machine.Machine, now machine.Instant) { s.kind.Apply(on, now, m) })
 	case *inspection:
 		s.inspected(m)
 
@@ -44,16 +45,16 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
 	case unlocked:
-		if s.signals.relevant(m.channel) {
-			s.handle(m, func(l machine.Machine, now machine.Instant) { l.Signal(now) })
+		if s.kind.Relevant(m.channel) {
+			s.handle(m, func(m machine.Machine, now machine.Instant) { m.Signal(now) })
 		}
 	case *transferred:
 		s.observer.Transferred()
-		s.handle(m, func(l machine.Machine, now machine.Instant) { l.Transferred(now, m.transfer) })
+		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
-		if s.signals.relevant(m.channel) {
+		if s.kind.Relevant(m.channel) {
 			s.observer.Listening()
-			s.handle(m, func(l machine.Machine, now machine.Instant) { l.Subscribed(now, m.term) })
+			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Subscribed(now, m.term) })
 		}
 
 	// An owner has died: its lock is released at once.
@@ -63,12 +64,12 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 	// The key may have been taken away.
 	case suspicion:
-		s.handle(m, func(l machine.Machine, now machine.Instant) { l.Suspect(now) })
+		s.handle(m, func(m machine.Machine, now machine.Instant) { m.Suspect(now) })
 
 	// The system is closing: release everything, or wait for Redis no longer.
 	case shutdown:
 		s.closing = true
-		s.handle(m, func(l machine.Machine, now machine.Instant) { l.Close(now) })
+		s.handle(m, func(m machine.Machine, now machine.Instant) { m.Close(now) })
 	case abandon:
 		s.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
 
@@ -87,14 +88,15 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 // requested makes an event of a request.
 func (s *lockState) requested(call *request.Call) {
-	if formatOf(call.LockKind()) != s.format {
+	if kinds.Of(call.LockKind()).Format != s.format {
 		s.otherFormat(call)
 		return
 	}
 	if call.Lends {
 		s.lender = call
 	}
-	if s.variant.request(call) {
+	if event := s.kind.Event(call); event != nil {
+		s.handle(call, event)
 		return
 	}
 	switch call.Op {
@@ -102,9 +104,9 @@ func (s *lockState) requested(call *request.Call) {
 		s.acquire(call)
 	case request.OpRelease:
 		id, owner := s.released(call)
-		s.handle(call, func(l machine.Machine, now machine.Instant) {
+		s.handle(call, func(m machine.Machine, now machine.Instant) {
 			call.From = now
-			l.Release(now, id, owner, machine.Mode(call.Mode), call)
+			m.Release(now, id, owner, machine.Mode(call.Mode), call)
 		})
 	case request.OpCancel:
 		id, owner := uint64(0), machine.Owner(0)
@@ -113,13 +115,13 @@ func (s *lockState) requested(call *request.Call) {
 		} else {
 			id = call.Target.RequestID.Load()
 		}
-		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Cancel(now, id, owner, call) })
+		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Cancel(now, id, owner, call) })
 	case request.OpForceRelease:
-		s.handle(call, func(l machine.Machine, now machine.Instant) {
-			l.ForceRelease(now, machine.Mode(call.Mode), s.named(call.Owners), call)
+		s.handle(call, func(m machine.Machine, now machine.Instant) {
+			m.ForceRelease(now, machine.Mode(call.Mode), s.named(call.Owners), call)
 		})
 	case request.OpEnsure:
-		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Ensure(now, call.HoldID, call.Within, call) })
+		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Ensure(now, call.HoldID, call.Within, call) })
 	case request.OpInspect:
 		s.inspect(call, call)
 	case request.OpList:
@@ -136,7 +138,7 @@ func (s *lockState) acquire(call *request.Call) {
 		return
 	}
 	req := machine.Request{
-		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || s.kind.Parts,
+		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || len(s.members) > 0,
 		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
@@ -144,10 +146,10 @@ func (s *lockState) acquire(call *request.Call) {
 		req.NoReentry = true
 	}
 	call.RequestID.Store(req.ID)
-	s.handle(call, func(l machine.Machine, now machine.Instant) {
+	s.handle(call, func(m machine.Machine, now machine.Instant) {
 		call.From = now
 		req.Deadline = deadline(now, call.Wait)
-		l.Acquire(now, req)
+		m.Acquire(now, req)
 	})
 }
 
@@ -206,7 +208,7 @@ func (s *lockState) ticked() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(tick{}, func(l machine.Machine, now machine.Instant) { l.Tick(now) })
+	s.handle(tick{}, func(m machine.Machine, now machine.Instant) { m.Tick(now) })
 	s.remind()
 }
 

@@ -5,15 +5,12 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/alarm"
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -37,14 +34,11 @@ type lockState struct {
 	format messages.Kind
 	// client is the client part of the owner field.
 	client string
-	// kind is what a lock decides by, and variant what is special about lock actors of its kind.
-	kind    lock.Kind
-	variant kindAdapter
+	// kind is what is special about lock actors of its kind.
+	kind kinds.Kind
 	// members are the locks that it is made of; none if it is one lock on one key.
-	members []request.Member
-	// subscribed are the channels that are subscribed; signals says which of them matter, nil if all do.
+	members    []request.Member
 	subscribed []backend.Channel
-	signals    *signals
 
 	// gate is shared with all senders to the actor; seen is the actor's side of it.
 	gate gate
@@ -61,9 +55,9 @@ type lockState struct {
 	// longer than its lock actor lives, so it is no part of the lockState.
 	until *atomic.Int64
 
-	// lock is replaced by every event; now is when the last one was.
-	lock machine.Machine
-	now  machine.Instant
+	// machine decides, and is replaced by every event; now is when the last one was.
+	machine machine.Machine
+	now     machine.Instant
 	// inspections are the requests that await Redis's word on the lock.
 	inspections map[*request.Call]struct{}
 	shown       shown
@@ -85,67 +79,39 @@ type lockState struct {
 }
 
 func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockState {
-	s := &lockState{
-		rt: rt, key: key, label: key.name, format: formatOf(kind), client: rt.id, until: new(atomic.Int64),
-	}
+	s := &lockState{rt: rt, key: key, label: key.name, format: kinds.Of(kind).Format, until: new(atomic.Int64)}
 	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
-	switch newVariant := variants[s.format]; {
-	case newVariant != nil:
-		s.variant = newVariant(s)
-	case key.made == ofMembers:
+	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.name, Observer: &s.observer}
+	switch key.made {
+	case kinds.Members:
 		s.label, s.members = members.String(), members.Sorted
-		s.variant = lockAdapter{backend.All(partsOf(members.Sorted), s.newClientOptions(), s), s}
-		s.kind, s.signals = lock.Kind{Parts: true, Tokens: members.Fenced, WaitQueue: true}, &signals{}
-	case key.made == ofServers:
-		s.variant = lockAdapter{backend.Majority(serversOf(*rt.red.Load()), key.name, s.newClientOptions(), s), s}
-		for _, each := range *rt.red.Load() {
+		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
+	case kinds.Servers:
+		systems := *rt.red.Load()
+		spec.Servers = serversOf(systems)
+		for _, each := range systems {
 			s.members = append(s.members, request.Member{System: each, Name: key.name})
 		}
-		s.kind, s.signals = lock.Kind{Parts: true}, &signals{}
-	default:
-		s.variant = lockAdapter{backend.Single(rt.server, protocol.Kind(s.format), key.name, &rt.options, s), s}
-		s.kind = kinds[s.format]
 	}
-	s.lock = s.variant.fresh()
+	s.kind, s.client = rt.kinds.New(spec, s)
+	s.machine = s.kind.Fresh()
 	s.observer = rt.observer.Lock(s.label)
 	return s
 }
 
-// newClientOptions are for a lock actor whose keys are other lock actors' too: with a client id of
-// its own none of them takes its terms for forgotten ones of theirs, and releases them.
-func (s *lockState) newClientOptions() *protocol.Options {
-	options := s.rt.options
-	options.Client = s.rt.sibling()
-	s.client = options.Client
-	return &options
-}
-
-// sibling returns a new client id, of which it is seen that it is one of this system's.
-func (r *Runtime) sibling() string {
-	system := keyspace.SystemOf(r.id)
-	return system + uuid.NewString()[len(system):]
-}
-
-// kinds is how the formats of a lock on one key differ in what they decide by.
-var kinds = map[messages.Kind]lock.Kind{
-	messages.Kind_KIND_REENTRANT:  {Tokens: 1, WaitQueue: true},
-	messages.Kind_KIND_FAIR:       {Queued: true},
-	messages.Kind_KIND_READ_WRITE: {Shares: true, WaitQueue: true},
-}
-
-// step applies an event to a copy of the lock and, if that went well, replaces the
-// lock by it. A panic on the way leaves the lock as it was.
-func (s *lockState) step(event func(l machine.Machine, now machine.Instant)) {
+// step applies an event to a copy of the machine and, if that went well, replaces the machine by it. A panic on
+// the way leaves it as it was.
+func (s *lockState) step(event kinds.Event) {
 	s.now = s.rt.Now()
-	before, next := s.lock, s.variant.draft(s.lock)
+	before, next := s.machine, s.kind.Draft(s.machine)
 	event(next, s.now)
-	s.lock = next
-	s.variant.replaced(before)
+	s.machine = next
+	s.kind.Replaced(before)
 }
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
-func (s *lockState) handle(source any, event func(l machine.Machine, now machine.Instant)) {
+func (s *lockState) handle(source any, event kinds.Event) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
@@ -159,10 +125,10 @@ func (s *lockState) giveBack(call *request.Call, a *machine.Answer) {
 	if call.Count != nil {
 		release.Count = &request.Count{N: a.N, IfExists: true}
 	}
-	s.step(func(l machine.Machine, now machine.Instant) {
-		l.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
+	s.step(func(m machine.Machine, now machine.Instant) {
+		m.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
 	})
-	s.until.Store(int64(s.lock.LeaseUntil()))
+	s.until.Store(int64(s.machine.LeaseUntil()))
 }
 
 // discarded is the requester of a request whose answer concerns nothing.
@@ -184,13 +150,13 @@ func (s *lockState) carryOut() {
 
 func (s *lockState) performAll() {
 	for {
-		e, more := s.lock.Effects()
+		e, more := s.machine.Effects()
 		if !more {
 			break
 		}
 		s.perform(&e)
 	}
-	s.variant.settled(s.lock)
+	s.kind.Settled(s.machine)
 }
 
 // perform does one thing that the lock wants done. A panic on the way, as in a process of
@@ -223,7 +189,7 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
 	default:
-		s.variant.perform(*e)
+		s.kind.Perform(*e, s.now)
 	}
 }
 
@@ -275,6 +241,9 @@ func (s *lockState) post(m any) {
 	s.process.SendUserMessage(s.pid, m)
 }
 
+// Replied implements kinds.Actor.
+func (s *lockState) Replied(r *kinds.Reply) { s.post(r) }
+
 // Wake implements alarm.Sleeper.
 func (s *lockState) Wake() { s.post(tick{}) }
 
@@ -286,7 +255,7 @@ func (s *lockState) survive() {
 }
 
 // idle reports whether no request awaits an answer.
-func (s *lockState) idle() bool { return s.lock.Idle() && len(s.inspections) == 0 }
+func (s *lockState) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.
 func (s *lockState) retire() bool {
@@ -295,7 +264,7 @@ func (s *lockState) retire() bool {
 	}
 	s.owners.forget(s, len(s.owners.resting))
 	s.stopAlarm()
-	s.variant.retires()
+	s.kind.Retires(s.machine, s.closing)
 	s.rt.Deliver(s.rt.guardian, &retired{state: s})
 	return true
 }
@@ -316,7 +285,7 @@ func (s *lockState) retireIfIdle() bool {
 // enough. An alarm that goes off too early costs one tick; so it is only ever moved forward, which spares most steps
 // from touching it.
 func (s *lockState) setAlarm() {
-	at, wanted := s.lock.NextWake()
+	at, wanted := s.machine.NextWake()
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}

@@ -6,8 +6,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -33,7 +32,7 @@ func (s *lockState) unregisterWithMembers() {
 // here look whether they still do.
 func (s *lockState) warnSharers() {
 	keys := s.members
-	if s.key.made == ofOneKey {
+	if s.key.made == kinds.OneKey {
 		keys = []request.Member{{System: s.rt, Name: s.key.name}}
 	}
 	for _, key := range keys {
@@ -78,11 +77,11 @@ func partsOf(members []request.Member) []backend.Part {
 	parts := make([]backend.Part, len(members))
 	for i, one := range members {
 		rt := one.System.(*Runtime)
-		parts[i] = backend.Part{Server: rt.server, Kind: protocol.Kind(formatOf(one.Kind)), Name: one.Name,
-			Mode: machine.Mode(one.Mode), Fenced: one.Kind == messages.Kind_KIND_FENCED}
-		if one.Kind == messages.Kind_KIND_RED {
-			parts[i].Majority = serversOf(*rt.red.Load())
+		var red []*backend.Server
+		if systems := rt.red.Load(); systems != nil {
+			red = serversOf(*systems)
 		}
+		parts[i] = kinds.PartOf(one, rt.server, red)
 	}
 	return parts
 }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // What is measured, traced and logged is in package observe. Here are the snapshots that it gets.
@@ -37,7 +35,7 @@ func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
 // watch has the observer notified of calls to Redis.
 func (r *Runtime) watch() (w redisclient.Watch) {
 	o := r.observer
-	w.Reached = func(script string, err *redisio.Error) {
+	w.Reached = func(script string, err *redisclient.Error) {
 		if end := endOf(err); err == nil {
 			o.Reached(script, end, nil)
 		} else {
@@ -47,13 +45,13 @@ func (r *Runtime) watch() (w redisclient.Watch) {
 	if !o.Measures() {
 		return w
 	}
-	w.Called = func(script string, took time.Duration, err *redisio.Error) { o.Called(script, took, endOf(err)) }
-	w.Renewed = func(result string, err *redisio.Error) { o.Renewed(result, endOf(err)) }
+	w.Called = func(script string, took time.Duration, err *redisclient.Error) { o.Called(script, took, endOf(err)) }
+	w.Renewed = func(result string, err *redisclient.Error) { o.Renewed(result, endOf(err)) }
 	w.Reconnected = o.Reconnected
 	return w
 }
 
-func endOf(err *redisio.Error) observe.CallEnd {
+func endOf(err *redisclient.Error) observe.CallEnd {
 	switch {
 	case err == nil:
 		return observe.Served
@@ -93,19 +91,96 @@ func (s *lockState) observeStep() {
 		return
 	}
 	kind := s.format
-	held, waiting, first := s.lock.Load()
+	held, waiting, first := s.machine.Load()
 	if first != nil {
 		kind = first.(*request.Call).LockKind()
 	}
 	s.observer.StepEnded(held, waiting, kind)
 }
 
-// observeReply notes for the traces what Redis has said to a try.
-func (s *lockState) observeReply(r lock.Result) {
-	switch r.Outcome {
-	case lock.Refused:
-		s.observer.RepliedHeld(r.Holder)
-	case lock.Failed:
-		s.observer.RepliedFailed(r.Err)
+// waits returns the request whose wait is logged when it lasts long, and holds returns that whose hold is. Both
+// return nil if there is none.
+func (s *lockState) waits() *request.Call {
+	if call, ok := s.machine.Next().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
+		return call
 	}
+	return nil
+}
+
+func (s *lockState) holds() *request.Call {
+	if holds, _, first := s.machine.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*request.Call).Leads {
+		return first.(*request.Call)
+	}
+	return nil
+}
+
+// since is when a request was made, or granted; nil if there is none.
+func since(call *request.Call) *machine.Instant {
+	if call == nil {
+		return nil
+	}
+	return &call.From
+}
+
+// remindAt is when something about the lock will have lasted long, if it goes on.
+func (s *lockState) remindAt() (at machine.Instant, wanted bool) {
+	return s.observer.RemindAt(since(s.waits()), since(s.holds()))
+}
+
+// remind logs what has lasted long.
+func (s *lockState) remind() {
+	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
+	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
+	if waitIsLong && !s.asksWhoHolds() {
+		s.inspect(tick{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+	}
+	if holdIsLong {
+		var stack func() []uintptr
+		if holds.Holder != nil {
+			stack = holds.Holder.Stack
+		}
+		s.observer.LongHold(s.hold(holds, s.machine.Term(), now), stack)
+	}
+	if waitIsLong || holdIsLong {
+		s.setAlarm()
+	}
+}
+
+// asksWhoHolds reports whether an Inspect for such a line is under way. A second one would log the same.
+func (s *lockState) asksWhoHolds() bool {
+	for call := range s.inspections {
+		if _, asks := call.By.(longWait); asks {
+			return true
+		}
+	}
+	return false
+}
+
+// longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
+type longWait struct {
+	request.Goroutine
+	s *lockState
+}
+
+// answered logs that it is not known who holds it.
+func (w longWait) Answered(_ request.Sender, _ *request.Call, a machine.Answer) (taken bool) {
+	if wait, waits := w.s.longWait(); waits {
+		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
+	}
+	return true
+}
+
+func (w longWait) Inspected(_ request.Sender, _ *request.Call, status *messages.Status) {
+	if wait, waits := w.s.longWait(); waits {
+		w.s.observer.LongWait(wait, status)
+	}
+}
+
+// longWait is the wait to log, unless the lock was granted meanwhile.
+func (s *lockState) longWait() (wait observe.Wait, waits bool) {
+	by := s.waits()
+	if by == nil {
+		return wait, false
+	}
+	return observe.Wait{Kind: by.LockKind(), For: s.rt.Now() - by.From, Waiters: s.machine.Snapshot().Waiters}, true
 }

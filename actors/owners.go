@@ -156,5 +156,5 @@ func (o *owners) terminated(s *lockState, pid *actor.PID) {
 func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
-	s.step(func(l machine.Machine, now machine.Instant) { l.OwnerGone(now, w.id) })
+	s.step(func(m machine.Machine, now machine.Instant) { m.OwnerGone(now, w.id) })
 }

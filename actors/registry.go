@@ -1,10 +1,12 @@
 package actors
 
 import (
+	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -14,55 +16,26 @@ import (
 // several have keys of their own; the name of a MultiLock lists its members.
 type lockKey struct {
 	name string
-	made composition
+	made kinds.Composition
 }
-
-// composition is what a lock consists of.
-type composition uint8
-
-const (
-	ofOneKey composition = iota
-	ofMembers
-	ofServers
-	// ofSemaphore and ofLatch are synchronizers without owners.
-	ofSemaphore
-	ofLatch
-)
 
 // keyFor is the key of the lock actor that a call is for.
 func keyFor(call *request.Call) lockKey {
 	if call.Members != nil {
-		return lockKey{name: call.Members.ID(), made: ofMembers}
+		return lockKey{name: call.Members.ID(), made: kinds.Members}
 	}
 	return keyOf(call.Kind, call.Name)
 }
 
 func keyOf(kind messages.Kind, name string) lockKey {
-	switch kind {
-	case messages.Kind_KIND_RED:
-		return lockKey{name: name, made: ofServers}
-	case messages.Kind_KIND_SEMAPHORE:
-		return lockKey{name: name, made: ofSemaphore}
-	case messages.Kind_KIND_LATCH:
-		return lockKey{name: name, made: ofLatch}
-	}
-	return lockKey{name: name}
-}
-
-// formatOf is how a lock of that kind is written in Redis. A plain and a fenced lock are
-// the same hash; only what a hold draws beside it differs.
-func formatOf(kind messages.Kind) messages.Kind {
-	if kind == messages.Kind_KIND_FENCED {
-		return messages.Kind_KIND_REENTRANT
-	}
-	return kind
+	return lockKey{name: name, made: kinds.Of(kind).Consists}
 }
 
 // table is the guardian's list of the actors of keys. The guardian alone adds and removes;
 // all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
 	// states are those of each making, by name: a string is hashed faster than a struct.
-	states [ofLatch + 1]sync.Map
+	states [kinds.LatchKey + 1]sync.Map
 }
 
 func (t *table) get(key lockKey) *lockState {
@@ -75,7 +48,7 @@ func (t *table) get(key lockKey) *lockState {
 // another returns the actor that owns the same key in Redis as something else, such as a lock beside a
 // semaphore. It returns nil if there is none, if it is leaving, or if key is made of several.
 func (t *table) another(key lockKey) *lockState {
-	single := []composition{ofOneKey, ofSemaphore, ofLatch}
+	single := []kinds.Composition{kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}
 	if !slices.Contains(single, key.made) {
 		return nil
 	}
@@ -91,35 +64,30 @@ func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
 
 func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
 
-// gate counts the requests sent to a lock actor and closes without losing one: a
-// stopping actor drops its mail silently, so an actor may stop only when it has
-// seen everything that was sent, and nothing can be sent any more.
-type gate struct{ word atomic.Uint64 }
+// SameKey reports whether locks of two kinds, if they have the same name, are one lock on
+// one key in Redis.
+func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
 
-const gateClosed = 1 << 63
-
-// enter announces a request that is about to be sent; false if the actor is leaving.
-func (g *gate) enter() bool {
-	for {
-		sent := g.word.Load()
-		if sent&gateClosed != 0 {
-			return false
-		}
-		if g.word.CompareAndSwap(sent, sent+1) {
-			return true
-		}
+// otherFormat handles a request for another kind of lock of the same name, which Redis
+// would keep in another format under the same key. It is refused while this one is in
+// use; else this actor makes room for another.
+//
+// The request goes back to the guardian, and comes behind what that was sent meanwhile: a
+// Cancel that its sender sent right behind an Acquire withdraws nothing then, and says so.
+func (s *lockState) otherFormat(call *request.Call) {
+	if !s.idle() || s.owners.inUse() {
+		s.accepted = call
+		s.rt.refuse(call, machine.Invalid, inUse(s, call.LockKind()))
+		return
 	}
+	s.owners.forget(s, len(s.owners.resting))
+	s.stopAlarm()
+	s.rt.table.drop(s)
+	s.leaving = &leaving{moving: true, sent: s.gate.close()}
+	s.leaving.receive(s, call, nil)
 }
 
-// closed reports whether the actor is leaving.
-func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
-
-// closeIf closes the gate if no more requests were sent than have been seen.
-func (g *gate) closeIf(seen uint64) bool {
-	return g.word.CompareAndSwap(seen, seen|gateClosed)
-}
-
-// close closes the gate and tells how many requests were sent before.
-func (g *gate) close() (sent uint64) {
-	return g.word.Or(gateClosed) &^ gateClosed
+// inUse says that the actor of a name cannot serve a request for a kind.
+func inUse(s *lockState, wanted messages.Kind) string {
+	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name", s.key.name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }

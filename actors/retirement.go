@@ -1,10 +1,11 @@
 package actors
 
 import (
-	"time"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -18,19 +19,12 @@ type leaving struct {
 	sent uint64
 	// cleanups are what is done so that nothing is left in Redis; the list never changes.
 	// releases is how many of them are not known to have been carried out.
-	cleanups []cleanup
+	cleanups []kinds.Cleanup
 	releases int
 	// gone: the guardian has been asked to stop the actor.
 	gone bool
 	// moving: requests go back to the guardian, who has another lock actor take them.
 	moving bool
-}
-
-// cleanup frees something that the lock may hold in Redis. It calls done once, on any goroutine; if it is
-// not certain that nothing is left, that expires after ttl.
-type cleanup struct {
-	ttl time.Duration
-	run func(done func(certain bool))
 }
 
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. Unless it awaits
@@ -39,7 +33,11 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.rt.table.drop(s)
 	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
-	s.leaving.cleanups = s.variant.giveUp(reason, detail, awaits)
+	if own, stops := s.kind.(kinds.Stopper); stops {
+		s.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
+		s.performAll()
+	}
+	s.leaving.cleanups = s.kind.Cleanups(s.endAll(reason, detail))
 	s.leaving.releases = len(s.leaving.cleanups)
 	for call := range s.inspections {
 		s.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
@@ -56,9 +54,9 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 
 // endAll notifies all holders and refuses all who wait. It needs nothing of the machine but its lists, and returns it.
 func (s *lockState) endAll(reason machine.Reason, detail string) (before machine.Machine) {
-	holders, pending := s.lock.Outstanding()
-	before, term := s.lock, s.lock.Term()
-	s.lock = s.variant.fresh()
+	holders, pending := s.machine.Outstanding()
+	before, term := s.machine, s.machine.Term()
+	s.machine = s.kind.Fresh()
 	s.until.Store(0)
 	for _, holder := range holders {
 		s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: holder.Ref, Term: term, Answer: machine.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
@@ -73,19 +71,21 @@ func (s *lockState) endAll(reason machine.Reason, detail string) (before machine
 // is done, or has no use any more.
 func (s *lockState) cleanUp() {
 	for _, each := range s.leaving.cleanups {
-		each.run(func(certain bool) {
+		each.Run(func(certain bool) {
 			if !certain {
-				s.rt.server.LeaveToExpire(s.rt.Now() + each.ttl)
+				s.rt.server.LeaveToExpire(s.rt.Now() + each.TTL)
 			}
 			s.rt.Deliver(s.pid, cleanedUp{})
 		})
 	}
 }
 
-// cleanUpAgain is for a command that has taken something although the key was released.
-func (s *lockState) cleanUpAgain() {
-	s.leaving.releases += len(s.leaving.cleanups)
-	s.cleanUp()
+// late handles a reply after the actor was given up: a command may have taken something although the key was released.
+func (s *lockState) late(reply *kinds.Reply) {
+	if s.kind.Late(reply) {
+		s.leaving.releases += len(s.leaving.cleanups)
+		s.cleanUp()
+	}
 }
 
 // receive refuses a request.
@@ -101,14 +101,14 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 		} else if !s.rt.Deliver(s.rt.guardian, m) {
 			s.rt.tooLate(m)
 		}
-	case *replied:
-		s.variant.late(m)
+	case *kinds.Reply:
+		s.late(m)
 	case *inspection:
 		s.refuseInspection(m, l.reason, l.detail)
 	case cleanedUp:
 		l.releases--
 	case abandon:
-		s.variant.abandon()
+		s.kind.Abandon()
 		l.releases = 0
 	}
 	l.check(s)
@@ -120,4 +120,37 @@ func (l *leaving) check(s *lockState) {
 		l.gone = true
 		s.rt.Deliver(s.rt.guardian, &retired{state: s})
 	}
+}
+
+// gate counts the requests sent to a lock actor and closes without losing one: a
+// stopping actor drops its mail silently, so an actor may stop only when it has
+// seen everything that was sent, and nothing can be sent any more.
+type gate struct{ word atomic.Uint64 }
+
+const gateClosed = 1 << 63
+
+// enter announces a request that is about to be sent; false if the actor is leaving.
+func (g *gate) enter() bool {
+	for {
+		sent := g.word.Load()
+		if sent&gateClosed != 0 {
+			return false
+		}
+		if g.word.CompareAndSwap(sent, sent+1) {
+			return true
+		}
+	}
+}
+
+// closed reports whether the actor is leaving.
+func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
+
+// closeIf closes the gate if no more requests were sent than have been seen.
+func (g *gate) closeIf(seen uint64) bool {
+	return g.word.CompareAndSwap(seen, seen|gateClosed)
+}
+
+// close closes the gate and tells how many requests were sent before.
+func (g *gate) close() (sent uint64) {
+	return g.word.Or(gateClosed) &^ gateClosed
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/google/uuid"
 	"github.com/redis/rueidis"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sys/cpu"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/alarm"
@@ -17,20 +19,53 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
+// Config is the configuration that the actors of a system share. Package lockkeeper fills in the
+// defaults and validates it.
+type Config struct {
+	machine.Config
+	// KeyPrefix is put before every lock's name.
+	KeyPrefix string
+	// Sharded says that the server is a cluster with sharded pub/sub, which is used.
+	Sharded bool
+	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
+	// sign of life.
+	WaiterTimeout time.Duration
+	// Replicas is how many replicas must have a lease before it is trusted, and ReplicaTimeout how
+	// long they may take.
+	Replicas       int
+	ReplicaTimeout time.Duration
+	// Record is what the system says of its process in Redis; nil if it says nothing. The Client
+	// and the times are filled in.
+	Record *records.Record
+	// Idle is how long an unused lock actor stays alive.
+	Idle time.Duration
+	// Middleware handles every request by message before its lock does; see middlewareActor.
+	Middleware []actor.ReceiverMiddleware
+	Logger     *slog.Logger
+	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
+	LongWait, LongHold time.Duration
+	// HoldStacks has holders keep their stacks; see Holder.
+	HoldStacks bool
+	// Meter may be nil; then nothing is measured.
+	Meter metric.Meter
+	// Tracer may be nil; then no spans are made.
+	Tracer trace.Tracer
+}
+
 // Runtime is the state that all actors of one system share, and that outlives each of them.
 type Runtime struct {
 	cfg Config
-	// options are what the commands of most locks depend on.
-	options protocol.Options
+	// kinds makes what is special about the lock actors of each kind.
+	kinds *kinds.System
 	// rules are what requests are checked against.
 	rules request.Rules
 	actor *actor.ActorSystem
@@ -46,10 +81,7 @@ type Runtime struct {
 	// present is the system's clock; endBeat ends its beat.
 	present boottime.Clock
 	endBeat func()
-	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
-	commands atomic.Pointer[string]
-
-	table table
+	table   table
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
 	// red are the systems that RedLock has made one of, this one first; nil before.
@@ -57,8 +89,6 @@ type Runtime struct {
 	host     *host.Host
 	post     delivery.Post
 	observer *observe.Observer
-	// locks and buffers hold what events need for a moment.
-	locks, buffers sync.Pool
 
 	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines
@@ -84,8 +114,6 @@ type Runtime struct {
 	left     chan struct{}
 	ended    chan struct{}
 	complete bool
-	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
-	forgottenPermits, forgottenCounts atomic.Bool
 
 	// Every request changes these counters, so they are not in one line of the processor's cache with
 	// what every request reads.
@@ -112,20 +140,12 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.post = delivery.Post{System: system, Host: r.host, Late: r.late}
-	r.commands.Store(&r.id)
 	if cfg.Sharded {
 		r.redis.Shard()
 	}
 	r.observer = r.newObserver()
 	r.redis.Watch(r.watch())
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
-	r.options = protocol.Options{
-		Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
-		Line: protocol.WaitQueue{
-			OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, SeesListeners: !r.redis.Cluster(),
-		},
-	}
-	r.locks.New, r.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
 	r.rules = request.Rules{
 		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Watchdog: cfg.Watchdog,
 		RedLock: r.redSystems, Actors: system,
@@ -133,12 +153,23 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.clocks = alarm.New(r.Now, r.redis.Round)
 	r.endBeat = r.present.Beat(r.clocks.Again)
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog})
+	r.kinds = r.newKinds()
 	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)
-	r.introduce()
+	r.register()
 	r.forgetMoves = r.redis.OnMove(r.examine)
 	r.startGuardian()
 	return r
+}
+
+func (r *Runtime) newKinds() *kinds.System {
+	return kinds.NewSystem(kinds.SystemConfig{
+		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
+		Options: kinds.LockOptions{
+			Client: r.id, WaiterTimeout: r.cfg.WaiterTimeout,
+			Line: kinds.WaitQueue{OpenTime: r.cfg.OpenTime(), OpenEvery: r.cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
+		},
+	})
 }
 
 // Guardian returns the address for the requests of package messages.
@@ -153,19 +184,6 @@ func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }
 // ID returns the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }
 
-// maxLenders bounds how many callers run their own commands: with more of them, the
-// batches of redisclient's workers are cheaper.
-const maxLenders = 16
-
-// borrow reports whether a caller may run a command; it must count itself out afterwards.
-func (r *Runtime) borrow() bool {
-	if r.lenders.Add(1) <= maxLenders {
-		return true
-	}
-	r.lenders.Add(-1)
-	return false
-}
-
 // Deliver sends a message and reports whether there was a recipient; see delivery.Post.
 func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 	return r.post.Deliver(pid, message)
@@ -173,8 +191,10 @@ func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 
 // late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
 func (r *Runtime) late(m any, sender *actor.PID) {
-	if reply, is := unrepeated(m).(*replied); is {
-		reply.tooLate()
+	if reply, is := unrepeated(m).(*kinds.Reply); is {
+		if s := reply.To.(*lockState); s.leaving != nil { // its state does not change any more
+			s.late(reply)
+		}
 		return
 	}
 	r.refuseAny(m, sender, machine.Closed, closedText)
@@ -190,3 +210,9 @@ func (r *Runtime) Log(level slog.Level, message string, args ...any) {
 
 // CallHost runs a function of the host program, such as one given as an option.
 func (r *Runtime) CallHost(what string, f func()) { r.host.Call(what, f) }
+
+// KeepsStacks reports whether holders are to keep their stacks.
+func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
+
+// Closed reports whether Close was called.
+func (r *Runtime) Closed() bool { return r.closed.Load() }

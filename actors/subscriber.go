@@ -10,8 +10,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // subscriber forwards what is published on the locks' channels to the lock actors that wait
@@ -90,7 +90,7 @@ func (s *subscriber) Receive(ctx actor.Context) {
 // place in the line is not released: its kind is not known here, and the TTL of a transfer is
 // short.
 func (c *channels) transferred(payload string) {
-	key, transfer, ok := protocol.ParseTurn(payload)
+	key, transfer, ok := kinds.ParseTransfer(payload)
 	if !ok {
 		return // no waiter has a turn
 	}
@@ -177,14 +177,14 @@ func (c *channels) Subscribed(channel string) {
 }
 
 // Refused implements pubsub.Listener.
-func (c *channels) Refused(names []string, err *redisio.Error) {
+func (c *channels) Refused(names []string, err *redisclient.Error) {
 	c.rt.observer.SubscriptionRefused(slices.ContainsFunc(names, c.isTurn), names, err)
 }
 
 func (c *channels) isTurn(channel string) bool { return strings.HasPrefix(channel, c.turns) }
 
 // Failing implements pubsub.Listener.
-func (c *channels) Failing(command, server string, err *redisio.Error) {
+func (c *channels) Failing(command, server string, err *redisclient.Error) {
 	c.rt.observer.SubscribingFails(command, server, c.rt.cfg.Poll, err)
 }
 
@@ -194,3 +194,34 @@ func (c *channels) Recovered(command, server string) {
 }
 
 func (c *channels) close() { c.subscriptions.Close() }
+
+// listen subscribes to the channels where a waiter of that term is notified of the release.
+func (s *lockState) listen(term uint64) {
+	s.subscribed = s.kind.Channels(term)
+	for _, e := range s.subscribed {
+		on := systemOf(e)
+		on.Deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
+	}
+}
+
+func (s *lockState) stopListening() {
+	for _, e := range s.subscribed {
+		on := systemOf(e)
+		on.Deliver(on.subscriber, &unsubscribe{state: s, channel: e})
+	}
+	s.subscribed = nil
+}
+
+// HearsTransfers implements kinds.Actor.
+func (s *lockState) HearsTransfers(term uint64) bool {
+	if !s.rt.channels.sharded {
+		return s.rt.channels.hearsTransfers()
+	}
+	return !slices.ContainsFunc(s.kind.Channels(term), func(e backend.Channel) bool {
+		on := systemOf(e).channels
+		return !on.subscriptions.Confirmed(on.of(e)[0])
+	})
+}
+
+// systemOf is the system whose subscriber listens on a channel.
+func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }

@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -88,7 +89,7 @@ func (s *lockState) Crashed(swallowed any, sender *actor.PID, reason any) {
 // sender may have gone. It is repeated until it is handled, or the actor is given up.
 func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	switch m := unrepeated(swallowed).(type) {
-	case *replied, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
+	case *kinds.Reply, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
 		return s.rt.Deliver(s.pid, &again{m})
 	case *request.Call:
 		return m.Op.Frees() && s.gate.enter() && // it counts as one more request

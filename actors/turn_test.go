@@ -12,12 +12,11 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -85,9 +84,9 @@ func (o *observed) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 		}
 		o.mu.Lock()
 		switch m := unrepeated(e.Message).(type) {
-		case *replied:
-			if m.result.Outcome == lock.Refused {
-				o.refused = append(o.refused, m.seq)
+		case *kinds.Reply:
+			if m.Lock.Outcome == lock.Refused {
+				o.refused = append(o.refused, m.Seq)
 			}
 		case *transferred:
 			o.transfers = append(o.transfers, m.transfer)
@@ -243,55 +242,25 @@ func TestTheTurnChannelStays(t *testing.T) {
 	o.awaitSubscribers(t, o.turns, 0)
 }
 
-// recorder is a backend that keeps the commands to itself.
-type recorder struct {
-	backend.Backend
-	last lock.Command
-}
-
-func (r *recorder) Run(c lock.Command, _ time.Time) { r.last = c }
-
-// says tells with which commands a lock says that it hears of its turn.
-func (r *recorder) says(s *lockState) (listens []string) {
-	for _, c := range []struct {
-		what string
-		kind lock.CommandKind
-		term uint64
-	}{
-		{"acquire", lock.Acquire, 0}, {"place", lock.Acquire, 1}, {"yield", lock.Yield, 0}, {"yield to the end of the line", lock.Yield, 1},
-	} {
-		s.variant.perform(machine.Effect{Kind: machine.Send, Ref: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}})
-		if r.last.Entry.Listens {
-			listens = append(listens, c.what)
-		}
-	}
-	return listens
-}
-
-// A place says that it listens as soon as the turn channel is confirmed.
-func TestPlacesListen(t *testing.T) {
-	expect := func(t *testing.T, when string, got []string, want ...string) {
-		t.Helper()
-		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", want) {
-			t.Errorf("%s: %q say that they listen, want %q", when, got, want)
-		}
-	}
-	record := func(o *observed, name string, made composition) (*lockState, *recorder) {
-		s := newLockState(o.Runtime, lockKey{name: name, made: made}, messages.Kind_KIND_REENTRANT, nil)
-		r := &recorder{Backend: backend.Single(o.Runtime.server, protocol.Reentrant, name, &o.options, s)}
-		s.pid, s.variant = actor.NewPID("nonhost", "none"), lockAdapter{r, s}
-		return s, r
+// A process hears of transfers as soon as the turn channel is confirmed.
+func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
+	state := func(o *observed, name string) *lockState {
+		s := newLockState(o.Runtime, lockKey{name: name}, messages.Kind_KIND_REENTRANT, nil)
+		s.pid = actor.NewPID("nonhost", "none")
+		return s
 	}
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)
-		name := redistest.Name(t)
-		s, r := record(o, name, ofOneKey)
-		expect(t, "never listened", r.says(s))
+		s := state(o, redistest.Name(t))
+		if s.HearsTransfers(1) {
+			t.Error("it hears of transfers, and has never listened")
+		}
 		s.listen(1)
-		redistest.Eventually(t, "the confirmation", func() bool { return o.channels.hearsTransfers() })
-		expect(t, "listening", r.says(s), "place", "yield to the end of the line")
+		redistest.Eventually(t, "the confirmation", func() bool { return s.HearsTransfers(1) })
 		s.stopListening()
-		expect(t, "afterwards", r.says(s), "place", "yield to the end of the line")
+		if !s.HearsTransfers(1) {
+			t.Error("it hears of no transfers after its last wait")
+		}
 	})
 	t.Run("without the turn channel", func(t *testing.T) {
 		user := strings.NewReplacer("/", "", " ", "").Replace(redistest.Name(t))
@@ -301,11 +270,13 @@ func TestPlacesListen(t *testing.T) {
 		}
 		o := startObserved(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
 		name := redistest.Name(t)
-		s, r := record(o, name, ofOneKey)
+		s := state(o, name)
 		s.listen(1)
 		redistest.Eventually(t, "the confirmation", func() bool {
 			return o.channels.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))
 		})
-		expect(t, "listening", r.says(s))
+		if s.HearsTransfers(1) {
+			t.Error("it hears of transfers that Redis does not let it hear")
+		}
 	})
 }

@@ -8,6 +8,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
+// Error is the error of a call; see redisio.Error.
+type Error = redisio.Error
+
 var (
 	// errNotSent is the error of calls whose deadline passed while they were queued.
 	errNotSent = &redisio.Error{Transient: true, Err: errors.New("the call was not sent before its deadline: Redis, or this process, does not keep up with all calls")}

@@ -1,4 +1,4 @@
-package actors
+package kinds
 
 import (
 	"crypto/rand"
@@ -8,9 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -75,33 +73,50 @@ func (p *permits) Snapshot() machine.Snapshot {
 	return machine.Snapshot{HeldHere: held > 0, Count: held, Waiters: waiters, Until: until}
 }
 
-// permitsAdapter is the kindAdapter of expirable semaphores.
-type permitsAdapter struct {
+// expirableKind is the Kind of expirable semaphores.
+type expirableKind struct {
 	*backend.ExpirableSemaphore
-	s *lockState
+	system *System
+	actor  Actor
 }
 
-func newPermitsVariant(s *lockState) kindAdapter {
-	return permitsAdapter{backend.NewExpirableSemaphore(s.rt.server, s.key.name, s.rt.id), s}
+func newExpirable(s *System, name string, a Actor) Kind {
+	return expirableKind{backend.NewExpirableSemaphore(s.Server, name, s.ID), s, a}
 }
 
-func (v permitsAdapter) fresh() machine.Machine {
-	client, _ := uuid.Parse(v.s.rt.id)
-	return &permits{expirable.New(&v.s.rt.cfg.Config), [8]byte(client[:8])}
+func (k expirableKind) Fresh() machine.Machine {
+	client, _ := uuid.Parse(k.system.ID)
+	return &permits{expirable.New(k.system.Config), [8]byte(client[:8])}
 }
 
-func (v permitsAdapter) draft(of machine.Machine) machine.Machine {
+func (k expirableKind) Draft(of machine.Machine) machine.Machine {
 	next := *of.(*permits)
 	return &next
 }
 
-func (v permitsAdapter) replaced(machine.Machine) {}
-func (v permitsAdapter) settled(machine.Machine)  {}
+func (k expirableKind) Replaced(machine.Machine) {}
+func (k expirableKind) Settled(machine.Machine)  {}
 
-func (v permitsAdapter) perform(e machine.Effect) {
+var hows = map[messages.PermitsHow]expirable.How{
+	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
+}
+
+func (k expirableKind) Event(call *request.Call) Event {
+	switch call.Op {
+	case request.OpReleaseID:
+		return func(m machine.Machine, now machine.Instant) { m.(*permits).ReleaseID(now, call.Permit.ID, call) }
+	case request.OpSetPermits:
+		return func(m machine.Machine, now machine.Instant) {
+			m.(*permits).Set(now, hows[call.Permit.How], int(call.Permit.Count), call)
+		}
+	}
+	return nil
+}
+
+func (k expirableKind) Perform(e machine.Effect, now machine.Instant) {
 	switch e.Kind {
 	case machine.Send:
-		v.send(e.Ref.(*expirable.Command))
+		k.send(e.Ref.(*expirable.Command), now)
 	case expirable.Renewed:
 		if call := e.Ref.(*request.Call); call.Permit != nil {
 			call.Permit.Until.Store(int64(e.Answer.Until))
@@ -109,63 +124,40 @@ func (v permitsAdapter) perform(e machine.Effect) {
 	}
 }
 
-func (v permitsAdapter) send(c *expirable.Command) {
-	s, kind := v.s, lock.Release
-	if c.Kind == expirable.Acquire {
-		kind = lock.Acquire
+func (k expirableKind) send(c *expirable.Command, now machine.Instant) {
+	lend := func(call redisclient.Call) bool {
+		return c.Kind != expirable.Renew && k.actor.Lend(c.Kind == expirable.Acquire, call)
 	}
-	lend := func(call redisclient.Call) bool { return c.Kind != expirable.Renew && s.Lend(kind, call) }
-	v.Run(c, time.Now().Add(c.Deadline-s.now), lend, func(r expirable.Result) {
-		reply := &replied{state: s, seq: c.Seq, own: r}
-		if c.Kind == expirable.Acquire && r.Served > 0 {
-			reply.result.Outcome = lock.Done // something was taken
-		}
-		s.post(reply)
+	k.Run(c, time.Now().Add(c.Deadline-now), lend, func(r expirable.Result) {
+		k.actor.Replied(&Reply{To: k.actor, Seq: c.Seq, Other: permitsReply{r, c.Kind == expirable.Acquire && r.Served > 0}})
 	})
 }
 
-func (v permitsAdapter) replied(m *replied) {
-	v.s.handle(m, func(l machine.Machine, now machine.Instant) {
-		l.(*permits).Replied(now, m.seq, m.own.(expirable.Result))
-	})
+// permitsReply is the Other of a Reply. took says that permits were taken.
+type permitsReply struct {
+	expirable.Result
+	took bool
 }
 
-func (v permitsAdapter) request(call *request.Call) bool {
-	switch call.Op {
-	case request.OpReleaseID:
-		v.s.handle(call, func(l machine.Machine, now machine.Instant) { l.(*permits).ReleaseID(now, call.Permit.ID, call) })
-	case request.OpSetPermits:
-		v.s.handle(call, func(l machine.Machine, now machine.Instant) {
-			l.(*permits).Set(now, hows[call.Permit.How], int(call.Permit.Count), call)
-		})
-	default:
-		return false
-	}
-	return true
+func (k expirableKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
+	m.(*permits).Replied(now, r.Seq, r.Other.(permitsReply).Result)
 }
 
-var hows = map[messages.PermitsHow]expirable.How{
-	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
+func (k expirableKind) Relevant(backend.Channel) bool { return true }
+
+func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
+	k.ExpirableSemaphore.Inspect(deadline, seen(done))
 }
 
-func (v permitsAdapter) describe(status *messages.Status, _ *machine.Snapshot, there *protocol.View) {
-	status.FreePermits, status.TakenPermits, status.AllPermits = there.FreePermits, there.TakenPermits, there.AllPermits
-}
+func (k expirableKind) Retires(machine.Machine, bool) {}
+func (k expirableKind) Abandon()                      {}
 
-func (v permitsAdapter) retires() {}
-func (v permitsAdapter) abandon() {}
-
-func (v permitsAdapter) giveUp(reason machine.Reason, detail string, _ bool) (all []cleanup) {
-	before := v.s.endAll(reason, detail)
-	commands, ttl := before.(*permits).Cleanup(v.s.rt.Now())
+func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
+	commands, ttl := m.(*permits).Cleanup(k.system.Now())
 	for i := range commands {
-		all = append(all, cleanup{ttl, func(done func(certain bool)) { v.CleanUp(commands[i], ttl, done) }})
+		all = append(all, Cleanup{ttl, func(done func(certain bool)) { k.CleanUp(commands[i], ttl, done) }})
 	}
 	return all
 }
 
-func (v permitsAdapter) late(m *replied) {
-	if m.result.Outcome == lock.Done {
-		v.s.cleanUpAgain()
-	}
-}
+func (k expirableKind) Late(r *Reply) (again bool) { return r.Other.(permitsReply).took }

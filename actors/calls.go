@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -86,4 +87,47 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 	}
 	out = call.Future.Leave()
 	return request.CountAnswerOf(&out), out.Kind != 0
+}
+
+// maxLenders bounds how many callers run their own commands: with more of them, the
+// batches of redisclient's workers are cheaper.
+const maxLenders = 16
+
+// borrow reports whether a caller may run a command; it must count itself out afterwards.
+func (r *Runtime) borrow() bool {
+	if r.lenders.Add(1) <= maxLenders {
+		return true
+	}
+	r.lenders.Add(-1)
+	return false
+}
+
+// Lend implements kinds.Actor: a call runs on the goroutine of a caller that still waits for its answer, of the
+// one whose request this is about, or of the one that waits for its outcome. It reports whether there is one.
+func (s *lockState) Lend(forWaiter bool, call redisclient.Call) bool {
+	lender, waiting := s.lender, false
+	if lender == nil && forWaiter {
+		lender, waiting = s.machine.Next().(*request.Call)
+	}
+	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.LeaseUntil()-s.now) || !s.rt.borrow() {
+		return false
+	}
+	if !lender.Future.Lend(&request.Loan{Lender: s.rt, Call: call}, waiting) {
+		s.rt.lenders.Add(-1)
+		return false
+	}
+	s.lender = nil
+	return true
+}
+
+// Run implements request.Lender.
+func (r *Runtime) Run(within context.Context, call *redisclient.Call) {
+	r.redis.RunHere(within, call)
+	r.lenders.Add(-1)
+}
+
+// HandBack implements request.Lender.
+func (r *Runtime) HandBack(call redisclient.Call) {
+	r.lenders.Add(-1)
+	r.redis.Run(call)
 }

@@ -5,8 +5,9 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // The messages that the actors send to themselves and to one another. Any of them may come too
@@ -26,13 +27,13 @@ type (
 	}
 	// transferred: another process has made this one the holder.
 	transferred struct{ transfer machine.Transfer }
-	// inspection brings the reply of the inspect script, and then once more with the holder's
-	// record, which is to be there by the deadline.
+	// inspection brings the state in Redis, or the refusal, and then once more with the holder's record, which is to
+	// be there by the deadline.
 	inspection struct {
 		call     *request.Call
-		view     protocol.View
-		err      error
-		holder   *Record
+		status   *messages.Status
+		refusal  *machine.Answer
+		holder   *records.Holder
 		deadline time.Time
 	}
 	// suspicion: a part of the lock, or a lock that it is a part of, was force-released, or another
@@ -85,7 +86,6 @@ func (suspicion) IgnoreDeadLetterLogging()    {}
 func (shutdown) IgnoreDeadLetterLogging()     {}
 func (abandon) IgnoreDeadLetterLogging()      {}
 func (cleanedUp) IgnoreDeadLetterLogging()    {}
-func (*replied) IgnoreDeadLetterLogging()     {}
 func (*retired) IgnoreDeadLetterLogging()     {}
 func (*closeAll) IgnoreDeadLetterLogging()    {}
 func (abandonAll) IgnoreDeadLetterLogging()   {}

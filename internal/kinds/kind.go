@@ -1,0 +1,138 @@
+// Package kinds has what lock actors differ in by the kind of their lock: the machine that decides, how its commands are
+// carried out in Redis, and what is read from there. Table registers the kinds.
+package kinds
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
+type Kind interface {
+	// Fresh returns a machine that has no requests, and Draft a copy to apply an event to. Replaced gets the machine
+	// that a draft has replaced, and Settled one whose effects are all carried out.
+	Fresh() machine.Machine
+	Draft(of machine.Machine) machine.Machine
+	Replaced(before machine.Machine)
+	Settled(m machine.Machine)
+
+	// Event returns the event of a request that only this kind has; nil for any other request.
+	Event(call *request.Call) Event
+	// Perform carries out a Send, and the effects that only this kind has. It gets a copy, since a pointer given to an
+	// interface would put every effect on the heap. The Actor gets the reply, and Apply applies it to the machine.
+	Perform(e machine.Effect, now machine.Instant)
+	Apply(m machine.Machine, now machine.Instant, r *Reply)
+
+	// Channels are those on which a waiter of that term is notified of a release. Relevant reports whether what
+	// happens on one of them may mean that the lock is free.
+	Channels(term uint64) []backend.Channel
+	Relevant(channel backend.Channel) bool
+	// Inspect reads the state in Redis. It calls done once, on any goroutine, with the state or with the refusal.
+	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
+
+	// Retires is called when the actor leaves with nothing left to do; closing says that the System closes.
+	Retires(m machine.Machine, closing bool)
+	// Cleanups are for an actor that is given up: what is to be done so that nothing of the machine is left in Redis.
+	Cleanups(m machine.Machine) []Cleanup
+	// Late handles a reply that comes after that, on any goroutine. It reports whether the command has taken
+	// something, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
+	Late(r *Reply) (again bool)
+	Abandon()
+}
+
+// Event is an event of a machine.
+type Event = func(m machine.Machine, now machine.Instant)
+
+// Stopper is a Kind whose machine itself answers all requests when its actor is given up. awaits says that the actor
+// waits for Redis to confirm what has to be given back.
+type Stopper interface {
+	Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool)
+}
+
+// Actor is the lock actor, as its Kind sees it.
+type Actor interface {
+	// Replied gets the reply to each command, on any goroutine.
+	Replied(r *Reply)
+	// Lend reports whether it takes over a call to Redis, so that the goroutine that waits for the answer can run it.
+	// forWaiter says that the call is for the first request that waits.
+	Lend(forWaiter bool, call redisclient.Call) bool
+	// HearsTransfers reports whether the process receives transfers to that term.
+	HearsTransfers(term uint64) bool
+}
+
+// Reply is the reply of Redis to a command of an Actor.
+type Reply struct {
+	To Actor
+	// Seq is that of the command.
+	Seq uint64
+	// Lock is for locks, and Other for other kinds.
+	Lock  backend.Reply
+	Other any
+}
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor: a reply may come when its actor has left.
+func (*Reply) IgnoreDeadLetterLogging() {}
+
+// Cleanup frees something that the lock may hold in Redis. Run calls done once, on any goroutine; if it is not certain
+// that nothing is left, that expires after TTL.
+type Cleanup struct {
+	TTL time.Duration
+	Run func(done func(certain bool))
+}
+
+// Traits are what is special about a kind.
+type Traits struct {
+	// Word names the kind to people.
+	Word string
+	// Format is how a lock of the kind is written in Redis. Locks of one name that differ in it exclude each other as
+	// users of the key.
+	Format messages.Kind
+	// Consists is what the lock consists of.
+	Consists Composition
+	// lock is how a lock on one key decides.
+	lock lock.Kind
+	// new makes the Kind of something that is not a lock.
+	new func(s *System, name string, a Actor) Kind
+}
+
+// Composition is what a lock consists of.
+type Composition uint8
+
+// The compositions. A semaphore and a latch have keys, but no owners.
+const (
+	OneKey Composition = iota
+	Members
+	Servers
+	SemaphoreKey
+	LatchKey
+)
+
+// Table registers each kind.
+var Table = map[messages.Kind]*Traits{
+	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
+	messages.Kind_KIND_FENCED:     {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FAIR:       {Word: "fair lock", Format: messages.Kind_KIND_FAIR, lock: lock.Kind{Queued: true}},
+	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, lock: lock.Kind{Shares: true, WaitQueue: true}},
+	messages.Kind_KIND_RED:        {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
+	messages.Kind_KIND_MULTI:      {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
+	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
+		Word: "semaphore whose permits expire", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
+	},
+	messages.Kind_KIND_SEMAPHORE: {Word: "semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, new: newSemaphore},
+	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
+}
+
+// Of returns the traits of a kind; those of a kind that is unknown are those of a plain lock.
+func Of(kind messages.Kind) *Traits {
+	if traits := Table[kind]; traits != nil {
+		return traits
+	}
+	return Table[messages.Kind_KIND_REENTRANT]
+}

@@ -1,0 +1,138 @@
+package kinds
+
+import (
+	"errors"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// lockKind is the Kind of all locks. It is the backend.Receiver of its Backend.
+type lockKind struct {
+	backend.Backend
+	system *System
+	actor  Actor
+	traits lock.Kind
+	// signals says which channels matter, nil if all do.
+	signals  *signals
+	observer *observe.Lock
+}
+
+func isFenced(kind messages.Kind) bool { return kind == messages.Kind_KIND_FENCED }
+
+func (k *lockKind) Fresh() machine.Machine {
+	l := lock.New(k.system.Config, &k.traits)
+	return &l
+}
+
+func (k *lockKind) Draft(of machine.Machine) machine.Machine {
+	next := k.system.locks.Get().(*lock.Lock)
+	*next = *of.(*lock.Lock)
+	next.SetBuffer(k.system.buffers.Get().(*lock.Buffer))
+	if !next.HasNextTerm() {
+		next.SetNextTerm(k.system.NextTerm())
+	}
+	return next
+}
+
+func (k *lockKind) Replaced(before machine.Machine) { k.system.locks.Put(before) }
+
+func (k *lockKind) Settled(m machine.Machine) {
+	if buffer := m.(*lock.Lock).TakeBuffer(); buffer != nil {
+		k.system.buffers.Put(buffer)
+	}
+}
+
+func (k *lockKind) Event(*request.Call) Event { return nil }
+
+func (k *lockKind) Perform(e machine.Effect, now machine.Instant) {
+	if e.Kind != machine.Send {
+		return
+	}
+	command := *e.Ref.(*lock.Command)
+	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
+		k.observer.Tried()
+	}
+	if command.Kind == lock.Acquire {
+		k.signals.tried()
+	}
+	if entry := &command.Entry; entry.Term != 0 {
+		entry.Listens = k.actor.HearsTransfers(entry.Term)
+	}
+	k.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
+}
+
+func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
+	switch r.Lock.Outcome {
+	case lock.Refused:
+		k.observer.RepliedHeld(r.Lock.Holder)
+	case lock.Failed:
+		k.observer.RepliedFailed(r.Lock.Err)
+	}
+	stale := k.signals.replied(r.Lock.Busy)
+	m.(*lock.Lock).Replied(now, r.Seq, r.Lock.Result)
+	if stale {
+		m.Signal(now)
+	}
+}
+
+// Replied implements backend.Receiver.
+func (k *lockKind) Replied(seq uint64, r backend.Reply) {
+	k.actor.Replied(&Reply{To: k.actor, Seq: seq, Lock: r})
+}
+
+// Lend implements backend.Receiver.
+func (k *lockKind) Lend(kind lock.CommandKind, call redisclient.Call) bool {
+	return k.actor.Lend(kind == lock.Acquire || kind == lock.SyncQueue, call)
+}
+
+func (k *lockKind) Relevant(channel backend.Channel) bool { return k.signals.relevant(channel) }
+
+func (k *lockKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
+	k.Backend.Inspect(deadline, seen(done))
+}
+
+// seen returns a function that makes a Status of what is in Redis.
+func seen(done func(*messages.Status, *machine.Answer)) func(protocol.View, error) {
+	return func(v protocol.View, err error) {
+		if err != nil {
+			done(nil, inspectionFailed(err))
+			return
+		}
+		done(&messages.Status{
+			Locked: v.Locked, Holder: v.Holder, HoldCount: int64(v.Count), Ttl: request.Duration(v.TTL), Subscribers: int64(v.Subscribers),
+			Mode: messages.Mode(v.Mode), Holders: int64(v.Holders), Owners: v.Owners,
+			FreePermits: v.FreePermits, TakenPermits: v.TakenPermits, AllPermits: v.AllPermits,
+		}, nil)
+	}
+}
+
+// inspectionFailed is the refusal of an Inspect.
+func inspectionFailed(err error) *machine.Answer {
+	reason := machine.Rejected
+	if of := (*redisclient.Error)(nil); errors.As(err, &of) && of.Transient {
+		reason = machine.Unavailable
+	} else if errors.Is(err, protocol.ErrNoNumber) {
+		reason = machine.NoPermits
+	}
+	return &machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: err.Error()}
+}
+
+func (k *lockKind) Retires(machine.Machine, bool) {}
+func (k *lockKind) Abandon()                      {}
+
+func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
+	for _, command := range m.(*lock.Lock).CleanupCommands(k.system.Now()) {
+		all = append(all, Cleanup{command.MaxTTL, func(done func(certain bool)) { k.CleanUp(command, done) }})
+	}
+	return all
+}
+
+func (k *lockKind) Late(r *Reply) (again bool) { return r.Lock.Outcome == lock.Done }

@@ -1,0 +1,209 @@
+package kinds
+
+import (
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// pool is the machine of a semaphore or a latch.
+type pool struct {
+	semaphore.Pool
+	latch bool
+}
+
+// forgotten is the effect that something may not have been given back.
+const forgotten = expirable.Renewed + 1
+
+func (p *pool) Acquire(now machine.Instant, req machine.Request) {
+	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*request.Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
+	if p.latch {
+		p.Wait(now, q)
+	} else {
+		p.Pool.Acquire(now, q)
+	}
+}
+
+func (p *pool) Release(now machine.Instant, _ uint64, _ machine.Owner, _ machine.Mode, ref any) {
+	if c := ref.(*request.Call).Count; p.latch {
+		p.CountDown(now, c.ID, ref)
+	} else {
+		p.Pool.Release(now, int(c.N), c.IfExists, ref)
+	}
+}
+
+func (p *pool) Subscribed(now machine.Instant, _ uint64) { p.Pool.Subscribed(now) }
+func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, machine.Closed, "the system is closing") }
+
+// What is for locks only is refused before it comes here, or is no more than a hint.
+
+func (p *pool) ForceRelease(machine.Instant, machine.Mode, machine.Owners, any) {}
+func (p *pool) Ensure(machine.Instant, uint64, time.Duration, any)              {}
+func (p *pool) Transferred(machine.Instant, machine.Transfer)                   {}
+func (p *pool) Suspect(machine.Instant)                                         {}
+func (p *pool) Term() uint64                                                    { return 0 }
+func (p *pool) LeaseUntil() machine.Instant                                     { return 0 }
+func (p *pool) Outstanding() (holders []machine.Holder, pending []any)          { return nil, nil }
+
+func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
+func (p *pool) Snapshot() machine.Snapshot            { return machine.Snapshot{Waiters: p.Waiters()} }
+
+func (p *pool) Effects() (e machine.Effect, ok bool) {
+	of := p.Pool.Effects()
+	if of == nil {
+		return e, false
+	}
+	e.Kind, e.Ref = effectKinds[of.Kind], of.Ref
+	if of.Kind == semaphore.Send {
+		e.Ref = of.Command
+		return e, true
+	}
+	a := &e.Answer
+	a.HandedOn, a.Done, a.N, a.TTL, a.Reason, a.Detail = of.Answer.HandedOn, of.Answer.Done, of.Answer.N, of.Answer.TTL, of.Answer.Reason, of.Answer.Detail
+	if of.Kind == semaphore.Reply {
+		a.Kind = answerKind(of.Answer.Kind, of.Ref.(*request.Call).Op)
+	}
+	return e, true
+}
+
+var effectKinds = [...]machine.EffectKind{
+	semaphore.Send: machine.Send, semaphore.Reply: machine.Reply, semaphore.Subscribe: machine.Subscribe, semaphore.Unsubscribe: machine.Unsubscribe,
+	semaphore.Forgotten: forgotten,
+}
+
+// answerKind is that of an answer in the terms of all lock actors.
+func answerKind(kind semaphore.AnswerKind, op request.Op) machine.AnswerKind {
+	switch {
+	case kind == semaphore.Refused:
+		return request.RefusalKind(op)
+	case kind == semaphore.Granted && op == request.OpAcquire:
+		return machine.Granted
+	case kind == semaphore.Returned:
+		return machine.Freed
+	}
+	return machine.Changed
+}
+
+// semaphoreKind is the Kind of semaphores and latches.
+type semaphoreKind struct {
+	system  *System
+	actor   Actor
+	backend *backend.Semaphore
+	name    string
+	latch   bool
+	// spare is memory for the next draft.
+	spare *pool
+	// rest is what an actor that has left still has to give back. It is shared with what brings replies.
+	rest atomic.Pointer[rest]
+}
+
+func newSemaphore(s *System, name string, a Actor) Kind {
+	k := &semaphoreKind{system: s, actor: a, name: name, spare: new(pool)}
+	k.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), k)
+	return k
+}
+
+func newLatch(s *System, name string, a Actor) Kind {
+	k := &semaphoreKind{system: s, actor: a, name: name, latch: true, spare: new(pool)}
+	k.backend = backend.NewLatch(s.Server, name, s.commandClient(), k)
+	return k
+}
+
+func (k *semaphoreKind) Fresh() machine.Machine {
+	if k.latch {
+		return &pool{semaphore.NewLatch(k.system.Config), true}
+	}
+	return &pool{semaphore.New(k.system.Config), false}
+}
+
+func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
+	next := k.spare
+	*next = *of.(*pool)
+	if !next.HasNextNumber() {
+		next.SetNextNumber(k.system.NextTerm())
+	}
+	return next
+}
+
+func (k *semaphoreKind) Replaced(before machine.Machine) { k.spare = before.(*pool) }
+func (k *semaphoreKind) Settled(machine.Machine)         {}
+
+func (k *semaphoreKind) Perform(e machine.Effect, _ machine.Instant) {
+	switch e.Kind {
+	case machine.Send:
+		k.send(*e.Ref.(*semaphore.Command))
+	case forgotten:
+		k.forgotten(e.Answer.Detail)
+	}
+}
+
+// send has a command carried out. It may be called on any goroutine, and so may forgotten.
+func (k *semaphoreKind) send(c semaphore.Command) {
+	k.backend.Run(c, time.Now().Add(c.Deadline-k.system.Now())) // for the timers of package time
+}
+
+// forgotten reports that something may not have been given back.
+func (k *semaphoreKind) forgotten(detail string) {
+	s := k.system
+	s.Server.LeaveToExpire(s.Now() + request.MaxLease)
+	if k.latch {
+		s.forgottenCounts.Store(true)
+		s.Host.Error("count-downs may be missing", "latch", k.name, "detail", detail)
+		return
+	}
+	s.forgottenPermits.Store(true)
+	s.Host.Error("permits may stay taken though no process has them", "semaphore", k.name, "detail", detail)
+}
+
+// Replied implements backend.PermitReceiver.
+func (k *semaphoreKind) Replied(number uint64, r semaphore.Result) {
+	k.actor.Replied(&Reply{To: k.actor, Seq: number, Other: r})
+}
+
+func (k *semaphoreKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
+	m.(*pool).Replied(now, r.Seq, r.Other.(semaphore.Result))
+}
+
+// Event is that of the requests that do not wait for permits.
+func (k *semaphoreKind) Event(call *request.Call) Event {
+	kind, is := changes[call.Op]
+	if !is {
+		return nil
+	}
+	return func(m machine.Machine, now machine.Instant) {
+		call.From = now
+		m.(*pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
+	}
+}
+
+var changes = map[request.Op]semaphore.CommandKind{
+	request.OpSetPermits: semaphore.Set, request.OpAddPermits: semaphore.Add, request.OpDrain: semaphore.Drain, request.OpInspect: semaphore.Inspect,
+}
+
+func (k *semaphoreKind) Channels(uint64) []backend.Channel {
+	return []backend.Channel{k.backend.Channel()}
+}
+
+func (k *semaphoreKind) Relevant(backend.Channel) bool { return true }
+
+// Inspect does nothing: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
+func (k *semaphoreKind) Inspect(time.Time, func(*messages.Status, *machine.Answer)) {}
+
+// Retires removes the record of the last command at the end of the System, unless a copy of a command may still need it:
+// it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while ago; the
+// next actor must not remove it while a copy of a command may need it.
+func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
+	number, certain := m.(*pool).Sent()
+	switch {
+	case closing && number != 0 && certain:
+		k.backend.Forget(number)
+	case !closing && !certain:
+		k.system.renewCommandClient()
+	}
+}

@@ -1,0 +1,45 @@
+package kinds
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+)
+
+// signals are what was heard of a lock of several parts.
+type signals struct {
+	// busy are the channels of the parts because of which the last try was refused.
+	busy []backend.Channel
+	// stale are other channels of which something was heard since the last try was sent: a
+	// refusal because of them may be stale.
+	stale []backend.Channel
+}
+
+// relevant reports whether what happens on a channel may mean that the lock is free. If not,
+// it takes note: a try may be under way that is refused because of that very part.
+func (s *signals) relevant(channel backend.Channel) bool {
+	if s == nil || slices.Contains(s.busy, channel) {
+		return true
+	}
+	if !slices.Contains(s.stale, channel) {
+		s.stale = append(s.stale, channel)
+	}
+	return false
+}
+
+// tried takes note that a try is sent.
+func (s *signals) tried() {
+	if s != nil {
+		s.stale = nil
+	}
+}
+
+// replied takes note of the channels of the parts that a reply says are busy, and reports whether
+// that may be stale.
+func (s *signals) replied(busy []backend.Channel) (stale bool) {
+	if s == nil || busy == nil {
+		return false
+	}
+	s.busy = busy
+	return slices.ContainsFunc(busy, func(e backend.Channel) bool { return slices.Contains(s.stale, e) })
+}

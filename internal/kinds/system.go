@@ -1,0 +1,128 @@
+package kinds
+
+import (
+	"sync"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+)
+
+// System is what the kinds of one System share.
+type System struct {
+	SystemConfig
+	options protocol.Options
+	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
+	commands atomic.Pointer[string]
+	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
+	forgottenPermits, forgottenCounts atomic.Bool
+	// locks and buffers hold what events need for a moment.
+	locks, buffers sync.Pool
+}
+
+// SystemConfig is what a System has to know.
+type SystemConfig struct {
+	// ID is the client part of the owner fields in Redis, a UUID.
+	ID     string
+	Server *backend.Server
+	Host   *host.Host
+	// Config is that of all machines.
+	Config *machine.Config
+	Now    func() machine.Instant
+	// NextTerm returns a number that was never returned before.
+	NextTerm func() uint64
+	// Options are those of the commands of locks.
+	Options LockOptions
+}
+
+// LockOptions are those of the commands of locks; see protocol.Options.
+type LockOptions = protocol.Options
+
+// WaitQueue are the settings of the wait queue of a lock.
+type WaitQueue = protocol.WaitQueue
+
+// NewSystem returns a System of which no lock is used yet.
+func NewSystem(cfg SystemConfig) *System {
+	s := &System{SystemConfig: cfg, options: cfg.Options}
+	s.commands.Store(&s.ID)
+	s.locks.New, s.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
+	return s
+}
+
+// Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
+// Redis has not confirmed them, and nothing makes up for them.
+func (s *System) Forgotten() (permits, counts bool) {
+	return s.forgottenPermits.Load(), s.forgottenCounts.Load()
+}
+
+// Sibling returns a new client id, of which it is seen that it is one of this System's.
+func (s *System) Sibling() string {
+	system := keyspace.SystemOf(s.ID)
+	return system + uuid.NewString()[len(system):]
+}
+
+// Spec is what a lock actor is for.
+type Spec struct {
+	Traits *Traits
+	Name   string
+	// Members are those of a MultiLock, with its number of Tokens, and Servers those of a RedLock.
+	Members []backend.Part
+	Tokens  int
+	Servers []*backend.Server
+	// Observer observes the tries to get the lock.
+	Observer *observe.Lock
+}
+
+// New returns the Kind of a lock actor, and the client part of its owner fields.
+func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
+	if spec.Traits.new != nil {
+		return spec.Traits.new(s, spec.Name, a), s.ID
+	}
+	l := &lockKind{system: s, actor: a, observer: spec.Observer}
+	switch options := s.ofOwnClient(); spec.Traits.Consists {
+	case Members:
+		l.traits = lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
+		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
+		return l, options.Client
+	case Servers:
+		l.traits = lock.Kind{Parts: true}
+		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
+		return l, options.Client
+	}
+	l.traits = spec.Traits.lock
+	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Traits.Format), spec.Name, &s.options, l)
+	return l, s.ID
+}
+
+// ofOwnClient returns options for a lock actor whose keys are other lock actors' too: with a client id of its own none
+// of them takes its terms for forgotten ones of theirs, and releases them.
+func (s *System) ofOwnClient() *protocol.Options {
+	options := s.options
+	options.Client = s.Sibling()
+	return &options
+}
+
+// PartOf is what a member of a MultiLock is in Redis. server is that of its System, and servers are those of its RedLock.
+func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
+	part := backend.Part{
+		Server: server, Kind: protocol.Kind(Of(m.Kind).Format), Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: isFenced(m.Kind),
+	}
+	if Of(m.Kind).Consists == Servers {
+		part.Majority = servers
+	}
+	return part
+}
+
+// ParseTransfer reads a message on the turn channel. name is that of the lock, ok says that it has a waiter of this
+// System.
+func ParseTransfer(payload string) (key string, t machine.Transfer, ok bool) {
+	return protocol.ParseTurn(payload)
+}

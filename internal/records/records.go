@@ -1,0 +1,135 @@
+// Package records finds out which process a System is, and which locks it holds or waits for, from the record that each
+// System keeps in Redis.
+package records
+
+import (
+	"context"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Record is what a System says of its process.
+type Record = protocol.Record
+
+// ErrMore is that there are more Systems than List has returned.
+var ErrMore = backend.ErrMore
+
+// process is a record as package messages spells it.
+func process(r Record) *messages.Process {
+	p := &messages.Process{
+		Client: r.Client, Application: r.Application, Host: r.Host, Pid: int64(r.PID), Version: r.Version,
+		Seen: durationpb.New(r.Seen), Overdue: r.Overdue(),
+	}
+	if !r.Since.IsZero() {
+		p.Since = timestamppb.New(r.Since)
+	}
+	return p
+}
+
+// List returns the processes of all Systems that have a record on a server; ctx bounds the wait.
+func List(ctx context.Context, server *backend.Server) ([]*messages.Process, error) {
+	type answer struct {
+		records []Record
+		err     error
+	}
+	answers := make(chan answer, 1)
+	server.Records(ctx.Done(), func(records []Record, err error) { answers <- answer{records, err} })
+	select {
+	case a := <-answers:
+		var all []*messages.Process
+		for _, one := range a.records {
+			all = append(all, process(one))
+		}
+		return all, a.err
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
+	}
+}
+
+// Holder is what is known of the process of a holder.
+type Holder struct {
+	Process *messages.Process
+	// Waiters and HeldAtLeast are what its record says of the lock; nil and 0 if it says nothing.
+	Waiters     *int64
+	HeldAtLeast time.Duration
+}
+
+// LookUp finds out which process an owner of a lock is in. own is the record of this System, nil if it has none. found is
+// called once, on any goroutine.
+func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline time.Time, found func(*Holder)) {
+	read := func(r Record) {
+		h := &Holder{Process: process(r), HeldAtLeast: r.HeldAtLeast(key, owner)}
+		if n := r.Waiters(key); n >= 0 {
+			h.Waiters = &n
+		}
+		found(h)
+	}
+	client := protocol.ClientOf(owner)
+	if own != nil && keyspace.SystemOf(client) == keyspace.SystemOf(own.Client) {
+		read(*own)
+		return
+	}
+	backend.RecordOf(client, servers, deadline, read)
+}
+
+// AddTo adds what is known of the holder to the status of a lock. Of this process more is known without its record.
+func (h *Holder) AddTo(status *messages.Status) {
+	status.Process = h.Process
+	switch {
+	case status.HeldHere:
+		status.HolderWaiters, status.HeldAtLeast = &status.Waiters, status.HeldFor
+	default:
+		status.HolderWaiters = h.Waiters
+		if h.HeldAtLeast > 0 {
+			status.HeldAtLeast = request.Duration(h.HeldAtLeast)
+		}
+	}
+}
+
+// mostLooked bounds the locks that are looked at for a record.
+const mostLooked = 10_000
+
+// Work collects for a record the locks that are held or waited for. Those that requests wait for come first.
+type Work struct {
+	record       *Record
+	waited, held []string
+	looked       int
+}
+
+// WorkOf begins to collect for a record.
+func WorkOf(record *Record) *Work {
+	record.AllWaits = true
+	return &Work{record: record}
+}
+
+// Add adds a lock with its keys, and reports whether more may be added. term is 0 if the lock is not held, since age.
+func (w *Work) Add(keys []string, term uint64, age time.Duration, waiters int) (more bool) {
+	if w.looked++; w.looked > mostLooked {
+		w.record.AllWaits = false
+		return false
+	}
+	for _, key := range keys {
+		switch {
+		case waiters > 0 && len(w.waited) < protocol.MostBusy:
+			w.waited = append(w.waited, protocol.Busy(key, term, age, waiters))
+		case waiters > 0:
+			w.record.AllWaits = false
+		case term != 0 && len(w.held) < protocol.MostBusy:
+			w.held = append(w.held, protocol.Busy(key, term, age, 0))
+		}
+	}
+	return true
+}
+
+// End writes what was collected to the record.
+func (w *Work) End() {
+	w.record.Locks = append(w.waited, w.held[:min(len(w.held), protocol.MostBusy-len(w.waited))]...)
+}
