@@ -113,7 +113,7 @@ var All = []Control{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released", Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
 			{"actors/lock_state.go", "(a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0)", "false"},
-			{"actors/submit.go", "	if out.Kind == machine.Granted {\n		r.submit(acquire.About(request.OpRelease", "	if out.Kind == machine.Granted && false {\n		r.submit(acquire.About(request.OpRelease"},
+			{"actors/calls.go", "	if out.Kind == machine.Granted {\n		r.submit(acquire.About(request.OpRelease", "	if out.Kind == machine.Granted && false {\n		r.submit(acquire.About(request.OpRelease"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), GiveUpShare: 1, GiveUpAfter: ms(0, 1)}),
 	},
@@ -135,7 +135,7 @@ var All = []Control{
 	},
 	{
 		Name: "unwatched owner", Rule: "8 the death of the holder releases the lock", Broken: "owners are not watched",
-		Edits: []Edit{{"actors/owners.go", "!s.rt.deliverSystem(pid, &actor.Watch{Watcher: s.pid})", "false"}},
+		Edits: []Edit{{"actors/owners.go", "!s.rt.post.DeliverSystem(pid, &actor.Watch{Watcher: s.pid})", "false"}},
 		Plan:  plan(busyOn(traffic.Actor)),
 	},
 	{
@@ -181,7 +181,7 @@ var All = []Control{
 	},
 	{
 		Name: "timers late after a suspend", Rule: "2 the holder is notified of a loss after a suspend", Broken: "timers are not reset when the machine resumes",
-		Edits: []Edit{{"actors/runtime.go", "r.present.Beat(r.beat)", "r.present.Beat(func() {})"}},
+		Edits: []Edit{{"actors/runtime.go", "r.present.Beat(r.clocks.Again)", "r.present.Beat(func() {})"}},
 		Plan:  fast(plan(toTheEnd(3 * time.Second))), Faults: "suspend the clients",
 	},
 	{
@@ -196,7 +196,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than its wait limit",
-		Edits: []Edit{{"actors/sending.go", " || !lender.MayRun(s.lock.LeaseUntil()-s.now)", ""}},
+		Edits: []Edit{{"actors/calls.go", " || !lender.MayRun(s.lock.LeaseUntil()-s.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 5), Think: ms(10, 60), GiveUpShare: 1, GiveUpAfter: ms(0, 50)}},
@@ -251,7 +251,7 @@ var All = []Control{
 	},
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
-		Edits: []Edit{{"actors/registry.go", "	return lockKey{name: name}\n", "	return lockKey{name: name, made: ofServers + 1 + composition(kind)}\n"}},
+		Edits: []Edit{{"actors/registry.go", "made: kinds.Of(kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(kind)}"}},
 		Plan:  plan(busyOn(traffic.APIs)),
 	},
 	{
@@ -286,7 +286,7 @@ var All = []Control{
 	},
 	{
 		Name: "slow cancels", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(l machine.Machine, now machine.Instant) { l.Cancel(now, id, owner, call) })"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Cancel(now, id, owner, call) })"}},
 		Plan:  traffic.CancelsPlan(),
 	},
 	{

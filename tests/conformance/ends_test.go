@@ -132,7 +132,7 @@ func crash(t *trial, a, b *process) {
 	t.waiting(a, 2)
 	provoked := map[string]func(){
 		"actors.tick":     func() {}, // ticks and replies come with the next renewal
-		"*actors.replied": func() {},
+		"*kinds.Reply": func() {},
 		"*request.Call":   func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
 	}
 	if a.message != nil {
