@@ -45,7 +45,7 @@ func (s *lockState) inspected(m *inspection) {
 	delete(s.inspections, m.call)
 	defer s.carryOut()
 	if m.refusal != nil {
-		m.call.Requester().Answered(s.rt, m.call, *m.refusal)
+		m.call.Requester().Answered(s.rt, m.call, m.refusal)
 		return
 	}
 	here, status := s.machine.Snapshot(), m.status
@@ -64,7 +64,7 @@ func (s *lockState) refuseInspection(m *inspection, reason machine.Reason, detai
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)
-		m.call.Requester().Answered(s.rt, m.call, answer)
+		m.call.Requester().Answered(s.rt, m.call, &answer)
 	}
 }
 
@@ -100,13 +100,14 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	var asked []*request.Call
 	read := func() bool {
 		for _, call := range asked {
-			var out request.Outcome
-			if _, answered := call.Future.Await(ctx.Done(), &out); !answered {
+			_, out := call.Future.Await(ctx.Done())
+			if out == nil {
 				return false
 			}
 			if out.Status != nil {
 				all = append(all, out.Status)
 			}
+			out.Free()
 		}
 		asked = asked[:0]
 		return true

@@ -163,7 +163,7 @@ type longWait struct {
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) Answered(_ request.Sender, _ *request.Call, a machine.Answer) (taken bool) {
+func (w longWait) Answered(_ request.Sender, _ *request.Call, a *machine.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}

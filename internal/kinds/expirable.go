@@ -54,18 +54,19 @@ func (p *permits) Term() uint64                                                 
 // LeaseUntil is not known: each permit has a lease of its own.
 func (p *permits) LeaseUntil() machine.Instant { return 0 }
 
-func (p *permits) Effects() (machine.Effect, bool) {
-	e, ok := p.Semaphore.Effects()
+func (p *permits) NextEffect(e *machine.Effect) bool {
+	next, ok := p.Semaphore.Effects()
 	if !ok {
-		return machine.Effect{}, false
+		return false
 	}
 	switch {
-	case e.Kind == machine.Send:
-		return machine.Effect{Kind: machine.Send, Ref: e.Command}, true
-	case e.Kind == machine.Reply && e.Answer.Kind == machine.Granted:
-		e.Ref.(*request.Call).Permitted(e.Permit, e.Answer.Until)
+	case next.Kind == machine.Send:
+		next.Ref = next.Command
+	case next.Kind == machine.Reply && next.Answer.Kind == machine.Granted:
+		next.Ref.(*request.Call).Permitted(next.Permit, next.Answer.Until)
 	}
-	return machine.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
+	*e = machine.Effect{Kind: next.Kind, Ref: next.Ref, Answer: next.Answer}
+	return true
 }
 
 func (p *permits) Snapshot() machine.Snapshot {
@@ -114,7 +115,7 @@ func (k expirableKind) Event(call *request.Call) Event {
 	return nil
 }
 
-func (k expirableKind) Perform(e machine.Effect, now machine.Instant) {
+func (k expirableKind) Perform(e *machine.Effect, now machine.Instant) {
 	switch e.Kind {
 	case machine.Send:
 		k.send(e.Ref.(*expirable.Command), now)
