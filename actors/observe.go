@@ -79,6 +79,9 @@ func (s *lockState) about(call *request.Call) observe.Request {
 // hold is what a line about a hold says.
 func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
+	if id, is := call.PermitID(); is {
+		h.Permit = id
+	}
 	if w := ownerOf(call); w != nil {
 		h.Holder = w.pid
 	}
