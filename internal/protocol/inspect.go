@@ -58,6 +58,7 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	default:
 		v.Holders = 1
 		v.Owners = ownersOf(v.Holder)
+		v.Holder = strings.TrimSuffix(v.Holder, ":write") // it is a read/write lock
 	}
 	return v
 }
