@@ -151,10 +151,33 @@ func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *
 	k.ExpirableSemaphore.Inspect(deadline, seen(done))
 }
 
-func (k expirableKind) Retires(machine.Machine, bool) {}
-func (k expirableKind) Abandon()                      {}
+// Retires removes the record of the last command at the end of the System, as that of a semaphore does. The next actor
+// of a name has the same record, and does not know what its predecessors have sent.
+func (k expirableKind) Retires(m machine.Machine, closing bool) {
+	number, certain := m.(*permits).Sent()
+	switch {
+	case !certain:
+		k.system.keepPermitRecords()
+	case closing && number != 0 && !k.system.keepsPermitRecords():
+		k.Forget(number)
+	}
+}
+
+// keepPermitRecords is for an actor that leaves while a command of its may still arrive: no record of an expirable
+// semaphore is removed for as long as Redis would keep one.
+func (s *System) keepPermitRecords() { s.permitRecordsUntil.Store(int64(s.Now() + recordTime)) }
+
+func (s *System) keepsPermitRecords() bool {
+	return s.Now() < machine.Instant(s.permitRecordsUntil.Load())
+}
+
+// recordTime is how long Redis keeps the record of a command; see once.lua.
+const recordTime = machine.Instant(time.Hour)
+
+func (k expirableKind) Abandon() {}
 
 func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
+	k.system.keepPermitRecords() // what is under way is not awaited
 	commands, ttl := m.(*permits).Cleanup(k.system.Now())
 	for i := range commands {
 		all = append(all, Cleanup{ttl, func(done func(certain bool)) { k.CleanUp(commands[i], ttl, done) }})
