@@ -194,7 +194,7 @@ func TestProxyFaults(t *testing.T) {
 
 // A distance is no fault: it stays when the faults have ended.
 func TestProxyFar(t *testing.T) {
-	const far = 30 * time.Millisecond
+	const far = 100 * time.Millisecond
 	p := must[*rig.Proxy](t, "proxy")(rig.NewProxy(Shared(t).Addr(), rig.ProxyOptions{Far: far}))
 	t.Cleanup(p.Close)
 	p.Heal()
