@@ -125,7 +125,7 @@ var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_RED:        {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
 	messages.Kind_KIND_MULTI:      {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
-		Word: "semaphore whose permits expire", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
+		Word: "expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
 	},
 	messages.Kind_KIND_SEMAPHORE: {Word: "semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, new: newSemaphore},
 	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},

@@ -75,7 +75,7 @@ func (k *lockKind) Perform(e *machine.Effect, now machine.Instant) {
 	if entry := &command.Entry; entry.Term != 0 {
 		entry.Listens = k.actor.HearsTransfers(entry.Term)
 	}
-	k.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
+	k.Backend.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
 }
 
 func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {

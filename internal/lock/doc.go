@@ -136,6 +136,6 @@
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go
 //	                             trust, the end of holds and leases, readers, fencing tokens
-//	config.go effects.go hold.go request.go
-//	                             configuration, effects, holds, the queue
+//	effects.go hold.go queue.go backoff.go
+//	                             commands and effects, holds, the queue, pauses
 package lock
