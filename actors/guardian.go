@@ -189,6 +189,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	delete(g.children, pid.Id)
 	g.rt.table.drop(s)
 	s.unregisterWithMembers()
+	s.kind.Gone()
 	g.release(s.key)
 	g.rt.observer.LockActors(-1)
 	g.checkClosed()

@@ -106,7 +106,7 @@ func (s *lockState) step(event kinds.Event) {
 	before, next := s.machine, s.kind.Draft(s.machine)
 	event(next, s.now)
 	s.machine = next
-	s.kind.Replaced(before)
+	s.kind.Replaced(before, next)
 }
 
 // handle applies an event and carries out what follows from it. source is the

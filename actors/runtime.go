@@ -152,7 +152,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	}
 	r.clocks = alarm.New(r.Now, r.redis.Round)
 	r.endBeat = r.present.Beat(r.clocks.Again)
-	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog})
+	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
 	r.kinds = r.newKinds()
 	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)

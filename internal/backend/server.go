@@ -23,6 +23,7 @@ type Server struct {
 	memory   memory
 	silence  silence
 	cleanups cleanups
+	counters counters
 	// record describes the System in Redis; nil if it does not keep a record.
 	record *record
 	// leftUntil is when the last key expires whose release has failed permanently.
@@ -42,6 +43,8 @@ type Config struct {
 	CallTimeout time.Duration
 	// Quarantine is how old the memory of a RedLock's server must be for it to vote.
 	Quarantine time.Duration
+	// KeepTokens is how long the highest token of a counter is known after its last use.
+	KeepTokens time.Duration
 }
 
 // NewServer returns a Server. It starts no goroutine. The caller closes the Redis.
@@ -50,7 +53,7 @@ func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
 		System: system, redis: redis, prefix: cfg.KeyPrefix, quarantine: cfg.Quarantine,
 		callTimeout: max(cfg.CallTimeout, time.Second), // no request waits for background calls
 	}
-	s.cleanups.server = s
+	s.cleanups.server, s.counters.keep = s, cfg.KeepTokens
 	return s
 }
 

@@ -94,8 +94,9 @@ func (k expirableKind) Draft(of machine.Machine) machine.Machine {
 	return &next
 }
 
-func (k expirableKind) Replaced(machine.Machine) {}
-func (k expirableKind) Settled(machine.Machine)  {}
+func (k expirableKind) Replaced(_, _ machine.Machine) {}
+func (k expirableKind) Settled(machine.Machine)       {}
+func (k expirableKind) Gone()                         {}
 
 var hows = map[messages.PermitsHow]expirable.How{
 	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,

@@ -15,11 +15,11 @@ import (
 
 // Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
 type Kind interface {
-	// Fresh returns a machine that has no requests, and Draft a copy to apply an event to. Replaced gets the machine
-	// that a draft has replaced, and Settled one whose effects are all carried out.
+	// Fresh returns a machine that has no requests, and Draft a copy to apply an event to. Replaced gets a machine and
+	// the draft that has replaced it, and Settled a machine whose effects are all carried out.
 	Fresh() machine.Machine
 	Draft(of machine.Machine) machine.Machine
-	Replaced(before machine.Machine)
+	Replaced(before, after machine.Machine)
 	Settled(m machine.Machine)
 
 	// Event returns the event of a request that only this kind has; nil for any other request.
@@ -44,6 +44,8 @@ type Kind interface {
 	// something, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
 	Late(r *Reply) (again bool)
 	Abandon()
+	// Gone is called when the actor has stopped, on another goroutine.
+	Gone()
 }
 
 // Event is an event of a machine.

@@ -20,6 +20,8 @@ type lockKind struct {
 	system *System
 	actor  Actor
 	traits lock.Kind
+	// tokens are the counters of its fencing tokens.
+	tokens tokens
 	// signals says which channels matter, nil if all do.
 	signals  *signals
 	observer *observe.Lock
@@ -39,10 +41,14 @@ func (k *lockKind) Draft(of machine.Machine) machine.Machine {
 	if !next.HasNextTerm() {
 		next.SetNextTerm(k.system.NextTerm())
 	}
+	k.tokens.tell(next)
 	return next
 }
 
-func (k *lockKind) Replaced(before machine.Machine) { k.system.locks.Put(before) }
+func (k *lockKind) Replaced(before, after machine.Machine) {
+	k.system.locks.Put(before)
+	k.tokens.note(after.(*lock.Lock)) // before a request is answered
+}
 
 func (k *lockKind) Settled(m machine.Machine) {
 	if buffer := m.(*lock.Lock).TakeBuffer(); buffer != nil {
@@ -62,6 +68,9 @@ func (k *lockKind) Perform(e machine.Effect, now machine.Instant) {
 	}
 	if command.Kind == lock.Acquire {
 		k.signals.tried()
+	}
+	if command.Tokens > 0 || command.Entry.Tokens > 0 {
+		command.Above = k.tokens.above(command.Above)
 	}
 	if entry := &command.Entry; entry.Term != 0 {
 		entry.Listens = k.actor.HearsTransfers(entry.Term)
@@ -127,6 +136,7 @@ func inspectionFailed(err error) *machine.Answer {
 
 func (k *lockKind) Retires(machine.Machine, bool) {}
 func (k *lockKind) Abandon()                      {}
+func (k *lockKind) Gone()                         { k.tokens.leave() }
 
 func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	for _, command := range m.(*lock.Lock).CleanupCommands(k.system.Now()) {

@@ -131,8 +131,9 @@ func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
 	return next
 }
 
-func (k *semaphoreKind) Replaced(before machine.Machine) { k.spare = before.(*pool) }
-func (k *semaphoreKind) Settled(machine.Machine)         {}
+func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(*pool) }
+func (k *semaphoreKind) Settled(machine.Machine)            {}
+func (k *semaphoreKind) Gone()                              {}
 
 func (k *semaphoreKind) Perform(e machine.Effect, _ machine.Instant) {
 	switch e.Kind {

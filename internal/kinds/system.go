@@ -90,6 +90,7 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	switch options := s.ofOwnClient(); spec.Traits.Consists {
 	case Members:
 		l.traits = lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
+		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
 		return l, options.Client
 	case Servers:
@@ -98,6 +99,9 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 		return l, options.Client
 	}
 	l.traits = spec.Traits.lock
+	if l.traits.Tokens > 0 {
+		l.tokens.of = []counterOf{{s.Server, spec.Name}}
+	}
 	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Traits.Format), spec.Name, &s.options, l)
 	return l, s.ID
 }

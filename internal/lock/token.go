@@ -69,6 +69,19 @@ func (l *Lock) drawTokens(o op, r Result) {
 	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), fell: o.reserved > 0 && left <= 0}
 }
 
+// HighestTokens returns the highest token of each counter that the lock knows; nil before the first. The caller must not
+// change it.
+func (l *Lock) HighestTokens() []int64 { return l.seen }
+
+// KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters.
+func (l *Lock) KnowTokens(highest []int64) {
+	known := slices.Clone(highest)
+	for i, had := range l.seen {
+		known[i] = max(known[i], had)
+	}
+	l.seen = known
+}
+
 // hasToken reports whether a request that asks for a token can be given one.
 func (l *Lock) hasToken(req *waiter) bool {
 	return l.kind.Tokens == 0 || !req.Fenced || l.lease.tokens.left > 0

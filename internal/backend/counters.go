@@ -1,0 +1,98 @@
+package backend
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// Counter is the counter of a fenced lock's tokens, as far as this System knows it. All lock actors of the System that
+// draw from it share it: the tokens of a fenced lock grow although a MultiLock has had the last ones.
+type Counter struct {
+	name string
+	// highest is the highest token that was drawn.
+	highest atomic.Int64
+	// The fields below are guarded by the mutex of counters. users are the lock actors; unusedSince is when the last
+	// of them left.
+	users       int
+	unusedSince machine.Instant
+}
+
+// Highest returns the highest token that this System has drawn, 0 if there is none.
+func (c *Counter) Highest() int64 { return c.highest.Load() }
+
+// Drawn notes a token that was drawn.
+func (c *Counter) Drawn(token int64) {
+	for {
+		last := c.highest.Load()
+		if token <= last || c.highest.CompareAndSwap(last, token) {
+			return
+		}
+	}
+}
+
+// counters are those of one Server. A counter is forgotten when no lock actor has used it for some time.
+type counters struct {
+	keep time.Duration
+
+	mu     sync.Mutex // guards what follows
+	byName map[string]*Counter
+	// unused are the counters without users, in the order in which they lost them. Some may have found users since.
+	unused []unused
+}
+
+type unused struct {
+	counter *Counter
+	since   machine.Instant
+}
+
+// Counter returns the counter of a lock, for one more user, which leaves it with LeaveCounter.
+func (s *Server) Counter(name string) *Counter { return s.counters.enter(name, s.System.Now()) }
+
+// LeaveCounter ends the use of a counter.
+func (s *Server) LeaveCounter(c *Counter) { s.counters.leave(c, s.System.Now()) }
+
+func (all *counters) enter(name string, now machine.Instant) *Counter {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.forget(now)
+	c := all.byName[name]
+	if c == nil {
+		if all.byName == nil {
+			all.byName = map[string]*Counter{}
+		}
+		c = &Counter{name: name}
+		all.byName[name] = c
+	}
+	c.users++
+	return c
+}
+
+func (all *counters) leave(c *Counter, now machine.Instant) {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	all.forget(now)
+	if c.users--; c.users == 0 {
+		c.unusedSince = now
+		all.unused = append(all.unused, unused{c, now})
+	}
+}
+
+// forget removes counters that were not used for long. It looks at two at most, and each use adds one at most.
+func (all *counters) forget(now machine.Instant) {
+	for range min(2, len(all.unused)) {
+		first := all.unused[0]
+		if now < first.since+all.keep {
+			return
+		}
+		all.unused[0] = unused{}
+		if all.unused = all.unused[1:]; len(all.unused) == 0 {
+			all.unused = nil
+		}
+		if c := first.counter; c.users == 0 && c.unusedSince == first.since {
+			delete(all.byName, c.name)
+		}
+	}
+}

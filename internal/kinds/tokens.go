@@ -1,0 +1,87 @@
+package kinds
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+)
+
+// tokens are the counters from which a lock draws fencing tokens, in the order of its tokens. It shares them with the
+// other locks of the System that draw from them: with a MultiLock of which a fenced lock is a member, say. Most locks
+// never draw one, and use no counter.
+type tokens struct {
+	of   []counterOf
+	used []*backend.Counter
+}
+
+type counterOf struct {
+	server *backend.Server
+	name   string
+}
+
+// tokensOf are the counters of a MultiLock.
+func tokensOf(members []backend.Part) (t tokens) {
+	for _, batch := range backend.Batches(members) {
+		for _, i := range batch {
+			if one := &members[i]; one.Fenced {
+				t.of = append(t.of, counterOf{one.Server, one.Name})
+			}
+		}
+	}
+	return t
+}
+
+// above returns the tokens above which a command must draw, given those that its lock knows.
+func (t *tokens) above(known []int64) []int64 {
+	if t.used == nil {
+		for _, one := range t.of {
+			t.used = append(t.used, one.server.Counter(one.name))
+		}
+	}
+	if !t.higher(known) {
+		return known
+	}
+	return t.highest(known)
+}
+
+// tell tells a lock which tokens the other locks have drawn, and note takes note of those that it has drawn.
+func (t *tokens) tell(l *lock.Lock) {
+	if known := l.HighestTokens(); t.higher(known) {
+		l.KnowTokens(t.highest(known))
+	}
+}
+
+func (t *tokens) note(l *lock.Lock) {
+	if t.used == nil {
+		return
+	}
+	for i, token := range l.HighestTokens() {
+		t.used[i].Drawn(token)
+	}
+}
+
+// higher reports whether a counter is higher than a lock knows.
+func (t *tokens) higher(known []int64) bool {
+	for i, counter := range t.used {
+		if had := counter.Highest(); had > 0 && (i >= len(known) || had > known[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+func (t *tokens) highest(known []int64) []int64 {
+	all := make([]int64, len(t.used))
+	copy(all, known)
+	for i, counter := range t.used {
+		all[i] = max(all[i], counter.Highest())
+	}
+	return all
+}
+
+// leave ends the use of the counters.
+func (t *tokens) leave() {
+	for i, counter := range t.used {
+		t.of[i].server.LeaveCounter(counter)
+	}
+	t.used = nil
+}
