@@ -176,7 +176,7 @@ func (w *world) watch(i int, c lock.Command) {
 	for _, e := range c.Entries {
 		f := w.factFor(w.owner(i, e.Term))
 		f.late = f.late || stale || c.Seq < f.ranSeq
-		f.mayReappear, f.countUncertain = f.mayReappear || stale, f.countUncertain || stale
+		f.mayReappear, f.countUncertain = f.mayReappear || tooLate, f.countUncertain || stale
 	}
 	p.ranSync = max(p.ranSync, c.Seq)
 }
