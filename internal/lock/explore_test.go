@@ -248,6 +248,7 @@ func (w *world) encode(e *encoder, m *message) {
 			e.Number(n)
 		}
 		e.Term(c.Term)
+		e.Term(c.Behind)
 		for _, b := range []bool{c.Notified, c.Entry.Listens, c.Forced, c.Take} {
 			e.Bool(b)
 		}

@@ -124,7 +124,9 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 		return
 	}
 	changed := q.changed(l)
-	c.Take = c.Kind == Acquire
+	if c.Take = c.Kind == Acquire; !c.Take {
+		c.Behind = l.lease.term // if Redis carries it out after the release, it adds no waiters
+	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
 	q.sentRevision, q.last = l.queue.revision, o.seq

@@ -5,8 +5,8 @@ package kinds_test
 
 import (
 	"context"
-	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -21,11 +21,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// slowClient holds back chosen commands of a process, while the others pass.
+// slowClient holds back chosen commands of a process, while the others pass. answered counts those of SyncQueue that
+// Redis has carried out.
 type slowClient struct {
 	rueidis.Client
-	mu     sync.Mutex
-	delays []*delay
+	mu       sync.Mutex
+	delays   []*delay
+	answered atomic.Int64
 }
 
 // delay is for one command: it is sent after goesOn, and its reply is delivered after answers.
@@ -43,16 +45,20 @@ func (c *slowClient) delayNext() *delay {
 	return d
 }
 
-func (c *slowClient) take(commands []rueidis.Completed) *delay {
+// take returns how many of the commands are SyncQueues, and the delay for them, or nil.
+func (c *slowClient) take(commands []rueidis.Completed) (n int64, next *delay) {
+	matches := redistest.Script(scripts.SyncQueue.SHA)
+	for _, command := range commands {
+		if matches(command.Commands()) {
+			n++
+		}
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	matches := redistest.Script(scripts.SyncQueue.SHA)
-	if len(c.delays) == 0 || !slices.ContainsFunc(commands, func(one rueidis.Completed) bool { return matches(one.Commands()) }) {
-		return nil
+	if n > 0 && len(c.delays) > 0 {
+		next, c.delays = c.delays[0], c.delays[1:]
 	}
-	next := c.delays[0]
-	c.delays = c.delays[1:]
-	return next
+	return n, next
 }
 
 func (c *slowClient) Do(ctx context.Context, command rueidis.Completed) (result rueidis.RedisResult) {
@@ -66,9 +72,10 @@ func (c *slowClient) DoMulti(ctx context.Context, commands ...rueidis.Completed)
 }
 
 func (c *slowClient) send(commands []rueidis.Completed, send func()) {
-	d := c.take(commands)
+	n, d := c.take(commands)
 	if d == nil {
 		send()
+		c.answered.Add(n)
 		return
 	}
 	close(d.caught)
@@ -89,9 +96,9 @@ type overtaken struct {
 }
 
 // A waiter leaves while the command that enrols it is under way, and the lock is released. Whichever command Redis
-// carries out last, and whichever reply comes last, its entry goes at once: the lock is free for other processes and
-// for a MultiLock, and Close does not wait for the next poll.
-func TestFair_RemovesEntryThatIsAddedAfterItsWaiterLeft(t *testing.T) {
+// carries out last, and whichever reply comes last, no entry is left: the lock is free for other processes and for a
+// MultiLock at once, and Close does not wait for the next poll.
+func TestFair_LateCommandAddsNoWaiterThatHasLeft(t *testing.T) {
 	within := func(s *locktest.Site, k fairKey, options ...lockkeeper.Option) (leave func(), end <-chan locktest.Grant) {
 		ctx, cancel := context.WithCancel(locktest.Within(t))
 		return cancel, locktest.AcquireSoon(ctx, k.of(s), options...)
@@ -139,8 +146,12 @@ func TestFair_RemovesEntryThatIsAddedAfterItsWaiterLeft(t *testing.T) {
 					}
 					return false
 				})
-				close(enrols.answers)
 				close(enrols.goesOn)
+				locktest.Await(t, "the command in Redis", enrols.sent)
+				if queue := o.entries(t); len(queue) != 0 {
+					t.Errorf("the queue is %v", queue)
+				}
+				close(enrols.answers)
 				locktest.Await(t, "the reply about the waiter", handled)
 				if replies != "in order" {
 					close(releases.answers)
@@ -154,7 +165,7 @@ func TestFair_RemovesEntryThatIsAddedAfterItsWaiterLeft(t *testing.T) {
 }
 
 // Close waits for the command that enrols a waiter, and removes the entry.
-func TestFair_CloseRemovesEntryThatIsAddedLate(t *testing.T) {
+func TestFair_CloseWaitsForLateCommand(t *testing.T) {
 	t.Parallel()
 	o := newOvertaken(t)
 	enrols := o.client.delayNext()
@@ -173,13 +184,16 @@ func TestFair_CloseRemovesEntryThatIsAddedLate(t *testing.T) {
 	o.expectFree()
 }
 
-// A lock actor that is given up removes an entry that is added after its cleanup.
-func TestFair_ActorGivenUpRemovesEntryThatIsAddedLate(t *testing.T) {
+// The lock actor of a waiter is given up. It removes the entry, which Redis adds after the cleanup.
+func TestFair_ActorGivenUpRemovesLateEntry(t *testing.T) {
 	t.Parallel()
 	o := newOvertaken(t)
+	locktest.Release(t, o.hold)
+	o.TakeAs(t, locktest.Redisson, time.Minute)
 	enrols := o.client.delayNext()
 	waits := locktest.AcquireSoon(locktest.Within(t), o.of(o.s))
 	locktest.Await(t, "the command that enrols the waiter", enrols.caught)
+	before := o.client.answered.Load()
 	o.faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*request.Call" }, nil)
 	redistest.Eventually(t, "the actor to be given up", func() bool {
 		_, _ = o.of(o.s).Inspect(locktest.Within(t))
@@ -187,10 +201,15 @@ func TestFair_ActorGivenUpRemovesEntryThatIsAddedLate(t *testing.T) {
 	})
 	o.faults.Hit(nil, nil)
 	locktest.ExpectEnd(t, waits, lockkeeper.ErrCrashed)
-	redistest.Eventually(t, "the release in Redis", func() bool { return !o.Exists(t) })
-	close(enrols.answers)
+	redistest.Eventually(t, "the cleanup", func() bool { return o.client.answered.Load() == before+2 })
 	close(enrols.goesOn)
-	locktest.Await(t, "the entry of the waiter", enrols.sent)
+	locktest.Await(t, "the command in Redis", enrols.sent)
+	if queue := o.entries(t); len(queue) != 1 {
+		t.Errorf("the queue is %v", queue)
+	}
+	close(enrols.answers)
+	redistest.Eventually(t, "the end of the entry", func() bool { return len(o.entries(t)) == 0 })
+	o.freeAsRedisson(t)
 	o.expectFree()
 	locktest.Stop(t, o.s)
 }
