@@ -40,8 +40,8 @@ type Kind interface {
 	Retires(m machine.Machine, closing bool)
 	// Cleanups are for an actor that is given up: what is to be done so that nothing of the machine is left in Redis.
 	Cleanups(m machine.Machine) []Cleanup
-	// Late handles a reply that comes after that, on any goroutine. It reports whether the command has taken
-	// something, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
+	// Late handles a reply that comes after that, on any goroutine. It reports whether the command may have taken
+	// something, or added an entry, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
 	Late(r *Reply) (again bool)
 	Abandon()
 	// Gone is called when the actor has stopped, on another goroutine.

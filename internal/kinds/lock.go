@@ -145,4 +145,7 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	return all
 }
 
-func (k *lockKind) Late(r *Reply) (again bool) { return r.Lock.Outcome == lock.Done }
+// Late also reports a command that may have added entries to the queue of a fair lock.
+func (k *lockKind) Late(r *Reply) (again bool) {
+	return r.Lock.Outcome == lock.Done || k.traits.Queued && r.Lock.Outcome == lock.Refused
+}

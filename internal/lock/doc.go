@@ -122,6 +122,11 @@
 // alive, releases the hold that has ended, and takes the lock for the waiter that is next. It is
 // safe to send at any time and any number of times.
 //
+// Redis may carry out the commands of a process in another order than they were sent, and the order of
+// the replies does not tell which. So a command that lists the waiters behind a hold names that hold: after
+// its release it adds no waiters, since they may have left. And if two commands that list different waiters
+// were under way together, or one of them has got no reply, the process lists its waiters once more.
+//
 // # Files
 //
 //	lock.go                      the state
