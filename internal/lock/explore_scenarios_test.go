@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -158,11 +159,11 @@ func scenarios() (all []*setting) {
 				set.processCount++
 				part, requests, alone := strings.Cut(process, ": ")
 				if alone {
-					set.members[i], process = int(number(part)), requests
+					set.members[i], process = int(machinetest.Number(part)), requests
 				}
 				for c, one := range strings.Split(process, ", ") {
 					words := strings.Fields(one)
-					req := parseRequest(append(words[1:], "owner="+words[0])...)
+					req := machinetest.Request(0, append(words[1:], "owner="+words[0])...)
 					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws a token of each member that has a counter
 					set.callers[i][c] = req
 				}

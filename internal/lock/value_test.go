@@ -18,15 +18,16 @@ import (
 func busy(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, lock.Kind{})
-	r.play("held owner=7 fixed=1s | acquire b owner=8 until=4s, c owner=8, d -> ...",
-		"1s tick | release: loading | acquire: done -> ...", // a's lease is over, and its term has to be cleaned up
-		"4s tick | acquire second owner=8, third owner=8 | ensure b 9s -> ...")
+	r.Do("held owner=7 fixed=1s", "acquire b owner=8 until=4s", "acquire c owner=8", "acquire d",
+		"1s tick", "release: loading", "acquire: done", // a's lease is over, and its term has to be cleaned up
+		"4s tick", "acquire second owner=8", "acquire third owner=8", "ensure b 9s")
 	return r
 }
 
 // fork returns a rig with a copy of the lock.
 func (r *rig) fork() *rig {
 	other := *r
+	other.Apply = other.apply
 	other.ids, other.sent = maps.Clone(r.ids), slices.Clone(r.sent)
 	return &other
 }
@@ -40,7 +41,7 @@ func TestEvent_OnACopyKeepsTheOriginal(t *testing.T) {
 	before := dump(r.lock)
 	after := func(event string) string {
 		f := r.fork()
-		f.play(event + " -> ...")
+		f.Do(event)
 		return dump(f.lock)
 	}
 	for _, first := range events {
@@ -63,9 +64,9 @@ func TestEvent_PanicChangesNothing(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		next := r.lock
-		next.Cancel(r.now, r.ids["d"], 0, "x")
+		next.Cancel(r.Now, r.ids["d"], 0, "x")
 		// A failure without an error makes the event panic half way.
-		next.Replied(r.now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
+		next.Replied(r.Now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
 		t.Fatal("the event did not panic")
 	}()
 	if dump(r.lock) != before {
@@ -121,7 +122,7 @@ func TestPollIsJittered(t *testing.T) {
 	for seed := range uint64(200) {
 		r := newRig(t, lock.Kind{})
 		r.cfg.Seed = seed
-		r.play("asking | acquire: refused 8s -> ...")
+		r.Do("asking", "acquire: refused 8s")
 		seen[r.wakes("500ms..1s")] = true
 	}
 	if len(seen) < 150 {
@@ -157,33 +158,33 @@ func TestCommandsAreBounded(t *testing.T) {
 
 func TestSyncQueue_TimeoutForgetsNoWaiter(t *testing.T) {
 	r := newRig(t, lock.Kind{Queued: true})
-	r.play("asking | sync: refused 20s -> ...", "cancel a | sleep 9s -> ...") // the departure is sent, without a reply
-	r.play("acquire b | sync: refused 11s -> ...")
-	for r.now < 11*sec { // b's tries are answered, but not the departure of a
-		r.play("sleep +20ms -> ...")
+	r.Do("asking", "sync: refused 20s", "cancel a", "sleep 9s") // the departure is sent, without a reply
+	r.Do("acquire b", "sync: refused 11s")
+	for r.Now < 11*sec { // b's tries are answered, but not the departure of a
+		r.Do("sleep +20ms")
 		if r.sent[len(r.sent)-1].Take {
-			r.play("sync: refused 9s -> ...")
+			r.Do("sync: refused 9s")
 		}
 		leaving := r.fork()
-		leaving.play("cancel b -> ...")
-		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.output, "; "), "sync []") {
-			t.Fatalf("at %v no command removes b from the queue in Redis: %q", r.now, leaving.output)
+		leaving.Do("cancel b")
+		if leaving.sleep(r.Now + 3*sec); !strings.Contains(strings.Join(leaving.output, "; "), "sync []") {
+			t.Fatalf("at %v no command removes b from the queue in Redis: %q", r.Now, leaving.output)
 		}
 	}
 }
 
 func TestSyncQueue_EndsWithoutAReply(t *testing.T) {
 	r := newRig(t, lock.Kind{Queued: true})
-	r.play("held owner=7 | acquire b | cancel b | release a -> ...")
-	for ok := true; ok && r.now < 30*sec; _, ok = r.lock.NextWake() {
+	r.Do("held owner=7", "acquire b", "cancel b", "release a")
+	for ok := true; ok && r.Now < 30*sec; _, ok = r.lock.NextWake() {
 		for len(r.sent) > 0 {
-			r.reply(r.sent[0], replies["timeout"])
+			r.reply(r.sent[0], parseResult("timeout"))
 		}
 		if _, ok := r.lock.NextWake(); ok {
-			r.play("wake -> ...")
+			r.Do("wake")
 		}
 	}
-	r.play("idle")
+	r.Do("idle")
 }
 
 // The buffer has room for one command; further ones are allocated.
