@@ -19,19 +19,19 @@ func TestMajorityAcquire_QuarantinesNewMemory(t *testing.T) {
 		})
 		first := ""
 		for _, step := range []struct{ what, do, reply, memory, age string }{
-			{"never seen", "a 1 30000 1000 one - 0", "[-3 1000 ", ":one]", "0"},
-			{"watched under another name", "a 1 30000 1000 two another 5000", "[-3 1000 ", ":one]", "0"},
-			{"watched for almost long enough", "a 1 30000 1000 two KNOWN 999", "[-3 1 ", ":one]", "999"},
-			{"the age counts for other callers", "a 1 30000 1000 two - 0", "[-3 1 ", ":one]", "999"},
-			{"watched for long enough", "a 1 30000 1000 two KNOWN 1000", "[1 0 ", ":one]", "1000"},
-			{"re-entry", "a 2 30000 5000 two - 0", "[1 0 ", ":one]", "1000"},
-			{"a longer quarantine", "b 1 30000 5000 two - 0", "[-3 4000 ", ":one]", "1000"},
-			{"watched for longer", "b 1 30000 1000 two KNOWN 3000", "[0 ", ":one]", "1000"},
-			{"forgotten", "c 1 30000 1000 three KNOWN 60000", "[-3 1000 ", ":three]", "0"},
-			{"of another run", "HSET memory another:three", "", ":looked]", "0"},
-			{"inspected before", "b 1 30000 1000 four - 0", "[-3 1000 ", ":looked]", "0"},
-			{"of the same run before a promotion", "HSET memory RUN:another:three age 60000", "", ":looked]", "0"},
-			{"voted before a promotion", "b 1 30000 1000 five - 0", "[-3 1000 ", ":looked]", "0"},
+			{what: "never seen", do: "a 1 30000 1000 one - 0", reply: "[-3 1000 ", memory: ":one]", age: "0"},
+			{what: "watched under another name", do: "a 1 30000 1000 two another 5000", reply: "[-3 1000 ", memory: ":one]", age: "0"},
+			{what: "watched for almost long enough", do: "a 1 30000 1000 two KNOWN 999", reply: "[-3 1 ", memory: ":one]", age: "999"},
+			{what: "the age counts for other callers", do: "a 1 30000 1000 two - 0", reply: "[-3 1 ", memory: ":one]", age: "999"},
+			{what: "watched for long enough", do: "a 1 30000 1000 two KNOWN 1000", reply: "[1 0 ", memory: ":one]", age: "1000"},
+			{what: "re-entry", do: "a 2 30000 5000 two - 0", reply: "[1 0 ", memory: ":one]", age: "1000"},
+			{what: "a longer quarantine", do: "b 1 30000 5000 two - 0", reply: "[-3 4000 ", memory: ":one]", age: "1000"},
+			{what: "watched for longer", do: "b 1 30000 1000 two KNOWN 3000", reply: "[0 ", memory: ":one]", age: "1000"},
+			{what: "forgotten", do: "c 1 30000 1000 three KNOWN 60000", reply: "[-3 1000 ", memory: ":three]", age: "0"},
+			{what: "of another run", do: "HSET memory another:three", memory: ":looked]", age: "0"},
+			{what: "inspected before", do: "b 1 30000 1000 four - 0", reply: "[-3 1000 ", memory: ":looked]", age: "0"},
+			{what: "of the same run before a promotion", do: "HSET memory RUN:another:three age 60000", memory: ":looked]", age: "0"},
+			{what: "voted before a promotion", do: "b 1 30000 1000 five - 0", reply: "[-3 1000 ", memory: ":looked]", age: "0"},
 		} {
 			if step.what == "forgotten" {
 				d.must(t, "DEL", record, lock)

@@ -196,10 +196,10 @@ func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		const lease = 300 * time.Millisecond
 		for _, row := range []struct{ name, before, own, after string }{
-			{"nothing is left", "", "", "10"},
-			{"the client's own permits", "", "30000 a 9000 b", "8"},
-			{"permits that are still there", "a c", "30000 a 9000 b", "7"},
-			{"set since", "3 c", "30000 a", "3"},
+			{name: "nothing is left", after: "10"},
+			{name: "the client's own permits", own: "30000 a 9000 b", after: "8"},
+			{name: "permits that are still there", before: "a c", own: "30000 a 9000 b", after: "7"},
+			{name: "set since", before: "3 c", own: "30000 a", after: "3"},
 		} {
 			lock, number := redistest.Name(t), 0
 			d.putPermits(t, lock, row.before, time.Now())
