@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
-func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
+func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 	for how, withdraw := range map[string]func(p *Semaphore, id int){
 		"by id":    func(p *Semaphore, id int) { p.Cancel(0, uint64(id), 0, nil) },
 		"by owner": func(p *Semaphore, id int) { p.Cancel(0, 0, lock.Owner(id), nil) },

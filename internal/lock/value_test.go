@@ -74,7 +74,7 @@ func TestEvent_PanicChangesNothing(t *testing.T) {
 	}
 }
 
-func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
+func TestEffects_SurviveACrashOfTheActor(t *testing.T) {
 	l := lock.New(&scriptConfig, &lock.Kind{})
 	l.SetNextTerm(1)
 	takes := func(n int, want string) {
@@ -106,7 +106,7 @@ func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
 	}
 }
 
-func TestSameEventsSameDecisions(t *testing.T) {
+func TestEvents_LeadToTheSameDecisionsAgain(t *testing.T) {
 	run := func() string {
 		r := busy(t)
 		r.sleep(60 * sec)
@@ -117,7 +117,7 @@ func TestSameEventsSameDecisions(t *testing.T) {
 	}
 }
 
-func TestPollIsJittered(t *testing.T) {
+func TestPoll_IsJittered(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for seed := range uint64(200) {
 		r := newRig(t, lock.Kind{})
@@ -131,7 +131,7 @@ func TestPollIsJittered(t *testing.T) {
 }
 
 // One command lists a bounded number of waiters, and draws a bounded number of tokens.
-func TestCommandsAreBounded(t *testing.T) {
+func TestCommands_AreBounded(t *testing.T) {
 	for _, kind := range []lock.Kind{{Queued: true}, {Tokens: 1}} {
 		l := lock.New(&lock.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
 		var c lock.Command
@@ -188,7 +188,7 @@ func TestSyncQueue_EndsWithoutAReply(t *testing.T) {
 }
 
 // The buffer has room for one command; further ones are allocated.
-func TestBufferHoldsOneCommand(t *testing.T) {
+func TestBuffer_HoldsOneCommand(t *testing.T) {
 	l := newBench(&lock.Kind{}).now
 	l.SetNextTerm(1)
 	buffer := new(lock.Buffer)

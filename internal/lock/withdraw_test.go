@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
-func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
+func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 	ends := func(waiter int) lock.Instant { return time.Hour + lock.Instant(waiter) }
 	for name, kind := range map[string]lock.Kind{"local": {WaitQueue: true}, "fair": {Queued: true}} {
 		for how, withdraw := range map[string]func(l *lock.Lock, now lock.Instant, id uint64){

@@ -10,6 +10,31 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
+// OK ends the test on an error.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check fails the test on an error, and goes on.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Must returns the result of a call, and ends the test if there is an error: Must(l.Inspect(ctx))(t).
+func Must[T any](result T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return result
+	}
+}
+
 // ExpectValid checks that holds are valid.
 func ExpectValid(t testing.TB, holds ...*lockkeeper.Hold) {
 	t.Helper()

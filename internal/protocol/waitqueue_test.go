@@ -13,7 +13,7 @@ import (
 
 // Every command that ends a hold transfers the lock to the client with the first entry. The message has the
 // term, the command to which it is the answer, and the tokens.
-func TestTransfer(t *testing.T) {
+func TestTransfer_GoesToTheFirstEntry(t *testing.T) {
 	r := startReal(t)
 	shared := lock.Command{Shared: 1, Entry: lock.Entry{Mode: lock.Shared}}
 	fenced := lock.Command{Count: 1, Tokens: 3, Entry: lock.Entry{Tokens: 4}}
@@ -24,12 +24,12 @@ func TestTransfer(t *testing.T) {
 		ends  lock.Command
 		turn  lock.Transfer
 	}{
-		"plain":       {protocol.Reentrant, once, lock.Command{Kind: lock.Release}, lock.Transfer{}},
-		"fenced":      {protocol.Reentrant, fenced, lock.Command{Kind: lock.Release}, lock.Transfer{Tokens: []int64{7}}},
-		"plain yield": {protocol.Reentrant, once, lock.Command{Kind: lock.Yield}, lock.Transfer{}},
-		"reader":      {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release}, lock.Transfer{}},
-		"downgrade":   {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release, Shared: 1}, lock.Transfer{}},
-		"writer":      {protocol.ReadWrite, once, lock.Command{Kind: lock.Yield}, lock.Transfer{}},
+		"plain":       {kind: protocol.Reentrant, waits: once, ends: lock.Command{Kind: lock.Release}, turn: lock.Transfer{}},
+		"fenced":      {kind: protocol.Reentrant, waits: fenced, ends: lock.Command{Kind: lock.Release}, turn: lock.Transfer{Tokens: []int64{7}}},
+		"plain yield": {kind: protocol.Reentrant, waits: once, ends: lock.Command{Kind: lock.Yield}, turn: lock.Transfer{}},
+		"reader":      {kind: protocol.ReadWrite, waits: shared, ends: lock.Command{Kind: lock.Release}, turn: lock.Transfer{}},
+		"downgrade":   {kind: protocol.ReadWrite, waits: shared, ends: lock.Command{Kind: lock.Release, Shared: 1}, turn: lock.Transfer{}},
+		"writer":      {kind: protocol.ReadWrite, waits: once, ends: lock.Command{Kind: lock.Yield}, turn: lock.Transfer{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := "a lock, " + name

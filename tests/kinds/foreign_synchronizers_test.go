@@ -107,13 +107,10 @@ func TestForeignMemory_RefusesRedLock(t *testing.T) {
 				checks = append(checks, foreignKey(t, k, keyspace.Memory(""), write...))
 				systems = append(systems, locktest.Open(t, k.Server.URL(), lockkeeper.Config{Watchdog: time.Second}).System)
 			}
-			red, err := lockkeeper.NewRedLock(systems...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 			defer cancel()
-			_, err = red.Lock("x").Acquire(ctx)
+			_, err := red.Lock("x").Acquire(ctx)
 			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 			for _, unchanged := range checks {
 				unchanged("Acquire")
@@ -153,9 +150,7 @@ func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 			server := k.Server
 			server.ResetStats(t)
 			redistest.Eventually(t, "two more tries", func() bool { return server.Calls(t)["evalsha"]+server.Calls(t)["eval"] >= 2 })
-			if err := s.Close(locktest.Within(t)); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, s.Close(locktest.Within(t)))
 			unchanged("Close")
 			for len(log) > 0 {
 				if line := <-log; isWarning(line) {

@@ -230,11 +230,8 @@ func TestForeignKey_IsRefusedByServerWithoutVote(t *testing.T) {
 		server.Do(t, "HSET", name, "email", "tiger")
 		systems = append(systems, locktest.Open(t, server.URL(), cfg).System)
 	}
-	red, err := lockkeeper.NewRedLock(systems...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = red.Lock(name).Acquire(locktest.Within(t))
+	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
+	_, err := red.Lock(name).Acquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 }
 

@@ -85,10 +85,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 // the message of the release would still wake it.
 func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktest.Site) bool {
 	t.Helper()
-	entries, err := k.Do(t, "HGETALL", keyspace.WaitQueue(name)).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := locktest.Must(k.Do(t, "HGETALL", keyspace.WaitQueue(name)).AsStrMap())(t)
 	var kept, seen int
 	for client, entry := range entries {
 		words := strings.Fields(entry)

@@ -25,9 +25,7 @@ func TestRenewal_KeepsLeaseWhenRepliesAreLate(t *testing.T) {
 		for _, proxy := range proxies {
 			proxy.Delay(0)
 		}
-		if err := hold.Err(); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, hold.Err())
 	}
 	for kind, lock := range locktest.Kinds {
 		t.Run(kind, func(t *testing.T) {

@@ -202,10 +202,7 @@ func TestRedLock_PromotedReplicasHaveNoVote(t *testing.T) {
 
 func memoryOf(t *testing.T, s *redistest.Server) []string {
 	t.Helper()
-	record, err := s.Do(t, "HMGET", "lockkeeper_memory", "memory", "age").AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := locktest.Must(s.Do(t, "HMGET", "lockkeeper_memory", "memory", "age").AsStrSlice())(t)
 	return record
 }
 

@@ -193,8 +193,7 @@ func TestElect_EndsWithItsContext(t *testing.T) {
 	held := s.Acquire(t, k)
 	defer s.Release(t, held)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Lock(k.LockName).Elect(ctx, func(context.Context) error { return nil }) }()
+	ended := locktest.Go(func() error { return s.Lock(k.LockName).Elect(ctx, func(context.Context) error { return nil }) })
 	s.AwaitWaiters(t, k, 1)
 	cancel(fmt.Errorf("another: %w", lockkeeper.ErrUnavailable))
 	if err := locktest.Await(t, "the end of Elect", ended); !errors.Is(err, lockkeeper.ErrUnavailable) {

@@ -43,9 +43,7 @@ func TestEnsure_RenewsOnlyWhenTooLittleIsLeft(t *testing.T) {
 	locktest.IsError(t, ensure(hold, 0), lockkeeper.ErrNotHeld)
 
 	fixed := r.Acquire(t, r.Key, lockkeeper.WithLease(20*time.Second))
-	if err := ensure(fixed, 10*time.Second); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, ensure(fixed, 10*time.Second))
 	locktest.IsError(t, ensure(fixed, 25*time.Second), lockkeeper.ErrInvalid)
 	locktest.Release(t, fixed)
 }

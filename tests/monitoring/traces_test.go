@@ -91,9 +91,7 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	locktest.Release(t, first)
 	hold := locktest.Got(t, granted).Hold
 	ctx, second := s.tracer.Start(t.Context(), "another caller")
-	if err := hold.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, hold.Release(ctx))
 
 	acquire, events := s.span(t, "lockkeeper.acquire", caller)
 	for _, want := range []string{"queued", "tried", "held " + owner, "subscribed"} {
@@ -112,10 +110,7 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 		t.Errorf("the release: %q; the hold: %v to %v", events, held.StartTime(), held.EndTime())
 	}
 	ctx, caller = s.tracer.Start(context.WithoutCancel(t.Context()), "caller")
-	lent, err := s.Lock(k.LockName).Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lent := locktest.Must(s.Lock(k.LockName).Acquire(ctx))(t)
 	locktest.Release(t, lent)
 	if got := <-s.within; got.SpanID() != caller.SpanContext().SpanID() {
 		t.Error("the client did not get the caller's context")
@@ -221,9 +216,7 @@ func TestTraces_PassThroughActors(t *testing.T) {
 	s.span(t, "lockkeeper.hold", asked)
 	a.keeps = true // the actor is idle
 	order(lockkeeper.WithTrace(ctx, "to keep"), "kept")
-	if err := s.System.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, s.System.Close(t.Context()))
 	s.span(t, "notified", caller)
 	order("an order", "*actor.DeadLetterResponse")
 }
@@ -235,9 +228,7 @@ func TestTraces_ResigningStandbyIsNoError(t *testing.T) {
 	hold := s.Acquire(t, k)
 	resign := s.Lock(k.LockName).Lead(func(context.Context) error { return nil })
 	s.AwaitWaiters(t, k, 1)
-	if err := resign(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, resign(t.Context()))
 	redistest.Eventually(t, "its span", func() bool {
 		return slices.ContainsFunc(s.spans.Ended(), func(span sdk.ReadOnlySpan) bool {
 			events := span.Events()

@@ -48,9 +48,7 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := acquire(t, p)
-	if err := semaphore.Acquire(locktest.Within(t), 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, semaphore.Acquire(locktest.Within(t), 1))
 	server.Do(t, "FLUSHALL")
 	for range 3 {
 		_, err := p.Acquire(locktest.Within(t))
@@ -108,9 +106,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	_, err := q.TryAcquire(locktest.Within(t))
 	locktest.IsError(t, err, lockkeeper.ErrHeld)
 	for _, permit := range []*lockkeeper.Permit{long, again} {
-		if err := permit.Release(locktest.Within(t)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, permit.Release(locktest.Within(t)))
 	}
 	awaitPermits(t, p, 2, 0)
 }

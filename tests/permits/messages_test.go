@@ -169,9 +169,7 @@ func TestExpirable_GivenUpActorReturnsItsPermits(t *testing.T) {
 	faults.Hit(nil, nil)
 	next := soon(locktest.Within(t), p)
 	r.Proxy.Refuse(false)
-	if err := locktest.Await(t, "a permit", next); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "a permit", next))
 	redistest.Eventually(t, "the permits", func() bool { return count(t, probe, r.LockName) == "102 0 102 0" })
 }
 
@@ -180,9 +178,7 @@ func TestExpirable_TriesGetPermitsWhileThereAreSome(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)
-	if err := p.AddPermits(locktest.Within(t), 10); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, p.AddPermits(locktest.Within(t), 10))
 	r.Proxy.Delay(5 * time.Millisecond)
 	for range 11 {
 		probe.Send(&messages.Acquire{Lock: named(r.LockName), Wait: durationpb.New(0)})

@@ -67,9 +67,7 @@ func (r redisson) run(t *testing.T, script, id string, lease time.Duration) stri
 		ends = now + lease.Milliseconds()
 	}
 	reply, err2 := r.Do(t, "EVAL", script, "2", r.name, keyspace.Taken(r.name), keyspace.PermitsChannel(r.name), string(raw), strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10)).ToString()
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, errors.Join(err, err2))
 	return reply
 }
 
@@ -85,9 +83,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	listener, giveBack := server.Client(t).Dedicate()
 	defer giveBack()
 	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { published <- m.Message }})
-	if err := listener.Do(t.Context(), listener.B().Subscribe().Channel("redisson_sc:{"+name+"}").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, listener.Do(t.Context(), listener.B().Subscribe().Channel("redisson_sc:{"+name+"}").Build()).Error())
 	is := func(got, want string) {
 		t.Helper()
 		if got != want {
@@ -106,9 +102,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	s.AwaitWaiting(t, 1)
 	redistest.Eventually(t, "our subscription", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
 	is(java.run(t, redissonRelease, javas, 0), "released")
-	if err := locktest.Await(t, "the permit", waiter); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the permit", waiter))
 	is(locktest.Await(t, "a message", published), "1") // Redisson's
 	is(locktest.Await(t, "a message", published), "1") // ours: one permit is free
 	is(java.run(t, redissonRelease, ours.ID(), 0), "released")
@@ -117,9 +111,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 		t.Errorf("lost because of %v", got)
 	}
 	is(java.run(t, redissonAcquire, javas, time.Minute), "OK")
-	if err := p.ReleaseID(locktest.Within(t), javas); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, p.ReleaseID(locktest.Within(t), javas))
 	is(java.run(t, redissonRelease, javas, 0), "gone")
 	is(java.run(t, redissonAcquire, javas, time.Millisecond), "OK")
 	redistest.Eventually(t, "the end of Redisson's lease", func() bool {

@@ -43,10 +43,7 @@ func queue(t *testing.T, server *redistest.Server, cfg lockkeeper.Config) *queue
 
 func isCluster(t *testing.T, server *redistest.Server) bool {
 	t.Helper()
-	info, err := server.Do(t, "INFO", "cluster").ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := locktest.Must(server.Do(t, "INFO", "cluster").ToString())(t)
 	return strings.Contains(info, "cluster_enabled:1")
 }
 
@@ -238,8 +235,7 @@ func TestRelease_WorksWhenTransfersAreRefused(t *testing.T) {
 	ctx := locktest.Within(t)
 	_, again := s.Lock(k.LockName).Acquire(outer.Context())
 	locktest.IsError(t, again, lockkeeper.ErrRejected, "the ACL user may not run a command")
-	partial := make(chan error, 1)
-	go func() { partial <- inner.Release(ctx) }()
+	partial := locktest.Go(func() error { return inner.Release(ctx) })
 	locktest.IsError(t, locktest.Await(t, "the answer to the partial release", partial), lockkeeper.ErrRejected, "the ACL user may not run a command")
 	locktest.Release(t, outer)
 	locktest.Release(t, locktest.Got(t, next).Hold)

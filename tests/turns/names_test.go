@@ -104,8 +104,7 @@ func permitsWake(t *testing.T, a, b *locktest.Site, name string) {
 	}
 	wakes := func(what string, wait, wake func() error) {
 		t.Helper()
-		done := make(chan error, 1)
-		go func() { done <- wait() }()
+		done := locktest.Go(wait)
 		must(what, wake())
 		must(what, locktest.Await(t, what, done))
 	}
