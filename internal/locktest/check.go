@@ -35,6 +35,14 @@ func Must[T any](result T, err error) func(t testing.TB) T {
 	}
 }
 
+// Equal fails the test unless got is what is wanted; the format has one verb, for got.
+func Equal[T comparable](t testing.TB, got, want T, format string) {
+	t.Helper()
+	if got != want {
+		t.Errorf(format+", want %v", got, want)
+	}
+}
+
 // ExpectValid checks that holds are valid.
 func ExpectValid(t testing.TB, holds ...*lockkeeper.Hold) {
 	t.Helper()
@@ -62,11 +70,11 @@ func ExpectEnd(t testing.TB, granted <-chan Grant, want error) {
 	}
 }
 
-// ForceRelease releases a lock by force, and checks whether it was held.
-func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool) {
+// ForceRelease releases a lock by force, or only its holds of some owners, and checks whether it was held.
+func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool, owners ...string) {
 	t.Helper()
-	if was, err := l.ForceRelease(Within(t)); err != nil || was != held {
-		t.Errorf("a forced release of %s: held %v, %v, want held %v", l.Name(), was, err, held)
+	if was, err := l.ForceRelease(Within(t), owners...); err != nil || was != held {
+		t.Errorf("a forced release of %s, %v: held %v, %v, want held %v", l.Name(), owners, was, err, held)
 	}
 }
 

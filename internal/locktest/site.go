@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -102,6 +103,14 @@ func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Con
 		f(actors)
 	}
 	return OpenIn(t, actors, client, err, cfg)
+}
+
+// OpenSuspendable is Open on a machine that the test lets sleep.
+func OpenSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*Site, *boottime.Suspendable) {
+	t.Helper()
+	var machine *boottime.Suspendable
+	s := OpenWith(t, Connect(t, url), nil, cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) })
+	return s, machine
 }
 
 // OpenIn starts a site in an actor system, on a client or the error of connecting. On a busy machine Redis may

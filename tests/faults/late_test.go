@@ -195,14 +195,10 @@ func TestLateAcquire_IsReplacedByTheNextRequest(t *testing.T) {
 	hold := r.Acquire(t, r.Key) // by the second try
 	held.Wait(t)
 	// In its own term it changes nothing.
-	if reply := held.Release(t); reply != "(nil)" {
-		t.Errorf("in its own term: %s", reply)
-	}
+	locktest.Equal(t, held.Release(t), "(nil)", "in its own term: %s")
 	r.HeldBy(t, r.Site, "1")
 	r.Release(t, hold)
-	if reply := held.Release(t); reply != "(nil)" {
-		t.Errorf("when the lock is free: %s", reply)
-	}
+	locktest.Equal(t, held.Release(t), "(nil)", "when the lock is free: %s")
 	stale := r.HeldBy(t, r.Site, "1")
 	hold = r.Acquire(t, r.Key) // the late one does not delay it, although its TTL is two minutes
 	if owner := r.HeldBy(t, r.Site, "1"); owner == stale {

@@ -76,26 +76,23 @@ func TestForeignKey_IsRefusedByEveryCall(t *testing.T) {
 // A waiter is refused as soon as another application has taken the key.
 func TestForeignKey_EndsWait(t *testing.T) {
 	t.Parallel()
-	for kind, of := range locktest.Kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			a, k := locktest.New(t, lockkeeper.Config{})
-			b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-			hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
-			if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
-				locktest.Release(t, hold)
-				hold = locktest.Acquire(t, of(a, k.LockName))
-			}
-			waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
-			locktest.AwaitWaiters(t, of(b, k.LockName), 1)
-			k.Do(t, "HSET", k.Name, "email", "tiger")
-			locktest.Release(t, hold) // it frees only its own field
-			locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
-			if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
-				t.Errorf("the key has become %v", got)
-			}
-		})
-	}
+	locktest.EachKind(t, func(t *testing.T, kind string, of locktest.Kind) {
+		a, k := locktest.New(t, lockkeeper.Config{})
+		b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+		hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
+		if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
+			locktest.Release(t, hold)
+			hold = locktest.Acquire(t, of(a, k.LockName))
+		}
+		waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
+		locktest.AwaitWaiters(t, of(b, k.LockName), 1)
+		k.Do(t, "HSET", k.Name, "email", "tiger")
+		locktest.Release(t, hold) // it frees only its own field
+		locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
+		if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
+			t.Errorf("the key has become %v", got)
+		}
+	})
 }
 
 // A RedLock refuses when a majority of its servers has a foreign key. It frees none of them.
@@ -132,9 +129,7 @@ func TestForeignKey_BesideLockIsRefused(t *testing.T) {
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
 	_, err = s.FairLock(k.LockName).ForceRelease(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	if n := k.Number(t, "LLEN", keyspace.Queue(k.Name)); n != 2 {
-		t.Errorf("%d of 2 entries are left", n)
-	}
+	locktest.Equal(t, k.Number(t, "LLEN", keyspace.Queue(k.Name)), 2, "%d of 2 entries are left")
 
 	permits := locktest.NewKey(t, k.Server)
 	permits.Do(t, "SET", permits.Name, "1")
@@ -145,9 +140,7 @@ func TestForeignKey_BesideLockIsRefused(t *testing.T) {
 	_, err = p.Available(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 	locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
-	if n := permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)); n != 2 {
-		t.Errorf("%d of 2 members are left", n)
-	}
+	locktest.Equal(t, permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)), 2, "%d of 2 members are left")
 }
 
 // A semaphore, an expirable semaphore and a latch refuse a hash in the same way.

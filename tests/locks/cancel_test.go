@@ -107,9 +107,7 @@ func TestCancel_ReturnsCauseOfTheContext(t *testing.T) {
 		failed = locktest.AcquireSoon(ctx, lock)
 		_, err := lock.Acquire(late)
 		for _, want := range []error{lockkeeper.ErrTimeout, context.DeadlineExceeded, why} {
-			if reason := locktest.IsError(t, err, want); reason != messages.Reason_REASON_TIMED_OUT {
-				t.Errorf("reason %v", reason)
-			}
+			locktest.Equal(t, locktest.IsError(t, err, want), messages.Reason_REASON_TIMED_OUT, "reason %v")
 		}
 	}
 }

@@ -58,9 +58,7 @@ func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	if n := k.Number(t, "EXISTS", k.Name); n != 0 {
 		t.Error("the lock is still held")
 	}
-	if n := k.Number(t, "GET", counter); n != lastToken {
-		t.Errorf("the counter is %d, want %d", n, int64(lastToken))
-	}
+	locktest.Equal(t, k.Number(t, "GET", counter), lastToken, "the counter is %d")
 
 	// The operator sets the counter back, for a process that has had none of the high tokens.
 	k.Do(t, "SET", counter, "41")

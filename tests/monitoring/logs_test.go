@@ -153,9 +153,7 @@ func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 	server.Do(t, "FLUSHALL")
 	locktest.IsError(t, permit.Release(t.Context()), lockkeeper.ErrLost)
 	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses expirable_semaphore gone": 1})
-	if n := len(j.lines("lease lost")); n != 2 {
-		t.Errorf("%d losses were logged", n)
-	}
+	locktest.Equal(t, len(j.lines("lease lost")), 2, "%d losses were logged")
 }
 
 // An outage is logged once at its beginning, with the number of waiters, and once at its end.
@@ -179,9 +177,7 @@ func TestLog_ReportsAnOutageOnce(t *testing.T) {
 	k.Unlock(t)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 	locktest.Check(t, errors.Join(semaphore.Release(t.Context(), 1), locktest.Await(t, "the permit", permit)))
-	if n := len(j.lines("Redis does not serve")); n != 1 {
-		t.Errorf("the outage was logged %d times", n)
-	}
+	locktest.Equal(t, len(j.lines("Redis does not serve")), 1, "the outage was logged %d times")
 }
 
 // A Redis that refuses every call does not serve again. The rejection is logged once, with Redis's error and a

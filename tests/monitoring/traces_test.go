@@ -102,9 +102,7 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	if last := events[len(events)-1]; last != "granted transfer" && last != "granted redis" { // sometimes the lock is freed instead
 		t.Errorf("the last event of the acquire is %q", last)
 	}
-	if got := fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code); got != fmt.Sprint(k.LockName, "plain", codes.Unset) {
-		t.Errorf("the acquire is of %s", got)
-	}
+	locktest.Equal(t, fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code), fmt.Sprint(k.LockName, "plain", codes.Unset), "the acquire is of %s")
 	held, _ := s.span(t, "lockkeeper.hold", caller)
 	if release, events := s.span(t, "lockkeeper.release", second); !slices.Equal(events, []string{"released"}) || held.EndTime().Before(acquire.EndTime()) || release.StartTime().After(release.EndTime()) {
 		t.Errorf("the release: %q; the hold: %v to %v", events, held.StartTime(), held.EndTime())
@@ -191,9 +189,7 @@ func TestTraces_PassThroughActors(t *testing.T) {
 	order := func(job any, want string) {
 		t.Helper()
 		s.Actors.Root.Send(pid, job)
-		if got := locktest.Await(t, "the last answer", a.last); got != want {
-			t.Errorf("the last answer is %s, want %s", got, want)
-		}
+		locktest.Equal(t, locktest.Await(t, "the last answer", a.last), want, "the last answer is %s")
 	}
 	order(lockkeeper.WithTrace(ctx, "an order"), "*messages.Released")
 	for _, name := range []string{"lockkeeper.acquire", "work", "lockkeeper.release", "lockkeeper.hold"} {

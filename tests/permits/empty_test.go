@@ -71,9 +71,7 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 		t.Errorf("a late release has created %d semaphores, %v", n, err)
 	}
 	redistest.Eventually(t, "a log line", func() bool { return log.count("no number of permits is set") > 0 })
-	if n := log.count("level=WARN msg=\"no number of permits is set\""); n != 1 {
-		t.Errorf("it was logged %d times", n)
-	}
+	locktest.Equal(t, log.count("level=WARN msg=\"no number of permits is set\""), 1, "it was logged %d times")
 }
 
 // The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay

@@ -164,9 +164,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	lost := func(permit *lockkeeper.Permit, want messages.Reason) {
 		t.Helper()
 		locktest.Await(t, "the loss", permit.Context().Done())
-		if got := locktest.IsError(t, context.Cause(permit.Context()), lockkeeper.ErrLost); got != want {
-			t.Errorf("lost because of %v, want %v", got, want)
-		}
+		locktest.Equal(t, locktest.IsError(t, context.Cause(permit.Context()), lockkeeper.ErrLost), want, "lost because of %v")
 		if err := permit.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), ": permit was lost") {
 			t.Errorf("a lost permit is released with %v", err)
 		}

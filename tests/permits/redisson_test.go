@@ -107,9 +107,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	is(locktest.Await(t, "a message", published), "1") // ours: one permit is free
 	is(java.run(t, redissonRelease, ours.ID(), 0), "released")
 	locktest.Await(t, "the loss", ours.Context().Done())
-	if got := locktest.IsError(t, ours.Err(), lockkeeper.ErrLost); got != messages.Reason_REASON_GONE {
-		t.Errorf("lost because of %v", got)
-	}
+	locktest.Equal(t, locktest.IsError(t, ours.Err(), lockkeeper.ErrLost), messages.Reason_REASON_GONE, "lost because of %v")
 	is(java.run(t, redissonAcquire, javas, time.Minute), "OK")
 	locktest.Check(t, p.ReleaseID(locktest.Within(t), javas))
 	is(java.run(t, redissonRelease, javas, 0), "gone")
@@ -134,9 +132,7 @@ func TestExpirable_ReportsLossToAFastClock(t *testing.T) {
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, lockkeeper.Config{Renewal: 200 * time.Millisecond})
 	ours := acquire(t, p)
-	if got := (redisson{server, name, time.Hour}).run(t, redissonAcquire, "000102030405060708090a0b0c0d0e0f", time.Minute); got != "OK" {
-		t.Errorf("Redisson gets %q", got)
-	}
+	locktest.Equal(t, (redisson{server, name, time.Hour}).run(t, redissonAcquire, "000102030405060708090a0b0c0d0e0f", time.Minute), "OK", "Redisson gets %q")
 	locktest.Await(t, "the loss", ours.Context().Done())
 	locktest.IsError(t, ours.Release(locktest.Within(t)), lockkeeper.ErrLost)
 	awaitPermits(t, p, 0, 1)

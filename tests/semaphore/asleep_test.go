@@ -7,10 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -79,8 +76,7 @@ func TestCounts_AreNotRepeatedAfterTheirRecordIsGone(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			proxy := redistest.NewProxy(t, server.Addr())
-			var machine *boottime.Suspendable
-			site := locktest.OpenWith(t, locktest.Connect(t, proxy.URL()), nil, lockkeeper.Config{}, func(s *actor.ActorSystem) { machine = boottime.Install(s) })
+			site, machine := locktest.OpenSuspendable(t, proxy.URL(), lockkeeper.Config{})
 			site.SkipCloseCheck = true // Close says that permits may stay taken
 			const name = "asleep"
 			for _, step := range []func(*lockkeeper.System, string) error{test.prepare, test.count} {

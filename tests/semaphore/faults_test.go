@@ -155,9 +155,7 @@ func TestSemaphore_IdleActorLeaves(t *testing.T) {
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() == before })
 		redistest.Eventually(t, "the end of the subscription", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") == 0 })
 	}
-	if n := k.Number(t, "GET", k.LockName); n != 2 {
-		t.Errorf("%d are free in the end", n)
-	}
+	locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "%d are free in the end")
 }
 
 // Close refuses all waiters, gives back permits that no request got, and returns an error if Redis does not confirm
@@ -314,9 +312,7 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 	use(t, s.Semaphore(k.LockName), 3)
 	locktest.Must(s.Latch(k.LockName+" latch").TrySetCount(t.Context(), 1))(t)
 	locktest.OK(t, s.Latch(k.LockName+" latch").CountDown(t.Context()))
-	if n := len(records(t, server)); n != 2 {
-		t.Errorf("%d records while they are used", n)
-	}
+	locktest.Equal(t, len(records(t, server)), 2, "%d records while they are used")
 	locktest.Stop(t, s)
 	if left := server.Keys(t, "*"); len(left) != 1 || left[0] != k.Name {
 		t.Errorf("left in Redis: %q", left)

@@ -283,9 +283,7 @@ func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 		t.Fatal("the lock was granted under the name of a semaphore")
 	}
 	locktest.OK(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
-	if n := k.Number(t, "GET", k.LockName); n != 2 {
-		t.Errorf("%d are free, want 2", n)
-	}
+	locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "%d are free")
 }
 
 // A System lists the semaphores and latches that have waiters in it, by message or on a goroutine, and no others. If
