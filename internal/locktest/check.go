@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // OK ends the test on an error.
@@ -32,6 +33,24 @@ func Must[T any](result T, err error) func(t testing.TB) T {
 		t.Helper()
 		OK(t, err)
 		return result
+	}
+}
+
+// Fails checks that a call ends with an error, as IsError does: Fails(l.TryAcquire(ctx))(t, lockkeeper.ErrHeld).
+func Fails[T any](_ T, err error) func(t testing.TB, want error, words ...string) messages.Reason {
+	return func(t testing.TB, want error, words ...string) messages.Reason {
+		t.Helper()
+		return IsError(t, err, want, words...)
+	}
+}
+
+// NotYet checks that nothing has come over a channel yet, and says what that would be.
+func NotYet[T any](t testing.TB, from <-chan T, what string) {
+	t.Helper()
+	select {
+	case came := <-from:
+		t.Fatalf("%s: %v", what, came)
+	default:
 	}
 }
 

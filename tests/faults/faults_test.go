@@ -190,8 +190,7 @@ func TestRedisErrors_NoPermissionIsRejected(t *testing.T) {
 		s, k := user(t, time.Minute, "no-hset", "-hset")
 		locktest.InTime(t, "to be refused", func() {
 			for _, wait := range []time.Duration{0, time.Minute} {
-				_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(wait))
-				locktest.IsError(t, err, lockkeeper.ErrRejected, "ACL user")
+				locktest.Fails(s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(wait)))(t, lockkeeper.ErrRejected, "ACL user")
 			}
 		})
 		k.IsFree(t)
@@ -238,8 +237,7 @@ func TestRedisErrors_WaitOutlastsTransientErrors(t *testing.T) {
 		"NOREPLICAS": {"CONFIG SET min-replicas-to-write 1", "CONFIG SET min-replicas-to-write 0"},
 	} {
 		k.Do(t, strings.Fields(command[0])...)
-		_, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrUnavailable, word)
+		locktest.Fails(s.Lock(k.LockName).TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrUnavailable, word)
 		granted := s.AcquireSoon(t, k)
 		s.AwaitWaiters(t, k, 1)
 		k.Do(t, strings.Fields(command[1])...)

@@ -36,8 +36,7 @@ func TestLostReply_AcquireIsGrantedOnce(t *testing.T) {
 func TestLostReply_TryReportsUnknownOutcome(t *testing.T) {
 	locktest.WithLostReplies(t, scripts.Acquire, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
-		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
-		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+		locktest.Fails(r.Lock(r.LockName).TryAcquire(r.Context(t)))(t, lockkeeper.ErrUnavailable)
 		r.AwaitFree(t)
 	})
 }

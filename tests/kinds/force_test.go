@@ -36,8 +36,7 @@ func TestForceRelease_FreesNothingWhenLate(t *testing.T) {
 						late = append(late, proxy.Hold(redistest.Script(script.SHA), redistest.Silent))
 					}
 				}
-				_, err := of(operator, k.LockName).ForceRelease(locktest.Within(t))
-				locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+				locktest.Fails(of(operator, k.LockName).ForceRelease(locktest.Within(t)))(t, lockkeeper.ErrUnavailable)
 				locktest.Release(t, first)
 				hold := locktest.Acquire(t, of(b, k.LockName))
 				for _, each := range late {
@@ -101,8 +100,7 @@ func TestForceRelease_FreesOnlyNamedOwners(t *testing.T) {
 		hold = locktest.Acquire(t, of(a, k.LockName))
 		force(a, owners(), true)
 		locktest.EndedBy(t, hold, messages.Reason_REASON_FORCED)
-		_, err := of(b, k.LockName).ForceRelease(ctx, "email")
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.Fails(of(b, k.LockName).ForceRelease(ctx, "email"))(t, lockkeeper.ErrInvalid)
 		locktest.ExpectGranted(t, of(b, k.LockName))
 	})
 }

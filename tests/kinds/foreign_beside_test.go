@@ -40,8 +40,7 @@ func TestForeignQueue_IsRefusedAndUnchanged(t *testing.T) {
 						locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
 					}
 					k.AwaitFree(t)
-					_, err := l.TryAcquire(locktest.Within(t))
-					locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+					locktest.Fails(l.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 					unchanged("TryAcquire")
 				})
 			}
@@ -54,8 +53,7 @@ func TestInspect_RefusesForeignQueue(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	unchanged := foreignKey(t, k, keyspace.Queue(k.Name), foreignKeys()["list"]...)
-	_, err := s.FairLock(k.LockName).Inspect(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	locktest.Fails(s.FairLock(k.LockName).Inspect(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
 	unchanged("Inspect")
 }
 

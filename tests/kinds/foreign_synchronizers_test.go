@@ -55,12 +55,10 @@ func TestForeignPermits_AreRefusedAndUnchanged(t *testing.T) {
 		k.Do(t, "SET", k.Name, "3")
 		unchanged := foreignKey(t, k, keyspace.Taken(k.Name), append([]string{"ZADD"}, members...)...)
 		p, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
-		_, err := p.TryAcquire(ctx)
-		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+		locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 		unchanged(fmt.Sprint(members, ": TryAcquire"))
 		locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
-		_, err = p.Available(ctx)
-		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+		locktest.Fails(p.Available(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 		unchanged(fmt.Sprint(members))
 	}
 }
@@ -110,8 +108,7 @@ func TestForeignMemory_RefusesRedLock(t *testing.T) {
 			red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 			defer cancel()
-			_, err := red.Lock("x").Acquire(ctx)
-			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+			locktest.Fails(red.Lock("x").Acquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 			for _, unchanged := range checks {
 				unchanged("Acquire")
 			}

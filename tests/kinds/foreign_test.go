@@ -106,8 +106,7 @@ func TestForeignKey_OnMajorityRefusesRedLock(t *testing.T) {
 		}
 	}
 	foreign(0, 1, 2)
-	_, err := p.Lock.Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(p.Lock.Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 	q.awaitGivenBack(t, 3, 4)
 	foreign(3, 4)
 	refusesForeign(t, p.Lock)
@@ -125,20 +124,16 @@ func TestForeignKey_BesideLockIsRefused(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "RPUSH", keyspace.Queue(k.Name), "job 1", "job 2")
 	ctx := locktest.Within(t)
-	_, err := s.FairLock(k.LockName).TryAcquire(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	_, err = s.FairLock(k.LockName).ForceRelease(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	locktest.Fails(s.FairLock(k.LockName).TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	locktest.Fails(s.FairLock(k.LockName).ForceRelease(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
 	locktest.Equal(t, k.Number(t, "LLEN", keyspace.Queue(k.Name)), 2, "%d of 2 entries are left")
 
 	permits := locktest.NewKey(t, k.Server)
 	permits.Do(t, "SET", permits.Name, "1")
 	permits.Do(t, "ZADD", keyspace.Taken(permits.Name), "100", "ann", "200", "bert")
 	p := s.ExpirableSemaphore(permits.LockName)
-	_, err = p.TryAcquire(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
-	_, err = p.Available(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(p.Available(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 	locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
 	locktest.Equal(t, permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)), 2, "%d of 2 members are left")
 }
@@ -224,8 +219,7 @@ func TestForeignKey_IsRefusedByServerWithoutVote(t *testing.T) {
 		systems = append(systems, locktest.Open(t, server.URL(), cfg).System)
 	}
 	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
-	_, err := red.Lock(name).Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(red.Lock(name).Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 }
 
 // A hold count beyond the integers of Go is refused, and not shown as another number.

@@ -31,16 +31,14 @@ func TestMultiLock_RefusesOneKeyTwice(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			_, err := lockkeeper.MultiLock(locks...).Acquire(locktest.Within(t))
-			locktest.IsError(t, err, lockkeeper.ErrRejected)
+			locktest.Fails(lockkeeper.MultiLock(locks...).Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected)
 			for _, l := range locks { // all are free
-				locktest.Release(t, locktest.Acquire(t, l))
+				locktest.ExpectGranted(t, l)
 			}
 		})
 	}
 	t.Run("one system", func(t *testing.T) {
-		_, err := lockkeeper.MultiLock(a.Lock("o"), a.FencedLock("o")).Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.Fails(lockkeeper.MultiLock(a.Lock("o"), a.FencedLock("o")).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 	})
 }
 
@@ -57,16 +55,14 @@ func TestMultiLock_RefusesRedLockBesideItsKey(t *testing.T) {
 		}
 	}
 	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
-	locktest.Release(t, locktest.Acquire(t, red.Lock("before"))) // then each server has a vote
+	locktest.ExpectGranted(t, red.Lock("before")) // then each server has a vote
 	for _, system := range systems {
-		_, err := lockkeeper.MultiLock(red.Lock("x"), system.Lock("x")).Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.Fails(lockkeeper.MultiLock(red.Lock("x"), system.Lock("x")).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 	}
 	for _, locks := range [][]*lockkeeper.Lock{
 		{red.Lock("y"), other.Lock("y")}, {other.Lock("z"), red.Lock("z")},
 	} {
-		_, err := lockkeeper.MultiLock(locks...).Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrRejected)
+		locktest.Fails(lockkeeper.MultiLock(locks...).Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected)
 	}
 	locktest.Release(t, locktest.Acquire(t, lockkeeper.MultiLock(red.Lock("x"), other.Lock("y"))))
 }
@@ -80,18 +76,15 @@ func TestMultiLock_TakesOneNameOnSeveralServers(t *testing.T) {
 	a, b, lame := open(), open(), locktest.Open(t, down.URL(), cfg)
 	lame.SkipCloseCheck = true // its server is down when it closes
 	red := locktest.Must(lockkeeper.NewRedLock(open().System, open().System, lame.System))(t)
-	locktest.Release(t, locktest.Acquire(t, red.Lock("before"))) // then each server has a vote
+	locktest.ExpectGranted(t, red.Lock("before")) // then each server has a vote
 	down.Kill(t)
-	for what, multi := range map[string]*lockkeeper.Lock{
+	for _, multi := range map[string]*lockkeeper.Lock{
 		"plain":   lockkeeper.MultiLock(a.Lock("x"), b.Lock("x")),
 		"RedLock": lockkeeper.MultiLock(a.Lock("x"), red.Lock("x")),
 	} {
 		hold := locktest.Acquire(t, multi)
 		next := locktest.AcquireSoon(locktest.Within(t), multi, lockkeeper.WithLease(time.Second)) // for which the lease is set in Redis
-		redistest.Eventually(t, what+": it waits", func() bool {
-			status, err := multi.Inspect(locktest.Within(t))
-			return err == nil && status.Waiters == 1
-		})
+		locktest.AwaitWaiters(t, multi, 1)
 		locktest.Release(t, hold)
 		locktest.Release(t, locktest.Got(t, next).Hold)
 	}

@@ -35,8 +35,7 @@ func TestRedLock_LosesHoldWithoutMajority(t *testing.T) {
 		t.Errorf("notified %v after the keys' end", at.Sub(end))
 	}
 	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, p.Lock)
-	_, err := p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond))
-	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+	locktest.Fails(p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond)))(t, lockkeeper.ErrUnavailable)
 	q.awaitFree(t)
 }
 

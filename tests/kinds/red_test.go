@@ -148,8 +148,7 @@ func TestRedLock_WorksInMultiLock(t *testing.T) {
 	locktest.ExpectRefused(t, lockkeeper.ErrHeld, whole)
 	plain.IsFree(t)
 	locktest.Release(t, hold)
-	_, err := whole.TryAcquire(locktest.Within(t), lockkeeper.WithLease(time.Minute))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.Fails(whole.TryAcquire(locktest.Within(t), lockkeeper.WithLease(time.Minute)))(t, lockkeeper.ErrInvalid)
 }
 
 func TestRedLock_RefusesInvalidSystems(t *testing.T) {
@@ -176,10 +175,8 @@ func TestRedLock_RefusesInvalidSystems(t *testing.T) {
 	if _, err := lockkeeper.NewRedLock(s...); !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Errorf("others with the same first: %v", err)
 	}
-	_, err := red.Lock("").Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
-	_, err = red.Lock(q.name).Acquire(locktest.Within(t), lockkeeper.WithLease(time.Minute))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.Fails(red.Lock("").Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
+	locktest.Fails(red.Lock(q.name).Acquire(locktest.Within(t), lockkeeper.WithLease(time.Minute)))(t, lockkeeper.ErrInvalid)
 
 	// A server that cannot be reached is recognized by its votes.
 	q.disconnect(true, 0)

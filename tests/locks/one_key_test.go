@@ -70,8 +70,7 @@ func TestOneKey_NameInUseAsAnotherKindIsRefused(t *testing.T) {
 		for range 2 {
 			hold := locktest.Acquire(t, one)
 			for range 2 {
-				_, err := other.Acquire(locktest.Within(t))
-				locktest.IsError(t, err, lockkeeper.ErrInvalid)
+				locktest.Fails(other.Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 			}
 			locktest.ExpectValid(t, hold)
 			locktest.Release(t, hold)

@@ -207,11 +207,7 @@ func TestSpawn_EndsBeforeItsActor(t *testing.T) {
 				t.Errorf("the context ends with %v", cause)
 			}
 			k.HeldBy(t, s, "1")
-			select {
-			case <-ended:
-				t.Error("the actor has not waited for its work")
-			default:
-			}
+			locktest.NotYet(t, ended, "the actor has not waited for its work")
 			close(mayEnd)
 			locktest.Await(t, "the end of the actor", ended)
 			k.IsFree(t)

@@ -239,8 +239,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 	k := locktest.NewKey(t, server)
 	k.Do(t, "SET", k.Name, "text")
 	proxy.Freeze(true)
-	_, err := s.Lock(k.LockName + " too").TryAcquire(t.Context())
-	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+	locktest.Fails(s.Lock(k.LockName+" too").TryAcquire(t.Context()))(t, lockkeeper.ErrUnavailable)
 	j.await(t, "Redis does not serve")
 	proxy.Heal()
 	redistest.Eventually(t, "the end of the outage", func() bool {
@@ -248,7 +247,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 		return errors.Is(err, lockkeeper.ErrRejected) && len(j.lines("Redis serves again")) == 1
 	})
 	k.Do(t, "SET", k.Name+" permits", "007")
-	err = s.Semaphore(k.LockName+" permits").TryAcquire(t.Context(), 1)
+	err := s.Semaphore(k.LockName+" permits").TryAcquire(t.Context(), 1)
 	locktest.IsError(t, err, lockkeeper.ErrRejected)
 	if lines := j.lines("Redis rejects calls"); len(lines) > 0 {
 		t.Error(lines)

@@ -51,10 +51,8 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	locktest.OK(t, semaphore.Acquire(locktest.Within(t), 1))
 	server.Do(t, "FLUSHALL")
 	for range 3 {
-		_, err := p.Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
-		_, err = p.TryAcquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
+		locktest.Fails(p.Acquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
+		locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
 		locktest.IsError(t, semaphore.Acquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, semaphore.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 	}
@@ -101,8 +99,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 		t.Errorf("the permits are valid: %v, %v", long.Valid(), again.Valid())
 	}
 	awaitPermits(t, p, 0, 2)
-	_, err := q.TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrHeld)
+	locktest.Fails(q.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrHeld)
 	for _, permit := range []*lockkeeper.Permit{long, again} {
 		locktest.Check(t, permit.Release(locktest.Within(t)))
 	}
@@ -129,7 +126,6 @@ func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	for _, n := range []int{-1, 0, 1 << 31} {
-		_, err := s.ExpirableSemaphore("a").WithPermits(n).Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.Fails(s.ExpirableSemaphore("a").WithPermits(n).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 	}
 }

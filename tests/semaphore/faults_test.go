@@ -104,8 +104,7 @@ func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	k.Do(t, "SET", k.Name, "1")
 	crash := func() {
 		faults.Hit(locktest.Once("*request.Call"), nil)
-		_, err := f.Available(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrCrashed)
+		locktest.Fails(f.Available(locktest.Within(t)))(t, lockkeeper.ErrCrashed)
 	}
 	for range 5 {
 		locktest.Must(f.Available(locktest.Within(t)))(t)

@@ -82,8 +82,7 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	closes(t, there, 1, true)
 	locktest.OK(t, here.CountDownOnce(ctx, "a")) // on a new latch
 	locktest.OK(t, there.Wait(ctx))
-	_, err := here.TrySetCount(ctx, 0)
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.Fails(here.TrySetCount(ctx, 0))(t, lockkeeper.ErrInvalid)
 	locktest.IsError(t, here.CountDownOnce(ctx, ""), lockkeeper.ErrInvalid)
 	locktest.IsError(t, here.CountDownOnce(ctx, strings.Repeat("x", 513)), lockkeeper.ErrInvalid)
 }

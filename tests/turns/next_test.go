@@ -117,11 +117,7 @@ func (p *process) release(t *testing.T) {
 // waitsStill checks that the process has not got the lock.
 func (p *process) waitsStill(t *testing.T) {
 	t.Helper()
-	select {
-	case line := <-p.output:
-		t.Errorf("the process prints %q while another holds the lock", line)
-	default:
-	}
+	locktest.NotYet(t, p.output, "the process prints a line while another holds the lock")
 }
 
 // kill kills the process, and waits until the server notices.
