@@ -11,19 +11,10 @@ var acquireTables = []table{
 		{name: "other", before: "b=2 60000", args: "owner=a", reply: "[60000 b]", after: same},
 		{name: "other, without a TTL", before: "b=2", args: "owner=a", reply: "[-1 b]", after: same},
 		{name: "wrong type", before: "'x'", args: "owner=a", reply: "-WRONGTYPE", after: same},
-		{
-			name: "foreign", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields",
-			before: "email=x@y password=7", after: same,
-		},
-		{
-			name: "foreign, with a TTL", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 1 fields",
-			before: "visits=7 60000", after: same,
-		},
+		{name: "foreign", before: "email=x@y password=7", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields", after: same},
+		{name: "foreign, with a TTL", before: "visits=7 60000", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 1 fields", after: same},
 		{name: "foreign, one mode", before: "mode=read", args: "owner=a", reply: "-WRONGTYPE", after: same},
-		{
-			name: "half foreign", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields",
-			before: "b=1 email=x 30000", after: same,
-		},
+		{name: "half foreign", before: "b=1 email=x 30000", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields", after: same},
 		{name: "half foreign, own", before: "a=1 email=x 30000", args: "owner=a count=2", reply: "-WRONGTYPE", after: same},
 		{name: "two owners", before: "b=1 c=1 30000", args: "owner=a", reply: "-WRONGTYPE", after: same},
 		{name: "no hold count", before: "b=x 30000", args: "owner=a", reply: "-WRONGTYPE", after: same},
@@ -79,10 +70,7 @@ var acquireTables = []table{
 		},
 		{name: "left to others, a try", before: ">open@3 >15000", reply: "[3000 ]", after: same},
 		{name: "left to others from now on", before: ">open@5 >15000", reply: "[5000 ]", after: same},
-		{
-			name: "left to others, until the clock was set back", reply: "(nil)",
-			before: ">open@6 >15000", after: "u:1=1 30000, >open@6 >15000",
-		},
+		{name: "left to others, until the clock was set back", before: ">open@6 >15000", reply: "(nil)", after: "u:1=1 30000, >open@6 >15000"},
 		{name: "left to others until now", before: ">open@0 >15000", reply: "(nil)", after: "u:1=1 30000, >open@0 >15000"},
 		{
 			name: "left to others, and released", args: "entry=1.4+listens notified=1", reply: "(nil)",
@@ -169,10 +157,7 @@ var acquireTables = []table{
 			before: "/'7'", after: "a=1 30000 /'17'", afterAgain: "a=1 30000 /'27'",
 		},
 		{name: "free, to re-enter", before: "/'7'", args: "count=2", reply: "[-1 0 ]", after: same},
-		{
-			name: "own, once more", args: "count=2 lease=60000 tokens=0", reply: "[1 0 ]",
-			before: "a=1 30000 /'7'", after: "a=2 60000 /'7'",
-		},
+		{name: "own, once more", before: "a=1 30000 /'7'", args: "count=2 lease=60000 tokens=0", reply: "[1 0 ]", after: "a=2 60000 /'7'"},
 		{name: "other, without end", before: "b=2 /'7'", reply: "[0 -1 b]", after: same},
 		{name: "other, the counter would end", before: "b=2 /'7' 60000", reply: "[0 -1 b]", after: same},
 		{
@@ -204,10 +189,7 @@ var acquireTables = []table{
 			name: "the last tokens", args: "tokens=3", reply: "[1 9007199254740991 ]", again: "-ERR",
 			before: "/'9007199254740988'", after: "a=1 30000 /'9007199254740991'",
 		},
-		{
-			name: "too few tokens are left", args: "tokens=3", reply: "-ERR redisson_lock_token",
-			before: "/'9007199254740989'", after: same,
-		},
+		{name: "too few tokens are left", before: "/'9007199254740989'", args: "tokens=3", reply: "-ERR redisson_lock_token", after: same},
 		{
 			name: "too few are left, of what was had", args: "tokens=3+9007199254740989", reply: "-ERR redisson_lock_token",
 			before: "/'7'", after: same,
@@ -231,15 +213,9 @@ var acquireTables = []table{
 	}},
 	{script: scripts.Draw, call: "TOKENS / tokens=3", rows: []row{
 		{name: "reserves", before: "/'7'", reply: "[1 10 ]", again: "[1 13 ]", after: "/'10'", afterAgain: "/'13'"},
-		{
-			name: "a counter that would end", reply: "[1 10 ]", again: "[1 13 ]",
-			before: "/'7' 60000", after: "/'10'", afterAgain: "/'13'",
-		},
+		{name: "a counter that would end", before: "/'7' 60000", reply: "[1 10 ]", again: "[1 13 ]", after: "/'10'", afterAgain: "/'13'"},
 		{name: "none yet", reply: "[1 3 ]", again: "[1 6 ]", after: "/'3'", afterAgain: "/'6'"},
-		{
-			name: "lost some", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]",
-			before: "/'7'", after: "/'12'", afterAgain: "/'15'",
-		},
+		{name: "lost some", before: "/'7'", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]", after: "/'12'", afterAgain: "/'15'"},
 		{name: "too few are left", before: "/'9007199254740989'", reply: "-ERR redisson_lock_token", after: same},
 	}},
 	{script: scripts.MajorityAcquire, call: "NAME RECORD / owner=a count=1 lease=30000 0 fresh known 0", rows: []row{

@@ -98,25 +98,13 @@ var fairTables = []table{
 		},
 		// dead waiters: the timeouts of those behind count from those before
 		{name: "first of a free lock", before: "/v:2@-1 w:3@299", reply: "[0 299000  ]", after: "/w:3@299", published: "w:3"},
-		{
-			name: "first of a free lock, since now", reply: "[0 299000  ]", published: "w:3",
-			before: "/v:2@0 w:3@299", after: "/w:3@299",
-		},
+		{name: "first of a free lock, since now", before: "/v:2@0 w:3@299", reply: "[0 299000  ]", after: "/w:3@299", published: "w:3"},
 		{name: "without a timeout", before: "/v:2 w:3@299", reply: "[0 299000  ]", after: "/w:3@299", published: "w:3"},
 		{name: "several", before: "/v:2@-1 w:3 x:4@-5 y:5@40", reply: "[0 40000  ]", after: "/y:5@40", published: "y:5"},
 		{name: "all", before: "/v:2@-1 w:3", reply: "[0 0  ]", published: "0"},
-		{
-			name: "before one that is listed", args: "take=0 listed=u:1", reply: "[0 0  ]",
-			before: "/v:2@-1 u:1@5", after: "/u:1@300",
-		},
-		{
-			name: "without a listener: its whole timeout", reply: "[0 300000  ]",
-			before: "/v:2@360 w:3@660 v:4@960", after: "/v:2@300 w:3@600 v:4@900",
-		},
-		{
-			name: "without a listener, while the lock is held", reply: "[0 60000 w:9 ]",
-			before: "w:9=1 60000 /v:2@360 w:3@660", after: same,
-		},
+		{name: "before one that is listed", before: "/v:2@-1 u:1@5", args: "take=0 listed=u:1", reply: "[0 0  ]", after: "/u:1@300"},
+		{name: "without a listener: its whole timeout", before: "/v:2@360 w:3@660 v:4@960", reply: "[0 300000  ]", after: "/v:2@300 w:3@600 v:4@900"},
+		{name: "without a listener, while the lock is held", before: "w:9=1 60000 /v:2@360 w:3@660", reply: "[0 60000 w:9 ]", after: same},
 		{
 			name: "a client with many", reply: "[0 300000  ]", published: "w:5",
 			before: "/v:2@-1 v:3@299 v:4@599 w:5@899 x:6@1199", after: "/w:5@300 x:6@600",
@@ -167,22 +155,13 @@ var fairTables = []table{
 			name: "not by one that tries once, past a queue", args: "listed=u:1+once+40000", reply: "[0 100000  ]",
 			before: "/v:2@100", after: same,
 		},
-		{
-			name: "by one that waits, not one that tries", args: "listed=u:1+once,u:2+lease40000", reply: "[1 0 u:2 ]",
-			after: "u:2=1 40000",
-		},
+		{name: "by one that waits, not one that tries", args: "listed=u:1+once,u:2+lease40000", reply: "[1 0 u:2 ]", after: "u:2=1 40000"},
 		{name: "by one of two that try", args: "listed=u:2+once,u:1+once+40000", reply: "[1 0 u:2 ]", after: "u:2=1 30000"},
 		// an owner that holds the lock already missed a reply
-		{
-			name: "under a shorter lease", args: "listed=u:1+lease40000", reply: "[1 0 u:1 ]",
-			before: "u:1=1 10000", after: "u:1=1 40000",
-		},
+		{name: "under a shorter lease", before: "u:1=1 10000", args: "listed=u:1+lease40000", reply: "[1 0 u:1 ]", after: "u:1=1 40000"},
 		{name: "without an end", before: "u:1=1", args: "listed=u:1+lease40000", reply: "[1 0 u:1 ]", after: "u:1=1 40000"},
 		{name: "more than once", before: "u:1=3 10000", args: "listed=u:1+lease40000", reply: "[1 0 u:1 ]", after: "u:1=3 40000"},
-		{
-			name: "by a try", args: "take=0 listed=u:1+once+40000", reply: "[1 0 u:1 ]",
-			before: "u:1=1 10000", after: "u:1=1 40000",
-		},
+		{name: "by a try", before: "u:1=1 10000", args: "take=0 listed=u:1+once+40000", reply: "[1 0 u:1 ]", after: "u:1=1 40000"},
 		{
 			name: "while others wait", args: "listed=u:1,u:2+lease40000,u:3", reply: "[1 0 u:2 ]",
 			before: "u:2=1 10000 /u:1@100 v:2@400", after: "u:2=1 40000 /u:1@300 v:2@400 u:3@700",
@@ -220,23 +199,14 @@ var fairTables = []table{
 			again: "[0 330000  0]", published: "u:20",
 			before: "u:1=1 30000 /u:20@330", after: "/u:20@330",
 		},
-		{
-			name: "to an empty queue", args: "releases=u:1 take=0", reply: "[0 0  1]", again: "[0 0  0]", published: "0",
-			before: "u:1=1 30000",
-		},
-		{
-			name: "held by a foreign client", args: "releases=u:1", reply: "[0 30000 v:1 0]",
-			before: "v:1=1 30000 /v:2@330", after: same,
-		},
+		{name: "to an empty queue", before: "u:1=1 30000", args: "releases=u:1 take=0", reply: "[0 0  1]", again: "[0 0  0]", published: "0"},
+		{name: "held by a foreign client", before: "v:1=1 30000 /v:2@330", args: "releases=u:1", reply: "[0 30000 v:1 0]", after: same},
 		{name: "not held", before: "/v:2@330", listeners: "v:2", args: "releases=u:1", reply: "[0 330000  0]", after: same},
 		// nothing, and wrong types
 		{name: "foreign", before: "email=7", args: "listed=u:1", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign", before: "email=7 v:1=1 30000", args: "listed=u:1", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign, own", before: "email=7 u:1=1 30000", args: "listed=u:1", reply: "-WRONGTYPE", after: same},
-		{
-			name: "half foreign, left", reply: "[0 1  ]",
-			before: "email=7 v:1=1 30000 /u:1@330 v:2@630", after: "email=7 v:1=1 30000 /v:2@330",
-		},
+		{name: "half foreign, left", before: "email=7 v:1=1 30000 /u:1@330 v:2@630", reply: "[0 1  ]", after: "email=7 v:1=1 30000 /v:2@330"},
 		{name: "foreign, left", before: "email=7 /u:1@330 v:2@630", reply: "[0 1  ]", after: "email=7 /v:2@330"},
 		{
 			name: "half foreign, released", args: "releases=u:1 take=0", reply: "[0 1  1]", again: "[0 1  0]",
@@ -248,10 +218,7 @@ var fairTables = []table{
 			before: "u:1=1 30000 /some:7@-1", after: "/some:7@-1",
 		},
 		{name: "a lock of another type", before: "'x' /u:1@5 v:2@-5", args: "listed=u:2", reply: "-WRONGTYPE", after: same},
-		{
-			name: "a lock of another type, to release", args: "releases=u:3", reply: "-WRONGTYPE",
-			before: "'x' /u:1@5", after: same,
-		},
+		{name: "a lock of another type, to release", before: "'x' /u:1@5", args: "releases=u:3", reply: "-WRONGTYPE", after: same},
 		// when the queue ends, if all its clients have died
 		{
 			name: "ends ten minutes after the last waiter counts as dead", args: "listed=u:1", reply: "[0 30000 v:1 ]",
@@ -261,14 +228,8 @@ var fairTables = []table{
 			name: "a longer one", args: "listed=u:1", reply: "[0 30000 v:1 ]",
 			before: "v:1=1 30000 /v:2@100 v:3@200", after: "v:1=1 30000 /v:2@100 v:3@200 u:1@500 ~1100000",
 		},
-		{
-			name: "nothing else changes", reply: "[0 30000 v:1 ]",
-			before: "v:1=1 30000 /v:2@100", after: "v:1=1 30000 /v:2@100 ~700000",
-		},
-		{
-			name: "those that are left", args: "listed=u:1", reply: "[1 0 u:1 ]",
-			before: "/u:1@300 v:2@600", after: "u:1=1 30000 /v:2@300 ~900000",
-		},
+		{name: "nothing else changes", before: "v:1=1 30000 /v:2@100", reply: "[0 30000 v:1 ]", after: "v:1=1 30000 /v:2@100 ~700000"},
+		{name: "those that are left", before: "/u:1@300 v:2@600", args: "listed=u:1", reply: "[1 0 u:1 ]", after: "u:1=1 30000 /v:2@300 ~900000"},
 		{
 			name: "of a waiter that lives for ever", reply: "[0 30000 v:1 ]",
 			before: "v:1=1 30000 /v:2@1000000000000", after: "v:1=1 30000 /v:2@1000000000000 ~31536600000",
@@ -307,10 +268,7 @@ var fairTables = []table{
 			before: "v:1=1 30000 /v:2@0 x:4@300", after: "/x:4@300",
 		},
 		{name: "free", before: "/v:2@330", args: "owners=v:1", reply: "0", after: same},
-		{
-			name: "free, behind the dead", args: "owners=v:1", reply: "0", published: "w:3",
-			before: "/v:2@-1 w:3@330", after: "/w:3@330",
-		},
+		{name: "free, behind the dead", before: "/v:2@-1 w:3@330", args: "owners=v:1", reply: "0", after: "/w:3@330", published: "w:3"},
 		{name: "wrong type", before: "'x' /v:2@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "email=7 /v:2@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "a foreign queue", before: "v:1=1 30000 /some:7@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},

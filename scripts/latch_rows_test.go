@@ -26,42 +26,15 @@ var latchTables = []table{
 		{name: "no number", before: "'1.5'", reply: "-WRONGTYPE", after: same},
 		// by id
 		{name: "the first", before: "'5'", args: "count=0 ids=a,b", reply: "[3]", after: "'3' 3155760000000, %u.3.3, &a &b"},
-		{
-			name: "one more", args: "count=0 ids=c", reply: "[2]",
-			before: "'3' 3155760000000, &a &b", after: "'2' 3155760000000, %u.3.2, &a &b &c",
-		},
-		{
-			name: "counted before", args: "count=0 ids=b", reply: "[3]",
-			before: "'3' 3155760000000, &a &b", after: "'3' 3155760000000, %u.3.3, &a &b",
-		},
-		{
-			name: "twice in one command", args: "count=0 ids=a,a", reply: "[4]",
-			before: "'5'", after: "'4' 3155760000000, %u.3.4, &a",
-		},
-		{
-			name: "with others", args: "count=2 ids=a,c", reply: "[2]",
-			before: "'5' 3155760000000, &a", after: "'2' 3155760000000, %u.3.2, &a &c",
-		},
-		{
-			name: "only others", args: "count=2", reply: "[3]",
-			before: "'5' 3155760000000, &a", after: "'3' 3155760000000, %u.3.3, &a",
-		},
-		{
-			name: "the ids have ended", args: "count=0 ids=a", reply: "[4]",
-			before: "'5' 3155760000000", after: "'4' 3155760000000, %u.3.4, &a",
-		},
-		{
-			name: "the last, of many", args: "count=0 ids=d", reply: "[0]", published: "0",
-			before: "'1' 3155760000000, &a &b &c", after: "%u.3.0",
-		},
-		{
-			name: "of an earlier latch", args: "count=0 ids=a", reply: "[4]",
-			before: "'5', &a &b", after: "'4' 3155760000000, %u.3.4, &a",
-		},
-		{
-			name: "opened by an id of an earlier latch", args: "count=0 ids=a", reply: "[0]", published: "0",
-			before: "'1', &a", after: "%u.3.0",
-		},
+		{name: "one more", before: "'3' 3155760000000, &a &b", args: "count=0 ids=c", reply: "[2]", after: "'2' 3155760000000, %u.3.2, &a &b &c"},
+		{name: "counted before", before: "'3' 3155760000000, &a &b", args: "count=0 ids=b", reply: "[3]", after: "'3' 3155760000000, %u.3.3, &a &b"},
+		{name: "twice in one command", before: "'5'", args: "count=0 ids=a,a", reply: "[4]", after: "'4' 3155760000000, %u.3.4, &a"},
+		{name: "with others", before: "'5' 3155760000000, &a", args: "count=2 ids=a,c", reply: "[2]", after: "'2' 3155760000000, %u.3.2, &a &c"},
+		{name: "only others", before: "'5' 3155760000000, &a", args: "count=2", reply: "[3]", after: "'3' 3155760000000, %u.3.3, &a"},
+		{name: "the ids have ended", before: "'5' 3155760000000", args: "count=0 ids=a", reply: "[4]", after: "'4' 3155760000000, %u.3.4, &a"},
+		{name: "the last, of many", before: "'1' 3155760000000, &a &b &c", args: "count=0 ids=d", reply: "[0]", after: "%u.3.0", published: "0"},
+		{name: "of an earlier latch", before: "'5', &a &b", args: "count=0 ids=a", reply: "[4]", after: "'4' 3155760000000, %u.3.4, &a"},
+		{name: "opened by an id of an earlier latch", before: "'1', &a", args: "count=0 ids=a", reply: "[0]", after: "%u.3.0", published: "0"},
 	}},
 	{script: scripts.LatchInspect, call: "NAME /", rows: []row{
 		{name: "closed", before: "'5' 3155760000000, &a", reply: "5", after: same},

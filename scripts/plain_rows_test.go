@@ -145,10 +145,7 @@ var plainTables = []table{
 		{name: "own, behind the bad ones", before: "a=1 30000", reply: "[1]", after: "a=1 60000"},
 	}},
 	{script: scripts.Yield, call: "NAME / owner=u:1 lease=60000 forced=0 CHANNEL WAITQUEUE SETTINGS TOKENS entry=-", rows: []row{
-		{
-			name: "all listeners use the queue", args: "owner=a", listeners: "2-2", reply: "[0 0]",
-			before: "a=1 30000", after: "a=1 60000",
-		},
+		{name: "all listeners use the queue", before: "a=1 30000", listeners: "2-2", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "the owner not yet", before: "a=1 30000", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "without a TTL", before: "a=1", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{

@@ -30,10 +30,7 @@ var readWriteTables = []table{
 		{name: "a plain lock", before: "v:1=1 40000", args: "writes=1 reads=0", reply: "[0 40000 v:1]", after: same},
 		{name: "wrong type", before: "'x'", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "mode=read path=x", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
-		{
-			name: "half foreign", args: "writes=1 reads=0", reply: "-WRONGTYPE",
-			before: "mode=write path=7 v:1:write=1 30000", after: same,
-		},
+		{name: "half foreign", before: "mode=write path=7 v:1:write=1 30000", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
 		{name: "of another mode", before: "mode=fast v:1=1 30000", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
 		// giving back a part of the holds: without a hold, nothing is granted
 		{name: "free, of a writer", args: "writes=1 reads=0 releases=1", reply: "[-1 0 ]"},
@@ -78,10 +75,7 @@ var readWriteTables = []table{
 			name: "joins for more", args: "lease=60000", reply: "[1 0 ]",
 			before: "mode=read v:1=1 40000, v:1#1 40000", after: "mode=read u:1=1 v:1=1 60000, u:1#1 60000, v:1#1 40000",
 		},
-		{
-			name: "does not join to re-enter", args: "reads=2", reply: "[0 40000 v:1]",
-			before: "mode=read v:1=1 40000, v:1#1 40000", after: same,
-		},
+		{name: "does not join to re-enter", before: "mode=read v:1=1 40000, v:1#1 40000", args: "reads=2", reply: "[0 40000 v:1]", after: same},
 		{name: "other writes", before: "mode=write v:1:write=1 40000", reply: "[0 40000 v:1:write]", after: same},
 		{
 			name: "downgrade of both", reply: "[1 0 ]", published: "rw1",
@@ -90,10 +84,7 @@ var readWriteTables = []table{
 		{name: "a plain lock", before: "v:1=1 40000", reply: "[0 40000 v:1]", after: same},
 		{name: "wrong type", before: "'x' 30000", reply: "-WRONGTYPE", after: same},
 		{name: "foreign, it could be read", before: "mode=read path=7 30000", reply: "-WRONGTYPE", after: same},
-		{
-			name: "half foreign, it could be read", reply: "-WRONGTYPE",
-			before: "mode=read path=7 v:1=1 30000, v:1#1 30000", after: same,
-		},
+		{name: "half foreign, it could be read", before: "mode=read path=7 v:1=1 30000, v:1#1 30000", reply: "-WRONGTYPE", after: same},
 		// with a wait queue
 		{
 			name: "free, another writer's turn", args: "writes=1 reads=0 entry=1.4+listens", reply: "[0 20000 v:2:write]",
@@ -310,10 +301,7 @@ var readWriteTables = []table{
 		{name: "gone", reply: "[0]"},
 		{name: "other", before: "mode=read v:1=1 30000, v:1#1 30000", reply: "[-1]", after: same},
 		{name: "wrong type", before: "'x' 30000", reply: "[-1]", after: same},
-		{
-			name: "read, behind the bad ones", reply: "[1]",
-			before: "mode=read u:1=1 30000, u:1#1 30000", after: "mode=read u:1=1 60000, u:1#1 60000",
-		},
+		{name: "read, behind the bad ones", before: "mode=read u:1=1 30000, u:1#1 30000", reply: "[1]", after: "mode=read u:1=1 60000, u:1#1 60000"},
 	}},
 	{script: scripts.ReadWriteYield, call: "NAME / owner=u:1 lease=30000 forced=0 HOLDS RWCHANNEL WAITQUEUE SETTINGS entry=-", rows: []row{
 		{
@@ -324,10 +312,7 @@ var readWriteTables = []table{
 			name: "not yet itself", reply: "[0 0]",
 			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
 		},
-		{
-			name: "both", reply: "[0 0]",
-			before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", after: "mode=write u:1:write=1 30000",
-		},
+		{name: "both", before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", reply: "[0 0]", after: "mode=write u:1:write=1 30000"},
 		{
 			name: "among longer readers", reply: "[0 0]",
 			before: "mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000",
@@ -390,27 +375,18 @@ var readWriteTables = []table{
 			name: "another writer since", args: "mode=write owners=v:1", reply: "0",
 			before: "mode=write w:1:write=1 40000", after: same,
 		},
-		{
-			name: "another reader since", args: "owners=u:1,v:1", reply: "0",
-			before: "mode=read w:1=1 40000, w:1#1 40000", after: same,
-		},
+		{name: "another reader since", before: "mode=read w:1=1 40000, w:1#1 40000", args: "owners=u:1,v:1", reply: "0", after: same},
 		{name: "none is named", before: "mode=read w:1=1 40000, w:1#1 40000", reply: "0", after: same},
 		{name: "a plain lock", before: "v:1=1 40000", args: "owners=v:1", reply: "0", after: same},
 		{name: "wrong type", before: "'x'", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "mode=read path=7", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
-		{
-			name: "half foreign", args: "mode=write owners=v:1", reply: "-WRONGTYPE",
-			before: "mode=write path=7 v:1:write=1 30000", after: same,
-		},
+		{name: "half foreign", before: "mode=write path=7 v:1:write=1 30000", args: "mode=write owners=v:1", reply: "-WRONGTYPE", after: same},
 	}},
 	{script: scripts.ReadWriteInspect, call: "NAME / RWCHANNEL", rows: []row{
 		{name: "read", before: "mode=read u:1=2 40000", listeners: "2", reply: "[40000 2 1 u:1 2]", after: same},
 		{name: "written", before: "mode=write u:1:write=3", reply: "[-1 0 1 u:1:write 3]", after: same},
 		{name: "written and read", before: "mode=write u:1:write=3 u:1=2", reply: "[-1 0 2 u:1:write u:1 3]", after: same},
-		{
-			name: "read and written", reply: "[-1 0 2 u:1:write u:1 3]",
-			before: "u:1=2 u:1:write=3 mode=write", after: "mode=write u:1:write=3 u:1=2",
-		},
+		{name: "read and written", before: "u:1=2 u:1:write=3 mode=write", reply: "[-1 0 2 u:1:write u:1 3]", after: "mode=write u:1:write=3 u:1=2"},
 		{name: "many", before: "mode=read u:1=7 u:2=7 u:3=7", reply: "[-1 0 3 u:1 u:2 u:3 7]", after: same},
 		{name: "free", listeners: "1", reply: "[-2 1 0  ]"},
 		{name: "wrong type", before: "'x' 30000", reply: "-WRONGTYPE", after: same},

@@ -15,19 +15,13 @@ var semaphoreTables = []table{
 		{name: "carried out before", before: "'7', %u.3.1.9", args: "wanted=2", reply: "[1 9]", after: same},
 		{name: "refused before", before: "'7', %u.3.0.-2", args: "wanted=2", reply: "[0 -2]", after: same},
 		{name: "late", before: "'7', %u.10.1.9", args: "number=9 wanted=2", reply: "-LATE", after: same},
-		{
-			name: "another's command", args: "number=9 wanted=2", reply: "[1 5]",
-			before: "'7', %v.10.1.9", after: "'5', %u.9.1.5, %v.10.1.9",
-		},
+		{name: "another's command", before: "'7', %v.10.1.9", args: "number=9 wanted=2", reply: "[1 5]", after: "'5', %u.9.1.5, %v.10.1.9"},
 		{name: "wrong type", before: "a=1", args: "wanted=2", reply: "-WRONGTYPE", after: same},
 		{name: "no number", before: "'1.5'", args: "wanted=1", reply: "-WRONGTYPE", after: same},
 	}},
 	{script: scripts.SemaphoreAdd, call: "NAME CALLS:u / number=3 permits=2 existing=0 PERMITS", rows: []row{
 		{name: "released", before: "'7'", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
-		{
-			name: "with a TTL", args: "existing=1", reply: "[1 9]", published: "9",
-			before: "'7' 60000", after: "'9' 60000, %u.3.1.9",
-		},
+		{name: "with a TTL", before: "'7' 60000", args: "existing=1", reply: "[1 9]", after: "'9' 60000, %u.3.1.9", published: "9"},
 		{name: "none yet", reply: "[1 2]", after: "'2', %u.3.1.2", published: "2"},
 		{name: "only if there is one", args: "existing=1", reply: "[0 0]", after: "%u.3.0.0"},
 		{name: "taken away", before: "'7'", args: "permits=-7", reply: "[1 0]", after: "'0', %u.3.1.0", published: "0"},
@@ -49,10 +43,7 @@ var semaphoreTables = []table{
 		{name: "none waits", before: "'7'", reply: "[0 7]", after: "'7', %u.3.0.7"},
 		{name: "none waits, none free", before: "'0'", reply: "[0 0]", after: "'0', %u.3.0.0"},
 		{name: "but for the client", before: "'7'", listeners: "1", args: "listening=1", reply: "[0 7]", after: "'7', %u.3.0.7"},
-		{
-			name: "others wait", args: "listening=1", listeners: "2", reply: "[1 9]", published: "9",
-			before: "'7'", after: "'9', %u.3.1.9",
-		},
+		{name: "others wait", before: "'7'", listeners: "2", args: "listening=1", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
 		{
 			name: "to none, forced", args: "existing=1 listening=1 forced=1", reply: "[1 9]", published: "9",
 			before: "'7' 60000", after: "'9' 60000, %u.3.1.9",
