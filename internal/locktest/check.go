@@ -108,17 +108,13 @@ func ExpectGranted(t testing.TB, locks ...*lockkeeper.Lock) {
 // Stop closes a System, and fails the test if Close returns an error.
 func Stop(t testing.TB, s interface{ Close(context.Context) error }) {
 	t.Helper()
-	if err := s.Close(Within(t)); err != nil {
-		t.Error(err)
-	}
+	Check(t, s.Close(Within(t)))
 }
 
 // Ensure checks that a hold can be made to last for d.
 func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
 	t.Helper()
-	if err := hold.Ensure(Within(t), d); err != nil {
-		t.Error(err)
-	}
+	Check(t, hold.Ensure(Within(t), d))
 }
 
 // AwaitRenewals waits until renewals have moved the expiry by more than d.

@@ -60,15 +60,14 @@ func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.Recei
 // clients, so their buffers are small: by default each connection has a megabyte.
 func Connect(t testing.TB, url string) (client rueidis.Client) {
 	t.Helper()
-	options, err := redisio.Options(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := Must(redisio.Options(url))(t)
 	options.ReadBufferEachConn, options.WriteBufferEachConn = 16<<10, 16<<10
-	redistest.Eventually(t, "a connection to "+url, func() (connected bool) {
-		if client, err = redisio.ConnectWith(context.Background(), options); err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
+	redistest.Eventually(t, "a connection to "+url, func() bool {
+		connected, err := redisio.ConnectWith(context.Background(), options)
+		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
 			t.Fatal(err)
 		}
+		client = connected
 		return err == nil
 	})
 	return client
@@ -178,10 +177,7 @@ func (s *Site) Release(t testing.TB, hold *lockkeeper.Hold) {
 
 func (s *Site) Inspect(t testing.TB, k Key) lockkeeper.Status {
 	t.Helper()
-	status, err := s.Lock(k.LockName).Inspect(Within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := Must(s.Lock(k.LockName).Inspect(Within(t)))(t)
 	return status
 }
 
