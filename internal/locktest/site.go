@@ -80,6 +80,13 @@ func New(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware
 	return Open(t, k.Server.URL(), cfg, inject...), k
 }
 
+// NewTwo is New with two sites.
+func NewTwo(t testing.TB, cfg lockkeeper.Config) (here, there *Site, k Key) {
+	t.Helper()
+	here, k = New(t, cfg)
+	return here, Open(t, k.Server.URL(), cfg), k
+}
+
 // NewOnOwnServer is New on a server of the test's own.
 func NewOnOwnServer(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware) (*Site, Key) {
 	t.Helper()

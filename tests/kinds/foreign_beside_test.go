@@ -63,8 +63,7 @@ func TestForeignCounter_KeepsItsTTL(t *testing.T) {
 	for what, command := range foreignKeys() {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			a, k := locktest.New(t, locktest.NoPolling)
-			b := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+			a, b, k := locktest.NewTwo(t, locktest.NoPolling)
 			hold := locktest.Acquire(t, a.FencedLock(k.LockName))
 			waiting := locktest.AcquireSoon(locktest.Within(t), b.FencedLock(k.LockName))
 			redistest.Eventually(t, "an entry that is subscribed", func() bool {

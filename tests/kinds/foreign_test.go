@@ -77,8 +77,7 @@ func TestForeignKey_IsRefusedByEveryCall(t *testing.T) {
 func TestForeignKey_EndsWait(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, kind string, of locktest.Kind) {
-		a, k := locktest.New(t, lockkeeper.Config{})
-		b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+		a, b, k := locktest.NewTwo(t, lockkeeper.Config{})
 		hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
 		if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
 			locktest.Release(t, hold)

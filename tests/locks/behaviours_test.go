@@ -101,8 +101,7 @@ func TestKeyPrefix_IsInEveryKey(t *testing.T) {
 // Only the holder of a lock can release it, whatever the kind, the mode, and the hold id in the request.
 func TestRelease_FreesOnlyTheHoldersOwnHold(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.ShortTimeouts)
-	elsewhere := locktest.Open(t, k.Server.URL(), locktest.ShortTimeouts)
+	s, elsewhere, k := locktest.NewTwo(t, locktest.ShortTimeouts)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
 			continue // it cannot be named by message

@@ -194,8 +194,7 @@ func TestInput_RefusesNilAndZeroValues(t *testing.T) {
 // Requests still work with garbage in the hash of a wait queue.
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	locks := func(s *locktest.Site) []*lockkeeper.Lock {
 		rw := s.ReadWriteLock(k.LockName + " rw")
 		return []*lockkeeper.Lock{

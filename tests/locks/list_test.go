@@ -43,8 +43,7 @@ func listed(t *testing.T, s *locktest.Site, name string, began time.Time) lockke
 func TestLocks_ListsTheStateInRedis(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	expect := func(name string, want lockkeeper.LockInfo) {
 		t.Helper()
 		got := listed(t, s, name, began)

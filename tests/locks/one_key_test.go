@@ -118,8 +118,7 @@ func TestForceRelease_NotifiesRelatedLocksAtOnce(t *testing.T) {
 // Tokens grow although their counter has lost some, as in a failover. A waiter gets its token by a transfer.
 func TestTokens_GrowAfterTheirCounterIsLost(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	last := map[*locktest.Site]int64{}
 	grown := func(site *locktest.Site, hold *lockkeeper.Hold) {
 		t.Helper()

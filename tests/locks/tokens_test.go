@@ -20,8 +20,7 @@ const lastToken = 1<<53 - 1
 // whether it takes the free lock or gets it by a transfer. The lock is free then.
 func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.NoPolling)
-	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	s, other, k := locktest.NewTwo(t, locktest.NoPolling)
 	counter := keyspace.Token(k.LockName)
 	k.Do(t, "SET", counter, strconv.FormatInt(lastToken-3, 10))
 	for want := int64(lastToken - 2); want <= lastToken; want++ {

@@ -43,8 +43,7 @@ func oddNames(t *testing.T) map[string]string {
 // A release wakes the waiter of another process at once, whatever bytes the name has.
 func TestNames_OfEveryByteWakeWaiters(t *testing.T) {
 	t.Parallel()
-	a, k := locktest.New(t, locktest.NoPolling)
-	b := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	a, b, k := locktest.NewTwo(t, locktest.NoPolling)
 	for label, name := range oddNames(t) {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
