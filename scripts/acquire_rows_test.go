@@ -218,7 +218,7 @@ var acquireTables = []table{
 		{name: "lost some", before: "/'7'", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]", after: "/'12'", afterAgain: "/'15'"},
 		{name: "too few are left", before: "/'9007199254740989'", reply: "-ERR redisson_lock_token", after: same},
 	}},
-	{script: scripts.MajorityAcquire, call: "NAME RECORD / owner=a count=1 lease=30000 0 fresh known 0", rows: []row{
+	{script: scripts.MajorityAcquire, call: "NAME RECORD / owner=a count=1 lease=30000 quarantine=0 new=fresh known=known since=0", rows: []row{
 		{name: "free", reply: "[1 0  ]", after: "a=1 30000"},
 		{name: "free, to re-enter", args: "count=2", reply: "[-1 0  ]"},
 		{name: "own, one more", before: "a=1 30000", args: "count=2 lease=60000", reply: "[1 0  ]", after: "a=2 60000"},
