@@ -17,9 +17,9 @@ import (
 func TestSyncQueue_TakesThousandsOfOwners(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		const many = 2001
-		lock, args := redistest.Name(t), "u - 0 0"
+		lock, args := redistest.Name(t), "take=0 upto=0 listed="
 		for i := range many {
-			args += fmt.Sprintf(" u:%d 30000 1", i)
+			args += fmt.Sprintf("u:%d,", i)
 		}
 		keys, argv := call(scripts.SyncQueue, lock, args)
 		for range 2 {
@@ -61,10 +61,10 @@ func TestSyncQueue_KeepsOrderInRandomRuns(t *testing.T) {
 			return timeout > int(time.Now().UnixMilli())+1000*silence
 		}
 		call := func(client, released, take string) { // a command of a client of ours
-			args := fmt.Sprintf("%s %s %s %d", client, released, take, next)
+			args := fmt.Sprintf("client=%s releases=%s take=%s upto=%d listed=", client, released, take, next)
 			for _, owner := range waiting {
 				if strings.HasPrefix(owner, client) {
-					args += " " + owner + " 30000 1"
+					args += owner + ","
 				}
 			}
 			keys, argv := call(scripts.SyncQueue, lock, args)

@@ -3,6 +3,7 @@ package scripts_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -36,7 +37,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		random := rand.New(rand.NewPCG(7, 7))
 		for _, r := range rows {
-			if !strings.Contains(forms[r.script], "WAITQUEUE") && !several(r.script) || strings.Contains(strings.Join(r.before, " "), "waitqueue") {
+			if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool { return strings.Contains(p.before, "waitqueue") }) {
 				continue
 			}
 			for range 3 {
@@ -49,7 +50,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 					queue := names(lock).Replace("WAITQUEUE")
 					fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
 					for j := 0; j < len(fields); j += 2 {
-						if fields[j] == "open" && strings.Contains(r.before[i], ">open") || fields[j] == "turns" && strings.Contains(r.before[i], ">turns") {
+						if fields[j] == "open" && strings.Contains(r.locks[i].before, ">open") || fields[j] == "turns" && strings.Contains(r.locks[i].before, ">turns") {
 							fields[j] = "stray"
 						}
 						put[queue] = append(put[queue], fields[j])
@@ -61,12 +62,12 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 				for i, lock := range locks {
 					queue := names(lock).Replace("WAITQUEUE")
 					for _, field := range put[queue] { // ignored fields may stay
-						if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(ofRun(0, r.after[i]), word) {
+						if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(r.locks[i].after, word) {
 							continue
 						}
 						d.must(t, "HDEL", queue, field)
 					}
-					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue", r.script.Name, r.name, i, put[queue]), lock, start, reply, ofRun(0, r.reply), ofRun(0, r.after[i]), published)
+					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue", r.script.Name, r.name, i, put[queue]), lock, start, reply, r.reply, r.locks[i].after, published)
 					published = ""
 				}
 			}

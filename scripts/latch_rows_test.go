@@ -1,44 +1,47 @@
 package scripts_test
 
-const latchRows = `
-latch_set: NAME CALLS:u / ARG ARG LATCH
-none yet               |                               | 3 2     | [1 2]      | '2', %u.3.1.2 | 1
-there is one           | '5'                           | 3 2     | [0 5]      | '5', %u.3.0.5
-carried out before     | '1', %u.3.1.2                 | 3 2     | [1 2]      | same
-late                   | '1', %u.4.1.2                 | 3 2     | -LATE      | same
-wrong type             | a=1                           | 3 2     | -WRONGTYPE | same
+import "github.com/lockkeeper-go/lockkeeper/scripts"
 
-latch_count_down: NAME CALLS:u COUNTED / ARG LATCH ARG ARGS
-one                    | '5'                           | 3 1     | [4]        | '4', %u.3.4
-several                | '5'                           | 3 3     | [2]        | '2', %u.3.2
-none                   | '5'                           | 3 0     | [5]        | '5', %u.3.5
-the last               | '1', %v.7.1                   | 3 1     | [0]        | %u.3.0, %v.7.1 | 0
-more than are missing  | '2'                           | 3 5     | [0]        | %u.3.0 | 0
-open                   |                               | 3 1     | [0]        | %u.3.0
-open, but still there  | '-1'                          | 3 1     | [0]        | '-1', %u.3.0
-carried out before     | '4', %u.3.4                   | 3 1     | [4]        | same
-opened before          | '9', %u.3.0                   | 3 1     | [0]        | same
-late                   | '4', %u.10.4                  | 9 1     | -LATE      | same
-no record of ours      | '4', %u.2026-11-25            | 9999 1  | -WRONGTYPE | same
-wrong type             | a=1                           | 3 1     | -WRONGTYPE | same
-no number              | '1.5'                         | 3 1     | -WRONGTYPE | same
-# by id
-the first              | '5'                           | 3 0 a b | [3]        | '3' 3155760000000, %u.3.3, &a &b
-one more               | '3' 3155760000000, &a &b      | 3 0 c   | [2]        | '2' 3155760000000, %u.3.2, &a &b &c
-counted before         | '3' 3155760000000, &a &b      | 3 0 b   | [3]        | '3' 3155760000000, %u.3.3, &a &b
-twice in one command   | '5'                           | 3 0 a a | [4]        | '4' 3155760000000, %u.3.4, &a
-with others            | '5' 3155760000000, &a         | 3 2 a c | [2]        | '2' 3155760000000, %u.3.2, &a &c
-only others            | '5' 3155760000000, &a         | 3 2     | [3]        | '3' 3155760000000, %u.3.3, &a
-the ids have ended     | '5' 3155760000000             | 3 0 a   | [4]        | '4' 3155760000000, %u.3.4, &a
-the last, of many      | '1' 3155760000000, &a &b &c   | 3 0 d   | [0]        | %u.3.0 | 0
-of an earlier latch    | '5', &a &b                    | 3 0 a   | [4]        | '4' 3155760000000, %u.3.4, &a
-opened by an id of an earlier latch | '1', &a          | 3 0 a   | [0]        | %u.3.0 | 0
-
-latch_inspect: NAME /
-closed                 | '5' 3155760000000, &a         |         | 5          | same
-nearly open            | '1' 3155760000000, &a         |         | 1          | same
-open                   |                               |         | 0
-opened by Redisson     | &a &b                         |         | 0          | same
-open, but still there  | '-1'                          |         | 0          | same
-wrong type             | a=1                           |         | -WRONGTYPE | same
-`
+var latchTables = []table{
+	{script: scripts.LatchSet, call: "NAME CALLS:u / number=3 count=2 LATCH", rows: []row{
+		{name: "none yet", reply: "[1 2]", after: "'2', %u.3.1.2", published: "1"},
+		{name: "there is one", before: "'5'", reply: "[0 5]", after: "'5', %u.3.0.5"},
+		{name: "carried out before", before: "'1', %u.3.1.2", reply: "[1 2]", after: same},
+		{name: "late", before: "'1', %u.4.1.2", reply: "-LATE", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.LatchCountDown, call: "NAME CALLS:u COUNTED / number=3 LATCH count=1 ids...", rows: []row{
+		{name: "one", before: "'5'", reply: "[4]", after: "'4', %u.3.4"},
+		{name: "several", before: "'5'", args: "count=3", reply: "[2]", after: "'2', %u.3.2"},
+		{name: "none", before: "'5'", args: "count=0", reply: "[5]", after: "'5', %u.3.5"},
+		{name: "the last", before: "'1', %v.7.1", reply: "[0]", after: "%u.3.0, %v.7.1", published: "0"},
+		{name: "more than are missing", before: "'2'", args: "count=5", reply: "[0]", after: "%u.3.0", published: "0"},
+		{name: "open", reply: "[0]", after: "%u.3.0"},
+		{name: "open, but still there", before: "'-1'", reply: "[0]", after: "'-1', %u.3.0"},
+		{name: "carried out before", before: "'4', %u.3.4", reply: "[4]", after: same},
+		{name: "opened before", before: "'9', %u.3.0", reply: "[0]", after: same},
+		{name: "late", before: "'4', %u.10.4", args: "number=9", reply: "-LATE", after: same},
+		{name: "no record of ours", before: "'4', %u.2026-11-25", args: "number=9999", reply: "-WRONGTYPE", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+		{name: "no number", before: "'1.5'", reply: "-WRONGTYPE", after: same},
+		// by id
+		{name: "the first", before: "'5'", args: "count=0 ids=a,b", reply: "[3]", after: "'3' 3155760000000, %u.3.3, &a &b"},
+		{name: "one more", before: "'3' 3155760000000, &a &b", args: "count=0 ids=c", reply: "[2]", after: "'2' 3155760000000, %u.3.2, &a &b &c"},
+		{name: "counted before", before: "'3' 3155760000000, &a &b", args: "count=0 ids=b", reply: "[3]", after: "'3' 3155760000000, %u.3.3, &a &b"},
+		{name: "twice in one command", before: "'5'", args: "count=0 ids=a,a", reply: "[4]", after: "'4' 3155760000000, %u.3.4, &a"},
+		{name: "with others", before: "'5' 3155760000000, &a", args: "count=2 ids=a,c", reply: "[2]", after: "'2' 3155760000000, %u.3.2, &a &c"},
+		{name: "only others", before: "'5' 3155760000000, &a", args: "count=2", reply: "[3]", after: "'3' 3155760000000, %u.3.3, &a"},
+		{name: "the ids have ended", before: "'5' 3155760000000", args: "count=0 ids=a", reply: "[4]", after: "'4' 3155760000000, %u.3.4, &a"},
+		{name: "the last, of many", before: "'1' 3155760000000, &a &b &c", args: "count=0 ids=d", reply: "[0]", after: "%u.3.0", published: "0"},
+		{name: "of an earlier latch", before: "'5', &a &b", args: "count=0 ids=a", reply: "[4]", after: "'4' 3155760000000, %u.3.4, &a"},
+		{name: "opened by an id of an earlier latch", before: "'1', &a", args: "count=0 ids=a", reply: "[0]", after: "%u.3.0", published: "0"},
+	}},
+	{script: scripts.LatchInspect, call: "NAME /", rows: []row{
+		{name: "closed", before: "'5' 3155760000000, &a", reply: "5", after: same},
+		{name: "nearly open", before: "'1' 3155760000000, &a", reply: "1", after: same},
+		{name: "open", reply: "0"},
+		{name: "opened by Redisson", before: "&a &b", reply: "0", after: same},
+		{name: "open, but still there", before: "'-1'", reply: "0", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+}

@@ -18,30 +18,30 @@ func TestMajorityAcquire_QuarantinesNewMemory(t *testing.T) {
 			return !strings.Contains(d.do(t, "INFO", "server"), "uptime_in_seconds:0")
 		})
 		first := ""
-		for _, step := range []struct{ what, do, reply, memory, age string }{
-			{"never seen", "a 1 30000 1000 one - 0", "[-3 1000 ", ":one]", "0"},
-			{"watched under another name", "a 1 30000 1000 two another 5000", "[-3 1000 ", ":one]", "0"},
-			{"watched for almost long enough", "a 1 30000 1000 two KNOWN 999", "[-3 1 ", ":one]", "999"},
-			{"the age counts for other callers", "a 1 30000 1000 two - 0", "[-3 1 ", ":one]", "999"},
-			{"watched for long enough", "a 1 30000 1000 two KNOWN 1000", "[1 0 ", ":one]", "1000"},
-			{"re-entry", "a 2 30000 5000 two - 0", "[1 0 ", ":one]", "1000"},
-			{"a longer quarantine", "b 1 30000 5000 two - 0", "[-3 4000 ", ":one]", "1000"},
-			{"watched for longer", "b 1 30000 1000 two KNOWN 3000", "[0 ", ":one]", "1000"},
-			{"forgotten", "c 1 30000 1000 three KNOWN 60000", "[-3 1000 ", ":three]", "0"},
-			{"of another run", "HSET memory another:three", "", ":looked]", "0"},
-			{"inspected before", "b 1 30000 1000 four - 0", "[-3 1000 ", ":looked]", "0"},
-			{"of the same run before a promotion", "HSET memory RUN:another:three age 60000", "", ":looked]", "0"},
-			{"voted before a promotion", "b 1 30000 1000 five - 0", "[-3 1000 ", ":looked]", "0"},
+		for _, step := range []struct{ what, args, sets, reply, memory, age string }{
+			{what: "never seen", args: "quarantine=1000 new=one known=-", reply: "[-3 1000 ", memory: ":one]", age: "0"},
+			{what: "watched under another name", args: "quarantine=1000 new=two known=another since=5000", reply: "[-3 1000 ", memory: ":one]", age: "0"},
+			{what: "watched for almost long enough", args: "quarantine=1000 new=two known=KNOWN since=999", reply: "[-3 1 ", memory: ":one]", age: "999"},
+			{what: "the age counts for other callers", args: "quarantine=1000 new=two known=-", reply: "[-3 1 ", memory: ":one]", age: "999"},
+			{what: "watched for long enough", args: "quarantine=1000 new=two known=KNOWN since=1000", reply: "[1 0 ", memory: ":one]", age: "1000"},
+			{what: "re-entry", args: "count=2 quarantine=5000 new=two known=-", reply: "[1 0 ", memory: ":one]", age: "1000"},
+			{what: "a longer quarantine", args: "owner=b quarantine=5000 new=two known=-", reply: "[-3 4000 ", memory: ":one]", age: "1000"},
+			{what: "watched for longer", args: "owner=b quarantine=1000 new=two known=KNOWN since=3000", reply: "[0 ", memory: ":one]", age: "1000"},
+			{what: "forgotten", args: "owner=c quarantine=1000 new=three known=KNOWN since=60000", reply: "[-3 1000 ", memory: ":three]", age: "0"},
+			{what: "of another run", sets: "memory another:three", memory: ":looked]", age: "0"},
+			{what: "inspected before", args: "owner=b quarantine=1000 new=four known=-", reply: "[-3 1000 ", memory: ":looked]", age: "0"},
+			{what: "of the same run before a promotion", sets: "memory RUN:another:three age 60000", memory: ":looked]", age: "0"},
+			{what: "voted before a promotion", args: "owner=b quarantine=1000 new=five known=-", reply: "[-3 1000 ", memory: ":looked]", age: "0"},
 		} {
 			if step.what == "forgotten" {
 				d.must(t, "DEL", record, lock)
 			}
-			if args := strings.Fields(step.do); args[0] == "HSET" {
+			if step.sets != "" {
 				run, _, _ := strings.Cut(strings.Trim(first, "["), ":")
-				args = strings.Fields(strings.Replace(step.do, "RUN", run, 1))
-				d.must(t, append([]string{"HSET", record}, args[1:]...)...)
+				fields := strings.Fields(strings.Replace(step.sets, "RUN", run, 1))
+				d.must(t, append([]string{"HSET", record}, fields...)...)
 			} else {
-				args[5] = strings.NewReplacer("KNOWN", first, "-", "").Replace(args[5])
+				_, args := call(scripts.MajorityAcquire, lock, strings.Replace(step.args, "KNOWN", first, 1))
 				reply := d.run(t, scripts.MajorityAcquire, []string{lock, record}, args)
 				if !strings.HasPrefix(reply, step.reply) || !strings.HasSuffix(reply, step.memory) {
 					t.Errorf("%s: reply %s, want %s…%s", step.what, reply, step.reply, step.memory)

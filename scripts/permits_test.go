@@ -16,89 +16,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A row of permits is
-//
-//	name | the permits before | arguments | reply | the permits after | what is published
-//
-// Permits are the number of free ones, if it is set; the taken ones, each a letter with the seconds from
-// the start of the test until it expires, if it does; and the TTLs of the number, "~60000", and of the set
-// of taken ones. The id of a permit is its letter, 16 times.
-const permitsRows = `
-permits_acquire
-enough                          | 3               | 30000 b 5000 a          | [2 -1]   | 1 a@5 b@30
-not for all                     | 1 z@40          | 30000 a 30000 b 30000 c | [1 40000] | 0 a@30 z@40
-none, and one never expires     | 0 a             | 30000 b                 | [0 -1]   | 0 a
-none since fewer were set       | -2 a@20         | 30000 b                 | [0 20000] | -2 a@20
-no permits                      |                 | 30000 b                 | [-2 -1]  |
-expired                         | 0 a@-5 b@9 c@-1 | 30000 d                 | [1 9000] | 1 b@9 d@30 | 1
-expired, all taken again        | 0 a@-5 b        | 30000 d 30000 e         | [1 -1]   | 0 b d@30
-expired, since fewer were set   | -3 a@-5 b@-1    | 30000 d                 | [0 -1]   | -1
-expired, of no permits          | a@-5            | 30000 d                 | [-2 -1]  | a@-5
-one expired, some left          | 1 a@0 b@9       | 30000 d                 | [1 9000] | 1 b@9 d@30    | 1
-they end                        | 2 ~60000        | 30000 a                 | [1 -1]   | 1 a@30 ~60000 ~60000
-wrong type                      | x               | 30000 a                 | -WRONGTYPE | x
-
-permits_release
-one                             | 3 a@9 b         | a                       | [1 received] | 4 b           | 4
-one that has expired            | 3 a@-9 b        | a                       | [1 received] | 4 b           | 4
-several, some gone              | 3 a@9 b c       | a z c                   | [5 received] | 5 b           | 2
-one twice                       | 3 a@9 b         | a a                     | [1 received] | 4 b           | 4
-gone                            | 3 b             | a                       | [0 0]    | 3 b
-too many                        | -3 a@9 b        | a                       | [1 0]    | -2 b
-as many as were taken away      | -1 a@9 b        | a                       | [1 0]    | 0 b
-of no permits                   | a@9             | a                       | [1 0]    |
-32 at once                      | 0 a@9           | z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a | [2147483648 received] | 1 | 1
-wrong type                      | x a@9           | a                       | -WRONGTYPE | x a@9
-
-permits_renew
-all                             | 1 a@9 b@40      | 30000 a b               | 11       | 1 a@30 b@30
-gone, expired, never expires    | 1 b@-1 c        | 30000 a b c             | 001      | 1 b@-1 c@30
-expired just now                | 1 a@0           | 30000 a                 | 0        | 1 a@0
-
-permits_set
-try                             |                 | try 10                  | [1]      | 10            | 10
-try, there are some             | 0 a             | try 10                  | [0]      | 0 a
-try nothing                     |                 | try 0                   | [1]      | 0
-more                            | 3 a b           | set 10                  | [1]      | 8 a b         | 10
-as many                         | 3 a b           | set 5                   | [1]      | 3 a b
-fewer than taken                | 3 a b           | set 1                   | [1]      | -1 a b        | 1
-none                            | 3 a b           | set 0                   | [1]      | -2 a b
-the first                       |                 | set 5                   | [1]      | 5             | 5
-as many as can be               |                 | set 2147483647          | [1]      | 2147483647    | 2147483647
-add                             | 3 a b ~60000    | add 5                   | [1]      | 8 a b ~60000  | 5
-too many                        | 2147483640 a    | add 8                   | -ERR there would be more than 2147483647 permits | 2147483640 a
-add the first                   |                 | add 5                   | [1]      | 5             | 5
-subtract                        | 3 a b           | add -5                  | [1]      | -2 a b
-wrong type                      | x               | set 5                   | -WRONGTYPE | x
-
-permits_inspect
-some                            | 1 a@-1 b@9 c    |                         | [2 2 4 set] | 1 a@-1 b@9 c
-expired just now                | 1 a@0 b@9       |                         | [2 1 3 set] | 1 a@0 b@9
-none                            | 0               |                         | [0 0 0 set] | 0
-no number is set                |                 |                         | [0 0 0 ] |
-`
-
-type permitsRow struct {
-	script                                      *scripts.Script
-	name, before, args, reply, after, published string
-}
-
-func permitsTable() (rows []permitsRow) {
-	var of *scripts.Script
-	for line := range strings.Lines(permitsRows) {
-		if line = strings.TrimSpace(line); line == "" {
-			continue
-		}
-		if !strings.Contains(line, "|") {
-			of = script(line)
-			continue
-		}
-		cells := append(split(line, "|"), "")[:6]
-		rows = append(rows, permitsRow{of, cells[0], cells[1], cells[2], cells[3], cells[4], cells[5]})
-	}
-	return rows
-}
-
 // numbered reports whether the script must have its effect only once.
 func (r permitsRow) numbered() bool { return len(r.keys("")) >= 3 }
 
@@ -193,7 +110,7 @@ func (r permitsRow) expect(t *testing.T, d *db, what, lock string, start time.Ti
 
 func TestPermits(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
-		for _, r := range permitsTable() {
+		for _, r := range permitsRows() {
 			t.Run(r.script.Name+"/"+r.name, func(t *testing.T) {
 				lock, start, published := redistest.Name(t), time.Now().Truncate(time.Millisecond), r.published
 				d.frozenAt = start
@@ -232,7 +149,7 @@ func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all")
 	limited := &db{Client: connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"}).Client}
 	refused := map[*scripts.Script]int{}
-	for _, r := range permitsTable() {
+	for _, r := range permitsRows() {
 		if r.reply[0] == '-' || r.script == scripts.PermitsInspect {
 			continue
 		}
@@ -271,4 +188,77 @@ func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 	if len(refused) != 4 {
 		t.Errorf("refused: %v", refused)
 	}
+}
+
+// A lost number of permits is restored when all leases that Redis may have lost are over. Permits that the
+// client still holds stay taken.
+func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		const lease = 300 * time.Millisecond
+		for _, row := range []struct{ name, before, own, after string }{
+			{name: "nothing is left", after: "10"},
+			{name: "the client's own permits", own: "30000 a 9000 b", after: "8"},
+			{name: "permits that are still there", before: "a c", own: "30000 a 9000 b", after: "7"},
+			{name: "set since", before: "3 c", own: "30000 a", after: "3"},
+		} {
+			lock, number := redistest.Name(t), 0
+			d.putPermits(t, lock, row.before, time.Now())
+			keys := []string{lock, keyspace.Taken(lock), keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}
+			restore := func() int {
+				t.Helper()
+				number++
+				args := []string{strconv.Itoa(number), keyspace.PermitsChannel(lock), "restore", "10", strconv.FormatInt(lease.Milliseconds(), 10)}
+				for word := range strings.FieldsSeq(row.own) {
+					if len(word) == 1 {
+						word = strings.Repeat(word, 16)
+					}
+					args = append(args, word)
+				}
+				reply := d.run(t, scripts.PermitsSet, keys, args)
+				if again := d.run(t, scripts.PermitsSet, keys, args); again != reply {
+					t.Errorf("%s: reply %s, and then %s", row.name, reply, again)
+				}
+				n, err := strconv.Atoi(strings.Trim(reply, "[]"))
+				if err != nil {
+					t.Fatal(reply)
+				}
+				return n
+			}
+			began := time.Now()
+			n := restore()
+			if row.name == "set since" {
+				if n != 0 || d.do(t, "GET", lock) != row.after {
+					t.Errorf("%s: reply %d", row.name, n)
+				}
+				continue
+			}
+			if n != -int(lease.Milliseconds()) || d.do(t, "EXISTS", lock) != "0" {
+				t.Errorf("%s: reply %d at first", row.name, n)
+			}
+			for n < 0 {
+				time.Sleep(time.Duration(-n) * time.Millisecond)
+				n = restore()
+			}
+			if after := time.Since(began); n != 1 || after < lease {
+				t.Errorf("%s: reply %d after %v", row.name, n, after)
+			}
+			if got := d.do(t, "GET", lock); got != row.after {
+				t.Errorf("%s: %s are free, want %s", row.name, got, row.after)
+			}
+			// Each loss has its own wait, however the number was set after the previous one.
+			for _, how := range []string{"", "try", "set", "add"} {
+				if d.must(t, "DEL", lock, keyspace.Taken(lock)); how != "" {
+					restore()
+					number++
+					if reply := d.run(t, scripts.PermitsSet, keys, []string{strconv.Itoa(number), keyspace.PermitsChannel(lock), how, "7"}); reply != "[1]" {
+						t.Errorf("%s: reply %s to %s", row.name, reply, how)
+					}
+					d.must(t, "DEL", lock)
+				}
+				if n := restore(); n != -int(lease.Milliseconds()) {
+					t.Errorf("%s: reply %d after another loss (%s)", row.name, n, how)
+				}
+			}
+		}
+	})
 }

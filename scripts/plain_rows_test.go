@@ -1,192 +1,242 @@
 package scripts_test
 
-const plainRows = `
-acquire: NAME / ARG ARG ARG WAITQUEUE SETTINGS TOKENS OR- OR0
-free                  |              | a 1 30000 | (nil)      | a=1 30000
-free, to re-enter     |              | a 2 30000 | [-2 ]
-own, one more         | a=1 30000    | a 2 60000 | (nil)      | a=2 60000
-own, without a TTL    | a=1          | a 1 30000 | (nil)      | a=1 30000
-other                 | b=2 60000    | a 1 30000 | [60000 b]  | same
-other, without a TTL  | b=2          | a 1 30000 | [-1 b]     | same
-wrong type            | 'x'          | a 1 30000 | -WRONGTYPE | same
-foreign               | email=x@y password=7 | a 1 30000 | -WRONGTYPE the key is a hash with 2 fields | same
-foreign, with a TTL   | visits=7 60000       | a 1 30000 | -WRONGTYPE the key is a hash with 1 fields | same
-foreign, one mode     | mode=read            | a 1 30000 | -WRONGTYPE | same
-half foreign          | b=1 email=x 30000    | a 1 30000 | -WRONGTYPE the key is a hash with 2 fields | same
-half foreign, own     | a=1 email=x 30000    | a 2 30000 | -WRONGTYPE | same
-two owners            | b=1 c=1 30000        | a 1 30000 | -WRONGTYPE | same
-no hold count         | b=x 30000            | a 1 30000 | -WRONGTYPE | same
-foreign, with an entry | email=x              | u:1 1 30000 1.4.0.5.0 | -WRONGTYPE | same
-# with a wait queue
-free, the entries have expired       | >v=2.7.0.0.1@-30 ^@-20 >15000                                 | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000
-free, the entry does not listen      | >v=2.7.0.0.0@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000
-free, the client has gone            | >x=2.7.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000
-free, own turn                       | >u=1.3.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000              | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000 then u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000
-free, own turn of a later term       | >u=2.3.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >u=2.3.0.0.1@-3 ^@-1 >15000
-free, another's turn                 | >v=2.7.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | [20000 v:2]    | v:2=1 20000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
-free, another's turn, a try          | >v=2.7.0.0.1@-3 ^@-1 >15000                                   | u:1 1 30000             | [20000 v:2]    | v:2=1 20000 | v>2.7.0
-free, the turn of one in a fenced    | >v=2.7.0.3.1@-3 ^@-1 >15000 /'7'                              | u:1 1 30000             | [20000 v:2]    | v:2=1 20000 /'10' | v>2.7.10
-free, behind one that has gone       | >x=9.7.0.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >w=1.1.0.0.1@-2 ^@-1 >15000 | u:1 1 30000     | [20000 v:2]    | v:2=1 20000, >w=1.1.0.0.1@-2 ^@-1 >20000 | v>2.7.0
-free, another's turn, then own       | >v=2.7.0.0.1@-3 ^@-1 >u=1.3.0.0.1@-2 ^@-1 >15000              | u:1 1 30000 1.4.0.0.1   | [20000 v:2]    | v:2=1 20000, >u=1.4.0.0.1@-2 ^@0 >20000 | v>2.7.0
-left to others                       | >v=2.7.0.0.1@-3 ^@-1 >open@3 >15000                           | u:1 1 30000 1.4.0.0.1   | [3000 ]       | >v=2.7.0.0.1@-3 ^@-1 >u=1.4.0.0.1@0 ^@0 >open@3 >20000
-left to others, a try                | >open@3 >15000                                                | u:1 1 30000             | [3000 ]       | same
-left to others from now on           | >open@5 >15000                                                | u:1 1 30000             | [5000 ]       | same
-left to others, until the clock was set back | >open@6 >15000                                        | u:1 1 30000             | (nil)         | u:1=1 30000, >open@6 >15000
-left to others until now             | >open@0 >15000                                                | u:1 1 30000             | (nil)         | u:1=1 30000, >open@0 >15000
-left to others, and released         | >u=1.3.0.0.1@-3 ^@-1 >open@3 >turns=2 >15000                  | u:1 1 30000 1.4.0.0.1 1 | (nil)         | u:1=1 30000, >turns=2 >6000
-left to others once                  | >open@-1 >15000                                               | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >open@-1 >15000
-other, an entry                      | v:2=1 40000                                                     | u:1 1 30000 1.4.0.5.0   | [40000 v:2]   | v:2=1 40000, >u=1.4.0.5.0@0 ^@0 >20000
-other, a try                         | v:2=1 40000, >w=1.1.0.0.1@-3 ^@-1 >15000                        | u:1 1 30000             | [40000 v:2]   | same
-other, the entry confirmed           | v:2=1 40000, >u=1.3.0.0.0@-3 ^@-1 >15000                        | u:1 1 30000 1.4.0.0.1   | [40000 v:2]   | v:2=1 40000, >u=1.4.0.0.1@-3 ^@0 >20000
-other, the entry confirmed too late  | v:2=1 40000, >u=1.3.0.0.1@-30 ^@-20 >15000                      | u:1 1 30000 1.4.0.0.1   | [40000 v:2]   | v:2=1 40000, >u=1.4.0.0.1@0 ^@0 >20000
-other, a late command                | v:2=1 40000, >u=3.3.0.0.1@-3 ^@-1 >15000                        | u:1 1 30000 1.4.0.0.1   | [40000 v:2]   | same
-other, it was left to               | v:2=1 40000, >w=1.1.0.0.1@-3 ^@-1 >open@3 >15000                | u:1 1 30000             | [40000 v:2]   | v:2=1 40000, >w=1.1.0.0.1@-3 ^@-1 >20000
-own, a transfer that was missed      | u:1=1 20000, >v=2.7.0.0.1@-3 ^@-1 >15000                         | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
-own, in the queue                    | u:1=1 20000, >u=1.7.0.0.1@-3 ^@-1 >turns=1 >15000                | u:1 1 30000 1.4.0.0.1   | (nil)         | u:1=1 30000, >turns=1 >6000
-kept for a MultiLock                 | >v=2.7.0.0.0.0@-3 ^@-1 >15000                                   | u:1 1 30000 1.4.0.0.1   | [10000 ]      | >v=2.7.0.0.0.k0@-3 ^@-1 >u=1.4.0.0.1@0 ^@0 >20000
-kept for a MultiLock since           | >v=2.7.0.0.0.k-4@-5 ^@-1 >15000                                 | u:1 1 30000             | [6000 ]       | same
-kept for a MultiLock for too long    | >v=2.7.0.0.0.k-11@-15 ^@-1 >15000                               | u:1 1 30000             | (nil)         | u:1=1 30000, >v=2.7.0.0.0.-@-15 ^@-1 >20000
-kept for a MultiLock until now       | >v=2.7.0.0.0.k-10@-15 ^@-1 >15000                               | u:1 1 30000             | (nil)         | u:1=1 30000, >v=2.7.0.0.0.-@-15 ^@-1 >20000
-for too long, then another's turn    | >v=2.7.0.0.0.k-11@-15 ^@-1 >w=1.1.0.0.1@-2 ^@-1 >15000          | u:1 1 30000             | [20000 w:1]   | w:1=1 20000, >v=2.7.0.0.0.-@-15 ^@-1 >20000 | w>1.1.0
-kept for two MultiLocks for too long | >v=2.7.0.0.0.k-11@-15 ^@-1 >w=8.8.0.0.0.k-11@-14 ^@-1 >15000    | u:1 1 30000             | [1 ] then (nil) | >v=2.7.0.0.0.-@-15 ^@-1 >w=8.8.0.0.0.k-11@-14 ^@-1 >20000 then u:1=1 30000, >v=2.7.0.0.0.-@-15 ^@-1 >w=8.8.0.0.0.-@-14 ^@-1 >20000
-not kept for a MultiLock any more    | >v=2.7.0.0.0.-@-15 ^@-1 >15000                                  | u:1 1 30000             | (nil)         | u:1=1 30000, >v=2.7.0.0.0.-@-15 ^@-1 >15000
-a part, an entry that reserves       | v:2=1 40000                                                     | u:1 1 30000 1.4.0.0.0.r | [40000 v:2]   | v:2=1 40000, >u=1.4.0.0.0.0@0 ^@0 >20000
-a part, kept for itself              | >u=1.3.0.0.0.k-4@-5 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000            | u:1 1 30000 1.4.0.0.0.r | (nil)         | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >20000
-no entry in it                       | >v=what@-3 ^@-1 >15000                                        | u:1 1 30000             | (nil)         | u:1=1 30000
-a queue of another type              | waitqueue 'x' 30000                                                  | u:1 1 30000             | -WRONGTYPE    | same
+import "github.com/lockkeeper-go/lockkeeper/scripts"
 
-release: NAME / ARG ARG ARG CHANNEL WAITQUEUE SETTINGS TOKENS
-own, wholly at once         | a=3 30000    | a 0 60000 | 0 then -1  |           | 0
-own, without a TTL          | a=1          | a 0 60000 | 0 then -1  |           | 0
-own, one less without a TTL | a=3          | a 2 60000 | 2          | a=2 60000
-other, one less             | b=1 30000    | a 1 60000 | -1         | same
-free                        |              | a 0 60000 | -1
-wrong type                  | 'x'          | a 0 60000 | -WRONGTYPE | same
-wrong type, one less        | 'x' 30000    | a 1 60000 | -WRONGTYPE | same
-# with a wait queue
-none listens                    | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.0@-3 ^@-1 >15000 | 0
-all have gone                   | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 |                              | 0
-the only one                    | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | v:2=1 20000 | v>2.7.0
-the only one, half foreign      | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                      | u:1 0 60000   | 0 then -1 | email=7 30000, >v=2.7.0.0.1@-2 ^@-1 >15000 | 0
-the next, half foreign          | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000                 | u:1 0 60000   | 0 then -1 | email=7 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | 0
-the only one, dead              | u:1=1 30000, >v=2.7.0.0.1@-30 ^@-20 >15000                                            | u:1 0 60000   | 0 then -1 |                              | 0
-the only one, not yet dead      | u:1=1 30000, >v=2.7.0.0.1@-30 ^@-19 >15000                                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 | v>2.7.0
-before a foreign client         | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000 <3-2                                          | u:1 0 60000   | 0 then -1 | v:2=1 20000, >turns=1 >6000 | v>2.7.0
-the next                        | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >w=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000    | u:1 0 60000   | 0 then -1 | w:2=1 20000, >v=8.8.0.0.1@-1 ^@-1 >20000 | w>2.7.0
-the next, with a TTL of its own | u:1=1 30000, >v=5000:9.9.0.0.1@-9 ^@-7 >w=40000:2.7.0.0.1@-90 ^@-30 >y=8.8.0.0.1@-1 ^@-1 >15000 | u:1 0 60000 | 0 then -1 | w:2=1 40000, >y=8.8.0.0.1@-1 ^@-1 >20000 | w>2.7.0
-the next, before a longer TTL   | u:1=1 30000, >w=2.7.0.0.1@-90 ^@-1 >v=40000:8.8.0.0.1@-1 ^@-1 >15000                 | u:1 0 60000   | 0 then -1 | w:2=1 20000, >v=40000:8.8.0.0.1@-1 ^@-1 >40000 | w>2.7.0
-the next, with tokens           | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'7' 60000                                   | u:1 0 60000   | 0 then -1 | v:2=1 20000 /'10' | v>2.7.10
-the next, a counter of no kind  | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /a=1                                         | u:1 0 60000   | 0 then -1 | v:2=1 20000 /a=1 | v>2.7.0
-the next, no tokens are left    | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'9007199254740989'                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 /'9007199254740989' | v>2.7.0
-the next, the last tokens       | u:1=1 30000, >v=2.7.0.3.1@-2 ^@-1 >15000 /'9007199254740988'                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 /'9007199254740991' | v>2.7.9007199254740991
-the next is the same client     | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | u:2=1 20000 | u>2.7.0
-leaves the queue                | u:3=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:3 0 60000   | 0 then -1 |                              | 0
-leaves the queue without the lock | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >v=8.8.0.0.1@-1 ^@-1 >15000                        | u:2 0 60000   | -1        | w:1=1 30000, >v=8.8.0.0.1@-1 ^@-1 >20000
-a late one                      | w:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | -1        | same
-one less                        | u:1=2 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 1 60000   | 1         | u:1=1 60000, >v=2.7.0.0.1@-2 ^@-1 >15000
-kept for a MultiLock            | u:1=1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000                        | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.0.k0@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >20000 | 0
-a MultiLock withdraws           | >v=2.7.0.0.0.k-1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000                                  | v:2 0 60000   | -1        | w:8=1 20000 | w>8.8.0
-a MultiLock withdraws for another | >v=2.7.0.0.0.k-1@-3 ^@-1 >w=8.8.0.0.0.0@-2 ^@-1 >15000                                | v:2 0 60000   | -1        | >w=8.8.0.0.0.k0@-2 ^@-1 >20000 | 0
-a MultiLock behind withdraws    | w:1=1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000                        | v:2 0 60000   | -1        | w:1=1 30000, >w=8.8.0.0.1@-2 ^@-1 >20000
-the next, before a MultiLock    | u:1=1 30000, >w=8.8.0.0.1@-3 ^@-1 >v=2.7.0.0.0.0@-2 ^@-1 >15000                        | u:1 0 60000   | 0 then -1 | w:8=1 20000, >v=2.7.0.0.0.0@-2 ^@-1 >20000 | w>8.8.0
-one foreign client of two, first turn | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000 <3-2                      | u:1 0 60000   | 0 then -1 | v:2=1 20000, >w=8.8.0.0.1@-2 ^@-1 >turns=1 >20000 | v>2.7.0
-one foreign client of two, third turn | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >turns=2 >15000 <3-2             | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >open@5 >20000 | 0
-a foreign client, all others gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >turns=2 >15000 <1                                 | u:1 0 60000   | 0 then -1 | >turns=2 >6000 | 0
-a queue of another type         | u:1=1 30000, waitqueue 'x' 30000                                                           | u:1 0 60000   | 0 then -1 | waitqueue 'x' 30000  | 0
-
-renew: NAME / ARGS
-own                      | a=1 30000 | a 60000 | [1]  | a=1 60000
-own, without a TTL       | a=1       | a 60000 | [1]  | a=1 60000
-gone                     |           | a 60000 | [0]
-other                    | b=1 30000 | a 60000 | [-1] | same
-wrong type               | 'x' 30000 | a 60000 | [-1] | same
-own, behind the bad ones | a=1 30000 | a 60000 | [1]  | a=1 60000
-
-yield: NAME / ARG ARG ARG CHANNEL WAITQUEUE SETTINGS TOKENS OR-
-all listeners use the queue          | a=1 30000 <2-2 | a 60000 0 | [0 0]             | a=1 60000
-the owner not yet                    | a=1 30000    | a 60000 0 | [0 0]             | a=1 60000
-without a TTL                        | a=1          | a 60000 0 | [0 0]             | a=1 60000
-others                               | a=1 30000 <2 | a 60000 0 | [1 1] then [-1 0] | >open@5 >6000 | 0
-opened for none                      | a=1 30000    | a 60000 1 | [1 1] then [-1 0] | >open@5 >6000 | 0
-other                                | b=1 30000 <2 | a 60000 1 | [-1 0]            | same
-wrong type                           | 'x' 30000 <2 | a 60000 1 | -WRONGTYPE        | same
-# with a wait queue or an entry
-none, for an entry           | u:1=1 30000                                                                     | u:1 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000
-only its own entry           | u:1=1 30000, >u=2.7.0.0.1@-2 ^@-1 >15000 <1-1                                   | u:1 60000 0 2.7.0.0.1 | [0 0]             | u:1=1 60000, >u=2.7.0.0.1@-2 ^@-1 >15000
-to the next                  | u:1=1 30000, >x=9.9.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | u:1 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 20000, >w=8.8.0.0.1@-1 ^@-1 >u=2.7.0.0.1@0 ^@0 >20000 | v>2.7.0
-to the next, not to itself   | u:1=1 30000, >u=2.6.0.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                   | u:1 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 20000, >u=2.7.0.0.1@0 ^@0 >20000 | v>2.7.0
-to the next, with no entry   | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                        | u:1 60000 0           | [1 0] then [-1 0] | v:2=1 20000 | v>2.7.0
-to a foreign client, all others gone | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000 <1                             | u:1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-to a foreign client          | u:1=1 30000 <2                                                                  | u:1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-to the queue before a foreign client | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <3-2                                     | u:1 60000 0 2.7.0.0.1 | [1 0] then [-1 0] | v:2=1 20000, >u=2.7.0.0.1@0 ^@0 >turns=1 >20000 | v>2.7.0
-to a foreign client after the queue | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000 <3-2                            | u:1 60000 0 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-forced                       | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >turns=1 >15000                               | u:1 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >v=2.7.0.0.1@-3 ^@-1 >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-forced, to none              | u:1=1 30000                                                                     | u:1 60000 1 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | 0
-
-force_release: NAME / CHANNEL ARGS
-held without a TTL     | a=1               | a         | 1 then 0   |      | 0
-held by one of several | b=1 30000         | a b       | 1 then 0   |      | 0
-held by another since  | b=1 30000         | a         | 0          | same
-by another term since  | u:2=1 30000       | u:1       | 0          | same
-none is named          | a=1               |           | 0          | same
-free                   |                   | a         | 0
-no owner is named      | a=1 mode=read     | mode      | 0          | same
-a read/write lock      | mode=read u:1=1   | u:1       | 1 then 0   |      | 0
-a writer               | mode=write u:1:write=1 | u:1  | 1 then 0   |      | 0
-of two readers, one    | mode=read u:1=1 v:1=1 | u:1   | 1 then 0   | mode=read v:1=1 | 0
-wrong type             | 'x' 30000         | a         | -WRONGTYPE | same
-foreign                | email=7           | a         | -WRONGTYPE | same
-foreign, named         | email=7           | email     | -WRONGTYPE | same
-half foreign           | a=1 email=7 30000 | a         | -WRONGTYPE | same
-no hold count          | a=x               | a         | -WRONGTYPE | same
-
-inspect: NAME / CHANNEL
-held                | a=2 30000    |  | [30000 0 a 2] | same
-held without a TTL  | a=1          |  | [-1 0 a 1]    | same
-waited for          | a=1 30000 <2 |  | [30000 2 a 1] | same
-free                |              |  | [-2 0  ]
-wrong type          | 'x' 30000    |  | -WRONGTYPE    | same
-foreign             | email=7      |  | -WRONGTYPE    | same
-half foreign        | a=2 email=7  |  | -WRONGTYPE    | same
-
-fenced_acquire: NAME / ARG ARG ARG ARG TOKENS WAITQUEUE SETTINGS OR- OR0
-free                              |                      | a 1 30000 1  | [1 1 ] then [1 2 ]   | a=1 30000 /'1' then a=1 30000 /'2'
-free, many tokens                 | /'7'                 | a 1 30000 10 | [1 17 ] then [1 27 ] | a=1 30000 /'17' then a=1 30000 /'27'
-free, to re-enter                 | /'7'                 | a 2 30000 1  | [-1 0 ]              | same
-own, once more                    | a=1 30000 /'7'       | a 2 60000 0  | [1 0 ]               | a=2 60000 /'7'
-other, without end                | b=2 /'7'             | a 1 30000 1  | [0 -1 b]             | same
-other, the counter would end      | b=2 /'7' 60000       | a 1 30000 1  | [0 -1 b]             | same
-the counter would end             | /'7' 60000           | a 1 30000 1  | [1 8 ] then [1 9 ]   | a=1 30000 /'8' then a=1 30000 /'9'
-re-entered, the counter would end | a=1 30000 /'7' 60000 | a 2 30000 0  | [1 0 ]               | a=2 30000 /'7'
-wrong type                        | 'x' /'7'             | a 1 30000 1  | -WRONGTYPE           | same
-foreign                           | email=x /'7'         | a 1 30000 1  | -WRONGTYPE           | same
-half foreign, own                 | a=1 email=x /'7'     | a 2 30000 1  | -WRONGTYPE           | same
-counter of another type           | /a=1                 | a 1 30000 1  | -WRONGTYPE           | same
-counter that does not count       | /'x'                 | a 1 30000 1  | -WRONGTYPE redisson_lock_token | same
-counter that has lost some        | /'7'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
-counter that has lost all         |                      | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
-counter that has lost none        | /'9'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
-the last tokens                   | /'9007199254740988'  | a 1 30000 3  | [1 9007199254740991 ] then -ERR | a=1 30000 /'9007199254740991'
-too few tokens are left           | /'9007199254740989'  | a 1 30000 3  | -ERR redisson_lock_token | same
-too few are left, of what was had | /'7'                 | a 1 30000 3+9007199254740989 | -ERR redisson_lock_token | same
-# with a wait queue
-free, another's turn    | >v=2.7.0.3.1@-3 ^@-1 >15000 /'7'  | u:1 1 30000 2 1.4.0.2.1 | [0 20000 v:2]  | v:2=1 20000, >u=1.4.0.2.1@0 ^@0 >20000 /'10' | v>2.7.10
-free, left to others    | >open@3 >15000 /'7'               | u:1 1 30000 2 1.4.0.2.1 | [0 3000 ]     | >u=1.4.0.2.1@0 ^@0 >open@3 >20000 /'7'
-free, and released      | >open@3 >15000 /'7'               | u:1 1 30000 2 1.4.0.2.1 1 | [1 9 ] then [1 11 ] | u:1=1 30000 /'9' then u:1=1 30000 /'11'
-
-draw: TOKENS / ARGS
-reserves                 | /'7'       | 3 | [1 10 ] then [1 13 ] | /'10' then /'13'
-a counter that would end | /'7' 60000 | 3 | [1 10 ] then [1 13 ] | /'10' then /'13'
-none yet                 |            | 3 | [1 3 ] then [1 6 ]   | /'3' then /'6'
-lost some                | /'7'       | 3+9 | [1 12 ] then [1 15 ] | /'12' then /'15'
-too few are left         | /'9007199254740989' | 3 | -ERR redisson_lock_token | same
-
-majority_acquire: NAME RECORD / ARGS 0 fresh known 0
-free                  |           | a 1 30000 | [1 0  ]    | a=1 30000
-free, to re-enter     |           | a 2 30000 | [-1 0  ]
-own, one more         | a=1 30000 | a 2 60000 | [1 0  ]    | a=2 60000
-other, without an end | b=2       | a 1 30000 | [0 -1 b ]  | same
-wrong type            | 'x'       | a 1 30000 | -WRONGTYPE | same
-foreign               | email=7   | a 1 30000 | -WRONGTYPE | same
-half foreign          | b=1 email=7 | a 1 30000 | -WRONGTYPE | same
-`
+var plainTables = []table{
+	{script: scripts.Release, call: "NAME / owner=u:1 count=0 lease=60000 CHANNEL WAITQUEUE SETTINGS TOKENS", rows: []row{
+		{name: "own, wholly at once", before: "a=3 30000", args: "owner=a", reply: "0", again: "-1", published: "0"},
+		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "0", again: "-1", published: "0"},
+		{name: "own, one less without a TTL", before: "a=3", args: "owner=a count=2", reply: "2", after: "a=2 60000"},
+		{name: "other, one less", before: "b=1 30000", args: "owner=a count=1", reply: "-1", after: same},
+		{name: "free", args: "owner=a", reply: "-1"},
+		{name: "wrong type", before: "'x'", args: "owner=a", reply: "-WRONGTYPE", after: same},
+		{name: "wrong type, one less", before: "'x' 30000", args: "owner=a count=1", reply: "-WRONGTYPE", after: same},
+		// with a wait queue
+		{
+			name: "none listens", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >v=2.7@-3 seen@-1 >15000", after: ">v=2.7@-3 seen@-1 >15000",
+		},
+		{name: "all have gone", before: "u:1=1 30000, >x=2.7+listens@-3 seen@-1 >15000", reply: "0", again: "-1", published: "0"},
+		{
+			name: "the only one", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000", after: "v:2=1 20000",
+		},
+		{
+			name: "the only one, half foreign", reply: "0", again: "-1", published: "0",
+			before: "email=7 u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000",
+			after:  "email=7 30000, >v=2.7+listens@-2 seen@-1 >15000",
+		},
+		{
+			name: "the next, half foreign", reply: "0", again: "-1", published: "0",
+			before: "email=7 u:1=1 30000, >v=2.7+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
+			after:  "email=7 30000, >v=2.7+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
+		},
+		{
+			name: "the only one, dead", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >v=2.7+listens@-30 seen@-20 >15000",
+		},
+		{
+			name: "the only one, not yet dead", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-30 seen@-19 >15000", after: "v:2=1 20000",
+		},
+		{
+			name: "before a foreign client", listeners: "3-2", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000", after: "v:2=1 20000, >turns=1 >6000",
+		},
+		{
+			name: "the next", reply: "0", again: "-1", published: "w>2.7.0",
+			before: "u:1=1 30000, >x=9.9+listens@-3 seen@-1 >w=2.7+listens@-2 seen@-1 >v=8.8+listens@-1 seen@-1 >15000",
+			after:  "w:2=1 20000, >v=8.8+listens@-1 seen@-1 >20000",
+		},
+		{
+			name: "the next, with a TTL of its own", reply: "0", again: "-1", published: "w>2.7.0",
+			before: "u:1=1 30000, >v=5000:9.9+listens@-9 seen@-7 >w=40000:2.7+listens@-90 seen@-30 >y=8.8+listens@-1 seen@-1 >15000",
+			after:  "w:2=1 40000, >y=8.8+listens@-1 seen@-1 >20000",
+		},
+		{
+			name: "the next, before a longer TTL", reply: "0", again: "-1", published: "w>2.7.0",
+			before: "u:1=1 30000, >w=2.7+listens@-90 seen@-1 >v=40000:8.8+listens@-1 seen@-1 >15000",
+			after:  "w:2=1 20000, >v=40000:8.8+listens@-1 seen@-1 >40000",
+		},
+		{
+			name: "the next, with tokens", reply: "0", again: "-1", published: "v>2.7.10",
+			before: "u:1=1 30000, >v=2.7+tokens3+listens@-2 seen@-1 >15000 /'7' 60000", after: "v:2=1 20000 /'10'",
+		},
+		{
+			name: "the next, a counter of no kind", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+tokens3+listens@-2 seen@-1 >15000 /a=1", after: "v:2=1 20000 /a=1",
+		},
+		{
+			name: "the next, no tokens are left", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+tokens3+listens@-2 seen@-1 >15000 /'9007199254740989'",
+			after:  "v:2=1 20000 /'9007199254740989'",
+		},
+		{
+			name: "the next, the last tokens", reply: "0", again: "-1", published: "v>2.7.9007199254740991",
+			before: "u:1=1 30000, >v=2.7+tokens3+listens@-2 seen@-1 >15000 /'9007199254740988'",
+			after:  "v:2=1 20000 /'9007199254740991'",
+		},
+		{
+			name: "the next is the same client", reply: "0", again: "-1", published: "u>2.7.0",
+			before: "u:1=1 30000, >u=2.7+listens@-2 seen@-1 >15000", after: "u:2=1 20000",
+		},
+		{
+			name: "leaves the queue", args: "owner=u:3", reply: "0", again: "-1", published: "0",
+			before: "u:3=1 30000, >u=2.7+listens@-2 seen@-1 >15000",
+		},
+		{
+			name: "leaves the queue without the lock", args: "owner=u:2", reply: "-1",
+			before: "w:1=1 30000, >u=2.7+listens@-2 seen@-1 >v=8.8+listens@-1 seen@-1 >15000",
+			after:  "w:1=1 30000, >v=8.8+listens@-1 seen@-1 >20000",
+		},
+		{name: "a late one", before: "w:1=1 30000, >u=2.7+listens@-2 seen@-1 >15000", reply: "-1", after: same},
+		{
+			name: "one less", args: "count=1", reply: "1",
+			before: "u:1=2 30000, >v=2.7+listens@-2 seen@-1 >15000", after: "u:1=1 60000, >v=2.7+listens@-2 seen@-1 >15000",
+		},
+		{
+			name: "kept for a MultiLock", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
+			after:  ">v=2.7+kept0@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >20000",
+		},
+		{
+			name: "a MultiLock withdraws", args: "owner=v:2", reply: "-1", published: "w>8.8.0",
+			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000", after: "w:8=1 20000",
+		},
+		{
+			name: "a MultiLock withdraws for another", args: "owner=v:2", reply: "-1", published: "0",
+			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+reserves@-2 seen@-1 >15000", after: ">w=8.8+kept0@-2 seen@-1 >20000",
+		},
+		{
+			name: "a MultiLock behind withdraws", args: "owner=v:2", reply: "-1",
+			before: "w:1=1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
+			after:  "w:1=1 30000, >w=8.8+listens@-2 seen@-1 >20000",
+		},
+		{
+			name: "the next, before a MultiLock", reply: "0", again: "-1", published: "w>8.8.0",
+			before: "u:1=1 30000, >w=8.8+listens@-3 seen@-1 >v=2.7+reserves@-2 seen@-1 >15000",
+			after:  "w:8=1 20000, >v=2.7+reserves@-2 seen@-1 >20000",
+		},
+		{
+			name: "one foreign client of two, first turn", listeners: "3-2", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
+			after:  "v:2=1 20000, >w=8.8+listens@-2 seen@-1 >turns=1 >20000",
+		},
+		{
+			name: "one foreign client of two, third turn", listeners: "3-2", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >turns=2 >15000",
+			after:  ">v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >open@5 >20000",
+		},
+		{
+			name: "a foreign client, all others gone", listeners: "1", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >x=2.7+listens@-3 seen@-1 >turns=2 >15000", after: ">turns=2 >6000",
+		},
+		{
+			name: "a queue of another type", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, waitqueue 'x' 30000", after: "waitqueue 'x' 30000",
+		},
+	}},
+	{script: scripts.Renew, call: "NAME / owner=a lease=60000", rows: []row{
+		{name: "own", before: "a=1 30000", reply: "[1]", after: "a=1 60000"},
+		{name: "own, without a TTL", before: "a=1", reply: "[1]", after: "a=1 60000"},
+		{name: "gone", reply: "[0]"},
+		{name: "other", before: "b=1 30000", reply: "[-1]", after: same},
+		{name: "wrong type", before: "'x' 30000", reply: "[-1]", after: same},
+		{name: "own, behind the bad ones", before: "a=1 30000", reply: "[1]", after: "a=1 60000"},
+	}},
+	{script: scripts.Yield, call: "NAME / owner=u:1 lease=60000 forced=0 CHANNEL WAITQUEUE SETTINGS TOKENS entry=-", rows: []row{
+		{name: "all listeners use the queue", before: "a=1 30000", listeners: "2-2", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
+		{name: "the owner not yet", before: "a=1 30000", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
+		{name: "without a TTL", before: "a=1", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
+		{
+			name: "others", args: "owner=a", listeners: "2", reply: "[1 1]", again: "[-1 0]", published: "0",
+			before: "a=1 30000", after: ">open@5 >6000",
+		},
+		{
+			name: "opened for none", args: "owner=a forced=1", reply: "[1 1]", again: "[-1 0]", published: "0",
+			before: "a=1 30000", after: ">open@5 >6000",
+		},
+		{name: "other", before: "b=1 30000", listeners: "2", args: "owner=a forced=1", reply: "[-1 0]", after: same},
+		{name: "wrong type", before: "'x' 30000", listeners: "2", args: "owner=a forced=1", reply: "-WRONGTYPE", after: same},
+		// with a wait queue or an entry
+		{name: "none, for an entry", before: "u:1=1 30000", args: "entry=2.7+listens", reply: "[0 0]", after: "u:1=1 60000"},
+		{
+			name: "only its own entry", args: "entry=2.7+listens", listeners: "1-1", reply: "[0 0]",
+			before: "u:1=1 30000, >u=2.7+listens@-2 seen@-1 >15000", after: "u:1=1 60000, >u=2.7+listens@-2 seen@-1 >15000",
+		},
+		{
+			name: "to the next", args: "entry=2.7+listens", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.0",
+			before: "u:1=1 30000, >x=9.9+listens@-3 seen@-1 >v=2.7+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
+			after:  "v:2=1 20000, >w=8.8+listens@-1 seen@-1 >u=2.7+listens@0 seen@0 >20000",
+		},
+		{
+			name: "to the next, not to itself", args: "entry=2.7+listens", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.0",
+			before: "u:1=1 30000, >u=2.6+listens@-3 seen@-1 >v=2.7+listens@-2 seen@-1 >15000",
+			after:  "v:2=1 20000, >u=2.7+listens@0 seen@0 >20000",
+		},
+		{
+			name: "to the next, with no entry", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000", after: "v:2=1 20000",
+		},
+		{
+			name: "to a foreign client, all others gone", args: "entry=2.7+listens", listeners: "1", reply: "[1 1]",
+			again: "[-1 0]", published: "0",
+			before: "u:1=1 30000, >x=2.7+listens@-3 seen@-1 >15000", after: ">u=2.7+listens@0 seen@0 >open@5 >20000",
+		},
+		{
+			name: "to a foreign client", args: "entry=2.7+listens", listeners: "2", reply: "[1 1]", again: "[-1 0]",
+			published: "0",
+			before:    "u:1=1 30000", after: ">u=2.7+listens@0 seen@0 >open@5 >20000",
+		},
+		{
+			name: "to the queue before a foreign client", args: "entry=2.7+listens", listeners: "3-2", reply: "[1 0]",
+			again: "[-1 0]", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000",
+			after:  "v:2=1 20000, >u=2.7+listens@0 seen@0 >turns=1 >20000",
+		},
+		{
+			name: "to a foreign client after the queue", args: "entry=2.7+listens", listeners: "3-2", reply: "[1 1]",
+			again: "[-1 0]", published: "0",
+			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >turns=1 >15000",
+			after:  ">v=2.7+listens@-3 seen@-1 >u=2.7+listens@0 seen@0 >open@5 >20000",
+		},
+		{
+			name: "forced", args: "forced=1 entry=2.7+listens", reply: "[1 1]", again: "[-1 0]", published: "0",
+			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >turns=1 >15000",
+			after:  ">v=2.7+listens@-3 seen@-1 >u=2.7+listens@0 seen@0 >open@5 >20000",
+		},
+		{
+			name: "forced, to none", args: "forced=1 entry=2.7+listens", reply: "[1 1]", again: "[-1 0]", published: "0",
+			before: "u:1=1 30000", after: ">u=2.7+listens@0 seen@0 >open@5 >20000",
+		},
+	}},
+	{script: scripts.ForceRelease, call: "NAME / CHANNEL owners...", rows: []row{
+		{name: "held without a TTL", before: "a=1", args: "owners=a", reply: "1", again: "0", published: "0"},
+		{name: "held by one of several", before: "b=1 30000", args: "owners=a,b", reply: "1", again: "0", published: "0"},
+		{name: "held by another since", before: "b=1 30000", args: "owners=a", reply: "0", after: same},
+		{name: "by another term since", before: "u:2=1 30000", args: "owners=u:1", reply: "0", after: same},
+		{name: "none is named", before: "a=1", reply: "0", after: same},
+		{name: "free", args: "owners=a", reply: "0"},
+		{name: "no owner is named", before: "a=1 mode=read", args: "owners=mode", reply: "0", after: same},
+		{name: "a read/write lock", before: "mode=read u:1=1", args: "owners=u:1", reply: "1", again: "0", published: "0"},
+		{name: "a writer", before: "mode=write u:1:write=1", args: "owners=u:1", reply: "1", again: "0", published: "0"},
+		{
+			name: "of two readers, one", args: "owners=u:1", reply: "1", again: "0", published: "0",
+			before: "mode=read u:1=1 v:1=1", after: "mode=read v:1=1",
+		},
+		{name: "wrong type", before: "'x' 30000", args: "owners=a", reply: "-WRONGTYPE", after: same},
+		{name: "foreign", before: "email=7", args: "owners=a", reply: "-WRONGTYPE", after: same},
+		{name: "foreign, named", before: "email=7", args: "owners=email", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign", before: "a=1 email=7 30000", args: "owners=a", reply: "-WRONGTYPE", after: same},
+		{name: "no hold count", before: "a=x", args: "owners=a", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.Inspect, call: "NAME / CHANNEL", rows: []row{
+		{name: "held", before: "a=2 30000", reply: "[30000 0 a 2]", after: same},
+		{name: "held without a TTL", before: "a=1", reply: "[-1 0 a 1]", after: same},
+		{name: "waited for", before: "a=1 30000", listeners: "2", reply: "[30000 2 a 1]", after: same},
+		{name: "free", reply: "[-2 0  ]"},
+		{name: "wrong type", before: "'x' 30000", reply: "-WRONGTYPE", after: same},
+		{name: "foreign", before: "email=7", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign", before: "a=2 email=7", reply: "-WRONGTYPE", after: same},
+	}},
+}

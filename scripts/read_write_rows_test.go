@@ -1,142 +1,411 @@
 package scripts_test
 
-const readWriteRows = `
-read_write_set: NAME / ARG ARG ARG ARG HOLDS ARG RWCHANNEL WAITQUEUE SETTINGS OR- OR0
-# a writer
-free                         |                                                              | u:1 1 0 30000 0    | [1 0 ]              | mode=write u:1:write=1 30000
-free, to re-enter            |                                                              | u:1 2 0 30000 0 | [-1 0 ]
-own, once more               | mode=write u:1:write=1 30000                                 | u:1 2 0 40000 0    | [1 0 ]              | mode=write u:1:write=2 40000
-own, and read                | mode=write u:1:write=1 30000                                 | u:1 1 2 40000 0    | [1 0 ]              | mode=write u:1:write=1 u:1=2 40000, u:1#1 40000, u:1#2 40000
-own, and read no more        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000              | u:1 1 0 40000 0    | [1 0 ]              | mode=write u:1:write=1 40000
-other, without end           | mode=write v:1:write=1                                       | u:1 1 0 30000 0    | [0 -1 v:1:write]    | same
-other reads                  | mode=read v:1=1 40000, v:1#1 40000                           | u:1 1 0 30000 0 | [0 40000 v:1]       | mode=read v:1=1 40000, v:1#1 40000
-a plain lock                 | v:1=1 40000                                                  | u:1 1 0 30000 0    | [0 40000 v:1]       | same
-wrong type                   | 'x'                                                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
-foreign                      | mode=read path=x                                             | u:1 1 0 30000 0 | -WRONGTYPE          | same
-half foreign                 | mode=write path=7 v:1:write=1 30000                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
-of another mode              | mode=fast v:1=1 30000                                        | u:1 1 0 30000 0 | -WRONGTYPE          | same
-# giving back a part of the holds: without a hold, nothing is granted
-free, of a writer              |                                                 | u:1 1 0 30000 1 | [-1 0 ]
-others read                    | mode=read v:1=1 40000, v:1#1 40000              | u:1 0 1 30000 1 | [-1 0 ] | same
-own                            | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 | u:1 0 1 30000 1 | [1 0 ]  | mode=read u:1=1 30000, u:1#1 30000
-own, of a writer that reads on | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000 | u:1 0 1 30000 1 | [1 0 ]  | mode=read u:1=1 30000, u:1#1 30000 | rw1
-# a reader that wants to write, too
-the only reader, instead  | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000                  | u:1 1 0 30000 0    | [1 0 ]        | mode=write u:1:write=1 30000
-one of two                | mode=read u:1=2 v:1=1 90000, u:1#1 20000, u:1#2 90000, v:1#1 40000 | u:1 1 2 30000 0 | [0 40000 v:1] | mode=read v:1=1 40000, v:1#1 40000
-besides a dead one        | mode=read u:1=1 v:1=1 20000, u:1#1 20000                         | u:1 1 1 30000 0 | [1 0 ]        | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000
-# a reader
-own, more                         | mode=read u:1=1 30000, u:1#1 30000                               | u:1 0 3 20000 0    | [1 0 ]              | mode=read u:1=3 20000, u:1#1 20000, u:1#2 20000, u:1#3 20000
-own, less                         | mode=read u:1=3 30000, u:1#1 30000, u:1#2 30000, u:1#3 30000     | u:1 0 1 40000 0    | [1 0 ]              | mode=read u:1=1 40000, u:1#1 40000
-own, among others                  | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000 | u:1 0 2 30000 0    | [1 0 ]              | mode=read u:1=2 v:1=1 40000, u:1#1 30000, u:1#2 30000, v:1#1 40000
-joins for more                    | mode=read v:1=1 40000, v:1#1 40000                               | u:1 0 1 60000 0    | [1 0 ]              | mode=read u:1=1 v:1=1 60000, u:1#1 60000, v:1#1 40000
-does not join to re-enter         | mode=read v:1=1 40000, v:1#1 40000                               | u:1 0 2 30000 0    | [0 40000 v:1]       | same
-other writes                      | mode=write v:1:write=1 40000                                     | u:1 0 1 30000 0 | [0 40000 v:1:write] | same
-downgrade of both                 | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000                  | u:1 0 1 30000 0    | [1 0 ]              | mode=read u:1=1 30000, u:1#1 30000                               | rw1
-a plain lock                      | v:1=1 40000                                                      | u:1 0 1 30000 0    | [0 40000 v:1]       | same
-wrong type                        | 'x' 30000                                                        | u:1 0 1 30000 0    | -WRONGTYPE          | same
-foreign, it could be read         | mode=read path=7 30000                                           | u:1 0 1 30000 0    | -WRONGTYPE         | same
-half foreign, it could be read    | mode=read path=7 v:1=1 30000, v:1#1 30000                        | u:1 0 1 30000 0    | -WRONGTYPE         | same
-# with a wait queue
-free, another writer's turn       | >v=2.7.0.0.1@-3 ^@-1 >15000                                     | u:1 1 0 30000 0 1.4.0.0.1   | [0 20000 v:2:write] | mode=write v:2:write=1 20000, >u=1.4.0.0.1@0 ^@0 >20000 | v>2.7.0
-free, a writer's turn, not to read | >v=2.7.0.0.1@-3 ^@-1 >15000                                    | u:1 0 1 30000 0 1.4.1.0.1   | [0 20000 v:2:write] | mode=write v:2:write=1 20000, >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
-free, a reader's turn, to read too | >v=2.7.1.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000               | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
-free, a reader's turn, then a writer's | >v=2.7.1.0.1@-3 ^@-1 >w=8.8.0.0.1@-2 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [0 20000 v:2]  | mode=read v:2=1 20000, v:2#1 20000, >w=8.8.0.0.1@-2 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000 | v>2.7.0
-free, readers' turn, past one that has gone | >v=2.7.1.0.1@-4 ^@-1 >x=1.1.0.0.1@-3 ^@-1 >u=1.3.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 | [1 0 ]    | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
-free, readers' turn, to its own   | >v=2.7.1.0.1@-4 ^@-1 >u=1.3.0.0.1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1 | [0 20000 v:2] | mode=read v:2=1 20000, v:2#1 20000, >u=1.4.0.0.1@-3 ^@0 >w=8.8.1.0.1@-2 ^@-1 >20000 | v>2.7.0
-free, own turn to read            | >u=1.3.1.0.1@-3 ^@-1 >v=2.7.0.0.1@-2 ^@-1 >15000                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-2 ^@-1 >20000
-free, left to others              | >open@3 >15000                                                  | u:1 0 1 30000 0 1.4.1.0.1   | [0 3000 ]     | >u=1.4.1.0.1@0 ^@0 >open@3 >20000
-free, left to others, and released | >open@3 >15000                                                 | u:1 0 1 30000 0 1.4.1.0.1 1 | [1 0 ]        | mode=read u:1=1 30000, u:1#1 30000
-readers, joined by a former writer     | mode=read w:1=1 40000, w:1#1 40000, >u=1.3.0.0.1@-3 ^@-1 >v=2.7.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 1.4.1.0.1 | [1 0 ] | mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000 | v>2.7.0
-free, read by a former writer     | >u=1.3.0.0.1@-3 ^@-1 >v=2.7.1.0.1@-2 ^@-1 >15000 | u:1 0 1 30000 0 1.4.1.0.1 | [1 0 ] | mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000 | v>2.7.0
-readers, a writer adds an entry   | mode=read w:1=1 40000, w:1#1 40000                                                             | u:1 1 0 30000 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
-does not read past a queued writer  | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000                              | u:1 0 1 30000 0 1.4.1.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000
-nor past one behind a reader      | mode=read x:1=1 40000, x:1#1 40000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 30000 0 | [0 40000 x:1] | same
-does not read past a MultiLock    | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.0.0@-3 ^@-1 >15000 | u:1 0 1 30000 0 1.4.1.0.1 | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.0.0@-3 ^@-1 >u=1.4.1.0.1@0 ^@0 >20000
-reads before a queued writer      | mode=read w:1=1 40000, w:1#1 40000, >u=1.3.1.0.1@-4 ^@-1 >v=2.7.0.0.1@-3 ^@-1 >15000           | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >20000
-reads past a writer that has gone | mode=read w:1=1 40000, w:1#1 40000, >x=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000
-reads together with readers before it | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.1.0.1@-3 ^@-1 >open@3 >15000             | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000 | v>2.7.0
-reads past a writer of the client | mode=read w:1=1 40000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000                                | u:1 0 1 30000 0 1.4.1.0.1   | [1 0 ]        | mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >u=2.7.0.0.1@-3 ^@-1 >15000
-the only reader writes past a queue | mode=read u:1=1 40000, u:1#1 40000, >v=2.7.0.0.1@-3 ^@-1 >15000 | u:1 1 0 30000 0 1.4.0.0.1  | [1 0 ]        | mode=write u:1:write=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000
-one of two readers wants to write | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000           | u:1 1 0 30000 0 1.4.0.0.1   | [0 40000 w:1] | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@0 ^@0 >20000
-downgrade, for readers before a writer | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.0.0.1@-3 ^@-1 >15000 | u:1 0 1 40000 1  | [1 0 ]        | mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 20000, >w=8.8.0.0.1@-3 ^@-1 >20000 | rw1 v>2.7.0
-downgrade, for a writer           | mode=write u:1:write=1 30000, >w=8.8.0.0.1@-3 ^@-1 >15000       | u:1 0 1 40000 0             | [1 0 ]        | mode=read u:1=1 40000, u:1#1 40000, >w=8.8.0.0.1@-3 ^@-1 >15000 | rw1
+import "github.com/lockkeeper-go/lockkeeper/scripts"
 
-read_write_release: NAME / ARG HOLDS RWCHANNEL WAITQUEUE SETTINGS
-a writer that reads             | mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000     | u:1 | 0 then -1  |                                                                  | rw1
-the last reader                 | mode=read u:1=2 30000, u:1#1 30000, u:1#2 20000                  | u:1 | 0 then -1  |                                                                  | rw0
-a reader with the longest lease | mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000, v:1#1 20000, v:1#2 40000, w:1#1 30000 | u:1 | 0 then -1  | mode=read v:1=2 w:1=1 40000, v:1#1 20000, v:1#2 40000, w:1#1 30000
-the last reader alive           | mode=read u:1=1 v:1=2 40000, u:1#1 20000                         | u:1 | 0 then -1  |                                                                  | rw0
-free                            |                                                                  | u:1 | -1
-wrong type                      | 'x'                                                              | u:1 | -WRONGTYPE | same
-half foreign, it stays          | mode=read path=7 u:1=1 30000, u:1#1 30000                        | u:1 | 0 then -1  | mode=read path=7 30000
-# with a wait queue
-the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 20000, >w=8.8.1.0.1@-3 ^@-1 >20000 | v>2.7.0
-the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000 | v>2.7.0 w>8.8.0
-others still read               | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000   | u:1   | 0 then -1 | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000
-none listens                    | mode=write u:1:write=1 30000, >v=2.7.1.0.0@-4 ^@-1 >15000                            | u:1   | 0 then -1 | >v=2.7.1.0.0@-4 ^@-1 >15000 | rw1
-a MultiLock withdraws           | >v=2.7.0.0.0.k-1@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >u=9.9.1.0.1@-1 ^@-1 >15000          | v:2   | -1        | mode=read u:9=1 w:8=1 20000, u:9#1 20000, w:8#1 20000 | u>9.9.0 w>8.8.0
-a MultiLock withdraws beside readers | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.0.0@-3 ^@-1 >w=8.8.1.0.1@-2 ^@-1 >15000 | v:2 | -1   | mode=read u:1=1 w:8=1 30000, u:1#1 30000, w:8#1 20000 | w>8.8.0
-a foreign client's turn         | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >turns=1 >15000 <2-1                | u:1   | 0 then -1 | >v=2.7.1.0.1@-4 ^@-1 >open@5 >20000 | rw1
-a writer leaves the queue       | mode=read w:1=1 40000, w:1#1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000 | v>2.7.0
-it leaves the queue of a writer | mode=write w:1:write=1 40000, >u=1.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000       | u:1   | -1        | mode=write w:1:write=1 40000, >v=2.7.1.0.1@-3 ^@-1 >20000
-a late one                      | mode=read w:1=1 40000, w:1#1 40000, >u=2.4.0.0.1@-4 ^@-1 >v=2.7.1.0.1@-3 ^@-1 >15000                                | u:1   | -1        | same
-a queue of another type         | mode=write u:1:write=1 30000, waitqueue 'x' 30000                                         | u:1   | 0 then -1 | waitqueue 'x' 30000 | rw1
-
-read_write_renew: NAME / ARGS HOLDS
-read twice, a lease is gone | mode=read u:1=2 30000, u:1#2 5000                     | u:1 60000 | [1]  | mode=read u:1=2 60000, u:1#1 60000, u:1#2 60000
-read among longer leases    | mode=read u:1=1 v:1=1 90000, u:1#1 30000, v:1#1 90000 | u:1 60000 | [1]  | mode=read u:1=1 v:1=1 90000, u:1#1 60000, v:1#1 90000
-written and read            | mode=write u:1:write=2 u:1=1 30000, u:1#1 30000       | u:1 60000 | [1]  | mode=write u:1:write=2 u:1=1 60000, u:1#1 60000
-without an end              | mode=write u:1:write=2                                | u:1 60000 | [1]  | mode=write u:1:write=2 60000
-gone                        |                                                       | u:1 60000 | [0]
-other                       | mode=read v:1=1 30000, v:1#1 30000                    | u:1 60000 | [-1] | same
-wrong type                  | 'x' 30000                                             | u:1 60000 | [-1] | same
-read, behind the bad ones   | mode=read u:1=1 30000, u:1#1 30000                    | u:1 60000 | [1]  | mode=read u:1=1 60000, u:1#1 60000
-
-read_write_yield: NAME / ARG ARG ARG HOLDS RWCHANNEL WAITQUEUE SETTINGS OR-
-only itself waits                       | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <1-1            | u:1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-not yet itself                          | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000               | u:1 30000 0 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-both                                    | mode=write u:1:write=1 u:1=1 20000, u:1#1 20000               | u:1 30000 0 | [0 0]             | mode=write u:1:write=1 30000
-among longer readers                    | mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000         | u:1 30000 0 | [0 0]             | mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000
-others wait                             | mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000 <3            | u:1 30000 0 | [1 1] then [-1 0] | >open@5 >6000 | rw0
-others wait, others read                | mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000 <1      | u:1 30000 0 | [1 0] then [-1 0] | mode=read v:1=1 40000, v:1#1 40000
-other                                   | mode=write v:1:write=1 40000 <1                               | u:1 30000 1 | [-1 0]            | same
-wrong type                              | 'x'                                                           | u:1 30000 1 | -WRONGTYPE        | same
-# with a wait queue or an entry
-none, for an entry       | mode=read u:1=1 20000, u:1#1 20000                                                         | u:1 30000 0 2.7.1.0.1 | [0 0]             | mode=read u:1=1 30000, u:1#1 30000
-to readers               | mode=write u:1:write=1 20000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000             | u:1 30000 0 2.7.0.0.1 | [1 0] then [-1 0] | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >u=2.7.0.0.1@0 ^@0 >20000 | v>2.7.0 w>8.8.0
-among readers            | mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >15000         | u:1 30000 0 2.7.1.0.1 | [1 0] then [-1 0] | mode=read w:1=1 40000, w:1#1 40000, >v=2.7.0.0.1@-4 ^@-1 >u=2.7.1.0.1@0 ^@0 >20000
-to a foreign client      | mode=write u:1:write=1 20000 <1                                                            | u:1 30000 0 2.7.0.0.1 | [1 1] then [-1 0] | >u=2.7.0.0.1@0 ^@0 >open@5 >20000 | rw1
-
-read_write_force_release: NAME / HOLDS ARG RWCHANNEL ARGS
-readers                   | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | read u:1 v:1  | 1 then 0   |           | rw0
-a writer                  | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | write v:1 | 1 then 0   |           | rw1
-readers, as a writer      | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000 | write u:1 v:1 | 0      | same
-a writer, as readers      | mode=write v:1:write=2 v:1=1 40000, v:1#1 40000                  | read v:1 | 0          | same
-one of the readers        | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 40000, v:1#1 30000 | read u:1 w:1 | 1 then 0 | mode=read v:1=1 30000, v:1#1 30000
-another writer since      | mode=write w:1:write=1 40000                                     | write v:1 | 0         | same
-another reader since      | mode=read w:1=1 40000, w:1#1 40000                               | read u:1 v:1 | 0      | same
-none is named             | mode=read w:1=1 40000, w:1#1 40000                               | read  | 0             | same
-a plain lock              | v:1=1 40000                                                      | read v:1 | 1 then 0   |           | rw0
-a plain lock, as a writer | v:1=2 40000                                                      | write v:1 | 1 then 0  |           | rw1
-a plain lock of another   | w:1=1 40000                                                      | write v:1 | 0         | same
-wrong type                | 'x'                                                              | read v:1 | -WRONGTYPE | same
-foreign                   | mode=read path=7                                                 | read v:1 | -WRONGTYPE | same
-half foreign              | mode=write path=7 v:1:write=1 30000                              | write v:1 | -WRONGTYPE | same
-
-read_write_inspect: NAME / RWCHANNEL
-read             | mode=read u:1=2 40000 <2     |  | [40000 2 1 u:1 2]    | same
-written          | mode=write u:1:write=3       |  | [-1 0 1 u:1:write 3] | same
-written and read | mode=write u:1:write=3 u:1=2 |  | [-1 0 2 u:1:write u:1 3] | same
-read and written | u:1=2 u:1:write=3 mode=write |  | [-1 0 2 u:1:write u:1 3] | mode=write u:1:write=3 u:1=2
-many             | mode=read u:1=7 u:2=7 u:3=7  |  | [-1 0 3 u:1 u:2 u:3 7] | same
-free             | <1                           |  | [-2 1 0  ]
-wrong type       | 'x' 30000                    |  | -WRONGTYPE           | same
-foreign          | mode=read path=7             |  | -WRONGTYPE           | same
-half foreign     | mode=read path=7 u:1=1       |  | -WRONGTYPE           | same
-
-count_waiters: NAME / ARGS RWCHANNEL WAITQUEUE SETTINGS
-not yet itself          |              | u | [0]
-in the queue            | >x=1.1.0.0.1@-5 ^@-1 >v=1.1.1.0.1@-4 ^@-1 >u=1.1.1.0.1@-3 ^@-1 >w=1.1.1.0.0@-2 ^@-1 >15000 | u | [2] | >v=1.1.1.0.1@-4 ^@-1 >u=1.1.1.0.1@-3 ^@-1 >w=1.1.1.0.0@-2 ^@-1 >20000
-dead in the queue       | >v=1.1.0.0.1@-30 ^@-20 >15000                                 | u | [0] |
-in the queue, and a foreign client | >v=1.1.0.0.1@-2 ^@-1 >w=1.1.0.0.0@-2 ^@-1 >15000 <3-2           | u | [3] | same
-`
+var readWriteTables = []table{
+	{script: scripts.ReadWriteSet, call: "NAME / owner=u:1 writes=0 reads=1 lease=30000 HOLDS releases=0 RWCHANNEL WAITQUEUE SETTINGS entry=- notified=0", rows: []row{
+		// a writer
+		{name: "free", args: "writes=1 reads=0", reply: "[1 0 ]", after: "mode=write u:1:write=1 30000"},
+		{name: "free, to re-enter", args: "writes=2 reads=0", reply: "[-1 0 ]"},
+		{
+			name: "own, once more", args: "writes=2 reads=0 lease=40000", reply: "[1 0 ]",
+			before: "mode=write u:1:write=1 30000", after: "mode=write u:1:write=2 40000",
+		},
+		{
+			name: "own, and read", args: "writes=1 reads=2 lease=40000", reply: "[1 0 ]",
+			before: "mode=write u:1:write=1 30000", after: "mode=write u:1:write=1 u:1=2 40000, u:1#1 40000, u:1#2 40000",
+		},
+		{
+			name: "own, and read no more", args: "writes=1 reads=0 lease=40000", reply: "[1 0 ]",
+			before: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000", after: "mode=write u:1:write=1 40000",
+		},
+		{
+			name: "other, without end", args: "writes=1 reads=0", reply: "[0 -1 v:1:write]",
+			before: "mode=write v:1:write=1", after: same,
+		},
+		{
+			name: "other reads", args: "writes=1 reads=0", reply: "[0 40000 v:1]",
+			before: "mode=read v:1=1 40000, v:1#1 40000", after: "mode=read v:1=1 40000, v:1#1 40000",
+		},
+		{name: "a plain lock", before: "v:1=1 40000", args: "writes=1 reads=0", reply: "[0 40000 v:1]", after: same},
+		{name: "wrong type", before: "'x'", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
+		{name: "foreign", before: "mode=read path=x", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign", before: "mode=write path=7 v:1:write=1 30000", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
+		{name: "of another mode", before: "mode=fast v:1=1 30000", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
+		// giving back a part of the holds: without a hold, nothing is granted
+		{name: "free, of a writer", args: "writes=1 reads=0 releases=1", reply: "[-1 0 ]"},
+		{name: "others read", before: "mode=read v:1=1 40000, v:1#1 40000", args: "releases=1", reply: "[-1 0 ]", after: same},
+		{
+			name: "own", args: "releases=1", reply: "[1 0 ]",
+			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{
+			name: "own, of a writer that reads on", args: "releases=1", reply: "[1 0 ]", published: "rw1",
+			before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		// a reader that wants to write, too
+		{
+			name: "the only reader, instead", args: "writes=1 reads=0", reply: "[1 0 ]",
+			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=write u:1:write=1 30000",
+		},
+		{
+			name: "one of two", args: "writes=1 reads=2", reply: "[0 40000 v:1]",
+			before: "mode=read u:1=2 v:1=1 90000, u:1#1 20000, u:1#2 90000, v:1#1 40000",
+			after:  "mode=read v:1=1 40000, v:1#1 40000",
+		},
+		{
+			name: "besides a dead one", args: "writes=1", reply: "[1 0 ]",
+			before: "mode=read u:1=1 v:1=1 20000, u:1#1 20000", after: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000",
+		},
+		// a reader
+		{
+			name: "own, more", args: "reads=3 lease=20000", reply: "[1 0 ]",
+			before: "mode=read u:1=1 30000, u:1#1 30000", after: "mode=read u:1=3 20000, u:1#1 20000, u:1#2 20000, u:1#3 20000",
+		},
+		{
+			name: "own, less", args: "lease=40000", reply: "[1 0 ]",
+			before: "mode=read u:1=3 30000, u:1#1 30000, u:1#2 30000, u:1#3 30000", after: "mode=read u:1=1 40000, u:1#1 40000",
+		},
+		{
+			name: "own, among others", args: "reads=2", reply: "[1 0 ]",
+			before: "mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000",
+			after:  "mode=read u:1=2 v:1=1 40000, u:1#1 30000, u:1#2 30000, v:1#1 40000",
+		},
+		{
+			name: "joins for more", args: "lease=60000", reply: "[1 0 ]",
+			before: "mode=read v:1=1 40000, v:1#1 40000", after: "mode=read u:1=1 v:1=1 60000, u:1#1 60000, v:1#1 40000",
+		},
+		{name: "does not join to re-enter", before: "mode=read v:1=1 40000, v:1#1 40000", args: "reads=2", reply: "[0 40000 v:1]", after: same},
+		{name: "other writes", before: "mode=write v:1:write=1 40000", reply: "[0 40000 v:1:write]", after: same},
+		{
+			name: "downgrade of both", reply: "[1 0 ]", published: "rw1",
+			before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{name: "a plain lock", before: "v:1=1 40000", reply: "[0 40000 v:1]", after: same},
+		{name: "wrong type", before: "'x' 30000", reply: "-WRONGTYPE", after: same},
+		{name: "foreign, it could be read", before: "mode=read path=7 30000", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign, it could be read", before: "mode=read path=7 v:1=1 30000, v:1#1 30000", reply: "-WRONGTYPE", after: same},
+		// with a wait queue
+		{
+			name: "free, another writer's turn", args: "writes=1 reads=0 entry=1.4+listens", reply: "[0 20000 v:2:write]",
+			published: "v>2.7.0",
+			before:    ">v=2.7+listens@-3 seen@-1 >15000", after: "mode=write v:2:write=1 20000, >u=1.4+listens@0 seen@0 >20000",
+		},
+		{
+			name: "free, a writer's turn, not to read", args: "entry=1.4+reads+listens", reply: "[0 20000 v:2:write]",
+			published: "v>2.7.0",
+			before:    ">v=2.7+listens@-3 seen@-1 >15000",
+			after:     "mode=write v:2:write=1 20000, >u=1.4+reads+listens@0 seen@0 >20000",
+		},
+		{
+			name: "free, a reader's turn, to read too", args: "entry=1.4+reads+listens", reply: "[1 0 ]", published: "v>2.7.0",
+			before: ">v=2.7+reads+listens@-3 seen@-1 >u=1.3+reads+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000",
+		},
+		{
+			name: "free, a reader's turn, then a writer's", args: "entry=1.4+reads+listens", reply: "[0 20000 v:2]",
+			published: "v>2.7.0",
+			before:    ">v=2.7+reads+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
+			after:     "mode=read v:2=1 20000, v:2#1 20000, >w=8.8+listens@-2 seen@-1 >u=1.4+reads+listens@0 seen@0 >20000",
+		},
+		{
+			name: "free, readers' turn, past one that has gone", reply: "[1 0 ]", published: "v>2.7.0",
+			before: ">v=2.7+reads+listens@-4 seen@-1 >x=1.1+listens@-3 seen@-1 >u=1.3+reads+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000",
+		},
+		{
+			name: "free, readers' turn, to its own", args: "writes=1 reads=0 entry=1.4+listens", reply: "[0 20000 v:2]",
+			published: "v>2.7.0",
+			before:    ">v=2.7+reads+listens@-4 seen@-1 >u=1.3+listens@-3 seen@-1 >w=8.8+reads+listens@-2 seen@-1 >15000",
+			after:     "mode=read v:2=1 20000, v:2#1 20000, >u=1.4+listens@-3 seen@0 >w=8.8+reads+listens@-2 seen@-1 >20000",
+		},
+		{
+			name: "free, own turn to read", args: "entry=1.4+reads+listens", reply: "[1 0 ]",
+			before: ">u=1.3+reads+listens@-3 seen@-1 >v=2.7+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 30000, u:1#1 30000, >v=2.7+listens@-2 seen@-1 >20000",
+		},
+		{
+			name: "free, left to others", args: "entry=1.4+reads+listens", reply: "[0 3000 ]",
+			before: ">open@3 >15000", after: ">u=1.4+reads+listens@0 seen@0 >open@3 >20000",
+		},
+		{
+			name: "free, left to others, and released", args: "entry=1.4+reads+listens notified=1", reply: "[1 0 ]",
+			before: ">open@3 >15000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{
+			name: "readers, joined by a former writer", args: "entry=1.4+reads+listens", reply: "[1 0 ]", published: "v>2.7.0",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+listens@-3 seen@-1 >v=2.7+reads+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000",
+		},
+		{
+			name: "free, read by a former writer", args: "entry=1.4+reads+listens", reply: "[1 0 ]", published: "v>2.7.0",
+			before: ">u=1.3+listens@-3 seen@-1 >v=2.7+reads+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000",
+		},
+		{
+			name: "readers, a writer adds an entry", args: "writes=1 reads=0 entry=1.4+listens", reply: "[0 40000 w:1]",
+			before: "mode=read w:1=1 40000, w:1#1 40000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@0 seen@0 >20000",
+		},
+		{
+			name: "does not read past a queued writer", args: "entry=1.4+reads+listens", reply: "[0 40000 w:1]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-3 seen@-1 >15000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-3 seen@-1 >u=1.4+reads+listens@0 seen@0 >20000",
+		},
+		{
+			name: "nor past one behind a reader", reply: "[0 40000 x:1]",
+			before: "mode=read x:1=1 40000, x:1#1 40000, >v=2.7+reads+listens@-4 seen@-1 >w=8.8+listens@-3 seen@-1 >15000",
+			after:  same,
+		},
+		{
+			name: "does not read past a MultiLock", args: "entry=1.4+reads+listens", reply: "[0 40000 w:1]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reads+reserves@-3 seen@-1 >15000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reads+reserves@-3 seen@-1 >u=1.4+reads+listens@0 seen@0 >20000",
+		},
+		{
+			name: "reads before a queued writer", args: "entry=1.4+reads+listens", reply: "[1 0 ]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+listens@-4 seen@-1 >v=2.7+listens@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7+listens@-3 seen@-1 >20000",
+		},
+		{
+			name: "reads past a writer that has gone", args: "entry=1.4+reads+listens", reply: "[1 0 ]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >x=2.7+listens@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000",
+		},
+		{
+			name: "reads together with readers before it", args: "entry=1.4+reads+listens", reply: "[1 0 ]", published: "v>2.7.0",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reads+listens@-3 seen@-1 >open@3 >15000",
+			after:  "mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000",
+		},
+		{
+			name: "reads past a writer of the client", args: "entry=1.4+reads+listens", reply: "[1 0 ]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=2.7+listens@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >u=2.7+listens@-3 seen@-1 >15000",
+		},
+		{
+			name: "the only reader writes past a queue", args: "writes=1 reads=0 entry=1.4+listens", reply: "[1 0 ]",
+			before: "mode=read u:1=1 40000, u:1#1 40000, >v=2.7+listens@-3 seen@-1 >15000",
+			after:  "mode=write u:1:write=1 30000, >v=2.7+listens@-3 seen@-1 >15000",
+		},
+		{
+			name: "one of two readers wants to write", args: "writes=1 reads=0 entry=1.4+listens", reply: "[0 40000 w:1]",
+			before: "mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@0 seen@0 >20000",
+		},
+		{
+			name: "downgrade, for readers before a writer", args: "lease=40000 releases=1", reply: "[1 0 ]",
+			published: "rw1 v>2.7.0",
+			before:    "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000, >v=2.7+reads+listens@-4 seen@-1 >w=8.8+listens@-3 seen@-1 >15000",
+			after:     "mode=read u:1=1 v:2=1 40000, u:1#1 40000, v:2#1 20000, >w=8.8+listens@-3 seen@-1 >20000",
+		},
+		{
+			name: "downgrade, for a writer", args: "lease=40000", reply: "[1 0 ]", published: "rw1",
+			before: "mode=write u:1:write=1 30000, >w=8.8+listens@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 40000, u:1#1 40000, >w=8.8+listens@-3 seen@-1 >15000",
+		},
+	}},
+	{script: scripts.ReadWriteRelease, call: "NAME / owner=u:1 HOLDS RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
+		{
+			name: "a writer that reads", reply: "0", again: "-1", published: "rw1",
+			before: "mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000",
+		},
+		{
+			name: "the last reader", reply: "0", again: "-1", published: "rw0",
+			before: "mode=read u:1=2 30000, u:1#1 30000, u:1#2 20000",
+		},
+		{
+			name: "a reader with the longest lease", reply: "0", again: "-1",
+			before: "mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000, v:1#1 20000, v:1#2 40000, w:1#1 30000",
+			after:  "mode=read v:1=2 w:1=1 40000, v:1#1 20000, v:1#2 40000, w:1#1 30000",
+		},
+		{
+			name: "the last reader alive", reply: "0", again: "-1", published: "rw0",
+			before: "mode=read u:1=1 v:1=2 40000, u:1#1 20000",
+		},
+		{name: "free", reply: "-1"},
+		{name: "wrong type", before: "'x'", reply: "-WRONGTYPE", after: same},
+		{
+			name: "half foreign, it stays", reply: "0", again: "-1",
+			before: "mode=read path=7 u:1=1 30000, u:1#1 30000", after: "mode=read path=7 30000",
+		},
+		// with a wait queue
+		{
+			name: "the next writes", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "mode=read u:1=1 30000, u:1#1 30000, >v=2.7+listens@-4 seen@-1 >w=8.8+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=write v:2:write=1 20000, >w=8.8+reads+listens@-3 seen@-1 >20000",
+		},
+		{
+			name: "the next read", reply: "0", again: "-1", published: "v>2.7.0 w>8.8.0",
+			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >w=8.8+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000",
+		},
+		{
+			name: "others still read", reply: "0", again: "-1",
+			before: "mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
+		},
+		{
+			name: "none listens", reply: "0", again: "-1", published: "rw1",
+			before: "mode=write u:1:write=1 30000, >v=2.7+reads@-4 seen@-1 >15000", after: ">v=2.7+reads@-4 seen@-1 >15000",
+		},
+		{
+			name: "a MultiLock withdraws", args: "owner=v:2", reply: "-1", published: "u>9.9.0 w>8.8.0",
+			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+reads+listens@-2 seen@-1 >u=9.9+reads+listens@-1 seen@-1 >15000",
+			after:  "mode=read u:9=1 w:8=1 20000, u:9#1 20000, w:8#1 20000",
+		},
+		{
+			name: "a MultiLock withdraws beside readers", args: "owner=v:2", reply: "-1", published: "w>8.8.0",
+			before: "mode=read u:1=1 30000, u:1#1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+reads+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 w:8=1 30000, u:1#1 30000, w:8#1 20000",
+		},
+		{
+			name: "a foreign client's turn", listeners: "2-1", reply: "0", again: "-1", published: "rw1",
+			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >turns=1 >15000",
+			after:  ">v=2.7+reads+listens@-4 seen@-1 >open@5 >20000",
+		},
+		{
+			name: "a writer leaves the queue", reply: "-1", published: "v>2.7.0",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000",
+		},
+		{
+			name: "it leaves the queue of a writer", reply: "-1",
+			before: "mode=write w:1:write=1 40000, >u=1.4+listens@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=write w:1:write=1 40000, >v=2.7+reads+listens@-3 seen@-1 >20000",
+		},
+		{
+			name: "a late one", reply: "-1",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=2.4+listens@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
+			after:  same,
+		},
+		{
+			name: "a queue of another type", reply: "0", again: "-1", published: "rw1",
+			before: "mode=write u:1:write=1 30000, waitqueue 'x' 30000", after: "waitqueue 'x' 30000",
+		},
+	}},
+	{script: scripts.ReadWriteRenew, call: "NAME / owner=u:1 lease=60000 HOLDS", rows: []row{
+		{
+			name: "read twice, a lease is gone", reply: "[1]",
+			before: "mode=read u:1=2 30000, u:1#2 5000", after: "mode=read u:1=2 60000, u:1#1 60000, u:1#2 60000",
+		},
+		{
+			name: "read among longer leases", reply: "[1]",
+			before: "mode=read u:1=1 v:1=1 90000, u:1#1 30000, v:1#1 90000",
+			after:  "mode=read u:1=1 v:1=1 90000, u:1#1 60000, v:1#1 90000",
+		},
+		{
+			name: "written and read", reply: "[1]",
+			before: "mode=write u:1:write=2 u:1=1 30000, u:1#1 30000", after: "mode=write u:1:write=2 u:1=1 60000, u:1#1 60000",
+		},
+		{name: "without an end", before: "mode=write u:1:write=2", reply: "[1]", after: "mode=write u:1:write=2 60000"},
+		{name: "gone", reply: "[0]"},
+		{name: "other", before: "mode=read v:1=1 30000, v:1#1 30000", reply: "[-1]", after: same},
+		{name: "wrong type", before: "'x' 30000", reply: "[-1]", after: same},
+		{name: "read, behind the bad ones", before: "mode=read u:1=1 30000, u:1#1 30000", reply: "[1]", after: "mode=read u:1=1 60000, u:1#1 60000"},
+	}},
+	{script: scripts.ReadWriteYield, call: "NAME / owner=u:1 lease=30000 forced=0 HOLDS RWCHANNEL WAITQUEUE SETTINGS entry=-", rows: []row{
+		{
+			name: "only itself waits", listeners: "1-1", reply: "[0 0]",
+			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{
+			name: "not yet itself", reply: "[0 0]",
+			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{name: "both", before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", reply: "[0 0]", after: "mode=write u:1:write=1 30000"},
+		{
+			name: "among longer readers", reply: "[0 0]",
+			before: "mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000",
+			after:  "mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000",
+		},
+		{
+			name: "others wait", listeners: "3", reply: "[1 1]", again: "[-1 0]", published: "rw0",
+			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: ">open@5 >6000",
+		},
+		{
+			name: "others wait, others read", listeners: "1", reply: "[1 0]", again: "[-1 0]",
+			before: "mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000", after: "mode=read v:1=1 40000, v:1#1 40000",
+		},
+		{name: "other", before: "mode=write v:1:write=1 40000", listeners: "1", args: "forced=1", reply: "[-1 0]", after: same},
+		{name: "wrong type", before: "'x'", args: "forced=1", reply: "-WRONGTYPE", after: same},
+		// with a wait queue or an entry
+		{
+			name: "none, for an entry", args: "entry=2.7+reads+listens", reply: "[0 0]",
+			before: "mode=read u:1=1 20000, u:1#1 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
+		},
+		{
+			name: "to readers", args: "entry=2.7+listens", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.0 w>8.8.0",
+			before: "mode=write u:1:write=1 20000, >v=2.7+reads+listens@-4 seen@-1 >w=8.8+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000, >u=2.7+listens@0 seen@0 >20000",
+		},
+		{
+			name: "among readers", args: "entry=2.7+reads+listens", reply: "[1 0]", again: "[-1 0]",
+			before: "mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >u=2.7+reads+listens@0 seen@0 >20000",
+		},
+		{
+			name: "to a foreign client", args: "entry=2.7+listens", listeners: "1", reply: "[1 1]", again: "[-1 0]",
+			published: "rw1",
+			before:    "mode=write u:1:write=1 20000", after: ">u=2.7+listens@0 seen@0 >open@5 >20000",
+		},
+	}},
+	{script: scripts.ReadWriteForceRelease, call: "NAME / HOLDS mode=read RWCHANNEL owners...", rows: []row{
+		{
+			name: "readers", args: "owners=u:1,v:1", reply: "1", again: "0", published: "rw0",
+			before: "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000",
+		},
+		{
+			name: "a writer", args: "mode=write owners=v:1", reply: "1", again: "0", published: "rw1",
+			before: "mode=write v:1:write=2 v:1=1 40000, v:1#1 40000",
+		},
+		{
+			name: "readers, as a writer", args: "mode=write owners=u:1,v:1", reply: "0",
+			before: "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000", after: same,
+		},
+		{
+			name: "a writer, as readers", args: "owners=v:1", reply: "0",
+			before: "mode=write v:1:write=2 v:1=1 40000, v:1#1 40000", after: same,
+		},
+		{
+			name: "one of the readers", args: "owners=u:1,w:1", reply: "1", again: "0",
+			before: "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 40000, v:1#1 30000",
+			after:  "mode=read v:1=1 30000, v:1#1 30000",
+		},
+		{
+			name: "another writer since", args: "mode=write owners=v:1", reply: "0",
+			before: "mode=write w:1:write=1 40000", after: same,
+		},
+		{name: "another reader since", before: "mode=read w:1=1 40000, w:1#1 40000", args: "owners=u:1,v:1", reply: "0", after: same},
+		{name: "none is named", before: "mode=read w:1=1 40000, w:1#1 40000", reply: "0", after: same},
+		{name: "a plain lock", before: "v:1=1 40000", args: "owners=v:1", reply: "1", again: "0", published: "rw0"},
+		{name: "a plain lock, as a writer", before: "v:1=2 40000", args: "mode=write owners=v:1", reply: "1", again: "0", published: "rw1"},
+		{name: "a plain lock of another", before: "w:1=1 40000", args: "mode=write owners=v:1", reply: "0", after: same},
+		{name: "wrong type", before: "'x'", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
+		{name: "foreign", before: "mode=read path=7", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign", before: "mode=write path=7 v:1:write=1 30000", args: "mode=write owners=v:1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.ReadWriteInspect, call: "NAME / RWCHANNEL", rows: []row{
+		{name: "read", before: "mode=read u:1=2 40000", listeners: "2", reply: "[40000 2 1 u:1 2]", after: same},
+		{name: "written", before: "mode=write u:1:write=3", reply: "[-1 0 1 u:1:write 3]", after: same},
+		{name: "written and read", before: "mode=write u:1:write=3 u:1=2", reply: "[-1 0 2 u:1:write u:1 3]", after: same},
+		{name: "read and written", before: "u:1=2 u:1:write=3 mode=write", reply: "[-1 0 2 u:1:write u:1 3]", after: "mode=write u:1:write=3 u:1=2"},
+		{name: "many", before: "mode=read u:1=7 u:2=7 u:3=7", reply: "[-1 0 3 u:1 u:2 u:3 7]", after: same},
+		{name: "free", listeners: "1", reply: "[-2 1 0  ]"},
+		{name: "wrong type", before: "'x' 30000", reply: "-WRONGTYPE", after: same},
+		{name: "foreign", before: "mode=read path=7", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign", before: "mode=read path=7 u:1=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.CountWaiters, call: "NAME / client=u RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
+		{name: "not yet itself", reply: "[0]"},
+		{
+			name: "in the queue", reply: "[2]",
+			before: ">x=1.1+listens@-5 seen@-1 >v=1.1+reads+listens@-4 seen@-1 >u=1.1+reads+listens@-3 seen@-1 >w=1.1+reads@-2 seen@-1 >15000",
+			after:  ">v=1.1+reads+listens@-4 seen@-1 >u=1.1+reads+listens@-3 seen@-1 >w=1.1+reads@-2 seen@-1 >20000",
+		},
+		{name: "dead in the queue", before: ">v=1.1+listens@-30 seen@-20 >15000", reply: "[0]"},
+		{
+			name: "in the queue, and a foreign client", listeners: "3-2", reply: "[3]",
+			before: ">v=1.1+listens@-2 seen@-1 >w=1.1@-2 seen@-1 >15000", after: same,
+		},
+	}},
+}

@@ -14,13 +14,15 @@ import (
 )
 
 // writes reports whether the script writes or publishes.
-func (r row) writes() bool { return r.published != "" || !slices.Equal(r.before, r.after) }
+func (r row) writes() bool {
+	return r.published != "" || slices.ContainsFunc(r.locks, func(p part) bool { return p.before != p.after || p.afterAgain != "" })
+}
 
 // releasesPastQueue reports whether the script ends a hold even if the wait queue is malformed: then it
 // need not do the rest.
 func (r row) releasesPastQueue() bool {
 	ends := r.script == scripts.Release && r.reply != "1" || r.script == scripts.ReadWriteRelease || strings.Contains(r.published, "rw1")
-	return ends && strings.Contains(r.before[0], ">")
+	return ends && strings.Contains(r.locks[0].before, ">")
 }
 
 // once reports whether the script is about a synchronizer, whose key has no TTL.
@@ -100,19 +102,19 @@ func TestScripts_RefusedLeaveNoEndlessKey(t *testing.T) {
 			if strings.HasPrefix(r.runAs(t, limited, rule, admin, locks, keys, args), "-") {
 				refused[r.script]++
 				if r.once() {
-					admin.expectState(t, r.script.Name+", "+r.name+", refused with "+rule, locks[0], start, r.before[0])
+					admin.expectState(t, r.script.Name+", "+r.name+", refused with "+rule, locks[0], start, r.locks[0].before)
 				}
 			} else if r.releasesPastQueue() {
 				if got := admin.do(t, "HMGET", locks[0], args[0], args[0]+":write"); !strings.HasSuffix(got, "(nil)]") || r.script != scripts.ReadWriteSet && got != "[(nil) (nil)]" {
 					t.Errorf("%s, %s, with %s: the owner still has %s", r.script.Name, r.name, rule, got)
 				}
 			} else if !several(r.script) {
-				admin.expectState(t, r.script.Name+", "+r.name+", with "+rule, locks[0], start, ofRun(0, r.after[0]))
+				admin.expectState(t, r.script.Name+", "+r.name+", with "+rule, locks[0], start, r.locks[0].after)
 			}
 			admin.must(t, "FLUSHDB")
 		}
 	}
-	for s := range forms {
+	for s := range calls {
 		if refused[s] == 0 && !strings.HasSuffix(s.Name, "inspect") && s != scripts.CountWaiters {
 			t.Errorf("%s was never refused", s.Name)
 		}

@@ -1,74 +1,86 @@
 package scripts_test
 
-const semaphoreRows = `
-semaphore_acquire: NAME CALLS:u / ARGS
-enough for all         | '7'                    | 3 2 1   | [2 4]      | '4', %u.3.2.4
-enough for one         | '7'                    | 3 1     | [1 6]      | '6', %u.3.1.6
-enough, with a TTL     | '7' 60000              | 3 7     | [1 0]      | '0' 60000, %u.3.1.0
-enough for the first   | '7'                    | 3 2 6 1 | [1 5]      | '5', %u.3.1.5
-not enough             | '7'                    | 3 8 1   | [0 7]      | '7', %u.3.0.7
-more taken than are    | '-2'                   | 3 1     | [0 -2]     | '-2', %u.3.0.-2
-none                   |                        | 3 1     | [-2 0]     | %u.3.-2.0
-as the next command    | '7', %u.2.1.9          | 3 2     | [1 5]      | '5', %u.3.1.5
-carried out before     | '7', %u.3.1.9          | 3 2     | [1 9]      | same
-refused before         | '7', %u.3.0.-2         | 3 2     | [0 -2]     | same
-late                   | '7', %u.10.1.9         | 9 2     | -LATE      | same
-another's command      | '7', %v.10.1.9         | 9 2     | [1 5]      | '5', %u.9.1.5, %v.10.1.9
-wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
-no number              | '1.5'                  | 3 1     | -WRONGTYPE | same
+import "github.com/lockkeeper-go/lockkeeper/scripts"
 
-semaphore_add: NAME CALLS:u / ARG ARG OR0 PERMITS
-released               | '7'                    | 3 2     | [1 9]      | '9', %u.3.1.9   | 9
-with a TTL             | '7' 60000              | 3 2 1   | [1 9]      | '9' 60000, %u.3.1.9 | 9
-none yet               |                        | 3 2     | [1 2]      | '2', %u.3.1.2   | 2
-only if there is one   |                        | 3 2 1   | [0 0]      | %u.3.0.0
-taken away             | '7'                    | 3 -7    | [1 0]      | '0', %u.3.1.0   | 0
-taken away, not free   | '7'                    | 3 -9    | [1 -2]     | '-2', %u.3.1.-2
-given back of those    | '-5'                   | 3 2     | [1 -3]     | '-3', %u.3.1.-3
-carried out before     | '7', %u.3.1.7          | 3 2     | [1 7]      | same
-late                   | '7', %u.4.1.7          | 3 2     | -LATE      | same
-as many as can be      | '2147483646'           | 3 1     | [1 2147483647] | '2147483647', %u.3.1.2147483647 | 2147483647
-too many               | '2147483647'           | 3 1     | -ERR there would be more than 2147483647 permits | same
-wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
-
-semaphore_yield: NAME CALLS:u / ARG ARG OR0 PERMITS OR0 OR0
-none waits             | '7'                    | 3 2     | [0 7]      | '7', %u.3.0.7
-none waits, none free   | '0'                   | 3 2     | [0 0]      | '0', %u.3.0.0
-but for the client     | '7' <1                 | 3 2 0 1 | [0 7]      | '7', %u.3.0.7
-others wait            | '7' <2                 | 3 2 0 1 | [1 9]      | '9', %u.3.1.9   | 9
-to none, forced        | '7' 60000              | 3 2 1 1 1 | [1 9]    | '9' 60000, %u.3.1.9 | 9
-to none, too few       | '-1'                   | 3 2     | [1 1]      | '1', %u.3.1.1   | 1
-none any more          |                        | 3 2 1   | [-2 0]     | %u.3.-2.0
-none any more, made    |                        | 3 2     | [1 2]      | '2', %u.3.1.2   | 2
-carried out before     | '7', %u.3.0.9 <2       | 3 2     | [0 9]      | same
-wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
-
-semaphore_set: NAME CALLS:u / ARG ARG OR0 PERMITS
-none yet               |                        | 3 7       | [1 7]    | '7', %u.3.1.7   | 7
-with a TTL             |                        | 3 7 60000 | [1 7]    | '7' 60000, %u.3.1.7 | 7
-there is one           | '2' 60000              | 3 7       | [0 2]    | '2' 60000, %u.3.0.2
-carried out before     | '2', %u.3.1.7          | 3 7       | [1 7]    | same
-wrong type             | a=1                    | 3 7       | -WRONGTYPE | same
-
-forget_command: CALLS:u / ARG
-the last command       | '7', %u.3.1.7          | 3       | 1 then 0   | '7'
-an earlier command     | '7', %u.2.1.7          | 3       | 1 then 0   | '7'
-not a later one        | '7', %u.10.1.7         | 9       | 0          | same
-not another's          | '7', %v.3.1.7          | 3       | 0          | same
-none                   | '7'                    | 3       | 0          | same
-no record of ours      | '7', %u.99:x           | 100     | 0          | same
-
-semaphore_drain: NAME CALLS:u / ARG
-free ones              | '7' 60000              | 3       | [7]        | '0' 60000, %u.3.7
-none free              | '0'                    | 3       | [0]        | '0', %u.3.0
-more taken than are    | '-2'                   | 3       | [-2]       | '0', %u.3.-2
-no semaphore           |                        | 3       | [0]        | %u.3.0
-carried out before     | '7', %u.3.9            | 3       | [9]        | same
-wrong type             | a=1                    | 3       | -WRONGTYPE | same
-
-semaphore_inspect: NAME /
-with a TTL             | '7' 60000              |         | [7 60000]  | same
-more taken than are    | '-2'                   |         | [-2 -1]    | same
-none                   |                        |         | [0 -2]     | same
-wrong type             | a=1                    |         | -WRONGTYPE | same
-`
+var semaphoreTables = []table{
+	{script: scripts.SemaphoreAcquire, call: "NAME CALLS:u / number=3 wanted...", rows: []row{
+		{name: "enough for all", before: "'7'", args: "wanted=2,1", reply: "[2 4]", after: "'4', %u.3.2.4"},
+		{name: "enough for one", before: "'7'", args: "wanted=1", reply: "[1 6]", after: "'6', %u.3.1.6"},
+		{name: "enough, with a TTL", before: "'7' 60000", args: "wanted=7", reply: "[1 0]", after: "'0' 60000, %u.3.1.0"},
+		{name: "enough for the first", before: "'7'", args: "wanted=2,6,1", reply: "[1 5]", after: "'5', %u.3.1.5"},
+		{name: "not enough", before: "'7'", args: "wanted=8,1", reply: "[0 7]", after: "'7', %u.3.0.7"},
+		{name: "more taken than are", before: "'-2'", args: "wanted=1", reply: "[0 -2]", after: "'-2', %u.3.0.-2"},
+		{name: "none", args: "wanted=1", reply: "[-2 0]", after: "%u.3.-2.0"},
+		{name: "as the next command", before: "'7', %u.2.1.9", args: "wanted=2", reply: "[1 5]", after: "'5', %u.3.1.5"},
+		{name: "carried out before", before: "'7', %u.3.1.9", args: "wanted=2", reply: "[1 9]", after: same},
+		{name: "refused before", before: "'7', %u.3.0.-2", args: "wanted=2", reply: "[0 -2]", after: same},
+		{name: "late", before: "'7', %u.10.1.9", args: "number=9 wanted=2", reply: "-LATE", after: same},
+		{name: "another's command", before: "'7', %v.10.1.9", args: "number=9 wanted=2", reply: "[1 5]", after: "'5', %u.9.1.5, %v.10.1.9"},
+		{name: "wrong type", before: "a=1", args: "wanted=2", reply: "-WRONGTYPE", after: same},
+		{name: "no number", before: "'1.5'", args: "wanted=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.SemaphoreAdd, call: "NAME CALLS:u / number=3 permits=2 existing=0 PERMITS", rows: []row{
+		{name: "released", before: "'7'", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
+		{name: "with a TTL", before: "'7' 60000", args: "existing=1", reply: "[1 9]", after: "'9' 60000, %u.3.1.9", published: "9"},
+		{name: "none yet", reply: "[1 2]", after: "'2', %u.3.1.2", published: "2"},
+		{name: "only if there is one", args: "existing=1", reply: "[0 0]", after: "%u.3.0.0"},
+		{name: "taken away", before: "'7'", args: "permits=-7", reply: "[1 0]", after: "'0', %u.3.1.0", published: "0"},
+		{name: "taken away, not free", before: "'7'", args: "permits=-9", reply: "[1 -2]", after: "'-2', %u.3.1.-2"},
+		{name: "given back of those", before: "'-5'", reply: "[1 -3]", after: "'-3', %u.3.1.-3"},
+		{name: "carried out before", before: "'7', %u.3.1.7", reply: "[1 7]", after: same},
+		{name: "late", before: "'7', %u.4.1.7", reply: "-LATE", after: same},
+		{
+			name: "as many as can be", args: "permits=1", reply: "[1 2147483647]", published: "2147483647",
+			before: "'2147483646'", after: "'2147483647', %u.3.1.2147483647",
+		},
+		{
+			name: "too many", args: "permits=1", reply: "-ERR there would be more than 2147483647 permits",
+			before: "'2147483647'", after: same,
+		},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.SemaphoreYield, call: "NAME CALLS:u / number=3 permits=2 existing=0 PERMITS listening=0 forced=0", rows: []row{
+		{name: "none waits", before: "'7'", reply: "[0 7]", after: "'7', %u.3.0.7"},
+		{name: "none waits, none free", before: "'0'", reply: "[0 0]", after: "'0', %u.3.0.0"},
+		{name: "but for the client", before: "'7'", listeners: "1", args: "listening=1", reply: "[0 7]", after: "'7', %u.3.0.7"},
+		{name: "others wait", before: "'7'", listeners: "2", args: "listening=1", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
+		{
+			name: "to none, forced", args: "existing=1 listening=1 forced=1", reply: "[1 9]", published: "9",
+			before: "'7' 60000", after: "'9' 60000, %u.3.1.9",
+		},
+		{name: "to none, too few", before: "'-1'", reply: "[1 1]", after: "'1', %u.3.1.1", published: "1"},
+		{name: "none any more", args: "existing=1", reply: "[-2 0]", after: "%u.3.-2.0"},
+		{name: "none any more, made", reply: "[1 2]", after: "'2', %u.3.1.2", published: "2"},
+		{name: "carried out before", before: "'7', %u.3.0.9", listeners: "2", reply: "[0 9]", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.SemaphoreSet, call: "NAME CALLS:u / number=3 permits=7 ttl=0 PERMITS", rows: []row{
+		{name: "none yet", reply: "[1 7]", after: "'7', %u.3.1.7", published: "7"},
+		{name: "with a TTL", args: "ttl=60000", reply: "[1 7]", after: "'7' 60000, %u.3.1.7", published: "7"},
+		{name: "there is one", before: "'2' 60000", reply: "[0 2]", after: "'2' 60000, %u.3.0.2"},
+		{name: "carried out before", before: "'2', %u.3.1.7", reply: "[1 7]", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.ForgetCommand, call: "CALLS:u / number=3", rows: []row{
+		{name: "the last command", before: "'7', %u.3.1.7", reply: "1", again: "0", after: "'7'"},
+		{name: "an earlier command", before: "'7', %u.2.1.7", reply: "1", again: "0", after: "'7'"},
+		{name: "not a later one", before: "'7', %u.10.1.7", args: "number=9", reply: "0", after: same},
+		{name: "not another's", before: "'7', %v.3.1.7", reply: "0", after: same},
+		{name: "none", before: "'7'", reply: "0", after: same},
+		{name: "no record of ours", before: "'7', %u.99:x", args: "number=100", reply: "0", after: same},
+	}},
+	{script: scripts.SemaphoreDrain, call: "NAME CALLS:u / number=3", rows: []row{
+		{name: "free ones", before: "'7' 60000", reply: "[7]", after: "'0' 60000, %u.3.7"},
+		{name: "none free", before: "'0'", reply: "[0]", after: "'0', %u.3.0"},
+		{name: "more taken than are", before: "'-2'", reply: "[-2]", after: "'0', %u.3.-2"},
+		{name: "no semaphore", reply: "[0]", after: "%u.3.0"},
+		{name: "carried out before", before: "'7', %u.3.9", reply: "[9]", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+	{script: scripts.SemaphoreInspect, call: "NAME /", rows: []row{
+		{name: "with a TTL", before: "'7' 60000", reply: "[7 60000]", after: same},
+		{name: "more taken than are", before: "'-2'", reply: "[-2 -1]", after: same},
+		{name: "none", reply: "[0 -2]", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+	}},
+}

@@ -13,44 +13,45 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// shortRows are like those of the other tables, but the third cell is followed by the commands that the
-// script runs.
-const shortRows = `
-acquire |                                                      | a 1 30000      | exists hset pexpire
-acquire | a=1 30000                                            | a 2 60000      | hlen hrandfield hset pexpire
-acquire | a=1 30000                                            | a 2 60000 1.4.0.0.1 | hlen hrandfield hset pexpire
-acquire | b=1 30000                                            | a 1 30000      | exists hlen hmget hrandfield hstrlen pttl
-acquire | b=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000               | a 1 30000      | exists hgetall hlen hmget hrandfield hstrlen pttl time
-acquire | >u=1.3.0.0.1@-3 ^@-1 >15000                          | u:1 1 30000 1.4.0.0.1 | exists hdel hgetall hlen hrandfield hset pexpire time
-fenced_acquire |                                               | a 1 30000 1    | exists hlen hrandfield hset incrby pexpire pttl
-release | a=1 30000                                            | a 0 30000      | hdel hlen publish
-release | a=2 30000                                            | a 1 30000      | hexists hset pexpire
-release | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <1-1        | u:1 0 30000    | exists hdel*2 hgetall hlen hset pexpire publish pubsub time
-read_write_set |                                               | a 1 0 30000 0  | exists hlen hmget hset pexpire
-read_write_set | mode=write a:write=1 30000                    | a 2 0 30000 0  | exists hdel hlen hmget hset pexpire pttl
-read_write_set | mode=write a:write=2 30000                    | a 1 0 30000 1  | exists hdel hmget hset pexpire pttl
-read_write_set |                                               | a 1 0 30000 0 1.4.0.0.1 | exists hlen hmget hset pexpire
-sync_queue |                                                   | u - 1 9 u:1 30000 1 | exists hrandfield hset pexpire time
-semaphore_add | '7', %u.3.1.7                                  | 3 2            | getrange pexpire
-read_write_release | mode=write a:write=1 30000                | a              | del hdel hlen hmget hrandfield publish
-read_write_renew | mode=read a=1 30000, a#1 30000              | a 60000        | hmget pexpire*2 pttl
-read_write_force_release | mode=write a:write=1 30000          | write a        | del hdel hget*2 hmget hrandfield*2 hstrlen*5 publish
-`
+// shortCalls are calls like those of the tables, each with the commands that the script runs.
+var shortCalls = []struct {
+	script                  *scripts.Script
+	before, listeners, args string
+	commands                string
+}{
+	{script: scripts.Acquire, args: "owner=a", commands: "exists hset pexpire"},
+	{script: scripts.Acquire, before: "a=1 30000", args: "owner=a count=2 lease=60000", commands: "hlen hrandfield hset pexpire"},
+	{script: scripts.Acquire, before: "a=1 30000", args: "owner=a count=2 lease=60000 entry=1.4+listens", commands: "hlen hrandfield hset pexpire"},
+	{script: scripts.Acquire, before: "b=1 30000", args: "owner=a", commands: "exists hlen hmget hrandfield hstrlen pttl"},
+	{script: scripts.Acquire, before: "b=1 30000, >v=2.7+listens@-3 seen@-1 >15000", args: "owner=a", commands: "exists hgetall hlen hmget hrandfield hstrlen pttl time"},
+	{script: scripts.Acquire, before: ">u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens", commands: "exists hdel hgetall hlen hrandfield hset pexpire time"},
+	{script: scripts.FencedAcquire, commands: "exists hlen hrandfield hset incrby pexpire pttl"},
+	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "hdel hlen publish"},
+	{script: scripts.Release, before: "a=2 30000", args: "owner=a count=1 lease=30000", commands: "hexists hset pexpire"},
+	{script: scripts.Release, before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", listeners: "1-1", args: "lease=30000", commands: "exists hdel*2 hgetall hlen hset pexpire publish pubsub time"},
+	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0", commands: "exists hlen hmget hset pexpire"},
+	{script: scripts.ReadWriteSet, before: "mode=write a:write=1 30000", args: "owner=a writes=2 reads=0", commands: "exists hdel hlen hmget hset pexpire pttl"},
+	{script: scripts.ReadWriteSet, before: "mode=write a:write=2 30000", args: "owner=a writes=1 reads=0 releases=1", commands: "exists hdel hmget hset pexpire pttl"},
+	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0 entry=1.4+listens", commands: "exists hlen hmget hset pexpire"},
+	{script: scripts.SyncQueue, args: "listed=u:1", commands: "exists hrandfield hset pexpire time"},
+	{script: scripts.SemaphoreAdd, before: "'7', %u.3.1.7", commands: "getrange pexpire"},
+	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "del hdel hlen hmget hrandfield publish"},
+	{script: scripts.ReadWriteRenew, before: "mode=read a=1 30000, a#1 30000", args: "owner=a", commands: "hmget pexpire*2 pttl"},
+	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "del hdel hget*2 hmget hrandfield*2 hstrlen*5 publish"},
+}
 
 // Most acquires and releases run few commands: only contended ones pay for the wait queue.
 func TestScripts_RunFewCommands(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	d := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
-	for line := range strings.Lines(strings.TrimSpace(shortRows)) {
-		cells := split(line, "|")
-		s, lock := script(cells[0]), redistest.Name(t)
-		keys, args := call(s, lock, cells[2])
-		before, waiting, _ := strings.Cut(cells[1], "<")
-		d.put(t, lock, before, time.Now())
-		d.listen(t, lock, waiting)
+	for _, r := range shortCalls {
+		lock := redistest.Name(t)
+		keys, args := call(r.script, lock, r.args)
+		d.put(t, lock, r.before, time.Now())
+		d.listen(t, lock, r.listeners)
 		server.ResetStats(t)
-		d.run(t, s, keys, args)
+		d.run(t, r.script, keys, args)
 		var ran []string
 		for command, times := range server.Calls(t) {
 			command, _, _ = strings.Cut(command, "|")
@@ -61,8 +62,8 @@ func TestScripts_RunFewCommands(t *testing.T) {
 				ran = append(ran, command)
 			}
 		}
-		if slices.Sort(ran); strings.Join(ran, " ") != cells[3] {
-			t.Errorf("%s runs %s", line, ran)
+		if slices.Sort(ran); strings.Join(ran, " ") != r.commands {
+			t.Errorf("%s of %q with %q runs %s", r.script.Name, r.before, r.args, ran)
 		}
 	}
 }
@@ -81,11 +82,11 @@ func TestRelease_ServesForeignClientsOncePerPeriod(t *testing.T) {
 			{"5000 1 10000000", 4999, "0"}, {"5000 1 10000000", 5000, "v>2.7.0"},
 			{"5000 1 0", 0, "v>2.7.0"}, {"5000 0 0", 0, "v>2.7.0"},
 		} {
-			for _, others := range []string{"", ">w=8.8.0.0.1@-1 ^@-1 "} {
+			for _, others := range []string{"", ">w=8.8+listens@-1 seen@-1 "} {
 				lock := redistest.Name(t)
 				d.frozenAt = time.UnixMilli(start + test.ms)
-				d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 "+others+">15000", d.frozenAt)
-				keys, args := call(scripts.Release, lock, "u:1 0 30000")
+				d.put(t, lock, "u:1=1 30000, >v=2.7+listens@-2 seen@-1 "+others+">15000", d.frozenAt)
+				keys, args := call(scripts.Release, lock, "lease=30000")
 				args[slices.Index(args, names("").Replace("SETTINGS"))] = test.settings
 				if reply, published := d.run(t, scripts.Release, keys, args), d.published(t, lock); reply != "0" || published != test.published {
 					t.Errorf("%d ms after the period began, with %q and %q: reply %s, published %q", test.ms, test.settings, others, reply, published)
@@ -95,8 +96,8 @@ func TestRelease_ServesForeignClientsOncePerPeriod(t *testing.T) {
 		// If no entry listens, all waiters are notified of every release, so the lock is not left to foreign clients.
 		lock := redistest.Name(t)
 		d.frozenAt = time.UnixMilli(start)
-		d.put(t, lock, "u:1=1 30000, >v=2.7.0.0.0@-2 ^@-1 >15000", d.frozenAt)
-		keys, args := call(scripts.Release, lock, "u:1 0 30000")
+		d.put(t, lock, "u:1=1 30000, >v=2.7@-2 seen@-1 >15000", d.frozenAt)
+		keys, args := call(scripts.Release, lock, "lease=30000")
 		args[slices.Index(args, names("").Replace("SETTINGS"))] = "5000 1 100000"
 		d.run(t, scripts.Release, keys, args)
 		if open := d.do(t, "HEXISTS", names(lock).Replace("WAITQUEUE"), "open"); open != "0" {

@@ -13,36 +13,85 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// slotRows are like those of the other tables, but the third cell has the keys that are on the new server
-// already, and there is only one run: on the server that has the hash. The state is that after all keys
-// have moved.
-const slotRows = `
-force_release      | v:1=1 30000                                     | QUEUE          | v:1 v:2               | 1              |                                                 | 0
-fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       | v:1                   | 1              | /w:1@300 w:2@600                                | w:1
-fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          | v:1                   | 1              | /w:1@300 w:2@600                                | 0
-fair_force_release | v:1=1 30000 /w:1@-5 w:2@600                     | QUEUE TIMEOUTS | v:1                   | 1              | /w:1@-5 w:2@600                                 | 0
-read_write_force_release | v:1=1 30000                               | QUEUE          | read v:1 v:2          | 1              |                                                 | rw0
-sync_queue         | v:1=1 30000 /w:1@300 w:2@-5                     | TIMEOUTS       | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300 w:2@-5                     |
-sync_queue         | v:1=1 30000 /w:1@300                            | QUEUE TIMEOUTS | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300                            |
-sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       |                                                 |
-sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 0 | [0 0  1]       |                                                 | 0
-sync_queue         | u:1=1 30000 /u:2@300 v:1@600                    |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       | /u:2@300 v:1@600                                |
-read_write_set     | mode=write u:1:write=1 u:1=1 30000, u:1#1 30000 |                | u:1 2 1 30000 0     | [1 0 ]         | mode=write u:1:write=2 u:1=1 30000, u:1#1 30000 |
-fenced_acquire     | u:1=1 30000 /'7'                                | TOKENS         | u:1 2 30000 1         | [2 0 ]         | u:1=2 30000 /'7'                                |
-release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        | WAITQUEUE      | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000                     | 0
-release            | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000        |                | u:1 0 30000           | 0              | >v=2.7.0.0.1@-3 ^@-1 >15000            | 0
-release            | u:1=1 30000, >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'   | TOKENS         | u:1 0 30000           | 0              | >v=2.7.0.1.1@-3 ^@-1 >15000 /'7'       | 0
-read_write_release | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-3 ^@-1 >15000 |      | u:1                   | 0              | >v=2.7.1.0.1@-3 ^@-1 >15000            | rw1
-read_write_release | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000 | HOLDS:v:1:rwlock_timeout:1 | u:1      | 0              | mode=read v:1=1 30000, v:1#1 20000 |
-read_write_release | mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000 | NAME     | u:1                   | 0              | mode=read v:1=1 30000, u:1#1 30000, v:1#1 20000 |
-fair_inspect       | v:1=1 30000 /w:1@300                            | QUEUE          |                       | [30000 0 v:1 1] | v:1=1 30000 /w:1@300                           |
-read_write_set     | mode=read u:1=1 30000, u:1#1 30000              | HOLDS:u:1:rwlock_timeout:1 | u:1 0 1 40000 0 | -          | mode=read u:1=1 30000, u:1#1 30000 |
-yield              | u:1=1 30000                                     |                | u:1 30000 1 2.7.0.0.1 | [1 1]          |                                                 | 0
-acquire            | v:1=1 30000                                     |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000                                     |
-acquire            | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        | WAITQUEUE      | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000        |
-acquire            | v:1=1 30000, >u=1.3.0.0.1@-3 ^@-1 >15000        |                | u:1 1 30000 1.4.0.0.1 | [30000 v:1]    | v:1=1 30000, >u=1.4.0.0.1@-3 ^@0 >20000         |
-read_write_set     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 | WAITQUEUE | v:1 0 1 30000 1 | [1 0 ]     | mode=read v:1=1 30000, v:1#1 30000, >w=2.7.0.0.1@-3 ^@-1 >15000 |
-`
+// slotCall is a call like those of the tables, with the keys that are on the new server already. There is only one run:
+// on the server that has the hash. The state after is that after all keys have moved.
+type slotCall struct {
+	script                  *scripts.Script
+	before, moved, args     string
+	reply, after, published string
+}
+
+var slotCalls = []slotCall{
+	{script: scripts.ForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "0"},
+	{
+		script: scripts.FairForceRelease, moved: "TIMEOUTS", args: "owners=v:1", reply: "1", published: "w:1",
+		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",
+	},
+	{
+		script: scripts.FairForceRelease, moved: "QUEUE", args: "owners=v:1", reply: "1", published: "0",
+		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",
+	},
+	{
+		script: scripts.FairForceRelease, moved: "QUEUE TIMEOUTS", args: "owners=v:1", reply: "1", published: "0",
+		before: "v:1=1 30000 /w:1@-5 w:2@600", after: "/w:1@-5 w:2@600",
+	},
+	{script: scripts.ReadWriteForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "rw0"},
+	{script: scripts.SyncQueue, before: "v:1=1 30000 /w:1@300 w:2@-5", moved: "TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
+	{script: scripts.SyncQueue, before: "v:1=1 30000 /w:1@300", moved: "QUEUE TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
+	{script: scripts.SyncQueue, before: "u:1=1 30000", args: "releases=u:1 listed=u:2", reply: "[0 0  1]"},
+	{script: scripts.SyncQueue, before: "u:1=1 30000", args: "releases=u:1 listed=u:2+once", reply: "[0 0  1]", published: "0"},
+	{script: scripts.SyncQueue, before: "u:1=1 30000 /u:2@300 v:1@600", args: "releases=u:1 listed=u:2", reply: "[0 0  1]", after: "/u:2@300 v:1@600"},
+	{
+		script: scripts.ReadWriteSet, args: "writes=2", reply: "[1 0 ]",
+		before: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000", after: "mode=write u:1:write=2 u:1=1 30000, u:1#1 30000",
+	},
+	{script: scripts.FencedAcquire, before: "u:1=1 30000 /'7'", moved: "TOKENS", args: "owner=u:1 count=2", reply: "[2 0 ]", after: "u:1=2 30000 /'7'"},
+	{
+		script: scripts.Release, moved: "WAITQUEUE", args: "lease=30000", reply: "0", published: "0",
+		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
+	},
+	{
+		script: scripts.Release, args: "lease=30000", reply: "0", published: "0",
+		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
+	},
+	{
+		script: scripts.Release, moved: "TOKENS", args: "lease=30000", reply: "0", published: "0",
+		before: "u:1=1 30000, >v=2.7+tokens1+listens@-3 seen@-1 >15000 /'7'",
+		after:  ">v=2.7+tokens1+listens@-3 seen@-1 >15000 /'7'",
+	},
+	{
+		script: scripts.ReadWriteRelease, reply: "0", published: "rw1",
+		before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-3 seen@-1 >15000",
+		after:  ">v=2.7+reads+listens@-3 seen@-1 >15000",
+	},
+	{
+		script: scripts.ReadWriteRelease, moved: "HOLDS:v:1:rwlock_timeout:1", reply: "0",
+		before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000", after: "mode=read v:1=1 30000, v:1#1 20000",
+	},
+	{
+		script: scripts.ReadWriteRelease, moved: "NAME", reply: "0",
+		before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000", after: "mode=read v:1=1 30000, u:1#1 30000, v:1#1 20000",
+	},
+	{script: scripts.FairInspect, before: "v:1=1 30000 /w:1@300", moved: "QUEUE", reply: "[30000 0 v:1 1]", after: same},
+	{
+		script: scripts.ReadWriteSet, moved: "HOLDS:u:1:rwlock_timeout:1", args: "lease=40000", reply: "-",
+		before: "mode=read u:1=1 30000, u:1#1 30000", after: same,
+	},
+	{script: scripts.Yield, before: "u:1=1 30000", args: "lease=30000 forced=1 entry=2.7+listens", reply: "[1 1]", published: "0"},
+	{script: scripts.Acquire, before: "v:1=1 30000", args: "entry=1.4+listens", reply: "[30000 v:1]", after: same},
+	{
+		script: scripts.Acquire, moved: "WAITQUEUE", args: "entry=1.4+listens", reply: "[30000 v:1]",
+		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+	},
+	{
+		script: scripts.Acquire, args: "entry=1.4+listens", reply: "[30000 v:1]",
+		before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000", after: "v:1=1 30000, >u=1.4+listens@-3 seen@0 >20000",
+	},
+	{
+		script: scripts.ReadWriteSet, moved: "WAITQUEUE", args: "owner=v:1 releases=1", reply: "[1 0 ]",
+		before: "mode=read v:1=1 30000, v:1#1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
+	},
+}
 
 // While a cluster moves the slot of a lock, the hash may still be here and the keys beside it elsewhere:
 // those stay unchanged. A hash that was just deleted cannot be created here again, so the lock is not
@@ -56,22 +105,19 @@ func TestScripts_WhileASlotMoves(t *testing.T) {
 		*d = connect(t, rueidis.ClientOption{InitAddress: []string{servers[i].Addr()}})
 	}
 	gone := map[int]bool{} // the slots that have moved
-	for line := range strings.Lines(strings.TrimSpace(slotRows)) {
-		cells := split(line, "|")
-		s, before, moved := script(cells[0]), cells[1], cells[2]
-		forms := map[string]*scripts.Script{"": s}
-		if !strings.Contains(before, ">") { // the clients with entries there do not listen to shard channels
-			forms["sharded"] = s.Sharded
+	for _, r := range slotCalls {
+		forms := map[string]*scripts.Script{"": r.script}
+		if !strings.Contains(r.before, ">") { // the clients with entries there do not listen to shard channels
+			forms["sharded"] = r.script.Sharded
 		}
 		for form, run := range forms {
-			t.Run(s.Name+"/"+before+"/"+moved+"/"+form, func(t *testing.T) { between(t, servers, from, to, gone, run, cells) })
+			t.Run(r.script.Name+"/"+r.before+"/"+r.moved+"/"+form, func(t *testing.T) { between(t, servers, from, to, gone, run, r) })
 		}
 	}
 }
 
 // between runs a script while the slot of its lock is between two servers.
-func between(t *testing.T, servers []*redistest.Server, from, to *db, gone map[int]bool, s *scripts.Script, cells []string) {
-	before, moved, args := cells[1], cells[2], cells[3]
+func between(t *testing.T, servers []*redistest.Server, from, to *db, gone map[int]bool, s *scripts.Script, r slotCall) {
 	lock := redistest.Name(t)
 	slot := number(t, from.do(t, "CLUSTER", "KEYSLOT", lock))
 	for ; slot >= 8192 || gone[slot]; slot = number(t, from.do(t, "CLUSTER", "KEYSLOT", lock)) {
@@ -79,25 +125,29 @@ func between(t *testing.T, servers []*redistest.Server, from, to *db, gone map[i
 	}
 	gone[slot] = true
 	start := time.Now()
-	from.put(t, lock, before, start)
+	from.put(t, lock, r.before, start)
 	servers[0].BeginMove(t, slot, servers[1])
-	if moved != "" {
-		servers[0].MigrateKeys(t, slot, servers[1], longWords(strings.Fields("- " + names(lock).Replace(moved)))[1:]...)
+	if r.moved != "" {
+		servers[0].MigrateKeys(t, slot, servers[1], longWords(strings.Fields("- " + names(lock).Replace(r.moved)))[1:]...)
 	}
-	keys, argv := call(script(s.Name), lock, args)
+	keys, argv := call(r.script, lock, r.args)
 	for i := range argv { // no server of a cluster knows all subscribers
 		argv[i] = strings.Replace(argv[i], names("").Replace("SETTINGS"), "5000 0 0", 1)
 	}
 	at := from
-	if strings.HasPrefix(moved, "NAME") {
+	if strings.HasPrefix(r.moved, "NAME") {
 		at = to
 		at.must(t, "ASKING")
 	}
 	reply := at.run(t, s, keys, argv)
 	servers[0].MigrateKeys(t, slot, servers[1])
 	servers[0].EndMove(t, slot, servers[1])
-	to.expectState(t, "after the move", lock, start, cells[5])
-	if published := from.published(t, lock); !agree(reply, cells[4], time.Since(start)) || published != cells[6] && s.Sharded != nil {
-		t.Errorf("reply %q, want %q; published %q, want %q", reply, cells[4], published, cells[6])
+	after := r.after
+	if after == same {
+		after = r.before
+	}
+	to.expectState(t, "after the move", lock, start, after)
+	if published := from.published(t, lock); !agree(reply, r.reply, time.Since(start)) || published != r.published && s.Sharded != nil {
+		t.Errorf("reply %q, want %q; published %q, want %q", reply, r.reply, published, r.published)
 	}
 }

@@ -12,11 +12,11 @@ import (
 
 // A lock is written as its hash, the fields sorted, and its TTL in ms, if it has one:
 // "a=1 b=2 30000". A string instead of a hash is "'text'". Then come, each after a comma, the read leases of
-// a read/write lock, "u:1#1 60000", and the wait queue, ">v=2.7.0.0.1@-3 ^@-1 >open@5 >turns=2 >20000": each
-// entry as "<client>=<term>.<seq>.<mode>.<tokens>.<listens>", preceded by its TTL and a colon unless that is
-// 20000, with the times when it was added and last seen, in seconds from the start of the test; the two
-// special fields; and the TTL. An entry that reserves the lock has another word, which is "k" and a time
-// while the lock is kept for it. After a slash come the other keys of a lock: the counter of a fenced one,
+// a read/write lock, "u:1#1 60000", and the wait queue, ">v=2.7+listens@-3 seen@-1 >open@5 >turns=2 >20000": each
+// entry as "<client>=<term>.<seq>", preceded by its TTL and a colon unless that is 20000; with "+reads",
+// "+tokens3", "+listens", and of a MultiLock "+reserves", "+kept-4" while the lock is kept for it since then, or
+// "+lapsed"; and with the times when it was added and last seen, in seconds from the start of the test. The two
+// special fields follow, and the TTL. After a slash come the other keys of a lock: the counter of a fenced one,
 // "'7'"; or the queue of a fair one, each owner with the seconds from the start of the test to its timeout,
 // "v:1@300 v:2" (the second has none), a timeout of an owner that is not in the queue, "+v:3@50", and the
 // TTL of the queue, "~60000".
@@ -43,26 +43,66 @@ func names(lock string) *strings.Replacer {
 		"WAITQUEUE", "lockkeeper_wait_queue:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
 }
 
-// entryWords returns an entry in the notation of the scripts.
-func entryWords(entry string) string {
+// entryWords returns an entry in the notation of the scripts; reserves is the word for one that reserves the lock.
+func entryWords(entry, reserves string) string {
 	ttl, rest, timed := strings.Cut(entry, ":")
 	if !timed {
 		ttl, rest = "20000", entry
 	}
-	return ttl + " " + strings.ReplaceAll(rest, ".", " ")
+	if !strings.Contains(rest, ".") { // no entry
+		return ttl + " " + rest
+	}
+	options := strings.Split(rest, "+")
+	mode, tokens, listens, end := "0", "0", "0", ""
+	for _, option := range options[1:] {
+		switch option {
+		case "reads":
+			mode = "1"
+		case "listens":
+			listens = "1"
+		case "reserves":
+			end = " " + reserves
+		case "lapsed":
+			end = " -"
+		default:
+			tokens = strings.TrimPrefix(option, "tokens")
+		}
+	}
+	return strings.Join([]string{ttl, strings.ReplaceAll(options[0], ".", " "), mode, tokens, listens}, " ") + end
+}
+
+// entryText returns an entry as in states; since reads a time of it.
+func entryText(words []string, since func(micros string) int) string {
+	text := strings.TrimPrefix(words[0]+":", "20000:") + words[1] + "." + words[2]
+	for i, option := range []string{"+reads", "+tokens" + words[4], "+listens"} {
+		if words[3+i] != "0" {
+			text += option
+		}
+	}
+	switch {
+	case len(words) == 6:
+		return text
+	case words[6] == "0":
+		return text + "+reserves"
+	case words[6] == "-":
+		return text + "+lapsed"
+	}
+	return text + "+kept" + strconv.Itoa(since(words[6]))
 }
 
 // putQueueWord writes a word of the wait queue; entry is the last entry before it.
 func (d *db) putQueueWord(t *testing.T, queue, word, entry string, start time.Time) {
 	t.Helper()
 	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMicro()) + 1e6*number(t, seconds)) }
-	if seen, isSeen := strings.CutPrefix(word, "^@"); isSeen {
+	if seen, isSeen := strings.CutPrefix(word, "seen@"); isSeen {
 		entry, arrived, _ := strings.Cut(entry, "@")
 		client, rest, _ := strings.Cut(entry, "=")
-		if text, since, isKept := strings.Cut(rest, ".k"); isKept {
-			rest = text + "." + at(since)
+		rest, since, isKept := strings.Cut(rest, "+kept")
+		words := at(arrived) + " " + at(seen) + " " + entryWords(rest, "0")
+		if isKept {
+			words += " " + at(since)
 		}
-		d.must(t, "HSET", queue, client[1:], at(arrived)+" "+at(seen)+" "+entryWords(rest))
+		d.must(t, "HSET", queue, client[1:], words)
 		return
 	}
 	field, value, isEntry := strings.Cut(word[1:], "=")
@@ -91,11 +131,10 @@ func queueWords(t *testing.T, fields []string, ttl string, start time.Time) stri
 		case "turns":
 			turns = " >turns=" + value[0]
 		default:
-			if len(value) == 9 && len(value[8]) > 1 {
-				value[8] = "k" + strconv.Itoa(int(math.Floor(float64(number(t, value[8])-int(start.UnixMicro()))/1e6)))
-			}
-			ttl := strings.TrimPrefix(value[2]+":", "20000:")
-			entries = append(entries, value[0]+" >"+field+"="+ttl+strings.Join(value[3:], ".")+"@"+since(value[0])+" ^@"+since(value[1]))
+			entry := entryText(value[2:], func(micros string) int {
+				return int(math.Floor(float64(number(t, micros)-int(start.UnixMicro())) / 1e6))
+			})
+			entries = append(entries, value[0]+" >"+field+"="+entry+"@"+since(value[0])+" seen@"+since(value[1]))
 		}
 	}
 	slices.Sort(entries)
@@ -118,7 +157,7 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 		switch reader, i, isLease := strings.Cut(word, "#"); {
 		case word[0] == '>' && isField && strings.Contains(word, "@"):
 			entry = word
-		case word[0] == '>', word[0] == '^':
+		case word[0] == '>', strings.HasPrefix(word, "seen@"):
 			d.putQueueWord(t, what("WAITQUEUE"), word, entry, start)
 		case word[0] == '%':
 			record, said, _ := strings.Cut(word[1:], ".")

@@ -13,7 +13,7 @@ import (
 )
 
 // A System is on the list for as long as it has a record, and both have a TTL.
-func TestSystemRecords(t *testing.T) {
+func TestSystem_IsListedWhileItHasARecord(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		prefix := redistest.Name(t)
 		list, long, short := keyspace.Systems(prefix), "00000000-0000-4001", "00000000-0000-4002"

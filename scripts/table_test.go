@@ -2,7 +2,6 @@ package scripts_test
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -12,117 +11,136 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// A table has a part for each script: a line with its name, and the KEYS and ARGV that it takes. ARG is
-// one of the arguments of a row, ARGS are the remaining ones, and OR is followed by the default of an
-// optional one. An entry of the wait queue is written as in states, without times. Each row is
-//
-//	name | the lock before, and <its waiters | arguments | reply | the lock after | what is published
-//
-// Every script must be safe to send again after its reply was lost, so each row is run twice. "x then y" is
-// for runs that differ; only the first run publishes. An argument "-" is empty, and a lock "same" is
-// unchanged. The locks of acquire_all have a ";" between them, and each begins with its kind.
+// table has the rows of a script. Call names its KEYS and, after a slash, its ARGV: a capitalized name is a key, a channel
+// or the settings of the wait queue (see names); "count=1" is an argument with its usual value; and "ids..." stands for
+// any number of arguments.
+type table struct {
+	script *scripts.Script
+	call   string
+	rows   []row
+}
+
+// row is a call of a script. Every script must be safe to send again after its reply was lost, so each row is run twice;
+// only the first run publishes.
 type row struct {
-	script              *scripts.Script
-	name, waiting, args string
-	kinds, before       []string // of each lock
-	reply, published    string
-	after               []string // of each lock
+	name      string
+	before    string // the lock, as in states
+	listeners string // of its channels: see db.listen
+	args      string // those that are not the usual ones: "count=2 entry=1.4+listens"; "-" is empty
+	reply     string
+	again     string // the reply to the second run, if it differs
+	after     string // the lock after the first run
+	// afterAgain is the lock after the second run, if it differs.
+	afterAgain string
+	published  string
+
+	locks  []part // of a script about several locks, instead of before and after
+	script *scripts.Script
 }
 
-var rows, forms = parse(plainRows + allRows() + yieldRows + fairRows + readWriteRows + semaphoreRows + latchRows)
+// part is one of the locks of a row.
+type part struct{ kind, before, after, afterAgain string }
 
-func parse(tables string) (rows []row, forms map[*scripts.Script]string) {
-	forms = map[*scripts.Script]string{}
-	var of *scripts.Script
-	for line := range strings.Lines(tables) {
-		line = strings.TrimSpace(line)
-		if line == "" || line[0] == '#' {
-			continue
+// same is a lock that is unchanged.
+const same = "same"
+
+var rows, calls = func() (rows []row, calls map[*scripts.Script]string) {
+	calls = map[*scripts.Script]string{}
+	for _, of := range slices.Concat(acquireTables, plainTables, allTables, fairTables, readWriteTables, semaphoreTables, latchTables) {
+		calls[of.script] = of.call
+		if of.script == scripts.AcquireAll {
+			of.rows = append(of.rows, refusedRows()...)
 		}
-		if !strings.Contains(line, "|") {
-			name, form, _ := strings.Cut(line, ":")
-			of = script(name)
-			forms[of] = form
-			continue
-		}
-		cells := append(split(line, "|"), "", "", "")[:6]
-		r := row{script: of, name: cells[0], args: cells[2], reply: cells[3], published: cells[5]}
-		cells[1], r.waiting, _ = strings.Cut(cells[1], "<")
-		r.before, r.after = split(cells[1], ";"), split(cells[4], ";")
-		if several(of) {
-			for i, lock := range r.before {
-				kind, state, _ := strings.Cut(lock, " ")
-				r.kinds, r.before[i] = append(r.kinds, kind), state
+		for _, r := range of.rows {
+			if r.script = of.script; r.locks == nil {
+				r.locks = []part{{before: r.before, after: r.after, afterAgain: r.afterAgain}}
 			}
+			for i, lock := range r.locks {
+				if lock.after == same {
+					r.locks[i].after = lock.before
+				}
+			}
+			rows = append(rows, r)
 		}
-		if cells[4] == "same" {
-			r.after = r.before
-		}
-		rows = append(rows, r)
 	}
-	return rows, forms
+	return rows, calls
+}()
+
+// replyTo returns the reply to the first or the second run.
+func (r row) replyTo(run int) string {
+	if run == 1 && r.again != "" {
+		return r.again
+	}
+	return r.reply
 }
 
-func split(text, by string) (parts []string) {
-	for part := range strings.SplitSeq(text, by) {
-		parts = append(parts, strings.TrimSpace(part))
+// afterRun returns the lock after the first or the second run.
+func (p part) afterRun(run int) string {
+	if run == 1 && p.afterAgain != "" {
+		return p.afterAgain
 	}
-	return parts
+	return p.after
 }
 
-// ofRun returns the part of a cell for the first or the second run.
-func ofRun(run int, cell string) string {
-	first, second, differs := strings.Cut(cell, " then ")
-	if run == 0 || !differs {
-		return strings.TrimSuffix(first, " then")
-	}
-	return second
-}
-
-func script(name string) *scripts.Script {
-	i := slices.IndexFunc(scripts.All, func(s *scripts.Script) bool { return s.Name == name })
-	if i < 0 {
-		panic("no such script: " + name)
-	}
-	return scripts.All[i]
-}
-
-var isEntry = regexp.MustCompile(`^(\d+:)?\d+\.\d+\.\d\.\d+\.\d(\.r)?$`)
-
-// argument returns an argument of a script; an entry is expanded.
-func argument(word string) string {
-	switch {
-	case word == "-":
-		return ""
-	case isEntry.MatchString(word):
-		return entryWords(word)
-	}
-	return word
-}
-
-// call makes the keys and arguments of a script from those of a row.
+// call makes the keys and arguments of a script; args are those that are not the usual ones.
 func call(s *scripts.Script, lock, args string) (keys, argv []string) {
-	before, after, _ := strings.Cut(forms[s], "/")
-	given := strings.Fields(args)
-	for word := range strings.FieldsSeq(after) {
-		switch word {
-		case "ARG":
-			argv, given = append(argv, given[0]), given[1:]
-		case "OR-", "OR0":
-			if len(given) == 0 {
-				given = []string{word[2:]}
-			}
-			argv, given = append(argv, given[0]), given[1:]
-		case "ARGS":
-			argv, given = append(argv, given...), nil
-		default:
-			argv = append(argv, names(lock).Replace(word))
-		}
+	given := map[string]string{}
+	for word := range strings.FieldsSeq(args) {
+		name, value, _ := strings.Cut(word, "=")
+		given[name] = value
 	}
-	for i, word := range argv {
-		argv[i] = argument(word)
+	before, after, _ := strings.Cut(calls[s], "/")
+	for word := range strings.FieldsSeq(after) {
+		name, value, single := strings.Cut(word, "=")
+		name, list := strings.CutSuffix(name, "...")
+		if !single && !list {
+			argv = append(argv, names(lock).Replace(word))
+			continue
+		}
+		if other, ok := given[name]; ok {
+			value = other
+			delete(given, name)
+		}
+		argv = append(argv, argument(name, value)...)
+	}
+	if len(given) > 0 {
+		panic(fmt.Sprint(s.Name, " has no arguments ", given))
 	}
 	return strings.Fields(names(lock).Replace(before)), argv
+}
+
+// argument returns the words of an argument, or of a list of them.
+func argument(name, value string) (words []string) {
+	switch {
+	case name == "listed":
+		for waiter := range strings.SplitSeq(value, ",") {
+			if waiter != "" {
+				words = append(words, listed(waiter)...)
+			}
+		}
+		return words
+	case value == "":
+		return nil
+	case value == "-":
+		return []string{""}
+	case name == "entry":
+		return []string{entryWords(value, "r")}
+	}
+	return strings.Split(value, ",")
+}
+
+// listed returns an owner that waits, its lease, and whether it waits: "u:1+lease5000", or "u:1+once" for a try.
+func listed(waiter string) []string {
+	options := strings.Split(waiter, "+")
+	lease, waits := "30000", "1"
+	for _, option := range options[1:] {
+		if option == "once" {
+			waits = "0"
+		} else {
+			lease = strings.TrimPrefix(option, "lease")
+		}
+	}
+	return []string{options[0], lease, waits}
 }
 
 // call names the locks of a row, and makes the keys and arguments of its script.
@@ -132,15 +150,9 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 		keys, args = call(r.script, lock, r.args)
 		return []string{lock}, keys, args
 	}
-	given := append(strings.Fields(r.args), "-", "0")
-	yields := r.script == scripts.YieldAll
-	if yields {
-		args = []string{given[0], names("").Replace("SETTINGS"), argument(given[1])}
-	} else {
-		args = append(given[:3:3], names("").Replace("SETTINGS"), argument(given[3]), given[4])
-	}
-	for _, kind := range r.kinds {
-		lock := redistest.Name(t)
+	_, args = call(r.script, "", r.args)
+	for _, of := range r.locks {
+		lock, kind := redistest.Name(t), of.kind
 		form := map[string]string{"fenced": "NAME TOKENS NAME", "fair": "NAME QUEUE TIMEOUTS"}[kind]
 		if form == "" {
 			form = "NAME NAME NAME"
@@ -150,7 +162,7 @@ func (r row) call(t *testing.T) (locks, keys, args []string) {
 			beside, channel = "TOKENS", "CHANNEL"
 		}
 		locks, args = append(locks, lock), append(args, kind, names(lock).Replace(beside), names(lock).Replace("WAITQUEUE"))
-		if yields {
+		if r.script == scripts.YieldAll {
 			keys, args = append(keys, lock), append(args, names(lock).Replace(channel))
 		} else {
 			keys = append(keys, strings.Fields(names(lock).Replace(form))...)
@@ -166,8 +178,8 @@ func several(s *scripts.Script) bool { return s == scripts.AcquireAll || s == sc
 func (r row) put(t *testing.T, d *db, locks []string, start time.Time) {
 	t.Helper()
 	for i, lock := range locks {
-		d.put(t, lock, r.before[i], start)
-		d.listen(t, lock, r.waiting)
+		d.put(t, lock, r.locks[i].before, start)
+		d.listen(t, lock, r.listeners)
 	}
 }
 
@@ -202,7 +214,7 @@ func TestScripts(t *testing.T) {
 				for run := range 2 {
 					reply := d.run(t, r.script, keys, args)
 					for i, lock := range locks {
-						d.expect(t, fmt.Sprintf("run %d, lock %d", run, i), lock, start, reply, ofRun(run, r.reply), ofRun(run, r.after[i]), published)
+						d.expect(t, fmt.Sprintf("run %d, lock %d", run, i), lock, start, reply, r.replyTo(run), r.locks[i].afterRun(run), published)
 						published = "" // for the other locks, and the second run
 					}
 				}
@@ -229,7 +241,7 @@ func TestRenew_TreatsEachLockAlone(t *testing.T) {
 					t.Errorf("%s: reply %s, want %s", s.Name, reply, want)
 				}
 				for i, r := range of {
-					d.expectState(t, s.Name+", "+r.name, locks[i], start, r.after[0])
+					d.expectState(t, s.Name+", "+r.name, locks[i], start, r.locks[0].after)
 				}
 			}
 			if reply := d.run(t, s, nil, nil); reply != "[]" {

@@ -122,7 +122,7 @@ func TestAll_AcquiresAllOrNone(t *testing.T) {
 	}
 }
 
-func TestSum(t *testing.T) {
+func TestSum_OfRepliesIsTheWorst(t *testing.T) {
 	done, absent, refused := outcome(lock.Done), outcome(lock.Absent), outcome(lock.Refused)
 	taken := outcome(lock.Absent)
 	taken.Taken = true
@@ -135,18 +135,18 @@ func TestSum(t *testing.T) {
 		want    lock.Result
 		count   int
 	}{
-		{"all done", lock.Renew, []Reply{done, done}, lock.Result{Outcome: lock.Done}, 0},
-		{"one lost", lock.Renew, []Reply{done, absent}, lock.Result{Outcome: lock.Absent}, 0},
-		{"one taken", lock.Renew, []Reply{absent, taken, done}, lock.Result{Outcome: lock.Absent, Taken: true}, 0},
-		{"one refused", lock.Acquire, []Reply{done, refused}, lock.Result{Outcome: lock.Absent, Taken: true}, 0},
-		{"one failed", lock.Renew, []Reply{done, failing(true, true)}, failing(true, true).Result, 0},
-		{"one failed, one permanently", lock.Renew, []Reply{failing(true, true), failing(false, false)}, failing(false, true).Result, 0},
-		{"one permanently, one failed", lock.Renew, []Reply{failing(false, false), failing(true, true)}, failing(false, true).Result, 0},
-		{"one failed for certain, and the others did it", lock.Release, []Reply{failing(true, false), done}, failing(true, true).Result, 0},
-		{"a loss counts for more", lock.Renew, []Reply{failing(true, true), absent}, lock.Result{Outcome: lock.Absent}, 0},
-		{"but not for a release", lock.Release, []Reply{failing(true, true), absent}, failing(true, true).Result, 0},
-		{"unless a count stays", lock.Release, []Reply{failing(true, true), absent}, lock.Result{Outcome: lock.Absent}, 1},
-		{"one was held", lock.ForceRelease, []Reply{done, held, done}, lock.Result{Outcome: lock.Done, WasHeld: true}, 0},
+		{name: "all done", kind: lock.Renew, answers: []Reply{done, done}, want: lock.Result{Outcome: lock.Done}},
+		{name: "one lost", kind: lock.Renew, answers: []Reply{done, absent}, want: lock.Result{Outcome: lock.Absent}},
+		{name: "one taken", kind: lock.Renew, answers: []Reply{absent, taken, done}, want: lock.Result{Outcome: lock.Absent, Taken: true}},
+		{name: "one refused", kind: lock.Acquire, answers: []Reply{done, refused}, want: lock.Result{Outcome: lock.Absent, Taken: true}},
+		{name: "one failed", kind: lock.Renew, answers: []Reply{done, failing(true, true)}, want: failing(true, true).Result},
+		{name: "one failed, one permanently", kind: lock.Renew, answers: []Reply{failing(true, true), failing(false, false)}, want: failing(false, true).Result},
+		{name: "one permanently, one failed", kind: lock.Renew, answers: []Reply{failing(false, false), failing(true, true)}, want: failing(false, true).Result},
+		{name: "one failed for certain, and the others did it", kind: lock.Release, answers: []Reply{failing(true, false), done}, want: failing(true, true).Result},
+		{name: "a loss counts for more", kind: lock.Renew, answers: []Reply{failing(true, true), absent}, want: lock.Result{Outcome: lock.Absent}},
+		{name: "but not for a release", kind: lock.Release, answers: []Reply{failing(true, true), absent}, want: failing(true, true).Result},
+		{name: "unless a count stays", kind: lock.Release, answers: []Reply{failing(true, true), absent}, want: lock.Result{Outcome: lock.Absent}, count: 1},
+		{name: "one was held", kind: lock.ForceRelease, answers: []Reply{done, held, done}, want: lock.Result{Outcome: lock.Done, WasHeld: true}},
 	}
 	for _, test := range tests {
 		got := sum(lock.Command{Kind: test.kind, Count: test.count}, test.answers).Result

@@ -35,16 +35,31 @@ func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 		least  time.Duration
 		most   time.Duration
 	}{
-		{"a majority holds it: until the first of them runs out", []vote{done, done, held("a", 900*ms), held("a", 500*ms), held("a", 700*ms)}, lock.Refused, "a", 500 * ms, 500 * ms},
-		{"all: until three have run out", []vote{held("a", 1*ms), held("a", 2*ms), held("a", 3*ms), held("a", 4*ms), held("a", 5*ms)}, lock.Refused, "a", 3 * ms, 3 * ms},
-		{"known from three of them", []vote{held("a", 7*ms), held("a", 8*ms), held("a", 9*ms)}, lock.Refused, "a", 9 * ms, 9 * ms},
-		{"without an end", []vote{held("a", -1), held("a", -1), held("a", -1)}, lock.Refused, "a", -1, -1},
-		{"one of them without an end", []vote{done, done, held("a", -1), held("a", 50*ms), held("a", -1)}, lock.Refused, "a", 50 * ms, 50 * ms},
-		{"a split vote", []vote{done, done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour)}, lock.Refused, "a", 0, split},
-		{"a split vote of three", []vote{done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour), held("b", time.Hour)}, lock.Refused, "", 0, split},
-		{"servers that are down may have granted it", []vote{done, done, held("a", 40*ms), down, down}, lock.Refused, "a", 40 * ms, 40 * ms},
-		{"a majority is down", []vote{done, held("a", time.Hour), down, down, down}, lock.Failed, "", 0, 0},
-		{"not held", []vote{done, done, down, unsure, wrong}, lock.Failed, "", 0, 0},
+		{
+			name: "a majority holds it: until the first of them runs out", votes: []vote{done, done, held("a", 900*ms), held("a", 500*ms), held("a", 700*ms)},
+			want: lock.Refused, holder: "a", least: 500 * ms, most: 500 * ms,
+		},
+		{
+			name: "all: until three have run out", votes: []vote{held("a", 1*ms), held("a", 2*ms), held("a", 3*ms), held("a", 4*ms), held("a", 5*ms)},
+			want: lock.Refused, holder: "a", least: 3 * ms, most: 3 * ms,
+		},
+		{name: "known from three of them", votes: []vote{held("a", 7*ms), held("a", 8*ms), held("a", 9*ms)}, want: lock.Refused, holder: "a", least: 9 * ms, most: 9 * ms},
+		{name: "without an end", votes: []vote{held("a", -1), held("a", -1), held("a", -1)}, want: lock.Refused, holder: "a", least: -1, most: -1},
+		{
+			name: "one of them without an end", votes: []vote{done, done, held("a", -1), held("a", 50*ms), held("a", -1)},
+			want: lock.Refused, holder: "a", least: 50 * ms, most: 50 * ms,
+		},
+		{name: "a split vote", votes: []vote{done, done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour)}, want: lock.Refused, holder: "a", most: split},
+		{
+			name: "a split vote of three", votes: []vote{done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour), held("b", time.Hour)},
+			want: lock.Refused, most: split,
+		},
+		{
+			name: "servers that are down may have granted it", votes: []vote{done, done, held("a", 40*ms), down, down},
+			want: lock.Refused, holder: "a", least: 40 * ms, most: 40 * ms,
+		},
+		{name: "a majority is down", votes: []vote{done, held("a", time.Hour), down, down, down}, want: lock.Failed},
+		{name: "not held", votes: []vote{done, done, down, unsure, wrong}, want: lock.Failed},
 	}
 	for _, test := range tests {
 		v := servers(5).refusal(count(test.votes))

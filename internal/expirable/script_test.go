@@ -3,13 +3,14 @@ package expirable
 import (
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
 var testConfig = machine.Config{
@@ -17,180 +18,152 @@ var testConfig = machine.Config{
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 3,
 }
 
-// TestDecisions plays testdata/decisions.txt. A script begins with "# " and its name. A line is an
-// event, and behind ">" what it brings about, with ";" between the effects. Before the event may
-// stand the time that passes, "+5ms". "ok" and "fail" are replies to the last command, or to the
-// last renewal if "renewal" stands before, or to the one before that if "earlier" does, or to the first if "first"
-// does. The permit of request 1 has the id 1; its owner is 1, too.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. Request 1 is of owner 1, and its
+// permit has the id 1.
 func TestDecisions(t *testing.T) {
-	text, err := os.ReadFile("testdata/decisions.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, script := range strings.Split(string(text), "# ")[1:] {
-		name, steps, _ := strings.Cut(script, "\n")
-		t.Run(name, func(t *testing.T) {
-			p := player{Semaphore: New(&testConfig), granted: map[int]machine.PermitID{7: {7}}}
-			for line := range strings.Lines(strings.TrimSpace(steps)) {
-				event, want, _ := strings.Cut(strings.TrimSpace(line), ">")
-				got := p.play(strings.Fields(event))
-				if got != strings.TrimSpace(want) {
-					t.Fatalf("%s\n got %s\nwant %s", event, got, strings.TrimSpace(want))
-				}
-				if at, ok := p.NextWake(); ok && at <= p.at {
-					t.Errorf("%s: at %v it wants to be woken at %v", event, p.at, at)
-				}
-				if len(p.holds) != p.open {
-					t.Errorf("%s: %d holds, and the actor knows of %d", event, len(p.holds), p.open)
-				}
-			}
-		})
-	}
+	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
+		p := &player{Player: machinetest.Player{T: t}, Semaphore: New(&testConfig), granted: map[int]machine.PermitID{7: {7}}}
+		p.Apply = p.apply
+		return &p.Player
+	})
 }
 
 type player struct {
+	machinetest.Player
 	Semaphore
-	at       Instant
-	words    []string
 	granted  map[int]machine.PermitID // the last, by its first byte
 	open     int                      // how many were granted and have not ended
-	sent     *Command
+	sent     *Command                 // the last, unless it was a renewal
 	renewals []*Command
 }
 
-// word takes the next word of an event, "" if there is none.
-func (p *player) word() (word string) {
-	if len(p.words) > 0 {
-		word, p.words = p.words[0], p.words[1:]
+func (p *player) apply(words []string) (effects []string, known bool) {
+	p.T.Helper()
+	if words[0] == "snapshot" {
+		return []string{fmt.Sprint(p.Snapshot())}, true
 	}
-	return word
+	if known = p.event(words); known {
+		effects = p.brings()
+	}
+	wake, ok := p.NextWake()
+	p.Require(!ok || wake > p.Now, "it wants to be woken at %v", wake)
+	p.Require(len(p.holds) == p.open, "there are %d holds, and the actor knows of %d", len(p.holds), p.open)
+	return effects, known
 }
 
-func (p *player) number() int {
-	n, err := strconv.Atoi(p.word())
-	if err != nil {
-		panic(err)
+// event applies an event, and reports whether it is known. "earlier" is about the last but one renewal.
+func (p *player) event(words []string) bool {
+	p.T.Helper()
+	verb, rest := words[0], words[1:]
+	first, number := "", 0
+	if len(rest) > 0 {
+		first = rest[0]
+		number, _ = strconv.Atoi(first)
 	}
-	return n
-}
-
-func (p *player) play(words []string) string {
-	if after, ok := strings.CutPrefix(words[0], "+"); ok {
-		d, _ := time.ParseDuration(after)
-		p.at += d
-		if words = words[1:]; len(words) == 0 {
-			words = []string{"tick"}
+	last := len(p.renewals) - 1
+	if kind, ok := strings.CutSuffix(verb, ":"); ok {
+		command := p.sent
+		if kind == "renew" {
+			command = p.renewals[last]
 		}
+		p.Require(kind == name(command), "the last command is not a %s: %v", kind, command)
+		p.reply(command, rest)
+		return true
 	}
-	p.words = words
-	command := p.sent
-	event := p.word()
-	switch last := len(p.renewals) - 1; event {
-	case "renewal":
-		command, event = p.renewals[last], p.word()
-	case "earlier":
-		command, event = p.renewals[last-1], p.word()
+	switch verb {
 	case "first":
-		command, event = p.renewals[0], p.word()
-	}
-	switch event {
+		p.reply(p.renewals[0], rest[1:])
+	case "earlier":
+		p.reply(p.renewals[last-1], rest[1:])
 	case "tick":
-		if at, ok := p.NextWake(); ok && at <= p.at {
-			p.Tick(p.at)
-		}
+		p.Tick(p.Now)
 	case "acquire":
-		req := Request{Request: machine.Request{ID: uint64(p.number())}}
-		req.Owner, req.Random, req.Ref = machine.Owner(req.ID), machine.PermitID{byte(req.ID)}, int(req.ID)
-		for option := p.word(); option != ""; option = p.word() {
-			name, value, _ := strings.Cut(option, "=")
-			d, _ := time.ParseDuration(value)
-			switch name {
-			case "try":
-				req.Try = true
-			case "shown":
-				req.Shown = true
-			case "lease":
-				req.Lease = d
-			case "most":
-				req.MaxHold = d
-			case "wait":
-				req.Deadline = p.at + d
-			case "of":
-				req.Total, _ = strconv.Atoi(value)
-			}
-		}
-		p.Acquire(p.at, req)
+		p.Acquire(p.Now, p.request(number, rest[1:]))
 	case "release":
-		id := p.number()
-		p.Release(p.at, uint64(id), p.word() == "shown", id)
-	case "id":
-		p.ReleaseID(p.at, p.granted[p.number()], 99)
-	case "cancel":
-		p.Cancel(p.at, uint64(p.number()), 0, nil)
-	case "withdraws":
-		p.Cancel(p.at, 0, machine.Owner(p.number()), nil)
-	case "snapshot":
-		return fmt.Sprint(p.Snapshot())
-	case "dies":
-		p.OwnerGone(p.at, machine.Owner(p.number()))
-	case "set":
-		p.Set(p.at, Total, p.number(), 99)
-	case "close":
-		p.Close(p.at)
-	case "signal":
-		p.Signal(p.at)
-	case "subscribed":
-		p.Subscribed(p.at)
-	case "fail":
-		r := Result{Err: errors.New("failed"), Transient: true}
-		switch p.word() {
-		case "unsure":
-			r.Unsure = true
-		case "unconfirmed":
-			r.Unconfirmed = true
-		case "for-good":
-			r.Transient = false
+		if text, ok := strings.CutPrefix(first, "id="); ok {
+			p.ReleaseID(p.Now, p.granted[int(machinetest.Number(text))], 99)
+		} else {
+			p.Release(p.Now, uint64(number), slices.Contains(rest, "shown"), number)
 		}
-		p.Replied(p.at, command.Seq, r)
-	case "ok":
-		var r Result
-		switch command.Kind {
-		case Acquire:
-			r.Served, r.Wait = p.number(), -1
-			r.Served, r.Missing = max(r.Served, 0), r.Served < 0
-			r.Wait, _ = time.ParseDuration(p.word())
-			if r.Wait == 0 {
-				r.Wait = -1
-			}
-		case Release, Renew:
-			for _, digit := range p.word() {
+	case "cancel":
+		p.Cancel(p.Now, uint64(number), machinetest.Owner(first), nil)
+	case "die":
+		p.OwnerGone(p.Now, machine.Owner(number))
+	case "set":
+		p.Set(p.Now, Total, number, 99)
+	case "close":
+		p.Close(p.Now)
+	case "signal":
+		p.Signal(p.Now)
+	case "subscribed":
+		p.Subscribed(p.Now)
+	default:
+		return false
+	}
+	return true
+}
+
+// request reads a request; "total" is the number of permits that it sets if there is none.
+func (p *player) request(id int, options []string) (req Request) {
+	options = slices.DeleteFunc(options, func(option string) bool {
+		total, is := strings.CutPrefix(option, "total=")
+		switch {
+		case is:
+			req.Total = int(machinetest.Number(total))
+		case option == "shown":
+			req.Shown = true
+		}
+		return is || req.Shown && option == "shown"
+	})
+	req.Request = machinetest.Request(p.Now, options...)
+	req.ID, req.Owner, req.Random, req.Ref = uint64(id), machine.Owner(id), machine.PermitID{byte(id)}, id
+	return req
+}
+
+// reply answers a command: with what its script replies, or a failure.
+func (p *player) reply(c *Command, words []string) {
+	r := Result{}
+	if c.Kind == Acquire {
+		r.Wait = -1
+	}
+	for _, word := range words {
+		f, failed := machinetest.Failures[word]
+		switch key, value, _ := strings.Cut(word, "="); {
+		case failed:
+			r = Result{Err: f.Err, Transient: f.Transient, Unsure: f.Unsure}
+		case word == "unconfirmed":
+			r = Result{Err: errors.New("unconfirmed"), Transient: true, Unconfirmed: true}
+		case word == "missing":
+			r.Missing = true
+		case key == "served":
+			r.Served = int(machinetest.Number(value))
+		case key == "wait":
+			r.Wait = machinetest.Duration(value)
+		case key == "valid": // a digit for each permit
+			for _, digit := range value {
 				r.Valid = append(r.Valid, digit == '1')
 			}
-			if command.Kind == Release {
-				r.Heard = p.number()
-			}
-		case Set:
-			r.Done = p.number() == 1
-			r.Wait, _ = time.ParseDuration(p.word())
+		case key == "heard":
+			r.Heard = int(machinetest.Number(value))
+		case key == "done":
+			r.Done = value == "1"
+		default:
+			p.T.Fatalf("no such result: %s", word)
 		}
-		p.Replied(p.at, command.Seq, r)
-	default:
-		panic(event)
 	}
-	return p.brings()
+	p.Replied(p.Now, c.Seq, r)
 }
 
 // brings says what an event brings about.
-func (p *player) brings() string {
-	var all []string
+func (p *player) brings() (all []string) {
 	idle := p.Idle()
 	for {
 		e, ok := p.Effects()
 		switch {
 		case !ok:
-			return strings.Join(all, "; ")
+			return all
 		case idle:
-			return "it is idle, and has something to be done"
+			return []string{"it is idle, and has something to be done"}
 		}
 		text, a := "", e.Answer
 		switch e.Kind {
@@ -247,17 +220,25 @@ func (p *player) sends(c *Command) string {
 			text[i] += fmt.Sprint("/", c.Leases[i])
 		}
 	}
-	if within := c.Deadline - p.at; within != testConfig.CallTimeout {
+	if within := c.Deadline - p.Now; within != testConfig.CallTimeout {
 		text = append(text, fmt.Sprint("within ", within))
 	}
-	if c.Kind == Renew {
+	switch {
+	case c.Kind == Renew:
 		p.renewals = append(p.renewals, c)
-		return "renew " + strings.Join(text, " ")
+	case p.sent != nil && p.sent.Number == c.Number:
+		text = append(text, "again")
+		fallthrough
+	default:
+		p.sent = c
 	}
-	again := ""
-	if p.sent != nil && p.sent.Number == c.Number {
-		again = " again"
+	if c.Kind == Set {
+		text = append([]string{fmt.Sprint(c.Count)}, text...)
 	}
-	p.sent = c
-	return strings.TrimRight([...]string{Acquire: "take ", Release: "give ", Set: fmt.Sprintf("%s %d ", c.How, c.Count)}[c.Kind]+strings.Join(text, " "), " ") + again
+	return strings.Join(append([]string{name(c)}, text...), " ")
+}
+
+// name is what the scripts call a command.
+func name(c *Command) string {
+	return [...]string{Acquire: "take", Release: "give", Renew: "renew", Set: string(c.How)}[c.Kind]
 }

@@ -1,23 +1,20 @@
 package expirable
 
 import (
-	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
-// Withdrawing all of twice as many waiters takes hardly more than twice the memory, in any order. If a
-// withdrawal copied the queue, it would be four times.
-func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
+func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 	for how, withdraw := range map[string]func(p *Semaphore, id int){
 		"by id":    func(p *Semaphore, id int) { p.Cancel(0, uint64(id), 0, nil) },
 		"by owner": func(p *Semaphore, id int) { p.Cancel(0, 0, machine.Owner(id), nil) },
 		"by death": func(p *Semaphore, id int) { p.OwnerGone(0, machine.Owner(id)) },
 	} {
 		t.Run(how, func(t *testing.T) {
-			cost := func(n int) uint64 {
+			machinetest.Linear(t, func(n int) (func(id int), func() int) {
 				cfg := testConfig
 				cfg.QueueLimit = n
 				p := New(&cfg)
@@ -34,23 +31,9 @@ func TestWithdrawalsDoNotCopyTheQueue(t *testing.T) {
 						next.Acquire(0, Request{Request: machine.Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), Ref: t}})
 					})
 				}
-				order := rand.New(rand.NewPCG(1, 1)).Perm(n)
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
-				for _, i := range order {
-					do(func(next *Semaphore) { withdraw(next, i+1) })
-				}
-				runtime.ReadMemStats(&after)
-				if _, waiters, _ := p.Load(); waiters != 0 {
-					t.Fatalf("%d are left", waiters)
-				}
-				return after.TotalAlloc - before.TotalAlloc
-			}
-			some, twice := cost(4000), cost(8000)
-			t.Logf("%d bytes each of 4000, and %d of 8000", some/4000, twice/8000)
-			if twice > some*5/2 {
-				t.Errorf("%d bytes for 4000 waiters, and %d for 8000", some, twice)
-			}
+				one := func(id int) { do(func(next *Semaphore) { withdraw(next, id) }) }
+				return one, func() int { _, waiters, _ := p.Load(); return waiters }
+			})
 		})
 	}
 }

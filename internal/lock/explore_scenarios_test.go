@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
@@ -49,7 +50,7 @@ var scenariosOf = []struct {
 	parts     []redismodel.Kind
 	scenarios []scenario
 }{
-	{"plain", lock.Kind{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+	{name: "plain", kind: lock.Kind{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "lost and late replies", callers: oneEach, may: tally{network: 2}},
@@ -75,14 +76,14 @@ var scenariosOf = []struct {
 		{name: "withdrawn in every way", callers: "1, 2 until=300ms | 1, 2", begin: "00 10", may: tally{cancels: 1, closing: 1, death: 1}, times: 8},
 		{name: "yielding to others", callers: twoEach, begin: "00 10 01", may: tally{foreign: 1, cancels: 1}, times: 8},
 	}},
-	{"plain and fenced", lock.Kind{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}, []scenario{
+	{name: "plain and fenced", kind: lock.Kind{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: fourSomeFenced},
 		{name: "faults", callers: someFenced, may: tally{network: 2}},
 		{name: "re-entered with a fault", callers: someFenced, may: tally{network: 1, reentry: 1}},
 		{name: "deleted", callers: someFenced, may: tally{deleted: 1, network: 1, paused: 1}},
 	}},
-	{"fair", lock.Kind{Queued: true}, []redismodel.Kind{redismodel.Fair}, []scenario{
+	{name: "fair", kind: lock.Kind{Queued: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
@@ -98,7 +99,7 @@ var scenariosOf = []struct {
 		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
 		{name: "withdrawn in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
-	{"readwrite", lock.Kind{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}, []scenario{
+	{name: "readwrite", kind: lock.Kind{Shares: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.ReadWrite}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
 		{name: "readers", callers: readers, may: tally{network: 1}},
 		{name: "readers and a writer", callers: writers, may: tally{network: 1}},
@@ -116,7 +117,7 @@ var scenariosOf = []struct {
 		{name: "a writer's process closes", callers: "1 shared | 1, 2 | 1 shared", begin: "00 10 20", may: tally{closing: 1}, times: 8},
 		{name: "a writer yields", callers: "1, 2 shared | 1, 2 shared", begin: "10 00 01", times: 4},
 	}},
-	{"multi", lock.Kind{Parts: true, Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, []scenario{
+	{name: "multi", kind: lock.Kind{Parts: true, Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
@@ -125,7 +126,7 @@ var scenariosOf = []struct {
 		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
 		{name: "closed, or withdrawn in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
 	}},
-	{"multi and its members", lock.Kind{Parts: true, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, []scenario{
+	{name: "multi and its members", kind: lock.Kind{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, scenarios: []scenario{
 		{name: "cancelled", callers: besideMembers, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
 		{name: "its wait is over", callers: "1 until=300ms | 1: 1 | 2: 1, 2", begin: "10 20 00", times: 8},
 		{name: "owners die", callers: besideMembers, begin: "10 20 00", may: tally{death: 1}, times: 8},
@@ -161,11 +162,11 @@ func scenarios() (all []*setting) {
 				set.processCount++
 				part, requests, alone := strings.Cut(process, ": ")
 				if alone {
-					set.members[i], process = int(number(part)), requests
+					set.members[i], process = int(machinetest.Number(part)), requests
 				}
 				for c, one := range strings.Split(process, ", ") {
 					words := strings.Fields(one)
-					req := parseRequest(append(words[1:], "owner="+words[0])...)
+					req := machinetest.Request(0, append(words[1:], "owner="+words[0])...)
 					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws a token of each member that has a counter
 					set.callers[i][c] = req
 				}

@@ -22,7 +22,7 @@ func TestExplore(t *testing.T) {
 
 // The rules hold because one actor owns a key. With two actors, each takes the other's live term for a forgotten one
 // of its own, and releases it. The exploration finds that.
-func TestExploreNoticesTwoActorsOnOneKey(t *testing.T) {
+func TestExplore_NoticesTwoActorsOnOneKey(t *testing.T) {
 	for _, s := range scenarios() {
 		if s.name != "plain, three clients and a fault" && s.name != "plain and fenced, four clients" {
 			continue

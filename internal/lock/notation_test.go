@@ -1,55 +1,30 @@
 package lock_test
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
-// The notation of requests, replies and effects in scripts and in the traces of worlds.
+// The notation of replies and effects in scripts and in the traces of worlds.
 
-// parseRequest reads the options of a request.
-func parseRequest(options ...string) (req machine.Request) {
-	for _, option := range options {
-		switch key, value, _ := strings.Cut(option, "="); key {
-		case "owner":
-			req.Owner = machine.Owner(number(value))
-		case "fixed":
-			req.Lease = duration(value)
-		case "maxhold":
-			req.MaxHold = duration(value)
-		case "until":
-			req.Deadline = duration(value)
-		case "try":
-			req.Try = true
-		case "once":
-			req.NoReentry = true
-		case "shared":
-			req.Mode = machine.Shared
-		case "fenced":
-			req.Fenced = true
-		default:
-			panic("no such option: " + option)
-		}
-	}
-	return req
-}
-
-// replies are the outcomes that a script can name. "unheld" is a refusal although the lock is free: another waiter is next.
+// replies are the outcomes that a script can name, besides failures. "unheld" is a refusal although the lock is free:
+// another waiter is next.
 var replies = map[string]lock.Result{
 	"done": {Outcome: lock.Done}, "kept": {Outcome: lock.Kept}, "gone": {Outcome: lock.Absent}, "taken": {Outcome: lock.Absent, Taken: true},
 	"refused": {Outcome: lock.Refused, Holder: "other:1"}, "unheld": {Outcome: lock.Refused},
-	"loading": {Outcome: lock.Failed, Err: errors.New("LOADING"), Transient: true}, "full": {Outcome: lock.Failed, Err: errors.New("OOM"), Transient: true},
-	"timeout": {Outcome: lock.Failed, Err: errors.New("i/o timeout"), Transient: true, Unsure: true}, "denied": {Outcome: lock.Failed, Err: errors.New("NOPERM")},
 }
 
 // parseResult reads a reply: the TTL of another holder, tokens, and the term of this process that holds the lock ("ours"), or has
 // taken it ("took").
-func parseResult(words []string) lock.Result {
+func parseResult(words ...string) lock.Result {
+	if f, ok := machinetest.Failures[words[0]]; ok {
+		return lock.Result{Outcome: lock.Failed, Err: f.Err, Transient: f.Transient, Unsure: f.Unsure}
+	}
 	r, ok := replies[words[0]]
 	if !ok {
 		r, words = replies["done"], append(words, words[0])
@@ -70,7 +45,7 @@ func parseResult(words []string) lock.Result {
 		case err == nil:
 			r.Tokens = append(r.Tokens, token)
 		default:
-			r.TTL = duration(word)
+			r.TTL = machinetest.Duration(word)
 		}
 	}
 	return r

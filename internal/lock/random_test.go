@@ -85,8 +85,8 @@ func FuzzWorlds(f *testing.F) {
 	})
 }
 
-// The rules hold because one actor owns a key; see TestExploreNoticesTwoActorsOnOneKey.
-func TestRandomWorldsNoticeTwoActorsOnOneKey(t *testing.T) {
+// The rules hold because one actor owns a key; see TestExplore_NoticesTwoActorsOnOneKey.
+func TestRandomWorlds_NoticeTwoActorsOnOneKey(t *testing.T) {
 	for seed := range uint64(1000) {
 		w := randomWorld(0, randomTape(seed))
 		w.twoActors, w.processes = true, w.processes[:0]
@@ -249,7 +249,7 @@ var weightedActions = func() (all []action) {
 
 // Without faults, two processes that always have waiters get equal shares of the lock, and most grants need no
 // command.
-func TestProcessesShareTheLock(t *testing.T) {
+func TestLock_IsSharedByProcesses(t *testing.T) {
 	w := randomWorld(0, &tape{})
 	for w.now < 10*sec {
 		for i := range w.processes {

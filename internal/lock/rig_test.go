@@ -2,21 +2,23 @@ package lock_test
 
 import (
 	"cmp"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
 // rig drives one lock, and records its effects in the notation of the scripts.
 type rig struct {
-	t        *testing.T
+	machinetest.Player
 	cfg      machine.Config
 	kind     lock.Kind
 	lock     lock.Lock
-	now      machine.Instant
 	terms    uint64
 	ids      map[string]uint64
 	sent     []lock.Command // not answered yet
@@ -24,20 +26,27 @@ type rig struct {
 	output   []string
 	// detail is that of the last answer or notification that had one.
 	detail string
-	at     string // file and line of the script
 }
 
 func newRig(t *testing.T, kind lock.Kind) *rig {
 	t.Helper()
-	r := &rig{t: t, cfg: scriptConfig, kind: kind, ids: map[string]uint64{}}
+	r := &rig{Player: machinetest.Player{T: t}, cfg: scriptConfig, kind: kind, ids: map[string]uint64{}}
+	r.Apply = r.apply
 	r.lock = lock.New(&r.cfg, &r.kind)
 	return r
+}
+
+func (r *rig) apply(words []string) (effects []string, known bool) {
+	r.T.Helper()
+	r.output = nil
+	known = r.event(words)
+	return r.output, known
 }
 
 // do applies an event to a copy, as the lock actor does; and first to another copy, which is discarded and must
 // not change the original.
 func (r *rig) do(event func(*lock.Lock)) {
-	r.t.Helper()
+	r.T.Helper()
 	if !r.lock.HasNextTerm() {
 		r.terms++
 		r.lock.SetNextTerm(r.terms)
@@ -46,7 +55,7 @@ func (r *rig) do(event func(*lock.Lock)) {
 	discarded := r.lock
 	event(&discarded)
 	if after := dump(r.lock); after != before {
-		r.t.Fatalf("an event on a copy has changed the original\nfrom %s\nto   %s", before, after)
+		r.T.Fatalf("an event on a copy has changed the original\nfrom %s\nto   %s", before, after)
 	}
 	next := r.lock
 	event(&next)
@@ -63,72 +72,108 @@ func (r *rig) do(event func(*lock.Lock)) {
 // acquire asks for the lock. The name of the client identifies the answer; that to a release has the name in upper
 // case.
 func (r *rig) acquire(name string, options ...string) {
-	r.t.Helper()
+	r.T.Helper()
 	r.ids[name] = uint64(len(r.ids) + 1)
-	req := parseRequest(options...)
+	req := machinetest.Request(r.Now, options...)
 	req.ID, req.Ref = r.ids[name], name
-	r.do(func(l *lock.Lock) { l.Acquire(r.now, req) })
+	r.do(func(l *lock.Lock) { l.Acquire(r.Now, req) })
 }
 
 // reply answers a command.
 func (r *rig) reply(c lock.Command, result lock.Result) {
-	r.t.Helper()
+	r.T.Helper()
 	r.answered = c
 	r.sent = slices.DeleteFunc(r.sent, func(other lock.Command) bool { return other.Seq == c.Seq })
-	r.do(func(l *lock.Lock) { l.Replied(r.now, c.Seq, result) })
+	r.do(func(l *lock.Lock) { l.Replied(r.Now, c.Seq, result) })
 }
 
 // command returns the last command of a kind that is not answered yet.
 func (r *rig) command(kind string) lock.Command {
-	r.t.Helper()
+	r.T.Helper()
 	for _, c := range slices.Backward(r.sent) {
 		if commandNames[c.Kind] == kind {
 			return c
 		}
 	}
-	r.t.Fatalf("no %s is under way: %v", kind, r.sent)
+	r.T.Fatalf("no %s is under way: %v", kind, r.sent)
 	return lock.Command{}
 }
 
 // tick applies a Tick at a time, without those that the lock needs before.
 func (r *rig) tick(at machine.Instant) {
-	r.t.Helper()
-	r.now = at
+	r.T.Helper()
+	r.Now = at
 	r.do(func(l *lock.Lock) { l.Tick(at) })
 }
 
 // sleep lets time pass, with a Tick whenever the lock needs one.
 func (r *rig) sleep(end machine.Instant) {
-	r.t.Helper()
+	r.T.Helper()
 	for range 1000 {
 		wake, ok := r.lock.NextWake()
 		if !ok || wake > end {
-			r.now = end
+			r.Now = end
 			return
 		}
-		r.tick(max(wake, r.now))
+		r.tick(max(wake, r.Now))
 	}
-	r.t.Fatalf("the lock needs too many Ticks before %v", end)
+	r.T.Fatalf("the lock needs too many Ticks before %v", end)
 }
 
 // wakes returns when the lock needs its next Tick, and compares that with a time or a range, if there is one.
 func (r *rig) wakes(words ...string) machine.Instant {
-	r.t.Helper()
+	r.T.Helper()
 	wake, ok := r.lock.NextWake()
 	if len(words) > 0 {
 		from, to, _ := strings.Cut(words[0], "..")
-		earliest, _ := r.parseTime(from)
-		latest, between := r.parseTime(to)
+		earliest, _ := r.Time(from)
+		latest, between := r.Time(to)
 		ok = ok && (wake == earliest || between && wake >= earliest && wake <= latest)
 	}
-	r.require(ok, "the lock wakes at %v", wake)
+	r.Require(ok, "the lock wakes at %v", wake)
 	return wake
 }
 
-// require fails the test unless ok is true.
-func (r *rig) require(ok bool, format string, args ...any) {
-	r.t.Helper()
-	if !ok {
-		r.t.Fatalf(r.at+"at %v "+format, append([]any{r.now}, args...)...)
+// dump formats a value with all that it refers to, so two dumps differ if anything reachable from the value has
+// changed. Of a pointer in an interface, such as a Ref, it writes the address only.
+func dump(value any) string {
+	var text strings.Builder
+	write(&text, reflect.ValueOf(value))
+	return text.String()
+}
+
+func write(text *strings.Builder, v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		text.WriteByte('{')
+		for i := range v.NumField() {
+			if v.Field(i).IsZero() {
+				continue
+			}
+			text.WriteString(v.Type().Field(i).Name)
+			text.WriteByte(':')
+			write(text, v.Field(i))
+			text.WriteByte(' ')
+		}
+		text.WriteByte('}')
+	case reflect.Slice:
+		text.WriteByte('[')
+		for i := range v.Len() {
+			write(text, v.Index(i))
+			text.WriteByte(' ')
+		}
+		text.WriteByte(']')
+	case reflect.Pointer:
+		if !v.IsNil() {
+			write(text, v.Elem())
+		}
+	case reflect.Interface:
+		if e := v.Elem(); e.Kind() == reflect.Pointer {
+			fmt.Fprintf(text, "%#x", e.Pointer())
+		} else {
+			fmt.Fprint(text, e)
+		}
+	default:
+		fmt.Fprint(text, v)
 	}
 }

@@ -19,15 +19,16 @@ import (
 func busy(t *testing.T) *rig {
 	t.Helper()
 	r := newRig(t, lock.Kind{})
-	r.play("held owner=7 fixed=1s | acquire b owner=8 until=4s, c owner=8, d -> ...",
-		"1s tick | release: loading | acquire: done -> ...", // a's lease is over, and its term has to be cleaned up
-		"4s tick | acquire second owner=8, third owner=8 | ensure b 9s -> ...")
+	r.Do("held owner=7 fixed=1s", "acquire b owner=8 until=4s", "acquire c owner=8", "acquire d",
+		"1s tick", "release: loading", "acquire: done", // a's lease is over, and its term has to be cleaned up
+		"4s tick", "acquire second owner=8", "acquire third owner=8", "ensure b 9s")
 	return r
 }
 
 // fork returns a rig with a copy of the lock.
 func (r *rig) fork() *rig {
 	other := *r
+	other.Apply = other.apply
 	other.ids, other.sent = maps.Clone(r.ids), slices.Clone(r.sent)
 	return &other
 }
@@ -41,7 +42,7 @@ func TestEvent_OnACopyKeepsTheOriginal(t *testing.T) {
 	before := dump(r.lock)
 	after := func(event string) string {
 		f := r.fork()
-		f.play(event + " -> ...")
+		f.Do(event)
 		return dump(f.lock)
 	}
 	for _, first := range events {
@@ -64,9 +65,9 @@ func TestEvent_PanicChangesNothing(t *testing.T) {
 	func() {
 		defer func() { _ = recover() }()
 		next := r.lock
-		next.Cancel(r.now, r.ids["d"], 0, "x")
+		next.Cancel(r.Now, r.ids["d"], 0, "x")
 		// A failure without an error makes the event panic half way.
-		next.Replied(r.now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
+		next.Replied(r.Now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
 		t.Fatal("the event did not panic")
 	}()
 	if dump(r.lock) != before {
@@ -74,7 +75,7 @@ func TestEvent_PanicChangesNothing(t *testing.T) {
 	}
 }
 
-func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
+func TestEffects_SurviveACrashOfTheActor(t *testing.T) {
 	l := lock.New(&scriptConfig, &lock.Kind{})
 	l.SetNextTerm(1)
 	takes := func(n int, want string) {
@@ -106,7 +107,7 @@ func TestEffectsSurviveACrashOfTheLockActor(t *testing.T) {
 	}
 }
 
-func TestSameEventsSameDecisions(t *testing.T) {
+func TestEvents_LeadToTheSameDecisionsAgain(t *testing.T) {
 	run := func() string {
 		r := busy(t)
 		r.sleep(60 * sec)
@@ -117,12 +118,12 @@ func TestSameEventsSameDecisions(t *testing.T) {
 	}
 }
 
-func TestPollIsJittered(t *testing.T) {
+func TestPoll_IsJittered(t *testing.T) {
 	seen := map[time.Duration]bool{}
 	for seed := range uint64(200) {
 		r := newRig(t, lock.Kind{})
 		r.cfg.Seed = seed
-		r.play("asking | acquire: refused 8s -> ...")
+		r.Do("asking", "acquire: refused 8s")
 		seen[r.wakes("500ms..1s")] = true
 	}
 	if len(seen) < 150 {
@@ -131,7 +132,7 @@ func TestPollIsJittered(t *testing.T) {
 }
 
 // One command lists a bounded number of waiters, and draws a bounded number of tokens.
-func TestCommandsAreBounded(t *testing.T) {
+func TestCommands_AreBounded(t *testing.T) {
 	for _, kind := range []lock.Kind{{Queued: true}, {Tokens: 1}} {
 		l := lock.New(&machine.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
 		var c lock.Command
@@ -158,37 +159,37 @@ func TestCommandsAreBounded(t *testing.T) {
 
 func TestSyncQueue_TimeoutForgetsNoWaiter(t *testing.T) {
 	r := newRig(t, lock.Kind{Queued: true})
-	r.play("asking | sync: refused 20s -> ...", "cancel a | sleep 9s -> ...") // the departure is sent, without a reply
-	r.play("acquire b | sync: refused 11s -> ...")
-	for r.now < 11*sec { // b's tries are answered, but not the departure of a
-		r.play("sleep +20ms -> ...")
+	r.Do("asking", "sync: refused 20s", "cancel a", "sleep 9s") // the departure is sent, without a reply
+	r.Do("acquire b", "sync: refused 11s")
+	for r.Now < 11*sec { // b's tries are answered, but not the departure of a
+		r.Do("sleep +20ms")
 		if r.sent[len(r.sent)-1].Take {
-			r.play("sync: refused 9s -> ...")
+			r.Do("sync: refused 9s")
 		}
 		leaving := r.fork()
-		leaving.play("cancel b -> ...")
-		if leaving.sleep(r.now + 3*sec); !strings.Contains(strings.Join(leaving.output, "; "), "sync []") {
-			t.Fatalf("at %v no command removes b from the queue in Redis: %q", r.now, leaving.output)
+		leaving.Do("cancel b")
+		if leaving.sleep(r.Now + 3*sec); !strings.Contains(strings.Join(leaving.output, "; "), "sync []") {
+			t.Fatalf("at %v no command removes b from the queue in Redis: %q", r.Now, leaving.output)
 		}
 	}
 }
 
 func TestSyncQueue_EndsWithoutAReply(t *testing.T) {
 	r := newRig(t, lock.Kind{Queued: true})
-	r.play("held owner=7 | acquire b | cancel b | release a -> ...")
-	for ok := true; ok && r.now < 30*sec; _, ok = r.lock.NextWake() {
+	r.Do("held owner=7", "acquire b", "cancel b", "release a")
+	for ok := true; ok && r.Now < 30*sec; _, ok = r.lock.NextWake() {
 		for len(r.sent) > 0 {
-			r.reply(r.sent[0], replies["timeout"])
+			r.reply(r.sent[0], parseResult("timeout"))
 		}
 		if _, ok := r.lock.NextWake(); ok {
-			r.play("wake -> ...")
+			r.Do("wake")
 		}
 	}
-	r.play("idle")
+	r.Do("idle")
 }
 
 // The buffer has room for one command; further ones are allocated.
-func TestBufferHoldsOneCommand(t *testing.T) {
+func TestBuffer_HoldsOneCommand(t *testing.T) {
 	l := newBench(&lock.Kind{}).now
 	l.SetNextTerm(1)
 	buffer := new(lock.Buffer)

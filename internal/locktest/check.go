@@ -8,7 +8,59 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
+
+// OK ends the test on an error.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Check fails the test on an error, and goes on.
+func Check(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// Must returns the result of a call, and ends the test if there is an error: Must(l.Inspect(ctx))(t).
+func Must[T any](result T, err error) func(t testing.TB) T {
+	return func(t testing.TB) T {
+		t.Helper()
+		OK(t, err)
+		return result
+	}
+}
+
+// Fails checks that a call ends with an error, as IsError does: Fails(l.TryAcquire(ctx))(t, lockkeeper.ErrHeld).
+func Fails[T any](_ T, err error) func(t testing.TB, want error, words ...string) messages.Reason {
+	return func(t testing.TB, want error, words ...string) messages.Reason {
+		t.Helper()
+		return IsError(t, err, want, words...)
+	}
+}
+
+// NotYet checks that nothing has come over a channel yet, and says what that would be.
+func NotYet[T any](t testing.TB, from <-chan T, what string) {
+	t.Helper()
+	select {
+	case came := <-from:
+		t.Fatalf("%s: %v", what, came)
+	default:
+	}
+}
+
+// Equal fails the test unless got is what is wanted; the format has one verb, for got.
+func Equal[T comparable](t testing.TB, got, want T, format string) {
+	t.Helper()
+	if got != want {
+		t.Errorf(format+", want %v", got, want)
+	}
+}
 
 // ExpectValid checks that holds are valid.
 func ExpectValid(t testing.TB, holds ...*lockkeeper.Hold) {
@@ -37,11 +89,11 @@ func ExpectEnd(t testing.TB, granted <-chan Grant, want error) {
 	}
 }
 
-// ForceRelease releases a lock by force, and checks whether it was held.
-func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool) {
+// ForceRelease releases a lock by force, or only its holds of some owners, and checks whether it was held.
+func ForceRelease(t testing.TB, l *lockkeeper.Lock, held bool, owners ...string) {
 	t.Helper()
-	if was, err := l.ForceRelease(Within(t)); err != nil || was != held {
-		t.Errorf("a forced release of %s: held %v, %v, want held %v", l.Name(), was, err, held)
+	if was, err := l.ForceRelease(Within(t), owners...); err != nil || was != held {
+		t.Errorf("a forced release of %s, %v: held %v, %v, want held %v", l.Name(), owners, was, err, held)
 	}
 }
 
@@ -56,17 +108,13 @@ func ExpectGranted(t testing.TB, locks ...*lockkeeper.Lock) {
 // Stop closes a System, and fails the test if Close returns an error.
 func Stop(t testing.TB, s interface{ Close(context.Context) error }) {
 	t.Helper()
-	if err := s.Close(Within(t)); err != nil {
-		t.Error(err)
-	}
+	Check(t, s.Close(Within(t)))
 }
 
 // Ensure checks that a hold can be made to last for d.
 func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
 	t.Helper()
-	if err := hold.Ensure(Within(t), d); err != nil {
-		t.Error(err)
-	}
+	Check(t, hold.Ensure(Within(t), d))
 }
 
 // AwaitRenewals waits until renewals have moved the expiry by more than d.

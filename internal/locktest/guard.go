@@ -118,15 +118,6 @@ func (g *Guard) ExpectLossInTime(t testing.TB, end time.Time, warned bool, reaso
 	return lost
 }
 
-// ExpectNoLoss releases the guard's lock, and checks that it was notified of no loss.
-func (g *Guard) ExpectNoLoss(t testing.TB) {
-	t.Helper()
-	g.GiveUp(t)
-	if _, lost := g.notifications(); len(lost) > 0 {
-		t.Errorf("%s: notified of a loss that did not happen: %v", g.How, lost)
-	}
-}
-
 // Successor acquires the guard's lock at another site, and checks that the guard's hold is not valid by then.
 func (g *Guard) Successor(t testing.TB, elsewhere *Site) <-chan Grant {
 	granted, checked := elsewhere.AcquireSoon(t, g.Key), make(chan Grant, 1)

@@ -36,9 +36,7 @@ func Release(t testing.TB, hold *lockkeeper.Hold) {
 
 func releaseIn(t testing.TB, ctx context.Context, hold *lockkeeper.Hold) {
 	t.Helper()
-	if err := Limited(t, "the release", func() error { return hold.Release(ctx) }); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, Limited(t, "the release", func() error { return hold.Release(ctx) }))
 }
 
 // Acquire acquires a lock of any kind.
@@ -109,8 +107,6 @@ func ExpectValidFor(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
 		case <-hold.Context().Done():
 		case <-ctx.Done():
 		}
-		if err := hold.Err(); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, hold.Err())
 	}
 }

@@ -74,10 +74,7 @@ func (k Key) Unlock(t testing.TB) {
 // Owners is the hash: owner to hold count.
 func (k Key) Owners(t testing.TB) map[string]string {
 	t.Helper()
-	m, err := k.Do(t, "HGETALL", k.Name).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	m := Must(k.Do(t, "HGETALL", k.Name).AsStrMap())(t)
 	return m
 }
 
@@ -147,18 +144,13 @@ func AgeServers(t testing.TB, servers ...*redistest.Server) {
 	t.Helper()
 	for _, server := range servers {
 		memory := infoField(t, server, "server", "run_id") + ":" + infoField(t, server, "replication", "master_replid") + ":ripe"
-		if err := server.Do(t, "HSET", "lockkeeper_memory", "memory", memory, "age", "86400000").Error(); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, server.Do(t, "HSET", "lockkeeper_memory", "memory", memory, "age", "86400000").Error())
 	}
 }
 
 func infoField(t testing.TB, server *redistest.Server, section, field string) string {
 	t.Helper()
-	info, err := server.Do(t, "INFO", section).ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := Must(server.Do(t, "INFO", section).ToString())(t)
 	_, value, _ := strings.Cut(info, "\n"+field+":")
 	value, _, _ = strings.Cut(value, "\r")
 	return value

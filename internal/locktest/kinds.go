@@ -2,13 +2,17 @@ package locktest
 
 import (
 	"context"
+	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Kinds makes a lock of each kind that a single System has.
-var Kinds = map[string]func(s *Site, name string) *lockkeeper.Lock{
+// Kind makes a lock of a kind.
+type Kind = func(s *Site, name string) *lockkeeper.Lock
+
+// Kinds are those that a single System has.
+var Kinds = map[string]Kind{
 	"plain":  func(s *Site, name string) *lockkeeper.Lock { return s.Lock(name) },
 	"fenced": func(s *Site, name string) *lockkeeper.Lock { return s.FencedLock(name) },
 	"fair":   func(s *Site, name string) *lockkeeper.Lock { return s.FairLock(name) },
@@ -17,6 +21,17 @@ var Kinds = map[string]func(s *Site, name string) *lockkeeper.Lock{
 	"multi": func(s *Site, name string) *lockkeeper.Lock {
 		return lockkeeper.MultiLock(s.Lock(name), s.FairLock(name+" too"), s.ReadWriteLock(name+" read").Read())
 	},
+}
+
+// EachKind runs a parallel subtest for each of Kinds.
+func EachKind(t *testing.T, test func(t *testing.T, kind string, of Kind)) {
+	t.Helper()
+	for kind, of := range Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			test(t, kind, of)
+		})
+	}
 }
 
 // KindMessage is the message for a lock of a kind; a MultiLock has none.

@@ -43,9 +43,7 @@ func (k Key) Listen(t testing.TB) *listener {
 func (e *listener) Messages(t testing.TB) []string {
 	t.Helper()
 	const mark = "end"
-	if err := e.client.Do(Within(t), e.client.B().Publish().Channel(e.channel).Message(mark).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	OK(t, e.client.Do(Within(t), e.client.B().Publish().Channel(e.channel).Message(mark).Build()).Error())
 	var messages []string
 	redistest.Eventually(t, "the mark", func() bool {
 		e.mu.Lock()

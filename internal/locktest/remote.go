@@ -24,9 +24,7 @@ func NewRemote(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, in
 	t.Helper()
 	proxy := redistest.NewProxy(t, server.Addr())
 	for _, script := range scripts.All { // so that no first try misses its script
-		if err := server.Do(t, "SCRIPT", "LOAD", script.Source).Error(); err != nil {
-			t.Fatal(err)
-		}
+		OK(t, server.Do(t, "SCRIPT", "LOAD", script.Source).Error())
 	}
 	return &Remote{Open(t, proxy.URL()+"?write_timeout=1s", cfg, inject...), NewKey(t, server), proxy}
 }

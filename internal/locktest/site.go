@@ -14,6 +14,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -59,15 +60,14 @@ func Open(t testing.TB, url string, cfg lockkeeper.Config, inject ...actor.Recei
 // clients, so their buffers are small: by default each connection has a megabyte.
 func Connect(t testing.TB, url string) (client rueidis.Client) {
 	t.Helper()
-	options, err := redisio.Options(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := Must(redisio.Options(url))(t)
 	options.ReadBufferEachConn, options.WriteBufferEachConn = 16<<10, 16<<10
-	redistest.Eventually(t, "a connection to "+url, func() (connected bool) {
-		if client, err = redisio.ConnectWith(context.Background(), options); err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
+	redistest.Eventually(t, "a connection to "+url, func() bool {
+		connected, err := redisio.ConnectWith(context.Background(), options)
+		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
 			t.Fatal(err)
 		}
+		client = connected
 		return err == nil
 	})
 	return client
@@ -78,6 +78,13 @@ func New(t testing.TB, cfg lockkeeper.Config, inject ...actor.ReceiverMiddleware
 	t.Helper()
 	k := NewKey(t, redistest.Shared(t))
 	return Open(t, k.Server.URL(), cfg, inject...), k
+}
+
+// NewTwo is New with two sites.
+func NewTwo(t testing.TB, cfg lockkeeper.Config) (here, there *Site, k Key) {
+	t.Helper()
+	here, k = New(t, cfg)
+	return here, Open(t, k.Server.URL(), cfg), k
 }
 
 // NewOnOwnServer is New on a server of the test's own.
@@ -102,6 +109,14 @@ func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Con
 		f(actors)
 	}
 	return OpenIn(t, actors, client, err, cfg)
+}
+
+// OpenSuspendable is Open on a machine that the test lets sleep.
+func OpenSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*Site, *boottime.Suspendable) {
+	t.Helper()
+	var machine *boottime.Suspendable
+	s := OpenWith(t, Connect(t, url), nil, cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) })
+	return s, machine
 }
 
 // OpenIn starts a site in an actor system, on a client or the error of connecting. On a busy machine Redis may
@@ -169,10 +184,7 @@ func (s *Site) Release(t testing.TB, hold *lockkeeper.Hold) {
 
 func (s *Site) Inspect(t testing.TB, k Key) lockkeeper.Status {
 	t.Helper()
-	status, err := s.Lock(k.LockName).Inspect(Within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := Must(s.Lock(k.LockName).Inspect(Within(t)))(t)
 	return status
 }
 

@@ -31,12 +31,17 @@ func Await[T any](t testing.TB, what string, from <-chan T) T {
 	}
 }
 
+// Go makes a call on a goroutine, and returns where its result comes.
+func Go[T any](call func() T) <-chan T {
+	done := make(chan T, 1)
+	go func() { done <- call() }()
+	return done
+}
+
 // Limited makes a call on a goroutine, and fails the test if it does not return in time.
 func Limited[T any](t testing.TB, what string, call func() T) T {
 	t.Helper()
-	done := make(chan T, 1)
-	go func() { done <- call() }()
-	return Await(t, what, done)
+	return Await(t, what, Go(call))
 }
 
 // InTime fails the test if an action takes longer than Soon.

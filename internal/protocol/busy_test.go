@@ -23,8 +23,13 @@ func TestBusy_KnowsOnlyTheNamedTerm(t *testing.T) {
 		held       time.Duration
 		waiters    int64
 	}{
-		{"held", client + ":7", 61 * time.Second, 4}, {"held", client + ":8", 121 * time.Second, 4}, {"held", client + ":6", 0, 4},
-		{hostile, client + ":9", time.Hour + time.Second, 0}, {"waited", client + ":1", 0, 2}, {"other", client + ":7", 0, 0}, {"held", "", 0, 4},
+		{key: "held", owner: client + ":7", held: 61 * time.Second, waiters: 4},
+		{key: "held", owner: client + ":8", held: 121 * time.Second, waiters: 4},
+		{key: "held", owner: client + ":6", waiters: 4},
+		{key: hostile, owner: client + ":9", held: time.Hour + time.Second},
+		{key: "waited", owner: client + ":1", waiters: 2},
+		{key: "other", owner: client + ":7"},
+		{key: "held", waiters: 4},
 	} {
 		if held, waiters := r.HeldAtLeast(c.key, c.owner), r.Waiters(c.key); held != c.held || waiters != c.waiters {
 			t.Errorf("%.9q of %s: held for %v, %d wait, want %v and %d", c.key, c.owner, held, waiters, c.held, c.waiters)

@@ -12,7 +12,7 @@ import (
 
 // Each command on a latch has the wanted reply. When the latch opens, only the record of the last command is left
 // in Redis, and expires.
-func TestLatchCommands(t *testing.T) {
+func TestLatch_CommandsReply(t *testing.T) {
 	r := startReal(t)
 	latch := protocol.NewLatch("latch", "client")
 	deadline := time.Now().Add(redistest.Limit)

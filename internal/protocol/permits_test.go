@@ -15,7 +15,7 @@ import (
 )
 
 // Each command on permits has the wanted result, and leaves the keys that Redisson expects.
-func TestPermitsCommands(t *testing.T) {
+func TestPermits_CommandsReply(t *testing.T) {
 	r := startReal(t)
 	permits := protocol.NewExpirableSemaphore("permits", "client")
 	deadline := time.Now().Add(redistest.Limit)

@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-func TestParseTurn(t *testing.T) {
+func TestParseTurn_RefusesMalformedMessages(t *testing.T) {
 	t.Parallel()
 	for payload, want := range map[string]string{
 		"3 7 0 orders":              "orders {3 7 []}",

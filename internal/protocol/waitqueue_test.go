@@ -14,7 +14,7 @@ import (
 
 // Every command that ends a hold transfers the lock to the client with the first entry. The message has the
 // term, the command to which it is the answer, and the tokens.
-func TestTransfer(t *testing.T) {
+func TestTransfer_GoesToTheFirstEntry(t *testing.T) {
 	r := startReal(t)
 	shared := lock.Command{Shared: 1, Entry: lock.Entry{Mode: machine.Shared}}
 	fenced := lock.Command{Count: 1, Tokens: 3, Entry: lock.Entry{Tokens: 4}}
@@ -25,12 +25,12 @@ func TestTransfer(t *testing.T) {
 		ends  lock.Command
 		turn  machine.Transfer
 	}{
-		"plain":       {protocol.Reentrant, once, lock.Command{Kind: lock.Release}, machine.Transfer{}},
-		"fenced":      {protocol.Reentrant, fenced, lock.Command{Kind: lock.Release}, machine.Transfer{Tokens: []int64{7}}},
-		"plain yield": {protocol.Reentrant, once, lock.Command{Kind: lock.Yield}, machine.Transfer{}},
-		"reader":      {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release}, machine.Transfer{}},
-		"downgrade":   {protocol.ReadWrite, shared, lock.Command{Kind: lock.Release, Shared: 1}, machine.Transfer{}},
-		"writer":      {protocol.ReadWrite, once, lock.Command{Kind: lock.Yield}, machine.Transfer{}},
+		"plain":       {kind: protocol.Reentrant, waits: once, ends: lock.Command{Kind: lock.Release}, turn: machine.Transfer{}},
+		"fenced":      {kind: protocol.Reentrant, waits: fenced, ends: lock.Command{Kind: lock.Release}, turn: machine.Transfer{Tokens: []int64{7}}},
+		"plain yield": {kind: protocol.Reentrant, waits: once, ends: lock.Command{Kind: lock.Yield}, turn: machine.Transfer{}},
+		"reader":      {kind: protocol.ReadWrite, waits: shared, ends: lock.Command{Kind: lock.Release}, turn: machine.Transfer{}},
+		"downgrade":   {kind: protocol.ReadWrite, waits: shared, ends: lock.Command{Kind: lock.Release, Shared: 1}, turn: machine.Transfer{}},
+		"writer":      {kind: protocol.ReadWrite, waits: once, ends: lock.Command{Kind: lock.Yield}, turn: machine.Transfer{}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			key := "a lock, " + name

@@ -24,7 +24,7 @@ func TestExplore(t *testing.T) {
 }
 
 // That Redis carries out no command twice is why the rules hold. The exploration notices if it does.
-func TestExploreNoticesRepeatedCommands(t *testing.T) {
+func TestExplore_NoticesRepeatedCommands(t *testing.T) {
 	for _, s := range scenes {
 		if s.name != "one permit and a fault" && s.name != "latch, counted down twice" {
 			continue

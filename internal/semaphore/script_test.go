@@ -1,9 +1,7 @@
 package semaphore
 
 import (
-	"errors"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/machinetest"
 )
 
 var testConfig = machine.Config{
@@ -18,97 +17,124 @@ var testConfig = machine.Config{
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 4,
 }
 
-// TestDecisions plays testdata/decisions.txt. A script begins with "# " and its name, which begins
-// with "latch" if it is about one. A line is an event, and behind ">" what it brings about, with ";"
-// between the effects. Before the event may stand the time that passes, "+5ms". "acquire 1 2" is the
-// request 1, of owner 1, for two permits; other requests are called as the event. "ok" and "fail"
-// are replies to the last command.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. "acquire 1 permits=2" is the
+// request 1, of owner 1, for two permits; other requests are called as the event. The setup "latch" makes a latch.
 func TestDecisions(t *testing.T) {
-	text, err := os.ReadFile("testdata/decisions.txt")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, script := range strings.Split(string(text), "# ")[1:] {
-		name, steps, _ := strings.Cut(script, "\n")
-		t.Run(name, func(t *testing.T) {
-			p := player{Pool: New(&testConfig)}
-			if strings.HasPrefix(name, "latch") {
-				p.Pool = NewLatch(&testConfig)
-			}
-			for line := range strings.Lines(strings.TrimSpace(steps)) {
-				event, want, _ := strings.Cut(strings.TrimSpace(line), ">")
-				if got := p.play(strings.TrimSpace(event)); got != strings.TrimSpace(want) {
-					t.Fatalf("%s\n got %s\nwant %s", event, got, strings.TrimSpace(want))
-				}
-			}
-			if at, ok := p.NextWake(); ok && at <= p.at {
-				t.Errorf("at %v it wants to be woken at %v", p.at, at)
-			}
-		})
-	}
+	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
+		p := &player{Player: machinetest.Player{T: t}, Pool: New(&testConfig)}
+		p.Apply = p.apply
+		return &p.Player
+	})
 }
 
 type player struct {
+	machinetest.Player
 	Pool
-	at     Instant
+	latch  bool
 	number uint64
 	sent   Command
 }
 
-func (p *player) play(event string) string {
-	if after, ok := strings.CutPrefix(event, "+"); ok {
-		after, event, _ = strings.Cut(after, " ")
-		d, _ := time.ParseDuration(after)
-		p.at += d
-	}
+func (p *player) apply(words []string) (effects []string, known bool) {
+	p.T.Helper()
 	if !p.HasNextNumber() {
 		p.number++
 		p.SetNextNumber(p.number)
 	}
-	words := append(strings.Fields(event), "", "", "", "")
-	first, _ := strconv.Atoi(words[1])
-	second, _ := strconv.Atoi(words[2])
-	req := Request{ID: uint64(first), Owner: machine.Owner(first), N: second, Try: slices.Contains(words, "try"), Ref: first}
-	if wait, err := time.ParseDuration(words[3]); err == nil {
-		req.Deadline = p.at + wait
+	if known = p.event(words); known {
+		effects = p.brings()
 	}
-	switch words[0] {
-	case "":
-		if at, ok := p.NextWake(); ok && at <= p.at {
-			p.Tick(p.at)
-		}
+	wake, ok := p.NextWake()
+	p.Require(!ok || wake > p.Now, "it wants to be woken at %v", wake)
+	return effects, known
+}
+
+// event applies an event, and reports whether it is known.
+func (p *player) event(words []string) bool {
+	p.T.Helper()
+	verb, rest, event := words[0], words[1:], strings.Join(words, " ")
+	first, number := "", 0
+	if len(rest) > 0 {
+		first = rest[0]
+		number, _ = strconv.Atoi(first)
+	}
+	if kind, ok := strings.CutSuffix(verb, ":"); ok {
+		p.Require(kind == kinds[p.sent.Kind], "the last command is not a %s: %v", kind, p.sent)
+		p.Replied(p.Now, p.sent.Number, p.result(rest))
+		return true
+	}
+	switch verb {
+	case "latch":
+		p.latch, p.Pool = true, NewLatch(&testConfig)
+	case "tick":
+		p.Tick(p.Now)
 	case "acquire":
-		p.Acquire(p.at, req)
+		p.Acquire(p.Now, p.request(number, rest[1:]))
 	case "wait":
-		p.Wait(p.at, req)
+		p.Wait(p.Now, p.request(number, rest[1:]))
 	case "release":
-		p.Release(p.at, first, words[2] != "", event)
+		p.Release(p.Now, number, slices.Contains(rest, "if-exists"), event)
 	case "down":
-		p.CountDown(p.at, words[1], event)
+		p.CountDown(p.Now, first, event)
 	case "add", "set", "drain", "inspect":
-		p.Change(p.at, Change{Kind: CommandKind(slices.Index(kinds, words[0])), N: int64(first), Ref: event})
+		p.Change(p.Now, Change{Kind: CommandKind(slices.Index(kinds, verb)), N: int64(number), Ref: event})
 	case "cancel":
-		p.Cancel(p.at, uint64(first), machine.Owner(second), event)
-	case "dies":
-		p.OwnerGone(p.at, machine.Owner(first))
+		p.Cancel(p.Now, uint64(number), machinetest.Owner(first), event)
+	case "die":
+		p.OwnerGone(p.Now, machine.Owner(number))
 	case "signal":
-		p.Signal(p.at)
+		p.Signal(p.Now)
 	case "subscribed":
-		p.Subscribed(p.at)
+		p.Subscribed(p.Now)
 	case "close":
-		p.Close(p.at, machine.Closed, "over")
+		p.Close(p.Now, machine.Closed, "over")
 	case "stop":
-		p.Stop(p.at, machine.Closed, "over")
+		p.Stop(p.Now, machine.Closed, "over")
 	case "abandon":
-		p.Abandon(p.at, machine.Crashed, "over")
-	case "ok":
-		p.Replied(p.at, p.sent.Number, Result{N: [2]int64{int64(first), int64(second)}})
-	case "fail":
-		p.Replied(p.at, p.sent.Number, Result{Err: errors.New("failed"), Transient: words[1] != "for-good", Unsure: words[1] == "unsure"})
+		p.Abandon(p.Now, machine.Crashed, "over")
 	default:
-		panic(event)
+		return false
 	}
-	return p.brings()
+	return true
+}
+
+// request reads a request; it is for one permit, or for that of "permits".
+func (p *player) request(id int, options []string) Request {
+	n := 1
+	options = slices.DeleteFunc(options, func(option string) bool {
+		value, is := strings.CutPrefix(option, "permits=")
+		if is {
+			n = int(machinetest.Number(value))
+		}
+		return is
+	})
+	req := machinetest.Request(p.Now, options...)
+	return Request{ID: uint64(id), Owner: machine.Owner(id), N: n, Try: req.Try, Deadline: req.Deadline, Ref: id}
+}
+
+// result reads the reply to the last command: the names of its two numbers, or a failure.
+func (p *player) result(words []string) (r Result) {
+	if f, ok := machinetest.Failures[words[0]]; ok {
+		return Result{Err: f.Err, Transient: f.Transient, Unsure: f.Unsure}
+	}
+	names := [...][2]string{
+		Take: {"served", "free"}, Give: {"done", "free"}, Yield: {"done", "free"}, Add: {"done", "free"}, Set: {"done", "free"},
+		Drain: {"taken"}, Inspect: {"free", "ttl"},
+	}[p.sent.Kind]
+	if p.latch {
+		names = [2]string{"count"}
+	}
+	for _, word := range words {
+		name, value, _ := strings.Cut(word, "=")
+		if word == "missing" {
+			name, value = names[0], "-2"
+		}
+		i := slices.Index(names[:], name)
+		n, err := strconv.ParseInt(value, 10, 64)
+		p.Require(i >= 0 && err == nil, "no result of a %s: %s", kinds[p.sent.Kind], word)
+		r.N[i] = n
+	}
+	return r
 }
 
 var (
@@ -117,8 +143,7 @@ var (
 )
 
 // brings says what an event brings about.
-func (p *player) brings() string {
-	var all []string
+func (p *player) brings() (all []string) {
 	for e := p.Effects(); e != nil; e = p.Effects() {
 		text, a := "", e.Answer
 		add := func(say bool, more ...any) {
@@ -136,7 +161,7 @@ func (p *player) brings() string {
 			add(c.Listening, " listening")
 			add(c.Forced, " forced")
 			add(c.Number == p.sent.Number, " again")
-			add(c.Deadline != p.at+testConfig.CallTimeout, " by ", c.Deadline)
+			add(c.Deadline != p.Now+testConfig.CallTimeout, " by ", c.Deadline)
 			p.sent = c
 		case Reply:
 			text = fmt.Sprint(answers[a.Kind], " ", e.Ref)
@@ -152,5 +177,5 @@ func (p *player) brings() string {
 		}
 		all = append(all, text)
 	}
-	return strings.Join(all, "; ")
+	return all
 }

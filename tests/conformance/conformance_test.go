@@ -173,9 +173,7 @@ func (k kind) allow(t *testing.T) {
 		}
 		for _, s := range k.servers {
 			rules := strings.Fields(r.Rules(k.topology, keyPrefix))
-			if err := s.Do(t, append([]string{"ACL", "SETUSER", k.user(), "reset", "on", ">pw"}, rules...)...).Error(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, s.Do(t, append([]string{"ACL", "SETUSER", k.user(), "reset", "on", ">pw"}, rules...)...).Error())
 		}
 		return
 	}
@@ -200,10 +198,7 @@ func (k kind) url(server *redistest.Server, client string) string {
 func (k kind) wasRefusedNothing(t *testing.T) {
 	t.Helper()
 	for _, s := range k.servers {
-		log, err := s.Do(t, "ACL", "LOG").ToArray()
-		if err != nil {
-			t.Fatal(err)
-		}
+		log := locktest.Must(s.Do(t, "ACL", "LOG").ToArray())(t)
 		for _, entry := range log {
 			e, _ := entry.AsMap()
 			what, user := e["object"], e["username"]
@@ -285,10 +280,7 @@ func (k kind) left(t testing.TB, lock string) (n int) {
 				n++
 			}
 		}
-		channels, err := s.Do(t, "PUBSUB", "CHANNELS", "*"+lock+"*").AsStrSlice()
-		if err != nil {
-			t.Fatal(err)
-		}
+		channels := locktest.Must(s.Do(t, "PUBSUB", "CHANNELS", "*"+lock+"*").AsStrSlice())(t)
 		n += len(channels)
 	}
 	return n

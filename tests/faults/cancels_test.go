@@ -79,13 +79,8 @@ var allContested = []contested{
 	{
 		name: "permits",
 		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
-			if err := s.ExpirableSemaphore(name).SetPermits(locktest.Within(t), 1); err != nil {
-				t.Fatal(err)
-			}
-			permit, err := s.ExpirableSemaphore(name).Acquire(locktest.Within(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, s.ExpirableSemaphore(name).SetPermits(locktest.Within(t), 1))
+			permit := locktest.Must(s.ExpirableSemaphore(name).Acquire(locktest.Within(t)))(t)
 			return permit.Release, permit.Context().Done()
 		},
 		wait: func(ctx context.Context, s *locktest.Site, name string) error {
@@ -108,9 +103,7 @@ var allContested = []contested{
 			if _, err := s.Semaphore(name).TrySetPermits(locktest.Within(t), 1, 0); err != nil {
 				t.Fatal(err)
 			}
-			if err := s.Semaphore(name).Acquire(locktest.Within(t), 1); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, s.Semaphore(name).Acquire(locktest.Within(t), 1))
 			return func(ctx context.Context) error { return s.Semaphore(name).Release(ctx, 1) }, nil
 		},
 		wait: func(ctx context.Context, s *locktest.Site, name string) error {
@@ -150,11 +143,7 @@ func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giv
 	ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
 	defer cancel()
 	began := time.Now()
-	select {
-	case <-lost:
-		t.Error("the hold is lost")
-	default:
-	}
+	locktest.NotYet(t, lost, "the hold is lost")
 	if err := release(ctx); err != nil {
 		t.Errorf("release: %v", err)
 	}

@@ -107,9 +107,7 @@ func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 			}
 			redistest.Eventually(t, "some traffic", func() bool { return grants.Load() > 500 })
 
-			if err := stop(s); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, stop(s))
 			locktest.Limited(t, "every request to be answered", func() bool { work.Wait(); return true })
 			for _, g := range held {
 				if lost := g.AwaitLoss(t); lost.Reason != messages.Reason_REASON_CLOSED {
@@ -287,8 +285,7 @@ func TestClose_AnswersRequestsUnderWay(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(context.Background(), timeout)
 			defer cancel()
-			closed := make(chan error, 1)
-			go func() { closed <- r.Close(ctx) }()
+			closed := locktest.Go(func() error { return r.Close(ctx) })
 			awaitClosing(t, r.Site)
 			if frozen {
 				<-ctx.Done()

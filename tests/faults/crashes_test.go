@@ -63,9 +63,7 @@ func TestCrash_LosesNoDeathOfAHolder(t *testing.T) {
 	faults.Hit(locktest.InTurn("*actor.Terminated", "*actors.again", "*actors.again"), nil)
 	holder.Die()
 	locktest.Next[*messages.Acquired](t, next)
-	if n := faults.Count.Load(); n != 3 {
-		t.Errorf("%d crashes, want 3", n)
-	}
+	locktest.Equal(t, faults.Count.Load(), 3, "%d crashes")
 }
 
 // The holder of a MultiLock is notified of the forced release of a member, although its lock actor crashes on that

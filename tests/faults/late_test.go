@@ -36,8 +36,7 @@ func TestLostReply_AcquireIsGrantedOnce(t *testing.T) {
 func TestLostReply_TryReportsUnknownOutcome(t *testing.T) {
 	locktest.WithLostReplies(t, scripts.Acquire, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
 		lose()
-		_, err := r.Lock(r.LockName).TryAcquire(r.Context(t))
-		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+		locktest.Fails(r.Lock(r.LockName).TryAcquire(r.Context(t)))(t, lockkeeper.ErrUnavailable)
 		r.AwaitFree(t)
 	})
 }
@@ -195,14 +194,10 @@ func TestLateAcquire_IsReplacedByTheNextRequest(t *testing.T) {
 	hold := r.Acquire(t, r.Key) // by the second try
 	held.Wait(t)
 	// In its own term it changes nothing.
-	if reply := held.Release(t); reply != "(nil)" {
-		t.Errorf("in its own term: %s", reply)
-	}
+	locktest.Equal(t, held.Release(t), "(nil)", "in its own term: %s")
 	r.HeldBy(t, r.Site, "1")
 	r.Release(t, hold)
-	if reply := held.Release(t); reply != "(nil)" {
-		t.Errorf("when the lock is free: %s", reply)
-	}
+	locktest.Equal(t, held.Release(t), "(nil)", "when the lock is free: %s")
 	stale := r.HeldBy(t, r.Site, "1")
 	hold = r.Acquire(t, r.Key) // the late one does not delay it, although its TTL is two minutes
 	if owner := r.HeldBy(t, r.Site, "1"); owner == stale {

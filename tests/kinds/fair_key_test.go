@@ -37,10 +37,7 @@ func (k fairKey) of(s *locktest.Site) *lockkeeper.Lock { return s.FairLock(k.Loc
 // entries are those of the queue in Redis.
 func (k fairKey) entries(t testing.TB) []string {
 	t.Helper()
-	queue, err := k.Do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	queue := locktest.Must(k.Do(t, "LRANGE", k.queue, "0", "-1").AsStrSlice())(t)
 	return queue
 }
 
@@ -65,10 +62,7 @@ func (k fairKey) enqueue(t testing.TB, ctx context.Context, s *locktest.Site, op
 // now is the time of the Redis server, in ms.
 func (k fairKey) now(t testing.TB) int64 {
 	t.Helper()
-	clock, err := k.Do(t, "TIME").AsIntSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	clock := locktest.Must(k.Do(t, "TIME").AsIntSlice())(t)
 	return clock[0]*1000 + clock[1]/1000
 }
 

@@ -2,6 +2,7 @@ package kinds_test
 
 import (
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,14 +36,11 @@ func TestForceRelease_FreesNothingWhenLate(t *testing.T) {
 						late = append(late, proxy.Hold(redistest.Script(script.SHA), redistest.Silent))
 					}
 				}
-				_, err := of(operator, k.LockName).ForceRelease(locktest.Within(t))
-				locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+				locktest.Fails(of(operator, k.LockName).ForceRelease(locktest.Within(t)))(t, lockkeeper.ErrUnavailable)
 				locktest.Release(t, first)
 				hold := locktest.Acquire(t, of(b, k.LockName))
 				for _, each := range late {
-					if reply := each.Release(t); reply != "0" {
-						t.Errorf("the late command has the reply %q", reply)
-					}
+					locktest.Equal(t, each.Release(t), "0", "the late command has the reply %q")
 				}
 				locktest.Ensure(t, hold, time.Second)
 				locktest.ExpectValid(t, hold)
@@ -64,55 +62,49 @@ func forceOf(kind string) *scripts.Script {
 // held the lock.
 func TestForceRelease_FreesOnlyNamedOwners(t *testing.T) {
 	t.Parallel()
-	for kind, of := range locktest.Kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			a, k := locktest.New(t, lockkeeper.Config{Watchdog: 3 * time.Second})
-			b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-			ctx := locktest.Within(t)
-			owners := func() []string {
-				t.Helper()
-				status, err := of(b, k.LockName).Inspect(ctx)
-				if err != nil || len(status.Owners) == 0 {
-					t.Fatalf("the owners are %v: %v", status.Owners, err)
-				}
-				return status.Owners
+	locktest.EachKind(t, func(t *testing.T, kind string, of locktest.Kind) {
+		a, k := locktest.New(t, lockkeeper.Config{Watchdog: 3 * time.Second})
+		b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+		ctx := locktest.Within(t)
+		owners := func() []string {
+			t.Helper()
+			status, err := of(b, k.LockName).Inspect(ctx)
+			if err != nil || len(status.Owners) == 0 {
+				t.Fatalf("the owners are %v: %v", status.Owners, err)
 			}
-			force := func(s *locktest.Site, owners []string, want bool) {
-				t.Helper()
-				if was, err := of(s, k.LockName).ForceRelease(ctx, owners...); was != want || err != nil {
-					t.Errorf("a forced release of %v reports %v, %v", owners, was, err)
-				}
+			return status.Owners
+		}
+		force := func(s *locktest.Site, owners []string, held bool) {
+			t.Helper()
+			locktest.ForceRelease(t, of(s, k.LockName), held, owners...)
+		}
+		hold := locktest.Acquire(t, of(a, k.LockName))
+		earlier := owners()
+		locktest.Release(t, hold)
+		force(b, earlier, false)
+		hold = locktest.Acquire(t, of(a, k.LockName))
+		force(a, earlier, false)
+		force(b, append(earlier, locktest.Redisson), false)
+		locktest.Ensure(t, hold, time.Second)
+		locktest.ExpectValid(t, hold)
+		if kind != "multi" {
+			p, lock := b.Probe(t), locktest.KindMessage(kind, k.LockName)
+			if locktest.Ask[*messages.ForceReleased](t, p, &messages.ForceRelease{Lock: lock, Owners: earlier}).WasHeld {
+				t.Error("the forced release reports that an earlier owner held the lock")
 			}
-			hold := locktest.Acquire(t, of(a, k.LockName))
-			earlier := owners()
-			locktest.Release(t, hold)
-			force(b, earlier, false)
-			hold = locktest.Acquire(t, of(a, k.LockName))
-			force(a, earlier, false)
-			force(b, append(earlier, locktest.Redisson), false)
-			locktest.Ensure(t, hold, time.Second)
-			locktest.ExpectValid(t, hold)
-			if kind != "multi" {
-				p, lock := b.Probe(t), locktest.KindMessage(kind, k.LockName)
-				if locktest.Ask[*messages.ForceReleased](t, p, &messages.ForceRelease{Lock: lock, Owners: earlier}).WasHeld {
-					t.Error("the forced release reports that an earlier owner held the lock")
-				}
-				for _, none := range []string{"email", strings.ToUpper(locktest.Redisson)} {
-					locktest.ExpectRefusal(t, p, &messages.ForceRelease{Lock: lock, Owners: []string{none}}, messages.Reason_REASON_INVALID, "owner")
-				}
+			for _, none := range []string{"email", strings.ToUpper(locktest.Redisson)} {
+				locktest.ExpectRefusal(t, p, &messages.ForceRelease{Lock: lock, Owners: []string{none}}, messages.Reason_REASON_INVALID, "owner")
 			}
-			force(b, append(earlier, owners()...), true)
-			locktest.EndedBy(t, hold, messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN)
+		}
+		force(b, append(earlier, owners()...), true)
+		locktest.EndedBy(t, hold, messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN)
 
-			hold = locktest.Acquire(t, of(a, k.LockName))
-			force(a, owners(), true)
-			locktest.EndedBy(t, hold, messages.Reason_REASON_FORCED)
-			_, err := of(b, k.LockName).ForceRelease(ctx, "email")
-			locktest.IsError(t, err, lockkeeper.ErrInvalid)
-			locktest.ExpectGranted(t, of(b, k.LockName))
-		})
-	}
+		hold = locktest.Acquire(t, of(a, k.LockName))
+		force(a, owners(), true)
+		locktest.EndedBy(t, hold, messages.Reason_REASON_FORCED)
+		locktest.Fails(of(b, k.LockName).ForceRelease(ctx, "email"))(t, lockkeeper.ErrInvalid)
+		locktest.ExpectGranted(t, of(b, k.LockName))
+	})
 }
 
 // Of readers in several processes, a forced release ends the holds of the ones that it names.
@@ -120,14 +112,9 @@ func TestForceRelease_EndsOnlyNamedReaders(t *testing.T) {
 	t.Parallel()
 	k, a, b := readWrite(t, lockkeeper.Config{Watchdog: 3 * time.Second})
 	first := locktest.Acquire(t, k.read(a))
-	status, err := k.read(b).Inspect(locktest.Within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	status := locktest.Must(k.read(b).Inspect(locktest.Within(t)))(t)
 	second := locktest.Acquire(t, k.read(b))
-	if was, err := k.read(b).ForceRelease(locktest.Within(t), status.Owners...); !was || err != nil {
-		t.Errorf("a forced release of %v reports %v, %v", status.Owners, was, err)
-	}
+	locktest.ForceRelease(t, k.read(b), true, status.Owners...)
 	locktest.EndedBy(t, first)
 	locktest.Ensure(t, second, time.Second)
 	locktest.ExpectValid(t, second)
@@ -146,12 +133,88 @@ func TestForceRelease_FreesNamedOwnersOfRedLock(t *testing.T) {
 	if err != nil || len(status.Owners) != 1 {
 		t.Fatalf("the owners are %v: %v", status.Owners, err)
 	}
-	if was, err := other.Lock.ForceRelease(locktest.Within(t), locktest.Redisson); was || err != nil {
-		t.Errorf("the forced release of another owner reports %v, %v", was, err)
-	}
+	locktest.ForceRelease(t, other.Lock, false, locktest.Redisson)
 	locktest.Ensure(t, hold, 100*time.Millisecond)
-	if was, err := other.Lock.ForceRelease(locktest.Within(t), status.Owners...); !was || err != nil {
-		t.Errorf("a forced release of %v reports %v, %v", status.Owners, was, err)
-	}
+	locktest.ForceRelease(t, other.Lock, true, status.Owners...)
 	locktest.EndedBy(t, hold)
+}
+
+// busy is a Redis in which the script of another application runs until end is called: it refuses commands.
+func busy(t *testing.T, server *redistest.Server) (end func()) {
+	t.Helper()
+	client, ended := locktest.Connect(t, server.URL()), make(chan struct{})
+	t.Cleanup(client.Close)
+	go func() {
+		defer close(ended)
+		client.Do(t.Context(), client.B().Eval().Script("while true do end").Numkeys(0).Build())
+	}()
+	redistest.Eventually(t, "Redis is busy", func() bool {
+		err := server.Do(t, "GET", "x").Error()
+		return err != nil && strings.HasPrefix(err.Error(), "BUSY")
+	})
+	return func() {
+		server.Do(t, "SCRIPT", "KILL")
+		<-ended
+	}
+}
+
+// A forced release that names no owner is refused for the moment, and then the machine sleeps. It is not sent again when
+// its call should have ended long ago: it would free the holder of the next morning.
+func TestForceRelease_IsNotSentAgainAfterItsTime(t *testing.T) {
+	locktest.EachKind(t, func(t *testing.T, _ string, of locktest.Kind) {
+		server := redistest.Start(t, "--lua-time-limit", "10")
+		proxy := redistest.NewProxy(t, server.Addr())
+		operator, machine := locktest.OpenSuspendable(t, proxy.URL(), lockkeeper.Config{})
+		other := locktest.Open(t, server.URL(), lockkeeper.Config{})
+		const name = "force"
+		if _, err := of(operator, name).Inspect(locktest.Within(t)); err != nil { // then Redis knows the script
+			t.Fatal(err)
+		}
+		stuck := locktest.Acquire(t, of(other, name))
+		end := busy(t, server)
+		var tries atomic.Int32
+		proxy.DropRepliesTo(func(cmd []string) bool {
+			if strings.HasPrefix(strings.ToLower(cmd[0]), "eval") {
+				tries.Add(1)
+			}
+			return false
+		}, 1)
+		freed := locktest.Go(func() error {
+			_, err := of(operator, name).ForceRelease(locktest.Within(t))
+			return err
+		})
+		redistest.Eventually(t, "it was tried several times", func() bool { return tries.Load() >= 5 })
+		machine.Sleep(8 * time.Hour)
+		end()
+		locktest.Release(t, stuck)
+		next := locktest.Acquire(t, of(other, name))
+		locktest.IsError(t, <-freed, lockkeeper.ErrUnavailable)
+		locktest.Ensure(t, next, 29690*time.Millisecond) // which asks Redis
+		locktest.ExpectValid(t, next)
+		locktest.Release(t, next)
+	})
+}
+
+// A forced release is answered within CallTimeout and 250 ms, also if a try fails shortly before that.
+func TestForceRelease_IsAnsweredInTime(t *testing.T) {
+	locktest.EachKind(t, func(t *testing.T, _ string, of locktest.Kind) {
+		server := redistest.Start(t, "--lua-time-limit", "10")
+		const most = 2 * time.Second
+		s := locktest.Open(t, server.URL(), lockkeeper.Config{CallTimeout: most})
+		if _, err := of(s, "force").Inspect(locktest.Within(t)); err != nil {
+			t.Fatal(err)
+		}
+		end := busy(t, server)
+		timer := time.AfterFunc(most*9/10, func() { server.Pause(t) })
+		defer timer.Stop()
+		began := time.Now()
+		_, err := of(s, "force").ForceRelease(locktest.Within(t))
+		took := time.Since(began)
+		server.Resume(t)
+		end()
+		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+		if took > most+time.Second {
+			t.Errorf("it has taken %v", took)
+		}
+	})
 }

@@ -55,12 +55,10 @@ func TestForeignPermits_AreRefusedAndUnchanged(t *testing.T) {
 		k.Do(t, "SET", k.Name, "3")
 		unchanged := foreignKey(t, k, keyspace.Taken(k.Name), append([]string{"ZADD"}, members...)...)
 		p, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
-		_, err := p.TryAcquire(ctx)
-		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+		locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 		unchanged(fmt.Sprint(members, ": TryAcquire"))
 		locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
-		_, err = p.Available(ctx)
-		locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+		locktest.Fails(p.Available(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 		unchanged(fmt.Sprint(members))
 	}
 }
@@ -107,14 +105,10 @@ func TestForeignMemory_RefusesRedLock(t *testing.T) {
 				checks = append(checks, foreignKey(t, k, keyspace.Memory(""), write...))
 				systems = append(systems, locktest.Open(t, k.Server.URL(), lockkeeper.Config{Watchdog: time.Second}).System)
 			}
-			red, err := lockkeeper.NewRedLock(systems...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
 			ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 			defer cancel()
-			_, err = red.Lock("x").Acquire(ctx)
-			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+			locktest.Fails(red.Lock("x").Acquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 			for _, unchanged := range checks {
 				unchanged("Acquire")
 			}
@@ -153,9 +147,7 @@ func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
 			server := k.Server
 			server.ResetStats(t)
 			redistest.Eventually(t, "two more tries", func() bool { return server.Calls(t)["evalsha"]+server.Calls(t)["eval"] >= 2 })
-			if err := s.Close(locktest.Within(t)); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, s.Close(locktest.Within(t)))
 			unchanged("Close")
 			for len(log) > 0 {
 				if line := <-log; isWarning(line) {

@@ -77,26 +77,22 @@ func TestForeignKey_IsRefusedByEveryCall(t *testing.T) {
 // A waiter is refused as soon as another application has taken the key.
 func TestForeignKey_EndsWait(t *testing.T) {
 	t.Parallel()
-	for kind, of := range locktest.Kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			a, k := locktest.New(t, lockkeeper.Config{})
-			b := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-			hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
-			if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
-				locktest.Release(t, hold)
-				hold = locktest.Acquire(t, of(a, k.LockName))
-			}
-			waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
-			locktest.AwaitWaiters(t, of(b, k.LockName), 1)
-			k.Do(t, "HSET", k.Name, "email", "tiger")
-			locktest.Release(t, hold) // it frees only its own field
-			locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
-			if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
-				t.Errorf("the key has become %v", got)
-			}
-		})
-	}
+	locktest.EachKind(t, func(t *testing.T, kind string, of locktest.Kind) {
+		a, b, k := locktest.NewTwo(t, lockkeeper.Config{})
+		hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
+		if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
+			locktest.Release(t, hold)
+			hold = locktest.Acquire(t, of(a, k.LockName))
+		}
+		waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
+		locktest.AwaitWaiters(t, of(b, k.LockName), 1)
+		k.Do(t, "HSET", k.Name, "email", "tiger")
+		locktest.Release(t, hold) // it frees only its own field
+		locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
+		if got := k.Owners(t); len(got) > 2 || got["email"] != "tiger" {
+			t.Errorf("the key has become %v", got)
+		}
+	})
 }
 
 // A RedLock refuses when a majority of its servers has a foreign key. It frees none of them.
@@ -110,8 +106,7 @@ func TestForeignKey_OnMajorityRefusesRedLock(t *testing.T) {
 		}
 	}
 	foreign(0, 1, 2)
-	_, err := p.Lock.Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(p.Lock.Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 	q.awaitGivenBack(t, 3, 4)
 	foreign(3, 4)
 	refusesForeign(t, p.Lock)
@@ -129,26 +124,18 @@ func TestForeignKey_BesideLockIsRefused(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	k.Do(t, "RPUSH", keyspace.Queue(k.Name), "job 1", "job 2")
 	ctx := locktest.Within(t)
-	_, err := s.FairLock(k.LockName).TryAcquire(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	_, err = s.FairLock(k.LockName).ForceRelease(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	if n := k.Number(t, "LLEN", keyspace.Queue(k.Name)); n != 2 {
-		t.Errorf("%d of 2 entries are left", n)
-	}
+	locktest.Fails(s.FairLock(k.LockName).TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	locktest.Fails(s.FairLock(k.LockName).ForceRelease(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+	locktest.Equal(t, k.Number(t, "LLEN", keyspace.Queue(k.Name)), 2, "%d of 2 entries are left")
 
 	permits := locktest.NewKey(t, k.Server)
 	permits.Do(t, "SET", permits.Name, "1")
 	permits.Do(t, "ZADD", keyspace.Taken(permits.Name), "100", "ann", "200", "bert")
 	p := s.ExpirableSemaphore(permits.LockName)
-	_, err = p.TryAcquire(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
-	_, err = p.Available(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
+	locktest.Fails(p.Available(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 	locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
-	if n := permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)); n != 2 {
-		t.Errorf("%d of 2 members are left", n)
-	}
+	locktest.Equal(t, permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)), 2, "%d of 2 members are left")
 }
 
 // A semaphore, an expirable semaphore and a latch refuse a hash in the same way.
@@ -231,12 +218,8 @@ func TestForeignKey_IsRefusedByServerWithoutVote(t *testing.T) {
 		server.Do(t, "HSET", name, "email", "tiger")
 		systems = append(systems, locktest.Open(t, server.URL(), cfg).System)
 	}
-	red, err := lockkeeper.NewRedLock(systems...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = red.Lock(name).Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
+	locktest.Fails(red.Lock(name).Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 }
 
 // A hold count beyond the integers of Go is refused, and not shown as another number.

@@ -45,8 +45,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 				}
 				t.Run(kind+", "+way+", "+where, func(t *testing.T) {
 					t.Parallel()
-					s, k := locktest.New(t, locktest.NoPolling)
-					other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+					s, other, k := locktest.NewTwo(t, locktest.NoPolling)
 					x, y := locktest.KindMessage("plain", k.Name+" x"), locktest.KindMessage(kind, k.Name+" y")
 					of := func(s *locktest.Site) *lockkeeper.Lock {
 						if kind == "read" {
@@ -85,10 +84,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 // the message of the release would still wake it.
 func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktest.Site) bool {
 	t.Helper()
-	entries, err := k.Do(t, "HGETALL", keyspace.WaitQueue(name)).AsStrMap()
-	if err != nil {
-		t.Fatal(err)
-	}
+	entries := locktest.Must(k.Do(t, "HGETALL", keyspace.WaitQueue(name)).AsStrMap())(t)
 	var kept, seen int
 	for client, entry := range entries {
 		words := strings.Fields(entry)
@@ -146,8 +142,7 @@ func TestReadWrite_WriterGiveUpWakesReaders(t *testing.T) {
 	} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			s, k := locktest.New(t, locktest.NoPolling)
-			other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+			s, other, k := locktest.NewTwo(t, locktest.NoPolling)
 			locktest.Acquire(t, other.ReadWriteLock(k.LockName).Read())
 			read := s.ReadWriteLock(k.LockName).Read()
 			giveUp := waits(t, s, locktest.KindMessage("write", k.LockName))

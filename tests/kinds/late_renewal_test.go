@@ -25,17 +25,12 @@ func TestRenewal_KeepsLeaseWhenRepliesAreLate(t *testing.T) {
 		for _, proxy := range proxies {
 			proxy.Delay(0)
 		}
-		if err := hold.Err(); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, hold.Err())
 	}
-	for kind, lock := range locktest.Kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			r := locktest.NewRemote(t, redistest.Shared(t), cfg)
-			lives(t, lock(r.Site, r.LockName), r.Proxy)
-		})
-	}
+	locktest.EachKind(t, func(t *testing.T, _ string, lock locktest.Kind) {
+		r := locktest.NewRemote(t, redistest.Shared(t), cfg)
+		lives(t, lock(r.Site, r.LockName), r.Proxy)
+	})
 	t.Run("several servers", func(t *testing.T) {
 		t.Parallel()
 		links, whole := distant(t, 2, cfg)

@@ -127,14 +127,11 @@ func TestMultiLock_ReleaseReachesEveryServer(t *testing.T) {
 	hold := locktest.Acquire(t, lockkeeper.MultiLock(here.Lock(near.LockName), there.Lock(far.LockName)))
 	far.Do(t, "REPLICAOF", "127.0.0.1", "1") // it becomes read-only
 	far.Server.ResetStats(t)
-	released := make(chan error, 1)
-	go func() { released <- hold.Release(locktest.Within(t)) }()
+	released := locktest.Go(func() error { return hold.Release(locktest.Within(t)) })
 	redistest.Eventually(t, "a refusal", func() bool { return far.Server.Calls(t)["evalsha"] > 0 })
 	near.AwaitFree(t)
 	far.Do(t, "REPLICAOF", "NO", "ONE")
-	if err := locktest.Await(t, "the release", released); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the release", released))
 	near.IsFree(t)
 	far.IsFree(t)
 }

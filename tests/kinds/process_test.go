@@ -43,10 +43,7 @@ func TestInspect_ShowsHoldersProcess(t *testing.T) {
 		if home == theirs[0] { // its record is on another server than ours
 			home, other = other, home
 		}
-		red, err := lockkeeper.NewRedLock(home.System, other.System, sites[2].System)
-		if err != nil {
-			t.Fatal(err)
-		}
+		red := locktest.Must(lockkeeper.NewRedLock(home.System, other.System, sites[2].System))(t)
 		return red.Lock(name)
 	}
 	kinds := map[string]func(sites []*locktest.Site, name string) *lockkeeper.Lock{"red": red,
@@ -71,9 +68,7 @@ func TestInspect_ShowsHoldersProcess(t *testing.T) {
 				isThis(t, status.Process, "theirs", began)
 			}
 			showsWaiters(t, kind, lock(theirs, name), lock(ours, name), theirs, &longest)
-			if err := hold.Release(locktest.Within(t)); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, hold.Release(locktest.Within(t)))
 			if status, err := lock(ours, name).Inspect(locktest.Within(t)); err != nil || status.Process != (lockkeeper.Process{}) {
 				t.Errorf("a free lock has the process %v, %v", status.Process, err)
 			}
@@ -140,10 +135,7 @@ func TestSystems_ListsOpenSystems(t *testing.T) {
 	b := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "b"})
 	locktest.Open(t, server.URL(), lockkeeper.Config{}) // Anonymous
 	listed := func() (names []string) {
-		all, err := a.Systems(locktest.Within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		all := locktest.Must(a.Systems(locktest.Within(t)))(t)
 		for _, p := range all {
 			names = append(names, p.Application)
 		}

@@ -258,8 +258,7 @@ func TestReadWrite_DowngradeWakesReaders(t *testing.T) {
 	k.heldAs(t, "read", "1", a, b)
 	k.AwaitRenewals(t, 500*time.Millisecond) // renewal survives the change
 	locktest.ExpectValid(t, reading)
-	_, err := k.write(a).TryAcquire(reading.Context())
-	locktest.IsError(t, err, lockkeeper.ErrReentry)
+	locktest.Fails(k.write(a).TryAcquire(reading.Context()))(t, lockkeeper.ErrReentry)
 	locktest.Release(t, reading)
 	k.heldAs(t, "read", "1", a, b)
 	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(a), k.write(b))

@@ -30,15 +30,12 @@ func TestRedLock_LosesHoldWithoutMajority(t *testing.T) {
 	context.AfterFunc(hold.Context(), func() { expired <- time.Now() })
 	q.disconnect(true, 1)
 	end := q.key(2).Expiry(t) // no renewal moves it, unless one was under way
-	if reason := locktest.EndedBy(t, hold); reason != messages.Reason_REASON_EXPIRED {
-		t.Errorf("with three servers unreachable: the reason is %v", reason)
-	}
+	locktest.EndedBy(t, hold, messages.Reason_REASON_EXPIRED)
 	if at := <-expired; at.After(end.Add(cfg.Watchdog)) {
 		t.Errorf("notified %v after the keys' end", at.Sub(end))
 	}
 	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, p.Lock)
-	_, err := p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond))
-	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+	locktest.Fails(p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond)))(t, lockkeeper.ErrUnavailable)
 	q.awaitFree(t)
 }
 
@@ -63,9 +60,7 @@ func TestRedLock_RenewsWithMajority(t *testing.T) {
 		q.key(i).Do(t, "DEL", q.name)
 		q.takeAs(t, -1, i)
 	}
-	if reason := locktest.EndedBy(t, hold); reason != messages.Reason_REASON_TAKEN {
-		t.Errorf("taken by a majority: the reason is %v", reason)
-	}
+	locktest.EndedBy(t, hold, messages.Reason_REASON_TAKEN)
 	q.awaitFree(t, 3, 4)
 	for i := range 3 {
 		if owners := q.key(i).Owners(t); owners[locktest.Redisson] != "1" {
@@ -202,10 +197,7 @@ func TestRedLock_PromotedReplicasHaveNoVote(t *testing.T) {
 
 func memoryOf(t *testing.T, s *redistest.Server) []string {
 	t.Helper()
-	record, err := s.Do(t, "HMGET", "lockkeeper_memory", "memory", "age").AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	record := locktest.Must(s.Do(t, "HMGET", "lockkeeper_memory", "memory", "age").AsStrSlice())(t)
 	return record
 }
 

@@ -82,10 +82,7 @@ func (q *quorum) partyOf(t testing.TB, sites ...*locktest.Site) *party {
 		s.SkipCloseCheck = true // servers are unreachable at the end
 		systems = append(systems, s.System)
 	}
-	red, err := lockkeeper.NewRedLock(systems...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
 	p.Lock = red.Lock(q.name)
 	return p
 }

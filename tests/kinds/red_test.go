@@ -148,8 +148,7 @@ func TestRedLock_WorksInMultiLock(t *testing.T) {
 	locktest.ExpectRefused(t, lockkeeper.ErrHeld, whole)
 	plain.IsFree(t)
 	locktest.Release(t, hold)
-	_, err := whole.TryAcquire(locktest.Within(t), lockkeeper.WithLease(time.Minute))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.Fails(whole.TryAcquire(locktest.Within(t), lockkeeper.WithLease(time.Minute)))(t, lockkeeper.ErrInvalid)
 }
 
 func TestRedLock_RefusesInvalidSystems(t *testing.T) {
@@ -169,28 +168,20 @@ func TestRedLock_RefusesInvalidSystems(t *testing.T) {
 			t.Errorf("%s: %v", what, err)
 		}
 	}
-	red, err := lockkeeper.NewRedLock(s[:3]...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	red := locktest.Must(lockkeeper.NewRedLock(s[:3]...))(t)
 	if _, err := lockkeeper.NewRedLock(s[:3]...); err != nil {
 		t.Errorf("the same once more: %v", err)
 	}
 	if _, err := lockkeeper.NewRedLock(s...); !errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Errorf("others with the same first: %v", err)
 	}
-	_, err = red.Lock("").Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
-	_, err = red.Lock(q.name).Acquire(locktest.Within(t), lockkeeper.WithLease(time.Minute))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.Fails(red.Lock("").Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
+	locktest.Fails(red.Lock(q.name).Acquire(locktest.Within(t), lockkeeper.WithLease(time.Minute)))(t, lockkeeper.ErrInvalid)
 
 	// A server that cannot be reached is recognized by its votes.
 	q.disconnect(true, 0)
 	behind, err := lockkeeper.ConnectLater(q.proxies[0].URL())
-	twice, err := lockkeeper.NewRedLock(open(q.servers[0].URL(), redConfig), locktest.OpenWith(t, behind, err, redConfig).System, s[3])
-	if err != nil {
-		t.Fatal(err)
-	}
+	twice := locktest.Must(lockkeeper.NewRedLock(open(q.servers[0].URL(), redConfig), locktest.OpenWith(t, behind, err, redConfig).System, s[3]))(t)
 	q.disconnect(false, 0)
 	redistest.Eventually(t, "the refusal", func() bool {
 		hold, err := twice.Lock(q.name).TryAcquire(locktest.Within(t))

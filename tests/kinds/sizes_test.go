@@ -132,14 +132,12 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 		end`, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name))
 		l := s.FairLock(s.LockName)
 		s.quick(t, "a fair lock", func() {
-			_, err := l.TryAcquire(locktest.Within(t))
-			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue", fmt.Sprint(many))
+			locktest.Fails(l.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue", fmt.Sprint(many))
 			if status, err := l.Inspect(locktest.Within(t)); err != nil || status.Subscribers != many {
 				t.Errorf("%+v, %v", status, err)
 			}
 			locktest.ForceRelease(t, l, false)
-			_, err = lockkeeper.MultiLock(l, s.Lock(s.LockName+" too")).TryAcquire(locktest.Within(t))
-			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
+			locktest.Fails(lockkeeper.MultiLock(l, s.Lock(s.LockName+" too")).TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
 		})
 	})
 	t.Run("readers", func(t *testing.T) {
@@ -152,7 +150,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 				t.Errorf("%d holders, %v", status.Holders, err)
 			}
 		})
-		s.quick(t, "readers come and go", func() { locktest.Release(t, locktest.Acquire(t, l.Read())) })
+		s.quick(t, "readers come and go", func() { locktest.ExpectGranted(t, l.Read()) })
 		s.quick(t, "the end of the first reader", func() {
 			if hold != nil {
 				locktest.Release(t, hold)

@@ -38,7 +38,7 @@ func TestRestart_EndsHoldsOfEveryKind(t *testing.T) {
 	locktest.ExpectValidFor(t, 3*cfg.Watchdog/2, slices.Collect(maps.Values(holds))...)
 	for kind, hold := range holds {
 		locktest.Release(t, hold)
-		locktest.Release(t, locktest.Acquire(t, locktest.Kinds[kind](other, kind)))
+		locktest.ExpectGranted(t, locktest.Kinds[kind](other, kind))
 	}
 }
 
@@ -70,7 +70,7 @@ func TestCluster_ServesEveryKind(t *testing.T) {
 		refusesName(t, s, name, "brace")
 	}
 	for _, name := range []string{"x", "a{b}c", "{a}b"} {
-		locktest.Release(t, locktest.Acquire(t, s.Lock(name)))
+		locktest.ExpectGranted(t, s.Lock(name))
 	}
 }
 
@@ -101,8 +101,7 @@ func TestKeyPrefix_IsInEveryKey(t *testing.T) {
 // Only the holder of a lock can release it, whatever the kind, the mode, and the hold id in the request.
 func TestRelease_FreesOnlyTheHoldersOwnHold(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.ShortTimeouts)
-	elsewhere := locktest.Open(t, k.Server.URL(), locktest.ShortTimeouts)
+	s, elsewhere, k := locktest.NewTwo(t, locktest.ShortTimeouts)
 	for kind := range locktest.Kinds {
 		if kind == "multi" {
 			continue // it cannot be named by message

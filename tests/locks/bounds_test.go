@@ -137,10 +137,7 @@ func TestCalls_AreBoundedWithoutRedis(t *testing.T) {
 func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client rueidis.Client, stick func(), dialing chan struct{}) {
 	t.Helper()
 	server := redistest.Start(t)
-	options, err := rueidis.ParseURL(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
+	options := locktest.Must(rueidis.ParseURL(server.URL()))(t)
 	options.DisableRetry, options.DisableCache, options.PipelineMultiplex = true, true, -1
 	var sticks atomic.Bool
 	dialing, over := make(chan struct{}, 1), make(chan struct{})
@@ -154,7 +151,7 @@ func stuckDials(t *testing.T, cfg lockkeeper.Config) (s *locktest.Site, client r
 		}
 		return dialer.DialContext(ctx, "tcp", address)
 	}
-	client, err = rueidis.NewClient(options)
+	client, err := rueidis.NewClient(options)
 	s = locktest.OpenWith(t, client, err, cfg)
 	s.SkipCloseCheck = true
 	t.Cleanup(func() {

@@ -248,8 +248,7 @@ func TestLoss_FoundByAReleaseEndsInnerContexts(t *testing.T) {
 // kinds of locks, and with any number of locks between them.
 func TestLoss_EndsInnerContextsMadeLater(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	locks := func(at *locktest.Site, name string) map[string]*lockkeeper.Lock {
 		name = k.LockName + name
 		return map[string]*lockkeeper.Lock{

@@ -107,9 +107,7 @@ func TestCancel_ReturnsCauseOfTheContext(t *testing.T) {
 		failed = locktest.AcquireSoon(ctx, lock)
 		_, err := lock.Acquire(late)
 		for _, want := range []error{lockkeeper.ErrTimeout, context.DeadlineExceeded, why} {
-			if reason := locktest.IsError(t, err, want); reason != messages.Reason_REASON_TIMED_OUT {
-				t.Errorf("reason %v", reason)
-			}
+			locktest.Equal(t, locktest.IsError(t, err, want), messages.Reason_REASON_TIMED_OUT, "reason %v")
 		}
 	}
 }
@@ -193,8 +191,7 @@ func TestElect_EndsWithItsContext(t *testing.T) {
 	held := s.Acquire(t, k)
 	defer s.Release(t, held)
 	ctx, cancel := context.WithCancelCause(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- s.Lock(k.LockName).Elect(ctx, func(context.Context) error { return nil }) }()
+	ended := locktest.Go(func() error { return s.Lock(k.LockName).Elect(ctx, func(context.Context) error { return nil }) })
 	s.AwaitWaiters(t, k, 1)
 	cancel(fmt.Errorf("another: %w", lockkeeper.ErrUnavailable))
 	if err := locktest.Await(t, "the end of Elect", ended); !errors.Is(err, lockkeeper.ErrUnavailable) {

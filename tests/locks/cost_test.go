@@ -26,7 +26,7 @@ func BenchmarkUncontended(b *testing.B) {
 	}
 }
 
-// A lock is handed off in its process without a command to Redis, until no request waits. TestProcessesShareTheLock
+// A lock is handed off in its process without a command to Redis, until no request waits. TestLock_IsSharedByProcesses
 // simulates how processes share a lock.
 func TestHandOff_NeedsNoCommands(t *testing.T) {
 	t.Parallel()

@@ -290,8 +290,7 @@ func TestElect_WaitsOnlyForTransientErrors(t *testing.T) {
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	k.Server.Kill(t)
 	nothing := func(context.Context) error { return nil }
-	elected := make(chan error, 1)
-	go func() { elected <- s.Lock(k.LockName).Elect(locktest.Within(t), nothing, lockkeeper.WithWait(0)) }()
+	elected := locktest.Go(func() error { return s.Lock(k.LockName).Elect(locktest.Within(t), nothing, lockkeeper.WithWait(0)) })
 	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, s.Lock("another"))
 	k.Server.Restart(t)
 	if err := locktest.Await(t, "the election", elected); err != nil {

@@ -61,8 +61,7 @@ func TestInput_RefusesInvalidTimes(t *testing.T) {
 		"the max_hold is not a vali": {nil, &messages.Acquire{MaxHold: &durationpb.Duration{Nanos: 1e9}}},
 	} {
 		if c.options != nil {
-			_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), c.options...)
-			locktest.IsError(t, err, lockkeeper.ErrInvalid, word)
+			locktest.Fails(s.Lock(k.LockName).Acquire(locktest.Within(t), c.options...))(t, lockkeeper.ErrInvalid, word)
 		}
 		if c.message != nil {
 			c.message.Lock = k.Message()
@@ -146,8 +145,7 @@ func TestQueueLimit_RefusesFurtherWaiters(t *testing.T) {
 	hold := s.Acquire(t, k)
 	waiting := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 1)
-	_, err := s.Lock(k.LockName).Acquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrQueueFull, "limit is 1")
+	locktest.Fails(s.Lock(k.LockName).Acquire(locktest.Within(t)))(t, lockkeeper.ErrQueueFull, "limit is 1")
 	locktest.ExpectRefusal(t, s.Probe(t), &messages.Acquire{Lock: k.Message()}, messages.Reason_REASON_QUEUE_FULL, "1")
 	locktest.Release(t, s.AcquireIn(t, hold.Context(), k)) // a re-entry does not queue
 	locktest.Release(t, hold)
@@ -196,8 +194,7 @@ func TestInput_RefusesNilAndZeroValues(t *testing.T) {
 // Requests still work with garbage in the hash of a wait queue.
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	locks := func(s *locktest.Site) []*lockkeeper.Lock {
 		rw := s.ReadWriteLock(k.LockName + " rw")
 		return []*lockkeeper.Lock{

@@ -178,9 +178,7 @@ func TestLeaderActor_WaitsAgainAfterACrash(t *testing.T) {
 	if err := r.term.Err(); err != nil {
 		t.Errorf("it leads in a term that has ended: %v", err)
 	}
-	if err := s.Actors.Root.StopFuture(c.pid).Wait(); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, s.Actors.Root.StopFuture(c.pid).Wait())
 	k.IsFree(t)
 	if cause := context.Cause(r.term); cause == nil || errors.Is(cause, context.Canceled) {
 		t.Errorf("the term has ended with %v", cause)

@@ -43,9 +43,7 @@ func TestEnsure_RenewsOnlyWhenTooLittleIsLeft(t *testing.T) {
 	locktest.IsError(t, ensure(hold, 0), lockkeeper.ErrNotHeld)
 
 	fixed := r.Acquire(t, r.Key, lockkeeper.WithLease(20*time.Second))
-	if err := ensure(fixed, 10*time.Second); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, ensure(fixed, 10*time.Second))
 	locktest.IsError(t, ensure(fixed, 25*time.Second), lockkeeper.ErrInvalid)
 	locktest.Release(t, fixed)
 }
@@ -74,8 +72,7 @@ func TestReentry_HonoursOrRefusesItsOptions(t *testing.T) {
 	const short, long = 5 * time.Second, 20 * time.Second
 	s, k := locktest.New(t, lockkeeper.Config{})
 	outer := s.Acquire(t, k, lockkeeper.WithLease(short))
-	_, err := s.Lock(k.LockName).Acquire(outer.Context(), lockkeeper.WithLease(time.Second))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid, "at least")
+	locktest.Fails(s.Lock(k.LockName).Acquire(outer.Context(), lockkeeper.WithLease(time.Second)))(t, lockkeeper.ErrInvalid, "at least")
 	k.HeldBy(t, s, "1")
 	// A longer lease prolongs the hold, and so every Hold of its call tree.
 	inner := s.AcquireIn(t, outer.Context(), k, lockkeeper.WithLease(long))

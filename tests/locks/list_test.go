@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,10 +19,7 @@ import (
 // waiters that came, after began.
 func listed(t *testing.T, s *locktest.Site, name string, began time.Time) lockkeeper.LockInfo {
 	t.Helper()
-	all, err := s.Locks(locktest.Within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	all := locktest.Must(s.Locks(locktest.Within(t)))(t)
 	var found []lockkeeper.LockInfo
 	for _, one := range all {
 		if one.Name == name {
@@ -45,8 +43,7 @@ func listed(t *testing.T, s *locktest.Site, name string, began time.Time) lockke
 func TestLocks_ListsTheStateInRedis(t *testing.T) {
 	t.Parallel()
 	began := time.Now()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	expect := func(name string, want lockkeeper.LockInfo) {
 		t.Helper()
 		got := listed(t, s, name, began)
@@ -118,5 +115,61 @@ func TestLocks_ListsManyLocks(t *testing.T) {
 	locktest.Stop(t, s.System)
 	if _, err := s.Locks(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrClosed) {
 		t.Errorf("closed: %v", err)
+	}
+}
+
+// An inspection claims no name and writes no key: the name can be used as any kind right after it. A name in use as another kind is
+// refused, and the error names that kind.
+func TestInspect_ClaimsNoName(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	calls := map[string]func(name string) error{
+		"semaphore": func(name string) error {
+			_, err := s.Semaphore(name).Available(locktest.Within(t))
+			if errors.Is(err, lockkeeper.ErrNoPermits) {
+				return nil // an error of Redis, not a refusal
+			}
+			return err
+		},
+		"latch": func(name string) error { _, err := s.Latch(name).Count(locktest.Within(t)); return err },
+	}
+	for _, kind := range []string{"plain", "fenced", "fair", "write"} {
+		calls[kind] = func(name string) error {
+			_, err := locktest.Kinds[kind](s, name).Inspect(locktest.Within(t))
+			return err
+		}
+	}
+	for kind, inspect := range calls {
+		name := k.LockName + kind
+		for other, again := range calls {
+			if err := inspect(name); err != nil {
+				t.Fatalf("inspected as a %s: %v", kind, err)
+			}
+			if err := again(name); err != nil {
+				t.Errorf("inspected as a %s after a %s: %v", other, kind, err)
+			}
+		}
+		if keys, err := k.Do(t, "KEYS", "*"+name+"*").AsStrSlice(); err != nil || len(keys) > 0 {
+			t.Errorf("the inspections as a %s have left the keys %q, %v", kind, keys, err)
+		}
+		if kind == "latch" {
+			locktest.ExpectGranted(t, s.Lock(name))
+		} else if _, err := s.Latch(name).TrySetCount(locktest.Within(t), 1); err != nil {
+			t.Errorf("a latch after an inspection as a %s: %v", kind, err)
+		}
+	}
+	locktest.Acquire(t, s.FairLock(k.LockName))
+	for kind, inspect := range calls {
+		err := inspect(k.LockName)
+		if kind == "fair" {
+			if err != nil {
+				t.Error(err)
+			}
+			continue
+		}
+		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		if !strings.Contains(err.Error(), "as a fair lock") {
+			t.Errorf("inspected as a %s: %v", kind, err)
+		}
 	}
 }

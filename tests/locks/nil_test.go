@@ -52,10 +52,7 @@ func TestNilArguments(t *testing.T) {
 	if _, err := s.ExpirableSemaphore(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1); err != nil {
 		t.Fatal(err)
 	}
-	permit, err := s.ExpirableSemaphore(k.LockName + " permits").Acquire(locktest.Within(t))
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := locktest.Must(s.ExpirableSemaphore(k.LockName + " permits").Acquire(locktest.Within(t)))(t)
 	owner := ownersOf(t, s.FencedLock(k.LockName+" held"))[0]
 	texts := map[string]string{ // for the functions that take no name
 		"Open": k.Server.URL(), "Lock.ForceRelease": owner, "ExpirableSemaphore.ReleaseID": strings.Repeat("0", 32),
@@ -98,9 +95,7 @@ func TestNilArguments(t *testing.T) {
 
 	locktest.ExpectValid(t, hold)
 	locktest.Release(t, hold)
-	if err := permit.Err(); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, permit.Err())
 	if err := permit.Release(locktest.Within(t)); err != nil {
 		t.Error(err)
 	}
@@ -129,8 +124,7 @@ func TestNilContext_ReleasesNothing(t *testing.T) {
 		hold := locktest.Acquire(t, lock)
 		for _, owners := range [][]string{nil, ownersOf(t, lock)} {
 			var none context.Context
-			_, err := lock.ForceRelease(none, owners...)
-			locktest.IsError(t, err, lockkeeper.ErrInvalid, "the context is nil")
+			locktest.Fails(lock.ForceRelease(none, owners...))(t, lockkeeper.ErrInvalid, "the context is nil")
 		}
 		locktest.ExpectValid(t, hold)
 		locktest.Release(t, hold)
@@ -158,10 +152,7 @@ func TestNilFunctions_AreRefused(t *testing.T) {
 			}, nil)
 		}
 	}))
-	answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")
-	if err != nil {
-		t.Fatal(err)
-	}
+	answer := locktest.Must(lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work"))(t)
 	locktest.IsError(t, lockkeeper.ErrorOf(answer), lockkeeper.ErrInvalid, "answer is nil")
 
 	locktest.IsError(t, s.Lock(k.LockName).Lead(nil)(locktest.Within(t)), lockkeeper.ErrInvalid, "the function is nil")
@@ -173,9 +164,7 @@ func TestNilFunctions_AreRefused(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("a nil context has ended the term")
 	}
-	if err := resign(locktest.Within(t)); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, resign(locktest.Within(t)))
 
 	c := &candidate{site: s, pid: s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(nil))}
 	c.awaitEnd(t)
@@ -205,10 +194,7 @@ func TestNilMessages_AreAnswered(t *testing.T) {
 		p := s.Probe(t)
 		all := (*messages.Lock)(nil).ProtoReflect().Descriptor().ParentFile().Messages()
 		for i := range all.Len() {
-			kind, err := protoregistry.GlobalTypes.FindMessageByName(all.Get(i).FullName())
-			if err != nil {
-				t.Fatal(err)
-			}
+			kind := locktest.Must(protoregistry.GlobalTypes.FindMessageByName(all.Get(i).FullName()))(t)
 			for what, m := range map[string]any{"nil": kind.Zero().Interface(), "empty": kind.New().Interface()} {
 				p.Send(m)
 				answer := locktest.Next[any](t, p)

@@ -70,8 +70,7 @@ func TestOneKey_NameInUseAsAnotherKindIsRefused(t *testing.T) {
 		for range 2 {
 			hold := locktest.Acquire(t, one)
 			for range 2 {
-				_, err := other.Acquire(locktest.Within(t))
-				locktest.IsError(t, err, lockkeeper.ErrInvalid)
+				locktest.Fails(other.Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 			}
 			locktest.ExpectValid(t, hold)
 			locktest.Release(t, hold)
@@ -119,8 +118,7 @@ func TestForceRelease_NotifiesRelatedLocksAtOnce(t *testing.T) {
 // Tokens grow although their counter has lost some, as in a failover. A waiter gets its token by a transfer.
 func TestTokens_GrowAfterTheirCounterIsLost(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
 	last := map[*locktest.Site]int64{}
 	grown := func(site *locktest.Site, hold *lockkeeper.Hold) {
 		t.Helper()

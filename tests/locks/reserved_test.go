@@ -51,10 +51,7 @@ func TestNames_AreReservedOnEveryServerOfARedLock(t *testing.T) {
 	for _, prefix := range []string{"", "app:", "lockkeeper_wait_queue:"} {
 		systems = append(systems, locktest.Open(t, redistest.Start(t).URL(), lockkeeper.Config{KeyPrefix: prefix, Watchdog: time.Second}).System)
 	}
-	red, err := lockkeeper.NewRedLock(systems...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
 	for name, word := range map[string]string{"{a}:b": "the processes that wait for a lock", keyspace.Queue("a"): "the queue of a fair lock", "{a}": "with \"a\""} {
 		for _, err := range locktest.Errors(locktest.Within(t), red.Lock(name)) {
 			locktest.IsError(t, err, lockkeeper.ErrInvalid, word)

@@ -90,9 +90,7 @@ func TestRespond_AnswersEverySender(t *testing.T) {
 	root.RequestWithCustomSender(pid, func(error) any { panic("crash") }, other.Pid)
 	root.Send(pid, func(err error) any { return err }) // without a sender
 	s.AwaitWaiters(t, k, 2)
-	if err := root.StopFuture(pid).Wait(); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, root.StopFuture(pid).Wait())
 	if err := locktest.Next[error](t, client); !errors.Is(err, lockkeeper.ErrStopped) {
 		t.Errorf("the client is answered %v", err)
 	}
@@ -123,9 +121,7 @@ func TestSpawn_DoesNotKeepItsActorFromStopping(t *testing.T) {
 	})
 	locktest.Await(t, "another work", spawned)
 	close(mayEnd)
-	if err := stopped.Wait(); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, stopped.Wait())
 }
 
 // Ask waits for the one answer, until its context or the actor ends, and leaves nothing behind.
@@ -161,17 +157,14 @@ func TestAsk_ReturnsOneAnswer(t *testing.T) {
 	busy, mayEnd := make(chan bool), make(chan bool)
 	s.Actors.Root.Send(pid, func() { busy <- true; <-mayEnd })
 	locktest.Await(t, "a long message", busy)
-	dropped := make(chan error, 1)
-	go func() {
+	dropped := locktest.Go(func() error {
 		_, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello")
-		dropped <- err
-	}()
+		return err
+	})
 	redistest.Eventually(t, "the question", func() bool { return s.Processes() == processes+1 })
 	stopped := s.Actors.Root.StopFuture(pid)
 	close(mayEnd)
-	if err := stopped.Wait(); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, stopped.Wait())
 	if err := locktest.Await(t, "the end of the question", dropped); err != actor.ErrDeadLetter {
 		t.Errorf("of an actor that stops: %v", err)
 	}
@@ -214,11 +207,7 @@ func TestSpawn_EndsBeforeItsActor(t *testing.T) {
 				t.Errorf("the context ends with %v", cause)
 			}
 			k.HeldBy(t, s, "1")
-			select {
-			case <-ended:
-				t.Error("the actor has not waited for its work")
-			default:
-			}
+			locktest.NotYet(t, ended, "the actor has not waited for its work")
 			close(mayEnd)
 			locktest.Await(t, "the end of the actor", ended)
 			k.IsFree(t)

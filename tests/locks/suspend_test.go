@@ -6,24 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
-
-// openSuspendable opens a site on a machine that can sleep, as far as its clock shows.
-func openSuspendable(t testing.TB, url string, cfg lockkeeper.Config) (*locktest.Site, *boottime.Suspendable) {
-	t.Helper()
-	var machine *boottime.Suspendable
-	s := locktest.OpenWith(t, locktest.Connect(t, url), nil, cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) })
-	return s, machine
-}
 
 // A machine sleeps for longer than a lease. All timers are minutes away: only the clock, and the beat on waking,
 // reveal the sleep.
@@ -41,7 +30,7 @@ func TestSuspend_EndsExpiredLease(t *testing.T) {
 		"max hold": {10 * nap, []lockkeeper.Option{lockkeeper.WithMaxHold(end)}, messages.Reason_REASON_MAX_HOLD},
 	} {
 		t.Run(what, func(t *testing.T) {
-			s, machine := openSuspendable(t, server.URL(), lockkeeper.Config{Watchdog: test.watchdog, CallTimeout: time.Hour})
+			s, machine := locktest.OpenSuspendable(t, server.URL(), lockkeeper.Config{Watchdog: test.watchdog, CallTimeout: time.Hour})
 			k := locktest.NewKey(t, server)
 			hold := s.Acquire(t, k, test.options...)
 			ctx := hold.Context()
@@ -54,9 +43,7 @@ func TestSuspend_EndsExpiredLease(t *testing.T) {
 			}
 			machine.Suspend(0)
 			locktest.Await(t, "the loss", ctx.Done())
-			if reason := locktest.IsError(t, context.Cause(ctx), lockkeeper.ErrLost); reason != test.reason {
-				t.Errorf("lost because of %v, want %v", reason, test.reason)
-			}
+			locktest.Equal(t, locktest.IsError(t, context.Cause(ctx), lockkeeper.ErrLost), test.reason, "lost because of %v")
 			next := locktest.Got(t, waiter).Hold
 			if again := k.HeldBy(t, s, "1"); test.reason == messages.Reason_REASON_EXPIRED && again == owner {
 				t.Errorf("the lease from before the sleep continues: %s", again)
@@ -74,7 +61,7 @@ func TestSuspend_CountsInAllTimes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	cfg := lockkeeper.Config{Watchdog: time.Hour, Idle: 3 * time.Hour}
-	s, machine := openSuspendable(t, server.URL(), cfg)
+	s, machine := locktest.OpenSuspendable(t, server.URL(), cfg)
 	atRest := s.Processes()
 	other := locktest.Open(t, server.URL(), cfg)
 	renewed, leased, foreign := locktest.NewKey(t, server), locktest.NewKey(t, server), locktest.NewKey(t, server)
@@ -126,7 +113,7 @@ func TestSuspend_LateRenewalRestoresNoLease(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	proxy := redistest.NewProxy(t, server.Addr())
-	s, machine := openSuspendable(t, proxy.URL(), lockkeeper.Config{Watchdog: time.Hour, Renewal: 50 * time.Millisecond, CallTimeout: time.Minute})
+	s, machine := locktest.OpenSuspendable(t, proxy.URL(), lockkeeper.Config{Watchdog: time.Hour, Renewal: 50 * time.Millisecond, CallTimeout: time.Minute})
 	k := locktest.NewKey(t, server)
 	hold := s.Acquire(t, k)
 	proxy.Hold(redistest.Script(scripts.Renew.SHA), redistest.Silent).Wait(t)

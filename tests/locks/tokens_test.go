@@ -20,8 +20,7 @@ const lastToken = 1<<53 - 1
 // whether it takes the free lock or gets it by a transfer. The lock is free then.
 func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, locktest.NoPolling)
-	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	s, other, k := locktest.NewTwo(t, locktest.NoPolling)
 	counter := keyspace.Token(k.LockName)
 	k.Do(t, "SET", counter, strconv.FormatInt(lastToken-3, 10))
 	for want := int64(lastToken - 2); want <= lastToken; want++ {
@@ -58,9 +57,7 @@ func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	if n := k.Number(t, "EXISTS", k.Name); n != 0 {
 		t.Error("the lock is still held")
 	}
-	if n := k.Number(t, "GET", counter); n != lastToken {
-		t.Errorf("the counter is %d, want %d", n, int64(lastToken))
-	}
+	locktest.Equal(t, k.Number(t, "GET", counter), lastToken, "the counter is %d")
 
 	// The operator sets the counter back, for a process that has had none of the high tokens.
 	k.Do(t, "SET", counter, "41")
@@ -152,8 +149,8 @@ func TestTokens_GrowLinearlyWhenCountersAreLost(t *testing.T) {
 	for range losses {
 		for _, site := range []*locktest.Site{s, other} {
 			f, g := site.FencedLock(k.LockName), site.FencedLock(k.LockName+"b")
-			locktest.Release(t, locktest.Acquire(t, f))
-			locktest.Release(t, locktest.Acquire(t, lockkeeper.MultiLock(f, g)))
+			locktest.ExpectGranted(t, f)
+			locktest.ExpectGranted(t, lockkeeper.MultiLock(f, g))
 		}
 		k.Do(t, "DEL", a, b)
 	}

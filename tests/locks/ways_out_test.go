@@ -220,8 +220,6 @@ func TestLeaderActor_CrashesWhenItsFunctionExits(t *testing.T) {
 	}))
 	for locktest.Await(t, "a term", calls) != 2 {
 	}
-	if err := s.Actors.Root.StopFuture(pid).Wait(); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, s.Actors.Root.StopFuture(pid).Wait())
 	k.AwaitFree(t)
 }

@@ -66,8 +66,7 @@ func TestWire_RespectsForeignHolder(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, locktest.NoPolling)
 	k.TakeAs(t, locktest.Redisson, 30*time.Second)
-	_, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrHeld, locktest.Redisson)
+	locktest.Fails(s.Lock(k.LockName).TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrHeld, locktest.Redisson)
 	refused := locktest.Ask[*messages.NotAcquired](t, s.Probe(t), &messages.Acquire{Lock: k.Message(), Wait: durationpb.New(0)})
 	if refused.Reason != messages.Reason_REASON_HELD || refused.Lock.GetName() != k.LockName {
 		t.Errorf("refused with %v", refused)
@@ -75,8 +74,7 @@ func TestWire_RespectsForeignHolder(t *testing.T) {
 	if ttl := refused.Ttl.AsDuration(); ttl > 30*time.Second || ttl < 20*time.Second {
 		t.Errorf("refused with the TTL %v, want 30s", ttl)
 	}
-	_, err = s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(300*time.Millisecond))
-	locktest.IsError(t, err, lockkeeper.ErrTimeout)
+	locktest.Fails(s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(300*time.Millisecond)))(t, lockkeeper.ErrTimeout)
 	status := s.Inspect(t, k)
 	if !status.Locked || status.HeldHere || status.Holder != locktest.Redisson || status.HoldCount != 1 || status.TTL < 20*time.Second {
 		t.Errorf("status %+v", status)

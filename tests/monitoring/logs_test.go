@@ -153,9 +153,7 @@ func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
 	j.await(t, "a lock is held for long", "lock="+ordinary.LockName+" ")
 	m.Release(t, hold)
 	resign()
-	if err := locktest.Await(t, "the end of Elect", elected); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the end of Elect", elected))
 	m.expect(t, map[string]int64{"lockkeeper.wait.duration plain granted": 1, "lockkeeper.hold.duration plain": 2})
 	for _, message := range []string{"a request waits for long", "a lock is held for long"} {
 		for _, line := range j.lines(message) {
@@ -182,16 +180,11 @@ func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 	if _, err := m.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
 		t.Fatal(err)
 	}
-	permit, err := m.ExpirableSemaphore(permits.LockName).Acquire(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := locktest.Must(m.ExpirableSemaphore(permits.LockName).Acquire(t.Context()))(t)
 	server.Do(t, "FLUSHALL")
 	locktest.IsError(t, permit.Release(t.Context()), lockkeeper.ErrLost)
 	m.expect(t, map[string]int64{"lockkeeper.losses plain gone": 1, "lockkeeper.losses expirable_semaphore gone": 1})
-	if n := len(j.lines("lease lost")); n != 2 {
-		t.Errorf("%d losses were logged", n)
-	}
+	locktest.Equal(t, len(j.lines("lease lost")), 2, "%d losses were logged")
 }
 
 // An outage is logged once at its beginning, with the number of waiters, and once at its end.
@@ -214,12 +207,8 @@ func TestLog_ReportsAnOutageOnce(t *testing.T) {
 	j.await(t, "Redis serves again", "level=INFO", "after=", "failed=")
 	k.Unlock(t)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
-	if err := errors.Join(semaphore.Release(t.Context(), 1), locktest.Await(t, "the permit", permit)); err != nil {
-		t.Error(err)
-	}
-	if n := len(j.lines("Redis does not serve")); n != 1 {
-		t.Errorf("the outage was logged %d times", n)
-	}
+	locktest.Check(t, errors.Join(semaphore.Release(t.Context(), 1), locktest.Await(t, "the permit", permit)))
+	locktest.Equal(t, len(j.lines("Redis does not serve")), 1, "the outage was logged %d times")
 }
 
 // A Redis that refuses every call does not serve again. The rejection is logged once, with Redis's error and a
@@ -247,9 +236,7 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 				}
 				return err
 			}
-			if err := try(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, try())
 			proxy.Freeze(true)
 			locktest.IsError(t, try(), lockkeeper.ErrUnavailable)
 			j.await(t, "Redis does not serve")
@@ -269,9 +256,7 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 				_ = try()
 				return len(j.lines("Redis serves again")) == 1
 			})
-			if err := try(); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, try())
 		})
 	}
 }
@@ -285,8 +270,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 	k := locktest.NewKey(t, server)
 	k.Do(t, "SET", k.Name, "text")
 	proxy.Freeze(true)
-	_, err := s.Lock(k.LockName + " too").TryAcquire(t.Context())
-	locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+	locktest.Fails(s.Lock(k.LockName+" too").TryAcquire(t.Context()))(t, lockkeeper.ErrUnavailable)
 	j.await(t, "Redis does not serve")
 	proxy.Heal()
 	redistest.Eventually(t, "the end of the outage", func() bool {
@@ -294,7 +278,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 		return errors.Is(err, lockkeeper.ErrRejected) && len(j.lines("Redis serves again")) == 1
 	})
 	k.Do(t, "SET", k.Name+" permits", "007")
-	err = s.Semaphore(k.LockName+" permits").TryAcquire(t.Context(), 1)
+	err := s.Semaphore(k.LockName+" permits").TryAcquire(t.Context(), 1)
 	locktest.IsError(t, err, lockkeeper.ErrRejected)
 	if lines := j.lines("Redis rejects calls"); len(lines) > 0 {
 		t.Error(lines)
@@ -385,4 +369,36 @@ func must[T any](value T, err error) T {
 		panic(err)
 	}
 	return value
+}
+
+// Names, applications and errors of Redis have no hidden characters in the log: JSON does not escape characters that
+// are invisible or change the direction of text.
+func TestLog_EscapesHiddenCharacters(t *testing.T) {
+	const hidden = "\u202eeciovni\u2800"
+	var log redistest.Log
+	logged := func(t *testing.T, message string) {
+		t.Helper()
+		redistest.Eventually(t, "the log line "+message, func() bool { return strings.Contains(log.String(), message) })
+		for line := range strings.Lines(log.String()) {
+			if strings.ContainsAny(line, hidden[:len("\u202e")]+"\u2800") {
+				t.Errorf("logged: %q", line)
+			}
+			if strings.Contains(line, message) && !strings.Contains(line, `\\u202e`) {
+				t.Errorf("the name is not in %s", line)
+			}
+		}
+	}
+	holder, k := locktest.New(t, lockkeeper.Config{Application: hidden})
+	s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{
+		Logger: slog.New(slog.NewJSONHandler(&log, nil)), LongWait: 50 * time.Millisecond, Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog,
+	})
+	name := k.LockName + hidden
+	held := locktest.Acquire(t, holder.Lock(name))
+	granted := locktest.AcquireSoon(t.Context(), s.Lock(name))
+	logged(t, "a request waits for long")
+	locktest.Release(t, held)
+	hold := locktest.Got(t, granted).Hold
+	k.Do(t, "DEL", name)
+	locktest.EndedBy(t, hold, messages.Reason_REASON_GONE)
+	logged(t, "lease lost")
 }

@@ -1,7 +1,13 @@
+// Package monitoring_test tests what operators see: metrics, logs, traces.
 package monitoring_test
 
 import (
+	"context"
+	"encoding/json"
 	"maps"
+	"os"
+	"regexp"
+	"strings"
 	"testing"
 	"time"
 
@@ -31,9 +37,7 @@ func measure(t *testing.T, url string, cfg lockkeeper.Config) measured {
 func (m measured) sums(t *testing.T) map[string]int64 {
 	t.Helper()
 	var all metricdata.ResourceMetrics
-	if err := m.reader.Collect(t.Context(), &all); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, m.reader.Collect(t.Context(), &all))
 	sums := map[string]int64{}
 	add := func(name string, attributes attribute.Set, n int64) {
 		for _, a := range attributes.ToSlice() { // sorted by their keys
@@ -166,4 +170,138 @@ func TestMetrics_CountLossesAndReconnects(t *testing.T) {
 	proxy.Heal()
 	held.Unlock(t)
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
+}
+
+func TestMain(m *testing.M) { locktest.Main(m) }
+
+// A request for permits is counted once, whatever its number and its end; other requests are not counted.
+func TestMetrics_CountSemaphoreRequestsOnce(t *testing.T) {
+	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
+	cfg := locktest.NoPolling
+	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
+	m := measure(t, k.Server.URL(), cfg)
+	s := m.Semaphore(k.LockName)
+	locktest.Must(s.TrySetPermits(ctx, 3, 0))(t)
+	locktest.OK(t, s.Acquire(ctx, 2))
+	locktest.IsError(t, s.TryAcquire(ctx, 2), lockkeeper.ErrHeld)
+	waiter := locktest.Go(func() error { return s.Acquire(ctx, 2) })
+	want := map[string]int64{
+		"lockkeeper.waiters semaphore": 1, "lockkeeper.grants semaphore redis": 1, "lockkeeper.refusals semaphore held": 1,
+		"lockkeeper.wait.duration semaphore granted": 1, "lockkeeper.wait.duration semaphore refused": 1,
+	}
+	m.expect(t, want)
+	locktest.IsError(t, s.Acquire(ctx, 1), lockkeeper.ErrQueueFull)
+	locktest.IsError(t, m.Latch(k.LockName).Wait(ctx), lockkeeper.ErrInvalid) // refused before it reaches a pool
+	locktest.OK(t, s.Release(ctx, 2))
+	locktest.OK(t, locktest.Await(t, "the permits", waiter))
+	locktest.Must(s.Drain(ctx))(t)
+	m.expect(t, map[string]int64{
+		"lockkeeper.waiters semaphore": 0, "lockkeeper.grants semaphore redis": 1, "lockkeeper.grants semaphore hand_off": 1,
+		"lockkeeper.refusals semaphore queue_full": 1, "lockkeeper.refusals semaphore held": 1, "lockkeeper.refusals latch invalid": 1,
+		"lockkeeper.wait.duration semaphore granted": 2, "lockkeeper.wait.duration semaphore refused": 2,
+		"lockkeeper.wait.duration latch refused": 0, "lockkeeper.holds semaphore": 0, "lockkeeper.grants plain redis": 0,
+	})
+}
+
+// A waiter of a latch is counted until the latch opens, or until the wait or the System ends.
+func TestMetrics_CountLatchWaiters(t *testing.T) {
+	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
+	m := measure(t, k.Server.URL(), locktest.NoPolling)
+	l := m.Latch(k.LockName)
+	wait := func(ctx context.Context) <-chan error {
+		return locktest.Go(func() error { return l.Wait(ctx) })
+	}
+	closed := func() {
+		t.Helper()
+		if set, err := l.TrySetCount(ctx, 1); !set || err != nil {
+			t.Fatal(set, err)
+		}
+	}
+	closed()
+	leaving, leave := context.WithCancel(ctx)
+	stays, leaves := wait(ctx), wait(leaving)
+	m.expect(t, map[string]int64{"lockkeeper.waiters latch": 2})
+	leave()
+	m.expect(t, map[string]int64{"lockkeeper.waiters latch": 1, "lockkeeper.refusals latch cancelled": 1})
+	locktest.OK(t, l.CountDown(ctx))
+	locktest.OK(t, locktest.Await(t, "the latch", stays))
+	m.expect(t, map[string]int64{
+		"lockkeeper.waiters latch": 0, "lockkeeper.grants latch redis": 1,
+		"lockkeeper.wait.duration latch granted": 1, "lockkeeper.wait.duration latch refused": 1,
+	})
+	closed()
+	last := wait(ctx)
+	m.expect(t, map[string]int64{"lockkeeper.waiters latch": 1})
+	locktest.Stop(t, m)
+	m.expect(t, map[string]int64{"lockkeeper.waiters latch": 0, "lockkeeper.refusals latch closed": 1, "lockkeeper.actors": 0})
+	locktest.IsError(t, locktest.Await(t, "the end", last), lockkeeper.ErrClosed)
+	if err := locktest.Await(t, "the end of the wait", leaves); err == nil {
+		t.Error("a wait that was cancelled has succeeded")
+	}
+}
+
+func read(t *testing.T, name string) string {
+	t.Helper()
+	text, err := os.ReadFile("../../docs/" + name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// prometheus returns the names of the metrics in docs/operate.md, and of their attributes, as the exporter for
+// Prometheus spells them.
+func prometheus(t *testing.T) (metrics map[string]bool) {
+	metrics = map[string]bool{}
+	row := regexp.MustCompile("(?m)^\\| `(lockkeeper\\.[a-z_.]+)` \\| ([a-z -]+) \\| `.*?` \\| (.*?) ?\\|")
+	for _, m := range row.FindAllStringSubmatch(read(t, "operate.md"), -1) {
+		name := strings.ReplaceAll(m[1], ".", "_")
+		switch m[2] {
+		case "counter":
+			metrics[name+"_total"] = true
+		case "up-down counter":
+			metrics[name] = true
+		case "histogram":
+			metrics[name+"_seconds_bucket"], metrics[name+"_seconds_count"], metrics[name+"_seconds_sum"] = true, true, true
+		default:
+			t.Errorf("%s is a %q", m[1], m[2])
+		}
+		for _, attribute := range regexp.MustCompile(`\w+`).FindAllString(m[3], -1) {
+			metrics["lockkeeper_"+attribute] = true
+		}
+	}
+	return metrics
+}
+
+// The dashboard loads. It and the alerting rules query all metrics that are measured, and no others.
+func TestDashboard_QueriesOnlyExistingMetrics(t *testing.T) {
+	dashboard, alerts, metrics := read(t, "monitoring/grafana.json"), read(t, "monitoring/alerts.yml"), prometheus(t)
+	var panels struct {
+		Panels []struct {
+			Title   string
+			Targets []struct{ Expr string }
+		}
+	}
+	if err := json.Unmarshal([]byte(dashboard), &panels); err != nil {
+		t.Fatal(err)
+	}
+	asked := map[string]bool{}
+	name := regexp.MustCompile(`\blockkeeper_[a-z_]+`)
+	for _, panel := range panels.Panels {
+		if len(panel.Targets) == 0 {
+			t.Errorf("the panel %q shows nothing", panel.Title)
+		}
+	}
+	for what, text := range map[string]string{"the dashboard": dashboard, "an alert": alerts} {
+		for _, n := range name.FindAllString(text, -1) {
+			if asked[n] = true; !metrics[n] {
+				t.Errorf("%s queries %s, which does not exist", what, n)
+			}
+		}
+	}
+	for n := range metrics {
+		if !asked[n] && !strings.HasSuffix(n, "_sum") && !asked[strings.TrimSuffix(n, "_count")+"_bucket"] {
+			t.Errorf("neither the dashboard nor an alert queries %s", n)
+		}
+	}
 }

@@ -91,9 +91,7 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	locktest.Release(t, first)
 	hold := locktest.Got(t, granted).Hold
 	ctx, second := s.tracer.Start(t.Context(), "another caller")
-	if err := hold.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, hold.Release(ctx))
 
 	acquire, events := s.span(t, "lockkeeper.acquire", caller)
 	for _, want := range []string{"queued", "tried", "held " + owner, "subscribed"} {
@@ -104,18 +102,13 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	if last := events[len(events)-1]; last != "granted transfer" && last != "granted redis" { // sometimes the lock is freed instead
 		t.Errorf("the last event of the acquire is %q", last)
 	}
-	if got := fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code); got != fmt.Sprint(k.LockName, "plain", codes.Unset) {
-		t.Errorf("the acquire is of %s", got)
-	}
+	locktest.Equal(t, fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code), fmt.Sprint(k.LockName, "plain", codes.Unset), "the acquire is of %s")
 	held, _ := s.span(t, "lockkeeper.hold", caller)
 	if release, events := s.span(t, "lockkeeper.release", second); !slices.Equal(events, []string{"released"}) || held.EndTime().Before(acquire.EndTime()) || release.StartTime().After(release.EndTime()) {
 		t.Errorf("the release: %q; the hold: %v to %v", events, held.StartTime(), held.EndTime())
 	}
 	ctx, caller = s.tracer.Start(context.WithoutCancel(t.Context()), "caller")
-	lent, err := s.Lock(k.LockName).Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	lent := locktest.Must(s.Lock(k.LockName).Acquire(ctx))(t)
 	locktest.Release(t, lent)
 	if got := <-s.within; got.SpanID() != caller.SpanContext().SpanID() {
 		t.Error("the client did not get the caller's context")
@@ -196,9 +189,7 @@ func TestTraces_PassThroughActors(t *testing.T) {
 	order := func(job any, want string) {
 		t.Helper()
 		s.Actors.Root.Send(pid, job)
-		if got := locktest.Await(t, "the last answer", a.last); got != want {
-			t.Errorf("the last answer is %s, want %s", got, want)
-		}
+		locktest.Equal(t, locktest.Await(t, "the last answer", a.last), want, "the last answer is %s")
 	}
 	order(lockkeeper.WithTrace(ctx, "an order"), "*messages.Released")
 	for _, name := range []string{"lockkeeper.acquire", "work", "lockkeeper.release", "lockkeeper.hold"} {
@@ -221,9 +212,7 @@ func TestTraces_PassThroughActors(t *testing.T) {
 	s.span(t, "lockkeeper.hold", asked)
 	a.keeps = true // the actor is idle
 	order(lockkeeper.WithTrace(ctx, "to keep"), "kept")
-	if err := s.System.Close(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, s.System.Close(t.Context()))
 	s.span(t, "notified", caller)
 	order("an order", "*actor.DeadLetterResponse")
 }
@@ -235,9 +224,7 @@ func TestTraces_ResigningStandbyIsNoError(t *testing.T) {
 	hold := s.Acquire(t, k)
 	resign := s.Lock(k.LockName).Lead(func(context.Context) error { return nil })
 	s.AwaitWaiters(t, k, 1)
-	if err := resign(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, resign(t.Context()))
 	redistest.Eventually(t, "its span", func() bool {
 		return slices.ContainsFunc(s.spans.Ended(), func(span sdk.ReadOnlySpan) bool {
 			events := span.Events()

@@ -76,11 +76,11 @@ func TestMutate_ReportsOutcomes(t *testing.T) {
 		want           outcome
 		says           string
 	}{
-		{"p.go", "4", "3", killed, "--- FAIL: TestText"},
-		{"p.go", "4", "5", survived, ""},
-		{"p.go", "4", "m", notBuilt, "undefined: m"},
-		{"p.go", "4", "10", killed, "test timed out after 1s"},
-		{"text.lua", "1", "2", killed, "--- FAIL: TestText"},
+		{file: "p.go", old: "4", new: "3", want: killed, says: "--- FAIL: TestText"},
+		{file: "p.go", old: "4", new: "5", want: survived},
+		{file: "p.go", old: "4", new: "m", want: notBuilt, says: "undefined: m"},
+		{file: "p.go", old: "4", new: "10", want: killed, says: "test timed out after 1s"},
+		{file: "text.lua", old: "1", new: "2", want: killed, says: "--- FAIL: TestText"},
 	} {
 		s := site{file: test.file, old: test.old, new: test.new, start: strings.Index(sample[test.file], test.old)}
 		got, output, err := mutate(t.Context(), s, []string{"."}, []time.Duration{time.Second})

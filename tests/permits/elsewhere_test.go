@@ -43,9 +43,7 @@ func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 			if err := p.ReleaseID(locktest.Within(t), here.ID()); err != nil || here.Valid() {
 				t.Errorf("released: %v; it was lost before: %v", err, here.Err())
 			}
-			if err := locktest.Await(t, "the permit", waiter); err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, locktest.Await(t, "the permit", waiter))
 			if err := p.AddPermits(locktest.Within(t), 1); err != nil {
 				t.Error(err)
 			}
@@ -64,8 +62,8 @@ func TestExpirable_SurvivesASlotMove(t *testing.T) {
 	held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
 	from.BeginMove(t, slot, to)
 	from.MigrateKeys(t, slot, to, keyspace.Taken(name))
-	waiter, released := soon(locktest.Within(t), p), make(chan error, 1)
-	go func() { released <- held[0].Release(locktest.Within(t)) }()
+	waiter := soon(locktest.Within(t), p)
+	released := locktest.Go(func() error { return held[0].Release(locktest.Within(t)) })
 	outlasts(t, s.System, name, watchdog*5/4) // only renewals have to work
 	if !held[1].Valid() {
 		t.Error(held[1].Err())

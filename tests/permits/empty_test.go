@@ -48,15 +48,11 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 		t.Fatal(err)
 	}
 	held := acquire(t, p)
-	if err := semaphore.Acquire(locktest.Within(t), 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, semaphore.Acquire(locktest.Within(t), 1))
 	server.Do(t, "FLUSHALL")
 	for range 3 {
-		_, err := p.Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
-		_, err = p.TryAcquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
+		locktest.Fails(p.Acquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
+		locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
 		locktest.IsError(t, semaphore.Acquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, semaphore.TryAcquire(locktest.Within(t), 1), lockkeeper.ErrNoPermits)
 	}
@@ -73,9 +69,7 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 		t.Errorf("a late release has created %d semaphores, %v", n, err)
 	}
 	redistest.Eventually(t, "a log line", func() bool { return log.count("no number of permits is set") > 0 })
-	if n := log.count("level=WARN msg=\"no number of permits is set\""); n != 1 {
-		t.Errorf("it was logged %d times", n)
-	}
+	locktest.Equal(t, log.count("level=WARN msg=\"no number of permits is set\""), 1, "it was logged %d times")
 }
 
 // The number is set again once no permit from before is trusted. The permits of a System that still trusts them stay
@@ -105,12 +99,9 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 		t.Errorf("the permits are valid: %v, %v", long.Valid(), again.Valid())
 	}
 	awaitPermits(t, p, 0, 2)
-	_, err := q.TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrHeld)
+	locktest.Fails(q.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrHeld)
 	for _, permit := range []*lockkeeper.Permit{long, again} {
-		if err := permit.Release(locktest.Within(t)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, permit.Release(locktest.Within(t)))
 	}
 	awaitPermits(t, p, 2, 0)
 }
@@ -135,7 +126,6 @@ func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	for _, n := range []int{-1, 0, 1 << 31} {
-		_, err := s.ExpirableSemaphore("a").WithPermits(n).Acquire(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.Fails(s.ExpirableSemaphore("a").WithPermits(n).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 	}
 }

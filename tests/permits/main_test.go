@@ -58,33 +58,26 @@ func open(t *testing.T, url, name string, n int, cfg lockkeeper.Config) (*lockte
 
 func acquire(t *testing.T, p *lockkeeper.ExpirableSemaphore, options ...lockkeeper.Option) *lockkeeper.Permit {
 	t.Helper()
-	permit, err := p.Acquire(locktest.Within(t), options...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	permit := locktest.Must(p.Acquire(locktest.Within(t), options...))(t)
 	return permit
 }
 
 func release(t *testing.T, permits ...*lockkeeper.Permit) {
 	t.Helper()
 	for _, p := range permits {
-		if err := p.Release(locktest.Within(t)); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, p.Release(locktest.Within(t)))
 	}
 }
 
 // soon acquires on a goroutine.
 func soon(ctx context.Context, p *lockkeeper.ExpirableSemaphore, options ...lockkeeper.Option) <-chan error {
-	done := make(chan error, 1)
-	go func() {
+	return locktest.Go(func() error {
 		permit, err := p.Acquire(ctx, options...)
-		if err == nil {
-			err = permit.Release(ctx)
+		if err != nil {
+			return err
 		}
-		done <- err
-	}()
-	return done
+		return permit.Release(ctx)
+	})
 }
 
 // awaitPermits waits until there are so many free and taken permits.
@@ -111,15 +104,9 @@ func outlasts(t *testing.T, s *lockkeeper.System, name string, d time.Duration) 
 // ends are the times at which the taken permits expire, in order.
 func ends(t *testing.T, server *redistest.Server, name string) (all []time.Time) {
 	t.Helper()
-	taken, err := server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(name)).AsStrSlice()
-	if err != nil {
-		t.Fatal(err)
-	}
+	taken := locktest.Must(server.Do(t, "EVAL", "return redis.call('ZRANGE', KEYS[1], 0, -1, 'WITHSCORES')", "1", keyspace.Taken(name)).AsStrSlice())(t)
 	for i := 1; i < len(taken); i += 2 {
-		ms, err := strconv.ParseInt(taken[i], 10, 64)
-		if err != nil {
-			t.Fatal(err)
-		}
+		ms := locktest.Must(strconv.ParseInt(taken[i], 10, 64))(t)
 		all = append(all, time.UnixMilli(ms))
 	}
 	return all

@@ -87,9 +87,7 @@ func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 	locktest.Next[*messages.LeaseLost](t, p)
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: named(name)})
 	locktest.ExpectRefusal(t, p, &messages.Release{Lock: named(name)}, messages.Reason_REASON_LOST)
-	if got := count(t, other, name); got != "3 0 3 0" {
-		t.Errorf("free, taken, all, waiting: %s", got)
-	}
+	locktest.Equal(t, count(t, other, name), "3 0 3 0", "free, taken, all, waiting: %s")
 }
 
 // Permits survive the crashes of their actor. When the actor is given up, they are released, and all holders and
@@ -122,9 +120,7 @@ func TestExpirable_SurvivesCrashes(t *testing.T) {
 				}
 				redistest.Eventually(t, "the crash", func() bool { return faults.Count.Load() == 1 })
 				outlasts(t, s.System, name, watchdog*5/4)
-				if got := count(t, holder, name); got != "1 1 2 0" {
-					t.Errorf("there are %s", got)
-				}
+				locktest.Equal(t, count(t, holder, name), "1 1 2 0", "there are %s")
 				waiter := s.Probe(t)
 				locktest.Ask[*messages.Acquired](t, waiter, &messages.Acquire{Lock: named(name)})
 				waiter.Send(&messages.Acquire{Lock: named(name)})
@@ -169,9 +165,7 @@ func TestExpirable_GivenUpActorReturnsItsPermits(t *testing.T) {
 	faults.Hit(nil, nil)
 	next := soon(locktest.Within(t), p)
 	r.Proxy.Refuse(false)
-	if err := locktest.Await(t, "a permit", next); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "a permit", next))
 	redistest.Eventually(t, "the permits", func() bool { return count(t, probe, r.LockName) == "102 0 102 0" })
 
 	// A command of the first actor may still arrive, so Close keeps the record.
@@ -188,9 +182,7 @@ func TestExpirable_TriesGetPermitsWhileThereAreSome(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
 	p, probe := r.ExpirableSemaphore(r.LockName), r.Probe(t)
-	if err := p.AddPermits(locktest.Within(t), 10); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, p.AddPermits(locktest.Within(t), 10))
 	r.Proxy.Delay(5 * time.Millisecond)
 	for range 11 {
 		probe.Send(&messages.Acquire{Lock: named(r.LockName), Wait: durationpb.New(0)})

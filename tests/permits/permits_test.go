@@ -45,9 +45,7 @@ func TestExpirable_NeverExceedsThePermits(t *testing.T) {
 						t.Errorf("%d hold a permit, and this one is valid: %v", now, permit.Valid())
 					}
 					inside.Add(-1)
-					if err := permit.Release(t.Context()); err != nil {
-						t.Error(err)
-					}
+					locktest.Check(t, permit.Release(t.Context()))
 				}
 			})
 		}
@@ -94,13 +92,9 @@ func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 		t.Errorf("set again: %v, %v", set, err)
 	}
 	one, two := acquire(t, p), acquire(t, p)
-	_, err := p.TryAcquire(ctx)
-	locktest.IsError(t, err, lockkeeper.ErrHeld, ": refused: no permit is free")
-	_, err = p.Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond))
-	locktest.IsError(t, err, lockkeeper.ErrTimeout)
-	if err := errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)); err != nil {
-		t.Error(err)
-	}
+	locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrHeld, ": refused: no permit is free")
+	locktest.Fails(p.Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond)))(t, lockkeeper.ErrTimeout)
+	locktest.Check(t, errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)))
 	awaitPermits(t, p, -1, 2)
 	release(t, one)
 	awaitPermits(t, p, 0, 1)
@@ -151,9 +145,7 @@ func TestExpirable_RenewsTogether(t *testing.T) {
 		t.Errorf("%d renewals in %v", renewals, watchdog)
 	}
 	release(t, held[0])
-	if err := locktest.Await(t, "the permit", waiter); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the permit", waiter))
 	release(t, held[1:]...)
 	awaitPermits(t, p, 5, 0)
 }
@@ -170,9 +162,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	lost := func(permit *lockkeeper.Permit, want messages.Reason) {
 		t.Helper()
 		locktest.Await(t, "the loss", permit.Context().Done())
-		if got := locktest.IsError(t, context.Cause(permit.Context()), lockkeeper.ErrLost); got != want {
-			t.Errorf("lost because of %v, want %v", got, want)
-		}
+		locktest.Equal(t, locktest.IsError(t, context.Cause(permit.Context()), lockkeeper.ErrLost), want, "lost because of %v")
 		if err := permit.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), ": permit was lost") {
 			t.Errorf("a lost permit is released with %v", err)
 		}
@@ -180,9 +170,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	lost(acquire(t, p, lockkeeper.WithLease(100*time.Millisecond)), messages.Reason_REASON_EXPIRED)
 	lost(acquire(t, p, lockkeeper.WithMaxHold(100*time.Millisecond)), messages.Reason_REASON_MAX_HOLD)
 	here := acquire(t, p)
-	if err := p.ReleaseID(ctx, here.ID()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, p.ReleaseID(ctx, here.ID()))
 	lost(here, messages.Reason_REASON_FORCED)
 	locktest.IsError(t, p.ReleaseID(ctx, here.ID()), lockkeeper.ErrNotHeld)
 	deleted := acquire(t, p)
@@ -197,9 +185,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	if err := unnoticed.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), ": permit was lost") {
 		t.Errorf("a permit that was lost and is released: %v", err)
 	}
-	if err := p.SetPermits(ctx, 9); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, p.SetPermits(ctx, 9))
 	atRisk := make(chan time.Duration, 1)
 	unreachable := acquire(t, p, lockkeeper.WithAtRisk(func(left time.Duration) { atRisk <- left }))
 	r.Proxy.Freeze(true)
@@ -226,18 +212,14 @@ func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
 				r := locktest.NewRemote(t, redistest.Shared(t), cfg)
 				p, ctx := r.ExpirableSemaphore(r.LockName), locktest.Within(t)
 				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, mode)
-				if err := p.AddPermits(ctx, 3); err != nil {
-					t.Error(err)
-				}
+				locktest.Check(t, p.AddPermits(ctx, 3))
 				held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
 				awaitPermits(t, p, 1, 2)
 				if name == "renew" {
 					loss.Wait(t)
 				}
 				for _, permit := range held {
-					if err := permit.Err(); err != nil {
-						t.Error(err)
-					}
+					locktest.Check(t, permit.Err())
 				}
 				for _, permit := range held {
 					// A repeated release has little time left for its answer; it continues in the background.
@@ -258,16 +240,11 @@ func TestExpirable_KilledHolderFreesItsPermits(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, locktest.NoPolling)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())(t)
 	holder := exec.Command(self)
 	holder.Env, holder.Stderr = append(os.Environ(), holderEnv+"="+server.URL()+" "+name), os.Stderr
 	out, _ := holder.StdoutPipe()
-	if err := holder.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, holder.Start())
 	defer func() {
 		_ = holder.Process.Kill()
 		_ = holder.Wait()
@@ -277,15 +254,9 @@ func TestExpirable_KilledHolderFreesItsPermits(t *testing.T) {
 	}
 	waiter, before := soon(locktest.Within(t), p), ends(t, server, name)[0]
 	redistest.Eventually(t, "renewals for longer than a lease", func() bool { return ends(t, server, name)[0].Sub(before) > watchdog*5/4 })
-	select {
-	case err := <-waiter:
-		t.Fatalf("granted (%v), although the holder lives", err)
-	default:
-	}
+	locktest.NotYet(t, waiter, "granted although the holder lives")
 	_ = holder.Process.Kill()
-	if err := locktest.Await(t, "the permit", waiter); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the permit", waiter))
 	awaitPermits(t, p, 1, 0)
 }
 
@@ -304,8 +275,7 @@ func TestExpirable_CloseGivesBackPermits(t *testing.T) {
 	locktest.Stop(t, s)
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
-	_, err := p.TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrClosed)
+	locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrClosed)
 	awaitPermits(t, there, 40, 0)
 }
 
@@ -348,4 +318,22 @@ func TestExpirable_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
 	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
 	awaitPermits(t, there, 2, 0)
+}
+
+// A permit keeps its lease although each reply to a renewal comes after the next renewal is due, as in a process
+// whose processors are busy.
+func TestRenewal_KeepsLeaseWhenRepliesAreLate(t *testing.T) {
+	t.Parallel()
+	cfg := lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: time.Second, CallTimeout: 100 * time.Millisecond}
+	r := locktest.NewRemote(t, redistest.Shared(t), cfg)
+	p := r.ExpirableSemaphore(r.LockName)
+	redistest.Eventually(t, "the number of permits to be set", func() bool { return p.SetPermits(locktest.Within(t), 2) == nil })
+	permits := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
+	r.Proxy.Delay(300 * time.Millisecond) // in each direction
+	end := time.Now().Add(cfg.Watchdog * 3 / 2)
+	redistest.Eventually(t, "a lease and a half to pass", func() bool { return time.Now().After(end) || permits[0].Err() != nil })
+	r.Proxy.Delay(0)
+	for _, permit := range permits {
+		locktest.Check(t, permit.Err())
+	}
 }

@@ -67,9 +67,7 @@ func (r redisson) run(t *testing.T, script, id string, lease time.Duration) stri
 		ends = now + lease.Milliseconds()
 	}
 	reply, err2 := r.Do(t, "EVAL", script, "2", r.name, keyspace.Taken(r.name), keyspace.PermitsChannel(r.name), string(raw), strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10)).ToString()
-	if err := errors.Join(err, err2); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, errors.Join(err, err2))
 	return reply
 }
 
@@ -85,9 +83,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	listener, giveBack := server.Client(t).Dedicate()
 	defer giveBack()
 	listener.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { published <- m.Message }})
-	if err := listener.Do(t.Context(), listener.B().Subscribe().Channel("redisson_sc:{"+name+"}").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, listener.Do(t.Context(), listener.B().Subscribe().Channel("redisson_sc:{"+name+"}").Build()).Error())
 	is := func(got, want string) {
 		t.Helper()
 		if got != want {
@@ -106,20 +102,14 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	s.AwaitWaiting(t, 1)
 	redistest.Eventually(t, "our subscription", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
 	is(java.run(t, redissonRelease, javas, 0), "released")
-	if err := locktest.Await(t, "the permit", waiter); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the permit", waiter))
 	is(locktest.Await(t, "a message", published), "1") // Redisson's
 	is(locktest.Await(t, "a message", published), "1") // ours: one permit is free
 	is(java.run(t, redissonRelease, ours.ID(), 0), "released")
 	locktest.Await(t, "the loss", ours.Context().Done())
-	if got := locktest.IsError(t, ours.Err(), lockkeeper.ErrLost); got != messages.Reason_REASON_GONE {
-		t.Errorf("lost because of %v", got)
-	}
+	locktest.Equal(t, locktest.IsError(t, ours.Err(), lockkeeper.ErrLost), messages.Reason_REASON_GONE, "lost because of %v")
 	is(java.run(t, redissonAcquire, javas, time.Minute), "OK")
-	if err := p.ReleaseID(locktest.Within(t), javas); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, p.ReleaseID(locktest.Within(t), javas))
 	is(java.run(t, redissonRelease, javas, 0), "gone")
 	is(java.run(t, redissonAcquire, javas, time.Millisecond), "OK")
 	redistest.Eventually(t, "the end of Redisson's lease", func() bool {
@@ -142,9 +132,7 @@ func TestExpirable_ReportsLossToAFastClock(t *testing.T) {
 	server, name := redistest.Shared(t), redistest.Name(t)
 	_, p := open(t, server.URL(), name, 1, lockkeeper.Config{Renewal: 200 * time.Millisecond})
 	ours := acquire(t, p)
-	if got := (redisson{server, name, time.Hour}).run(t, redissonAcquire, "000102030405060708090a0b0c0d0e0f", time.Minute); got != "OK" {
-		t.Errorf("Redisson gets %q", got)
-	}
+	locktest.Equal(t, (redisson{server, name, time.Hour}).run(t, redissonAcquire, "000102030405060708090a0b0c0d0e0f", time.Minute), "OK", "Redisson gets %q")
 	locktest.Await(t, "the loss", ours.Context().Done())
 	locktest.IsError(t, ours.Release(locktest.Within(t)), lockkeeper.ErrLost)
 	awaitPermits(t, p, 0, 1)
@@ -164,10 +152,8 @@ func TestExpirable_GrantsAreOnTheReplica(t *testing.T) {
 	link.Delay(0)
 	release(t, permit)
 	link.Freeze(true)
-	_, err := p.TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrNotReplicated)
-	_, err = p.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
-	locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
+	locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNotReplicated)
+	locktest.Fails(p.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second)))(t, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
 	awaitPermits(t, p, 2, 0)
 	link.Freeze(false)
 	release(t, acquire(t, p))

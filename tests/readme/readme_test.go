@@ -19,9 +19,9 @@ import (
 
 func TestMain(m *testing.M) { redistest.Main(m) }
 
-// TestReadmePrograms holds that the README shows these programs as they are, and that they work. The
+// TestReadme_ProgramsWork holds that the README shows these programs as they are, and that they work. The
 // first runs until it is interrupted.
-func TestReadmePrograms(t *testing.T) {
+func TestReadme_ProgramsWork(t *testing.T) {
 	readme, err := os.ReadFile("../../README.md")
 	if err != nil {
 		t.Fatal(err)

@@ -7,80 +7,76 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
-
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 // The replies to a command get lost, and the machine sleeps before the next try, for longer than Redis keeps the
 // record of the command. It is not sent again: it would count twice.
-func TestCountsAreNotRepeatedAfterTheRecordIsGone(t *testing.T) {
+func TestCounts_AreNotRepeatedAfterTheirRecordIsGone(t *testing.T) {
 	for what, test := range map[string]struct {
 		prepare, count func(s *lockkeeper.System, name string) error
 		result         func(s *lockkeeper.System, name string) (int, error)
 		want           int
 	}{
 		"release of a semaphore": {
-			func(s *lockkeeper.System, name string) error {
+			prepare: func(s *lockkeeper.System, name string) error {
 				_, err := s.Semaphore(name).TrySetPermits(context.Background(), 1, 0)
 				return errors.Join(err, s.Semaphore(name).Acquire(context.Background(), 1))
 			},
-			func(s *lockkeeper.System, name string) error {
+			count: func(s *lockkeeper.System, name string) error {
 				return s.Semaphore(name).Release(context.Background(), 1)
 			},
-			func(s *lockkeeper.System, name string) (int, error) {
+			result: func(s *lockkeeper.System, name string) (int, error) {
 				return s.Semaphore(name).Available(context.Background())
 			},
-			1,
+			want: 1,
 		},
 		"more permits of a semaphore": {
-			func(s *lockkeeper.System, name string) error {
+			prepare: func(s *lockkeeper.System, name string) error {
 				_, err := s.Semaphore(name).TrySetPermits(context.Background(), 1, 0)
 				return err
 			},
-			func(s *lockkeeper.System, name string) error {
+			count: func(s *lockkeeper.System, name string) error {
 				return s.Semaphore(name).AddPermits(context.Background(), 2)
 			},
-			func(s *lockkeeper.System, name string) (int, error) {
+			result: func(s *lockkeeper.System, name string) (int, error) {
 				return s.Semaphore(name).Available(context.Background())
 			},
-			3,
+			want: 3,
 		},
 		"count-down of a latch": {
-			func(s *lockkeeper.System, name string) error {
+			prepare: func(s *lockkeeper.System, name string) error {
 				_, err := s.Latch(name).TrySetCount(context.Background(), 5)
 				return err
 			},
-			func(s *lockkeeper.System, name string) error { return s.Latch(name).CountDown(context.Background()) },
-			func(s *lockkeeper.System, name string) (int, error) {
+			count: func(s *lockkeeper.System, name string) error { return s.Latch(name).CountDown(context.Background()) },
+			result: func(s *lockkeeper.System, name string) (int, error) {
 				n, err := s.Latch(name).Count(context.Background())
 				return int(n), err
 			},
-			4,
+			want: 4,
 		},
 		"more permits that expire": {
-			func(s *lockkeeper.System, name string) error {
+			prepare: func(s *lockkeeper.System, name string) error {
 				_, err := s.ExpirableSemaphore(name).TrySetPermits(context.Background(), 1)
 				return err
 			},
-			func(s *lockkeeper.System, name string) error {
+			count: func(s *lockkeeper.System, name string) error {
 				return s.ExpirableSemaphore(name).AddPermits(context.Background(), 5)
 			},
-			func(s *lockkeeper.System, name string) (int, error) {
+			result: func(s *lockkeeper.System, name string) (int, error) {
 				return s.ExpirableSemaphore(name).Total(context.Background())
 			},
-			6,
+			want: 6,
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
 			server := redistest.Start(t)
 			proxy := redistest.NewProxy(t, server.Addr())
-			var machine *boottime.Suspendable
-			site := locktest.OpenWith(t, locktest.Connect(t, proxy.URL()), nil, lockkeeper.Config{}, func(s *actor.ActorSystem) { machine = boottime.Install(s) })
+			site, machine := locktest.OpenSuspendable(t, proxy.URL(), lockkeeper.Config{})
 			site.SkipCloseCheck = true // Close says that permits may stay taken
 			const name = "asleep"
 			for _, step := range []func(*lockkeeper.System, string) error{test.prepare, test.count} {
@@ -88,12 +84,9 @@ func TestCountsAreNotRepeatedAfterTheRecordIsGone(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			if err := test.prepare(site.System, name); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, test.prepare(site.System, name))
 			loss := proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 5)
-			done := make(chan error, 1)
-			go func() { done <- test.count(site.System, name) }()
+			done := locktest.Go(func() error { return test.count(site.System, name) })
 			loss.Wait(t) // the next pause is of 400 ms at least
 			machine.Sleep(90 * time.Minute)
 			records, err := server.Do(t, "KEYS", "lockkeeper_calls:{"+name+"}*").AsStrSlice()

@@ -76,16 +76,16 @@ func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 					faults.Hit(nil, hit)
 				}
 				redistest.Eventually(t, "all crashes", func() bool {
-					ok(t, other.Acquire(locktest.Within(t), 1))
+					locktest.OK(t, other.Acquire(locktest.Within(t), 1))
 					waiting := soon(t, f, 1)
 					select {
 					case err := <-waiting: // the actor has crashed
 						locktest.IsError(t, err, lockkeeper.ErrCrashed)
-						ok(t, other.Release(locktest.Within(t), 1))
+						locktest.OK(t, other.Release(locktest.Within(t), 1))
 					case <-time.After(100 * time.Millisecond):
-						ok(t, other.Release(locktest.Within(t), 1))
-						ok(t, locktest.Await(t, "the permit", waiting))
-						ok(t, f.Release(locktest.Within(t), 1))
+						locktest.OK(t, other.Release(locktest.Within(t), 1))
+						locktest.OK(t, locktest.Await(t, "the permit", waiting))
+						locktest.OK(t, f.Release(locktest.Within(t), 1))
 					}
 					return faults.Count.Load() == 3 || m == "*actor.Started" // each life of an actor has one
 				})
@@ -104,23 +104,21 @@ func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	k.Do(t, "SET", k.Name, "1")
 	crash := func() {
 		faults.Hit(locktest.Once("*request.Call"), nil)
-		_, err := f.Available(locktest.Within(t))
-		locktest.IsError(t, err, lockkeeper.ErrCrashed)
+		locktest.Fails(f.Available(locktest.Within(t)))(t, lockkeeper.ErrCrashed)
 	}
 	for range 5 {
-		_, err := f.Available(locktest.Within(t))
-		ok(t, err)
+		locktest.Must(f.Available(locktest.Within(t)))(t)
 		crash()
 	}
 	k.Do(t, "SET", k.LockName, "1")
 	for range 5 {
-		ok(t, f.Acquire(locktest.Within(t), 1))
+		locktest.OK(t, f.Acquire(locktest.Within(t), 1))
 		waiting := soon(t, f, 1)
 		s.AwaitWaiting(t, 1)
-		ok(t, f.Release(locktest.Within(t), 1)) // handed off, so that no reply of Redis comes between
+		locktest.OK(t, f.Release(locktest.Within(t), 1)) // handed off, so that no reply of Redis comes between
 		crash()
-		ok(t, locktest.Await(t, "the permit", waiting))
-		ok(t, f.Release(locktest.Within(t), 1))
+		locktest.OK(t, locktest.Await(t, "the permit", waiting))
+		locktest.OK(t, f.Release(locktest.Within(t), 1))
 	}
 }
 
@@ -156,9 +154,7 @@ func TestSemaphore_IdleActorLeaves(t *testing.T) {
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() == before })
 		redistest.Eventually(t, "the end of the subscription", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") == 0 })
 	}
-	if n := k.Number(t, "GET", k.LockName); n != 2 {
-		t.Errorf("%d are free in the end", n)
-	}
+	locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "%d are free in the end")
 }
 
 // Close refuses all waiters, gives back permits that no request got, and returns an error if Redis does not confirm
@@ -168,13 +164,11 @@ func TestClose_GivesBackPermits(t *testing.T) {
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
-	ok(t, f.Acquire(locktest.Within(t), 1))
+	locktest.OK(t, f.Acquire(locktest.Within(t), 1))
 	waiting := soon(t, f, 1)
 	listens(t, s.Key, 1)
 	go func() { _ = f.Release(locktest.Within(t), 1) }() // handed off, or given back
-	if err := locktest.Await(t, "the permit", waiting); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, locktest.Await(t, "the permit", waiting))
 	s.Proxy.Freeze(true)
 	taking := soon(t, f, 1)
 	s.AwaitWaiting(t, 1)
@@ -183,7 +177,7 @@ func TestClose_GivesBackPermits(t *testing.T) {
 	go func() { closed <- s.Close(ctx) }()
 	locktest.IsError(t, locktest.Await(t, "the refusal", taking), lockkeeper.ErrClosed)
 	s.Proxy.Freeze(false)
-	ok(t, locktest.Await(t, "the end", closed))
+	locktest.OK(t, locktest.Await(t, "the end", closed))
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrClosed)
 	if n := s.Number(t, "GET", s.LockName); n != 0 {
 		t.Errorf("%d are free, want 0: one is taken", n)
@@ -201,7 +195,7 @@ func TestSemaphore_StoppedActorGivesBackItsPermit(t *testing.T) {
 	s.Proxy.Delay(300 * time.Millisecond)
 	waiting := soon(t, f, 1)
 	redistest.Eventually(t, "the permit to be taken", func() bool { return s.Number(t, "GET", s.LockName) == 0 })
-	ok(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
+	locktest.OK(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
 	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrClosed)
 	redistest.Eventually(t, "the permit to be back", func() bool { return s.Number(t, "GET", s.LockName) == 1 })
 }
@@ -233,7 +227,7 @@ func TestSemaphore_StopWithoutRedisAnswersAll(t *testing.T) {
 				p.Send(m)
 			}
 			locktest.Ask[*messages.PermitsChanged](t, p, &messages.CancelPermits{Semaphore: semaphore})
-			ok(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
+			locktest.OK(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
 			for range 2 {
 				locktest.Next[*messages.PermitsRefused](t, p)
 			}
@@ -249,7 +243,7 @@ func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: 3 * time.Second}, faults.Middleware)
 	s.Do(t, "SET", s.LockName, "1")
 	f := s.Semaphore(s.LockName)
-	ok(t, f.Acquire(locktest.Within(t), 1))
+	locktest.OK(t, f.Acquire(locktest.Within(t), 1))
 	s.Proxy.Refuse(true)
 	s.Proxy.Cut()
 	locktest.IsError(t, f.Release(locktest.Within(t), 1), lockkeeper.ErrUnavailable)
@@ -265,7 +259,7 @@ func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 		err = f.AddPermits(locktest.Within(t), 1)
 		return !errors.Is(err, lockkeeper.ErrCrashed)
 	})
-	ok(t, err)
+	locktest.OK(t, err)
 	redistest.Eventually(t, "both permits", func() bool { return s.Number(t, "GET", s.LockName) == 2 })
 }
 
@@ -277,10 +271,9 @@ func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
 	s.Do(t, "SET", s.LockName, "1")
 	s.SkipCloseCheck = true
 	f := s.Semaphore(s.LockName)
-	ok(t, f.Acquire(locktest.Within(t), 1))
+	locktest.OK(t, f.Acquire(locktest.Within(t), 1))
 	s.Proxy.Freeze(true)
-	released := make(chan error, 1)
-	go func() { released <- f.Release(locktest.Within(t), 1) }()
+	released := locktest.Go(func() error { return f.Release(locktest.Within(t), 1) })
 	redistest.Eventually(t, "the release to be under way", func() bool {
 		_, err := f.Available(briefly(t))
 		return errors.Is(err, context.DeadlineExceeded)
@@ -314,19 +307,14 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	k := locktest.NewKey(t, server)
-	_, err := s.Semaphore(k.LockName).TrySetPermits(t.Context(), 3, 0)
-	ok(t, err)
+	locktest.Must(s.Semaphore(k.LockName).TrySetPermits(t.Context(), 3, 0))(t)
 	use(t, s.Semaphore(k.LockName), 3)
-	_, err = s.Latch(k.LockName+" latch").TrySetCount(t.Context(), 1)
-	ok(t, err)
-	ok(t, s.Latch(k.LockName+" latch").CountDown(t.Context()))
+	locktest.Must(s.Latch(k.LockName+" latch").TrySetCount(t.Context(), 1))(t)
+	locktest.OK(t, s.Latch(k.LockName+" latch").CountDown(t.Context()))
 	permits := locktest.NewKey(t, server)
-	_, err = s.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 2)
-	ok(t, err)
+	locktest.Must(s.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 2))(t)
 	usePermit(t, s, permits.LockName)
-	if n := len(records(t, server)); n != 3 {
-		t.Errorf("%d records while they are used", n)
-	}
+	locktest.Equal(t, len(records(t, server)), 3, "%d records while they are used")
 	locktest.Stop(t, s)
 	left := server.Keys(t, "*")
 	slices.Sort(left)
@@ -344,11 +332,11 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 			s := locktest.NewRemote(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
 			before := s.Processes()
 			loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 1, redistest.Lost)
-			ok(t, use(s))
+			locktest.OK(t, use(s))
 			loss.Wait(t)
 			if idle {
 				redistest.Eventually(t, "the actor to retire", func() bool { return s.Processes() == before })
-				ok(t, use(s))
+				locktest.OK(t, use(s))
 			}
 			locktest.Stop(t, s)
 			if left := records(t, server); len(left) != 1 || s.Number(t, "PTTL", left[0]) <= 0 {
@@ -362,11 +350,8 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 // usePermit acquires and releases a permit of an expirable semaphore.
 func usePermit(t *testing.T, s *locktest.Site, name string) {
 	t.Helper()
-	hold, err := s.ExpirableSemaphore(name).Acquire(locktest.Within(t))
-	ok(t, err)
-	if err == nil {
-		ok(t, hold.Release(locktest.Within(t)))
-	}
+	permit := locktest.Must(s.ExpirableSemaphore(name).Acquire(locktest.Within(t)))(t)
+	locktest.OK(t, permit.Release(locktest.Within(t)))
 }
 
 // The error of a Close that Redis has not confirmed names what becomes of each kind.
@@ -379,12 +364,11 @@ func TestClose_ReportsWhatRemains(t *testing.T) {
 	}{
 		"a lock": {func(s *locktest.Site, name string) { locktest.Acquire(t, s.Lock(name)) }, []string{"locks and permits that expire are free when their leases end"}, "semaphore"},
 		"a semaphore": {func(s *locktest.Site, name string) {
-			ok(t, s.Semaphore(name).AddPermits(t.Context(), 1))
-			ok(t, s.Semaphore(name).Acquire(t.Context(), 1))
+			locktest.OK(t, s.Semaphore(name).AddPermits(t.Context(), 1))
+			locktest.OK(t, s.Semaphore(name).Acquire(t.Context(), 1))
 		}, []string{"permits of a semaphore may stay taken"}, "latch"},
 		"a latch": {func(s *locktest.Site, name string) {
-			_, err := s.Latch(name).TrySetCount(t.Context(), 1)
-			ok(t, err)
+			locktest.Must(s.Latch(name).TrySetCount(t.Context(), 1))(t)
 		}, []string{"count-downs of a latch may be missing"}, "semaphore"},
 	} {
 		t.Run(what, func(t *testing.T) {

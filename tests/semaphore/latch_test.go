@@ -40,8 +40,8 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 	other := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
 	here, there := s.Latch(k.LockName), other.Latch(k.LockName)
 	ctx := locktest.Within(t)
-	ok(t, here.Wait(ctx))
-	ok(t, here.CountDown(ctx))
+	locktest.OK(t, here.Wait(ctx))
+	locktest.OK(t, here.CountDown(ctx))
 	closes(t, here, 3, true)
 	closes(t, there, 9, false)
 	locktest.IsError(t, there.Wait(ctx, lockkeeper.WithWait(0)), lockkeeper.ErrHeld, ": refused: the latch is closed")
@@ -57,16 +57,16 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 2
 	})
 	k.Server.ResetStats(t)
-	ok(t, here.CountDownOnce(ctx, "a"))
-	ok(t, there.CountDownOnce(ctx, "a"))
+	locktest.OK(t, here.CountDownOnce(ctx, "a"))
+	locktest.OK(t, there.CountDownOnce(ctx, "a"))
 	counts(t, there, 2)
-	ok(t, there.CountDown(ctx))
+	locktest.OK(t, there.CountDown(ctx))
 	if len(passed) > 0 {
 		t.Error("a wait for a closed latch has ended")
 	}
-	ok(t, here.CountDown(ctx))
+	locktest.OK(t, here.CountDown(ctx))
 	for range 100 {
-		ok(t, locktest.Await(t, "the latch to open", passed))
+		locktest.OK(t, locktest.Await(t, "the latch to open", passed))
 	}
 	counts(t, here, 0)
 	calls := k.Server.Calls(t)
@@ -80,10 +80,9 @@ func TestLatch_OpensWhenAllHaveCountedDown(t *testing.T) {
 		t.Errorf("left in Redis: %q", left)
 	}
 	closes(t, there, 1, true)
-	ok(t, here.CountDownOnce(ctx, "a")) // on a new latch
-	ok(t, there.Wait(ctx))
-	_, err := here.TrySetCount(ctx, 0)
-	locktest.IsError(t, err, lockkeeper.ErrInvalid)
+	locktest.OK(t, here.CountDownOnce(ctx, "a")) // on a new latch
+	locktest.OK(t, there.Wait(ctx))
+	locktest.Fails(here.TrySetCount(ctx, 0))(t, lockkeeper.ErrInvalid)
 	locktest.IsError(t, here.CountDownOnce(ctx, ""), lockkeeper.ErrInvalid)
 	locktest.IsError(t, here.CountDownOnce(ctx, strings.Repeat("x", 513)), lockkeeper.ErrInvalid)
 }
@@ -97,12 +96,12 @@ func TestLatch_CountsEachIDOnce(t *testing.T) {
 	closes(t, l, int64(len(ids)), true)
 	for range 2 {
 		for _, id := range ids[1:] {
-			ok(t, l.CountDownOnce(ctx, id))
+			locktest.OK(t, l.CountDownOnce(ctx, id))
 		}
 	}
 	counts(t, l, 1)
-	ok(t, l.CountDownOnce(ctx, ids[0]))
-	ok(t, l.Wait(ctx))
+	locktest.OK(t, l.CountDownOnce(ctx, ids[0]))
+	locktest.OK(t, l.Wait(ctx))
 }
 
 // A lost reply counts nothing twice, and a failed count-down is repeated.
@@ -125,8 +124,8 @@ func TestLatch_LostReplyCountsOnce(t *testing.T) {
 		loss.Wait(t)
 	}
 	redistest.Eventually(t, "all but one to be counted", func() bool { return s.Number(t, "GET", s.LockName) == 1 })
-	ok(t, patient.CountDown(locktest.Within(t)))
-	ok(t, l.Wait(locktest.Within(t)))
+	locktest.OK(t, patient.CountDown(locktest.Within(t)))
+	locktest.OK(t, l.Wait(locktest.Within(t)))
 }
 
 // A waiter continues although nothing is published, and although a foreign client, which uses no ids, has set another
@@ -136,18 +135,17 @@ func TestLatch_WorksWithForeignClients(t *testing.T) {
 	s, k := locktest.New(t, locktest.ShortTimeouts)
 	l := s.Latch(k.LockName)
 	k.Do(t, "SET", k.LockName, "2")
-	ok(t, l.CountDownOnce(locktest.Within(t), "a"))
+	locktest.OK(t, l.CountDownOnce(locktest.Within(t), "a"))
 	k.Do(t, "DEL", k.LockName)
 	k.Do(t, "SET", k.LockName, "2")
-	ok(t, l.CountDownOnce(locktest.Within(t), "a"))
+	locktest.OK(t, l.CountDownOnce(locktest.Within(t), "a"))
 	counts(t, l, 1)
-	passed := make(chan error, 1)
-	go func() { passed <- l.Wait(locktest.Within(t)) }()
+	passed := locktest.Go(func() error { return l.Wait(locktest.Within(t)) })
 	redistest.Eventually(t, "the waiter", func() bool {
 		return k.Server.Subscribers(t, "redisson_countdownlatch__channel__{"+k.LockName+"}") == 1
 	})
 	k.Do(t, "DEL", k.LockName)
-	ok(t, locktest.Await(t, "the next poll", passed))
+	locktest.OK(t, locktest.Await(t, "the next poll", passed))
 }
 
 // By message, a latch works in the same way; a count-down counts once, at whatever moment the actor crashes on it.
@@ -211,15 +209,14 @@ func TestLatch_WorksWithACLAndCluster(t *testing.T) {
 		s, there, ctx := locktest.Open(t, url, cfg), locktest.Open(t, url, cfg), locktest.Within(t)
 		l, other := s.Latch("a"), there.Latch("a")
 		closes(t, l, 3, true)
-		passed := make(chan error, 1)
-		go func() { passed <- other.Wait(ctx) }()
+		passed := locktest.Go(func() error { return other.Wait(ctx) })
 		there.AwaitWaiting(t, 1)
-		ok(t, l.CountDownOnce(ctx, "x"))
-		ok(t, l.CountDownOnce(ctx, "x"))
-		ok(t, other.CountDown(ctx))
+		locktest.OK(t, l.CountDownOnce(ctx, "x"))
+		locktest.OK(t, l.CountDownOnce(ctx, "x"))
+		locktest.OK(t, other.CountDown(ctx))
 		counts(t, l, 1)
-		ok(t, l.CountDownOnce(ctx, "y"))
-		ok(t, locktest.Await(t, what+": the latch to open", passed))
+		locktest.OK(t, l.CountDownOnce(ctx, "y"))
+		locktest.OK(t, locktest.Await(t, what+": the latch to open", passed))
 		if err := s.Latch("a{b}c").CountDown(ctx); (what == "in a cluster") != errors.Is(err, lockkeeper.ErrInvalid) {
 			t.Errorf("%s: a latch whose channel is in another slot: %v", what, err)
 		}

@@ -132,13 +132,6 @@ func (f *byMessage) Available(context.Context) (int, error) {
 	return n, err
 }
 
-func ok(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 // expectFree checks how many permits are free.
 func expectFree(t *testing.T, f api, want int) {
 	t.Helper()
@@ -150,9 +143,8 @@ func expectFree(t *testing.T, f api, want int) {
 // soon acquires on a goroutine.
 func soon(t *testing.T, f api, n int, options ...lockkeeper.WaitOption) <-chan error {
 	t.Helper()
-	got, ctx := make(chan error, 1), locktest.Within(t)
-	go func() { got <- f.Acquire(ctx, n, options...) }()
-	return got
+	ctx := locktest.Within(t)
+	return locktest.Go(func() error { return f.Acquire(ctx, n, options...) })
 }
 
 // listens waits until so many processes have subscribed to the semaphore's channel: their requests wait.

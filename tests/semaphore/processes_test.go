@@ -85,8 +85,7 @@ func atLatches(what string) error {
 // All goroutines that count down and wait in several processes are released, and everything left in Redis expires.
 func TestLatch_ReleasesAllProcesses(t *testing.T) {
 	k := locktest.NewKey(t, redistest.Start(t))
-	self, err := os.Executable()
-	ok(t, err)
+	self := locktest.Must(os.Executable())(t)
 	rounds := *calls / (processes * workers)
 	k.Server.ResetStats(t)
 	began := time.Now()

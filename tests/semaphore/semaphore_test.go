@@ -2,6 +2,7 @@ package semaphore_test
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,7 @@ import (
 func TestSemaphore_BehavesLikeRedissons(t *testing.T) {
 	eachAPI(t, func(t *testing.T, _ *locktest.Site, k locktest.Key, f api) {
 		ctx := locktest.Within(t)
-		_, err := f.Available(ctx)
-		locktest.IsError(t, err, lockkeeper.ErrNoPermits)
+		locktest.Fails(f.Available(ctx))(t, lockkeeper.ErrNoPermits)
 		locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, f.Acquire(ctx, 1), lockkeeper.ErrNoPermits)
 		locktest.IsError(t, f.Release(ctx, 1), lockkeeper.ErrNoPermits)
@@ -35,29 +35,28 @@ func TestSemaphore_BehavesLikeRedissons(t *testing.T) {
 		if done, err := f.TrySetPermits(ctx, 15, 0); done || err != nil {
 			t.Errorf("set again: %v, %v", done, err)
 		}
-		ok(t, f.Acquire(ctx, 3))
+		locktest.OK(t, f.Acquire(ctx, 3))
 		expectFree(t, f, 7)
 		if n, err := f.Drain(ctx); n != 7 || err != nil {
 			t.Errorf("drained %d, %v", n, err)
 		}
 		locktest.IsError(t, f.Acquire(ctx, 1, lockkeeper.WithWait(time.Second)), lockkeeper.ErrTimeout)
-		ok(t, f.Release(ctx, 3))
+		locktest.OK(t, f.Release(ctx, 3))
 		if done, err := f.ReleaseIfExists(ctx, 7); !done || err != nil {
 			t.Errorf("released: %v, %v", done, err)
 		}
-		ok(t, f.AddPermits(ctx, -12))
+		locktest.OK(t, f.AddPermits(ctx, -12))
 		expectFree(t, f, -2)
 		if n, err := f.Drain(ctx); n != -2 || err != nil {
 			t.Errorf("drained %d, %v", n, err)
 		}
-		ok(t, f.AddPermits(ctx, 5))
-		ok(t, f.TryAcquire(ctx, 1))
+		locktest.OK(t, f.AddPermits(ctx, 5))
+		locktest.OK(t, f.TryAcquire(ctx, 1))
 		if left := k.Number(t, "PTTL", k.LockName); left < 3000_000 || k.Do(t, "GET", k.LockName).Error() != nil {
 			t.Errorf("the semaphore ends in %d ms", left)
 		}
 		locktest.IsError(t, f.AddPermits(ctx, 1<<31-1), lockkeeper.ErrRejected)
-		_, err = f.TrySetPermits(ctx, -1, 0)
-		locktest.IsError(t, err, lockkeeper.ErrInvalid)
+		locktest.Fails(f.TrySetPermits(ctx, -1, 0))(t, lockkeeper.ErrInvalid)
 		locktest.IsError(t, f.Release(ctx, -1), lockkeeper.ErrInvalid)
 	})
 }
@@ -69,23 +68,19 @@ func TestSemaphore_ServesWaitersInOrder(t *testing.T) {
 	f, other := s.Semaphore(k.LockName), locktest.Open(t, k.Server.URL(), locktest.NoPolling).Semaphore(k.LockName)
 	ctx := locktest.Within(t)
 	k.Do(t, "SET", k.LockName, "5")
-	ok(t, f.Acquire(ctx, 3))
+	locktest.OK(t, f.Acquire(ctx, 3))
 	many := soon(t, f, 4)
 	listens(t, k, 1)
 	locktest.IsError(t, f.TryAcquire(ctx, 1), lockkeeper.ErrHeld)
 	one := soon(t, f, 1)
 	s.AwaitWaiting(t, 2)
-	ok(t, f.Release(ctx, 1)) // in this process, but not enough
+	locktest.OK(t, f.Release(ctx, 1)) // in this process, but not enough
 	expectFree(t, f, 3)
-	ok(t, other.Release(ctx, 1))
-	ok(t, locktest.Await(t, "four permits", many))
-	select {
-	case err := <-one:
-		t.Errorf("the later request was served: %v", err)
-	default:
-	}
+	locktest.OK(t, other.Release(ctx, 1))
+	locktest.OK(t, locktest.Await(t, "four permits", many))
+	locktest.NotYet(t, one, "the later request was served")
 	k.Atomically(t, "redis.call('PUBLISH', ARGV[1], redis.call('INCRBY', KEYS[1], 1))", []string{k.LockName}, "redisson_sc:{"+k.LockName+"}") // as Redisson
-	ok(t, locktest.Await(t, "one permit", one))
+	locktest.OK(t, locktest.Await(t, "one permit", one))
 	expectFree(t, f, 0)
 }
 
@@ -111,9 +106,7 @@ func TestSemaphore_ProcessesNeverExceedThePermits(t *testing.T) {
 						most.Store(now)
 					}
 					inside.Add(-int64(n))
-					if err := f.Release(locktest.Within(t), n); err != nil {
-						t.Error(err)
-					}
+					locktest.Check(t, f.Release(locktest.Within(t), n))
 				}
 			})
 		}
@@ -159,8 +152,7 @@ func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 	named := &messages.Semaphore{Name: k.LockName}
 	locktest.Ask[*messages.PermitsAcquired](t, p, &messages.AcquirePermits{Semaphore: named})
 	ctx, cancel := context.WithCancel(t.Context())
-	cancelled := make(chan error, 1)
-	go func() { cancelled <- f.Acquire(ctx, 1) }()
+	cancelled := locktest.Go(func() error { return f.Acquire(ctx, 1) })
 	p.Send(&messages.AcquirePermits{Semaphore: named})
 	s.AwaitWaiting(t, 2)
 	listens(t, k, 1)
@@ -187,7 +179,7 @@ func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 	if _, err := s.Actors.Root.RequestFuture(s.Guardian(), &messages.AcquirePermits{Semaphore: named}, time.Millisecond).Result(); err == nil {
 		t.Error("a permit that is taken was granted")
 	}
-	ok(t, f.Release(locktest.Within(t), 1))
+	locktest.OK(t, f.Release(locktest.Within(t), 1))
 	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
 }
 
@@ -217,11 +209,11 @@ func TestSemaphore_WorksWithACLAndCluster(t *testing.T) {
 		both.Go(func() { use(t, f, 20) })
 		both.Go(func() { use(t, other, 20) })
 		both.Wait()
-		ok(t, f.Acquire(ctx, 2))
+		locktest.OK(t, f.Acquire(ctx, 2))
 		waiting := soon(t, other, 1)
 		s.AwaitWaiting(t, 1)
-		ok(t, f.AddPermits(ctx, 1))
-		ok(t, locktest.Await(t, what+": a permit", waiting))
+		locktest.OK(t, f.AddPermits(ctx, 1))
+		locktest.OK(t, locktest.Await(t, what+": a permit", waiting))
 		if n, err := f.Drain(ctx); n != 0 || err != nil {
 			t.Errorf("%s: drained %d, %v", what, n, err)
 		}
@@ -284,8 +276,47 @@ func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); err == nil {
 		t.Fatal("the lock was granted under the name of a semaphore")
 	}
-	ok(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
-	if n := k.Number(t, "GET", k.LockName); n != 2 {
-		t.Errorf("%d are free, want 2", n)
+	locktest.OK(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
+	locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "%d are free")
+}
+
+// A System lists the semaphores and latches that have waiters in it, by message or on a goroutine, and no others. If
+// one cannot answer, the rest is listed.
+func TestLocks_ListsSemaphoresAndLatchesWithWaiters(t *testing.T) {
+	t.Parallel()
+	faults, s, k := locktest.NewFaultInjector(t, locktest.NoPolling)
+	semaphore, latch, p, ctx := s.Semaphore(k.LockName), s.Latch(k.LockName+" too"), s.Probe(t), locktest.Within(t)
+	closes(t, latch, 1, true)
+	k.Do(t, "SET", k.LockName, "0")
+	began := time.Now()
+	got, passed := soon(t, semaphore, 1), locktest.Go(func() error { return latch.Wait(ctx) })
+	p.Send(&messages.AcquirePermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
+	p.Send(&messages.AwaitLatch{Latch: &messages.Latch{Name: k.LockName + " too"}})
+	s.AwaitWaiting(t, 4)
+	all := locktest.Must(s.Locks(ctx))(t)
+	want := []lockkeeper.LockInfo{
+		{Name: k.LockName, Kind: messages.Kind_KIND_SEMAPHORE, Waiters: 2},
+		{Name: k.LockName + " too", Kind: messages.Kind_KIND_LATCH, Waiters: 2},
+	}
+	for i := range all {
+		if waiting := all[i].Waiting; waiting <= 0 || waiting > time.Since(began) {
+			t.Errorf("%+v, %v after the test began", all[i], time.Since(began))
+		}
+		all[i].Waiting = 0
+	}
+	if !slices.Equal(all, want) {
+		t.Errorf("listed %+v, want %+v", all, want)
+	}
+	faults.Hit(locktest.Once("*request.Call"), nil)
+	if all, err := s.Locks(ctx); len(all) != 1 || err != nil {
+		t.Errorf("listed %+v, %v, while one of two crashes", all, err)
+	}
+	locktest.OK(t, semaphore.Release(ctx, 2))
+	locktest.OK(t, locktest.Await(t, "the permit", got))
+	locktest.OK(t, latch.CountDown(ctx))
+	locktest.OK(t, locktest.Await(t, "the latch to open", passed))
+	s.AwaitWaiting(t, 0)
+	if all, err := s.Locks(ctx); err != nil || len(all) > 0 {
+		t.Errorf("listed %+v, %v, want none", all, err)
 	}
 }

@@ -29,52 +29,49 @@ var replicated = lockkeeper.Config{Replicas: 1}
 // A grant is on the replica: the lease, its count, and the fencing token.
 func TestReplicas_ConfirmEveryGrant(t *testing.T) {
 	t.Parallel()
-	for kind, lockOf := range locktest.Kinds {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			master := redistest.Start(t)
-			replica, link := redistest.ReplicaBehind(t, master)
-			k := locktest.NewKey(t, replica)
-			url := master.URL()
-			if kind == "plain" {
-				url = redistest.Sentinel(t, master)
-			}
-			s, other := locktest.Open(t, url, replicated), locktest.Open(t, url, replicated)
-			link.Delay(*lag)
+	locktest.EachKind(t, func(t *testing.T, kind string, lockOf locktest.Kind) {
+		master := redistest.Start(t)
+		replica, link := redistest.ReplicaBehind(t, master)
+		k := locktest.NewKey(t, replica)
+		url := master.URL()
+		if kind == "plain" {
+			url = redistest.Sentinel(t, master)
+		}
+		s, other := locktest.Open(t, url, replicated), locktest.Open(t, url, replicated)
+		link.Delay(*lag)
 
-			hold := locktest.Acquire(t, lockOf(s, k.Name))
-			owners := k.Owners(t)
-			if len(owners) == 0 {
-				t.Error("granted, and the lease is not on the replica")
-			}
-			if token := hold.Token(); token > 0 && k.Number(t, "GET", "redisson_lock_token:{"+k.Name+"}") < int64(token) {
-				t.Error("granted, and the token is not on the replica")
-			}
-			again := locktest.AcquireIn(t, hold.Context(), lockOf(s, k.Name))
-			if now := k.Owners(t); fmt.Sprint(now) == fmt.Sprint(owners) {
-				t.Errorf("re-entered, and the replica has the counts %v", now)
-			}
-			locktest.Release(t, again)
-			if kind == "read" {
-				locktest.Release(t, hold)
-				return
-			}
-			link.Delay(0) // no try is under way when the lock is released
-			waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
-			redistest.Eventually(t, "a subscribed entry in the wait queue or the fair queue", func() bool {
-				entries, _ := master.Do(t, "HVALS", keyspace.WaitQueue(k.Name)).AsStrSlice()
-				return len(entries) == 1 && (kind == "multi" || strings.HasSuffix(entries[0], " 1")) || len(master.Keys(t, keyspace.Queue(k.Name))) == 1
-			})
-			link.Delay(*lag)
+		hold := locktest.Acquire(t, lockOf(s, k.Name))
+		owners := k.Owners(t)
+		if len(owners) == 0 {
+			t.Error("granted, and the lease is not on the replica")
+		}
+		if token := hold.Token(); token > 0 && k.Number(t, "GET", "redisson_lock_token:{"+k.Name+"}") < int64(token) {
+			t.Error("granted, and the token is not on the replica")
+		}
+		again := locktest.AcquireIn(t, hold.Context(), lockOf(s, k.Name))
+		if now := k.Owners(t); fmt.Sprint(now) == fmt.Sprint(owners) {
+			t.Errorf("re-entered, and the replica has the counts %v", now)
+		}
+		locktest.Release(t, again)
+		if kind == "read" {
 			locktest.Release(t, hold)
-			locktest.Got(t, waiting)
-			for owner := range k.Owners(t) {
-				if owner != "mode" && owner[:18] != other.ID()[:18] {
-					t.Errorf("granted elsewhere, and the replica has it as %s's", owner)
-				}
-			}
+			return
+		}
+		link.Delay(0) // no try is under way when the lock is released
+		waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
+		redistest.Eventually(t, "a subscribed entry in the wait queue or the fair queue", func() bool {
+			entries, _ := master.Do(t, "HVALS", keyspace.WaitQueue(k.Name)).AsStrSlice()
+			return len(entries) == 1 && (kind == "multi" || strings.HasSuffix(entries[0], " 1")) || len(master.Keys(t, keyspace.Queue(k.Name))) == 1
 		})
-	}
+		link.Delay(*lag)
+		locktest.Release(t, hold)
+		locktest.Got(t, waiting)
+		for owner := range k.Owners(t) {
+			if owner != "mode" && owner[:18] != other.ID()[:18] {
+				t.Errorf("granted elsewhere, and the replica has it as %s's", owner)
+			}
+		}
+	})
 }
 
 // While no replica is reachable, no lock is granted, and no key stays. A hold ends before its lease ends on the
@@ -87,17 +84,14 @@ func TestReplicas_UnreachableGrantsNothing(t *testing.T) {
 	s, k := locktest.Open(t, master.URL(), cfg), locktest.NewKey(t, replica)
 	link.Freeze(true)
 	t.Run("kinds", func(t *testing.T) {
-		for kind, lockOf := range locktest.Kinds {
-			t.Run(kind, func(t *testing.T) {
-				t.Parallel()
-				l := lockOf(s, fmt.Sprint(k.Name, " ", kind))
-				locktest.InTime(t, "a try", func() { locktest.ExpectRefused(t, lockkeeper.ErrNotReplicated, l) })
-				locktest.InTime(t, "a wait", func() {
-					_, err := l.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
-					locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
-				})
+		locktest.EachKind(t, func(t *testing.T, kind string, lockOf locktest.Kind) {
+			l := lockOf(s, fmt.Sprint(k.Name, " ", kind))
+			locktest.InTime(t, "a try", func() { locktest.ExpectRefused(t, lockkeeper.ErrNotReplicated, l) })
+			locktest.InTime(t, "a wait", func() {
+				_, err := l.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second))
+				locktest.IsError(t, err, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
 			})
-		}
+		})
 	})
 	leavesNothing(t, master)
 

@@ -43,10 +43,7 @@ func queue(t *testing.T, server *redistest.Server, cfg lockkeeper.Config) *queue
 
 func isCluster(t *testing.T, server *redistest.Server) bool {
 	t.Helper()
-	info, err := server.Do(t, "INFO", "cluster").ToString()
-	if err != nil {
-		t.Fatal(err)
-	}
+	info := locktest.Must(server.Do(t, "INFO", "cluster").ToString())(t)
 	return strings.Contains(info, "cluster_enabled:1")
 }
 
@@ -205,18 +202,15 @@ func TestWaitQueue_WorksWhileRedisIsFull(t *testing.T) {
 	q := queue(t, redistest.Start(t), locktest.NoPolling)
 	late := locktest.Open(t, q.Server.URL(), locktest.NoPolling).FencedLock(q.LockName)
 	q.Do(t, "CONFIG", "SET", "maxmemory", "1")
-	_, err := late.TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrHeld, "is held by")
-	_, err = late.Acquire(locktest.Within(t), lockkeeper.WithWait(100*time.Millisecond))
-	locktest.IsError(t, err, lockkeeper.ErrTimeout, "is held by")
+	locktest.Fails(late.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrHeld, "is held by")
+	locktest.Fails(late.Acquire(locktest.Within(t), lockkeeper.WithWait(100*time.Millisecond)))(t, lockkeeper.ErrTimeout, "is held by")
 	patient := locktest.AcquireSoon(locktest.Within(t), late)
 	q.AwaitSubscribers(t, 3)
 	locktest.Release(t, q.first)
 	q.nextGets(t)
 	q.lastGets(t)
 	q.IsFree(t)
-	_, err = q.last.FencedLock(q.LockName).TryAcquire(locktest.Within(t))
-	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "OOM")
+	locktest.Fails(q.last.FencedLock(q.LockName).TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrUnavailable, "OOM")
 	q.Do(t, "CONFIG", "SET", "maxmemory", "0")
 	locktest.Release(t, locktest.Got(t, patient).Hold)
 }
@@ -238,8 +232,7 @@ func TestRelease_WorksWhenTransfersAreRefused(t *testing.T) {
 	ctx := locktest.Within(t)
 	_, again := s.Lock(k.LockName).Acquire(outer.Context())
 	locktest.IsError(t, again, lockkeeper.ErrRejected, "the ACL user may not run a command")
-	partial := make(chan error, 1)
-	go func() { partial <- inner.Release(ctx) }()
+	partial := locktest.Go(func() error { return inner.Release(ctx) })
 	locktest.IsError(t, locktest.Await(t, "the answer to the partial release", partial), lockkeeper.ErrRejected, "the ACL user may not run a command")
 	locktest.Release(t, outer)
 	locktest.Release(t, locktest.Got(t, next).Hold)

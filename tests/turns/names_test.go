@@ -43,8 +43,7 @@ func oddNames(t *testing.T) map[string]string {
 // A release wakes the waiter of another process at once, whatever bytes the name has.
 func TestNames_OfEveryByteWakeWaiters(t *testing.T) {
 	t.Parallel()
-	a, k := locktest.New(t, locktest.NoPolling)
-	b := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	a, b, k := locktest.NewTwo(t, locktest.NoPolling)
 	for label, name := range oddNames(t) {
 		t.Run(label, func(t *testing.T) {
 			t.Parallel()
@@ -104,8 +103,7 @@ func permitsWake(t *testing.T, a, b *locktest.Site, name string) {
 	}
 	wakes := func(what string, wait, wake func() error) {
 		t.Helper()
-		done := make(chan error, 1)
-		go func() { done <- wait() }()
+		done := locktest.Go(wait)
 		must(what, wake())
 		must(what, locktest.Await(t, what, done))
 	}

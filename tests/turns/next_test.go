@@ -59,10 +59,7 @@ type process struct {
 // startNext starts a process that waits for the lock, and returns when it waits.
 func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	t.Helper()
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	self := locktest.Must(os.Executable())(t)
 	what, err := json.Marshal(task{url, lock, cfg.Watchdog, cfg.Poll})
 	if err != nil {
 		t.Fatal(err)
@@ -71,9 +68,7 @@ func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	p.Env, p.Stderr = append(os.Environ(), nextEnv+"="+string(what), "GORACE=atexit_sleep_ms=0"), os.Stderr
 	stdin, _ := p.StdinPipe()
 	stdout, _ := p.StdoutPipe()
-	if err := p.Start(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, p.Start())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
@@ -122,25 +117,25 @@ func (p *process) release(t *testing.T) {
 // waitsStill checks that the process has not got the lock.
 func (p *process) waitsStill(t *testing.T) {
 	t.Helper()
-	select {
-	case line := <-p.output:
-		t.Errorf("the process prints %q while another holds the lock", line)
-	default:
-	}
+	locktest.NotYet(t, p.output, "the process prints a line while another holds the lock")
 }
 
 // kill kills the process, and waits until the server notices.
 func (p *process) kill(t *testing.T, server *redistest.Server) {
 	t.Helper()
-	if err := p.Process.Kill(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, p.Process.Kill())
 	redistest.Eventually(t, "the server to notice the end of the process", func() bool { return server.Subscribers(t, keyspace.TurnChannel(p.id)) == 0 })
 }
 
 func (p *process) signal(t *testing.T, sig os.Signal) {
 	t.Helper()
-	if err := p.Process.Signal(sig); err != nil {
-		t.Fatal(err)
+	locktest.OK(t, p.Process.Signal(sig))
+}
+
+func TestMain(m *testing.M) {
+	if what := os.Getenv(nextEnv); what != "" {
+		runNext(what)
 	}
+	locktest.Overlap()
+	locktest.Main(m)
 }

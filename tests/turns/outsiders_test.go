@@ -63,8 +63,7 @@ func TestTurns_SpinningForeignClientGetsTheLock(t *testing.T) {
 func TestTransfer_HoldIsRenewedInTime(t *testing.T) {
 	t.Parallel()
 	const poll = 50 * time.Millisecond
-	one, k := locktest.New(t, lockkeeper.Config{Poll: poll})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Poll: poll})
+	one, other, k := locktest.NewTwo(t, lockkeeper.Config{Poll: poll})
 	lost := 0
 	for range 10 {
 		hold := locktest.Acquire(t, one.Lock(k.LockName))

@@ -240,9 +240,7 @@ func newForeign(t *testing.T, k locktest.Key) *foreign {
 		default:
 		}
 	}})
-	if err := connection.Do(locktest.Within(t), connection.B().Subscribe().Channel(k.Channel).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, connection.Do(locktest.Within(t), connection.B().Subscribe().Channel(k.Channel).Build()).Error())
 	return s
 }
 

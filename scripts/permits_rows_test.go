@@ -1,0 +1,85 @@
+package scripts_test
+
+import "github.com/lockkeeper-go/lockkeeper/scripts"
+
+// permitsRow is a call of a script about permits. Permits are the number of free ones, if it is set; the taken ones, each a
+// letter with the seconds from the start of the test until it expires, if it does; and the TTLs of the number, "~60000",
+// and of the set of taken ones. The id of a permit is its letter, 16 times.
+type permitsRow struct {
+	name, before, args, reply, after, published string
+
+	script *scripts.Script
+}
+
+// permitsRows returns all rows.
+func permitsRows() (rows []permitsRow) {
+	for _, table := range permitsTables {
+		for _, r := range table.rows {
+			r.script = table.script
+			rows = append(rows, r)
+		}
+	}
+	return rows
+}
+
+var permitsTables = []struct {
+	script *scripts.Script
+	rows   []permitsRow
+}{
+	{scripts.PermitsAcquire, []permitsRow{
+		{name: "enough", before: "3", args: "30000 b 5000 a", reply: "[2 -1]", after: "1 a@5 b@30"},
+		{name: "not for all", before: "1 z@40", args: "30000 a 30000 b 30000 c", reply: "[1 40000]", after: "0 a@30 z@40"},
+		{name: "none, and one never expires", before: "0 a", args: "30000 b", reply: "[0 -1]", after: "0 a"},
+		{name: "none since fewer were set", before: "-2 a@20", args: "30000 b", reply: "[0 20000]", after: "-2 a@20"},
+		{name: "no permits", args: "30000 b", reply: "[-2 -1]"},
+		{name: "expired", before: "0 a@-5 b@9 c@-1", args: "30000 d", reply: "[1 9000]", after: "1 b@9 d@30", published: "1"},
+		{name: "expired, all taken again", before: "0 a@-5 b", args: "30000 d 30000 e", reply: "[1 -1]", after: "0 b d@30"},
+		{name: "expired, since fewer were set", before: "-3 a@-5 b@-1", args: "30000 d", reply: "[0 -1]", after: "-1"},
+		{name: "expired, of no permits", before: "a@-5", args: "30000 d", reply: "[-2 -1]", after: "a@-5"},
+		{name: "one expired, some left", before: "1 a@0 b@9", args: "30000 d", reply: "[1 9000]", after: "1 b@9 d@30", published: "1"},
+		{name: "they end", before: "2 ~60000", args: "30000 a", reply: "[1 -1]", after: "1 a@30 ~60000 ~60000"},
+		{name: "wrong type", before: "x", args: "30000 a", reply: "-WRONGTYPE", after: "x"},
+	}},
+	{scripts.PermitsRelease, []permitsRow{
+		{name: "one", before: "3 a@9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},
+		{name: "one that has expired", before: "3 a@-9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},
+		{name: "several, some gone", before: "3 a@9 b c", args: "a z c", reply: "[5 received]", after: "5 b", published: "2"},
+		{name: "one twice", before: "3 a@9 b", args: "a a", reply: "[1 received]", after: "4 b", published: "4"},
+		{name: "gone", before: "3 b", args: "a", reply: "[0 0]", after: "3 b"},
+		{name: "too many", before: "-3 a@9 b", args: "a", reply: "[1 0]", after: "-2 b"},
+		{name: "as many as were taken away", before: "-1 a@9 b", args: "a", reply: "[1 0]", after: "0 b"},
+		{name: "of no permits", before: "a@9", args: "a", reply: "[1 0]"},
+		{
+			name: "32 at once", before: "0 a@9", reply: "[2147483648 received]", after: "1", published: "1",
+			args: "z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a",
+		},
+		{name: "wrong type", before: "x a@9", args: "a", reply: "-WRONGTYPE", after: "x a@9"},
+	}},
+	{scripts.PermitsRenew, []permitsRow{
+		{name: "all", before: "1 a@9 b@40", args: "30000 a b", reply: "11", after: "1 a@30 b@30"},
+		{name: "gone, expired, never expires", before: "1 b@-1 c", args: "30000 a b c", reply: "001", after: "1 b@-1 c@30"},
+		{name: "expired just now", before: "1 a@0", args: "30000 a", reply: "0", after: "1 a@0"},
+	}},
+	{scripts.PermitsSet, []permitsRow{
+		{name: "try", args: "try 10", reply: "[1]", after: "10", published: "10"},
+		{name: "try, there are some", before: "0 a", args: "try 10", reply: "[0]", after: "0 a"},
+		{name: "try nothing", args: "try 0", reply: "[1]", after: "0"},
+		{name: "more", before: "3 a b", args: "set 10", reply: "[1]", after: "8 a b", published: "10"},
+		{name: "as many", before: "3 a b", args: "set 5", reply: "[1]", after: "3 a b"},
+		{name: "fewer than taken", before: "3 a b", args: "set 1", reply: "[1]", after: "-1 a b", published: "1"},
+		{name: "none", before: "3 a b", args: "set 0", reply: "[1]", after: "-2 a b"},
+		{name: "the first", args: "set 5", reply: "[1]", after: "5", published: "5"},
+		{name: "as many as can be", args: "set 2147483647", reply: "[1]", after: "2147483647", published: "2147483647"},
+		{name: "add", before: "3 a b ~60000", args: "add 5", reply: "[1]", after: "8 a b ~60000", published: "5"},
+		{name: "too many", before: "2147483640 a", args: "add 8", reply: "-ERR there would be more than 2147483647 permits", after: "2147483640 a"},
+		{name: "add the first", args: "add 5", reply: "[1]", after: "5", published: "5"},
+		{name: "subtract", before: "3 a b", args: "add -5", reply: "[1]", after: "-2 a b"},
+		{name: "wrong type", before: "x", args: "set 5", reply: "-WRONGTYPE", after: "x"},
+	}},
+	{scripts.PermitsInspect, []permitsRow{
+		{name: "some", before: "1 a@-1 b@9 c", reply: "[2 2 4 set]", after: "1 a@-1 b@9 c"},
+		{name: "expired just now", before: "1 a@0 b@9", reply: "[2 1 3 set]", after: "1 a@0 b@9"},
+		{name: "none", before: "0", reply: "[0 0 0 set]", after: "0"},
+		{name: "no number is set", reply: "[0 0 0 ]"},
+	}},
+}
