@@ -11,7 +11,7 @@ all kinds                    | plain; fenced; fair; read; fenced /'7'; write | u
 own, from an earlier request | plain u:1=1 20000; fenced u:1=1 20000 /'7'; fair u:1=1 20000 /v:1@300; read mode=read u:1=1 20000, u:1#1 20000; write mode=write u:1:write=1 20000 | u:1 30000 5 | [1 0 12 ] then [1 0 17 ] | u:1=1 30000; u:1=1 30000 /'12' then u:1=1 30000 /'17'; u:1=1 30000 /v:1@300; mode=read u:1=1 30000, u:1#1 30000; mode=write u:1:write=1 30000
 a counter that would end     | fenced /'7' 60000 | u:1 30000 5 | [1 0 12 ] then [1 0 17 ] | u:1=1 30000 /'12' then u:1=1 30000 /'17'
 counters that have lost some | fenced /'7' 60000; plain; fenced /'20' | u:1 30000 5+9+12 | [1 0 14,25 ] then [1 0 19,30 ] | u:1=1 30000 /'14' then u:1=1 30000 /'19'; u:1=1 30000; u:1=1 30000 /'25' then u:1=1 30000 /'30'
-too few tokens are left      | plain; fenced /'9007199254740989' | u:1 30000 5 | -ERR redisson_lock_token | same
+too few tokens are left      | plain; fenced /'9007199254740989' | u:1 30000 5 | -BADVALUE redisson_lock_token | same
 a queue of the dead          | fair /v:1@-5 w:1 x:1@-7 | u:1 30000 5 | [1 0  ] | u:1=1 30000
 a queue of one dead since now | fair /v:1@0 | u:1 30000 5 | [1 0  ] | u:1=1 30000
 among longer readers         | read mode=read v:1=1 60000, v:1#1 60000 | u:1 30000 5 | [1 0  ] | mode=read u:1=1 v:1=1 60000, u:1#1 30000, v:1#1 60000

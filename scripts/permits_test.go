@@ -66,7 +66,7 @@ none                            | 3 a b           | set 0                   | [1
 the first                       |                 | set 5                   | [1]      | 5             | 5
 as many as can be               |                 | set 2147483647          | [1]      | 2147483647    | 2147483647
 add                             | 3 a b ~60000    | add 5                   | [1]      | 8 a b ~60000  | 5
-too many                        | 2147483640 a    | add 8                   | -ERR there would be more than 2147483647 permits | 2147483640 a
+too many                        | 2147483640 a    | add 8                   | -BADVALUE there would be more than 2147483647 permits | 2147483640 a
 add the first                   |                 | add 5                   | [1]      | 5             | 5
 subtract                        | 3 a b           | add -5                  | [1]      | -2 a b
 wrong type                      | x               | set 5                   | -WRONGTYPE | x

@@ -166,9 +166,9 @@ counter that does not count       | /'x'                 | a 1 30000 1  | -WRONG
 counter that has lost some        | /'7'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
 counter that has lost all         |                      | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
 counter that has lost none        | /'9'                 | a 1 30000 3+9 | [1 12 ] then [1 15 ] | a=1 30000 /'12' then a=1 30000 /'15'
-the last tokens                   | /'9007199254740988'  | a 1 30000 3  | [1 9007199254740991 ] then -ERR | a=1 30000 /'9007199254740991'
-too few tokens are left           | /'9007199254740989'  | a 1 30000 3  | -ERR redisson_lock_token | same
-too few are left, of what was had | /'7'                 | a 1 30000 3+9007199254740989 | -ERR redisson_lock_token | same
+the last tokens                   | /'9007199254740988'  | a 1 30000 3  | [1 9007199254740991 ] then -BADVALUE | a=1 30000 /'9007199254740991'
+too few tokens are left           | /'9007199254740989'  | a 1 30000 3  | -BADVALUE redisson_lock_token | same
+too few are left, of what was had | /'7'                 | a 1 30000 3+9007199254740989 | -BADVALUE redisson_lock_token | same
 # with a wait queue
 free, another's turn    | >v=2.7.0.3.1@-3 ^@-1 >15000 /'7'  | u:1 1 30000 2 1.4.0.2.1 | [0 20000 v:2]  | v:2=1 20000, >u=1.4.0.2.1@0 ^@0 >20000 /'10' | v>2.7.10
 free, left to others    | >open@3 >15000 /'7'               | u:1 1 30000 2 1.4.0.2.1 | [0 3000 ]     | >u=1.4.0.2.1@0 ^@0 >open@3 >20000 /'7'
@@ -179,7 +179,7 @@ reserves                 | /'7'       | 3 | [1 10 ] then [1 13 ] | /'10' then /'
 a counter that would end | /'7' 60000 | 3 | [1 10 ] then [1 13 ] | /'10' then /'13'
 none yet                 |            | 3 | [1 3 ] then [1 6 ]   | /'3' then /'6'
 lost some                | /'7'       | 3+9 | [1 12 ] then [1 15 ] | /'12' then /'15'
-too few are left         | /'9007199254740989' | 3 | -ERR redisson_lock_token | same
+too few are left         | /'9007199254740989' | 3 | -BADVALUE redisson_lock_token | same
 
 majority_acquire: NAME RECORD / ARGS 0 fresh known 0
 free                  |           | a 1 30000 | [1 0  ]    | a=1 30000

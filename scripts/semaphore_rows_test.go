@@ -28,7 +28,7 @@ given back of those    | '-5'                   | 3 2     | [1 -3]     | '-3', %
 carried out before     | '7', %u.3.1.7          | 3 2     | [1 7]      | same
 late                   | '7', %u.4.1.7          | 3 2     | -LATE      | same
 as many as can be      | '2147483646'           | 3 1     | [1 2147483647] | '2147483647', %u.3.1.2147483647 | 2147483647
-too many               | '2147483647'           | 3 1     | -ERR there would be more than 2147483647 permits | same
+too many               | '2147483647'           | 3 1     | -BADVALUE there would be more than 2147483647 permits | same
 wrong type             | a=1                    | 3 2     | -WRONGTYPE | same
 
 semaphore_yield: NAME CALLS:u / ARG ARG OR0 PERMITS OR0 OR0

@@ -45,7 +45,7 @@ ours, problem = pcall(function()
   known = there
 end)
 -- A lock is released even if its queue is not ours; the next command is refused.
-if not ours and (ARGV[2] == '' or not string.find(type(problem) == 'table' and problem.err or problem, 'WRONGTYPE', 1, true)) then
+if not ours and (ARGV[2] == '' or not string.find(words_of(problem), '^WRONGTYPE')) then
   error(problem, 0)
 end
 local timed = next(scores) ~= nil

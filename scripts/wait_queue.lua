@@ -100,8 +100,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
       return -- a new key here would stop the move of the old one
     end
     local ok, problem = pcall(take, key, lasts(), field, value)
-    local text = not ok and (type(problem) == 'table' and problem.err or tostring(problem))
-    if text and not string.find(text, 'OOM', 1, true) and not string.find(text, 'non local key', 1, true) then
+    if not ok and not string.find(words_of(problem), '^OOM ') and not is_elsewhere(problem) then
       error(problem, 0)
     end
   end
