@@ -78,7 +78,7 @@ half foreign                             | email=7 v:1=1 30000         | u - 1 9
 half foreign, own                        | email=7 u:1=1 30000         | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
 half foreign, left                       | email=7 v:1=1 30000 /u:1@330 v:2@630 | u - 1 9         | [0 1  ] | email=7 v:1=1 30000 /v:2@330
 foreign, left                            | email=7 /u:1@330 v:2@630    | u - 1 9                 | [0 1  ] | email=7 /v:2@330
-half foreign, released                   | email=7 u:1=1 30000         | u u:1 0 9               | [0 1  1] then [0 1  0] | email=7 30000
+half foreign, released                   | email=7 u:1=1 30000         | u u:1 0 9               | [0 1  1] then [0 1  0] | email=7
 a foreign queue                          | /some:7@-1                  | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
 a foreign queue, released                | u:1=1 30000 /some:7@-1      | u u:1 1 9 u:2 30000 1   | [0 1  1] then [0 1  0] | /some:7@-1
 a lock of another type             | 'x' /u:1@5 v:2@-5 | u - 1 9 u:2 30000 1 | -WRONGTYPE | same

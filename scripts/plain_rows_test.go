@@ -58,6 +58,9 @@ a queue of another type              | waitqueue 'x' 30000                      
 release: NAME / ARG ARG ARG CHANNEL WAITQUEUE SETTINGS TOKENS
 own, wholly at once         | a=3 30000    | a 0 60000 | 0 then -1  |           | 0
 own, without a TTL          | a=1          | a 0 60000 | 0 then -1  |           | 0
+own, half foreign           | a=1 email=7 30000 | a 0 60000 | 0 then -1 | email=7 | 0
+own, beside another owner   | a=1 email=7 b=1 30000 | a 0 60000 | 0 then -1 | b=1 email=7 30000 | 0
+own, with a mode            | a=1 mode=read 30000 | a 0 60000 | 0 then -1 | mode=read 30000 | 0
 own, one less without a TTL | a=3          | a 2 60000 | 2          | a=2 60000
 other, one less             | b=1 30000    | a 1 60000 | -1         | same
 free                        |              | a 0 60000 | -1
@@ -67,8 +70,8 @@ wrong type, one less        | 'x' 30000    | a 1 60000 | -WRONGTYPE | same
 none listens                    | u:1=1 30000, >v=2.7.0.0.0@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | >v=2.7.0.0.0@-3 ^@-1 >15000 | 0
 all have gone                   | u:1=1 30000, >x=2.7.0.0.1@-3 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 |                              | 0
 the only one                    | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                              | u:1 0 60000   | 0 then -1 | v:2=1 20000 | v>2.7.0
-the only one, half foreign      | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                      | u:1 0 60000   | 0 then -1 | email=7 30000, >v=2.7.0.0.1@-2 ^@-1 >15000 | 0
-the next, half foreign          | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000                 | u:1 0 60000   | 0 then -1 | email=7 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | 0
+the only one, half foreign      | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000                                      | u:1 0 60000   | 0 then -1 | email=7, >v=2.7.0.0.1@-2 ^@-1 >15000 | 0
+the next, half foreign          | email=7 u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000                 | u:1 0 60000   | 0 then -1 | email=7, >v=2.7.0.0.1@-2 ^@-1 >w=8.8.0.0.1@-1 ^@-1 >15000 | 0
 the only one, dead              | u:1=1 30000, >v=2.7.0.0.1@-30 ^@-20 >15000                                            | u:1 0 60000   | 0 then -1 |                              | 0
 the only one, not yet dead      | u:1=1 30000, >v=2.7.0.0.1@-30 ^@-19 >15000                                            | u:1 0 60000   | 0 then -1 | v:2=1 20000 | v>2.7.0
 before a foreign client         | u:1=1 30000, >v=2.7.0.0.1@-2 ^@-1 >15000 <3-2                                          | u:1 0 60000   | 0 then -1 | v:2=1 20000, >turns=1 >6000 | v>2.7.0
@@ -107,6 +110,7 @@ all listeners use the queue          | a=1 30000 <2-2 | a 60000 0 | [0 0]       
 the owner not yet                    | a=1 30000    | a 60000 0 | [0 0]             | a=1 60000
 without a TTL                        | a=1          | a 60000 0 | [0 0]             | a=1 60000
 others                               | a=1 30000 <2 | a 60000 0 | [1 1] then [-1 0] | >open@5 >6000 | 0
+half foreign                         | a=1 email=7 30000 <2 | a 60000 0 | [1 1] then [-1 0] | email=7, >open@5 >6000 | 0
 opened for none                      | a=1 30000    | a 60000 1 | [1 1] then [-1 0] | >open@5 >6000 | 0
 other                                | b=1 30000 <2 | a 60000 1 | [-1 0]            | same
 wrong type                           | 'x' 30000 <2 | a 60000 1 | -WRONGTYPE        | same

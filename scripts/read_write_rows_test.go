@@ -14,6 +14,10 @@ a plain lock                 | v:1=1 40000                                      
 wrong type                   | 'x'                                                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
 foreign                      | mode=read path=x                                             | u:1 1 0 30000 0 | -WRONGTYPE          | same
 half foreign                 | mode=write path=7 v:1:write=1 30000                          | u:1 1 0 30000 0 | -WRONGTYPE          | same
+another mode, to re-enter    | mode=dark u:1:write=1 30000                                  | u:1 2 0 40000 0 | -WRONGTYPE          | same
+another mode, to read        | mode=dark u:1:write=1 30000                                  | u:1 0 1 40000 0 | -WRONGTYPE          | same
+another mode, to write       | mode=dark u:1=1 30000, u:1#1 30000                           | u:1 1 0 40000 0 | -WRONGTYPE          | same
+another mode, one less       | mode=dark u:1:write=2 30000                                  | u:1 1 0 40000 1 | -WRONGTYPE          | same
 of another mode              | mode=fast v:1=1 30000                                        | u:1 1 0 30000 0 | -WRONGTYPE          | same
 # giving back a part of the holds: without a hold, nothing is granted
 free, of a writer              |                                                 | u:1 1 0 30000 1 | [-1 0 ]
@@ -68,7 +72,10 @@ a reader with the longest lease | mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000
 the last reader alive           | mode=read u:1=1 v:1=2 40000, u:1#1 20000                         | u:1 | 0 then -1  |                                                                  | rw0
 free                            |                                                                  | u:1 | -1
 wrong type                      | 'x'                                                              | u:1 | -WRONGTYPE | same
-half foreign, it stays          | mode=read path=7 u:1=1 30000, u:1#1 30000                        | u:1 | 0 then -1  | mode=read path=7 30000
+half foreign, it stays          | mode=read path=7 u:1=1 30000, u:1#1 30000                        | u:1 | 0 then -1  | mode=read path=7
+half foreign, others read       | mode=read path=7 u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000     | u:1 | 0 then -1  | mode=read path=7 v:1=1 30000, v:1#1 30000
+another mode, it stays          | mode=dark u:1:write=1 30000                                      | u:1 | 0 then -1  | mode=dark
+another mode, of a reader       | mode=dark u:1=1 30000, u:1#1 30000                               | u:1 | 0 then -1  | mode=dark
 # with a wait queue
 the next writes                 | mode=read u:1=1 30000, u:1#1 30000, >v=2.7.0.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000 | u:1   | 0 then -1 | mode=write v:2:write=1 20000, >w=8.8.1.0.1@-3 ^@-1 >20000 | v>2.7.0
 the next read                   | mode=write u:1:write=1 30000, >v=2.7.1.0.1@-4 ^@-1 >w=8.8.1.0.1@-3 ^@-1 >15000       | u:1   | 0 then -1 | mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000 | v>2.7.0 w>8.8.0

@@ -101,6 +101,8 @@ var (
 	beside string
 	//go:embed ours.lua
 	ours string
+	//go:embed left.lua
+	left string
 
 	//go:embed number.lua
 	number string
@@ -207,7 +209,7 @@ var (
 // The common parts of the scripts that use the wait queue: of the plain and the fenced lock, and of the
 // read/write lock.
 var (
-	queueCommon     = take + beside + ours + number + tokens + waitQueue
+	queueCommon     = take + beside + ours + left + number + tokens + waitQueue
 	plainCommon     = queueCommon + admit
 	readWriteCommon = queueCommon + readWrite
 )
@@ -215,7 +217,7 @@ var (
 // The operations on the reentrant lock.
 var (
 	Acquire      = script("acquire", take+acquireFree+beside+ours+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+left+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", ours+forceRelease, Shape{Numbers: 1})
@@ -235,7 +237,7 @@ var (
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	SyncQueue        = script("sync_queue", take+beside+ours+syncQueue, Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", take+beside+ours+left+syncQueue, Shape{Numbers: 2, Texts: 2})
 	FairForceRelease = script("fair_force_release", beside+ours+fairForceRelease, Shape{Numbers: 1})
 	FairInspect      = script("fair_inspect", beside+ours+fairInspect, Shape{Numbers: 2, Texts: 2})
 )

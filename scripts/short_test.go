@@ -23,18 +23,18 @@ acquire | b=1 30000                                            | a 1 30000      
 acquire | b=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000               | a 1 30000      | exists hgetall hlen hmget hrandfield hstrlen pttl time
 acquire | >u=1.3.0.0.1@-3 ^@-1 >15000                          | u:1 1 30000 1.4.0.0.1 | exists hdel hgetall hlen hrandfield hset pexpire time
 fenced_acquire |                                               | a 1 30000 1    | exists hlen hrandfield hset incrby pexpire pttl
-release | a=1 30000                                            | a 0 30000      | hdel hlen publish
+release | a=1 30000                                            | a 0 30000      | exists hdel publish
 release | a=2 30000                                            | a 1 30000      | hexists hset pexpire
 release | u:1=1 30000, >v=2.7.0.0.1@-3 ^@-1 >15000 <1-1        | u:1 0 30000    | exists hdel*2 hgetall hlen hset pexpire publish pubsub time
 read_write_set |                                               | a 1 0 30000 0  | exists hlen hmget hset pexpire
-read_write_set | mode=write a:write=1 30000                    | a 2 0 30000 0  | exists hdel hlen hmget hset pexpire pttl
-read_write_set | mode=write a:write=2 30000                    | a 1 0 30000 1  | exists hdel hmget hset pexpire pttl
+read_write_set | mode=write a:write=1 30000                    | a 2 0 30000 0  | exists hdel hget hlen hmget hset hstrlen pexpire pttl
+read_write_set | mode=write a:write=2 30000                    | a 1 0 30000 1  | exists hdel hget hmget hset hstrlen pexpire pttl
 read_write_set |                                               | a 1 0 30000 0 1.4.0.0.1 | exists hlen hmget hset pexpire
 sync_queue |                                                   | u - 1 9 u:1 30000 1 | exists hrandfield hset pexpire time
 semaphore_add | '7', %u.3.1.7                                  | 3 2            | getrange pexpire
-read_write_release | mode=write a:write=1 30000                | a              | del hdel hlen hmget hrandfield publish
+read_write_release | mode=write a:write=1 30000                | a              | del hdel hget hlen hmget hrandfield hstrlen publish
 read_write_renew | mode=read a=1 30000, a#1 30000              | a 60000        | hmget pexpire*2 pttl
-read_write_force_release | mode=write a:write=1 30000          | write a        | del hdel hget*2 hmget hrandfield*2 hstrlen*5 publish
+read_write_force_release | mode=write a:write=1 30000          | write a        | del hdel hget*3 hmget hrandfield*2 hstrlen*6 publish
 `
 
 // Most acquires and releases run few commands: only contended ones pay for the wait queue.

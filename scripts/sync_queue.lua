@@ -55,6 +55,9 @@ if ARGV[2] ~= '' then
 end
 local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
 local holder = holders and (holders[1] or false)
+if freed == '1' and holder then
+  keep_foreign(hash)
+end
 -- While the hash is out of reach, the lock may not be taken: a key that was just deleted can only be created on
 -- the new server.
 local may_take = ARGV[3] == '1' and holder ~= nil and ours

@@ -18,8 +18,12 @@ func TestNames_InRefusalsAreNoCodes(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	calls := map[string]func(ctx context.Context, s *locktest.Site, name string) error{
-		"Semaphore.Acquire": func(ctx context.Context, s *locktest.Site, name string) error { return s.Semaphore(name).Acquire(ctx, 1) },
-		"Semaphore.Release": func(ctx context.Context, s *locktest.Site, name string) error { return s.Semaphore(name).Release(ctx, 1) },
+		"Semaphore.Acquire": func(ctx context.Context, s *locktest.Site, name string) error {
+			return s.Semaphore(name).Acquire(ctx, 1)
+		},
+		"Semaphore.Release": func(ctx context.Context, s *locktest.Site, name string) error {
+			return s.Semaphore(name).Release(ctx, 1)
+		},
 		"ExpirableSemaphore.Acquire": func(ctx context.Context, s *locktest.Site, name string) error {
 			_, err := s.ExpirableSemaphore(name).Acquire(ctx)
 			return err
