@@ -6,7 +6,7 @@ if freed and not left and #fields == 2 then
     local client = fields[1]
     local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
     local open_time, every = string.match(ARGV[6], '^(%d+) 1 (%d+)$')
-    if not seen or #ttl > 13 or not open_time or string.find(ARGV[1], client, 1, true) then
+    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > LONGEST_ENTRY or not open_time or string.find(ARGV[1], client, 1, true) then
       return false
     end
     local clock = redis.call('TIME')

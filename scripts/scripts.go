@@ -63,13 +63,17 @@ const (
 // mostQueueFields is how many fields the hash of a wait queue may have: to read more would block Redis for long.
 const mostQueueFields int64 = 10_000
 
+// LongestEntry is for how many ms an entry of a wait queue may last without being confirmed, and so the longest lease
+// of a transfer. A longer one is not from a client of ours.
+const LongestEntry int64 = 24 * 60 * 60 * 1000
+
 var numbers = []struct {
 	name  string
 	value int64
 }{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
 	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
-	{"MOST_QUEUE_FIELDS", mostQueueFields},
+	{"MOST_QUEUE_FIELDS", mostQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
 
 // script defines the numbers that a source uses, and adds the variant for sharded pub/sub.
