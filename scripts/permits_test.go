@@ -34,6 +34,9 @@ expired                         | 0 a@-5 b@9 c@-1 | 30000 d                 | [1
 expired, all taken again        | 0 a@-5 b        | 30000 d 30000 e         | [1 -1]   | 0 b d@30
 expired, since fewer were set   | -3 a@-5 b@-1    | 30000 d                 | [0 -1]   | -1
 expired, of no permits          | a@-5            | 30000 d                 | [-2 -1]  | a@-5
+a negative time                 | 0 z@-3000000000 | 30000 d                 | [0 -1]   | 0 z@-3000000000
+a negative time, and another    | 0 b@9 z@-3000000000 | 30000 d             | [0 9000] | 0 b@9 z@-3000000000
+a negative time, and one expired | 0 a@-5 b@9 z@-3000000000 | 30000 d       | [1 9000] | 0 b@9 d@30 z@-3000000000
 one expired, some left          | 1 a@0 b@9       | 30000 d                 | [1 9000] | 1 b@9 d@30    | 1
 they end                        | 2 ~60000        | 30000 a                 | [1 -1]   | 1 a@30 ~60000 ~60000
 wrong type                      | x               | 30000 a                 | -WRONGTYPE | x
