@@ -7,6 +7,9 @@ package refusal
 import (
 	"regexp"
 	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // SeveralKeys is the code of the error of a script with several KEYS while a cluster moves their slot and they are
@@ -26,20 +29,28 @@ func said(text string) string { return text[len(inScript.FindString(text)):] }
 // phrase is how an error begins.
 type phrase struct {
 	words string
-	// form matches the beginning if Redis puts the name of a command or of the user into it; else it is that of words.
+	// form matches the beginning if Redis puts the name of a command or of the user into it; words are then an example.
 	form *regexp.Regexp
 }
 
-// begin returns a phrase.
-func begin(words string) phrase {
-	return phrase{words, regexp.MustCompile(`^` + regexp.QuoteMeta(words) + `(?:\W|$)`)}
-}
+// begin returns a phrase without names.
+func begin(words string) phrase { return phrase{words: words} }
 
-// formed returns a phrase with names in it; words are an example.
+// formed returns a phrase with names.
 func formed(words, form string) phrase { return phrase{words, regexp.MustCompile(`^` + form)} }
 
+// of reports whether the text begins with the phrase: whole words of it.
+func (p phrase) of(text string) bool {
+	if p.form != nil {
+		return p.form.MatchString(text)
+	}
+	rest, begins := strings.CutPrefix(text, p.words)
+	next, _ := utf8.DecodeRuneInString(rest)
+	return begins && (rest == "" || !unicode.IsLetter(next) && !unicode.IsDigit(next))
+}
+
 func begins(text string, phrases []phrase) bool {
-	return slices.ContainsFunc(phrases, func(p phrase) bool { return p.form.MatchString(text) })
+	return slices.ContainsFunc(phrases, func(p phrase) bool { return p.of(text) })
 }
 
 // otherServer are the errors in the middle of a script whose key is on another server; from Redis 7.4 and
@@ -76,7 +87,7 @@ var several = begin(SeveralKeys)
 // Moving reports whether the keys of a script are on two servers while a slot is moved.
 func Moving(text string) bool {
 	text = said(text)
-	return several.form.MatchString(text) || begins(text, otherServer)
+	return several.of(text) || begins(text, otherServer)
 }
 
 // byReplica are the codes of the errors of replicas.
@@ -95,7 +106,7 @@ type Class struct {
 func Classify(text string) Class {
 	text = said(text)
 	for _, p := range permanent {
-		if p.form.MatchString(text) {
+		if p.of(text) {
 			return Class{Hint: p.hint(text)}
 		}
 	}

@@ -1,7 +1,6 @@
 package refusal_test
 
 import (
-	"slices"
 	"strings"
 	"testing"
 
@@ -53,7 +52,7 @@ func TestQuotedWordsDoNotCount(t *testing.T) {
 		for _, wrap := range wrapped {
 			want := classOf(quote(wrap, text, "orders"))
 			for _, words := range append(refusal.Phrases(), "channel", "key") {
-				for _, around := range append(slices.Clip(wrapped), "-ERROR", "a: -ERROR b", "\nERROR", "a\r\n-ERROR", "(ERROR)", "'ERROR", "orders'\" ERROR", "ERROR, but ERROR") {
+				for _, around := range []string{"ERROR", wrapped[3], wrapped[4], "a: -ERROR b", "a\r\n-ERROR", "orders'\" ERROR, but ERROR"} {
 					name := strings.ReplaceAll(around, "ERROR", words)
 					if strings.Contains(text, "User NAME") {
 						name = strings.ReplaceAll(name, " ", "_") // it has none
