@@ -7,13 +7,13 @@ import (
 
 // lacks is the error of a user who may not run a command. It names the user, or not, and the command.
 var lacks = formed("NOPERM this user has no permissions to run the 'get' command",
-	`(?:NOPERM |ACL failure in script: )?(?:this user|User [^ ]+) has no permissions to run the '([a-z]+(?:\|[a-z-]+)?)' command`)
+	`(?:NOPERM |ACL failure in script: )?(?:this user|User [^ ]*) has no permissions to run the '([a-z]+(?:\|[a-z-]+)?)' command`)
 
 // LacksCommand reports whether the user may not run a command, on any key.
 func LacksCommand(text string) bool { return lacks.form.MatchString(said(text)) }
 
 // names matches the names of the user and of a key, which may be any words.
-var names = regexp.MustCompile(`^(?:NOPERM |ACL failure in script: )?User [^ ]+ |(?s:'.*')`)
+var names = regexp.MustCompile(`^(?:NOPERM |ACL failure in script: )?User [^ ]* |(?s:'.*')`)
 
 // aclHint returns a hint that names the missing right, as far as the error of Redis does: for a command
 // inside a script, older versions name only the line of the script.
