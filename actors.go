@@ -143,12 +143,13 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 // is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
 // answer panics or calls [runtime.Goexit], the result is a *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
-	return l.spawn(ctx, work, options, actor.Context.Sender, func(_ *actor.PID, err error) any {
-		if answer == nil {
+	if answer == nil {
+		work = nil // it is not done
+		answer = func(error) any {
 			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: "the function that makes the answer is nil"}
 		}
-		return answer(err)
-	})
+	}
+	return l.spawn(ctx, work, options, actor.Context.Sender, func(_ *actor.PID, err error) any { return answer(err) })
 }
 
 // LeaderProps returns the props of an actor that leads while it holds the lock, so that one of all processes

@@ -121,10 +121,13 @@ func (h *Hold) end(why error) {
 }
 
 // lose ends all holds of the root's call tree. A hold that was released before stays released,
-// but the loss cancels its context if nothing else has.
+// but the loss cancels its context if nothing else has. Only the first call has an effect.
 func (h *Hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if h.lost != nil {
+		return
+	}
 	h.lost = why
 	if h.cancelLoss != nil {
 		h.cancelLoss(why)

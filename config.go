@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -180,12 +181,12 @@ func (c Config) validate() error {
 	long("LongHold", c.LongHold)
 	check(c.ShardedPubSub <= ShardedOff, "ShardedPubSub is %d, and must be ShardedAuto, ShardedOn or ShardedOff", c.ShardedPubSub)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
-	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %q, and must be valid UTF-8", c.KeyPrefix)
+	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %s, and must be valid UTF-8", printable.Quote(c.KeyPrefix))
 	check(len(c.KeyPrefix) < request.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), request.MaxNameLength)
 	for i, one := range c.Middleware {
 		check(one != nil, "Middleware[%d] is nil", i)
 	}
-	check(len(c.Application) <= 256 && utf8.ValidString(c.Application), "Application is %q, and must be at most 256 bytes of UTF-8", c.Application)
+	check(len(c.Application) <= 256 && utf8.ValidString(c.Application), "Application is %s, and must be at most 256 bytes of UTF-8", printable.Quote(c.Application))
 	if len(wrong) > 0 {
 		return fmt.Errorf("lockkeeper: config: %w: %w", ErrInvalid, errors.Join(wrong...))
 	}

@@ -63,10 +63,12 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 
 // Lead runs Elect in a goroutine, and returns a function that ends it. resign cancels the context of
 // lead, and returns when lead has returned and the lock is released, or when the ctx of resign ends.
-// Allow it more than 5 s, the time for which Do waits for Redis to confirm the release. resign
-// returns nil if lead has returned nil or the cause of its context, and the lock is free or was never
-// acquired. Otherwise it returns the error of Elect, which wraps ErrNotReleased if the release is not
-// confirmed.
+// Allow it more than 5 s, the time for which Do waits for Redis to confirm the release.
+//
+// resign returns nil if the lock is free or was never acquired, and lead has returned nil, the error of
+// its context, the cause of its context, or an error that wraps only that cause. Otherwise it returns the
+// error of Elect, which also wraps ErrNotReleased if the release is not confirmed. An error that wraps
+// context.Canceled is returned, since it may come from another context.
 //
 // If lead returns before that without a loss, or calls [runtime.Goexit], or if Elect fails for good,
 // Lead logs it, and this process does not lead again. A panic of lead ends the program, as in any
@@ -79,7 +81,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 		defer func() {
 			if candidacy.Err() == nil {
 				l.logEnded(o.err())
-			} else if errors.Is(o.work, errResigned) || errors.Is(o.work, context.Canceled) {
+			} else if isEndOf(candidacy, o.work) {
 				o.work = nil
 			}
 			ended <- o.err()
@@ -99,6 +101,19 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 			return &Error{Op: "resign", Lock: l.Name(), Detail: "the function that leads has not returned, or the release is not confirmed", Err: context.Cause(ctx)}
 		}
 	}
+}
+
+// isEndOf reports whether err is the error or the cause of ctx, which has ended, or wraps nothing but the cause.
+func isEndOf(ctx context.Context, err error) bool {
+	if err == ctx.Err() {
+		return true
+	}
+	for cause := context.Cause(ctx); err != nil; err = errors.Unwrap(err) {
+		if err == cause {
+			return true
+		}
+	}
+	return false
 }
 
 var errResigned = errors.New("the leader has resigned")

@@ -264,7 +264,7 @@ func (h *Hold) Release(ctx context.Context) error {
 			h.released.Store(false)
 			return err
 		case errors.Is(err, ErrLost): // the release has discovered the loss
-			h.end(err)
+			h.root.lose(err)
 			return err
 		case !errors.Is(err, ErrNotHeld):
 			err = notReleased(err)

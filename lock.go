@@ -1,6 +1,7 @@
 package lockkeeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -139,6 +140,9 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 		}
 		option.applyLock(&r)
 	}
+	if r.wrong != nil {
+		return nil, r.wrong
+	}
 	value := func(d *time.Duration) time.Duration {
 		if d == nil {
 			return 0
@@ -179,15 +183,13 @@ func (l *Lock) same(other *Lock) bool {
 // renewal. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. The error is ErrInvalid for more than 1000 owners, and for an owner that is not valid.
 func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool, err error) {
-	if err := l.checkUsable(); err != nil {
-		return false, invalid("force release", l.Name(), err)
-	}
-	if err := request.CheckOwners(owners); err != nil {
-		return false, invalid("force release", l.Name(), err)
+	const op = "force release"
+	if err := cmp.Or(l.checkCall(ctx), request.CheckOwners(owners)); err != nil {
+		return false, invalid(op, l.Name(), err)
 	}
 	call := l.newCall(request.OpForceRelease)
 	call.Owners = owners
-	out, err := l.submit(ctx, "force release", call)
+	out, err := l.submit(ctx, op, call)
 	if err != nil {
 		return false, err
 	}

@@ -1,6 +1,7 @@
 package lockkeeper
 
 import (
+	"errors"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -44,7 +45,12 @@ func WithMaxHold(d time.Duration) Option {
 // renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
 // only the loss is reported, by the context of the hold.
 func WithAtRisk(f func(left time.Duration)) Option {
-	return lockOption(func(r *acquireOptions) { r.atRisk = f })
+	return lockOption(func(r *acquireOptions) {
+		if f == nil {
+			r.wrong = errors.New("the function of WithAtRisk is nil")
+		}
+		r.atRisk = f
+	})
 }
 
 // WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the
@@ -57,6 +63,8 @@ type acquireOptions struct {
 	lease, wait, maxHold *time.Duration
 	once, leads          bool
 	atRisk               func(left time.Duration)
+	// wrong is why an option cannot be used.
+	wrong error
 }
 
 type lockOption func(*acquireOptions)

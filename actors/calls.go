@@ -19,11 +19,17 @@ func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outco
 	call.Lends = ended == nil
 	r.submit(call)
 	for {
-		job, answered := call.Future.Await(ended, &out)
-		if job == nil {
-			return out, answered
+		job, answer := call.Future.Await(ended)
+		switch {
+		case job != nil:
+			job.Lender.Run(within, &job.Call)
+		case answer == nil:
+			return out, false
+		default:
+			out = *answer
+			answer.Free()
+			return out, true
 		}
-		job.Lender.Run(within, &job.Call)
 	}
 }
 
@@ -64,7 +70,8 @@ func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail strin
 	if call.Op == request.OpAcquire { // first: once it is answered, a goroutine may use its memory again
 		r.observer.Refused(call.LockKind(), reason)
 	}
-	call.Requester().Answered(r, call, request.Refusal(call.Op, reason, detail))
+	refusal := request.Refusal(call.Op, reason, detail)
+	call.Requester().Answered(r, call, &refusal)
 }
 
 // tooLate refuses a request to a system that has stopped.
@@ -73,19 +80,20 @@ func (r *Runtime) tooLate(call *request.Call) { r.refuse(call, machine.Closed, c
 // DoCount has a call about a semaphore or a latch carried out, and waits for its answer; answered is false if ctx ends
 // first. What is granted then is given back. The call must not be used again.
 func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a request.CountAnswer, answered bool) {
-	var out request.Outcome
 	r.submit(&call.Call)
-	if _, answered = call.Future.Await(ctx.Done(), &out); answered {
-		if out.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
+	if _, out := call.Future.Await(ctx.Done()); out != nil {
+		a = request.CountAnswerOf(out)
+		out.Free()
+		if a.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
 			call.Release()
 		}
-		return request.CountAnswerOf(&out), true
+		return a, true
 	}
 	if call.Op == request.OpAcquire {
 		call.Withdrawn.Store(true) // in case the cancel overtakes the acquire
 		r.submit(call.About(request.OpCancel, 0))
 	}
-	out = call.Future.Leave()
+	out := call.Future.Leave()
 	return request.CountAnswerOf(&out), out.Kind != 0
 }
 

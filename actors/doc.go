@@ -18,7 +18,7 @@
 // lock_actor.go shows all that a lock actor handles. It makes no decisions: a machine does, which is a
 // lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into
 // events of its machine, and carries out the effects that come back: commands to Redis, answers, and
-// notifications of a loss. A kindAdapter has what differs by kind. The actor never waits: a command goes
+// notifications of a loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes
 // out through package backend, and its reply comes back as a message.
 //
 // Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message.

@@ -85,7 +85,8 @@ func FuzzRequests(f *testing.F) {
 		if strings.TrimSpace(text) == "" || !utf8.ValidString(text) {
 			t.Errorf("%v: refused with %q", m, text)
 		}
-		answer := call.By.(*request.ByMessage).Message(r, call, request.Refusal(call.Op, machine.Invalid, text))
+		failed := request.Refusal(call.Op, machine.Invalid, text)
+		answer := call.By.(*request.ByMessage).Message(r, call, &failed)
 		type refusal interface {
 			proto.Message
 			GetLock() *messages.Lock

@@ -9,6 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
+	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -23,7 +24,7 @@ type guardian struct {
 	// children are the lock actors by the id of their PID, including those that are leaving.
 	children map[string]*lockState
 	// middleware runs the host's middleware.
-	middleware middlewareActors
+	middleware *middleware.Actors[lockKey]
 	// closing is closed when the last lock actor has left; nil until Close is called.
 	closing chan struct{}
 	// stopping says that the guardian and its children are being stopped.
@@ -36,7 +37,7 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*lockState{}, middleware: middlewareActors{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*lockState{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.post.WithMailbox(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
@@ -55,14 +56,17 @@ func (g *guardian) Receive(ctx actor.Context) {
 	switch m := m.(type) {
 	case *actor.Started:
 		defer close(g.started)
+		g.middleware = middleware.New[lockKey](middleware.Config{
+			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, Guardian: ctx.Self(), Refuse: g.rt.refuseMiddleware,
+		})
 		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels))
 	case *request.Call:
 		g.pass(ctx, m)
-	case *admitted:
-		g.receive(ctx, m.message, m.sender, m.header, true)
-		g.release(m.key)
-	case *drained:
-		g.release(m.key)
+	case *middleware.Admitted:
+		g.receive(ctx, m.Message, m.Sender, m.Header, true)
+		g.release(m.Key.(lockKey))
+	case *middleware.Drained:
+		g.release(m.Key.(lockKey))
 	case *retired:
 		g.rt.table.drop(m.state)
 		ctx.Stop(m.state.pid)
@@ -74,7 +78,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.abandon()
 	case *actor.Stopping:
 		g.stopping = true
-		g.middleware.releaseAll()
+		g.middleware.ReleaseAll()
 	case *actor.Stopped:
 		close(g.rt.stopped)
 	default:
@@ -96,7 +100,9 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 	case g.ends():
 		g.rt.tooLate(call)
 	case !isAdmitted && len(g.rt.cfg.Middleware) > 0:
-		g.middleware.request(g.rt, call, ctx)
+		if !g.middleware.Pass(ctx, keyFor(call)) {
+			g.rt.tooLate(call)
+		}
 	default:
 		call.By.(*request.ByMessage).Within = g.rt.parentIn(header)
 		g.pass(ctx, call)
@@ -161,8 +167,8 @@ func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) 
 
 // refuseAny refuses a request that has not been handled.
 func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, detail string) {
-	if a, ok := m.(*admitted); ok {
-		m, sender = a.message, a.sender
+	if a, ok := m.(*middleware.Admitted); ok {
+		m, sender = a.Message, a.Sender
 	}
 	call, is := unrepeated(m).(*request.Call)
 	if !is {
@@ -173,10 +179,19 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	}
 }
 
+// refuseMiddleware refuses a request that the middleware has crashed over, or that has passed it too late.
+func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
+	if panicked == nil {
+		r.refuseAny(m, sender, machine.Closed, closedText)
+		return
+	}
+	r.refuseAny(m, sender, machine.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
+}
+
 // release lets the middleware actor of a lock go, unless the lock has an actor.
 func (g *guardian) release(key lockKey) {
 	if g.rt.table.get(key) == nil {
-		g.middleware.release(key)
+		g.middleware.Release(key)
 	}
 }
 
@@ -201,7 +216,7 @@ func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 		for _, s := range g.children {
 			g.rt.Deliver(s.pid, shutdown{})
 		}
-		g.middleware.releaseAll()
+		g.middleware.ReleaseAll()
 	}
 	g.checkClosed()
 }

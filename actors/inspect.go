@@ -1,7 +1,9 @@
 package actors
 
 import (
+	"context"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -43,7 +45,7 @@ func (s *lockState) inspected(m *inspection) {
 	delete(s.inspections, m.call)
 	defer s.carryOut()
 	if m.refusal != nil {
-		m.call.Requester().Answered(s.rt, m.call, *m.refusal)
+		m.call.Requester().Answered(s.rt, m.call, m.refusal)
 		return
 	}
 	here, status := s.machine.Snapshot(), m.status
@@ -62,7 +64,7 @@ func (s *lockState) refuseInspection(m *inspection, reason machine.Reason, detai
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)
-		m.call.Requester().Answered(s.rt, m.call, answer)
+		m.call.Requester().Answered(s.rt, m.call, &answer)
 	}
 }
 
@@ -86,4 +88,164 @@ func (s *lockState) keys() (keys []string) {
 		keys = append(keys, each.System.Rules().KeyPrefix+each.Name)
 	}
 	return keys
+}
+
+// listBatch is how many lock actors are asked before their answers are read.
+const listBatch = 256
+
+// Locks returns the state of every lock that the system holds or waits for, and of every semaphore and
+// latch that it waits for, as far as it is known without Redis. It asks each lock actor in turn. complete
+// is false if ctx ends first.
+func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete bool) {
+	var asked []*request.Call
+	read := func() bool {
+		for _, call := range asked {
+			_, out := call.Future.Await(ctx.Done())
+			if out == nil {
+				return false
+			}
+			if out.Status != nil {
+				all = append(all, out.Status)
+			}
+			out.Free()
+		}
+		asked = asked[:0]
+		return true
+	}
+	for i := range r.table.states {
+		complete := true
+		r.table.states[i].Range(func(_, value any) bool {
+			s := value.(*lockState)
+			if !s.gate.enter() { // it is leaving, and was idle
+				return true
+			}
+			call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.name}
+			asked = append(asked, call)
+			s.process.SendUserMessage(s.pid, call)
+			complete = len(asked) < listBatch || read()
+			return complete
+		})
+		if !complete {
+			return nil, false
+		}
+	}
+	return all, read()
+}
+
+// listed is the state of the lock without Redis; nil if it is neither held here nor waited for.
+func (s *lockState) listed() *messages.Status {
+	here := s.machine.Snapshot()
+	if !here.HeldHere && here.Waiters == 0 {
+		return nil
+	}
+	holders, _ := s.machine.Outstanding()
+	ref := s.machine.Next()
+	if len(holders) > 0 {
+		ref = holders[0].Ref
+	}
+	status := &messages.Status{
+		Lock: asRequested(ref, s.label), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
+		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
+	}
+	if status.Mode = status.Lock.Mode; here.HeldHere {
+		status.Ttl = request.Duration(max(here.Until-s.rt.Now(), 0))
+	}
+	s.addToken(status, &here)
+	s.addAges(status, holders)
+	return status
+}
+
+// addToken adds the fencing token of the first holder. A lock made of several has several.
+func (s *lockState) addToken(status *messages.Status, here *machine.Snapshot) {
+	if len(here.Tokens) > 0 && len(s.members) == 0 {
+		status.Token = here.Tokens[0]
+	}
+}
+
+// asRequested is the lock as a request names it.
+func asRequested(ref any, label string) *messages.Lock {
+	named := &messages.Lock{Name: label}
+	if call, is := ref.(*request.Call); is {
+		named.Kind, named.Mode = call.LockKind(), call.Mode
+	}
+	return named
+}
+
+// addAges adds for how long the lock is held here, and for how long the first waiter waits.
+func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
+	age := func(ref any) machine.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
+	if len(holders) > 0 {
+		status.HeldFor = request.Duration(age(holders[0].Ref))
+	}
+	if waiter := s.machine.Next(); waiter != nil {
+		status.WaitingFor = request.Duration(age(waiter))
+	}
+}
+
+// shown is what other goroutines may read of a lock without asking its actor, for the record of the System. The actor
+// alone writes it.
+type shown struct {
+	// term is that of the lease, 0 while the lock is not held here, and since is when it began.
+	term  atomic.Uint64
+	since atomic.Int64
+	// waiters is how many requests wait here.
+	waiters atomic.Int64
+}
+
+// show keeps up to date what others read of the lock. It compares, since a store costs more than all the rest, and
+// hand-offs change little.
+func (s *lockState) show() {
+	if until := int64(s.machine.LeaseUntil()); s.until.Load() != until {
+		s.until.Store(until)
+	}
+	held, waiters, _ := s.machine.Load()
+	term := s.machine.Term()
+	if held == 0 {
+		term = 0
+	}
+	if s.shown.term.Load() != term {
+		if term != 0 {
+			s.shown.since.Store(int64(s.now))
+		}
+		s.shown.term.Store(term)
+	}
+	if s.shown.waiters.Load() != int64(waiters) {
+		s.shown.waiters.Store(int64(waiters))
+	}
+}
+
+// register writes the record of the system, if it is to have one.
+func (r *Runtime) register() {
+	if r.cfg.Record == nil {
+		return
+	}
+	own := *r.cfg.Record
+	own.Client = r.id
+	r.cfg.Record = &own
+	r.server.Register(own, r.cfg.Watchdog, r.addWork, func(err error) {
+		r.host.Warn("Redis refuses the record of this system: no program can see which process holds its locks", "error", err)
+	})
+}
+
+// Systems returns the processes of all systems that have a record in this Redis; ctx bounds the wait.
+func (r *Runtime) Systems(ctx context.Context) ([]*messages.Process, error) {
+	return records.List(ctx, r.server)
+}
+
+// addWork adds to the record the locks that are held or waited for here.
+func (r *Runtime) addWork(record *records.Record) {
+	work := records.WorkOf(record)
+	defer work.End()
+	for _, made := range []kinds.Composition{kinds.OneKey, kinds.Members, kinds.Servers} {
+		for _, state := range r.table.states[made].Range {
+			s := state.(*lockState)
+			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+				continue
+			}
+			age := max(r.Now()-machine.Instant(s.shown.since.Load()), 0)
+			if !work.Add(s.keys(), s.shown.term.Load(), age, int(s.shown.waiters.Load())) {
+				return
+			}
+		}
+	}
 }

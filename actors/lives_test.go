@@ -212,7 +212,7 @@ func TestGateCountsEachSender(t *testing.T) {
 // recipient is a requester in whose process a panic is.
 type recipient struct{ request.Requester }
 
-func (recipient) Lost(request.Sender, *request.Call, machine.Answer) { panic("the recipient") }
+func (recipient) Lost(request.Sender, *request.Call, *machine.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
 func TestAPanickingRecipient(t *testing.T) {

@@ -58,6 +58,8 @@ type lockState struct {
 	// machine decides, and is replaced by every event; now is when the last one was.
 	machine machine.Machine
 	now     machine.Instant
+	// effect is the one that is being performed: in a place of its own, none is allocated.
+	effect machine.Effect
 	// inspections are the requests that await Redis's word on the lock.
 	inspections map[*request.Call]struct{}
 	shown       shown
@@ -134,7 +136,7 @@ func (s *lockState) giveBack(call *request.Call, a *machine.Answer) {
 // discarded is the requester of a request whose answer concerns nothing.
 type discarded struct{ request.Goroutine }
 
-func (discarded) Answered(request.Sender, *request.Call, machine.Answer) (taken bool) { return false }
+func (discarded) Answered(request.Sender, *request.Call, *machine.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -149,13 +151,10 @@ func (s *lockState) carryOut() {
 }
 
 func (s *lockState) performAll() {
-	for {
-		e, more := s.machine.Effects()
-		if !more {
-			break
-		}
-		s.perform(&e)
+	for s.machine.NextEffect(&s.effect) {
+		s.perform(&s.effect)
 	}
+	s.effect = machine.Effect{}
 	s.kind.Settled(s.machine)
 }
 
@@ -172,11 +171,11 @@ func (s *lockState) perform(e *machine.Effect) {
 		if w := ownerOf(call); w != nil {
 			w.lost = e.Answer.HoldID
 		}
-		call.Requester().Lost(s.rt, call, e.Answer)
+		call.Requester().Lost(s.rt, call, &e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case machine.NotifyAtRisk:
 		call := e.Ref.(*request.Call)
-		call.Requester().AtRisk(s.rt, call, e.Answer)
+		call.Requester().AtRisk(s.rt, call, &e.Answer)
 		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case machine.HoldEnded:
 		call := e.Ref.(*request.Call)
@@ -189,7 +188,7 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
 	default:
-		s.kind.Perform(*e, s.now)
+		s.kind.Perform(e, s.now)
 	}
 }
 
@@ -201,7 +200,7 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.Requester().Answered(s.rt, call, *a) && (a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0) {
+	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0) {
 		s.giveBack(call, a)
 	}
 	s.observer.Answered(of, s.now, a)

@@ -79,6 +79,9 @@ func (s *lockState) about(call *request.Call) observe.Request {
 // hold is what a line about a hold says.
 func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
+	if id, is := call.PermitID(); is {
+		h.Permit = id
+	}
 	if w := ownerOf(call); w != nil {
 		h.Holder = w.pid
 	}
@@ -163,7 +166,7 @@ type longWait struct {
 }
 
 // answered logs that it is not known who holds it.
-func (w longWait) Answered(_ request.Sender, _ *request.Call, a machine.Answer) (taken bool) {
+func (w longWait) Answered(_ request.Sender, _ *request.Call, a *machine.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}

@@ -19,6 +19,9 @@ type lockKey struct {
 	made kinds.Composition
 }
 
+// String returns the name of the lock, or those of the members.
+func (k lockKey) String() string { return k.name }
+
 // keyFor is the key of the lock actor that a call is for.
 func keyFor(call *request.Call) lockKey {
 	if call.Members != nil {
@@ -90,4 +93,65 @@ func (s *lockState) otherFormat(call *request.Call) {
 // inUse says that the actor of a name cannot serve a request for a kind.
 func inUse(s *lockState, wanted messages.Kind) string {
 	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name", s.key.name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
+}
+
+// A MultiLock has a lock actor of its own, beside those of its members: with client ids of
+// their own they exclude each other in Redis, like unrelated clients. But a forced release of one
+// ends holds of the other, and holders in this process are told of it at once.
+
+// registerWithMembers lets the systems of the members know that the lock is made of theirs.
+func (s *lockState) registerWithMembers() {
+	for _, m := range s.members {
+		m.System.(*Runtime).composites.Store(s, s.members)
+	}
+}
+
+func (s *lockState) unregisterWithMembers() {
+	for _, m := range s.members {
+		m.System.(*Runtime).composites.Delete(s)
+	}
+}
+
+// warnSharers has the other lock actors that may hold a key which was force-released
+// here look whether they still do.
+func (s *lockState) warnSharers() {
+	keys := s.members
+	if s.key.made == kinds.OneKey {
+		keys = []request.Member{{System: s.rt, Name: s.key.name}}
+	}
+	for _, key := range keys {
+		rt := key.System.(*Runtime)
+		if one := rt.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
+			s.rt.Deliver(one.pid, suspicion{})
+		}
+		for other, members := range rt.composites.Range {
+			if other := other.(*lockState); other != s && has(members.([]request.Member), key) {
+				s.rt.Deliver(other.pid, suspicion{})
+			}
+		}
+	}
+}
+
+func has(members []request.Member, key request.Member) bool {
+	for _, m := range members {
+		if m.System == key.System && m.Name == key.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// examine has every lock that is held here looked for in Redis: another server has become the
+// master, and may not know what the old one has granted last.
+func (r *Runtime) examine() {
+	for i := range r.table.states {
+		for _, state := range r.table.states[i].Range {
+			r.Deliver(state.(*lockState).pid, suspicion{})
+		}
+	}
+	for state := range r.composites.Range {
+		if state := state.(*lockState); state.rt != r {
+			r.Deliver(state.pid, suspicion{})
+		}
+	}
 }

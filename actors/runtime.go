@@ -1,7 +1,10 @@
 package actors
 
 import (
+	"errors"
+	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -216,3 +219,77 @@ func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
 
 // Closed reports whether Close was called.
 func (r *Runtime) Closed() bool { return r.closed.Load() }
+
+// partsOf are what the members are in Redis.
+func partsOf(members []request.Member) []backend.Part {
+	parts := make([]backend.Part, len(members))
+	for i, one := range members {
+		rt := one.System.(*Runtime)
+		var red []*backend.Server
+		if systems := rt.red.Load(); systems != nil {
+			red = serversOf(*systems)
+		}
+		parts[i] = kinds.PartOf(one, rt.server, red)
+	}
+	return parts
+}
+
+// serversOf are the Redis of each of the systems.
+func serversOf(systems []*Runtime) []*backend.Server {
+	servers := make([]*backend.Server, len(systems))
+	for i, one := range systems {
+		servers[i] = one.server
+	}
+	return servers
+}
+
+// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
+func Red(systems []*Runtime) error {
+	if len(systems) < 3 {
+		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
+	}
+	home := systems[0]
+	for i, each := range systems {
+		if slices.Index(systems, each) != i {
+			return errors.New("a RedLock in which a system is named twice")
+		}
+		if each.redis.Cluster() {
+			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
+		}
+		if each.cfg.Watchdog != home.cfg.Watchdog {
+			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
+		}
+	}
+	chosen := slices.Clone(systems)
+	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
+		backend.Discover(serversOf(chosen))
+	}
+	if err := backend.Distinct(serversOf(chosen)); err != nil {
+		return err
+	}
+	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
+		return errors.New("the first of these systems keeps a RedLock of other systems already")
+	}
+	return nil
+}
+
+// redSystems are those of which the system has made a RedLock; nil for none.
+func (r *Runtime) redSystems() []request.System {
+	red := r.red.Load()
+	if red == nil {
+		return nil
+	}
+	all := make([]request.System, len(*red))
+	for i, each := range *red {
+		all[i] = each
+	}
+	return all
+}
+
+// DrawOrder implements System.
+func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
+	for _, batch := range backend.Batches(partsOf(members)) {
+		order = append(order, batch...)
+	}
+	return order
+}

@@ -1,10 +1,8 @@
 package actors
 
 import (
-	"maps"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -28,9 +26,8 @@ type channels struct {
 	turns   string
 	sharded bool
 
-	mu sync.Mutex // guards what follows
 	// listeners are counted references: a channel is subscribed while it has any. They are what
-	// the listeners have asked for.
+	// the listeners have asked for. Only the subscriber's own turn touches them, also after a crash.
 	listeners map[string]map[*lockState]*subscribe
 }
 
@@ -71,11 +68,11 @@ func (s *subscriber) Receive(ctx actor.Context) {
 			s.transferred(m.payload)
 			return
 		}
-		for state, asked := range s.who(m.channel) {
+		for state, asked := range s.listeners[m.channel] {
 			state.rt.Deliver(state.pid, unlocked{channel: asked.channel})
 		}
 	case *confirmed:
-		for state, asked := range s.who(m.channel) {
+		for state, asked := range s.listeners[m.channel] {
 			state.rt.Deliver(state.pid, listening{channel: asked.channel, term: asked.term})
 		}
 	case *subscribe:
@@ -109,16 +106,7 @@ func (c *channels) end(m *unsubscribe) {
 	}
 }
 
-// who listens on a channel.
-func (c *channels) who(channel string) map[*lockState]*subscribe {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return maps.Clone(c.listeners[channel])
-}
-
 func (c *channels) add(m *subscribe) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	states := c.listeners[m.channel.Name]
 	if states == nil {
 		states = map[*lockState]*subscribe{}
@@ -130,8 +118,6 @@ func (c *channels) add(m *subscribe) {
 
 // drop reports whether it was the last on its channel.
 func (c *channels) drop(m *unsubscribe) (last bool) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	states := c.listeners[m.channel.Name]
 	if _, listened := states[m.state]; !listened {
 		return false

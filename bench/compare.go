@@ -1,6 +1,10 @@
 package main
 
-import "slices"
+import (
+	"fmt"
+	"slices"
+	"strconv"
+)
 
 // A comparison is the results of one section: one scenario, or all its variants.
 type comparison struct {
@@ -27,8 +31,6 @@ func compare(section string, results []result) comparison {
 	}
 	return c
 }
-
-func (c comparison) title() string { return c.section + ": " + c.variants[0].title }
 
 // of is the part of a comparison for one of its variants.
 func (c comparison) of(s scenario) comparison {
@@ -103,7 +105,9 @@ func (c comparison) rounds() (n int) {
 	return n
 }
 
-// command is the command line that repeats the measurement.
-func (c comparison) command() string {
-	return "go run -C bench . -scenario " + c.section + c.flags()
+// text is the title, the table, and the command line that repeats the measurement.
+func (c comparison) text() string {
+	seconds := strconv.FormatFloat(c.results[0].Seconds, 'f', -1, 64)
+	return fmt.Sprintf("\n**%s: %s**\n\n%s\n    go run -C bench . -scenario %s -rounds %d -seconds %s\n",
+		c.section, c.variants[0].title, c.table(), c.section, c.rounds(), seconds)
 }

@@ -89,8 +89,8 @@ func TestComparison(t *testing.T) {
 	if got := c.ratio("redsync", "redislock", rate); !math.IsNaN(got) {
 		t.Errorf("ratio %v to a library that was not measured", got)
 	}
-	if got, want := c.command(), "go run -C bench . -scenario s3 -rounds 3 -seconds 2"; got != want {
-		t.Errorf("command %q", got)
+	if got, want := c.text(), "    go run -C bench . -scenario s3 -rounds 3 -seconds 2\n"; !strings.HasSuffix(got, want) {
+		t.Errorf("the text has no command %q:\n%s", want, got)
 	}
 }
 
@@ -117,6 +117,23 @@ func TestTable(t *testing.T) {
 		if !strings.Contains(limits, want) {
 			t.Errorf("%q is not in\n%s", want, limits)
 		}
+	}
+}
+
+// show has the conditions, the targets, and each section once.
+func TestShow(t *testing.T) {
+	file, _ := readSome(t)
+	var text strings.Builder
+	if err := show(file, &text); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"median 5.5, from 1.0 to 10.0", "| s3 | p99 wait", "**s3: 64 goroutines on one key**", "| lockkeeper | 60,000 |", "**s10-held: ", "**s13: "} {
+		if n := strings.Count(text.String(), want); n < 1 || n > 1 && strings.HasPrefix(want, "**") {
+			t.Errorf("%q is there %d times in\n%s", want, n, &text)
+		}
+	}
+	if strings.Contains(text.String(), "**s1:") {
+		t.Error("a section was shown of which nothing was measured")
 	}
 }
 

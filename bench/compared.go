@@ -58,32 +58,18 @@ func (c comparison) list(lib string, of func(result) []int) string {
 	return strings.Join(texts, " : ")
 }
 
-// distanceTable has a row for each library, hold and distance.
-func (c comparison) distanceTable(b *strings.Builder) {
-	columns := c.variants[0].columns
-	head := []string{"library", "hold", "away", "grants of each", "turns of each", turnsMaxMin.name, "the round trip allows"}
-	for _, f := range columns {
-		head = append(head, f.name)
-	}
-	row(b, head...)
-	rule(b, 1, len(head)-1)
-	for _, lib := range c.libs() {
-		for _, s := range c.variants {
-			part := c.of(s)
-			if len(part.each(lib, rate)) == 0 {
-				continue
-			}
-			cells := []string{
-				lib, s.work.String(), s.distance.String(),
-				part.list(lib, func(r result) []int { return r.GrantsEach }), part.list(lib, func(r result) []int { return r.TurnsEach }),
-				turnsMaxMin.text(part.median(lib, turnsMaxMin)), part.allows(lib),
-			}
-			for _, f := range columns {
-				cells = append(cells, f.text(part.median(lib, f)))
-			}
-			row(b, cells...)
-		}
-	}
+// ofDistances are the columns of s14 before its figures.
+func (c comparison) ofDistances() []column {
+	grants := func(r result) []int { return r.GrantsEach }
+	turns := func(r result) []int { return r.TurnsEach }
+	return slices.Concat([]column{
+		{"hold", func(_ string, i int) string { return c.variants[i].work.String() }},
+		{"away", func(_ string, i int) string { return c.variants[i].distance.String() }},
+		{"grants of each", func(lib string, i int) string { return c.of(c.variants[i]).list(lib, grants) }},
+		{"turns of each", func(lib string, i int) string { return c.of(c.variants[i]).list(lib, turns) }},
+	}, c.figures(turnsMaxMin), []column{
+		{"the round trip allows", func(lib string, i int) string { return c.of(c.variants[i]).allows(lib) }},
+	})
 }
 
 // allows says how many turns the round trip allows the far process, in the median round.
@@ -102,30 +88,16 @@ func (c comparison) allows(lib string) string {
 	return fmt.Sprintf("%.0f turns", turns)
 }
 
-// crowdTable has a row for each library and distance of the odd process.
-func (c comparison) crowdTable(b *strings.Builder) {
-	columns := c.variants[0].columns
-	head := []string{"library", "away", "its grants", "those of the others"}
-	for _, f := range columns {
-		head = append(head, f.name)
-	}
-	row(b, head...)
-	rule(b, 1, len(head)-1)
-	for _, lib := range c.libs() {
-		for _, s := range c.variants {
-			part := c.of(s)
-			if len(part.each(lib, rate)) == 0 {
-				continue
-			}
-			others := s.processes - 1
-			cells := []string{
-				lib, s.distance.String(), part.list(lib, func(r result) []int { return r.GrantsEach[others:] }),
-				part.list(lib, func(r result) []int { return r.GrantsEach[:others] }),
-			}
-			for _, f := range columns {
-				cells = append(cells, f.text(part.median(lib, f)))
-			}
-			row(b, cells...)
-		}
+// ofCrowds are the columns of s15 before its figures.
+func (c comparison) ofCrowds() []column {
+	others := c.variants[0].processes - 1
+	return []column{
+		{"away", func(_ string, i int) string { return c.variants[i].distance.String() }},
+		{"its grants", func(lib string, i int) string {
+			return c.of(c.variants[i]).list(lib, func(r result) []int { return r.GrantsEach[others:] })
+		}},
+		{"those of the others", func(lib string, i int) string {
+			return c.of(c.variants[i]).list(lib, func(r result) []int { return r.GrantsEach[:others] })
+		}},
 	}
 }

@@ -1,12 +1,13 @@
 package main
 
 import (
-	"bufio"
 	"fmt"
 	"net"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // distances is s14: two processes near Redis and one far away contend for one lock.
@@ -24,7 +25,7 @@ func distances() (list []scenario) {
 					title:     "distance, " + k.title + ": 2 processes beside Redis and 1 far away, with 4 goroutines each; hold + distance",
 					processes: 3, goroutines: 4, kind: k.kind, oneKey: true, stretch: 2,
 					work: time.Duration(hold) * time.Millisecond, distance: time.Duration(away) * time.Millisecond,
-					libs: []string{ours}, columns: distanceColumns, bars: 2, run: (*task).compare,
+					libs: []string{ours}, columns: distanceColumns, run: (*task).compare,
 				}
 				if k.kind != multi {
 					s.libs = append(s.libs, oursByMessage)
@@ -46,7 +47,7 @@ func crowds() (list []scenario) {
 			section: "s15-writer", title: "one process writes, among 8 that read for 300 ms, with 1 goroutine each",
 			processes: 9, goroutines: 1, kind: amongReaders, oneKey: true, stretch: 5,
 			work: 300 * time.Millisecond, distance: time.Duration(away) * time.Millisecond,
-			libs: []string{ours, oursByMessage}, columns: crowdColumns, bars: 2, run: (*task).compare,
+			libs: []string{ours, oursByMessage}, columns: crowdColumns, run: (*task).compare,
 		}
 		s.name = fmt.Sprintf("%s-%dms", s.section, away)
 		list = append(list, s)
@@ -69,7 +70,7 @@ func shares() (list []scenario) {
 		list = append(list, scenario{
 			name: "s17-" + k.name, section: "s17", title: "equal shares: 3 processes with 4 goroutines each on one key", shares: k.name,
 			processes: 3, goroutines: 4, kind: k.kind, oneKey: true,
-			libs: []string{ours}, columns: shareColumns, bars: 2, run: (*task).compare,
+			libs: []string{ours}, columns: shareColumns, run: (*task).compare,
 		})
 	}
 	return list
@@ -102,12 +103,12 @@ func roundTrip(addr string) (time.Duration, error) {
 	}
 	defer conn.Close()
 	var trips []time.Duration
-	for replies := bufio.NewReader(conn); len(trips) < 9; {
+	for replies := rig.NewReader(conn); len(trips) < 9; {
 		sent := time.Now()
-		if _, err := conn.Write([]byte("PING\r\n")); err != nil {
+		if _, err := conn.Write(rig.Request("PING")); err != nil {
 			return 0, err
 		}
-		if _, err := replies.ReadString('\n'); err != nil {
+		if _, err := replies.Next(); err != nil {
 			return 0, err
 		}
 		trips = append(trips, time.Since(sent))

@@ -168,7 +168,7 @@ func TestShares(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	reports := []report{{Seconds: 1, Grants: []int{20, 10}, Bus: 40}, {Seconds: 1, Grants: []int{15, 15}}, {Seconds: 1, Grants: []int{20, 0}}}
+	reports := []report{{Seconds: 1, Grants: []int{20, 10}, Redis: usage{Bus: 40}}, {Seconds: 1, Grants: []int{15, 15}}, {Seconds: 1, Grants: []int{20, 0}}}
 	r, err := sum(task{Lib: ours}, chosen[0], 1, reports)
 	if err != nil {
 		t.Fatal(err)

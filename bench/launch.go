@@ -8,47 +8,37 @@ import (
 	"os"
 	"os/exec"
 	"time"
-)
 
-// awayDelay is the delay between the client and Redis, in each direction, in s12.
-const awayDelay = 500 * time.Microsecond
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
+)
 
 func writeReport(r report) error { return gob.NewEncoder(os.Stdout).Encode(r) }
 
 // launch starts Redis and the child processes of one measurement, and combines their reports.
 func launch(t task, s scenario, cluster bool, round int) (result, error) {
 	before := load()
-	var addr string
-	var stop func()
-	var err error
-	if cluster {
-		if t.Cluster, stop, err = startCluster(); err == nil {
-			addr = t.Cluster[0]
-		}
-	} else {
-		addr, stop, err = startRedis(s.pinned)
-	}
+	servers, err := startRedis(s.pinned, cluster)
 	if err != nil {
 		return result{}, err
 	}
-	defer stop()
-	t.Near, t.Addr = addr, addr
-	if s.away {
-		far, stop, err := delayed(addr, awayDelay)
-		if err != nil {
-			return result{}, err
+	defer rig.StopAll(servers)
+	t.Near, t.Addr = servers[0].Addr(), servers[0].Addr()
+	if cluster {
+		for _, server := range servers {
+			t.Cluster = append(t.Cluster, server.Addr())
 		}
-		defer stop()
-		t.Addr = far
 	}
 	last := t.Addr // for the last process
-	if s.distance > 0 {
-		far, stop, err := delayed(addr, s.distance)
+	if delay := max(s.distance, s.away); delay > 0 {
+		far, err := rig.NewProxy(t.Near, rig.ProxyOptions{Far: delay, Bytes: true})
 		if err != nil {
 			return result{}, err
 		}
-		defer stop()
-		last = far
+		defer far.Close()
+		last = far.Addr()
+	}
+	if s.away > 0 {
+		t.Addr = last
 	}
 	memory, err := os.CreateTemp("", "lockkeeper-bench")
 	if err != nil {
@@ -73,7 +63,8 @@ func launch(t task, s scenario, cluster bool, round int) (result, error) {
 		if err != nil {
 			return result{}, err
 		}
-		child := command(s.pinned, self)
+		line := append(onFirstCore(s.pinned), self)
+		child := exec.Command(line[0], line[1:]...)
 		child.Env = append(os.Environ(), childVariable+"="+string(spec))
 		if s.pinned {
 			child.Env = append(child.Env, "GOMAXPROCS=1")

@@ -7,9 +7,7 @@ import (
 	"time"
 
 	"github.com/go-redsync/redsync/v4"
-	poolgoredis "github.com/go-redsync/redsync/v4/redis/goredis/v9"
 	poolrueidis "github.com/go-redsync/redsync/v4/redis/rueidis"
-	"github.com/redis/go-redis/v9"
 	"github.com/redis/rueidis"
 	"github.com/redis/rueidis/rueidiscompat"
 )
@@ -25,11 +23,6 @@ func openRedsync(addr string, lease time.Duration, _ scenario) (library, error) 
 		return nil, err
 	}
 	return redSync{redsync.New(poolrueidis.NewPool(rueidiscompat.NewAdapter(client))), lease}, nil
-}
-
-func openRedsyncGoRedis(addr string, lease time.Duration, _ scenario) (library, error) {
-	client := redis.NewClient(&redis.Options{Addr: addr})
-	return redSync{redsync.New(poolgoredis.NewPool(client)), lease}, nil
 }
 
 func (l redSync) lock(name string) (*redsync.Mutex, error) {

@@ -48,7 +48,6 @@ var candidates = []candidate{
 	{limitQueue, []string{"evalsha", "eval", "ping"}, openRawQueue},
 	{"rueidislock", []string{"evalsha", "eval", "ping"}, openRueidislock},
 	{"redsync", []string{"set", "evalsha", "eval", "ping"}, openRedsync},
-	{"redsync-goredis", []string{"set", "evalsha", "eval", "ping"}, openRedsyncGoRedis},
 	{"redislock", []string{"evalsha", "eval", "ping"}, openRedislock},
 	{"go-zero", []string{"evalsha", "eval", "ping"}, openGoZero},
 	{"recipe-set", []string{"evalsha", "eval", "zrem", "ping"}, openSetSemaphore},

@@ -30,19 +30,21 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.names, "scenario", "", "scenarios, separated by commas, or the prefixes of their names before a hyphen; all if empty")
-	flag.StringVar(&o.libs, "lib", "", "libraries, separated by commas; all but lockkeeper-metered and redsync-goredis if empty, and go-zero only with -tags gozero. Each is measured in the scenarios that it supports")
+	flag.StringVar(&o.libs, "lib", "", "libraries, separated by commas; all but lockkeeper-metered if empty, and go-zero only with -tags gozero. Each is measured in the scenarios that it supports")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
 	flag.StringVar(&o.profile, "profile", "", "write CPU and heap profiles into this folder")
-	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, in scenarios of Lockkeeper with one key and without a distance; not for the page")
+	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, in scenarios of Lockkeeper with one key and without a distance")
 	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, as a test")
-	charts := flag.String("charts", "", "do not measure: draw the JSON file that is the argument as SVG into this folder")
-	page := flag.String("page", "", "with -charts: write the tables into this Markdown file, between its markers")
+	flag.Usage = func() {
+		fmt.Fprintln(flag.CommandLine.Output(), "bench [flags] measures; bench FILE prints the tables of what -json has written.")
+		flag.PrintDefaults()
+	}
 	flag.Parse()
 	run := o.measure
-	if *charts != "" {
-		run = func() error { return publish(flag.Arg(0), *charts, *page) }
+	if flag.NArg() > 0 {
+		run = func() error { return show(flag.Arg(0), os.Stdout) }
 	}
 	if err := run(); err != nil {
 		fail(err)
@@ -79,11 +81,11 @@ func (o options) measure() error {
 	}
 	if o.cluster {
 		if o.file != "" {
-			return errors.New("-cluster excludes -json: the page has the figures of one server")
+			return errors.New("-cluster excludes -json, whose tables have the figures of one server")
 		}
 		o.libs = cmp.Or(o.libs, ours)
 		if i := slices.IndexFunc(chosen, func(s scenario) bool {
-			return !s.oneKey || s.kind == multi || s.pinned || s.away || s.distance > 0
+			return !s.oneKey || s.kind == multi || s.pinned || s.away > 0 || s.distance > 0
 		}); i >= 0 {
 			return fmt.Errorf("%s is not for a cluster", chosen[i].name)
 		}
@@ -133,7 +135,7 @@ func (o options) measure() error {
 			continue // with the next size
 		}
 		if c := compare(s.in(), results); len(c.results) > 0 {
-			fmt.Printf("\n**%s**\n\n%s", c.title(), c.table())
+			fmt.Print(c.text())
 		}
 	}
 	return errors.Join(wrong...)
@@ -180,7 +182,7 @@ func (o options) begin(chosen []scenario) <-chan *measurement {
 func (o options) takePart(s scenario) (libs []string) {
 	for _, lib := range s.libs {
 		if o.libs != "" && !slices.Contains(strings.Split(o.libs, ","), lib) ||
-			o.libs == "" && ((lib == oursMetered || lib == "redsync-goredis") && !o.quick || lib == "go-zero" && !withGoZero) {
+			o.libs == "" && (lib == oursMetered && !o.quick || lib == "go-zero" && !withGoZero) {
 			continue
 		}
 		libs = append(libs, lib)

@@ -1,56 +1,38 @@
 package main
 
 import (
-	"bufio"
-	"errors"
-	"fmt"
-	"io"
-	"net"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
-// starting makes starts sequential, so that no other server gets the port that was found.
-var starting sync.Mutex
+const masters = 3
 
-// startRedis starts a redis-server on a free port, without persistence.
-func startRedis(pinned bool, more ...string) (addr string, stop func(), err error) {
-	starting.Lock()
-	defer starting.Unlock()
-	port := highestPort + 1
-	for port > highestPort {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return "", nil, err
-		}
-		addr, port = l.Addr().String(), l.Addr().(*net.TCPAddr).Port
-		l.Close()
+// startRedis starts a redis-server, or a cluster whose first server has theKey.
+func startRedis(pinned, cluster bool) (servers []*rig.Server, err error) {
+	if !cluster {
+		s, err := rig.Start(rig.Options{Wrap: onFirstCore(pinned)})
+		return []*rig.Server{s}, err
 	}
-	cmd := command(pinned, "redis-server", append([]string{"--port", strconv.Itoa(port), "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"}, more...)...)
-	if err := cmd.Start(); err != nil {
-		return "", nil, err
+	if servers, err = rig.StartCluster(masters, rig.Options{}); err != nil {
+		return nil, err
 	}
-	stop = func() { _ = cmd.Process.Kill(); _ = cmd.Wait() }
-	for range 500 {
-		if _, err = readUsage(addr, nil); err == nil {
-			return addr, stop, nil
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
-	stop()
-	return "", nil, fmt.Errorf("redis-server does not answer: %w", err)
+	owner := int(keyspace.Slot(theKey)) * masters / rig.Slots
+	servers[0], servers[owner] = servers[owner], servers[0]
+	return servers, nil
 }
 
-// command runs on the first core only if pinned, where taskset is installed.
-func command(pinned bool, name string, args ...string) *exec.Cmd {
+// onFirstCore is the command that runs another on the first core, if pinned and where taskset is installed.
+func onFirstCore(pinned bool) []string {
 	if taskset, err := exec.LookPath("taskset"); pinned && err == nil {
-		return exec.Command(taskset, append([]string{"-c", "0", name}, args...)...)
+		return []string{taskset, "-c", "0"}
 	}
-	return exec.Command(name, args...)
+	return nil
 }
 
 // usage is the work of Redis since its start.
@@ -58,20 +40,22 @@ type usage struct {
 	CPU  float64 // seconds
 	Sent int     // commands that clients sent
 	All  int     // those, and the commands that scripts called
+	Bus  int     // published messages that the servers of a cluster have sent to each other
 }
 
-func (u usage) since(v usage) usage { return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All} }
+func (u usage) since(v usage) usage {
+	return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All, u.Bus - v.Bus}
+}
 
-// highestPort leaves room for the port of a cluster's bus, 10,000 above.
-const highestPort = 55_535
+var busPublications = regexp.MustCompile(`cluster_stats_messages_publish\w*_sent:(\d+)`)
 
-// readUsage reads the usage of Redis on a new connection; sends is as in candidate.
-func readUsage(addr string, sends []string) (u usage, err error) {
-	info, err := ask(addr, "INFO ALL")
+// readUsage reads the usage of a server, and of the bus of its cluster, on new connections; sends is as in candidate.
+func readUsage(addr string, cluster, sends []string) (u usage, err error) {
+	info, err := rig.Do(addr, "INFO", "ALL")
 	if err != nil {
 		return u, err
 	}
-	for line := range strings.Lines(info) {
+	for line := range strings.Lines(info.Str) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if key == "used_cpu_sys" || key == "used_cpu_user" {
 			seconds, _ := strconv.ParseFloat(value, 64)
@@ -88,29 +72,15 @@ func readUsage(addr string, sends []string) (u usage, err error) {
 			u.Sent += n
 		}
 	}
+	for _, server := range cluster {
+		info, err := rig.Do(server, "CLUSTER", "INFO")
+		if err != nil {
+			return u, err
+		}
+		for _, count := range busPublications.FindAllStringSubmatch(info.Str, -1) {
+			n, _ := strconv.Atoi(count[1])
+			u.Bus += n
+		}
+	}
 	return u, nil
-}
-
-// ask sends a command with a text reply on a new connection.
-func ask(addr, command string) (string, error) {
-	conn, err := net.DialTimeout("tcp", addr, time.Second)
-	if err != nil {
-		return "", err
-	}
-	defer conn.Close()
-	if _, err := conn.Write([]byte(command + "\r\n")); err != nil {
-		return "", err
-	}
-	r := bufio.NewReader(conn)
-	head, err := r.ReadString('\n')
-	if err != nil {
-		return "", err
-	}
-	size, err := strconv.Atoi(strings.Trim(head, "$\r\n"))
-	if err != nil {
-		return "", errors.New(head)
-	}
-	text := make([]byte, size)
-	_, err = io.ReadFull(r, text)
-	return string(text), err
 }

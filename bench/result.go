@@ -108,7 +108,7 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 		r.HeapPerLock = max(first.Memory.Heap-first.Before.Heap, 0) * 1e6 / size
 	}
 	r.RedisCommandsPerOp, r.SentPerOp = float64(first.Redis.All)/n, float64(first.Redis.Sent)/n
-	r.BusPerOp = float64(first.Bus) / n
+	r.BusPerOp = float64(first.Redis.Bus) / n
 	if s.compares() {
 		r.compare(t, s, reports)
 	}
@@ -116,7 +116,7 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 	return r, nil
 }
 
-// readResults reads a file of -json. A later result of the same measurement reindexs an earlier one.
+// readResults reads a file of -json. A later result of the same measurement replaces an earlier one.
 func readResults(file string) ([]result, error) {
 	f, err := os.Open(file)
 	if err != nil {

@@ -21,7 +21,7 @@ type scenario struct {
 	kind         kind
 	oneKey       bool          // one key for all goroutines, instead of one for each
 	pinned       bool          // client and Redis share one core
-	away         bool          // behind a proxy that delays
+	away         time.Duration // s12: the delay in each direction between all processes and Redis
 	distance     time.Duration // s14, s15: the delay in each direction between the last process and Redis; the others have none
 	shares       string        // s17: the kind's name
 	work         time.Duration // done under the lock
@@ -32,7 +32,6 @@ type scenario struct {
 	stretch      float64       // a factor of -seconds; 0 is 1
 	libs         []string      // the libraries that support it
 	columns      []figure      // of its table; the libraries are ranked by the first
-	bars         int           // how many of the columns are drawn
 	run          func(*task, candidate, library, scenario) (report, error)
 }
 
@@ -56,11 +55,12 @@ const theKey = "bench"
 
 const (
 	lease   = 6 * time.Second
-	timeout = 3 * time.Second // for goroutines that still wait when the measured time is over
+	nearby  = 500 * time.Microsecond // the delay of s12
+	timeout = 3 * time.Second        // for goroutines that still wait when the measured time is over
 )
 
 var (
-	peers = []string{"rueidislock", "redsync", "redsync-goredis", "redislock", "go-zero"}
+	peers = []string{"rueidislock", "redsync", "redislock", "go-zero"}
 	// free are the libraries for locks without contention, contended those for locks with contention.
 	free      = append([]string{ours, limit}, peers...)
 	contended = append([]string{ours, limit, limitQueue}, peers...)
@@ -74,94 +74,94 @@ var scenarios = slices.Concat([]scenario{
 	{
 		name: "s1", title: "one goroutine, one key, on one core",
 		processes: 1, goroutines: 1, pinned: true,
-		libs: actorsFree, columns: pairColumns, bars: 1, run: (*task).pairs,
+		libs: actorsFree, columns: pairColumns, run: (*task).pairs,
 	},
 	{
 		name: "s2", title: "1000 goroutines, 1000 keys",
 		processes: 1, goroutines: 1000,
-		libs: actorsFree, columns: pairColumns, bars: 1, run: (*task).pairs,
+		libs: actorsFree, columns: pairColumns, run: (*task).pairs,
 	},
 	{
 		name: "s3", title: "64 goroutines on one key",
 		processes: 1, goroutines: 64, oneKey: true,
-		libs: actorsContended, columns: waitColumns, bars: 2, run: (*task).pairs,
+		libs: actorsContended, columns: waitColumns, run: (*task).pairs,
 	},
 	{
 		name: "s4", title: "4 processes with 16 goroutines each on one key",
 		processes: 4, goroutines: 16, oneKey: true,
-		libs: actorsContended, columns: waitColumns, bars: 2, run: (*task).pairs,
+		libs: actorsContended, columns: waitColumns, run: (*task).pairs,
 	},
 	{
 		name: "s5", title: "10,000 locks held",
 		processes: 1, goroutines: 64, size: 10_000, stretch: 10,
-		libs: actorsFree, columns: heldColumns, bars: 2, run: (*task).holdMany,
+		libs: actorsFree, columns: heldColumns, run: (*task).holdMany,
 	},
 	{
 		name: "s6", title: "release in one process to grant in another",
 		processes: 2, goroutines: 1, oneKey: true, stretch: 3,
-		libs: actorsContended, columns: handOverColumns, bars: 2, run: (*task).handOver,
+		libs: actorsContended, columns: handOverColumns, run: (*task).handOver,
 	},
 	{
 		name: "s7-keys", title: "fenced: 1000 goroutines, 1000 keys",
 		processes: 1, goroutines: 1000, kind: fenced,
-		libs: []string{ours, limit}, columns: pairColumns, bars: 1, run: (*task).pairs,
+		libs: []string{ours, limit}, columns: pairColumns, run: (*task).pairs,
 	},
 	{
 		name: "s7-one", title: "fenced: 64 goroutines on one key",
 		processes: 1, goroutines: 64, kind: fenced, oneKey: true,
-		libs: []string{ours, limit}, columns: waitColumns, bars: 2, run: (*task).pairs,
+		libs: []string{ours, limit}, columns: waitColumns, run: (*task).pairs,
 	},
 	{
 		name: "s8", title: "read/write, 90 % reads: 64 goroutines on one key",
 		processes: 1, goroutines: 64, kind: readWrite, oneKey: true,
-		libs: []string{ours, limit}, columns: readWriteColumns, bars: 3, run: (*task).pairs,
+		libs: []string{ours, limit}, columns: readWriteColumns, run: (*task).pairs,
 	},
 	{
 		name: "s8x4", title: "read/write, 90 % reads: 4 processes with 16 goroutines each on one key",
 		processes: 4, goroutines: 16, kind: readWrite, oneKey: true,
-		libs: []string{ours, limit}, columns: readWriteColumns, bars: 3, run: (*task).pairs,
+		libs: []string{ours, limit}, columns: readWriteColumns, run: (*task).pairs,
 	},
 	{
 		name: "s9", title: "fair: 4 processes with 16 goroutines each on one key",
 		processes: 4, goroutines: 16, kind: fair, oneKey: true,
-		libs: []string{ours, limitQueue}, columns: waitColumns, bars: 2, run: (*task).pairs,
+		libs: []string{ours, limitQueue}, columns: waitColumns, run: (*task).pairs,
 	},
 }, growth(), []scenario{
 	{
 		name: "s11-1ms", title: "1 ms of work under the lock, 4 processes with 16 goroutines each on one key",
 		processes: 4, goroutines: 16, oneKey: true, work: time.Millisecond, stretch: 2,
-		libs: contended, columns: workColumns, bars: 3, run: (*task).pairs,
+		libs: contended, columns: workColumns, run: (*task).pairs,
 	},
 	{
 		name: "s11-10ms", title: "10 ms of work under the lock, 4 processes with 16 goroutines each on one key",
 		processes: 4, goroutines: 16, oneKey: true, work: 10 * time.Millisecond, stretch: 5,
-		libs: contended, columns: workColumns, bars: 3, run: (*task).pairs,
+		libs: contended, columns: workColumns, run: (*task).pairs,
 	},
 	{
 		name: "s12-s1", title: "Redis 1 ms away: one goroutine, one key",
-		processes: 1, goroutines: 1, away: true,
-		libs: free, columns: pairColumns, bars: 2, run: (*task).pairs,
+		processes: 1, goroutines: 1, away: nearby,
+		libs: free, columns: pairColumns, run: (*task).pairs,
 	},
 	{
 		name: "s12-s2", title: "Redis 1 ms away: 1000 goroutines, 1000 keys",
-		processes: 1, goroutines: 1000, away: true,
-		libs: free, columns: pairColumns, bars: 1, run: (*task).pairs,
+		processes: 1, goroutines: 1000, away: nearby,
+		libs: free, columns: pairColumns, run: (*task).pairs,
 	},
 	{
 		name: "s12-s3", title: "Redis 1 ms away: 64 goroutines on one key",
-		processes: 1, goroutines: 64, oneKey: true, away: true,
-		libs: contended, columns: waitColumns, bars: 2, run: (*task).pairs,
+		processes: 1, goroutines: 64, oneKey: true, away: nearby,
+		libs: contended, columns: waitColumns, run: (*task).pairs,
 	},
 }, handOffLimits(), distances(), crowds(), shares(), []scenario{
 	{
 		name: "s16", title: "a semaphore of 10 permits, 64 goroutines",
 		processes: 1, goroutines: 64, kind: semaphore, oneKey: true, permits: 10,
-		libs: semaphores, columns: waitColumns, bars: 2, run: (*task).pairs,
+		libs: semaphores, columns: waitColumns, run: (*task).pairs,
 	},
 	{
 		name: "s16x4", title: "a semaphore of 10 permits, 4 processes with 16 goroutines each",
 		processes: 4, goroutines: 16, kind: semaphore, oneKey: true, permits: 10,
-		libs: semaphores, columns: waitColumns, bars: 2, run: (*task).pairs,
+		libs: semaphores, columns: waitColumns, run: (*task).pairs,
 	},
 })
 
@@ -171,14 +171,14 @@ func growth() (list []scenario) {
 		list = append(list, scenario{
 			name: fmt.Sprintf("s10-held-%d", n), section: "s10-held", title: "growth: locks held",
 			processes: 1, goroutines: 64, size: n, stretch: 4,
-			libs: []string{ours, limit}, columns: growthColumns, bars: len(growthColumns), run: (*task).holdMany,
+			libs: []string{ours, limit}, columns: growthColumns, run: (*task).holdMany,
 		})
 	}
 	for n := 1; n <= 100_000; n *= 10 {
 		list = append(list, scenario{
 			name: fmt.Sprintf("s10-waiting-%d", n), section: "s10-waiting", title: "growth: requests that wait for one lock, which another process holds",
 			processes: 2, goroutines: 1, oneKey: true, size: n, stretch: 4,
-			libs: []string{ours, limitQueue}, columns: growthColumns, bars: len(growthColumns), run: (*task).waitMany,
+			libs: []string{ours, limitQueue}, columns: growthColumns, run: (*task).waitMany,
 		})
 	}
 	return list
@@ -190,7 +190,7 @@ func handOffLimits() (list []scenario) {
 		list = append(list, scenario{
 			name: fmt.Sprintf("s13-%dms", ms), section: "s13", title: "the hand-off limit: 4 processes with 16 goroutines each on one key",
 			processes: 4, goroutines: 16, oneKey: true, handOffLimit: time.Duration(ms) * time.Millisecond,
-			libs: []string{ours}, columns: waitColumns, bars: 2, run: (*task).pairs,
+			libs: []string{ours}, columns: waitColumns, run: (*task).pairs,
 		})
 	}
 	return list

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -17,25 +16,33 @@ func median(values []float64) float64 {
 	return (values[(len(values)-1)/2] + values[len(values)/2]) / 2
 }
 
-// flags are the command line flags of the measurement.
-func (c comparison) flags() string {
-	return fmt.Sprintf(" -rounds %d -seconds %s", c.rounds(), strconv.FormatFloat(c.results[0].Seconds, 'f', -1, 64))
+// A column of a table; cell is its text for a library and the ith variant.
+type column struct {
+	name string
+	cell func(lib string, i int) string
 }
 
-// table writes the medians as a Markdown table, with notes below it.
+// table writes the medians as a Markdown table, with a row for each library and variant, and notes below it.
 func (c comparison) table() string {
 	var b strings.Builder
-	switch {
-	case c.variants[0].grows():
-		c.growthTable(&b)
-	case c.variants[0].hasOddProcess():
-		c.crowdTable(&b)
-	case c.variants[0].distance > 0:
-		c.distanceTable(&b)
-	case c.variants[0].variant() != "":
-		c.variantTable(&b)
-	default:
-		c.libraryTable(&b)
+	columns := c.columns()
+	head, rule := []string{"library"}, []string{"---"}
+	for _, column := range columns {
+		head, rule = append(head, column.name), append(rule, "---:")
+	}
+	row(&b, head...)
+	b.WriteString("|" + strings.Join(rule, "|") + "|\n")
+	for _, lib := range c.libs() {
+		for i, s := range c.variants {
+			if len(c.of(s).each(lib, rate)) == 0 {
+				continue
+			}
+			cells := []string{lib}
+			for _, column := range columns {
+				cells = append(cells, column.cell(lib, i))
+			}
+			row(&b, cells...)
+		}
 	}
 	for _, r := range c.results {
 		if r.Stuck > 0 {
@@ -49,60 +56,56 @@ func row(b *strings.Builder, cells ...string) {
 	b.WriteString("| " + strings.Join(cells, " | ") + " |\n")
 }
 
-func rule(b *strings.Builder, texts, numbers int) {
-	b.WriteString(strings.Repeat("|---", texts) + strings.Repeat("|---:", numbers) + "|\n")
+// columns are those of the table, after the library.
+func (c comparison) columns() []column {
+	s := c.variants[0]
+	switch {
+	case s.grows():
+		return c.ofGrowth()
+	case s.hasOddProcess():
+		return slices.Concat(c.ofCrowds(), c.figures(s.columns...))
+	case s.distance > 0:
+		return slices.Concat(c.ofDistances(), c.figures(s.columns...))
+	}
+	first := s.columns[0]
+	columns := slices.Concat(c.figures(first), []column{{"min–max", func(lib string, i int) string { return c.of(c.variants[i]).spread(lib, first) }}})
+	switch {
+	case s.shares != "":
+		columns = slices.Concat(c.variant("kind"), columns)
+	case s.handOffLimit > 0:
+		columns = slices.Concat(c.variant("hand-off limit"), columns)
+	default:
+		columns = slices.Concat(columns, c.ratios(first))
+	}
+	return slices.Concat(columns, c.figures(s.columns[1:]...))
+}
+
+// variant is a column with the name of the variant.
+func (c comparison) variant(name string) []column {
+	return []column{{name, func(_ string, i int) string { return c.variants[i].variant() }}}
+}
+
+// figures are columns with medians.
+func (c comparison) figures(all ...figure) (columns []column) {
+	for _, f := range all {
+		columns = append(columns, column{f.name, func(lib string, i int) string { return f.text(c.of(c.variants[i]).median(lib, f)) }})
+	}
+	return columns
 }
 
 // ratio formats a ratio.
 var ratio = figure{decimals: 2}
 
-// libraryTable has a row for each library. A ratio is about the first column.
-func (c comparison) libraryTable(b *strings.Builder) {
-	columns, peer := c.variants[0].columns, c.bestPeer()
-	first := columns[0]
-	head := []string{"library", first.name, "min–max", "× " + c.limit()}
-	if peer != "" {
-		head = append(head, "× best peer")
+// ratios compare a figure with that of the limit and of the best peer.
+func (c comparison) ratios(f figure) []column {
+	to := func(name, base string) column {
+		return column{"× " + name, func(lib string, _ int) string { return ratio.text(c.ratio(lib, base, f)) }}
 	}
-	for _, f := range columns[1:] {
-		head = append(head, f.name)
+	columns := []column{to(c.limit(), c.limit())}
+	if peer := c.bestPeer(); peer != "" {
+		columns = append(columns, to("best peer", peer))
 	}
-	row(b, head...)
-	rule(b, 1, len(head)-1)
-	for _, lib := range c.libs() {
-		cells := []string{lib, first.text(c.median(lib, first)), c.spread(lib, first), ratio.text(c.ratio(lib, c.limit(), first))}
-		if peer != "" {
-			cells = append(cells, ratio.text(c.ratio(lib, peer, first)))
-		}
-		for _, f := range columns[1:] {
-			cells = append(cells, f.text(c.median(lib, f)))
-		}
-		row(b, cells...)
-	}
-}
-
-// variantTable has a row for each hand-off limit, or each kind.
-func (c comparison) variantTable(b *strings.Builder) {
-	columns, differ := c.variants[0].columns, "hand-off limit"
-	if c.variants[0].shares != "" {
-		differ = "kind"
-	}
-	head := []string{"library", differ, columns[0].name, "min–max"}
-	for _, f := range columns[1:] {
-		head = append(head, f.name)
-	}
-	row(b, head...)
-	rule(b, 1, len(head)-1)
-	for _, lib := range c.libs() {
-		for _, s := range c.variants {
-			part := c.of(s)
-			cells := []string{lib, s.variant(), columns[0].text(part.median(lib, columns[0])), part.spread(lib, columns[0])}
-			for _, f := range columns[1:] {
-				cells = append(cells, f.text(part.median(lib, f)))
-			}
-			row(b, cells...)
-		}
-	}
+	return columns
 }
 
 // spread is the lowest and the highest round.
@@ -111,28 +114,17 @@ func (c comparison) spread(lib string, f figure) string {
 	return f.text(slices.Min(values)) + "–" + f.text(slices.Max(values))
 }
 
-// growthTable has a row for each library and size: the cost of one lock, and its ratio to that of
-// the previous size.
-func (c comparison) growthTable(b *strings.Builder) {
-	columns := c.variants[0].columns
-	head := []string{"library", "size", "RSS, MB", "goroutines"}
-	for _, f := range columns {
-		head = append(head, f.name, "×")
-	}
-	row(b, head...)
-	rule(b, 1, len(head)-1)
-	for _, lib := range c.libs() {
-		for i, s := range c.variants {
-			part := c.of(s)
-			cells := []string{lib, s.variant(), resident.text(part.median(lib, resident)), running.text(part.median(lib, running))}
-			for _, f := range columns {
-				before := math.NaN()
-				if i > 0 {
-					before = c.of(c.variants[i-1]).median(lib, f)
-				}
-				cells = append(cells, f.text(part.median(lib, f)), ratio.text(part.median(lib, f)/before))
+// ofGrowth are the cost of one lock, and its ratio to that of the previous size.
+func (c comparison) ofGrowth() []column {
+	columns := slices.Concat(c.variant("size"), c.figures(resident, running))
+	for _, f := range c.variants[0].columns {
+		of := func(lib string, i int) float64 { return c.of(c.variants[i]).median(lib, f) }
+		columns = slices.Concat(columns, c.figures(f), []column{{"×", func(lib string, i int) string {
+			if i == 0 {
+				return "–"
 			}
-			row(b, cells...)
-		}
+			return ratio.text(of(lib, i) / of(lib, i-1))
+		}}})
 	}
+	return columns
 }

@@ -44,7 +44,6 @@ type report struct {
 	Held       float64   // s11: seconds for which this process held the lock
 	ClientCPU  float64   // seconds
 	Redis      usage
-	Bus        int           // messages published between the servers of a cluster
 	Turns      int           // s14; see waitStats
 	Changes    int           // s14: times that the lock came to this process from another
 	Longest    time.Duration // s14, s15: the longest wait of a goroutine, ended or not

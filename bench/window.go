@@ -17,12 +17,8 @@ import (
 // profile shows its end.
 func (t *task) window(c candidate, body func()) (r report, err error) {
 	var before usage
-	var bus int
 	if t.Index == 0 {
-		if before, err = readUsage(t.Near, c.sends); err != nil {
-			return r, err
-		}
-		if bus, err = readBus(t.Cluster); err != nil {
+		if before, err = readUsage(t.Near, t.Cluster, c.sends); err != nil {
 			return r, err
 		}
 	}
@@ -43,15 +39,11 @@ func (t *task) window(c candidate, body func()) (r report, err error) {
 	body()
 	r.Seconds, r.ClientCPU = time.Since(start).Seconds(), clientCPU()-cpu
 	if t.Index == 0 {
-		after, err := readUsage(t.Near, c.sends)
+		after, err := readUsage(t.Near, t.Cluster, c.sends)
 		if err != nil {
 			return r, err
 		}
 		r.Redis = after.since(before)
-		if r.Bus, err = readBus(t.Cluster); err != nil {
-			return r, err
-		}
-		r.Bus -= bus
 	}
 	r.Goroutines = runtime.NumGoroutine()
 	if t.Profile != "" {

@@ -5,6 +5,5 @@ cd "$(dirname "$0")/.."
 
 build/need.sh redis-server
 go run ./interop
-go run ./interop -quick -bench -kind plain -case "unusual names"
 go run ./interop -cluster -quick
 go run ./interop -sentinel -quick

@@ -36,7 +36,7 @@ func TestNilArguments(t *testing.T) {
 			"WithForceRelease": console.WithForceRelease, "WithHosts": console.WithHosts, "WithInterval": console.WithInterval, "WithJournal": console.WithJournal,
 		},
 		Types: map[string][]any{"Journal": {(*console.Journal)(nil), &console.Journal{}}},
-		Good: func(t reflect.Type) (reflect.Value, bool) {
+		Good: func(_ string, t reflect.Type) (reflect.Value, bool) {
 			v, ok := good[t]
 			return reflect.ValueOf(v), ok
 		},

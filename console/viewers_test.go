@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
@@ -119,12 +120,21 @@ func TestSlowViewer(t *testing.T) {
 	go func() { serving <- server.Serve(listener) }()
 	slow, conn := net.Pipe()
 	listener <- conn
-	if _, err := fmt.Fprintf(slow, "GET /events HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+	if _, err := fmt.Fprintf(slow, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(slow), nil) // it reads no further
+	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
+		t.Fatalf("the viewer is answered %v, %v", response, err)
 	}
 	others := stream(t, web(t, h)+"events")
 	for range 10 {
 		others.next(t)
+	}
+	select {
+	case <-left:
+		t.Error("the viewer was not served any longer at once")
+	default:
 	}
 	locktest.Await(t, "the end of the viewer that reads nothing", left)
 	others.next(t)

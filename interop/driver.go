@@ -2,20 +2,21 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"fmt"
 	"io"
 	"os/exec"
 	"strconv"
 	"sync"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // driver is a process that executes requests: the one in java/, or a goDriver.
 type driver struct {
 	process *exec.Cmd
 	stdin   io.WriteCloser
-	stderr  *collected
+	stderr  *rig.Log
 	ended   chan struct{} // closed when the process has ended
 
 	mu      sync.Mutex // guards what follows, and writing to stdin
@@ -24,7 +25,7 @@ type driver struct {
 }
 
 func startDriver(process *exec.Cmd) (*driver, error) {
-	d := &driver{process: process, stderr: &collected{}, ended: make(chan struct{}), pending: map[string]chan<- line{}}
+	d := &driver{process: process, stderr: &rig.Log{}, ended: make(chan struct{}), pending: map[string]chan<- line{}}
 	process.Stderr = d.stderr
 	var err error
 	if d.stdin, err = process.StdinPipe(); err != nil {
@@ -86,22 +87,4 @@ func (d *driver) stop() {
 	case <-time.After(8 * time.Second):
 		d.kill()
 	}
-}
-
-// collected is what a process has written.
-type collected struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (c *collected) Write(b []byte) (int, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.Write(b)
-}
-
-func (c *collected) String() string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.text.String()
 }

@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/redis/rueidis"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // failing runs last, with Sentinels: afterwards another server is the master.
@@ -36,16 +35,19 @@ func failover(s *env) {
 	var promotion, subscribed time.Time
 	err := s.run(func(s *env) {
 		time.Sleep(2 * time.Second)
-		try(s.sentinels.fail(s.ctx))
-		var now rueidis.Client
+		try(s.sentinels.fail())
+		var now *rig.Server
 		s.until("a replica is the master", func() bool {
-			now = s.sentinels.promoted(s.ctx)
+			now = s.sentinels.promoted()
 			return now != nil
 		})
 		promotion = time.Now()
-		s.until("Go listens on the new master", func() bool { return server{Client: now}.listeners(s.ctx, keyspace.TurnChannel(id)) == 1 })
+		s.until("Go listens on the new master", func() bool {
+			count, err := now.Do("PUBSUB", "NUMSUB", keyspace.TurnChannel(id))
+			return err == nil && count.Map()[keyspace.TurnChannel(id)] == "1"
+		})
 		subscribed = time.Now()
-		s.until("the old master is a replica", func() bool { return role(s.ctx, s.sentinels.servers[0]) == "slave" })
+		s.until("the old master is a replica", func() bool { return s.sentinels.servers[0].Replication("role:slave") })
 		s.addFigure("the old master was a replica %s after the new one took over", inMS(time.Since(promotion)))
 		time.Sleep(2 * time.Second)
 	})

@@ -163,7 +163,7 @@ func (f form) request(verb, name string) (word string, values []string) {
 	switch {
 	case f.synchronizes():
 		return f.kind, []string{"op=" + verb, "name=" + name}
-	case f.several == "" || verb == "hello" || verb == "halt" || verb == "bench":
+	case f.several == "" || verb == "hello" || verb == "halt":
 		return verb, []string{"kind=" + f.kind, "name=" + name}
 	case f.several == red.several:
 		return f.several, []string{"op=" + verb, "names=" + strings.Join(slices.Repeat([]string{name}, len(f.members)), ",")}

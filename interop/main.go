@@ -8,7 +8,7 @@
 // Sentinels (-sentinel), or uses -redis redis://…; and three more servers for the RedLock.
 // Every case runs both ways: Java holds the lock and Go waits, then Go holds it and Java waits.
 // The Go side runs in other processes, too: this program started again as a driver with the
-// same protocol. With -bench it compares their speed afterwards.
+// same protocol.
 //
 // The exit code is 0 if all cases pass.
 package main
@@ -29,6 +29,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // driveVerb makes this program a driver.
@@ -59,8 +60,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	})
 	chosen := flags.String("case", "", "only the `case` of this name, as in the table")
 	quick := flags.Bool("quick", false, "fewer rounds")
-	bench := flags.Bool("bench", false, "after the cases, compare the speed of the two")
-	observed := flags.Bool("observe", false, "instead of the cases, show the differences in Redisson's behaviour, on a separate redis-server")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		return 0
@@ -75,24 +74,28 @@ func run(args []string, stdout, stderr io.Writer) int {
 	defer stop()
 	switch {
 	case *cluster:
-		of, stop, err := startCluster(3)
+		masters, err := rig.StartCluster(3, rig.Options{})
 		if err != nil {
 			fmt.Fprintln(stderr, "redisson:", err)
 			return 1
 		}
-		defer stop()
-		*url = of
+		defer rig.StopAll(masters)
+		var addresses []string
+		for _, s := range masters {
+			addresses = append(addresses, s.Addr())
+		}
+		*url = "redis-cluster://" + strings.Join(addresses, ",")
 	case *sentinel:
 		var err error
-		if sentinels, err = startSentinelSetup(ctx, *replicas, *toWrite); err != nil {
+		if sentinels, err = startSentinelSetup(*replicas, *toWrite); err != nil {
 			fmt.Fprintln(stderr, "redisson:", err)
 			return 1
 		}
 		defer sentinels.stop()
 		sentinels.pause = *pause
-		*url = sentinels.url
+		*url = rig.SentinelURL(sentinels.sentinels)
 	}
-	ok, err := interop(ctx, sentinels, *url, *reds, *version, *chosen, only, *quick, *bench, *observed, stdout, stderr)
+	ok, err := interop(ctx, sentinels, *url, *reds, *version, *chosen, only, *quick, stdout, stderr)
 	if err != nil {
 		fmt.Fprintln(stderr, "redisson:", err)
 	}
@@ -103,13 +106,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // interop prepares the two sides and the servers, and runs the cases.
-func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, chosen string, only []string, quick, bench, observed bool, stdout, stderr io.Writer) (ok bool, err error) {
+func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, chosen string, only []string, quick bool, stdout, stderr io.Writer) (ok bool, err error) {
 	jar, err := jar(version, stderr)
 	if err != nil {
 		return false, err
-	}
-	if observed {
-		url = ""
 	}
 	urls := append([]string{url}, strings.Split(reds, ",")...)
 	if reds == "" {
@@ -118,11 +118,12 @@ func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, 
 	var servers []server
 	for _, url := range urls {
 		if url == "" {
-			var stop func()
-			if url, stop, err = startServer(); err != nil {
+			s, err := rig.Start(rig.Options{})
+			if err != nil {
 				return false, err
 			}
-			defer stop()
+			defer s.Stop()
+			url = s.URL()
 		}
 		redis, err := lockkeeper.Connect(url)
 		if err != nil {
@@ -133,9 +134,6 @@ func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, 
 	}
 	w := newWorld(ctx, servers[0], servers[1:], jar, quick, stdout)
 	defer w.close()
-	if observed {
-		return w.observe(), nil
-	}
 	chosenKinds := slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool {
 		if len(only) == 0 { // the RedLock's servers do not depend on the topology
 			return k.red && w.redis.Mode() != rueidis.ClientModeStandalone
@@ -146,6 +144,5 @@ func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, 
 		return false, fmt.Errorf("not all of these are kinds: %q", only)
 	}
 	w.chosen, w.sentinels = chosen, sentinels
-	ok = w.runAll(chosenKinds)
-	return ok && (!bench || w.compare()), nil
+	return w.runAll(chosenKinds), nil
 }

@@ -119,31 +119,6 @@ func (r server) uptime(ctx context.Context) time.Duration {
 	return time.Duration(seconds) * time.Second
 }
 
-// load is what a server has done so far: scripts, commands including those called by scripts,
-// and CPU time.
-func (r server) load(ctx context.Context) (scripts, commands int, cpu time.Duration) {
-	for name, value := range r.info(ctx, "commandstats") {
-		if !strings.HasPrefix(name, "cmdstat_") {
-			continue // the heading
-		}
-		number, _, _ := strings.Cut(strings.TrimPrefix(value, "calls="), ",")
-		calls, err := strconv.Atoi(number)
-		try(err)
-		commands += calls
-		if name == "cmdstat_eval" || name == "cmdstat_evalsha" {
-			scripts += calls
-		}
-	}
-	for name, value := range r.info(ctx, "cpu") {
-		if name == "used_cpu_user" || name == "used_cpu_sys" {
-			seconds, err := strconv.ParseFloat(value, 64)
-			try(err)
-			cpu += time.Duration(seconds * float64(time.Second))
-		}
-	}
-	return scripts, commands, cpu
-}
-
 // listeners is the number of subscribers of channels.
 func (r server) listeners(ctx context.Context, channels ...string) (all int) {
 	if len(channels) == 0 {

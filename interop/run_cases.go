@@ -220,3 +220,15 @@ func (w *world) printExceptions() {
 		fmt.Fprintf(w.out, "on the drivers' stderr: %d × %s\n", n, name)
 	}
 }
+
+// exceptions counts the exceptions that a driver has written to stderr.
+func exceptions(d *driver) map[string]int {
+	found := map[string]int{}
+	for text := range strings.Lines(d.stderr.String()) {
+		name, _, _ := strings.Cut(text, ":")
+		if name = strings.TrimSpace(name); strings.HasSuffix(name, "Exception") && !strings.Contains(name, " ") {
+			found[name]++
+		}
+	}
+	return found
+}

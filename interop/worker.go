@@ -187,8 +187,6 @@ func (w *worker) do(request, answer line) error {
 	case "take":
 		return w.take(ctx, request, answer, lock)
 
-	case "bench":
-		return w.bench(request, answer)
 	}
 	return fmt.Errorf("unknown verb: %q", verb)
 }

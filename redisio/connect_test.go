@@ -35,6 +35,15 @@ func TestConnectErrors(t *testing.T) {
 		"redis:":                               "no // behind the scheme",
 		"rediss:/127.0.0.1/2":                  "path",
 		"redis:/3":                             "no // behind the scheme",
+		"redis://":                             "names no server",
+		"redis:///1":                           "names no server",
+		"redis://:6379":                        "names no server",
+		"redis://,127.0.0.1:1":                 "names no server",
+		"redis://?addr=127.0.0.1:1":            "names no server",
+		"redis-cluster:///":                    "names no server",
+		"rediss-sentinel://?master_set=m":      "names no server",
+		"redis://host?a\u2800b=1":              `unknown option "a\u2800b"`,
+		"redis://host:\u2800":                  `\u2800`,
 		"redis://127.0.0.1:1/1?db=2":           "the path names another database",
 		"redis://127.0.0.1:1/0?db=2":           "the path names another database",
 		"redis://127.0.0.1:1?db=1&db=2":        "option db is given more than once",
@@ -56,7 +65,7 @@ func TestConnectErrors(t *testing.T) {
 			t.Errorf("%q: no error", url)
 		case !strings.Contains(err.Error(), want):
 			t.Errorf("%q: %q is not in: %v", url, want, err)
-		case url != "" && strings.Contains(err.Error(), url), strings.Contains(err.Error(), "s3cret"):
+		case url != "" && strings.Contains(err.Error(), url), strings.ContainsAny(err.Error(), "\u2800"), strings.Contains(err.Error(), "s3cret"):
 			t.Errorf("%q: quoted in: %v", url, err)
 		}
 	}

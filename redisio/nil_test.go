@@ -28,7 +28,7 @@ func TestNilArguments(t *testing.T) {
 			"Memory": redisio.Memory, "Options": redisio.Options, "Slot": redisio.Slot, "Sort": redisio.Sort, "Token": redisio.Token,
 		},
 		Types: map[string][]any{"Error": {(*redisio.Error)(nil), &redisio.Error{}}, "Rights": {redisio.Rights{}}},
-		Good: func(t reflect.Type) (reflect.Value, bool) {
+		Good: func(_ string, t reflect.Type) (reflect.Value, bool) {
 			v, ok := good[t]
 			return reflect.ValueOf(v), ok
 		},

@@ -11,6 +11,8 @@ import (
 	"strings"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
 
 // urlOptions are the options of a URL, with the accepted values if they are restricted: Lockkeeper
@@ -52,6 +54,9 @@ func Options(redisURL string) (options rueidis.ClientOption, err error) {
 		if errors.As(err, &parseError) {
 			err = parseError.Err // without the URL
 		}
+		if shown := printable.Text(err.Error()); shown != err.Error() {
+			err = errors.New(shown) // it may quote the URL
+		}
 		return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
 			"[,host[:port]…][/database number][?option=value], with special characters percent-encoded; "+
 			"the scheme may end in -cluster or -sentinel; the options are %s)", err,
@@ -76,6 +81,9 @@ func parse(redisURL string) (rueidis.ClientOption, error) {
 	}
 	if _, rest, _ := strings.Cut(redisURL, ":"); u.Scheme != "unix" && !strings.HasPrefix(rest, "//") {
 		return options, errors.New("there is no // behind the scheme, so it names no server")
+	}
+	if u.Scheme != "unix" && u.Hostname() == "" { // rueidis would connect to localhost
+		return options, errors.New("it names no server: there is no host behind the //")
 	}
 	if n, err := strconv.Atoi(strings.TrimPrefix(u.Path, "/")); err == nil && u.Scheme != "unix" && n != options.SelectDB {
 		return options, errors.New("the path names another database than option db")
@@ -152,7 +160,7 @@ func checkOptions(query url.Values, options *rueidis.ClientOption) error {
 		values, known := urlOptions[name]
 		switch {
 		case !known:
-			return fmt.Errorf("unknown option %q", name)
+			return errors.New("unknown option " + printable.Quote(name))
 		case name == "addr" && slices.ContainsFunc(query[name], func(v string) bool { host, _, err := net.SplitHostPort(v); return err != nil || host == "" }):
 			return errors.New("option addr can only be host:port") // rueidis would take the first host
 		case name != "addr" && len(query[name]) > 1:

@@ -8,7 +8,6 @@ require (
 	github.com/lockkeeper-go/lockkeeper v0.0.0
 	github.com/redis/rueidis v1.0.79
 	go.opentelemetry.io/otel/metric v1.21.0
-	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.47.0
 	google.golang.org/protobuf v1.36.12
 )

@@ -26,10 +26,7 @@ while reachable and first and is_owner(first) and evicted < MOST_ENTRIES do
   beside('ZREM', timeouts, first)
   first, evicted = beside('LINDEX', queue, 0), evicted + 1
 end
-local held = false
-for i = 4, #ARGV do
-  held = is_owner(ARGV[i]) and redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. ':write') > 0 or held
-end
+local held = end_named(KEYS[1], 4)
 if held or evicted > 0 then
   local waiter = first and is_owner(first) and ':' .. first or '' -- a MultiLock is in no queue
   redis.call('PUBLISH', ARGV[3] .. waiter, '0')

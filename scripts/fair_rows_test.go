@@ -79,6 +79,9 @@ half foreign, own                        | email=7 u:1=1 30000         | u - 1 9
 half foreign, left                       | email=7 v:1=1 30000 /u:1@330 v:2@630 | u - 1 9         | [0 1  ] | email=7 v:1=1 30000 /v:2@330
 foreign, left                            | email=7 /u:1@330 v:2@630    | u - 1 9                 | [0 1  ] | email=7 /v:2@330
 half foreign, released                   | email=7 u:1=1 30000         | u u:1 0 9               | [0 1  1] then [0 1  0] | email=7
+a writer                                 | mode=write v:1:write=1 30000 | u - 1 9 u:1 30000 0    | [0 30000 v:1:write ] | same
+a reader                                 | mode=read v:1=1 30000       | u - 1 9 u:1 30000 0     | [0 30000 v:1 ] | same
+a reader of its own                      | mode=read u:1=1 30000       | u - 1 9 u:1 40000 0     | [0 30000 u:1 ] | same
 a foreign queue                          | /some:7@-1                  | u - 1 9 u:1 30000 1     | -WRONGTYPE | same
 a foreign queue, released                | u:1=1 30000 /some:7@-1      | u u:1 1 9 u:2 30000 1   | [0 1  1] then [0 1  0] | /some:7@-1
 a lock of another type             | 'x' /u:1@5 v:2@-5 | u - 1 9 u:2 30000 1 | -WRONGTYPE | same
@@ -106,6 +109,9 @@ the dead wait         | v:1=1 30000 /v:2@-1 w:3 x:4@300 | v:1 | 1 then 0   | /x:
 one is dead since now | v:1=1 30000 /v:2@0 x:4@300      | v:1 | 1 then 0   | /x:4@300         | x:4
 free                  | /v:2@330                        | v:1 | 0          | same
 free, behind the dead | /v:2@-1 w:3@330                 | v:1 | 0          | /w:3@330         | w:3
+a read/write lock     | mode=read u:1=1 30000           | u:1 | 1 then 0   |                  | 0
+a writer              | mode=write u:1:write=1 30000    | u:1 | 1 then 0   |                  | 0
+of two readers, one   | mode=read u:1=1 v:1=1 30000     | u:1 | 1 then 0   | mode=read v:1=1 30000 | 0
 wrong type            | 'x' /v:2@-1                     | v:1 | -WRONGTYPE | same
 foreign               | email=7 /v:2@-1                 | v:1 | -WRONGTYPE | same
 a foreign queue       | v:1=1 30000 /some:7@-1          | v:1 | -WRONGTYPE | same

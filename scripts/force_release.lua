@@ -6,16 +6,8 @@
 -- ARGV[2…] the owners
 --
 -- Reply: 1 if one of them held it, else 0
-check_lock(KEYS[1])
-local held = false
-for i = 2, #ARGV do
-  held = is_owner(ARGV[i]) and redis.call('HDEL', KEYS[1], ARGV[i], ARGV[i] .. ':write') > 0 or held
-end
-if not held then
+if not end_named(KEYS[1], 2) then
   return 0
-end
-if redis.call('HLEN', KEYS[1]) == 1 then
-  redis.call('HDEL', KEYS[1], 'mode') -- it was a read/write lock
 end
 redis.call('PUBLISH', ARGV[1], '0')
 return 1

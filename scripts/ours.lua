@@ -15,11 +15,12 @@ local MOST_SEEN = 16
 -- count of 18 digits fits into 64 bits.
 local LONGEST_OWNER, LONGEST_COUNT = 512, 18
 
+-- Lockkeeper and Redisson write lower-case digits only.
 local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
 
 -- Reports whether a text is an owner.
 local function is_owner(text)
-  local rest = #text <= LONGEST_OWNER and string.match(text, OWNER)
+  local rest = #text <= LONGEST_OWNER and not string.find(text, '[A-F]') and string.match(text, OWNER)
   if rest == '' or rest == ':write' then
     return true
   end

@@ -123,7 +123,9 @@ one of the readers        | mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 4000
 another writer since      | mode=write w:1:write=1 40000                                     | write v:1 | 0         | same
 another reader since      | mode=read w:1=1 40000, w:1#1 40000                               | read u:1 v:1 | 0      | same
 none is named             | mode=read w:1=1 40000, w:1#1 40000                               | read  | 0             | same
-a plain lock              | v:1=1 40000                                                      | read v:1 | 0          | same
+a plain lock              | v:1=1 40000                                                      | read v:1 | 1 then 0   |           | rw0
+a plain lock, as a writer | v:1=2 40000                                                      | write v:1 | 1 then 0  |           | rw1
+a plain lock of another   | w:1=1 40000                                                      | write v:1 | 0         | same
 wrong type                | 'x'                                                              | read v:1 | -WRONGTYPE | same
 foreign                   | mode=read path=7                                                 | read v:1 | -WRONGTYPE | same
 half foreign              | mode=write path=7 v:1:write=1 30000                              | write v:1 | -WRONGTYPE | same

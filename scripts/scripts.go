@@ -131,6 +131,8 @@ var (
 	renew string
 	//go:embed yield.lua
 	yield string
+	//go:embed force.lua
+	force string
 	//go:embed force_release.lua
 	forceRelease string
 	//go:embed inspect.lua
@@ -224,7 +226,7 @@ var (
 	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+left+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
-	ForceRelease = script("force_release", ours+forceRelease, Shape{Numbers: 1})
+	ForceRelease = script("force_release", ours+force+forceRelease, Shape{Numbers: 1})
 	Inspect      = script("inspect", ours+inspect, Shape{Numbers: 2, Texts: 2})
 )
 
@@ -242,7 +244,7 @@ var (
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
 	SyncQueue        = script("sync_queue", take+beside+ours+left+syncQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", beside+ours+fairForceRelease, Shape{Numbers: 1})
+	FairForceRelease = script("fair_force_release", beside+ours+force+fairForceRelease, Shape{Numbers: 1})
 	FairInspect      = script("fair_inspect", beside+ours+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
 
@@ -252,7 +254,7 @@ var (
 	ReadWriteRelease      = script("read_write_release", readWriteCommon+readWriteRelease, Shape{Numbers: 1})
 	ReadWriteRenew        = script("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
 	ReadWriteYield        = script("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
-	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+readWriteForceRelease, Shape{Numbers: 1})
+	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+force+readWriteForceRelease, Shape{Numbers: 1})
 	ReadWriteInspect      = script("read_write_inspect", ours+readWriteInspect, Shape{Numbers: 3, Texts: 2})
 	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
 )

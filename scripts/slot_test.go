@@ -17,9 +17,11 @@ import (
 // already, and there is only one run: on the server that has the hash. The state is that after all keys
 // have moved.
 const slotRows = `
+force_release      | v:1=1 30000                                     | QUEUE          | v:1 v:2               | 1              |                                                 | 0
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | TIMEOUTS       | v:1                   | 1              | /w:1@300 w:2@600                                | w:1
 fair_force_release | v:1=1 30000 /w:1@300 w:2@600                    | QUEUE          | v:1                   | 1              | /w:1@300 w:2@600                                | 0
 fair_force_release | v:1=1 30000 /w:1@-5 w:2@600                     | QUEUE TIMEOUTS | v:1                   | 1              | /w:1@-5 w:2@600                                 | 0
+read_write_force_release | v:1=1 30000                               | QUEUE          | read v:1 v:2          | 1              |                                                 | rw0
 sync_queue         | v:1=1 30000 /w:1@300 w:2@-5                     | TIMEOUTS       | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300 w:2@-5                     |
 sync_queue         | v:1=1 30000 /w:1@300                            | QUEUE TIMEOUTS | u - 1 9 u:1 30000 1   | [0 30000 v:1 ] | v:1=1 30000 /w:1@300                            |
 sync_queue         | u:1=1 30000                                     |                | u u:1 1 9 u:2 30000 1 | [0 0  1]       |                                                 |

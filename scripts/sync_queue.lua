@@ -71,15 +71,15 @@ end
 -- The end of a hold is not refused, and neither is a client that only leaves the queue; the next command is.
 local foreign = not ours
 if holder and not (leases[holder] and #holders == 1) then
-  ours, problem = pcall(check_lock, hash, holders)
+  ours, problem = pcall(check_lock, hash, holders) -- if it is a read/write lock, one of the holders is its mode
   if not ours and ARGV[2] == '' and next(leases) then
     error(problem, 0)
   end
-  foreign = foreign or not ours
+  foreign, holder = foreign or not ours, ours and owner_in(problem) or holder
 end
 
 local taken
-if holder and leases[holder] and not foreign then -- the reply to an earlier take was lost
+if holder and leases[holder] and #holders == 1 and not foreign then -- the reply to an earlier take was lost
   taken = holder
   if left < leases[holder] then
     left = leases[holder]

@@ -11,7 +11,8 @@
 -- Reply: 1
 local time = redis.call('TIME')
 local now, ttl = time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[3])
-local SYSTEM = '^' .. string.rep('%x', 8) .. '%-%x%x%x%x%-%x%x%x%x$'
+local DIGIT = '[0-9a-f]'
+local SYSTEM = '^' .. string.rep(DIGIT, 8) .. '%-' .. string.rep(DIGIT, 4) .. '%-' .. string.rep(DIGIT, 4) .. '$'
 local MOST_SEEN, MOST_EXPIRED, MOST_READ = 16, 1000, 1000000
 
 -- Reports whether one of the members is a System, or there are none.

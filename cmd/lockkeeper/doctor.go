@@ -129,6 +129,15 @@ func (d *doctor) add(check, status, found, advice string) {
 	d.findings = append(d.findings, finding{Check: check, Status: status, Found: pointers.ReplaceAllString(found, ""), Advice: pointers.ReplaceAllString(advice, "")})
 }
 
+// unknown adds a check that could not be made: a server does not answer, or else the user lacks rights.
+func (d *doctor) unknown(check string, err error, rights string) {
+	advice := rights
+	if redisio.Sort(err).Transient {
+		advice = "the server must answer before doctor can check this"
+	}
+	d.add(check, isUnknown, err.Error(), advice)
+}
+
 // pointers matches the references in errors about rights, which would point to doctor itself.
 var pointers = regexp.MustCompile(`; docs/acl\.md [^)]*`)
 
@@ -156,7 +165,7 @@ func (d *doctor) report() (code int, err error) {
 func (d *doctor) checkServer(ctx context.Context, node rueidis.Client) {
 	text, err := node.Do(ctx, node.B().Info().Build()).ToString()
 	if err != nil {
-		d.add("info", isUnknown, err.Error(), "+info lets doctor check version, eviction, persistence and replicas")
+		d.unknown("info", err, "+info lets doctor check version, eviction, persistence and replicas")
 	} else {
 		info := infoOf(text)
 		d.checkVersion(info)
@@ -254,8 +263,11 @@ func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 		sent := time.Now()
 		parts, err := node.Do(ctx, node.B().Time().Build()).AsIntSlice()
 		trip := time.Since(sent)
-		if err != nil || len(parts) != 2 {
-			d.add("clock", isUnknown, fmt.Sprint(err), "+time lets doctor compare the clocks")
+		if err == nil && len(parts) != 2 {
+			err = errors.New("TIME does not return two numbers")
+		}
+		if err != nil {
+			d.unknown("clock", err, "+time lets doctor compare the clocks")
 			return
 		}
 		if fastest < 0 || trip < fastest {
@@ -285,7 +297,7 @@ func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
 	info := infoOf(text)
 	switch state, served := info["cluster_state"], info["cluster_slots_ok"]; {
 	case err != nil:
-		d.add("cluster", isUnknown, err.Error(), "+cluster|info lets doctor see the state of the cluster")
+		d.unknown("cluster", err, "+cluster|info lets doctor see the state of the cluster")
 	case state != "ok" || served != "16384":
 		d.add("cluster", isFailure, fmt.Sprintf("the state is %s, and %s of 16384 slots are served", state, served), "CLUSTER NODES says which slots are not served")
 	default:
@@ -316,7 +328,7 @@ func (d *doctor) checkPermits(ctx context.Context) {
 		}
 		d.add(check, isWarning, text, "delete a value that is not a number, and set the number with TrySetPermits; for a semaphore only when the work under its earlier permits has ended")
 	case err != nil:
-		d.add(check, isUnknown, err.Error(), "with the rights of lockkeeper ls, doctor can check the numbers of semaphores and permits")
+		d.unknown(check, err, "with the rights of lockkeeper ls, doctor can check the numbers of semaphores and permits")
 	default:
 		d.add(check, isOK, fmt.Sprintf("%d semaphores, latches and permits were found, and all have their numbers", len(all)), "")
 	}
@@ -329,11 +341,7 @@ func (d *doctor) checkSystems(ctx context.Context) {
 	if errors.Is(err, inspect.ErrMoreSystems) {
 		more = "at least "
 	} else if err != nil {
-		advice := "+zrange +getrange +pttl on {lockkeeper_systems}* let doctor list the Systems"
-		if redisio.Sort(err).Transient {
-			advice = "the server that has their records must answer"
-		}
-		d.add("systems", isUnknown, err.Error(), advice)
+		d.unknown("systems", err, "+zrange +getrange +pttl on {lockkeeper_systems}* let doctor list the Systems")
 		return
 	}
 	var overdue []string

@@ -244,6 +244,9 @@ func TestClusterWithoutAMaster(t *testing.T) {
 				if f.Check == "version" && f.Status == isOK {
 					versions++
 				}
+				if f.Check == "numbers" && (f.Status != isUnknown || !strings.Contains(f.Advice, "must answer") || strings.Contains(f.Advice, "rights")) {
+					t.Errorf("doctor advises %+v", f)
+				}
 				if f.Check == "cluster" && f.Status != isFailure {
 					t.Errorf("doctor found %+v", f)
 				}

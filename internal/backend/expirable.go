@@ -33,6 +33,9 @@ func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend 
 	}
 }
 
+// Forget is like Semaphore.Forget.
+func (p *ExpirableSemaphore) Forget(number uint64) { p.server.forget(p.permits, number) }
+
 // Inspect implements Place.
 func (p *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := p.permits.Inspect(deadline)

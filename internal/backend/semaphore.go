@@ -25,8 +25,8 @@ type Semaphore struct {
 
 // wire makes the calls of its commands.
 type wire interface {
+	recorder
 	Call(*semaphore.Command, time.Time) redisclient.Call
-	Forget(number uint64, deadline time.Time) redisclient.Call
 }
 
 // NewSemaphore returns the semaphore of that name on one Redis, for a client.
@@ -51,9 +51,18 @@ func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 // Forget removes the record of the client's last command from Redis, unless it is of a later number. If that fails,
 // the record expires.
 func (s *Semaphore) Forget(number uint64) {
-	call := s.wire.Forget(number, time.Now().Add(s.server.callTimeout))
+	s.server.forget(s.wire, number)
+}
+
+// recorder makes the call that removes the record of a command.
+type recorder interface {
+	Forget(number uint64, deadline time.Time) redisclient.Call
+}
+
+func (s *Server) forget(of recorder, number uint64) {
+	call := of.Forget(number, time.Now().Add(s.callTimeout))
 	call.To = receive(func(uint64, redisclient.Reply) {})
-	s.server.redis.Run(call)
+	s.redis.Run(call)
 }
 
 // Channel returns the channel on which a waiter is notified of permits.

@@ -154,6 +154,12 @@ func (p *Semaphore) Idle() bool {
 		p.sub == unsubscribed && p.taken == len(p.effects)
 }
 
+// Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
+// its way.
+func (p *Semaphore) Sent() (number uint64, certain bool) {
+	return p.number, !p.doubtful && p.main.kind == 0
+}
+
 // Snapshot is what this process knows without asking Redis: how many permits it holds, how many
 // requests wait, and until when the first of the permits is valid if it is not renewed.
 func (p *Semaphore) Snapshot() (held, waiters int, until Instant) {

@@ -34,6 +34,8 @@ type Semaphore struct {
 	// seq numbers what is sent, so that a reply finds its command; number is that of the last
 	// command that Redis carries out once.
 	seq, number uint64
+	// doubtful: a numbered command, or a copy of it, may not have arrived yet.
+	doubtful bool
 
 	queue requestqueue.Queue[*Request]
 	holds []*hold

@@ -194,6 +194,7 @@ func (p *Semaphore) Replied(now Instant, seq uint64, r Result) {
 // its number, as long as it matters what becomes of it.
 func (p *Semaphore) mainReplied(r Result) {
 	o := p.main
+	p.doubtful = p.doubtful || r.Unsure
 	if r.Err != nil {
 		p.again(&p.main, r)
 		p.wait.lastReason, p.wait.lastErr = failure(r)

@@ -189,7 +189,7 @@ func notText(name string) []byte {
 }
 
 // The forms of a client and of an owner.
-const clientForm = `^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}`
+const clientForm = `^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`
 
 var (
 	clientID   = regexp.MustCompile(clientForm + `$`)

@@ -38,6 +38,7 @@ func TestForeignValuesAreNotRead(t *testing.T) {
 	}
 	owner := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }
 	do("HSET", "held", owner(1)+":1", "1")
+	do("HSET", "upper case", "F81D4FAE-7DEC-11D0-A765-00A0C91E6BF6:1", "1") // neither Lockkeeper nor Redisson writes this
 	record := func(i int, says string) {
 		do("ZADD", keyspace.Systems(""), "1", keyspace.SystemOf(owner(i)))
 		do("SET", keyspace.System("", keyspace.SystemOf(owner(i))), says, "PX", "600000")

@@ -54,18 +54,19 @@ func (p *permits) Term() uint64                                                 
 // LeaseUntil is not known: each permit has a lease of its own.
 func (p *permits) LeaseUntil() machine.Instant { return 0 }
 
-func (p *permits) Effects() (machine.Effect, bool) {
-	e, ok := p.Semaphore.Effects()
+func (p *permits) NextEffect(e *machine.Effect) bool {
+	next, ok := p.Semaphore.Effects()
 	if !ok {
-		return machine.Effect{}, false
+		return false
 	}
 	switch {
-	case e.Kind == machine.Send:
-		return machine.Effect{Kind: machine.Send, Ref: e.Command}, true
-	case e.Kind == machine.Reply && e.Answer.Kind == machine.Granted:
-		e.Ref.(*request.Call).Permitted(e.Permit, e.Answer.Until)
+	case next.Kind == machine.Send:
+		next.Ref = next.Command
+	case next.Kind == machine.Reply && next.Answer.Kind == machine.Granted:
+		next.Ref.(*request.Call).Permitted(next.Permit, next.Answer.Until)
 	}
-	return machine.Effect{Kind: e.Kind, Ref: e.Ref, Answer: e.Answer}, true
+	*e = machine.Effect{Kind: next.Kind, Ref: next.Ref, Answer: next.Answer}
+	return true
 }
 
 func (p *permits) Snapshot() machine.Snapshot {
@@ -114,7 +115,7 @@ func (k expirableKind) Event(call *request.Call) Event {
 	return nil
 }
 
-func (k expirableKind) Perform(e machine.Effect, now machine.Instant) {
+func (k expirableKind) Perform(e *machine.Effect, now machine.Instant) {
 	switch e.Kind {
 	case machine.Send:
 		k.send(e.Ref.(*expirable.Command), now)
@@ -150,10 +151,33 @@ func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *
 	k.ExpirableSemaphore.Inspect(deadline, seen(done))
 }
 
-func (k expirableKind) Retires(machine.Machine, bool) {}
-func (k expirableKind) Abandon()                      {}
+// Retires removes the record of the last command at the end of the System, as that of a semaphore does. The next actor
+// of a name has the same record, and does not know what its predecessors have sent.
+func (k expirableKind) Retires(m machine.Machine, closing bool) {
+	number, certain := m.(*permits).Sent()
+	switch {
+	case !certain:
+		k.system.keepPermitRecords()
+	case closing && number != 0 && !k.system.keepsPermitRecords():
+		k.Forget(number)
+	}
+}
+
+// keepPermitRecords is for an actor that leaves while a command of its may still arrive: no record of an expirable
+// semaphore is removed for as long as Redis would keep one.
+func (s *System) keepPermitRecords() { s.permitRecordsUntil.Store(int64(s.Now() + recordTime)) }
+
+func (s *System) keepsPermitRecords() bool {
+	return s.Now() < machine.Instant(s.permitRecordsUntil.Load())
+}
+
+// recordTime is how long Redis keeps the record of a command; see once.lua.
+const recordTime = machine.Instant(time.Hour)
+
+func (k expirableKind) Abandon() {}
 
 func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
+	k.system.keepPermitRecords() // what is under way is not awaited
 	commands, ttl := m.(*permits).Cleanup(k.system.Now())
 	for i := range commands {
 		all = append(all, Cleanup{ttl, func(done func(certain bool)) { k.CleanUp(commands[i], ttl, done) }})

@@ -24,9 +24,9 @@ type Kind interface {
 
 	// Event returns the event of a request that only this kind has; nil for any other request.
 	Event(call *request.Call) Event
-	// Perform carries out a Send, and the effects that only this kind has. It gets a copy, since a pointer given to an
-	// interface would put every effect on the heap. The Actor gets the reply, and Apply applies it to the machine.
-	Perform(e machine.Effect, now machine.Instant)
+	// Perform carries out a Send, and the effects that only this kind has. The Actor gets the reply, and Apply applies it
+	// to the machine.
+	Perform(e *machine.Effect, now machine.Instant)
 	Apply(m machine.Machine, now machine.Instant, r *Reply)
 
 	// Channels are those on which a waiter of that term is notified of a release. Relevant reports whether what

@@ -58,7 +58,7 @@ func (k *lockKind) Settled(m machine.Machine) {
 
 func (k *lockKind) Event(*request.Call) Event { return nil }
 
-func (k *lockKind) Perform(e machine.Effect, now machine.Instant) {
+func (k *lockKind) Perform(e *machine.Effect, now machine.Instant) {
 	if e.Kind != machine.Send {
 		return
 	}

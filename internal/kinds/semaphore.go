@@ -54,22 +54,22 @@ func (p *pool) Outstanding() (holders []machine.Holder, pending []any)          
 func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
 func (p *pool) Snapshot() machine.Snapshot            { return machine.Snapshot{Waiters: p.Waiters()} }
 
-func (p *pool) Effects() (e machine.Effect, ok bool) {
+func (p *pool) NextEffect(e *machine.Effect) bool {
 	of := p.Pool.Effects()
 	if of == nil {
-		return e, false
+		return false
 	}
 	e.Kind, e.Ref = effectKinds[of.Kind], of.Ref
 	if of.Kind == semaphore.Send {
 		e.Ref = of.Command
-		return e, true
+		return true
 	}
-	a := &e.Answer
-	a.HandedOn, a.Done, a.N, a.TTL, a.Reason, a.Detail = of.Answer.HandedOn, of.Answer.Done, of.Answer.N, of.Answer.TTL, of.Answer.Reason, of.Answer.Detail
+	a := &of.Answer
+	e.Answer = machine.Answer{HandedOn: a.HandedOn, Done: a.Done, N: a.N, TTL: a.TTL, Reason: a.Reason, Detail: a.Detail}
 	if of.Kind == semaphore.Reply {
-		a.Kind = answerKind(of.Answer.Kind, of.Ref.(*request.Call).Op)
+		e.Answer.Kind = answerKind(a.Kind, of.Ref.(*request.Call).Op)
 	}
-	return e, true
+	return true
 }
 
 var effectKinds = [...]machine.EffectKind{
@@ -135,7 +135,7 @@ func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(
 func (k *semaphoreKind) Settled(machine.Machine)            {}
 func (k *semaphoreKind) Gone()                              {}
 
-func (k *semaphoreKind) Perform(e machine.Effect, _ machine.Instant) {
+func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
 	switch e.Kind {
 	case machine.Send:
 		k.send(*e.Ref.(*semaphore.Command))

@@ -24,6 +24,8 @@ type System struct {
 	commands atomic.Pointer[string]
 	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
 	forgottenPermits, forgottenCounts atomic.Bool
+	// permitRecordsUntil is until when records of expirable semaphores are kept; see keepPermitRecords.
+	permitRecordsUntil atomic.Int64
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
 }

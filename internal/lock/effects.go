@@ -144,16 +144,16 @@ func (l *Lock) TakeBuffer() *Buffer {
 	return b
 }
 
-// Effects returns the next effect, if there is one. The lock forgets an effect once it is taken.
-func (l *Lock) Effects() (next machine.Effect, ok bool) {
+// NextEffect writes the next effect to e, and reports whether there is one. The lock forgets it then.
+func (l *Lock) NextEffect(e *machine.Effect) bool {
 	if l.taken == len(l.effects) {
 		l.effects, l.taken = l.effects[:0], 0
-		return machine.Effect{}, false
+		return false
 	}
-	next = l.effects[l.taken]
+	*e = l.effects[l.taken]
 	l.effects[l.taken] = machine.Effect{}
 	l.taken++
-	return next, true
+	return true
 }
 
 // answer ends a request, if ref is one.

@@ -266,3 +266,9 @@ func (l *Lock) ReaderCouldJoin(now machine.Instant) bool {
 	return l.queue.len() > 0 && l.mayJoin(l.queue.head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
 		now < l.lease.handOffUntil
 }
+
+// Effects returns the next effect, if there is one.
+func (l *Lock) Effects() (next machine.Effect, ok bool) {
+	ok = l.NextEffect(&next)
+	return next, ok
+}

@@ -19,7 +19,8 @@ type Machine interface {
 	Tick(now Instant)
 	Close(now Instant)
 
-	Effects() (next Effect, ok bool)
+	// NextEffect writes the next effect to e, and reports whether there is one. The machine forgets it then.
+	NextEffect(e *Effect) bool
 	NextWake() (at Instant, ok bool)
 	Idle() bool
 	Next() any

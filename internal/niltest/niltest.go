@@ -23,9 +23,10 @@ type API struct {
 	// methods are called, such as a nil pointer, a zero value, and a good value.
 	Functions map[string]any
 	Types     map[string][]any
-	// Good returns a valid argument of that type, and false if the test has none: each argument in turn is nil
-	// while the others are good.
-	Good func(t reflect.Type) (reflect.Value, bool)
+	// Good returns a valid argument of that type for a function, or for a method as in "Lock.Name", and false if the
+	// test has none: each argument in turn is nil while the others are good. The error must then say what is nil, so
+	// that a call which is refused for another reason is noticed.
+	Good func(name string, t reflect.Type) (reflect.Value, bool)
 	// Invalid is the error for wrong arguments; if it is nil, any error is accepted.
 	Invalid error
 	// Skip are the functions and types that only this module uses.
@@ -122,20 +123,22 @@ func (a *API) call(t *testing.T, name string, f reflect.Value, good bool) {
 	}
 	a.try(t, name, f, zero, nils > 0 || !good)
 	for i := range zero {
-		if args, ok := a.good(kind); ok && good && nillable(zero[i]) {
+		if args, ok := a.good(name, kind); ok && good && nillable(zero[i]) {
 			args[i] = zero[i]
-			a.try(t, name, f, args, true)
+			if err := a.try(t, name, f, args, true); err != nil && !strings.Contains(err.Error(), "nil") {
+				t.Errorf("%s(%v) returns an error that does not say what is nil: %v", name, args, err)
+			}
 		}
 	}
-	if args, ok := a.good(kind); ok && !good {
+	if args, ok := a.good(name, kind); ok && !good {
 		a.try(t, name, f, args, true)
 	}
 }
 
 // good returns good arguments; false if there are none.
-func (a *API) good(kind reflect.Type) (args []reflect.Value, all bool) {
+func (a *API) good(name string, kind reflect.Type) (args []reflect.Value, all bool) {
 	for i := range kind.NumIn() {
-		arg, ok := a.Good(in(kind, i))
+		arg, ok := a.Good(name, in(kind, i))
 		if !ok {
 			return nil, false
 		}
@@ -163,8 +166,8 @@ func nillable(v reflect.Value) bool {
 var errorType = reflect.TypeFor[error]()
 
 // try makes a call, which must not panic. If the arguments are wrong and the function returns an error, it must be
-// Invalid.
-func (a *API) try(t *testing.T, name string, f reflect.Value, args []reflect.Value, wrong bool) {
+// Invalid. try returns that error.
+func (a *API) try(t *testing.T, name string, f reflect.Value, args []reflect.Value, wrong bool) (err error) {
 	t.Helper()
 	defer func() {
 		if panicked := recover(); panicked != nil {
@@ -174,10 +177,11 @@ func (a *API) try(t *testing.T, name string, f reflect.Value, args []reflect.Val
 	out := f.Call(args)
 	n := len(out)
 	if n == 0 || out[n-1].Type() != errorType || !wrong || slices.Contains(a.Accepts, name) {
-		return
+		return nil
 	}
-	err, _ := out[n-1].Interface().(error)
+	err, _ = out[n-1].Interface().(error)
 	if err == nil || a.Invalid != nil && !errors.Is(err, a.Invalid) || err.Error() == "" {
 		t.Errorf("%s(%v) returns the error %v", name, args, err)
 	}
+	return err
 }

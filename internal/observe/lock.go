@@ -43,9 +43,10 @@ type Hold struct {
 	Kind messages.Kind
 	// Ref identifies the hold in its lock.
 	Ref any
-	// Client and Term are the owner field in Redis.
+	// Client and Term are the owner field in Redis. A permit has none: Permit is its id, and nil for a lock.
 	Client string
 	Term   uint64
+	Permit fmt.Stringer
 	Age    time.Duration
 	// Holder is the actor that has the hold; nil if it is a goroutine.
 	Holder fmt.Stringer
@@ -53,7 +54,13 @@ type Hold struct {
 
 // args are the attributes of a line about a hold.
 func (l *Lock) args(h Hold) []any {
-	args := []any{"lock", l.label, "kind", h.Kind, "owner", fmt.Sprintf("%s:%d", h.Client, h.Term), "term", h.Term, "age", rounded(h.Age)}
+	args := []any{"lock", l.label, "kind", h.Kind}
+	if h.Permit != nil {
+		args = append(args, "permit", h.Permit.String())
+	} else {
+		args = append(args, "owner", fmt.Sprintf("%s:%d", h.Client, h.Term), "term", h.Term)
+	}
+	args = append(args, "age", rounded(h.Age))
 	if h.Holder != nil {
 		args = append(args, "holder", h.Holder.String())
 	}

@@ -54,6 +54,11 @@ func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 	return call
 }
 
+// Forget is like Semaphore.Forget.
+func (p *ExpirableSemaphore) Forget(number uint64, deadline time.Time) redisclient.Call {
+	return forget(p.keys[2], number, deadline)
+}
+
 // withLeases adds the lease and the id of each permit.
 func withLeases(call redisclient.Call, c *expirable.Command) redisclient.Call {
 	for i, id := range c.IDs {

@@ -58,6 +58,7 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	default:
 		v.Holders = 1
 		v.Owners = ownersOf(v.Holder)
+		v.Holder = strings.TrimSuffix(v.Holder, ":write") // it is a read/write lock
 	}
 	return v
 }
@@ -65,7 +66,7 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 // MostOwners is the largest number of owners that a forced release names.
 const MostOwners = 1000
 
-var owner = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}:-?\d{1,400}(:[0-9a-f]{32})?$`)
+var owner = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\d{1,400}(:[0-9a-f]{32})?$`)
 
 // IsOwner reports whether a text is an owner of a lock, as Lockkeeper and Redisson write it; the field of a
 // writer also has ":write".

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // FakeServer is a server that accepts clients and subscriptions, and replies to every script
@@ -56,12 +58,12 @@ func (i *FakeServer) Answer(reply string, cut int) {
 
 func (i *FakeServer) serve(conn net.Conn) {
 	defer conn.Close()
-	for frames := newFrameReader(conn); ; {
-		f, err := frames.next()
-		if err != nil || len(f.elems) == 0 {
+	for frames := rig.NewReader(conn); ; {
+		f, err := frames.Next()
+		if err != nil || len(f.Elems) == 0 {
 			return
 		}
-		words, end := f.words(), false
+		words, end := f.Words(), false
 		reply := "+OK\r\n"
 		switch strings.ToUpper(words[0]) {
 		case "HELLO":

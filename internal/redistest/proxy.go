@@ -1,192 +1,109 @@
 package redistest
 
 import (
-	"net"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // Proxy is a TCP proxy between clients and a server, whose faults a test switches
-// on and off. When such a method returns, its fault is in force: no byte passes any
-// more by the old rules.
-//
-// It supports neither inline commands nor TLS; a replica needs [ReplicaBehind].
-type Proxy struct {
-	t        testing.TB
-	listener net.Listener
-	wg       sync.WaitGroup
-	delay    atomic.Int64 // a time.Duration
-
-	// Held for reading while a frame is passed on, for writing while a switch is
-	// set. It guards what follows.
-	gate         sync.RWMutex
-	thaw         chan struct{} // not nil while frozen; closed by the thaw
-	target       string
-	stream       bool // bytes pass as they come, not frame by frame
-	refuse       bool
-	dropReplies  bool
-	dropMessages bool
-
-	mu     sync.Mutex // guards what follows
-	links  map[*link]struct{}
-	losses []*Loss
-	holds  []*Held
-}
+// on and off. When such a method returns, its fault is in force.
+type Proxy struct{ *rig.Proxy }
 
 // NewProxy starts a proxy to the server at target (host:port), which ends with the
 // test. The server need not run yet: a client that connects while it does not is
 // disconnected.
 func NewProxy(t testing.TB, target string) *Proxy {
 	t.Helper()
-	l, err := net.Listen("tcp", net.JoinHostPort(host, "0"))
-	if err != nil {
-		t.Fatalf("redistest: proxy: %v", err)
-	}
-	p := &Proxy{t: t, target: target, listener: l, links: map[*link]struct{}{}}
-	p.wg.Go(p.accept)
-	t.Cleanup(func() {
-		p.Refuse(true)
-		l.Close()
-		p.wg.Wait()
-	})
-	return p
-}
-
-// Addr is the proxy's host:port.
-func (p *Proxy) Addr() string { return p.listener.Addr().String() }
-
-// URL is the proxy's address as redis://host:port.
-func (p *Proxy) URL() string { return "redis://" + p.Addr() }
-
-// Conns returns the number of present connections.
-func (p *Proxy) Conns() int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return len(p.links)
-}
-
-// Cut closes all present connections. New ones are accepted again.
-func (p *Proxy) Cut() {
-	p.cutIf(func(*link) bool { return true })
-}
-
-// Redirect sends new connections to another server. Present ones stay.
-func (p *Proxy) Redirect(target string) {
-	p.set(func() { p.target = target })
+	p, err := rig.NewProxy(target, rig.ProxyOptions{Report: func(err error) { t.Errorf("redistest: proxy: %v", err) }})
+	check(t, err)
+	t.Cleanup(p.Close)
+	return &Proxy{p}
 }
 
 // Refuse closes present connections and, while on, new ones at once.
 func (p *Proxy) Refuse(on bool) {
-	p.set(func() { p.refuse = on })
-	if on {
-		p.Cut()
-	}
+	p.Set(func(r *rig.Rules) { r.Refuse = on })
 }
 
-// Freeze lets no byte pass in either direction while on. Connections stay open,
+// Freeze lets nothing pass in either direction while on. Connections stay open,
 // new ones are accepted, and what was sent in the meantime passes afterwards.
 func (p *Proxy) Freeze(on bool) {
-	p.set(func() {
-		switch {
-		case on && p.thaw == nil:
-			p.thaw = make(chan struct{})
-		case !on && p.thaw != nil:
-			close(p.thaw)
-			p.thaw = nil
-		}
-	})
+	p.Set(func(r *rig.Rules) { r.Up.Blocked, r.Down.Blocked, r.Stream.Blocked = on, on, on })
 }
 
 // Delay makes everything take d longer in each direction, in order and without a
 // loss of throughput. What is under way keeps the delay it was sent with.
 func (p *Proxy) Delay(d time.Duration) {
-	p.delay.Store(int64(d))
+	p.Set(func(r *rig.Rules) { r.Up.Delay, r.Down.Delay, r.Stream.Delay = d, d, d })
 }
 
 // DropReplies passes requests on, and drops all that the server sends (replies and
 // pushes) while on; connections stay open. Switching off cuts the connections that
 // lost something, since their clients would take later replies for the lost ones.
 func (p *Proxy) DropReplies(on bool) {
-	p.set(func() { p.dropReplies = on })
-	if !on {
-		p.cutIf(func(l *link) bool { return l.lostReplies.Load() })
-	}
+	p.Set(func(r *rig.Rules) { r.DropReplies = on })
 }
 
 // DropMessages drops published messages while on. Everything else passes, and the
 // connections stay open.
 func (p *Proxy) DropMessages(on bool) {
-	p.set(func() { p.dropMessages = on })
+	p.Set(func(r *rig.Rules) { r.DropMessages = on })
 }
 
-// Heal ends all faults, and cancels the losses and holds that have not happened yet.
-func (p *Proxy) Heal() {
-	p.mu.Lock()
-	p.losses, p.holds = nil, nil
-	p.mu.Unlock()
-	p.Delay(0)
-	p.Refuse(false)
-	p.DropMessages(false)
-	p.DropReplies(false)
-	p.Freeze(false)
+// Mode is what happens to a connection on which a reply was lost.
+type Mode = rig.Mode
+
+const (
+	// Lost cuts the connection: the client sees an error at once.
+	Lost = rig.Lost
+	// Silent leaves it open, but the client receives nothing more and sees a timeout.
+	// The client's later requests do reach the server.
+	Silent = rig.Silent
+)
+
+// Loss is a number of replies to be lost.
+type Loss struct{ *rig.Loss }
+
+// DropRepliesTo loses the next n replies (all of them if n is below 1) to commands
+// that match, as that of package rig does.
+func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode) *Loss {
+	return &Loss{p.Proxy.DropRepliesTo(match, n, mode...)}
 }
 
-func (p *Proxy) set(change func()) {
-	p.gate.Lock()
-	defer p.gate.Unlock()
-	change()
+// Wait waits until all n replies are lost, or one if n was below 1. By then the commands
+// have been executed, and the connections cut.
+func (l *Loss) Wait(t testing.TB) {
+	t.Helper()
+	Eventually(t, "the reply to be lost", l.Done)
 }
 
-func (p *Proxy) cutIf(cond func(*link) bool) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for l := range p.links {
-		if cond(l) {
-			l.close()
-			delete(p.links, l)
-		}
-	}
+// Held is a command to be held back.
+type Held struct{ *rig.Held }
+
+// Hold keeps the next command that matches from the server until [Held.Release], as that of package rig does.
+func (p *Proxy) Hold(match func(cmd []string) bool, mode ...Mode) *Held {
+	return &Held{p.Proxy.Hold(match, mode...)}
 }
 
-func (p *Proxy) accept() {
-	for {
-		client, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		p.wg.Go(func() { p.serve(client.(*net.TCPConn)) })
-	}
+// Wait waits until a command is held, and returns its name and arguments. In mode [Lost]
+// the client's connection is cut by then.
+func (h *Held) Wait(t testing.TB) (cmd []string) {
+	t.Helper()
+	Eventually(t, "a command to be held", func() (caught bool) {
+		cmd, caught = h.Caught()
+		return caught
+	})
+	return cmd
 }
 
-func (p *Proxy) serve(client *net.TCPConn) {
-	p.gate.RLock()
-	target, stream := p.target, p.stream
-	p.gate.RUnlock()
-	server, err := net.DialTimeout("tcp", target, Limit)
-	if err != nil {
-		client.Close()
-		return
-	}
-	l := &link{p: p, client: client, server: server.(*net.TCPConn), stream: stream, done: make(chan struct{})}
-	if !p.add(l) {
-		l.close()
-		return
-	}
-	l.run()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.links, l)
-}
-
-func (p *Proxy) add(l *link) bool {
-	p.gate.RLock() // so that either Refuse sees the connection, or the connection sees Refuse
-	defer p.gate.RUnlock()
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if !p.refuse {
-		p.links[l] = struct{}{}
-	}
-	return !p.refuse
+// Release waits until a command is held and delivers it to the server, as that of package rig does.
+// It returns the reply as text, see [rig.Value.Text].
+func (h *Held) Release(t testing.TB) string {
+	t.Helper()
+	h.Wait(t)
+	reply, err := h.Held.Release()
+	check(t, err)
+	return reply.Text()
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 func TestMain(m *testing.M) { Main(m) }
@@ -20,42 +22,38 @@ func TestMain(m *testing.M) { Main(m) }
 type wire struct {
 	*testing.T
 	conn net.Conn
-	in   *frameReader
+	in   *rig.Reader
 }
 
 func dial(t *testing.T, p *Proxy) *wire {
 	t.Helper()
 	conn := must[net.Conn](t, "dial")(net.Dial("tcp", p.Addr()))
 	t.Cleanup(func() { conn.Close() })
-	return &wire{t, conn, newFrameReader(conn)}
+	return &wire{t, conn, rig.NewReader(conn)}
 }
 
 func (w *wire) send(words ...string) {
 	w.Helper()
-	b := fmt.Appendf(nil, "*%d\r\n", len(words))
-	for _, word := range words {
-		b = fmt.Appendf(b, "$%d\r\n%s\r\n", len(word), word)
-	}
-	must[int](w, "send")(w.conn.Write(b))
+	must[int](w, "send")(w.conn.Write(rig.Request(words...)))
 }
 
-func (w *wire) next(limit time.Duration) (frame, error) {
+func (w *wire) next(limit time.Duration) (rig.Frame, error) {
 	_ = w.conn.SetReadDeadline(time.Now().Add(limit))
-	return w.in.next()
+	return w.in.Next()
 }
 
 // ask sends a request, and reads one frame.
 func (w *wire) ask(words ...string) string {
 	w.Helper()
 	w.send(words...)
-	return must[frame](w, words[0])(w.next(Limit)).text()
+	return must[rig.Frame](w, words[0])(w.next(Limit)).Text()
 }
 
 // expect expects a frame, as text.
 func (w *wire) expect(want string) {
 	w.Helper()
-	if f, err := w.next(Limit); err != nil || f.text() != want {
-		w.Errorf("read %q and %v, want %q", f.text(), err, want)
+	if f, err := w.next(Limit); err != nil || f.Text() != want {
+		w.Errorf("read %q and %v, want %q", f.Text(), err, want)
 	}
 }
 
@@ -63,11 +61,11 @@ func (w *wire) expect(want string) {
 func (w *wire) expectEnd() {
 	w.Helper()
 	f, err := w.next(Limit)
-	for err == nil && f.kind == '>' {
+	for err == nil && f.Kind == '>' {
 		f, err = w.next(Limit)
 	}
 	if err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
-		w.Errorf("read %q and %v, want the end", f.text(), err)
+		w.Errorf("read %q and %v, want the end", f.Text(), err)
 	}
 }
 
@@ -75,7 +73,7 @@ func (w *wire) expectEnd() {
 func (w *wire) expectSilence() {
 	w.Helper()
 	if f, err := w.next(50 * time.Millisecond); !errors.Is(err, os.ErrDeadlineExceeded) {
-		w.Errorf("read %q and %v, want nothing", f.text(), err)
+		w.Errorf("read %q and %v, want nothing", f.Text(), err)
 	}
 }
 
@@ -121,6 +119,44 @@ func TestProxyFaults(t *testing.T) {
 				c.Errorf("the pipeline took %v", took)
 			}
 		},
+		"nothing reaches the server": func(p *Proxy, c *wire, key string) {
+			p.Set(func(r *rig.Rules) { r.Up.Blocked = true })
+			c.send("SET", key, "v")
+			s.ok(c, "PUBLISH", key, "hello")
+			c.expect("[message " + key + " hello]")
+			if keys := s.Keys(c, key); len(keys) != 0 {
+				c.Error("a request passed")
+			}
+			p.Heal()
+			c.expect("OK")
+		},
+		"nothing comes back": func(p *Proxy, c *wire, key string) {
+			p.Set(func(r *rig.Rules) { r.Down.Blocked = true })
+			c.send("SET", key, "v")
+			Eventually(c, "the request to be executed", func() bool { return len(s.Keys(c, key)) == 1 })
+			c.expectSilence()
+			p.Heal()
+			c.expect("OK")
+		},
+		"only new connections get no replies": func(p *Proxy, c *wire, _ string) {
+			p.Set(func(r *rig.Rules) { r.Cut, r.Down.Blocked = true, true })
+			c.expectEnd()
+			later := dial(c.T, p)
+			later.send("PING")
+			later.expectSilence()
+			p.Heal()
+			later.expect("PONG")
+		},
+		"trickle": func(p *Proxy, c *wire, _ string) {
+			p.Set(func(r *rig.Rules) { r.Down.Trickle = true })
+			text, start := strings.Repeat("long", 50), time.Now()
+			c.send("ECHO", text)
+			c.expect(text)
+			if took := time.Since(start); took < 40*time.Millisecond { // 200 bytes, seven in two milliseconds
+				c.Errorf("the reply took %v", took)
+			}
+			p.Heal()
+		},
 		"no replies": func(p *Proxy, c *wire, key string) {
 			p.DropReplies(true)
 			c.send("SET", key, "v")
@@ -153,6 +189,21 @@ func TestProxyFaults(t *testing.T) {
 			}
 			p.Freeze(true) // it must end all the same
 		})
+	}
+}
+
+// A distance is no fault: it stays when the faults have ended.
+func TestProxyFar(t *testing.T) {
+	const far = 100 * time.Millisecond
+	p := must[*rig.Proxy](t, "proxy")(rig.NewProxy(Shared(t).Addr(), rig.ProxyOptions{Far: far}))
+	t.Cleanup(p.Close)
+	p.Heal()
+	c, start := dial(t, &Proxy{p}), time.Now()
+	if got := c.ask("PING"); got != "PONG" {
+		t.Errorf("PING: %q", got)
+	}
+	if took := time.Since(start); took < 2*far {
+		t.Errorf("it took %v, less than both ways", took)
 	}
 }
 
@@ -215,7 +266,7 @@ func TestDropRepliesToPairs(t *testing.T) {
 			c.send(strings.Fields(words)...)
 		}
 		for got := ""; got != "last"; {
-			got = must[frame](t, "a reply before")(c.next(Limit)).text()
+			got = must[rig.Frame](t, "a reply before")(c.next(Limit)).Text()
 		}
 		loss.Wait(t)
 		c.expectEnd()

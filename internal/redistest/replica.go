@@ -1,9 +1,9 @@
 package redistest
 
 import (
-	"fmt"
-	"strings"
 	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // Replica starts a replica of a master, and waits until it is in sync.
@@ -17,62 +17,37 @@ func Replica(t testing.TB, master *Server) *Server {
 func ReplicaBehind(t testing.TB, master *Server) (*Server, *Proxy) {
 	t.Helper()
 	proxy := NewProxy(t, master.Addr())
-	proxy.set(func() { proxy.stream = true })
 	return replicaOf(t, master, proxy.Addr()), proxy
 }
 
 func replicaOf(t testing.TB, master *Server, addr string) *Server {
 	t.Helper()
-	master.ok(t, "CONFIG", "SET", "repl-diskless-sync-delay", "0") // otherwise it waits 5 s for more replicas
-	replica := Start(t, "--replicaof", strings.Replace(addr, ":", " ", 1))
-	replica.awaitSync(t)
-	Eventually(t, "the master to count its acknowledgements", func() bool {
-		info, _ := master.Do(t, "INFO", "replication").ToString()
-		return strings.Contains(info, fmt.Sprintf("port=%d,state=online", replica.port))
-	})
-	return replica
+	replica, err := rig.StartReplica(master.Server, addr, rig.Options{})
+	check(t, err)
+	return keep(t, replica)
 }
 
 // Follow makes a server the replica of another, and waits until it is in sync.
 func (s *Server) Follow(t testing.TB, master *Server) {
 	t.Helper()
-	master.ok(t, "CONFIG", "SET", "repl-diskless-sync-delay", "0") // otherwise it waits 5 s for more replicas
-	s.ok(t, append([]string{"REPLICAOF"}, strings.Split(master.Addr(), ":")...)...)
-	s.awaitSync(t)
+	check(t, s.Server.Follow(master.Server))
 }
 
 // Promote makes a replica a master.
 func (s *Server) Promote(t testing.TB) {
 	t.Helper()
-	s.ok(t, "REPLICAOF", "NO", "ONE")
+	check(t, s.Server.Promote())
 	s.AwaitMaster(t)
 }
 
 // AwaitMaster waits until a replica has been promoted.
 func (s *Server) AwaitMaster(t testing.TB) {
 	t.Helper()
-	s.awaitRole(t, "the replica to be promoted", 0, "master")
+	Eventually(t, "the replica to be promoted", func() bool { return s.IsMaster(t) })
 }
 
-func (s *Server) awaitSync(t testing.TB) {
-	t.Helper()
-	s.awaitRole(t, "the replica to be in sync", 3, "connected")
-}
-
-// awaitRole waits until the element at an index of the reply to ROLE is want.
-func (s *Server) awaitRole(t testing.TB, what string, index int, want string) {
-	t.Helper()
-	Eventually(t, what, func() bool {
-		role, err := s.Do(t, "ROLE").ToArray()
-		if err != nil || len(role) <= index { // a change of the role ends connections
-			return false
-		}
-		got, err := role[index].ToString()
-		return err == nil && got == want
-	})
-}
-
-// IsMaster reports whether a server is a master, according to its reply to ROLE.
+// IsMaster reports whether a server is a master, according to its reply to ROLE. It asks with the test's client, since
+// a change of the role by a Sentinel ends connections, and the client connects again.
 func (s *Server) IsMaster(t testing.TB) bool {
 	t.Helper()
 	role, err := s.Do(t, "ROLE").ToArray()

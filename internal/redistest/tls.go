@@ -15,10 +15,11 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // Authority is a CA for tests, with what servers and clients need.
@@ -77,16 +78,9 @@ func (a *Authority) Start(t testing.TB, names []string, args ...string) (addr st
 	for _, option := range a.options(t, names...) {
 		args = append(args, "--"+option[0], option[1])
 	}
-	var proc *process
-	port, err := onFreePort(func(port int) (err error) {
-		proc, err = launch(port, a.dir, append(args, "--tls-port", strconv.Itoa(port)))
-		return err
-	})
-	if err != nil {
-		t.Fatalf("redistest: TLS: %v", err)
-	}
-	t.Cleanup(proc.kill)
-	return net.JoinHostPort(host, strconv.Itoa(port))
+	s, err := rig.Start(rig.Options{Args: args, PortOption: "tls-port"})
+	check(t, err)
+	return keep(t, s).Addr()
 }
 
 // Sentinel is [Sentinel] with TLS, a certificate for the names, and further lines of its
@@ -96,7 +90,7 @@ func (a *Authority) Sentinel(t testing.TB, master string, names []string, lines 
 	for _, option := range a.options(t, names...) {
 		lines = append(lines, fmt.Sprintf("%s %q", option[0], option[1]))
 	}
-	return startSentinel(t, "port 0\ntls-port", master, lines...)
+	return startSentinel(t, master, rig.Options{PortOption: "tls-port"}, append(lines, "port 0")...).Port()
 }
 
 // TLS starts a redis-server that speaks only TLS, with a certificate of a new CA, and requires

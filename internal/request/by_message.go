@@ -57,7 +57,7 @@ func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (ta
 // HasSender reports whether an actor gets the answer.
 func (m *ByMessage) HasSender() bool { return m.replyTo != nil }
 
-func (m *ByMessage) Answered(from Sender, call *Call, a machine.Answer) (taken bool) {
+func (m *ByMessage) Answered(from Sender, call *Call, a *machine.Answer) (taken bool) {
 	if m.replyTo == nil {
 		return false
 	}
@@ -65,7 +65,7 @@ func (m *ByMessage) Answered(from Sender, call *Call, a machine.Answer) (taken b
 }
 
 // Message is an answer as package messages spells it.
-func (m *ByMessage) Message(from Sender, call *Call, a machine.Answer) proto.Message {
+func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Message {
 	switch {
 	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
 		return m.semaphoreMessage(a)
@@ -106,7 +106,7 @@ func (m *ByMessage) Message(from Sender, call *Call, a machine.Answer) proto.Mes
 	return &messages.Failed{Lock: m.lock, Reason: reason, Detail: a.Detail}
 }
 
-func (m *ByMessage) semaphoreMessage(a machine.Answer) proto.Message {
+func (m *ByMessage) semaphoreMessage(a *machine.Answer) proto.Message {
 	switch a.Kind {
 	case machine.Granted:
 		return &messages.PermitsAcquired{Semaphore: m.semaphore, Permits: int32(a.N)}
@@ -118,7 +118,7 @@ func (m *ByMessage) semaphoreMessage(a machine.Answer) proto.Message {
 	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
 }
 
-func (m *ByMessage) latchMessage(a machine.Answer) proto.Message {
+func (m *ByMessage) latchMessage(a *machine.Answer) proto.Message {
 	switch a.Kind {
 	case machine.Granted:
 		return &messages.LatchOpened{Latch: m.latch}
@@ -128,7 +128,7 @@ func (m *ByMessage) latchMessage(a machine.Answer) proto.Message {
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }
 
-func (m *ByMessage) Lost(from Sender, call *Call, a machine.Answer) {
+func (m *ByMessage) Lost(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
@@ -137,7 +137,7 @@ func (m *ByMessage) Lost(from Sender, call *Call, a machine.Answer) {
 	}
 }
 
-func (m *ByMessage) AtRisk(from Sender, call *Call, a machine.Answer) {
+func (m *ByMessage) AtRisk(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
 		m.send(from, holder, &messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),

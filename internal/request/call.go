@@ -117,14 +117,14 @@ type Holder interface {
 
 // Requester is what made a request: it gets the answer, and what happens to the hold afterwards.
 type Requester interface {
-	// Answered delivers the one answer to a request, and reports whether it was taken.
-	Answered(from Sender, call *Call, a machine.Answer) (taken bool)
+	// Answered delivers the one answer to a request, and reports whether it was taken. The answer is valid until it
+	// returns; so are those of Lost and AtRisk.
+	Answered(from Sender, call *Call, a *machine.Answer) (taken bool)
 	// Inspected answers an Inspect.
 	Inspected(from Sender, call *Call, status *messages.Status)
-	// Lost and AtRisk notify a holder about its hold. Answers are values: a pointer given to an interface would put
-	// every effect of a lock on the heap.
-	Lost(from Sender, call *Call, a machine.Answer)
-	AtRisk(from Sender, call *Call, a machine.Answer)
+	// Lost and AtRisk notify a holder about its hold.
+	Lost(from Sender, call *Call, a *machine.Answer)
+	AtRisk(from Sender, call *Call, a *machine.Answer)
 	// Parent returns the context with the span that the spans of the request belong to; nil if it has none.
 	Parent(call *Call) context.Context
 }
@@ -164,9 +164,9 @@ func (call *Call) Requested() (messageType, lock string) {
 // Goroutine is the requester of a Call that a goroutine has made.
 type Goroutine struct{}
 
-func (Goroutine) Answered(_ Sender, call *Call, a machine.Answer) (taken bool) {
+func (Goroutine) Answered(_ Sender, call *Call, a *machine.Answer) (taken bool) {
 	o := NewOutcome()
-	o.Answer = a
+	o.Answer = *a
 	if a.Kind == machine.Granted {
 		o.Owner, o.Until = call.Owner, call.Until
 		if call.Permit != nil {
@@ -185,13 +185,13 @@ func (Goroutine) Inspected(_ Sender, call *Call, s *messages.Status) {
 	call.Complete(o)
 }
 
-func (Goroutine) Lost(_ Sender, call *Call, a machine.Answer) {
+func (Goroutine) Lost(_ Sender, call *Call, a *machine.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseLost(a.Reason, a.Detail)
 	}
 }
 
-func (Goroutine) AtRisk(_ Sender, call *Call, a machine.Answer) {
+func (Goroutine) AtRisk(_ Sender, call *Call, a *machine.Answer) {
 	if call.Holder != nil {
 		call.Holder.LeaseAtRisk(a.Until, a.Detail)
 	}

@@ -40,7 +40,14 @@ var (
 	outcomes      = sync.Pool{New: func() any { return new(Outcome) }}
 )
 
+// NewOutcome returns an empty outcome.
 func NewOutcome() *Outcome { return outcomes.Get().(*Outcome) }
+
+// Free has the memory used again.
+func (o *Outcome) Free() {
+	*o = Outcome{}
+	outcomes.Put(o)
+}
 
 // Complete brings the answer, which comes from newOutcome, and takes back a command that the caller has not begun to run: it
 // may have left before it looks again. It reports whether the answer may be looked at.
@@ -89,19 +96,12 @@ func (s *Future) signal() {
 	}
 }
 
-// Await waits for a command to run, or for the answer, which it copies; neither means that
-// ended has.
-func (s *Future) Await(ended <-chan struct{}, answer *Outcome) (job *Loan, answered bool) {
+// Await waits for a command to run, or for the answer, which the caller frees; neither means that ended has.
+func (s *Future) Await(ended <-chan struct{}) (job *Loan, answer *Outcome) {
 	for {
-		job, found, ready := s.poll()
-		switch {
-		case job != nil:
-			return job, false
-		case found != nil:
-			*answer = *found
-			*found = Outcome{}
-			outcomes.Put(found)
-			return nil, true
+		job, answer, ready := s.poll()
+		if job != nil || answer != nil {
+			return job, answer
 		}
 		if ended == nil {
 			<-ready // for half of what a select costs
@@ -109,7 +109,7 @@ func (s *Future) Await(ended <-chan struct{}, answer *Outcome) (job *Loan, answe
 			select {
 			case <-ready:
 			case <-ended:
-				return nil, false // it may be signalled yet, and is of no use to another
+				return nil, nil // it may be signalled yet, and is of no use to another
 			}
 		}
 		readyChannels.Put(ready)

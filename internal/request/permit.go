@@ -72,3 +72,14 @@ func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 	call.Permit.ID = id
 	call.Permit.Until.Store(int64(until))
 }
+
+// PermitID returns the id of the permit that was granted; false if the call is about a lock.
+func (call *Call) PermitID() (id machine.PermitID, isPermit bool) {
+	if call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+		return id, false
+	}
+	if m, is := call.By.(*ByMessage); is {
+		return m.permit, true
+	}
+	return call.Permit.ID, true
+}

@@ -306,7 +306,7 @@ var All = []Control{
 	},
 	{
 		Name: "forced release of any holder", Rule: "a forced release ends only the inspected hold", Broken: "a forced release ends the hold that exists when it arrives",
-		Edits:             []Edit{{"scripts/force_release.lua", "for i = 2, #ARGV do", "ARGV[2] = redis.call('HRANDFIELD', KEYS[1]) or ''\nfor i = 2, #ARGV do"}},
+		Edits:             []Edit{{"scripts/force_release.lua", "if not end_named", "ARGV[2] = redis.call('HRANDFIELD', KEYS[1]) or ''\nif not end_named"}},
 		GreenWithoutEdits: true, Plan: traffic.ForcedPlan(), Faults: "late forced release",
 	},
 	{

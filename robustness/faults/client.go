@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
 
@@ -21,19 +22,19 @@ const SpecVariable = "ROBUSTNESS_CLIENT"
 // client is a client process, with its proxy.
 type client struct {
 	proc  int
-	proxy *Proxy
+	proxy *rig.Proxy
 	// others are the proxies of the other servers, if there are several.
-	others []*Proxy
+	others []*rig.Proxy
 	cmd    *exec.Cmd
 	in     io.WriteCloser
 	lines  chan string   // its output; closed when it has ended
 	done   chan struct{} // closed when it has ended
 }
 
-func (c *client) proxies() []*Proxy { return append([]*Proxy{c.proxy}, c.others...) }
+func (c *client) proxies() []*rig.Proxy { return append([]*rig.Proxy{c.proxy}, c.others...) }
 
 // startClient starts a client process of a binary and waits until it is ready.
-func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error) {
+func startClient(binary string, spec traffic.Spec, proxy *rig.Proxy) (*client, error) {
 	text, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
@@ -51,7 +52,7 @@ func startClient(binary string, spec traffic.Spec, proxy *Proxy) (*client, error
 	}
 	started := make(chan error)
 	go func() {
-		runtime.LockOSThread() // see startServerOn
+		runtime.LockOSThread() // so that the thread that started the process lives as long
 		defer runtime.UnlockOSThread()
 		defer close(c.done)
 		err := c.cmd.Start()

@@ -29,11 +29,11 @@ func seed(w *World) error {
 		{traffic.EdgeName(traffic.Semaphore, 1), traffic.EdgeName(traffic.Semaphore, 1), near(math.MaxInt32, math.MaxInt32, exact)},
 		{traffic.EdgeName(traffic.Latch, 1), traffic.EdgeName(traffic.Latch, 1), near(math.MaxInt64, exact)},
 	} {
-		set, err := last(w.server.do("SET", next.key, strconv.FormatInt(next.number, 10), "NX"))
+		set, err := w.server.Do("SET", next.key, strconv.FormatInt(next.number, 10), "NX")
 		if err != nil {
 			return err
 		}
-		if set != "+OK" {
+		if set.Str != "OK" {
 			continue // it was set before
 		}
 		w.round.seeded = append(w.round.seeded, next.name)
@@ -47,11 +47,11 @@ func seed(w *World) error {
 // edgeNumbers adds the final numbers of the synchronizers to found, and removes them from Redis.
 func (w *World) edgeNumbers(found map[string]judge.Permits) (left []string, err error) {
 	for _, name := range w.round.seeded {
-		lines, err := w.server.do("GET", name)
+		number, err := w.server.Do("GET", name)
 		if err != nil {
 			return nil, err
 		}
-		if text := lines[len(lines)-1]; len(lines) == 2 {
+		if text := number.Str; number.Kind == '$' {
 			n, err := strconv.Atoi(text)
 			if err != nil {
 				left = append(left, fmt.Sprintf("%s has the number %q", name, text))
@@ -59,7 +59,7 @@ func (w *World) edgeNumbers(found map[string]judge.Permits) (left []string, err 
 			found[name] = judge.Permits{Free: n}
 		}
 		for _, key := range []string{name, keyspace.Token(name), keyspace.Counted(name)} {
-			if _, err := w.server.do("DEL", key); err != nil {
+			if _, err := w.server.Do("DEL", key); err != nil {
 				return nil, err
 			}
 		}

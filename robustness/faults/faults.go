@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
@@ -27,18 +28,18 @@ var All = []Fault{
 	{"crash lock actors", crashActors("crash lock actors", 1)},
 	{"crash twice in a row", crashActors("crash twice in a row", -1)},
 	{"pause Redis", pauseRedis},
-	{"delay", network("delay", true, func(w *World, r *rules) {
-		r.up.delay, r.down.delay = w.between(5, 80), w.between(5, 80)
+	{"delay", network("delay", true, func(w *World, r *rig.Rules) {
+		r.Up.Delay, r.Down.Delay = w.between(5, 80), w.between(5, 80)
 	})},
-	{"late replies", network("late replies", true, func(w *World, r *rules) { r.down.delay = w.between(20, 120) })},
+	{"late replies", network("late replies", true, func(w *World, r *rig.Rules) { r.Down.Delay = w.between(20, 120) })},
 	{"cut", cut},
-	{"partition", network("partition", true, func(_ *World, r *rules) { r.refuse = true })},
-	{"nothing reaches Redis", network("nothing reaches Redis", true, func(_ *World, r *rules) { r.up.blocked = true })},
-	{"nothing comes back", network("nothing comes back", true, func(_ *World, r *rules) { r.down.blocked = true })},
-	{"new connections get no replies", network("new connections get no replies", true, func(_ *World, r *rules) { r.cut, r.down.blocked = true, true })},
-	{"lost replies", network("lost replies", true, func(_ *World, r *rules) { r.dropReplies = true })},
-	{"trickle", network("trickle", true, func(_ *World, r *rules) { r.up.trickle, r.down.trickle = true, true })},
-	{"lost messages", network("lost messages", false, func(_ *World, r *rules) { r.dropMessages = true })},
+	{"partition", network("partition", true, func(_ *World, r *rig.Rules) { r.Refuse = true })},
+	{"nothing reaches Redis", network("nothing reaches Redis", true, func(_ *World, r *rig.Rules) { r.Up.Blocked = true })},
+	{"nothing comes back", network("nothing comes back", true, func(_ *World, r *rig.Rules) { r.Down.Blocked = true })},
+	{"new connections get no replies", network("new connections get no replies", true, func(_ *World, r *rig.Rules) { r.Cut, r.Down.Blocked = true, true })},
+	{"lost replies", network("lost replies", true, func(_ *World, r *rig.Rules) { r.DropReplies = true })},
+	{"trickle", network("trickle", true, func(_ *World, r *rig.Rules) { r.Up.Trickle, r.Down.Trickle = true, true })},
+	{"lost messages", network("lost messages", false, func(_ *World, r *rig.Rules) { r.DropMessages = true })},
 	{"CLIENT KILL", func(w *World) error {
 		return w.command(history.Fault{Name: "CLIENT KILL", Proc: -1, Hinders: true}, "CLIENT", "KILL", "TYPE", w.one("normal", "pubsub"), "SKIPME", "yes")
 	}},
@@ -127,7 +128,7 @@ func (w *World) during(f history.Fault, do func() error) error {
 // command is a fault that is one command to Redis.
 func (w *World) command(f history.Fault, args ...string) error {
 	return w.during(f, func() error {
-		_, err := w.server.do(args...)
+		_, err := w.server.Do(args...)
 		return err
 	})
 }
@@ -173,16 +174,16 @@ func crashActors(name string, sign int) func(*World) error {
 
 func pauseRedis(w *World) error {
 	return w.during(history.Fault{Name: "pause Redis", Proc: -1, Hinders: true}, func() error {
-		if err := w.server.signal(syscall.SIGSTOP); err != nil {
+		if err := w.server.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		time.Sleep(w.ofLease(5, 150))
-		return w.server.signal(syscall.SIGCONT)
+		return w.server.Signal(syscall.SIGCONT)
 	})
 }
 
 // network is a fault of the network, to one client or to all.
-func network(name string, hinders bool, change func(*World, *rules)) func(*World) error {
+func network(name string, hinders bool, change func(*World, *rig.Rules)) func(*World) error {
 	return func(w *World) error {
 		victims, f := w.clients, history.Fault{Name: name, Proc: -1, Hinders: hinders}
 		if w.random.IntN(3) > 0 {
@@ -191,11 +192,11 @@ func network(name string, hinders bool, change func(*World, *rules)) func(*World
 		}
 		return w.during(f, func() error {
 			for _, c := range victims {
-				c.proxy.set(func(r *rules) { change(w, r) })
+				c.proxy.Set(func(r *rig.Rules) { change(w, r) })
 			}
 			time.Sleep(w.ofLease(10, 160))
 			for _, c := range victims {
-				c.proxy.set(func(r *rules) { *r = rules{} })
+				c.proxy.Set(func(r *rig.Rules) { *r = rig.Rules{} })
 			}
 			return nil
 		})
@@ -205,7 +206,7 @@ func network(name string, hinders bool, change func(*World, *rules)) func(*World
 func cut(w *World) error {
 	return w.during(history.Fault{Name: "cut", Proc: -1, Hinders: true}, func() error {
 		for range 1 + w.random.IntN(4) {
-			w.clients[w.random.IntN(len(w.clients))].proxy.cut()
+			w.clients[w.random.IntN(len(w.clients))].proxy.Cut()
 			time.Sleep(w.between(0, 100))
 		}
 		return nil
@@ -217,11 +218,11 @@ func busy(w *World) error {
 	return w.during(history.Fault{Name: "BUSY", Proc: -1, Hinders: true}, func() error {
 		ended := make(chan error, 1)
 		go func() {
-			_, err := w.server.do("EVAL", "while true do end", "0")
+			_, err := w.server.Do("EVAL", "while true do end", "0")
 			ended <- err
 		}()
 		time.Sleep(w.ofLease(20, 120))
-		_, err := w.server.do("SCRIPT", "KILL")
+		_, err := w.server.Do("SCRIPT", "KILL")
 		if killed := <-ended; err == nil && killed == nil {
 			err = fmt.Errorf("the endless script has ended")
 		}
@@ -231,11 +232,11 @@ func busy(w *World) error {
 
 func outOfMemory(w *World) error {
 	return w.during(history.Fault{Name: "out of memory", Proc: -1, Hinders: true}, func() error {
-		if _, err := w.server.do("CONFIG", "SET", "maxmemory", "1"); err != nil {
+		if _, err := w.server.Do("CONFIG", "SET", "maxmemory", "1"); err != nil {
 			return err
 		}
 		time.Sleep(w.ofLease(20, 150))
-		_, err := w.server.do("CONFIG", "SET", "maxmemory", "0")
+		_, err := w.server.Do("CONFIG", "SET", "maxmemory", "0")
 		return err
 	})
 }
@@ -249,19 +250,19 @@ func diskFull(w *World) error {
 		}
 		steps := [][]string{{"CONFIG", "SET", "dir", gone}, {"CONFIG", "SET", "save", "3600 1"}}
 		for _, step := range steps {
-			if _, err := w.server.do(step...); err != nil {
+			if _, err := w.server.Do(step...); err != nil {
 				return err
 			}
 		}
 		if err := os.Remove(gone); err != nil {
 			return err
 		}
-		if _, err := w.server.do("BGSAVE"); err != nil {
+		if _, err := w.server.Do("BGSAVE"); err != nil {
 			return err
 		}
 		time.Sleep(w.ofLease(30, 150))
-		for _, step := range [][]string{{"CONFIG", "SET", "save", ""}, {"CONFIG", "SET", "dir", w.server.dir}} {
-			if _, err := w.server.do(step...); err != nil {
+		for _, step := range [][]string{{"CONFIG", "SET", "save", ""}, {"CONFIG", "SET", "dir", w.server.Dir()}} {
+			if _, err := w.server.Do(step...); err != nil {
 				return err
 			}
 		}
@@ -283,22 +284,11 @@ func deleteKey(lock string) func(*World) error {
 
 func restartEmpty(w *World) error {
 	return w.during(history.Fault{Name: "restart empty", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true}, func() error {
-		before := w.server
-		before.kill()
+		w.server.crash()
 		time.Sleep(w.ofLease(0, 50))
-		return w.restart(before)
+		w.server.clock = w.server.clock.like()
+		return w.server.Restart()
 	})
-}
-
-// restart starts Redis again; its port may be in use for another moment.
-func (w *World) restart(before *server) (err error) {
-	for range 100 {
-		if w.server, err = startServerOn(before.addr, before.clock.like()); err == nil {
-			return nil
-		}
-		time.Sleep(50 * time.Millisecond)
-	}
-	return err
 }
 
 // failover promotes a replica that lacks the last writes.
@@ -308,20 +298,21 @@ func failover(w *World) error {
 		return err
 	}
 	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true}, func() error {
-		if err := replica.signal(syscall.SIGSTOP); err != nil {
+		if err := replica.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		time.Sleep(w.between(50, 300)) // what is written now is lost
 		w.server.kill()
 		w.server = replica
-		if err := replica.signal(syscall.SIGCONT); err != nil {
+		if err := replica.Signal(syscall.SIGCONT); err != nil {
 			return err
 		}
-		if _, err := replica.do("REPLICAOF", "NO", "ONE"); err != nil {
+		if _, err := replica.Do("REPLICAOF", "NO", "ONE"); err != nil {
 			return err
 		}
 		for _, c := range w.clients {
-			c.proxy.retarget(replica.addr)
+			c.proxy.Redirect(replica.Addr())
+			c.proxy.Cut()
 		}
 		return nil
 	})

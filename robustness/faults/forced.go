@@ -3,6 +3,7 @@ package faults
 import (
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
@@ -20,8 +21,8 @@ func forceLate(w *World) error {
 	}
 	delay := w.between(300, 1300)
 	return w.during(history.Fault{Name: "late forced release", Proc: -1, BreaksLeases: true, Forces: true, Lock: lock}, func() error {
-		c.proxy.set(func(r *rules) { r.up.delay = delay })
-		defer c.proxy.set(func(r *rules) { *r = rules{} })
+		c.proxy.Set(func(r *rig.Rules) { r.Up.Delay = delay })
+		defer c.proxy.Set(func(r *rig.Rules) { *r = rig.Rules{} })
 		if err := c.order(traffic.Force, lock); err != nil {
 			return err
 		}

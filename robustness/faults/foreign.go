@@ -20,11 +20,11 @@ func plant(w *World) error {
 		command = append(command, field, value)
 	}
 	for range 100 {
-		planted, err := last(w.server.do(command...))
+		planted, err := w.server.Do(command...)
 		if err != nil {
 			return err
 		}
-		if planted != ":0" {
+		if planted.Str != "0" {
 			w.round.planted[name] = fields
 			return w.during(history.Fault{Name: "foreign hash", Proc: -1, Lock: name, Foreign: true}, func() error { return nil })
 		}
@@ -35,22 +35,19 @@ func plant(w *World) error {
 // changed returns the foreign keys that were changed, and removes them all.
 func (w *World) changed() (changed []string, err error) {
 	for name, fields := range w.round.planted {
-		lines, err := w.server.do("HGETALL", name)
+		reply, err := w.server.Do("HGETALL", name)
 		if err != nil {
 			return nil, err
 		}
-		found := map[string]string{}
-		for i := 2; i+2 < len(lines); i += 4 {
-			found[lines[i]] = lines[i+2]
-		}
-		ttl, err := last(w.server.do("PTTL", name))
+		found := reply.Map()
+		ttl, err := w.server.Do("PTTL", name)
 		if err != nil {
 			return nil, err
 		}
-		if !maps.Equal(found, fields) || ttl != ":-1" {
-			changed = append(changed, fmt.Sprintf("%s was %q, and is %q, with the TTL %s", name, fields, found, ttl))
+		if !maps.Equal(found, fields) || ttl.Str != "-1" {
+			changed = append(changed, fmt.Sprintf("%s was %q, and is %q, with the TTL %s", name, fields, found, ttl.Str))
 		}
-		if _, err := w.server.do("DEL", name); err != nil {
+		if _, err := w.server.Do("DEL", name); err != nil {
 			return nil, err
 		}
 	}

@@ -44,11 +44,11 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 	for _, key := range keys {
 		switch kind, _, _ := strings.Cut(key, "-"); traffic.Kind(kind) {
 		case traffic.Expirable, traffic.Semaphore, traffic.Latch:
-			text, err := last(s.do("EVAL", count, "2", key, keyspace.Taken(key)))
+			numbers, err := s.Do("EVAL", count, "2", key, keyspace.Taken(key))
 			if err != nil {
 				return nil, err
 			}
-			free, taken, _ := strings.Cut(text, " ")
+			free, taken, _ := strings.Cut(numbers.Str, " ")
 			var p judge.Permits
 			if p.Free, err = strconv.Atoi(free); err != nil {
 				return nil, err
@@ -71,7 +71,7 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 		}
 	}
 	for _, key := range gone { // one by one, since in a cluster they are in many slots
-		if _, err := s.do("DEL", key); err != nil {
+		if _, err := s.Do("DEL", key); err != nil {
 			return nil, err
 		}
 	}

@@ -1,9 +1,9 @@
 package faults
 
 import (
-	"strings"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
@@ -13,26 +13,11 @@ func (w *World) replica() (*server, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, port, _ := strings.Cut(w.server.addr, ":")
-	if _, err = replica.do("REPLICAOF", host, port); err == nil {
-		err = replica.awaitReplication("master_link_status:up")
-	}
-	if err != nil {
+	if err := replica.Follow(w.server.Server); err != nil {
 		replica.kill()
 		return nil, err
 	}
 	return replica, nil
-}
-
-// awaitReplication waits until INFO replication of the server contains a text.
-func (s *server) awaitReplication(what string) error {
-	return await("INFO replication contains "+what, func() bool { return s.replicates(what) })
-}
-
-// replicates reports whether INFO replication of the server contains a text.
-func (s *server) replicates(what string) bool {
-	lines, err := s.do("INFO", "replication")
-	return err == nil && strings.Contains(strings.Join(lines, "\n"), what)
 }
 
 // changeRoles makes a replica in sync the master. The former master stays as a replica that
@@ -45,20 +30,19 @@ func changeRoles(w *World) error {
 	if w.demoted != nil {
 		w.demoted.kill()
 	}
-	_, port, _ := strings.Cut(replica.addr, ":")
-	if err := w.server.awaitReplication("port=" + port + ",state=online"); err != nil {
+	if err := w.server.AwaitReplication("port=" + replica.Port() + ",state=online"); err != nil {
 		return err
 	}
 	err = w.during(history.Fault{Name: "change of roles", Proc: -1, Hinders: true}, func() error {
-		if _, err := w.server.do("FAILOVER", "TO", host, port); err != nil {
+		if _, err := w.server.Do("FAILOVER", "TO", rig.Host, replica.Port()); err != nil {
 			return err
 		}
 		w.server, w.demoted = replica, w.server
-		if err := replica.awaitReplication("role:master"); err != nil {
+		if err := replica.AwaitReplication("role:master"); err != nil {
 			return err
 		}
 		for _, c := range w.clients {
-			c.proxy.redirect(replica.addr)
+			c.proxy.Redirect(replica.Addr())
 		}
 		return nil
 	})

@@ -14,7 +14,7 @@ import (
 // it.
 func suspendClients(w *World) error {
 	return w.during(history.Fault{Name: "suspend the clients", Proc: -1, Hinders: true, ClockJumps: true}, func() error {
-		if err := w.server.signal(syscall.SIGSTOP); err != nil {
+		if err := w.server.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}
 		nap := w.ofLease(20, 180)
@@ -31,6 +31,6 @@ func suspendClients(w *World) error {
 		if err := w.server.clock.forward(nap.Truncate(time.Millisecond)); err != nil {
 			return err
 		}
-		return w.server.signal(syscall.SIGCONT)
+		return w.server.Signal(syscall.SIGCONT)
 	})
 }

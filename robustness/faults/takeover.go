@@ -7,6 +7,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
@@ -41,7 +42,7 @@ func takeover(name string, loses bool, do, after func(w *World, i int, former *s
 			if err := after(w, i, former); err != nil {
 				return err
 			}
-			return w.servers()[i].awaitReplication("state=online")
+			return w.servers()[i].AwaitReplication("state=online")
 		})
 		if err != nil {
 			return err
@@ -58,35 +59,35 @@ func takeover(name string, loses bool, do, after func(w *World, i int, former *s
 // lag delays all replicas, by less than a grant of the shortest lease waits: three sixteenths of 700 ms
 // for both directions.
 func lag(w *World) error {
-	return w.toReplicas(history.Fault{Name: "replicas lag", Proc: -1}, func(r *rules) { r.stream.delay = w.between(20, 50) })
+	return w.toReplicas(history.Fault{Name: "replicas lag", Proc: -1}, func(r *rig.Rules) { r.Stream.Delay = w.between(20, 50) })
 }
 
 // isolateReplicas blocks the stream to all replicas for so long that nothing can be confirmed in time.
 func isolateReplicas(w *World) error {
-	return w.toReplicas(history.Fault{Name: "replicas receive nothing", Proc: -1, Hinders: true}, func(r *rules) { r.stream.blocked = true })
+	return w.toReplicas(history.Fault{Name: "replicas receive nothing", Proc: -1, Hinders: true}, func(r *rig.Rules) { r.Stream.Blocked = true })
 }
 
 // toReplicas changes the rules of the streams to all replicas for a while.
-func (w *World) toReplicas(f history.Fault, change func(*rules)) error {
+func (w *World) toReplicas(f history.Fault, change func(*rig.Rules)) error {
 	return w.during(f, func() error {
 		for _, s := range w.servers() {
-			s.front.set(change)
+			s.Front().Set(change)
 		}
 		time.Sleep(w.ofLease(5, 40))
 		for _, s := range w.servers() {
-			s.front.set(w.normalRules)
+			s.Front().Set(w.normalRules)
 		}
 		return nil
 	})
 }
 
 // normalRules sets the rules of a proxy of a server with replicas.
-func (w *World) normalRules(r *rules) { *r = rules{stream: way{delay: w.plan.Lag}} }
+func (w *World) normalRules(r *rig.Rules) { *r = rig.Rules{Stream: rig.Way{Delay: w.plan.Lag}} }
 
 // awaitTakeover waits until a replica is the master, and updates the World.
 func (w *World) awaitTakeover(i int) error {
-	return await("a replica takes over", func() bool {
-		n := slices.IndexFunc(w.replicas[i], func(s *server) bool { return s.replicates("role:master") })
+	return rig.Await("a replica takes over", func() bool {
+		n := slices.IndexFunc(w.replicas[i], func(s *server) bool { return s.Replication("role:master") })
 		if n < 0 {
 			return false
 		}
@@ -103,17 +104,17 @@ func nothing(*World, int, *server) error { return nil }
 
 // killMaster kills a master whose last writes are on no replica. It records the offset of each replica.
 func killMaster(w *World, i int, master *server) error {
-	master.front.set(func(r *rules) { r.stream.blocked = true })
+	master.Front().Set(func(r *rig.Rules) { r.Stream.Blocked = true })
 	time.Sleep(w.between(500, 1500))
 	master.crash()
-	master.front.set(w.normalRules)
+	master.Front().Set(w.normalRules)
 	for _, s := range w.replicas[i] {
-		lines, err := s.do("INFO", "replication")
+		info, err := s.Do("INFO", "replication")
 		if err != nil {
 			return err
 		}
-		for _, line := range lines {
-			if text, ok := strings.CutPrefix(line, "slave_repl_offset:"); ok {
+		for line := range strings.Lines(info.Str) {
+			if text, ok := strings.CutPrefix(strings.TrimSpace(line), "slave_repl_offset:"); ok {
 				w.reached[s], _ = strconv.Atoi(text)
 			}
 		}
@@ -126,26 +127,26 @@ func killMaster(w *World, i int, master *server) error {
 func startAsReplica(w *World, i int, former *server) error {
 	var options []string
 	if !w.plan.Cluster {
-		options = append([]string{"--replicaof"}, strings.Replace(w.servers()[i].addr, ":", " ", 1))
+		options = append([]string{"--replicaof"}, strings.Replace(w.servers()[i].Addr(), ":", " ", 1))
 	}
-	return former.run(options...)
+	return former.Restart(options...)
 }
 
-func hangMaster(_ *World, _ int, master *server) error { return master.signal(syscall.SIGSTOP) }
+func hangMaster(_ *World, _ int, master *server) error { return master.Signal(syscall.SIGSTOP) }
 
 // resumeMaster resumes a former master, which does not know of the takeover yet.
 func resumeMaster(w *World, _ int, former *server) error {
 	time.Sleep(w.between(0, 1000))
-	return former.signal(syscall.SIGCONT)
+	return former.Signal(syscall.SIGCONT)
 }
 
 func planFailover(w *World, i int, _ *server) error {
 	if w.plan.Cluster {
-		_, err := w.replicas[i][0].do("CLUSTER", "FAILOVER")
+		_, err := w.replicas[i][0].Do("CLUSTER", "FAILOVER")
 		return err
 	}
-	return await("Sentinels accept a failover", func() bool {
-		_, err := w.sentinels[w.random.IntN(len(w.sentinels))].do("SENTINEL", "FAILOVER", set)
+	return rig.Await("Sentinels accept a failover", func() bool {
+		_, err := w.sentinels[w.random.IntN(len(w.sentinels))].Do("SENTINEL", "FAILOVER", rig.MasterSet)
 		return err == nil
 	})
 }
@@ -153,20 +154,11 @@ func planFailover(w *World, i int, _ *server) error {
 // leaveAlive removes a running former master from its cluster, keeps the clients' connections to it,
 // and adds it again with another ID.
 func leaveAlive(w *World, i int, former *server) error {
-	id, err := last(former.do("CLUSTER", "MYID"))
-	if err != nil {
+	if err := w.servers()[i].AwaitReplication("state=online"); err != nil {
 		return err
 	}
-	if err := w.servers()[i].awaitReplication("state=online"); err != nil {
-		return err
-	}
-	others := slices.DeleteFunc(slices.Concat(w.servers(), slices.Concat(w.replicas...)), func(s *server) bool { return s == former })
-	for _, s := range others {
-		if _, err := s.do("CLUSTER", "FORGET", id); err != nil {
-			return err
-		}
-	}
-	if _, err := former.do("CLUSTER", "RESET", "HARD"); err != nil {
+	others := slices.DeleteFunc(w.all(), func(s *server) bool { return s == former })
+	if err := former.Leave("HARD", bare(others)...); err != nil {
 		return err
 	}
 	time.Sleep(w.between(500, 3000))

@@ -1,18 +1,14 @@
 package faults
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
 )
-
-// slots is the number of slots of a Redis Cluster.
-const slots = 16384
 
 // startServers starts Redis: one server, several independent ones, or a cluster; and their
 // replicas.
@@ -41,7 +37,7 @@ func (w *World) startServers() (err error) {
 		w.more = append(w.more, s)
 	}
 	if w.plan.Cluster {
-		if err := w.meet(); err != nil {
+		if err := rig.FormCluster(bare(w.servers())); err != nil {
 			return err
 		}
 	}
@@ -54,134 +50,41 @@ func (w *World) startServers() (err error) {
 // servers are the masters.
 func (w *World) servers() []*server { return append([]*server{w.server}, w.more...) }
 
-// meet makes a cluster of the servers, which share the slots evenly.
-func (w *World) meet() error {
-	all := w.servers()
-	for i, s := range all {
-		from, to := i*slots/len(all), (i+1)*slots/len(all)-1
-		for _, command := range [][]string{
-			{"CLUSTER", "ADDSLOTSRANGE", strconv.Itoa(from), strconv.Itoa(to)},
-			{"CLUSTER", "SET-CONFIG-EPOCH", strconv.Itoa(i + 1)},
-			all[0].meeting(),
-		} {
-			if _, err := s.do(command...); err != nil {
-				return err
-			}
-		}
-	}
-	for _, s := range all {
-		if err := s.awaitCluster(len(all)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// meeting is the command that makes another server join the server's cluster.
-func (s *server) meeting() []string {
-	_, port, _ := strings.Cut(s.addr, ":")
-	command := []string{"CLUSTER", "MEET", host, port}
-	if s.bus != "" {
-		command = append(command, s.bus)
-	}
-	return command
-}
-
-// awaitCluster waits until the server knows that many servers, and the cluster is up.
-func (s *server) awaitCluster(servers int) error {
-	return await("the cluster is up", func() bool {
-		lines, err := s.do("CLUSTER", "INFO")
-		info := strings.Join(lines, "\n") + "\n"
-		return err == nil && strings.Contains(info, "cluster_state:ok") && strings.Contains(info, fmt.Sprintf("cluster_known_nodes:%d\n", servers))
-	})
-}
-
-// agreement bounds the wait for servers to agree. Sentinels ask replicas every 10 s.
-const agreement = time.Minute
-
-// await waits until cond is true.
-func await(what string, cond func() bool) error {
-	for end := time.Now().Add(agreement); !cond(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			return fmt.Errorf("not within the time limit: %s", what)
-		}
-	}
-	return nil
-}
-
-// last is the last line of a reply, the only value for most commands.
-func last(lines []string, err error) (string, error) {
-	if err != nil || len(lines) == 0 {
-		return "", err
-	}
-	return lines[len(lines)-1], nil
-}
-
 // moveSlot moves the slot of a lock to another server of the cluster within seconds, as real
 // tools do: meanwhile its keys may be on either server.
 func moveSlot(w *World) error {
 	lock := w.one("plain", "reentrant", "fenced", "fair", "readwrite", "actor", "multi-a", string(traffic.Expirable))
-	slot, err := last(w.server.do("CLUSTER", "KEYSLOT", lock))
+	reply, err := w.server.Do("CLUSTER", "KEYSLOT", lock)
 	if err != nil {
 		return err
 	}
-	slot = strings.TrimPrefix(slot, ":")
+	slot, err := strconv.Atoi(reply.Str)
+	if err != nil {
+		return err
+	}
 	all := w.servers()
 	at, known := w.moved[lock]
 	if !known {
-		n, err := strconv.Atoi(slot)
-		if err != nil {
-			return err
-		}
-		at = n * len(all) / slots
+		at = slot * len(all) / rig.Slots
 	}
 	next := (at + 1) % len(all)
-	from, to := all[at], all[next]
-	fromID, err := last(from.do("CLUSTER", "MYID"))
-	if err != nil {
-		return err
-	}
-	toID, err := last(to.do("CLUSTER", "MYID"))
-	if err != nil {
-		return err
-	}
-	migrate := func() error {
-		lines, err := from.do("CLUSTER", "GETKEYSINSLOT", slot, "100")
-		if err != nil {
-			return err
-		}
-		_, port, _ := strings.Cut(to.addr, ":")
-		for i := 2; i < len(lines); i += 2 {
-			if _, err := from.do("MIGRATE", host, port, lines[i], "0", "5000"); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
+	from, to := all[at].Server, all[next].Server
 	f := history.Fault{Name: "a slot is half moved", Proc: -1, Lock: lock}
 	// Further keys of a lock may be on the other server than its hash; see docs/redisson.md.
 	f.Hinders = slices.Contains([]string{"fair", "readwrite", "multi-a", string(traffic.Expirable)}, lock)
 	err = w.during(f, func() error {
-		if _, err := to.do("CLUSTER", "SETSLOT", slot, "IMPORTING", fromID); err != nil {
-			return err
-		}
-		if _, err := from.do("CLUSTER", "SETSLOT", slot, "MIGRATING", toID); err != nil {
+		if err := from.BeginMove(slot, to); err != nil {
 			return err
 		}
 		time.Sleep(w.between(1000, 4000))
-		if err := migrate(); err != nil {
+		if err := from.MigrateKeys(slot, to); err != nil {
 			return err
 		}
 		time.Sleep(w.between(0, 1000))
-		if err := migrate(); err != nil {
+		if err := from.MigrateKeys(slot, to); err != nil {
 			return err
 		}
-		for _, s := range []*server{to, from} {
-			if _, err := s.do("CLUSTER", "SETSLOT", slot, "NODE", toID); err != nil {
-				return err
-			}
-		}
-		return nil
+		return from.EndMove(slot, to)
 	})
 	w.moved[lock] = next
 	return err
@@ -195,17 +98,17 @@ func loseServer(w *World) error {
 		v := w.random.IntN(len(w.clients))
 		victims, f.Proc = w.clients[v:v+1], w.clients[v].proc
 	}
-	change := []func(*rules){
-		func(r *rules) { r.refuse = true }, func(r *rules) { r.up.blocked = true },
-		func(r *rules) { r.down.blocked = true }, func(r *rules) { r.dropReplies = true },
+	change := []func(*rig.Rules){
+		func(r *rig.Rules) { r.Refuse = true }, func(r *rig.Rules) { r.Up.Blocked = true },
+		func(r *rig.Rules) { r.Down.Blocked = true }, func(r *rig.Rules) { r.DropReplies = true },
 	}[w.random.IntN(4)]
 	return w.during(f, func() error {
 		for _, c := range victims {
-			c.proxies()[i].set(change)
+			c.proxies()[i].Set(change)
 		}
 		time.Sleep(traffic.Range{From: 200 * time.Millisecond, To: 2 * time.Second}.Pick(w.random))
 		for _, c := range victims {
-			c.proxies()[i].set(func(r *rules) { *r = rules{} })
+			c.proxies()[i].Set(func(r *rig.Rules) { *r = rig.Rules{} })
 		}
 		return nil
 	})
@@ -223,7 +126,7 @@ func (w *World) audit() (left []string, err error) {
 				return nil, err
 			}
 			for _, key := range keys {
-				left = append(left, s.addr+" has "+key)
+				left = append(left, s.Addr()+" has "+key)
 			}
 		}
 		if len(left) == 0 || time.Now().After(end) {

@@ -7,11 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 	"github.com/lockkeeper-go/lockkeeper/robustness/judge"
 	"github.com/lockkeeper-go/lockkeeper/robustness/traffic"
@@ -28,7 +30,7 @@ type World struct {
 	more      []*server
 	moved     map[string]int
 	replicas  [][]*server
-	sentinels []*server
+	sentinels []*rig.Server
 	// demoted is the former master; nil if there is none.
 	demoted *server
 	// reached is the replication offset of each replica when its master was killed.
@@ -84,12 +86,12 @@ func New(binary string, plan traffic.Plan, n int, seed uint64) (*World, error) {
 func (w *World) join(far time.Duration) error {
 	c := &client{}
 	var err error
-	if c.proxy, err = newProxy(w.server.addr, far); err != nil {
+	if c.proxy, err = rig.NewProxy(w.server.Addr(), rig.ProxyOptions{Far: far, Report: report}); err != nil {
 		return err
 	}
 	w.clients = append(w.clients, c)
 	for _, s := range w.more {
-		proxy, err := newProxy(s.addr, far)
+		proxy, err := rig.NewProxy(s.Addr(), rig.ProxyOptions{Far: far, Report: report})
 		if err != nil {
 			return err
 		}
@@ -97,6 +99,9 @@ func (w *World) join(far time.Duration) error {
 	}
 	return w.start(len(w.clients) - 1)
 }
+
+// report prints that a connection does not carry the protocol of Redis.
+func report(err error) { fmt.Fprintln(os.Stderr, "robustness: a proxy:", err) }
 
 // start starts a new client at an index.
 func (w *World) start(index int) error {
@@ -108,9 +113,9 @@ func (w *World) start(index int) error {
 	}
 	switch {
 	case w.plan.Cluster:
-		spec.Redis = "redis://" + w.server.addr
+		spec.Redis = "redis://" + w.server.Addr()
 	case len(w.sentinels) > 0:
-		spec.Redis = w.sentinelURL()
+		spec.Redis = rig.SentinelURL(w.sentinels)
 	default:
 		for _, proxy := range before.others {
 			spec.Others = append(spec.Others, "redis://"+proxy.Addr())
@@ -320,14 +325,15 @@ func (w *World) Kill() {
 			c.kill()
 		}
 		for _, proxy := range c.proxies() {
-			proxy.close()
+			proxy.Close()
 		}
 	}
-	for _, s := range slices.Concat(w.servers(), slices.Concat(w.replicas...), w.sentinels) {
+	for _, s := range w.all() {
 		if s != nil {
 			s.kill()
 		}
 	}
+	rig.StopAll(w.sentinels)
 	if w.demoted != nil {
 		w.demoted.kill()
 	}

@@ -18,7 +18,7 @@ import (
 func TestCrash_SeveralInARowKeepTheTimer(t *testing.T) {
 	for _, crashes := range []string{
 		"actors.tick *actor.Restarting", "actors.tick *actor.Started", "actors.tick *actor.Restarting *actor.Started",
-		"actors.tick actors.tick", "actors.tick *actors.replied", "*actors.replied *actor.Restarting", "*actors.replied *actors.replied",
+		"actors.tick actors.tick", "actors.tick *kinds.Reply", "*kinds.Reply *actor.Restarting", "*kinds.Reply *kinds.Reply",
 		"*request.Call *actor.Restarting", "*request.Call *request.Call", "*messages.Inspect *actor.Started", "*messages.Inspect *messages.Inspect",
 	} {
 		for _, when := range []string{"before", "after"} {

@@ -23,6 +23,7 @@ var foreign = map[string]map[string]string{
 	"half a reader":   {"mode": "read", locktest.Redisson: "1", "email": "7"},
 	"a mode":          {"mode": "read", "email": "tiger"},
 	"no hold count":   {locktest.Redisson: "tiger"},
+	"upper case":      {strings.ToUpper(locktest.Redisson): "1"},
 	"a million times": nil, // more fields than a script may read
 }
 

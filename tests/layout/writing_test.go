@@ -99,7 +99,7 @@ func TestActors_StaySmall(t *testing.T) {
 			files, switches, lines = files+1, switches+strings.Count(text, ".(type) {"), lines+strings.Count(text, "\n")
 		}
 	}
-	if files > 36 || switches > 7 || lines > 4200 {
-		t.Errorf("actors has %d files, %d type switches and %d lines; 36, 7 and 4200 are allowed", files, switches, lines)
+	if files > 14 || switches > 6 || lines > 2750 {
+		t.Errorf("actors has %d files, %d type switches and %d lines; 14, 6 and 2750 are allowed", files, switches, lines)
 	}
 }

@@ -199,6 +199,51 @@ func TestLoss_EndsContextsOfInnerHolds(t *testing.T) {
 	}
 }
 
+// A release that finds its lock lost ends the contexts of the holds within it, for all kinds of locks.
+func TestLoss_FoundByAReleaseEndsInnerContexts(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	name := k.LockName
+	permits := s.ExpirableSemaphore(name + "permits")
+	if err := permits.SetPermits(locktest.Within(t), 1); err != nil {
+		t.Fatal(err)
+	}
+	type hold interface {
+		Context() context.Context
+		Release(ctx context.Context) error
+	}
+	for lost, acquire := range map[string]func() hold{
+		name + "plain":  func() hold { return locktest.Acquire(t, s.Lock(name+"plain")) },
+		name + "fenced": func() hold { return locktest.Acquire(t, s.FencedLock(name+"fenced")) },
+		name + "fair":   func() hold { return locktest.Acquire(t, s.FairLock(name+"fair")) },
+		name + "reader": func() hold { return locktest.Acquire(t, s.ReadWriteLock(name+"reader").Read()) },
+		name + "writer": func() hold { return locktest.Acquire(t, s.ReadWriteLock(name+"writer").Write()) },
+		name + "member": func() hold {
+			return locktest.Acquire(t, lockkeeper.MultiLock(s.Lock(name+"member"), s.FairLock(name+"other")))
+		},
+		"{" + name + "permits}:timeout": func() hold {
+			permit, err := permits.Acquire(locktest.Within(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return permit
+		},
+	} {
+		outer := acquire()
+		inner := locktest.AcquireIn(t, outer.Context(), s.Lock(name+"inner"))
+		late := locktest.AcquireIn(t, inner.Context(), s.ReadWriteLock(name+"late").Read())
+		k.Do(t, "DEL", lost)
+		locktest.IsError(t, outer.Release(locktest.Within(t)), lockkeeper.ErrLost)
+		for what, each := range map[string]*lockkeeper.Hold{"made before": inner, "made later": late} {
+			redistest.Eventually(t, "the end of the context "+what+" within "+lost, func() bool { return each.Context().Err() != nil })
+			locktest.IsError(t, context.Cause(each.Context()), lockkeeper.ErrLost, name)
+			locktest.ExpectValid(t, each)
+		}
+		locktest.Release(t, late)
+		locktest.Release(t, inner)
+	}
+}
+
 // A context that is made after the loss of an outer lock is cancelled at once, with that loss as its cause, for all
 // kinds of locks, and with any number of locks between them.
 func TestLoss_EndsInnerContextsMadeLater(t *testing.T) {

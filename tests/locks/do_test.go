@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
@@ -226,6 +227,61 @@ func TestLead_HandsOverWhenItResigns(t *testing.T) {
 	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), errWork.Error()) {
 		t.Errorf("logged:\n%s", log.String())
 	}
+}
+
+// resign returns nil only if the work returned nil or the end of its own context. It returns any other error, also
+// while Redis does not confirm the release.
+func TestLead_ResignReturnsTheErrorOfTheWork(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
+	s.SkipCloseCheck = true
+	elsewhere, cancel := context.WithCancel(context.Background())
+	cancel()
+	works := map[string]struct {
+		result func(ctx context.Context) error
+		says   []error // what the error of resign wraps; none if it is nil
+	}{
+		"nil":               {func(context.Context) error { return nil }, nil},
+		"its error":         {func(ctx context.Context) error { return ctx.Err() }, nil},
+		"its cause":         {context.Cause, nil},
+		"its cause wrapped": {func(ctx context.Context) error { return fmt.Errorf("the work: %w", context.Cause(ctx)) }, nil},
+		"another error":     {func(context.Context) error { return errWork }, []error{errWork}},
+		"joined after":      {func(ctx context.Context) error { return errors.Join(ctx.Err(), errWork) }, []error{errWork, context.Canceled}},
+		"joined before":     {func(ctx context.Context) error { return errors.Join(errWork, context.Cause(ctx)) }, []error{errWork}},
+		"two wrapped":       {func(ctx context.Context) error { return fmt.Errorf("%w: %w", errWork, ctx.Err()) }, []error{errWork}},
+		"another context":   {func(context.Context) error { return fmt.Errorf("save: %w", elsewhere.Err()) }, []error{context.Canceled}},
+	}
+	for _, confirmed := range []bool{true, false} {
+		leads, paused := make(chan bool, len(works)), make(chan bool)
+		resigned := map[string]chan error{}
+		for what, work := range works {
+			resign := s.Lock(k.LockName + what).Lead(func(ctx context.Context) error {
+				leads <- true
+				<-ctx.Done()
+				<-paused
+				return work.result(ctx)
+			})
+			ended := make(chan error, 1)
+			resigned[what] = ended
+			locktest.Await(t, "the leader", leads)
+			go func() { ended <- resign(context.Background()) }()
+		}
+		if !confirmed {
+			k.Server.Pause(t)
+		}
+		close(paused)
+		for what, ended := range resigned {
+			err := locktest.Await(t, "the end of "+what, ended)
+			says := works[what].says
+			if !confirmed {
+				says = append(slices.Clone(says), lockkeeper.ErrNotReleased)
+			}
+			if (err == nil) != (len(says) == 0) || slices.ContainsFunc(says, func(e error) bool { return !errors.Is(err, e) }) {
+				t.Errorf("the work returned %s, the release is confirmed: %v: it resigns with %v", what, confirmed, err)
+			}
+		}
+	}
+	k.Server.Resume(t)
 }
 
 // A candidate waits while Redis is unreachable, and returns permanent errors.

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
-// An inspection claims no name: the name can be used as any kind right after it. A name in use as another kind is
+// An inspection claims no name and writes no key: the name can be used as any kind right after it. A name in use as another kind is
 // refused, and the error names that kind.
 func TestInspect_ClaimsNoName(t *testing.T) {
 	t.Parallel()
@@ -39,6 +39,9 @@ func TestInspect_ClaimsNoName(t *testing.T) {
 			if err := again(name); err != nil {
 				t.Errorf("inspected as a %s after a %s: %v", other, kind, err)
 			}
+		}
+		if keys, err := k.Do(t, "KEYS", "*"+name+"*").AsStrSlice(); err != nil || len(keys) > 0 {
+			t.Errorf("the inspections as a %s have left the keys %q, %v", kind, keys, err)
 		}
 		if kind == "latch" {
 			locktest.Release(t, locktest.Acquire(t, s.Lock(name)))

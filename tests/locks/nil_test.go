@@ -1,10 +1,12 @@
 package locks_test
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -28,7 +30,6 @@ func TestNilArguments(t *testing.T) {
 		reflect.TypeFor[context.Context]():                    locktest.Within(t),
 		reflect.TypeFor[lockkeeper.Option]():                  lockkeeper.WithWait(time.Second),
 		reflect.TypeFor[lockkeeper.WaitOption]():              lockkeeper.WithWait(time.Second),
-		reflect.TypeFor[string]():                             "",
 		reflect.TypeFor[func(ctx context.Context) error]():    func(context.Context) error { return nil },
 		reflect.TypeFor[time.Duration]():                      time.Second,
 		reflect.TypeFor[int]():                                1,
@@ -55,6 +56,10 @@ func TestNilArguments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	owner := ownersOf(t, s.FencedLock(k.LockName+" held"))[0]
+	texts := map[string]string{ // for the functions that take no name
+		"Open": k.Server.URL(), "Lock.ForceRelease": owner, "ExpirableSemaphore.ReleaseID": strings.Repeat("0", 32),
+	}
 	multi := lockkeeper.MultiLock(s.Lock(k.LockName+" 1"), s.Lock(k.LockName+" 2"))
 	api := niltest.API{
 		Dir: "../..", Invalid: lockkeeper.ErrInvalid,
@@ -71,7 +76,7 @@ func TestNilArguments(t *testing.T) {
 			"Error":              {(*lockkeeper.Error)(nil), &lockkeeper.Error{}},
 			"Hold":               {(*lockkeeper.Hold)(nil), &lockkeeper.Hold{}, hold},
 			"Latch":              {(*lockkeeper.Latch)(nil), &lockkeeper.Latch{}, s.Latch(k.LockName + " latch")},
-			"Lock":               {(*lockkeeper.Lock)(nil), &lockkeeper.Lock{}, s.Lock(k.LockName), s.FairLock(k.LockName + " fair"), multi, lockkeeper.MultiLock(nil)},
+			"Lock":               {(*lockkeeper.Lock)(nil), &lockkeeper.Lock{}, s.Lock(k.LockName), s.FairLock(k.LockName + " fair"), s.FencedLock(k.LockName + " held"), multi, lockkeeper.MultiLock(nil)},
 			"Permit":             {(*lockkeeper.Permit)(nil), &lockkeeper.Permit{}, permit},
 			"ExpirableSemaphore": {(*lockkeeper.ExpirableSemaphore)(nil), &lockkeeper.ExpirableSemaphore{}, s.ExpirableSemaphore(k.LockName + " permits")},
 			"Process":            {lockkeeper.Process{}},
@@ -80,11 +85,12 @@ func TestNilArguments(t *testing.T) {
 			"Semaphore":          {(*lockkeeper.Semaphore)(nil), &lockkeeper.Semaphore{}, s.Semaphore(k.LockName + " semaphore")},
 			"System":             {(*lockkeeper.System)(nil), &lockkeeper.System{}, s.System},
 		},
-		Good: func(t reflect.Type) (reflect.Value, bool) {
-			if v, ok := good[t]; ok {
-				return reflect.ValueOf(v), true
+		Good: func(name string, t reflect.Type) (reflect.Value, bool) {
+			v, ok := good[t]
+			if t == reflect.TypeFor[string]() {
+				v, ok = cmp.Or(texts[name], k.LockName), true
 			}
-			return reflect.Value{}, false
+			return reflect.ValueOf(v), ok
 		},
 		Accepts: []string{"Error.Unwrap", "ErrorOf"},
 	}
@@ -101,6 +107,36 @@ func TestNilArguments(t *testing.T) {
 	s.ExpectGranted(t, k) // the System is open, and nothing is held
 }
 
+// ownersOf returns the owners of a lock that is held.
+func ownersOf(t *testing.T, lock *lockkeeper.Lock) []string {
+	t.Helper()
+	status, err := lock.Inspect(locktest.Within(t))
+	if err != nil || len(status.Owners) == 0 {
+		t.Fatalf("the owners are %v: %v", status.Owners, err)
+	}
+	return status.Owners
+}
+
+// Without a context ForceRelease releases no lock of any kind, with the owners and without.
+func TestNilContext_ReleasesNothing(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	name := k.LockName
+	for _, lock := range []*lockkeeper.Lock{
+		s.Lock(name + "1"), s.FencedLock(name + "2"), s.FairLock(name + "3"), s.ReadWriteLock(name + "4").Read(), s.ReadWriteLock(name + "5").Write(),
+		lockkeeper.MultiLock(s.Lock(name+"6"), s.Lock(name+"7")),
+	} {
+		hold := locktest.Acquire(t, lock)
+		for _, owners := range [][]string{nil, ownersOf(t, lock)} {
+			var none context.Context
+			_, err := lock.ForceRelease(none, owners...)
+			locktest.IsError(t, err, lockkeeper.ErrInvalid, "the context is nil")
+		}
+		locktest.ExpectValid(t, hold)
+		locktest.Release(t, hold)
+	}
+}
+
 // Functions and answers that are nil are refused as well, and a nil context does not resign.
 func TestNilFunctions_AreRefused(t *testing.T) {
 	t.Parallel()
@@ -109,9 +145,17 @@ func TestNilFunctions_AreRefused(t *testing.T) {
 	do(func(ctx actor.Context) { s.Lock(k.LockName).Spawn(ctx, nil) })
 	locktest.IsError(t, locktest.Await(t, "the end of no work", done).Err, lockkeeper.ErrInvalid, "the function is nil")
 
+	locktest.IsError(t, s.Lock(k.LockName).Do(locktest.Within(t), func(context.Context) error {
+		t.Error("work was done with a nil option")
+		return nil
+	}, lockkeeper.WithAtRisk(nil)), lockkeeper.ErrInvalid, "WithAtRisk is nil")
+
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		if _, ok := ctx.Message().(string); ok {
-			s.Lock(k.LockName).Respond(ctx, func(context.Context) error { return nil }, nil)
+			s.Lock(k.LockName).Respond(ctx, func(context.Context) error {
+				t.Error("work was done though its answer cannot be made")
+				return nil
+			}, nil)
 		}
 	}))
 	answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")

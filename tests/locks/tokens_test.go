@@ -69,6 +69,49 @@ func TestTokens_AreNeverIssuedTwice(t *testing.T) {
 	}
 }
 
+// The tokens that one System gets for a fenced lock grow although Redis loses the counter, whichever of the System's
+// locks draws them: the lock itself, or one of several MultiLocks of which it is a member.
+func TestTokens_OfOneSystemGrowAcrossItsLocks(t *testing.T) {
+	t.Parallel()
+	locks := map[string]func(s *locktest.Site, name string) *lockkeeper.Lock{
+		"fenced": func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FencedLock(name) },
+		"multi": func(s *locktest.Site, name string) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(s.FencedLock(name), s.Lock(name+"b"))
+		},
+		"other multi": func(s *locktest.Site, name string) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(s.Lock(name+"a"), s.FencedLock(name))
+		},
+		"fenced multi": func(s *locktest.Site, name string) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(s.FencedLock(name), s.FencedLock(name+"c"))
+		},
+	}
+	draw := func(t *testing.T, l *lockkeeper.Lock, member int) int64 {
+		t.Helper()
+		hold := locktest.Acquire(t, l)
+		defer locktest.Release(t, hold)
+		if tokens := hold.MemberTokens(); tokens != nil {
+			return tokens[member]
+		}
+		return hold.Token()
+	}
+	at := map[string]int{"other multi": 1}
+	for first, makeFirst := range locks {
+		for second, makeSecond := range locks {
+			t.Run(first+", then "+second, func(t *testing.T) {
+				s, k := locktest.New(t, locktest.NoPolling)
+				var last int64
+				for range 3 {
+					last = draw(t, makeFirst(s, k.LockName), at[first])
+				}
+				k.Do(t, "DEL", keyspace.Token(k.LockName))
+				if next := draw(t, makeSecond(s, k.LockName), at[second]); next <= last {
+					t.Errorf("token %d, and the System had %d before", next, last)
+				}
+			})
+		}
+	}
+}
+
 // A counter with a foreign value, or with one that Lua cannot calculate with, gives no token.
 func TestTokens_RefuseInvalidCounters(t *testing.T) {
 	t.Parallel()

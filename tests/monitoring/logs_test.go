@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -73,6 +74,36 @@ func TestLog_DescribesTheLostHold(t *testing.T) {
 	redistest.Eventually(t, "both log lines", func() bool { return len(j.lines("lease lost")) == 2 })
 	if line := j.lines("lease lost")[1]; !strings.Contains(line, "level=INFO") || !strings.Contains(line, "reason=closed") || !strings.Contains(line, " holder=") {
 		t.Errorf("of Close was logged: %s", line)
+	}
+}
+
+// The log line of a lost permit has the permit's id, however the permit was acquired.
+func TestLog_NamesTheLostPermit(t *testing.T) {
+	var j journal
+	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger(), Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
+	permits, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
+	if err := permits.SetPermits(ctx, 2); err != nil {
+		t.Fatal(err)
+	}
+	permit, err := permits.Acquire(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holder := s.Probe(t)
+	of := &messages.Lock{Name: k.LockName, Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
+	answer := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: of, ShowPermit: true})
+	k.Do(t, "DEL", "{"+k.Name+"}:timeout")
+	locktest.Next[*messages.LeaseLost](t, holder)
+	locktest.Await(t, "the loss", permit.Context().Done())
+	redistest.Eventually(t, "both log lines", func() bool { return len(j.lines("lease lost")) == 2 })
+	lines := j.lines("lease lost")
+	for _, id := range []string{permit.ID(), answer.PermitId} {
+		if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "permit="+id+" ") }) {
+			t.Errorf("no line has the permit %s: %s", id, lines)
+		}
+	}
+	if strings.Contains(strings.Join(lines, ""), "owner=") {
+		t.Errorf("a permit has no owner field: %s", lines)
 	}
 }
 

@@ -96,7 +96,7 @@ func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 // waiters are notified.
 func TestExpirable_SurvivesCrashes(t *testing.T) {
 	t.Parallel()
-	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetTotal", "*actors.replied", "actors.tick"} {
+	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetTotal", "*kinds.Reply", "actors.tick"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+messageType, func(t *testing.T) {
 				t.Parallel()
@@ -173,6 +173,14 @@ func TestExpirable_GivenUpActorReturnsItsPermits(t *testing.T) {
 		t.Error(err)
 	}
 	redistest.Eventually(t, "the permits", func() bool { return count(t, probe, r.LockName) == "102 0 102 0" })
+
+	// A command of the first actor may still arrive, so Close keeps the record.
+	records := func() int { return len(r.Server.Keys(t, "lockkeeper_calls:{"+r.Name+"}:*")) }
+	before := records()
+	locktest.Stop(t, r)
+	if after := records(); before == 0 || after != before {
+		t.Errorf("%d records, after Close %d", before, after)
+	}
 }
 
 // Tries get a permit each while there are some, with any number of them at once.

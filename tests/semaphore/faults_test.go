@@ -63,7 +63,7 @@ func TestSemaphore_LostReplyKeepsTheNumber(t *testing.T) {
 // A crash of the actor, on any message, neither creates nor loses permits; a release takes effect in any case.
 func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 	t.Parallel()
-	for _, m := range []string{"*request.Call", "*actors.replied", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
+	for _, m := range []string{"*request.Call", "*kinds.Reply", "actors.tick", "actors.unlocked", "actors.listening", "*actor.Started"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.TrimPrefix(m, "*"), func(t *testing.T) {
 				t.Parallel()
@@ -320,31 +320,52 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 	_, err = s.Latch(k.LockName+" latch").TrySetCount(t.Context(), 1)
 	ok(t, err)
 	ok(t, s.Latch(k.LockName+" latch").CountDown(t.Context()))
-	if n := len(records(t, server)); n != 2 {
+	permits := locktest.NewKey(t, server)
+	_, err = s.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 2)
+	ok(t, err)
+	usePermit(t, s, permits.LockName)
+	if n := len(records(t, server)); n != 3 {
 		t.Errorf("%d records while they are used", n)
 	}
 	locktest.Stop(t, s)
-	if left := server.Keys(t, "*"); len(left) != 1 || left[0] != k.Name {
-		t.Errorf("left in Redis: %q", left)
+	left := server.Keys(t, "*")
+	slices.Sort(left)
+	if want := []string{k.Name, permits.Name}; !slices.Equal(left, want) {
+		t.Errorf("left in Redis: %q, want %q", left, want)
 	}
-	k.Do(t, "DEL", k.Name)
+	server.Do(t, "DEL", k.Name, permits.Name)
 
 	// A reply is lost, and then another actor takes over.
-	for _, idle := range []bool{false, true} {
-		s := locktest.NewRemote(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
-		before := s.Processes()
-		loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 1, redistest.Lost)
-		ok(t, s.Semaphore(s.LockName).AddPermits(t.Context(), 3))
-		loss.Wait(t)
-		if idle {
-			redistest.Eventually(t, "the actor to retire", func() bool { return s.Processes() == before })
-			ok(t, s.Semaphore(s.LockName).AddPermits(t.Context(), 3))
+	for what, use := range map[string]func(s *locktest.Remote) error{
+		"a semaphore": func(s *locktest.Remote) error { return s.Semaphore(s.LockName).AddPermits(t.Context(), 3) },
+		"permits":     func(s *locktest.Remote) error { return s.ExpirableSemaphore(s.LockName).AddPermits(t.Context(), 3) },
+	} {
+		for _, idle := range []bool{false, true} {
+			s := locktest.NewRemote(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
+			before := s.Processes()
+			loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 1, redistest.Lost)
+			ok(t, use(s))
+			loss.Wait(t)
+			if idle {
+				redistest.Eventually(t, "the actor to retire", func() bool { return s.Processes() == before })
+				ok(t, use(s))
+			}
+			locktest.Stop(t, s)
+			if left := records(t, server); len(left) != 1 || s.Number(t, "PTTL", left[0]) <= 0 {
+				t.Errorf("%s: after a reply was lost, idle %v, left in Redis: %q", what, idle, left)
+			}
+			s.Do(t, "FLUSHALL")
 		}
-		locktest.Stop(t, s)
-		if left := records(t, server); len(left) != 1 || s.Number(t, "PTTL", left[0]) <= 0 {
-			t.Errorf("after a reply was lost, left in Redis: %q", left)
-		}
-		s.Do(t, "FLUSHALL")
+	}
+}
+
+// usePermit acquires and releases a permit of an expirable semaphore.
+func usePermit(t *testing.T, s *locktest.Site, name string) {
+	t.Helper()
+	hold, err := s.ExpirableSemaphore(name).Acquire(locktest.Within(t))
+	ok(t, err)
+	if err == nil {
+		ok(t, hold.Release(locktest.Within(t)))
 	}
 }
 

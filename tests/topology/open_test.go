@@ -128,6 +128,10 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 		"no function":                   {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithClientOption(nil)}, lockkeeper.ErrInvalid, "WithClientOption is nil"},
 		"no TLS configuration":          {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithTLS(nil)}, lockkeeper.ErrInvalid, "WithTLS is nil"},
 		"no actor system":               {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithActorSystem(nil)}, lockkeeper.ErrInvalid, "actor system is nil"},
+		"hidden option":                 {server.URL() + "?a\u2800b=1", nil, lockkeeper.ErrInvalid, `"a\u2800b"`},
+		"hidden application":            {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Application: strings.Repeat("\u2800", 100)})}, lockkeeper.ErrInvalid, `\u2800\u2800`},
+		"hidden key prefix":             {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: "a\u2800\xff"})}, lockkeeper.ErrInvalid, `a\u2800\xff`},
+		"no server":                     {"redis:///1", nil, lockkeeper.ErrInvalid, "names no server"},
 		"wrong Config":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
 	} {
 		locktest.InTime(t, name, func() {
@@ -135,7 +139,7 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 			if err == nil {
 				locktest.Stop(t, s)
 			}
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "s3cret") {
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\u2800") {
 				t.Errorf("%s: error %v, want %v with %q", name, err, c.want, c.words)
 			}
 		})

@@ -41,7 +41,6 @@ final class Verbs {
             case "islocked" -> ok.with("locked", locks.single(request).isLocked());
             case "heldbyme" -> ok.with("held", locks.single(request).isHeldByCurrentThread());
             case "token" -> ok.with("token", locks.client(request).getFencedLock(request.text("name")).getToken());
-            case "bench" -> Bench.run(locks.client(request), request);
             case "sleep" -> {
                 Thread.sleep(request.number("ms"));
                 yield ok;

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package redistest
+package rig
 
 import "syscall"
 
@@ -10,6 +10,6 @@ const (
 	SigResume = syscall.Signal(19)
 )
 
-// dieWithParent has no counterpart outside Linux: a test process that dies without
-// running its cleanups leaves its server behind.
+// dieWithParent has no counterpart outside Linux: a parent that dies without
+// stopping its server leaves it behind.
 func dieWithParent() *syscall.SysProcAttr { return nil }

@@ -1,4 +1,4 @@
-package redistest
+package rig
 
 import "syscall"
 
@@ -8,8 +8,8 @@ const (
 	SigResume = syscall.SIGCONT
 )
 
-// dieWithParent makes the kernel kill the server when the test process dies
-// without running its cleanups (a test timeout, a panic).
+// dieWithParent makes the kernel kill the server when its parent dies
+// without stopping it (the timeout of a test, a panic).
 func dieWithParent() *syscall.SysProcAttr {
 	return &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -1,4 +1,4 @@
-package redistest
+package rig
 
 import (
 	"bytes"
@@ -6,14 +6,11 @@ import (
 	"fmt"
 	"os/exec"
 	"runtime"
-	"strconv"
 	"strings"
 	"sync"
 )
 
 const (
-	host = "127.0.0.1"
-
 	// redis-server logs it when it accepts connections. Unlike an answer on the
 	// port, it can only come from the process that was started.
 	readyLine = "Ready to accept connections"
@@ -29,29 +26,17 @@ type process struct {
 	done chan struct{} // closed when the process has ended
 }
 
-// launch starts redis-server and waits until it accepts connections. The error is
+// spawn starts redis-server with the arguments, and waits until it has logged a line. The error is
 // errPortTaken if another process listens on the port.
-func launch(port int, dir string, args []string) (*process, error) {
-	return spawn(readyLine, append([]string{
-		"--bind", host,
-		"--port", strconv.Itoa(port),
-		"--save", "",
-		"--appendonly", "no",
-		"--daemonize", "no",
-		"--dir", dir,
-	}, args...)...)
-}
-
-// spawn starts redis-server and waits until it has logged a line.
-func spawn(ready string, args ...string) (*process, error) {
+func spawn(ready string, wrap, env, args []string) (*process, error) {
 	path, err := exec.LookPath("redis-server")
 	if err != nil {
-		return nil, fmt.Errorf("the tests need a real redis-server: "+
-			"install it with `apt-get install redis-server`, or run `make test` (%w)", err)
+		return nil, fmt.Errorf("a real redis-server is needed: install it with `apt-get install redis-server` (%w)", err)
 	}
+	line := append(append(wrap[:len(wrap):len(wrap)], path), args...)
 	log := &Log{}
-	cmd := exec.Command(path, args...)
-	cmd.Stdout, cmd.Stderr = log, log
+	cmd := exec.Command(line[0], line[1:]...)
+	cmd.Stdout, cmd.Stderr, cmd.Env = log, log, env
 	cmd.SysProcAttr = dieWithParent()
 
 	p := &process{cmd: cmd, log: log, done: make(chan struct{})}
@@ -80,7 +65,7 @@ func spawn(ready string, args ...string) (*process, error) {
 
 func (p *process) awaitReady(ready string) error {
 	ended := false
-	inTime := poll(Limit, func() bool {
+	inTime := Poll(Limit, func() bool {
 		select {
 		case <-p.done:
 			ended = true

@@ -1,4 +1,4 @@
-package redistest
+package rig
 
 import (
 	"strings"
@@ -32,7 +32,7 @@ func (d *replyMatcher) sent(words []string) {
 
 // received records a frame from the server. It returns the request that the frame answers,
 // or nil. A request with several answers is returned for the first.
-func (d *replyMatcher) received(v value) []string {
+func (d *replyMatcher) received(v Value) []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.unpaired || len(d.awaited) == 0 {
@@ -42,10 +42,10 @@ func (d *replyMatcher) received(v value) []string {
 	first := d.awaited[0]
 	words, confirmed := first.words, first.left > 0 && v.event() == first.event
 	switch {
-	case confirmed && v.kind == '*':
+	case confirmed && v.Kind == '*':
 		d.unpaired = true
 		return nil
-	case v.kind == '>' && !confirmed: // answers nothing
+	case v.Kind == '>' && !confirmed: // answers nothing
 		return nil
 	case confirmed && first.left > 1:
 		first.words = nil
@@ -57,8 +57,8 @@ func (d *replyMatcher) received(v value) []string {
 }
 
 // isMessage reports whether a value is a published message.
-func (d *replyMatcher) isMessage(v value) bool {
+func (d *replyMatcher) isMessage(v Value) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return v.event() == "message" && (v.kind == '>' || d.unpaired)
+	return v.event() == "message" && (v.Kind == '>' || d.unpaired)
 }

@@ -1,9 +1,8 @@
-package redistest
+package rig
 
 import (
 	"slices"
 	"sync/atomic"
-	"testing"
 )
 
 // Mode is what happens to a connection on which a reply was lost. Later replies cannot be
@@ -41,15 +40,11 @@ func (p *Proxy) DropRepliesTo(match func(cmd []string) bool, n int, mode ...Mode
 	return l
 }
 
-// Count returns how many replies were lost so far.
+// Count returns how many replies were lost so far. By then the commands have been executed, and the connections cut.
 func (l *Loss) Count() int { return int(l.lost.Load()) }
 
-// Wait waits until all n replies are lost, or one if n was below 1. By then the commands
-// have been executed, and the connections cut.
-func (l *Loss) Wait(t testing.TB) {
-	t.Helper()
-	Eventually(t, "the reply to be lost", func() bool { return l.Count() >= max(1, l.want) })
-}
+// Done reports whether all n replies are lost, or one if n was below 1.
+func (l *Loss) Done() bool { return l.Count() >= max(1, l.want) }
 
 // takeLoss returns the loss that applies to the reply to a command, or nil.
 func (p *Proxy) takeLoss(cmd []string) *Loss {

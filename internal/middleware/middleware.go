@@ -1,0 +1,187 @@
+// Package middleware runs the host's middleware: each request by message passes it before its lock actor gets it.
+package middleware
+
+import (
+	"fmt"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+)
+
+// Config is what the middleware of a system needs.
+type Config struct {
+	Middleware []actor.ReceiverMiddleware
+	Post       *delivery.Post
+	// Root spawns the actors, which are no children of the guardian: it could not stop while one of them is held up.
+	Root *actor.RootContext
+	// Guardian gets Admitted and Drained.
+	Guardian *actor.PID
+	// Refuse answers a request that the middleware has crashed over, or whose guardian has stopped. panicked is nil
+	// then.
+	Refuse func(message any, sender *actor.PID, panicked any)
+}
+
+// Actors are the middleware actors of a system, by the key of their lock. The guardian alone uses them.
+type Actors[K comparable] struct {
+	Config
+	byKey map[K]*middlewareActor
+}
+
+// New returns Actors of which none runs.
+func New[K comparable](cfg Config) *Actors[K] {
+	return &Actors[K]{Config: cfg, byKey: map[K]*middlewareActor{}}
+}
+
+// middlewareActor is where the middleware handles the requests for one lock that come by message, on their way to the
+// lock actor. It is an actor of its own, with a mailbox of proto.actor's and so a goroutine of its own: middleware that
+// blocks or panics can harm nothing but such requests for that lock. The lock actor itself, with its timers, the
+// replies of Redis and the requests of goroutines, runs no code of the host's.
+type middlewareActor struct {
+	cfg *Config
+	key any
+	pid *actor.PID
+	// sent counts the requests for it, by the guardian; handled those that the middleware
+	// has returned from.
+	sent, handled atomic.Int64
+	// leaving: the lock has no lock actor any more, and the guardian stops this actor as
+	// soon as nothing is on its way to it. last: it is sent nothing any more.
+	leaving, last atomic.Bool
+	// passed: the middleware has let the present request pass.
+	passed bool
+}
+
+// Admitted is a request that the middleware has let pass, on its way to the guardian.
+type Admitted struct {
+	Key     any
+	Message any
+	Sender  *actor.PID
+	Header  actor.ReadonlyMessageHeader
+}
+
+// Drained says to the guardian that a middleware actor may have handled all that was sent to it.
+type Drained struct{ Key any }
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor.
+func (*Admitted) IgnoreDeadLetterLogging() {}
+
+// IgnoreDeadLetterLogging implements a marker of proto.actor.
+func (*Drained) IgnoreDeadLetterLogging() {}
+
+// Pass hands the message that the guardian is handling to the middleware actor of its lock, and reports whether there is
+// one that takes it.
+func (all *Actors[K]) Pass(ctx actor.Context, key K) (taken bool) {
+	f := all.byKey[key]
+	if f == nil || !f.alive() {
+		f = all.spawn(key)
+		all.byKey[key] = f
+	}
+	f.leaving.Store(false)
+	f.sent.Add(1)
+	if all.Post.Forward(ctx, f.pid) {
+		return true
+	}
+	delete(all.byKey, key) // something has stopped it at this very moment
+	return false
+}
+
+func (all *Actors[K]) spawn(key K) *middlewareActor {
+	f := &middlewareActor{cfg: &all.Config, key: key}
+	props := actor.PropsFromProducer(func() actor.Actor { return f }, all.Post.WithMailbox(actor.Unbounded(), nil),
+		actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{f.around}, all.Middleware...)...))
+	f.pid = all.Root.Spawn(props)
+	return f
+}
+
+// Release stops the middleware actor of a lock that has no lock actor, now or when nothing is on its way to it.
+func (all *Actors[K]) Release(key K) {
+	f := all.byKey[key]
+	if f == nil {
+		return
+	}
+	f.leaving.Store(true) // before the look, so that either the actor sees it or we see its last request
+	if f.idle() || !f.alive() {
+		delete(all.byKey, key)
+		f.stop()
+	}
+}
+
+// ReleaseAll is for the end of the guardian.
+func (all *Actors[K]) ReleaseAll() {
+	for key, f := range all.byKey {
+		f.last.Store(true)
+		all.Release(key)
+	}
+}
+
+func (f *middlewareActor) idle() bool { return f.handled.Load() == f.sent.Load() }
+
+// alive reports whether the actor was not stopped from outside, which then handles no more.
+func (f *middlewareActor) alive() bool {
+	_, is := f.cfg.Post.System.ProcessRegistry.GetLocal(f.pid.GetId())
+	return is
+}
+
+func (f *middlewareActor) stop() { f.cfg.Post.DeliverSystem(f.pid, &actor.Stop{}) }
+
+// around is the outermost middleware. It keeps the host's from the life cycle of the actor,
+// and runs it on a goroutine of its own, which it may end. If it does, or panics, the request
+// is refused, unless it has passed already.
+func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+		if !request.IsMessage(envelope.Message) {
+			ctx.Receive(envelope)
+			return
+		}
+		f.passed = false
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			returned := false
+			defer f.end(envelope.Message, envelope.Sender, &returned)
+			host(ctx, envelope)
+			returned = true
+		}()
+		<-ended
+	}
+}
+
+// end, deferred, ends the handling of a request by the middleware, which has returned or not.
+func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
+	if !*returned {
+		panicked := recover()
+		if panicked == nil {
+			panicked = "runtime.Goexit"
+		}
+		f.cfg.Post.Host.Error("middleware panicked", "lock", fmt.Sprint(f.key), "panic", panicked)
+		if !f.passed {
+			f.cfg.Refuse(m, sender, panicked)
+		}
+	}
+	f.handled.Add(1)
+	switch {
+	case f.last.Load():
+		if f.idle() {
+			f.stop()
+		}
+	case f.leaving.Load() || !f.passed:
+		f.cfg.Post.Deliver(f.cfg.Guardian, &Drained{f.key})
+	}
+}
+
+// Receive implements actor.Actor: what arrives here has passed the middleware.
+func (f *middlewareActor) Receive(ctx actor.Context) {
+	m := ctx.Message()
+	if _, stopped := m.(*actor.Stopped); stopped {
+		f.cfg.Post.Deliver(f.cfg.Guardian, &Drained{f.key}) // which may not know, if something else has stopped it
+	}
+	if !request.IsMessage(m) {
+		return
+	}
+	f.passed = true
+	if !f.cfg.Post.Deliver(f.cfg.Guardian, &Admitted{Key: f.key, Message: m, Sender: ctx.Sender(), Header: ctx.MessageHeader()}) {
+		f.cfg.Refuse(m, ctx.Sender(), nil)
+	}
+}

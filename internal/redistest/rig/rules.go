@@ -1,0 +1,31 @@
+package rig
+
+import "time"
+
+// Rules are the faults of a proxy's network. The zero value has none.
+type Rules struct {
+	// Refuse closes present connections and new ones. Cut closes the present ones, once.
+	Refuse, Cut bool
+	// Up is the direction to the server, Down the direction back, and Stream both directions of a replica of the server.
+	Up, Down, Stream Way
+	// DropReplies drops all that the server sends, replies and pushes, and leaves connections open. Connections that have
+	// lost something are cut when the rule ends, since their clients would take later replies for the lost ones.
+	// DropMessages drops only published messages.
+	DropReplies, DropMessages bool
+}
+
+// Way is the faults of one direction.
+type Way struct {
+	// Blocked lets nothing pass. What was sent in the meantime passes afterwards.
+	Blocked bool
+	// Delay makes everything take longer, in order and without a loss of throughput. What is under way keeps the delay
+	// that it was sent with.
+	Delay time.Duration
+	// Trickle passes a few bytes at a time. A frame that has begun to pass is not blocked or dropped any more.
+	Trickle bool
+}
+
+const (
+	trickleBytes = 7 // bytes at a time
+	tricklePause = 2 * time.Millisecond
+)

@@ -1,0 +1,73 @@
+package kinds_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// formats are the kinds of lock that write different hashes, with the ways to hold each.
+var formats = map[string][]string{"plain": {"plain", "fenced"}, "fair": {"fair"}, "read/write": {"read", "write"}}
+
+// A lock whose name another process uses as another kind is shown with its owner, refused to others, and freed by
+// force as one of its own kind is: nothing of it stays.
+func TestOtherKind_IsShownRefusedAndFreed(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	a := locktest.Open(t, server.URL(), lockkeeper.Config{})
+	a.SkipCloseCheck = true // its holds are lost
+	for format, kinds := range formats {
+		for _, held := range kinds {
+			for other, handles := range formats {
+				for _, as := range handles {
+					if other == format {
+						continue
+					}
+					t.Run(held+" as "+as, func(t *testing.T) {
+						t.Parallel()
+						k := locktest.NewKey(t, server)
+						b := locktest.Open(t, server.URL(), lockkeeper.Config{})
+						lock := locktest.Kinds[held](a, k.LockName)
+						locktest.Acquire(t, lock)
+						usesAsOtherKind(t, k, lock, locktest.Kinds[as](b, k.LockName))
+					})
+				}
+			}
+		}
+	}
+}
+
+// usesAsOtherKind checks what a handle of another kind does to a lock that is held.
+func usesAsOtherKind(t *testing.T, k locktest.Key, lock, handle *lockkeeper.Lock) {
+	t.Helper()
+	ctx := locktest.Within(t)
+	own, err := lock.Inspect(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen, err := handle.Inspect(ctx)
+	if err != nil || !seen.Locked || seen.Holder != own.Holder || !slices.Equal(seen.Owners, own.Owners) {
+		t.Errorf("shown with the owner %q, owners %q, %v, want %q", seen.Holder, seen.Owners, err, own.Owners)
+	}
+	_, err = handle.TryAcquire(ctx)
+	locktest.IsError(t, err, lockkeeper.ErrHeld)
+	if err == nil || !strings.Contains(err.Error(), own.Holder) {
+		t.Errorf("the refusal does not name the owner %s: %v", own.Holder, err)
+	}
+	if was, err := handle.ForceRelease(ctx, own.Owners...); !was || err != nil {
+		t.Errorf("a forced release: held %v, %v", was, err)
+	}
+	if left, err := k.Server.Do(t, "HGETALL", k.Name).AsStrMap(); err != nil || len(left) > 0 {
+		t.Errorf("left after the forced release: %v, %v", left, err)
+	}
+	hold, err := handle.Acquire(ctx, lockkeeper.WithWait(5*time.Second))
+	if err != nil {
+		t.Fatal(err)
+	}
+	locktest.Release(t, hold)
+}
