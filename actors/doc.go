@@ -21,7 +21,13 @@
 // notifications of a loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes
 // out through package backend, and its reply comes back as a message.
 //
-// Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message.
+// Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message. Those that
+// cannot be granted yet wait in the machine's queue (internal/requestqueue).
+//
+// The way of a command, from a request to its answer:
+//
+//	request.Call → lock_actor.go → machine (internal/lock) → effect Send → kinds.Kind → backend → protocol → scripts/*.lua
+//	answer       ← effect Reply  ← machine                 ← kinds.Reply, a message        ← redisclient ← Redis
 //
 // # Releases and transfers
 //
@@ -51,7 +57,7 @@
 // else would repeat it. All of this happens in the actor's own mailbox, before the supervisor
 // learns of the crash. The state therefore needs no mutex: only the actor touches it.
 //
-// # The mailbox
+// # Scheduling
 //
 // The guardian, the lock actors and the subscriber have a mailbox of package internal/mailbox. If its actor
 // is not running, the mailbox runs it on the sender's goroutine: handling a message takes a microsecond
@@ -66,7 +72,7 @@
 // # Goroutines
 //
 //	goroutines     up to 8 that stay for a second without work; they run mailboxes
-//	clocks         4; they send ticks to the lock actors that have asked for one, each for all that are due
+//	clocks         4; they wake the lock actors for which something is due, each clock for all of them
 //	middleware     1 for each request that it handles
 //	beat           1; it makes the clocks read the time again when the machine wakes up
 //	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers

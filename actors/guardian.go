@@ -257,7 +257,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	case <-done:
 	}
 	if first {
-		<-r.left // all callers are answered, and all holders told, which needs no Redis
+		<-r.left // all callers are answered, and all holders notified, which needs no Redis
 	}
 	select {
 	case <-r.left:

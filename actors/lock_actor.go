@@ -40,13 +40,13 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.inspected(m)
 
 	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
-	case tick:
-		s.ticked()
+	case due:
+		s.alarmRang()
 
 	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
 	case unlocked:
 		if s.kind.Relevant(m.channel) {
-			s.handle(m, func(m machine.Machine, now machine.Instant) { m.Signal(now) })
+			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
 		s.observer.Transferred()
@@ -64,12 +64,12 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 	// The key may have been taken away.
 	case suspicion:
-		s.handle(m, func(m machine.Machine, now machine.Instant) { m.Suspect(now) })
+		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
 
 	// The system is closing: release everything, or wait for Redis no longer.
 	case shutdown:
 		s.closing = true
-		s.handle(m, func(m machine.Machine, now machine.Instant) { m.Close(now) })
+		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Close(now) })
 	case abandon:
 		s.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
 
@@ -80,7 +80,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 	case *actor.Stopping:
 		s.stopping()
 	default:
-		if request.IsMessage(m) { // whose sender knows this actor, which is not meant to be known
+		if request.IsMessage(m) { // sent to this actor itself
 			s.rt.post.Forward(ctx, s.rt.guardian)
 		}
 	}
@@ -104,9 +104,9 @@ func (s *lockState) requested(call *request.Call) {
 		s.acquire(call)
 	case request.OpRelease:
 		id, owner := s.released(call)
-		s.handle(call, func(m machine.Machine, now machine.Instant) {
+		s.handle(call, func(on machine.Machine, now machine.Instant) {
 			call.From = now
-			m.Release(now, id, owner, machine.Mode(call.Mode), call)
+			on.Release(now, id, owner, machine.Mode(call.Mode), call)
 		})
 	case request.OpCancel:
 		id, owner := uint64(0), machine.Owner(0)
@@ -115,13 +115,13 @@ func (s *lockState) requested(call *request.Call) {
 		} else {
 			id = call.Target.RequestID.Load()
 		}
-		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Cancel(now, id, owner, call) })
+		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
 	case request.OpForceRelease:
-		s.handle(call, func(m machine.Machine, now machine.Instant) {
-			m.ForceRelease(now, machine.Mode(call.Mode), s.named(call.Owners), call)
+		s.handle(call, func(on machine.Machine, now machine.Instant) {
+			on.ForceRelease(now, machine.Mode(call.Mode), s.named(call.Owners), call)
 		})
 	case request.OpEnsure:
-		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Ensure(now, call.HoldID, call.Within, call) })
+		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Ensure(now, call.HoldID, call.Within, call) })
 	case request.OpInspect:
 		s.inspect(call, call)
 	case request.OpList:
@@ -146,10 +146,10 @@ func (s *lockState) acquire(call *request.Call) {
 		req.NoReentry = true
 	}
 	call.RequestID.Store(req.ID)
-	s.handle(call, func(m machine.Machine, now machine.Instant) {
+	s.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
 		req.Deadline = deadline(now, call.Wait)
-		m.Acquire(now, req)
+		on.Acquire(now, req)
 	})
 }
 
@@ -203,12 +203,12 @@ func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 	return now + wait
 }
 
-// ticked handles the alarm.
-func (s *lockState) ticked() {
+// alarmRang handles what is due.
+func (s *lockState) alarmRang() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(tick{}, func(m machine.Machine, now machine.Instant) { m.Tick(now) })
+	s.handle(due{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()
 }
 

@@ -122,18 +122,18 @@ func (s *lockState) handle(source any, event kinds.Event) {
 
 // giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
 func (s *lockState) giveBack(call *request.Call, a *machine.Answer) {
-	s.lender = nil // whose request was another
+	s.lender = nil // it belongs to another request
 	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
 	if call.Count != nil {
 		release.Count = &request.Count{N: a.N, IfExists: true}
 	}
-	s.step(func(m machine.Machine, now machine.Instant) {
-		m.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
+	s.step(func(on machine.Machine, now machine.Instant) {
+		on.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
 	})
 	s.until.Store(int64(s.machine.LeaseUntil()))
 }
 
-// discarded is the requester of a request whose answer concerns nothing.
+// discarded is a requester that ignores the answer.
 type discarded struct{ request.Goroutine }
 
 func (discarded) Answered(request.Sender, *request.Call, *machine.Answer) (taken bool) { return false }
@@ -187,7 +187,11 @@ func (s *lockState) perform(e *machine.Effect) {
 		s.stopListening()
 	case machine.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
-	default:
+	case machine.Send:
+		// The command's script runs in Redis: internal/kinds → internal/backend → internal/protocol → scripts/*.lua. The
+		// reply comes back as a kinds.Reply.
+		fallthrough
+	default: // an effect that only this kind has
 		s.kind.Perform(e, s.now)
 	}
 }
@@ -209,8 +213,8 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	}
 }
 
-// Begins implements delivery.CrashHandler. What was noted of the last message must not be taken for the next one's,
-// which may have the same memory; see countCalls.
+// Begins implements delivery.CrashHandler. The next message may have the memory of the last
+// one: see request.NewCountCall.
 func (s *lockState) Begins() { s.counted, s.accepted = nil, nil }
 
 // began notes the message that is being handled, with its context.
@@ -232,9 +236,9 @@ func (s *lockState) started(pid *actor.PID) {
 	}
 }
 
-// post sends the actor a tick or a reply of Redis. It does not look the actor up: with many leases to
+// post sends the actor a due or a reply of Redis. It does not look the actor up: with many leases to
 // renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
-// mailboxAdapter).
+// package delivery).
 func (s *lockState) post(m any) {
 	defer s.rt.host.Recover("a recipient panicked")
 	s.process.SendUserMessage(s.pid, m)
@@ -244,7 +248,7 @@ func (s *lockState) post(m any) {
 func (s *lockState) Replied(r *kinds.Reply) { s.post(r) }
 
 // Wake implements alarm.Sleeper.
-func (s *lockState) Wake() { s.post(tick{}) }
+func (s *lockState) Wake() { s.post(due{}) }
 
 // survive, deferred, ends a panic, and has it logged.
 func (s *lockState) survive() {
@@ -280,8 +284,8 @@ func (s *lockState) retireIfIdle() bool {
 	return false
 }
 
-// setAlarm has a tick come when the lock or a line for the log needs one, or when the actor has been idle for long
-// enough. An alarm that goes off too early costs one tick; so it is only ever moved forward, which spares most steps
+// setAlarm sets the alarm for when the lock or a line for the log needs it, or when the actor has been idle for long
+// enough. An alarm that goes off too early costs one message; so it is only ever moved forward, which spares most steps
 // from touching it.
 func (s *lockState) setAlarm() {
 	at, wanted := s.machine.NextWake()

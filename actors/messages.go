@@ -15,8 +15,8 @@ import (
 
 // To a lock actor.
 type (
-	// tick: time has passed. It carries no term, since the lock looks at the clock itself.
-	tick struct{}
+	// due: a renewal, another try, or the end of a wait or of a lease is due. It carries no term, since the lock looks at the clock itself.
+	due struct{}
 	// unlocked: a message came on a channel of the lock's.
 	unlocked struct{ channel backend.Channel }
 	// listening: a channel of the lock's is subscribed, again or for the first time;
@@ -76,7 +76,7 @@ type (
 	confirmed struct{ channel string }
 )
 
-func (tick) IgnoreDeadLetterLogging()         {}
+func (due) IgnoreDeadLetterLogging()          {}
 func (unlocked) IgnoreDeadLetterLogging()     {}
 func (listening) IgnoreDeadLetterLogging()    {}
 func (*transferred) IgnoreDeadLetterLogging() {}

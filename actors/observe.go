@@ -135,7 +135,7 @@ func (s *lockState) remind() {
 	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
 	if waitIsLong && !s.asksWhoHolds() {
-		s.inspect(tick{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+		s.inspect(due{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
@@ -165,7 +165,7 @@ type longWait struct {
 	s *lockState
 }
 
-// answered logs that it is not known who holds it.
+// Answered logs that the inspection has failed.
 func (w longWait) Answered(_ request.Sender, _ *request.Call, a *machine.Answer) (taken bool) {
 	if wait, waits := w.s.longWait(); waits {
 		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)

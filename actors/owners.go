@@ -74,7 +74,7 @@ func (o *owners) of(s *lockState, pid *actor.PID) *owner {
 	return known
 }
 
-// wake takes an owner out of those who rest.
+// wake takes an owner out of the resting ones.
 func (o *owners) wake(w *owner) {
 	if i := slices.Index(o.resting, w); i >= 0 {
 		o.resting = slices.Delete(o.resting, i, i+1)
@@ -134,7 +134,7 @@ func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
 	}
 }
 
-// forget ends the watch of the first n of those who rest.
+// forget ends the watch of the first n of the resting ones.
 func (o *owners) forget(s *lockState, n int) {
 	for range n {
 		w := o.resting[0]
@@ -156,5 +156,5 @@ func (o *owners) terminated(s *lockState, pid *actor.PID) {
 func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
 	delete(o.byPID, pidKeyOf(w.pid))
-	s.step(func(m machine.Machine, now machine.Instant) { m.OwnerGone(now, w.id) })
+	s.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.id) })
 }

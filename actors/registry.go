@@ -97,7 +97,7 @@ func inUse(s *lockState, wanted messages.Kind) string {
 
 // A MultiLock has a lock actor of its own, beside those of its members: with client ids of
 // their own they exclude each other in Redis, like unrelated clients. But a forced release of one
-// ends holds of the other, and holders in this process are told of it at once.
+// ends holds of the other, and holders in this process are notified at once.
 
 // registerWithMembers lets the systems of the members know that the lock is made of theirs.
 func (s *lockState) registerWithMembers() {

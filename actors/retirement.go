@@ -23,7 +23,7 @@ type leaving struct {
 	releases int
 	// gone: the guardian has been asked to stop the actor.
 	gone bool
-	// moving: requests go back to the guardian, who has another lock actor take them.
+	// moving: requests go back to the guardian, which spawns another lock actor.
 	moving bool
 }
 
@@ -67,8 +67,8 @@ func (s *lockState) endAll(reason machine.Reason, detail string) (before machine
 	return before
 }
 
-// cleanUp has everything released that the lock may hold in Redis; the actor is told when that
-// is done, or has no use any more.
+// cleanUp has everything released that the lock may hold in Redis; cleanedUp is sent for each cleanup
+// that has ended.
 func (s *lockState) cleanUp() {
 	for _, each := range s.leaving.cleanups {
 		each.Run(func(certain bool) {

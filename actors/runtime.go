@@ -51,7 +51,7 @@ type Config struct {
 	Record *records.Record
 	// Idle is how long an unused lock actor stays alive.
 	Idle time.Duration
-	// Middleware handles every request by message before its lock does; see middlewareActor.
+	// Middleware handles every request by message before its lock does; see package internal/middleware.
 	Middleware []actor.ReceiverMiddleware
 	Logger     *slog.Logger
 	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
@@ -74,7 +74,7 @@ type Runtime struct {
 	actor *actor.ActorSystem
 	root  *actor.RootContext
 	redis *redisclient.Redis
-	// forgetMoves has examine called no more.
+	// forgetMoves unregisters examine.
 	forgetMoves func()
 	// server is that Redis, as locks use it.
 	server *backend.Server

@@ -49,8 +49,8 @@ func newChannels(rt *Runtime) *channels {
 	return c
 }
 
-// of are the channels for those who wait for a release on that one. The others come first: a waiter that is on
-// that channel alone counts as a foreign client.
+// of returns the channels to subscribe to for a waiter of that one, which comes last: a waiter that is on that channel
+// alone counts as a foreign client.
 func (c *channels) of(e backend.Channel) []string {
 	switch {
 	case e.Waiters == "":
@@ -83,8 +83,8 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	}
 }
 
-// transferred brings a transfer to the lock actor. A lock whose actor has left since it took its
-// place in the line is not released: its kind is not known here, and the TTL of a transfer is
+// transferred brings a transfer to the lock actor. A lock whose actor has left since it added its
+// entry to the wait queue is not released: its kind is not known here, and the TTL of a transfer is
 // short.
 func (c *channels) transferred(payload string) {
 	key, transfer, ok := kinds.ParseTransfer(payload)
@@ -157,7 +157,7 @@ func (c *channels) Message(channel, payload string) {
 func (c *channels) Subscribed(channel string) {
 	c.rt.observer.Subscribed(c.isTurn(channel), channel)
 	if c.isTurn(channel) {
-		return // who waits for it hears of another channel, which comes later
+		return // waiters are notified of the lock's own channel, which is confirmed later
 	}
 	c.rt.Deliver(c.rt.subscriber, &confirmed{channel: channel})
 }

@@ -38,8 +38,8 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 }
 
 // guardStop is the outermost middleware of every child of the guardian, where tests
-// have injected faults. A panic in a lifecycle message would do what proto.actor has no
-// cure for: keep an actor from stopping, or its death from being told.
+// have injected faults. A panic in a lifecycle message would do what
+// proto.actor cannot repair: the actor would never stop, or its watchers would not be notified.
 func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		switch envelope.Message.(type) {

@@ -10,6 +10,10 @@ behind the latest of all                  | v:1=1 30000 /v:2@500 v:3@100 | u - 1
 behind a dead one, but not the first      | v:1=1 30000 /v:2@10 w:3@-50  | u - 1 9 u:1 30000 1                         | [0 30000 v:1 ] | v:1=1 30000 /v:2@10 w:3@-50 u:1@310
 not one that tries once                   | v:1=1 30000                  | u - 1 9 u:1 30000 0                         | [0 30000 v:1 ] | same
 a free lock that may not be taken         |                              | u - 0 9 u:1 30000 1                         | [0 0  ]        | /u:1@300!
+behind a hold of its client               | u:5=1 30000                  | u - u:5 9 u:1 30000 1                       | [0 30000 u:5 ] | u:5=1 30000 /u:1@330 then u:5=1 30000 /u:1@300
+not behind one that was released since    | v:1=1 30000 /u:2@330         | u - u:5 9 u:1 30000 1 u:2 30000 1           | [0 30000 v:1 ] | v:1=1 30000 /u:2@300
+not behind one of the same client         | u:6=1 30000                  | u - u:5 9 u:1 30000 1                       | [0 30000 u:6 ] | same
+not a free lock, after the release        |                              | u - u:5 9 u:1 30000 1                       | [0 0  ]        | same
 # confirming
 in a chain                                   | v:1=1 30000 /u:1@7 u:2@8 u:3@2000              | u - 1 9 u:1 30000 1 u:2 30000 1 u:3 30000 1 | [0 30000 v:1 ] | v:1=1 30000 /u:1@300 u:2@600 u:3@900
 each of those listed, in the order of the queue | v:1=1 30000 /u:2@7 u:1@8                       | u - 1 9 u:1 30000 1 u:2 30000 1             | [0 30000 v:1 ] | v:1=1 30000 /u:2@300 u:1@600

@@ -4,7 +4,9 @@
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  the client's uuid
 -- ARGV[2]  an owner of the client that releases the lock, or ""
--- ARGV[3]  "1": the lock may be taken; otherwise only the queue is updated
+-- ARGV[3]  "1": the lock may be taken; otherwise only the queue is updated. An owner: waiters join the queue
+--          only while it holds the lock. Otherwise the command is late: the client has released the lock since,
+--          and the waiters may have left
 -- ARGV[4]  the client's owners up to this number leave the queue, unless they are listed
 -- ARGV[5]  the waiter timeout, ms: how long a waiter counts as alive after the last update by
 --          its client
@@ -61,6 +63,7 @@ end
 -- While the hash is out of reach, the lock may not be taken: a key that was just deleted can only be created on
 -- the new server.
 local may_take = ARGV[3] == '1' and holder ~= nil and ours
+local may_join = #ARGV[3] == 1 or holder == nil or holder == ARGV[3]
 local left = holder and redis.call('PTTL', hash) or -2
 
 local leases = {} -- of the owners that the client lists
@@ -157,7 +160,7 @@ for i = 9, #ARGV, 3 do
   if ARGV[i + 2] == '1' and leases[owner] and not timeout[owner] then
     if #stay == 0 and not holder and may_take then
       grant(owner)
-    else
+    elseif may_join then
       if last == now then
         last = now + math.max(left, 0)
       end

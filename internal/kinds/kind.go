@@ -40,8 +40,8 @@ type Kind interface {
 	Retires(m machine.Machine, closing bool)
 	// Cleanups are for an actor that is given up: what is to be done so that nothing of the machine is left in Redis.
 	Cleanups(m machine.Machine) []Cleanup
-	// Late handles a reply that comes after that, on any goroutine. It reports whether the command has taken
-	// something, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
+	// Late handles a reply that comes after that, on any goroutine. It reports whether the command may have taken
+	// something, or added an entry, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
 	Late(r *Reply) (again bool)
 	Abandon()
 	// Gone is called when the actor has stopped, on another goroutine.
@@ -125,7 +125,7 @@ var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_RED:        {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
 	messages.Kind_KIND_MULTI:      {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
-		Word: "semaphore whose permits expire", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
+		Word: "expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
 	},
 	messages.Kind_KIND_SEMAPHORE: {Word: "semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, new: newSemaphore},
 	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},

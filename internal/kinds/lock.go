@@ -75,7 +75,7 @@ func (k *lockKind) Perform(e *machine.Effect, now machine.Instant) {
 	if entry := &command.Entry; entry.Term != 0 {
 		entry.Listens = k.actor.HearsTransfers(entry.Term)
 	}
-	k.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
+	k.Backend.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
 }
 
 func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
@@ -145,4 +145,7 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	return all
 }
 
-func (k *lockKind) Late(r *Reply) (again bool) { return r.Lock.Outcome == lock.Done }
+// Late also reports a command that may have added entries to the queue of a fair lock.
+func (k *lockKind) Late(r *Reply) (again bool) {
+	return r.Lock.Outcome == lock.Done || k.traits.Queued && r.Lock.Outcome == lock.Refused
+}

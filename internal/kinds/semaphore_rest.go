@@ -61,7 +61,7 @@ type rest struct {
 	done func(certain bool)
 }
 
-// whenDone has done called once nothing is left to give back.
+// whenDone calls done once nothing is left to give back.
 func (r *rest) whenDone(done func(certain bool)) {
 	r.event(func(machine.Instant) { r.done = done })
 }

@@ -43,7 +43,7 @@ func (t *tokens) above(known []int64) []int64 {
 	return t.highest(known)
 }
 
-// tell tells a lock which tokens the other locks have drawn, and note takes note of those that it has drawn.
+// tell raises the tokens that a lock knows to those that others have drawn, and note records those that it has drawn.
 func (t *tokens) tell(l *lock.Lock) {
 	if known := l.HighestTokens(); t.higher(known) {
 		l.KnowTokens(t.highest(known))

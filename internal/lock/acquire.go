@@ -112,6 +112,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	if r.Unsure {
 		l.wait.unsure = true
 		l.noteUnanswered(&o)
+		l.order.noteUnanswered(&o)
 	} else {
 		l.entryRefused(o.seq)
 	}

@@ -122,6 +122,11 @@
 // alive, releases the hold that has ended, and takes the lock for the waiter that is next. It is
 // safe to send at any time and any number of times.
 //
+// Redis may carry out the commands of a process in another order than they were sent, and the order of
+// the replies does not tell which. So a command that lists the waiters behind a hold names that hold: after
+// its release it adds no waiters, since they may have left. And if two commands that list different waiters
+// were under way together, or one of them has got no reply, the process lists its waiters once more.
+//
 // # Files
 //
 //	lock.go                      the state
@@ -136,6 +141,6 @@
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go
 //	                             trust, the end of holds and leases, readers, fencing tokens
-//	config.go effects.go hold.go request.go
-//	                             configuration, effects, holds, the queue
+//	effects.go hold.go queue.go backoff.go
+//	                             commands and effects, holds, the queue, pauses
 package lock

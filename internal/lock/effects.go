@@ -45,10 +45,12 @@ type Command struct {
 	// that the lock has had. It is empty before the first.
 	Tokens int64
 	Above  []int64
-	// Entries are the waiters, in order. Take lets SyncQueue take the lock. The other entries of this process
-	// up to the term Top leave the queue in Redis.
+	// Entries are the waiters, in order. Take lets SyncQueue take the lock. Without it, new entries join the queue
+	// only while the term Behind holds the lock, if that is not 0. The other entries of this process up to the
+	// term Top leave the queue in Redis.
 	Entries []QueueEntry
 	Take    bool
+	Behind  uint64
 	Top     uint64
 	// Owners are the owners that a ForceRelease is meant for; nil means those that hold the lock when Redis is
 	// asked, and the owner of Term, if that is not 0.

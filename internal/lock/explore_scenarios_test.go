@@ -87,6 +87,8 @@ var scenariosOf = []struct {
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
 		{name: "cancelled", callers: twoAndOne, may: tally{cancels: 1, death: 1}},
+		{name: "commands carried out in another order", callers: twoAndOne, begin: "00 10 01", may: tally{outOfOrder: 2, cancels: 1, closing: 1}},
+		{name: "commands in another order on a prompt network", callers: twoAndOne, begin: "00", may: tally{outOfOrder: 2, cancels: 1, death: 1, closing: 1}, times: 8},
 		{name: "killed", callers: twoAndOne, may: tally{kill: 1}},
 		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1}},
 		{name: "tries and waits", callers: trying},

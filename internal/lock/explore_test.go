@@ -84,13 +84,13 @@ func (w *world) Moves(list []move) []move {
 }
 
 // deliveries appends the possible deliveries of the messages on their way. Messages of one process and one kind keep
-// their order.
+// their order, unless the setting says otherwise.
 func (w *world) deliveries(list []move) []move {
 	for k := range w.net {
 		m := &w.net[k]
-		behind := slices.ContainsFunc(w.net[:k], func(other message) bool { return other.p == m.p && other.kind == m.kind })
 		bound := m.kind >= reply && m.kind <= subscribed // for a process
-		if behind && m.kind != lateCommand || bound && (w.processes[m.p].stalled || w.processes[m.p].dead) {
+		waits := w.overtakes(k) && m.kind != lateCommand && (m.kind > reply || !w.can(outOfOrder))
+		if waits || bound && (w.processes[m.p].stalled || w.processes[m.p].dead) {
 			continue
 		}
 		for f := range fates {
@@ -100,6 +100,12 @@ func (w *world) deliveries(list []move) []move {
 		}
 	}
 	return list
+}
+
+// overtakes reports whether an earlier message of the same process and kind than message k is still on its way.
+func (w *world) overtakes(k int) bool {
+	m := &w.net[k]
+	return slices.ContainsFunc(w.net[:k], func(other message) bool { return other.p == m.p && other.kind == m.kind })
 }
 
 // may reports whether an action of a process, or of its caller, is possible now.
@@ -242,6 +248,7 @@ func (w *world) encode(e *encoder, m *message) {
 			e.Number(n)
 		}
 		e.Term(c.Term)
+		e.Term(c.Behind)
 		for _, b := range []bool{c.Notified, c.Entry.Listens, c.Forced, c.Take} {
 			e.Bool(b)
 		}

@@ -182,6 +182,8 @@ func (x encoding) redisOrder(q *redisOrder) {
 	x.Bool(q.registered)
 	x.Number(int64(q.longestLease))
 	x.Number(int64(min(x.l.seq-q.last, 8)))
+	x.Bool(q.again)
+	x.Bool(q.unanswered)
 	x.Instant(q.nextAt)
 	x.Number(int64(x.newest - q.top))
 }

@@ -142,6 +142,7 @@ func (l *Lock) retryLater(o *op, r Result) {
 	if r.Unsure {
 		o.unsure = true
 		l.noteUnanswered(o)
+		l.order.noteUnanswered(o)
 	}
 	o.due = l.now + l.backoff(o.tries, o.lease)
 	o.tries++

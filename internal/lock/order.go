@@ -48,6 +48,8 @@ type registry interface {
 	// sync returns that command, nil if there is none; synced handles its outcome.
 	sync() *op
 	synced(l *Lock, r Result)
+	// noteUnanswered notes that o has got no reply, and may still be carried out.
+	noteUnanswered(o *op)
 	// released converts the reply to a release into what it means for the lease.
 	released(l *Lock, o op, r Result) Result
 	// longest returns the longest lease that a waiter may have without a reply that says so.
@@ -64,6 +66,7 @@ func (noRegistry) register(*Lock, *op, *Command)           {}
 func (noRegistry) refresh(*Lock)                           {}
 func (noRegistry) sync() *op                               { return nil }
 func (noRegistry) synced(*Lock, Result)                    {}
+func (noRegistry) noteUnanswered(*op)                      {}
 func (noRegistry) released(_ *Lock, _ op, r Result) Result { return r }
 func (noRegistry) longest() time.Duration                  { return 0 }
 func (noRegistry) cleanup(*Lock) []Command                 { return nil }

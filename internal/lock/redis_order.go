@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -15,8 +16,12 @@ type redisOrder struct {
 	// Redis may have entries of this process.
 	sentRevision uint64
 	registered   bool
-	// last is the number of the last command that listed the waiters.
-	last uint64
+	// last is the number of the last command that listed the waiters. again says that Redis may carry out an
+	// earlier one after it, or that it has failed: another one has to be sent. unanswered says that one has got no
+	// reply, and may be carried out after the next one.
+	last       uint64
+	again      bool
+	unanswered bool
 	// nextAt is when to confirm again that the waiters are alive.
 	nextAt machine.Instant
 	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
@@ -99,7 +104,15 @@ func (q *redisOrder) needed(l *Lock) bool {
 	return q.registered || q.op.kind != opNone || l.queue.len() > 0
 }
 
-func (q *redisOrder) changed(l *Lock) bool { return q.sentRevision != l.queue.revision }
+// changed also reports whether the waiters have to be sent again. While tries fail, only the pause between them
+// decides that.
+func (q *redisOrder) changed(l *Lock) bool {
+	again := q.again && q.op.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
+	return again || q.sentRevision != l.queue.revision
+}
+
+// lists reports whether a command about the lease lists the waiters.
+func lists(o *op) bool { return o.kind == opAcquire || o.kind == opGrant || o.kind == opRelease }
 
 // register lists the waiters in each try, and in each release that is waited for.
 func (q *redisOrder) register(l *Lock, o *op, c *Command) {
@@ -111,10 +124,16 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 		return
 	}
 	changed := q.changed(l)
-	c.Take = c.Kind == Acquire
+	if c.Take = c.Kind == Acquire; !c.Take {
+		c.Behind = l.lease.term // if Redis carries it out after the release, it adds no waiters
+	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
 	q.sentRevision, q.last = l.queue.revision, o.seq
+	// The replies do not tell in which order Redis has carried out two commands that were under way together.
+	beside := func(other *op) bool { return other != o && other.inFlight && !slices.Equal(other.listed, o.listed) }
+	q.again = q.unanswered || lists(&l.main) && beside(&l.main) || beside(&q.op)
+	q.unanswered = false
 	q.registered = q.registered || l.queue.len() > 0
 	for _, req := range l.queue.waiters.Front(maxEntries) {
 		q.longestLease = max(q.longestLease, req.Lease)
@@ -150,12 +169,19 @@ func (q *redisOrder) synced(l *Lock, r Result) {
 }
 
 // noteEmptied clears registered if the command with that number left no entries of this process, and no
-// other command that lists some is on its way and may be carried out later.
+// other one may be carried out later that lists some.
 func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
+	if entries > 0 || seq != q.last || q.sentRevision != l.queue.revision || q.again {
+		return
+	}
 	lists := func(o *op) bool { return o.inFlight && o.seq != seq && len(o.listed) > 0 }
-	if entries == 0 && seq == q.last && !q.changed(l) && !lists(&l.main) && !lists(&q.op) {
+	if q.again = lists(&l.main) || lists(&q.op); !q.again {
 		q.registered, q.longestLease = false, 0
 	}
+}
+
+func (q *redisOrder) noteUnanswered(o *op) {
+	q.unanswered = q.unanswered || o.kind == opSyncQueue || lists(o)
 }
 
 // releaseOrphan releases what a command took for a waiter that had left.
@@ -168,6 +194,7 @@ func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
 // released converts the reply to a SyncQueue with a release.
 func (q *redisOrder) released(l *Lock, o op, r Result) Result {
 	if r.Outcome == Failed {
+		q.again = true // if it is not tried again
 		return r
 	}
 	q.noteEmptied(l, o.seq, len(o.listed))

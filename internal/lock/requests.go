@@ -86,14 +86,15 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 
 // OwnerGone removes the requests of an owner that has died, without an answer, and releases its hold.
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
+	if owner != 0 { // before a hold that is over by now makes way for one of them
+		l.queue.takeByOwner(owner)
+		l.withdrawReentries(func(req *waiter) bool { return req.Owner == owner }, func(*waiter) {})
+	}
 	l.begin(now)
 	defer l.settle()
 	if owner == 0 {
 		return
 	}
-	matches := func(req *waiter) bool { return req.Owner == owner }
-	l.queue.takeByOwner(owner)
-	l.withdrawReentries(matches, func(*waiter) {})
 	own := l.holds.byOwner(owner)
 	if own.id == 0 {
 		return

@@ -272,7 +272,7 @@ func (r *rig) check(verb string, words []string) bool {
 		r.wakes(words[0])
 	case "last": // about a command under way
 		c := r.command(words[0])
-		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v entry=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Entry.Term)
+		got := fmt.Sprintf(" tokens=%d above=%v deadline=%v lease=%v maxttl=%v entry=%d behind=%d ", c.Tokens, c.Above, c.Deadline, c.Lease, c.MaxTTL, c.Entry.Term, c.Behind)
 		r.require(strings.Contains(got, " "+words[1]+" "), "%s is under way with%s", words[0], got)
 	case "sees":
 		s := r.lock.Snapshot()

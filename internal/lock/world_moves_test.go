@@ -79,6 +79,9 @@ func (w *world) do(a move) {
 	w.counted[actions[a.action].counts]++
 	switch a.action {
 	case delivers:
+		if m := &w.net[a.i]; (m.kind == command || m.kind == reply) && w.overtakes(int(a.i)) {
+			w.counted[outOfOrder]++
+		}
 		w.deliver(w.take(int(a.i)), a.fate)
 	case acquire, reenter:
 		r.req, r.what = w.wanted(i, a, h), acquire

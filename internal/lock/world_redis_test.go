@@ -51,6 +51,9 @@ func (w *world) arrive(m message, f fate) {
 			break // only the question which owners hold the lock comes late
 		}
 		after := m
+		for _, e := range m.command.Entries {
+			w.factFor(w.owner(m.p, e.Term)).mayReappear = true
+		}
 		after.kind, after.at = lateCommand, w.now+oneOf(w.tape, 0, 100*ms, 800*ms, 2*sec, 5*sec)
 		w.send(after)
 		if w.tape == nil && m.command.Kind == lock.Renew {
@@ -176,7 +179,7 @@ func (w *world) watch(i int, c lock.Command) {
 	for _, e := range c.Entries {
 		f := w.factFor(w.owner(i, e.Term))
 		f.late = f.late || stale || c.Seq < f.ranSeq
-		f.mayReappear, f.countUncertain = f.mayReappear || stale, f.countUncertain || stale
+		f.mayReappear, f.countUncertain = f.mayReappear || tooLate, f.countUncertain || stale
 	}
 	p.ranSync = max(p.ranSync, c.Seq)
 }

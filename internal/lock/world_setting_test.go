@@ -62,6 +62,7 @@ const (
 	death                    // owners die
 	foreign                  // foreign clients take the lock, and wait for it
 	cancels
+	outOfOrder // in an exploration: a command or a reply overtakes an earlier one of its process
 	reentry
 	ensures
 	suspects

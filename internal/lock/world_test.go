@@ -61,8 +61,8 @@ type fact struct {
 	ranSeq  uint64 // the last command that was carried out
 	arrived int    // its position in the order of arrival in Redis's queue
 	// One of its commands had a fault, so the count in Redis may be wrong (countUncertain); was carried out too
-	// late, or not in order (late); may have added its entry again (mayReappear); was refused because Redis had no
-	// memory (countRefused).
+	// late, or not in order (late); may have added its entry again after it had failed (mayReappear); was refused
+	// because Redis had no memory (countRefused).
 	countUncertain, late, mayReappear, countRefused bool
 	// exempt from the rule of the order: it was granted, or its entry expired or was lost with Redis's data.
 	exempt bool

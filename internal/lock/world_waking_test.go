@@ -21,6 +21,7 @@ func (w *world) checkAwake() {
 	if w.twoActors || w.hasLateCommand || w.any(delayingFaults...) || w.isUnderWay() {
 		return
 	}
+	w.checkLeft()
 	sleeping := -1
 	for i := range w.processes {
 		p := &w.processes[i]
@@ -55,6 +56,34 @@ func (w *world) checkAwake() {
 			if p := w.living(e.Client); p != nil && !p.lock.KnowsTerm(e.Term) {
 				w.violated("p%d sleeps until %v, and the process of the entry %+v does not wait", sleeping, w.processes[sleeping].wakeAt, e)
 			}
+		}
+	}
+}
+
+// checkLeft checks that nothing stays that only a later poll would remove, when no message is on its way and no Tick is
+// due: an entry in the queue of a fair lock without a waiter, which others would have to wait for; or a process that
+// has nothing to do, and is not idle soon.
+func (w *world) checkLeft() {
+	for _, e := range w.redis.Part(0).Queue {
+		if p := w.living(e.Client); p != nil && !p.lock.HasWaiter(e.Term) {
+			w.violated("%v is in the queue without a waiter, and its process sleeps until %v", e.Owner, p.wakeAt)
+		}
+	}
+	for i := range w.processes {
+		p := &w.processes[i]
+		for _, r := range p.requests {
+			o := w.owner(i, r.term)
+			waits := w.kind.Queued && r.what == acquire && !p.reenters(r) && !w.factOf(o).exempt && !w.any(forced, restart) // else its process may not know yet that it has lost the lock
+			if waits && !slices.ContainsFunc(w.redis.Part(0).Queue, func(e redismodel.Waiter) bool { return e.Owner == o }) {
+				w.violated("p%d: %v waits, and is not in the queue: %+v", i, r, w.redis.Part(0).Queue)
+			}
+		}
+	}
+	const soon = 200 * ms // it still listens for a moment
+	for i := range w.processes {
+		p := &w.processes[i]
+		if !p.dead && len(p.requests)+len(p.holds) == 0 && !p.lock.Idle() && (p.closed || p.wakeAt == never || p.wakeAt > w.now+soon) {
+			w.violated("p%d has nothing to do, and is not idle before %v: %s", i, p.wakeAt, dump(p.lock))
 		}
 	}
 }

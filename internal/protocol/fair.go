@@ -19,12 +19,16 @@ func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 		if c.Term != 0 {
 			released = l.Owner(c.Term)
 		}
-		return l.syncQueue(released, c.Take, c.Top, c.Entries)
+		how := digit(c.Take)
+		if !c.Take && c.Behind != 0 {
+			how = l.Owner(c.Behind)
+		}
+		return l.syncQueue(released, how, c.Top, c.Entries)
 	case c.Kind == lock.Acquire && c.Count == 1:
 		// A member of a MultiLock, which does not queue.
-		return l.syncQueue("", true, 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
+		return l.syncQueue("", digit(true), 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == lock.Release && c.Count == 0:
-		call, _ := l.syncQueue(l.Owner(c.Term), false, 0, nil)
+		call, _ := l.syncQueue(l.Owner(c.Term), digit(false), 0, nil)
 		return call, queueReleased
 	case c.Kind == lock.ForceRelease:
 		return redisclient.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
@@ -32,10 +36,10 @@ func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 	return f.reentrant.call(l, c)
 }
 
-// syncQueue makes the call of the sync_queue script.
-func (l *Lock) syncQueue(released string, take bool, top uint64, entries []lock.QueueEntry) (redisclient.Call, replyFormat) {
+// syncQueue makes the call of the sync_queue script. how says whether it may take the lock, and which waiters join.
+func (l *Lock) syncQueue(released, how string, top uint64, entries []lock.QueueEntry) (redisclient.Call, replyFormat) {
 	args := make([]string, 0, 8+3*len(entries))
-	args = append(args, l.options.Client, released, digit(take), strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
+	args = append(args, l.options.Client, released, how, strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
 	for _, e := range entries {
 		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
 	}

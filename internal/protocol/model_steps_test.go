@@ -183,6 +183,9 @@ func (s *sequence) syncQueue(c *lock.Command) {
 	if s.chance(60) {
 		c.Term = 0
 	}
+	if !c.Take {
+		c.Behind = s.choices.Uint64N(terms + 1)
+	}
 	for term := range uint64(terms) {
 		if s.chance(60) {
 			c.Entries = append(c.Entries, lock.QueueEntry{Term: term + 1, Lease: s.lease(), Try: s.chance(15)})

@@ -175,6 +175,9 @@ func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 			e.take(o)
 			continue
 		}
+		if behind := (Owner{e.client, e.Behind}); !e.mayTake && e.Behind != 0 && e.holder != behind {
+			continue // it is late: the lock has been released since
+		}
 		if last == now {
 			last = now + max(e.left, 0)
 		}

@@ -56,7 +56,7 @@ type Call struct {
 	Try     bool
 	// NoReentry refuses a re-entry. Leads is that of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
-	// Lends: the caller may run a command; withdrawn: it has left. Here they take no memory.
+	// Lends: the caller may run a command. Withdrawn: it has given up. They fill what would be padding.
 	Lends     bool
 	Withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
@@ -82,8 +82,8 @@ type Call struct {
 	// goroutine.
 	Future    Future
 	RequestID atomic.Uint64
-	// owner is what the lock actor knows of the actor that the request belongs to, nil until it has watched that; and until
-	// is how long the hold that was granted is good for.
+	// Record is what the lock actor knows of the actor that owns the request, nil until it watches that. Until is how long
+	// the hold that was granted is valid.
 	Record any
 	Until  *atomic.Int64
 	// From is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.

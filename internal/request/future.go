@@ -16,7 +16,7 @@ type Future struct {
 	answer   *Outcome
 	answered bool          // the answer has been put: nothing may be lent any more
 	left     bool          // the caller will not look again
-	ready    chan struct{} // the caller waits for it to be rung, once
+	ready    chan struct{} // signalled once, when an answer or a command arrives; nil while the caller does not wait
 }
 
 // Loan is a command for the caller to run. It counts among the runtime's lenders until it
@@ -33,8 +33,7 @@ type Lender interface {
 	HandBack(call redisclient.Call)
 }
 
-// readyChannels and outcomes are used again: what contention leaves to the garbage collector, its
-// waiters wait for.
+// readyChannels and outcomes are pooled: under contention the garbage collector would delay the waiters.
 var (
 	readyChannels = sync.Pool{New: func() any { return make(chan struct{}, 1) }}
 	outcomes      = sync.Pool{New: func() any { return new(Outcome) }}

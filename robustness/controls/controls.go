@@ -286,7 +286,7 @@ var All = []Control{
 	},
 	{
 		Name: "slow cancels", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(m machine.Machine, now machine.Instant) { m.Cancel(now, id, owner, call) })"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })"}},
 		Plan:  traffic.CancelsPlan(),
 	},
 	{
