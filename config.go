@@ -39,6 +39,7 @@ type Config struct {
 	// process's entry in the wait queue, which lasts for twice this time without them. That is
 	// also the first TTL of a lock that is transferred to the process, and so the longest time
 	// for which a process that dies while it waits can block others. Default 1 s; at least 10 ms.
+	// Waiters in the wait queue try every 12 h at least.
 	Poll time.Duration
 	// CallTimeout is how long Redis may take to answer before a call is repeated or given up;
 	// a quarter of the lease if that is shorter. Default 2 s; at least 10 ms.

@@ -97,7 +97,7 @@ func withConnectHint(options rueidis.ClientOption, err *Error) *Error {
 	case closed:
 		hint = "it was closed at the first command, HELLO: a server or a proxy that does not know HELLO must say so; " +
 			"one that wants TLS needs a URL that begins with rediss://"
-	case sentinels && strings.Contains(err.Err.Error(), "NOPERM"):
+	case sentinels && strings.HasPrefix(err.Err.Error(), "NOPERM"):
 		hint += "; on the Sentinels themselves the user needs " + SentinelRules
 	}
 	return &Error{Transient: err.Transient, Unsure: err.Unsure, Hint: hint, Err: err.Err}

@@ -141,12 +141,10 @@ for _, lock in ipairs(locks) do
   end
   if lock.fair_queue_is_dead then
     redis.call('DEL', lock.second, lock.third)
-  elseif lock.kind == 'write' then
-    fields[3], fields[4] = 'mode', 'write'
-  elseif lock.kind == 'read' then
-    if lock.free then
-      fields[3], fields[4] = 'mode', 'read'
-    end
+  elseif lock.free and (lock.kind == 'read' or lock.kind == 'write') then
+    fields[3], fields[4] = 'mode', lock.kind
+  end
+  if lock.kind == 'read' then
     redis.call('SET', lock.prefix .. ':' .. owner .. ':rwlock_timeout:1', '1', 'PX', lease)
   end
   if lock.free then

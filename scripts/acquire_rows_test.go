@@ -116,6 +116,20 @@ var acquireTables = []table{
 		},
 		{name: "kept for a MultiLock since", before: ">v=2.7+kept-4@-5 seen@-1 >15000", reply: "[6000 ]", after: same},
 		{
+			name: "kept for a MultiLock, the clock was set back", reply: "[10000 ]",
+			before: ">v=2.7+kept5@-5 seen@-1 >15000", after: ">v=2.7+kept0@-5 seen@-1 >20000", afterAgain: ">v=2.7+kept0@-5 seen@-1 >20000",
+		},
+		{name: "kept for a MultiLock with a long TTL", before: ">v=400000:2.7+kept-59@-99 seen@-1 >15000", reply: "[1000 ]", after: same},
+		{
+			name: "kept for that for a minute", reply: "(nil)",
+			before: ">v=400000:2.7+kept-60@-99 seen@-1 >15000", after: "u:1=1 30000, >v=400000:2.7+lapsed@-99 seen@-1 >400000",
+		},
+		{
+			name: "an entry of a day", reply: "[86400000 v:2]", published: "v>2.7.0",
+			before: ">v=86400000:2.7+listens@-3 seen@-1 >15000", after: "v:2=1 86400000",
+		},
+		{name: "an entry of more than a day", before: ">v=86400001:2.7+listens@-3 seen@-1 >15000", reply: "(nil)", after: "u:1=1 30000"},
+		{
 			name: "kept for a MultiLock for too long", reply: "(nil)",
 			before: ">v=2.7+kept-11@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >20000",
 		},
@@ -186,12 +200,12 @@ var acquireTables = []table{
 			before: "/'9'", after: "a=1 30000 /'12'", afterAgain: "a=1 30000 /'15'",
 		},
 		{
-			name: "the last tokens", args: "tokens=3", reply: "[1 9007199254740991 ]", again: "-ERR",
+			name: "the last tokens", args: "tokens=3", reply: "[1 9007199254740991 ]", again: "-BADVALUE",
 			before: "/'9007199254740988'", after: "a=1 30000 /'9007199254740991'",
 		},
-		{name: "too few tokens are left", before: "/'9007199254740989'", args: "tokens=3", reply: "-ERR redisson_lock_token", after: same},
+		{name: "too few tokens are left", before: "/'9007199254740989'", args: "tokens=3", reply: "-BADVALUE redisson_lock_token", after: same},
 		{
-			name: "too few are left, of what was had", args: "tokens=3+9007199254740989", reply: "-ERR redisson_lock_token",
+			name: "too few are left, of what was had", args: "tokens=3+9007199254740989", reply: "-BADVALUE redisson_lock_token",
 			before: "/'7'", after: same,
 		},
 		// with a wait queue
@@ -216,7 +230,7 @@ var acquireTables = []table{
 		{name: "a counter that would end", before: "/'7' 60000", reply: "[1 10 ]", again: "[1 13 ]", after: "/'10'", afterAgain: "/'13'"},
 		{name: "none yet", reply: "[1 3 ]", again: "[1 6 ]", after: "/'3'", afterAgain: "/'6'"},
 		{name: "lost some", before: "/'7'", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]", after: "/'12'", afterAgain: "/'15'"},
-		{name: "too few are left", before: "/'9007199254740989'", reply: "-ERR redisson_lock_token", after: same},
+		{name: "too few are left", before: "/'9007199254740989'", reply: "-BADVALUE redisson_lock_token", after: same},
 	}},
 	{script: scripts.MajorityAcquire, call: "NAME RECORD / owner=a count=1 lease=30000 quarantine=0 new=fresh known=known since=0", rows: []row{
 		{name: "free", reply: "[1 0  ]", after: "a=1 30000"},

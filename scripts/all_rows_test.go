@@ -46,7 +46,7 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "too few tokens are left", reply: "-ERR redisson_lock_token",
+			name: "too few tokens are left", reply: "-BADVALUE redisson_lock_token",
 			locks: []part{
 				{kind: "plain", after: same},
 				{kind: "fenced", before: "/'9007199254740989'", after: same},

@@ -20,8 +20,11 @@ return once(KEYS[3], ARGV[1], function()
   local wanted = (#ARGV - 2) / 2
   local served = math.max(math.min(free + expired, wanted), 0)
   local first = check_taken(KEYS[2])
+  -- Members with a negative time are ignored, as everywhere: they are neither taken nor expired.
+  if expired > 0 or first and tonumber(first) < 0 then
+    first = redis.call('ZRANGE', KEYS[2], 0, '+inf', 'BYSCORE', 'LIMIT', expired, 1, 'WITHSCORES')[2]
+  end
   if expired > 0 then
-    first = redis.call('ZRANGE', KEYS[2], expired, expired, 'WITHSCORES')[2]
     ids = redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE', 'LIMIT', 0, expired)
     check_ids(ids) -- these are removed
   end

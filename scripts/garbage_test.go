@@ -24,8 +24,11 @@ func garbage(now string, r *rand.Rand) (fields []string) {
 		entry(digits, now, "20000", "5", "1", "0", "0", "1"), entry(now, digits, "20000", "5", "1", "0", "0", "1"), entry(now, now, "20000", "5", "1", "2", "0", "1"),
 		entry(now, now, "20000", "5", "1", "0", "0", "1 --"), entry(now, now, "20000", "5", "1", "0", "0", "1 1-2"), entry(now, now, "20000", "5", "1", "0", "0", "1 -7"),
 		entry(now, now, "20000", "5", "1", "0", "0", "1 "+digits), entry(now, now, "20000", "5", digits, "0", "0", "1"), entry(now, now, "99999999999999", "5", "1", "0", "0", "1"),
+		// Entries, but not under the names of clients.
+		entry(now, now, "20000", "5", "1", "0", "0", "1"), entry(now, now, "20000", "5", "1", "0", "0", "0 0"), entry(now, now, "20000", "5", "1", "0", "0", "0 "+now),
 	}
-	names := []string{"open", "turns", "", "stray", "a b", "v:1", "\x00", "OPEN", "garbage", digits[:100]}
+	names := []string{"open", "turns", "", "stray", "a b", "v:1", "\x00", "OPEN", "garbage", digits[:100],
+		"9F1C8F0A-6B1D-4A53-9A5E-2F4B7C1D0E88", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e8"}
 	for range 1 + r.IntN(4) {
 		fields = append(fields, names[r.IntN(len(names))], values[r.IntN(len(values))])
 	}

@@ -20,7 +20,7 @@ local MARK = string.rep('\0', 513) -- longer than any id
 -- Reports whether the set of ids exists, and whether its key has another value.
 local function look_at_ids()
   local marked = redis.pcall('SISMEMBER', KEYS[3], MARK)
-  if type(marked) == 'table' and not string.find(marked.err, 'WRONGTYPE', 1, true) then
+  if type(marked) == 'table' and not string.find(marked.err, '^WRONGTYPE') then
     marked = redis.call('SISMEMBER', KEYS[3], MARK) -- fails the script with the same error
   end
   return marked == 1, marked ~= 1 and redis.call('EXISTS', KEYS[3]) == 1

@@ -28,11 +28,12 @@ local function is_number(value)
   return #value <= MOST_DIGITS and string.find(value, '^%-?%d+$')
 end
 
--- Fails the script because of the value of a key.
+-- Fails the script because of the value of a key. As in every error of a script, the code comes before the name, so
+-- that no name looks like a code.
 local function refuse_value(key, value, wanted)
   local name = string.gsub(key, '%c', '?')
   if is_number(value) then
-    error('ERR ' .. name .. ' is "' .. value .. '", but ' .. wanted, 0)
+    error('BADVALUE ' .. name .. ' is "' .. value .. '", but ' .. wanted, 0)
   end
   error('WRONGTYPE ' .. name .. ' is not a number, but ' .. wanted, 0)
 end

@@ -30,16 +30,16 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 	}
 	permits := []use{
 		{scripts.SemaphoreAcquire, []string{"1"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
-		{scripts.SemaphoreAdd, []string{"1", "0", "channel"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-ERR"}},
-		{scripts.SemaphoreAdd, []string{"-1", "0", "channel"}, map[string]string{"-2147483647": "-ERR", "-1": "[1 -2]", "0": "[1 -1]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
-		{scripts.SemaphoreYield, []string{"1", "0", "channel", "0", "1"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-ERR"}},
+		{scripts.SemaphoreAdd, []string{"1", "0", "channel"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-BADVALUE"}},
+		{scripts.SemaphoreAdd, []string{"-1", "0", "channel"}, map[string]string{"-2147483647": "-BADVALUE", "-1": "[1 -2]", "0": "[1 -1]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
+		{scripts.SemaphoreYield, []string{"1", "0", "channel", "0", "1"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-BADVALUE"}},
 		{scripts.SemaphoreSet, []string{"3", "0", "channel"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[0 7]", "2147483647": "[0 2147483647]"}},
 		{scripts.SemaphoreDrain, nil, map[string]string{"-2147483647": "[-2147483647]", "-1": "[-1]", "0": "[0]", "7": "[7]", "2147483647": "[2147483647]"}},
 		{scripts.SemaphoreInspect, nil, map[string]string{"-2147483647": "[-2147483647 -1]", "-1": "[-1 -1]", "0": "[0 -1]", "7": "[7 -1]", "2147483647": "[2147483647 -1]"}},
 		{scripts.PermitsAcquire, []string{"channel", "30000", "id"}, map[string]string{"-2147483647": "[0 -1]", "-1": "[0 -1]", "0": "[0 -1]", "7": "[1 -1]", "2147483647": "[1 -1]"}},
-		{scripts.PermitsRelease, []string{"channel", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-ERR"}},
+		{scripts.PermitsRelease, []string{"channel", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-BADVALUE"}},
 		{scripts.PermitsSet, []string{"channel", "try", "3"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[0]", "2147483647": "[0]"}},
-		{scripts.PermitsSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-ERR"}},
+		{scripts.PermitsSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-BADVALUE"}},
 		{scripts.PermitsInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646 set]", "-1": "[-1 1 0 set]", "0": "[0 1 1 set]", "7": "[7 1 8 set]", "2147483647": "[2147483647 1 2147483648 set]"}},
 	}
 	latches := []use{

@@ -62,7 +62,7 @@ local MOST_PERMITS = 2147483647
 -- Fails the script if the number of free permits would be out of range.
 local function check_permits(free)
   if math.abs(free) > MOST_PERMITS then
-    error('ERR there would be ' .. (free > 0 and 'more than ' or 'less than -') .. MOST_PERMITS .. ' permits', 0)
+    error('BADVALUE there would be ' .. (free > 0 and 'more than ' or 'less than -') .. MOST_PERMITS .. ' permits', 0)
   end
 end
 

@@ -6,6 +6,12 @@ var plainTables = []table{
 	{script: scripts.Release, call: "NAME / owner=u:1 count=0 lease=60000 CHANNEL WAITQUEUE SETTINGS TOKENS", rows: []row{
 		{name: "own, wholly at once", before: "a=3 30000", args: "owner=a", reply: "0", again: "-1", published: "0"},
 		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "0", again: "-1", published: "0"},
+		{name: "own, half foreign", before: "a=1 email=7 30000", args: "owner=a", reply: "0", again: "-1", after: "email=7", published: "0"},
+		{
+			name: "own, beside another owner", args: "owner=a", reply: "0", again: "-1", published: "0",
+			before: "a=1 email=7 b=1 30000", after: "b=1 email=7 30000",
+		},
+		{name: "own, with a mode", before: "a=1 mode=read 30000", args: "owner=a", reply: "0", again: "-1", after: "mode=read 30000", published: "0"},
 		{name: "own, one less without a TTL", before: "a=3", args: "owner=a count=2", reply: "2", after: "a=2 60000"},
 		{name: "other, one less", before: "b=1 30000", args: "owner=a count=1", reply: "-1", after: same},
 		{name: "free", args: "owner=a", reply: "-1"},
@@ -24,12 +30,16 @@ var plainTables = []table{
 		{
 			name: "the only one, half foreign", reply: "0", again: "-1", published: "0",
 			before: "email=7 u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000",
-			after:  "email=7 30000, >v=2.7+listens@-2 seen@-1 >15000",
+			after:  "email=7, >v=2.7+listens@-2 seen@-1 >15000",
 		},
 		{
 			name: "the next, half foreign", reply: "0", again: "-1", published: "0",
 			before: "email=7 u:1=1 30000, >v=2.7+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
-			after:  "email=7 30000, >v=2.7+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
+			after:  "email=7, >v=2.7+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
+		},
+		{
+			name: "the only one, of more than a day", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >v=86400001:2.7+listens@-2 seen@-1 >15000",
 		},
 		{
 			name: "the only one, dead", reply: "0", again: "-1", published: "0",
@@ -151,6 +161,10 @@ var plainTables = []table{
 		{
 			name: "others", args: "owner=a", listeners: "2", reply: "[1 1]", again: "[-1 0]", published: "0",
 			before: "a=1 30000", after: ">open@5 >6000",
+		},
+		{
+			name: "half foreign", args: "owner=a", listeners: "2", reply: "[1 1]", again: "[-1 0]", published: "0",
+			before: "a=1 email=7 30000", after: "email=7, >open@5 >6000",
 		},
 		{
 			name: "opened for none", args: "owner=a forced=1", reply: "[1 1]", again: "[-1 0]", published: "0",

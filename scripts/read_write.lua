@@ -29,6 +29,13 @@ local function lease_read(prefix, owner, i, before, lease)
   end
 end
 
+-- Fails if the mode of a lock that is held is another application's: hold would replace it.
+local function check_mode(hash)
+  if not is_our_mode(hash) then
+    refuse_foreign('the lock has a mode that is neither "read" nor "write"')
+  end
+end
+
 -- Sets the owner's hold counts and their lease; other readers may hold the lock as well. free:
 -- the lock is free. before: the owner's read holds so far.
 local function hold(hash, owner, writes, reads, lease, prefix, free, before)
@@ -80,11 +87,16 @@ local function is_over(hash, prefix)
   end
   local owners = {}
   for _, field in ipairs(fields) do
-    if field ~= 'mode' then
-      if not is_owner(field) or redis.call('HSTRLEN', hash, field) > LONGEST_COUNT then
-        return false -- another application's field
-      end
+    local ours
+    if field == 'mode' then
+      ours = is_our_mode(hash)
+    else
+      ours = is_owner(field) and redis.call('HSTRLEN', hash, field) <= LONGEST_COUNT
       owners[#owners + 1] = field
+    end
+    if not ours then
+      keep_foreign(hash)
+      return false -- another application's field
     end
   end
   local counts = owners[1] and redis.call('HMGET', hash, unpack(owners))

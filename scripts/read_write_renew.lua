@@ -13,7 +13,7 @@ local renewed = {}
 for i, key in ipairs(KEYS) do
   local owner, lease, prefix = ARGV[3 * i - 2], tonumber(ARGV[3 * i - 1]), ARGV[3 * i]
   local mine = redis.pcall('HMGET', key, owner, owner .. ':write')
-  if mine.err and not string.find(mine.err, 'WRONGTYPE', 1, true) then
+  if mine.err and not string.find(mine.err, '^WRONGTYPE') then
     return mine
   elseif not mine.err and (mine[1] or mine[2]) then
     for n = 1, holds_of(mine[1]) do

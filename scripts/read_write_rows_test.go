@@ -31,6 +31,16 @@ var readWriteTables = []table{
 		{name: "wrong type", before: "'x'", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "mode=read path=x", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign", before: "mode=write path=7 v:1:write=1 30000", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
+		{name: "another mode, to re-enter", before: "mode=dark u:1:write=1 30000", args: "writes=2 reads=0 lease=40000", reply: "-WRONGTYPE", after: same},
+		{name: "another mode, to read", before: "mode=dark u:1:write=1 30000", args: "lease=40000", reply: "-WRONGTYPE", after: same},
+		{
+			name: "another mode, to write", args: "writes=1 reads=0 lease=40000", reply: "-WRONGTYPE",
+			before: "mode=dark u:1=1 30000, u:1#1 30000", after: same,
+		},
+		{
+			name: "another mode, one less", args: "writes=1 reads=0 lease=40000 releases=1", reply: "-WRONGTYPE",
+			before: "mode=dark u:1:write=2 30000", after: same,
+		},
 		{name: "of another mode", before: "mode=fast v:1=1 30000", args: "writes=1 reads=0", reply: "-WRONGTYPE", after: same},
 		// giving back a part of the holds: without a hold, nothing is granted
 		{name: "free, of a writer", args: "writes=1 reads=0 releases=1", reply: "[-1 0 ]"},
@@ -226,8 +236,14 @@ var readWriteTables = []table{
 		{name: "wrong type", before: "'x'", reply: "-WRONGTYPE", after: same},
 		{
 			name: "half foreign, it stays", reply: "0", again: "-1",
-			before: "mode=read path=7 u:1=1 30000, u:1#1 30000", after: "mode=read path=7 30000",
+			before: "mode=read path=7 u:1=1 30000, u:1#1 30000", after: "mode=read path=7",
 		},
+		{
+			name: "half foreign, others read", reply: "0", again: "-1",
+			before: "mode=read path=7 u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000", after: "mode=read path=7 v:1=1 30000, v:1#1 30000",
+		},
+		{name: "another mode, it stays", before: "mode=dark u:1:write=1 30000", reply: "0", again: "-1", after: "mode=dark"},
+		{name: "another mode, of a reader", before: "mode=dark u:1=1 30000, u:1#1 30000", reply: "0", again: "-1", after: "mode=dark"},
 		// with a wait queue
 		{
 			name: "the next writes", reply: "0", again: "-1", published: "v>2.7.0",

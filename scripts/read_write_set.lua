@@ -30,7 +30,9 @@ local free = redis.call('EXISTS', hash) == 0
 if releases and not reading and not writing then
   return {ABSENT, 0, ''}
 end
-if not free and not reading and not writing then
+if reading or writing then
+  check_mode(hash)
+elseif not free then
   check_lock(hash)
 end
 

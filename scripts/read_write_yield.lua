@@ -36,5 +36,6 @@ if length > 0 or foreign > 0 or forced then
   queue.enter(entry, true)
   return {RELEASED, open and 1 or 0}
 end
+check_mode(hash)
 hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[2]), prefix, false, held[1])
 return {KEPT, 0}

@@ -13,6 +13,9 @@
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If no client
 -- in the wait queue gets the lock, its release is published on the channel. The same applies to a free
 -- lock that was kept for the client, which stops waiting.
+if left then
+  keep_foreign(KEYS[1])
+end
 if ARGV[2] == '0' then
   -- The lock is released even if the wait queue is malformed.
   local ok, passed = true, false

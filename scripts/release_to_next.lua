@@ -1,12 +1,12 @@
 -- The second part of release.lua: transfers a lock to the only process in its wait queue. Most releases of
 -- contended locks end here. It does the same as wait_queue.lua in half the time, and leaves rarer cases and
 -- all errors to it.
-if freed and #fields == 2 then
+if freed and not left and #fields == 2 then
   local ok, done = pcall(function()
     local client = fields[1]
     local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
     local open_time, every = string.match(ARGV[6], '^(%d+) 1 (%d+)$')
-    if not seen or #ttl > 13 or not open_time or string.find(ARGV[1], client, 1, true) then
+    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > LONGEST_ENTRY or not open_time or string.find(ARGV[1], client, 1, true) then
       return false
     end
     local clock = redis.call('TIME')
@@ -16,7 +16,7 @@ if freed and #fields == 2 then
     end
     local turn = 'lockkeeper_turn:' .. client
     local n = redis.call('PUBSUB', 'NUMSUB', turn, ARGV[4], 'lockkeeper_waiters' .. string.sub(ARGV[5], #'lockkeeper_wait_queue' + 1))
-    if n[2] == 0 or n[4] > n[6] or redis.call('EXISTS', KEYS[1]) == 1 then
+    if n[2] == 0 or n[4] > n[6] then
       return false
     end
     redis.call('HDEL', ARGV[5], client)

@@ -10,7 +10,7 @@
 local renewed = {}
 for i, key in ipairs(KEYS) do
   local mine = redis.pcall('HEXISTS', key, ARGV[2 * i - 1])
-  if type(mine) == 'table' and not string.find(mine.err, 'WRONGTYPE', 1, true) then
+  if type(mine) == 'table' and not string.find(mine.err, '^WRONGTYPE') then
     return mine
   elseif mine == 1 then
     redis.call('PEXPIRE', key, ARGV[2 * i])

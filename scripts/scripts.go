@@ -63,13 +63,17 @@ const (
 // mostQueueFields is how many fields the hash of a wait queue may have: to read more would block Redis for long.
 const mostQueueFields int64 = 10_000
 
+// LongestEntry is for how many ms an entry of a wait queue may last without being confirmed, and so the longest lease
+// of a transfer. A longer one is not from a client of ours.
+const LongestEntry int64 = 24 * 60 * 60 * 1000
+
 var numbers = []struct {
 	name  string
 	value int64
 }{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
 	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
-	{"MOST_QUEUE_FIELDS", mostQueueFields},
+	{"MOST_QUEUE_FIELDS", mostQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
 
 // script defines the numbers that a source uses, and adds the variant for sharded pub/sub.
@@ -101,6 +105,8 @@ var (
 	beside string
 	//go:embed ours.lua
 	ours string
+	//go:embed left.lua
+	left string
 
 	//go:embed number.lua
 	number string
@@ -209,7 +215,7 @@ var (
 // The common parts of the scripts that use the wait queue: of the plain and the fenced lock, and of the
 // read/write lock.
 var (
-	queueCommon     = take + beside + ours + number + tokens + waitQueue
+	queueCommon     = take + beside + ours + left + number + tokens + waitQueue
 	plainCommon     = queueCommon + admit
 	readWriteCommon = queueCommon + readWrite
 )
@@ -217,7 +223,7 @@ var (
 // The operations on the reentrant lock.
 var (
 	Acquire      = script("acquire", take+acquireFree+beside+ours+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+left+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", ours+force+forceRelease, Shape{Numbers: 1})
@@ -237,7 +243,7 @@ var (
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	SyncQueue        = script("sync_queue", take+beside+ours+syncQueue, Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", take+beside+ours+left+syncQueue, Shape{Numbers: 2, Texts: 2})
 	FairForceRelease = script("fair_force_release", beside+ours+force+fairForceRelease, Shape{Numbers: 1})
 	FairInspect      = script("fair_inspect", beside+ours+fairInspect, Shape{Numbers: 2, Texts: 2})
 )

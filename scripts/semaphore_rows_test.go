@@ -34,7 +34,7 @@ var semaphoreTables = []table{
 			before: "'2147483646'", after: "'2147483647', %u.3.1.2147483647",
 		},
 		{
-			name: "too many", args: "permits=1", reply: "-ERR there would be more than 2147483647 permits",
+			name: "too many", args: "permits=1", reply: "-BADVALUE there would be more than 2147483647 permits",
 			before: "'2147483647'", after: same,
 		},
 		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},

@@ -26,18 +26,18 @@ var shortCalls = []struct {
 	{script: scripts.Acquire, before: "b=1 30000, >v=2.7+listens@-3 seen@-1 >15000", args: "owner=a", commands: "exists hgetall hlen hmget hrandfield hstrlen pttl time"},
 	{script: scripts.Acquire, before: ">u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens", commands: "exists hdel hgetall hlen hrandfield hset pexpire time"},
 	{script: scripts.FencedAcquire, commands: "exists hlen hrandfield hset incrby pexpire pttl"},
-	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "hdel hlen publish"},
+	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "exists hdel publish"},
 	{script: scripts.Release, before: "a=2 30000", args: "owner=a count=1 lease=30000", commands: "hexists hset pexpire"},
 	{script: scripts.Release, before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", listeners: "1-1", args: "lease=30000", commands: "exists hdel*2 hgetall hlen hset pexpire publish pubsub time"},
 	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0", commands: "exists hlen hmget hset pexpire"},
-	{script: scripts.ReadWriteSet, before: "mode=write a:write=1 30000", args: "owner=a writes=2 reads=0", commands: "exists hdel hlen hmget hset pexpire pttl"},
-	{script: scripts.ReadWriteSet, before: "mode=write a:write=2 30000", args: "owner=a writes=1 reads=0 releases=1", commands: "exists hdel hmget hset pexpire pttl"},
+	{script: scripts.ReadWriteSet, before: "mode=write a:write=1 30000", args: "owner=a writes=2 reads=0", commands: "exists hdel hget hlen hmget hset hstrlen pexpire pttl"},
+	{script: scripts.ReadWriteSet, before: "mode=write a:write=2 30000", args: "owner=a writes=1 reads=0 releases=1", commands: "exists hdel hget hmget hset hstrlen pexpire pttl"},
 	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0 entry=1.4+listens", commands: "exists hlen hmget hset pexpire"},
 	{script: scripts.SyncQueue, args: "listed=u:1", commands: "exists hrandfield hset pexpire time"},
 	{script: scripts.SemaphoreAdd, before: "'7', %u.3.1.7", commands: "getrange pexpire"},
-	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "del hdel hlen hmget hrandfield publish"},
+	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "del hdel hget hlen hmget hrandfield hstrlen publish"},
 	{script: scripts.ReadWriteRenew, before: "mode=read a=1 30000, a#1 30000", args: "owner=a", commands: "hmget pexpire*2 pttl"},
-	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "del hdel hget*2 hmget hrandfield*2 hstrlen*5 publish"},
+	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "del hdel hget*3 hmget hrandfield*2 hstrlen*6 publish"},
 }
 
 // Most acquires and releases run few commands: only contended ones pay for the wait queue.

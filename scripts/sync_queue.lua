@@ -47,7 +47,7 @@ ours, problem = pcall(function()
   known = there
 end)
 -- A lock is released even if its queue is not ours; the next command is refused.
-if not ours and (ARGV[2] == '' or not string.find(type(problem) == 'table' and problem.err or problem, 'WRONGTYPE', 1, true)) then
+if not ours and (ARGV[2] == '' or not string.find(words_of(problem), '^WRONGTYPE')) then
   error(problem, 0)
 end
 local timed = next(scores) ~= nil
@@ -57,6 +57,9 @@ if ARGV[2] ~= '' then
 end
 local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
 local holder = holders and (holders[1] or false)
+if freed == '1' and holder then
+  keep_foreign(hash)
+end
 -- While the hash is out of reach, the lock may not be taken: a key that was just deleted can only be created on
 -- the new server.
 local may_take = ARGV[3] == '1' and holder ~= nil and ours

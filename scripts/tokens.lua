@@ -16,8 +16,8 @@ local function try_draw(counter, n, above)
     redis.call('INCRBY', counter, -n)
     return nil
   end
-  for _, words in ipairs({'not an integer', 'overflow', 'WRONGTYPE'}) do
-    if string.find(token.err, words, 1, true) then
+  for _, words in ipairs({'ERR value is not an integer', 'ERR increment or decrement would overflow', 'WRONGTYPE'}) do
+    if string.find(token.err, '^' .. words) then
       return nil
     end
   end

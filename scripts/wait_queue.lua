@@ -10,8 +10,8 @@
 --                  that added or confirmed the entry; the mode ("0" exclusive, "1" shared); how
 --                  many fencing tokens a transfer draws for it; and "1" if the client listens on
 --                  its turn channel. The entry of a MultiLock reserves the lock: it gets no
---                  transfer, but while it is the first, a free lock is kept for it since <kept>:
---                  "0" is not yet, and "-" no longer, since that has lasted too long
+--                  transfer, but while it is the first, a free lock is kept for it since <kept>, for half of
+--                  its <ttl>, but at most MOST_KEPT: "0" is not yet, and "-" no longer, since that was too long
 --   open        -> until when (epoch, µs) the free lock is left to foreign clients
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
@@ -30,6 +30,12 @@
 -- True in a cluster with sharded pub/sub: the server knows all subscribers of the lock's channels,
 -- and each lock has its own turn channel for each client, since that must have the lock's slot.
 local SHARDED = false
+
+-- The form of a client, in lower case.
+local CLIENT = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$'
+
+-- For how many µs a free lock is kept for a MultiLock at most.
+local MOST_KEPT = 60000000
 
 -- Returns the fields and values of a wait queue, or nil if it is not here; see beside.lua. Fails if there are too
 -- many.
@@ -100,8 +106,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
       return -- a new key here would stop the move of the old one
     end
     local ok, problem = pcall(take, key, lasts(), field, value)
-    local text = not ok and (type(problem) == 'table' and problem.err or tostring(problem))
-    if text and not string.find(text, 'OOM', 1, true) and not string.find(text, 'non local key', 1, true) then
+    if not ok and not string.find(words_of(problem), '^OOM ') and not is_elsewhere(problem) then
       error(problem, 0)
     end
   end
@@ -125,10 +130,14 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     else
       local text, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
         string.match(value, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
-      local is_entry = arrived and #arrived <= 17 and #seen <= 17 and #ttl <= 13 and #term <= 20 and #seq <= 20 and #tokens <= 9
+      local is_entry = arrived and string.find(field, CLIENT) and not string.find(field, '%u')
+        and #arrived <= 17 and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= LONGEST_ENTRY and #term <= 20 and #seq <= 20 and #tokens <= 9
         and (kept == '' or kept == '-' or is_number(kept, 17))
       -- A clock that was set back must not keep an entry for long.
       if is_entry and math.abs(now - seen) < ttl * 1000 then
+        if kept ~= '' and kept ~= '-' and tonumber(kept) > now then
+          kept = '0'
+        end
         local entry = {
           client = field, text = text, arrived = arrived, ttl = tonumber(ttl), term = term, seq = seq, mode = mode,
           tokens = tokens, listens = listens == '1', kept = kept ~= '' and kept,
@@ -180,7 +189,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return entry and entry ~= asker and entry.kept and entry
   end
   local function kept_until(entry)
-    return entry.kept + entry.ttl * 500
+    return entry.kept + math.min(entry.ttl * 500, MOST_KEPT)
   end
   local function keep(entry, since)
     entry.kept = since

@@ -25,6 +25,7 @@ local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], gi
 local length, foreign = queue.length(), queue.foreign_clients(channel)
 if length > 0 or foreign > 0 or forced then
   redis.call('HDEL', KEYS[1], ARGV[1])
+  keep_foreign(KEYS[1])
   queue.leave(queue.term(entry))
   local passed, open = queue.hand_over(length, foreign, true, forced)
   if not passed then

@@ -28,6 +28,9 @@ for i, hash in ipairs(KEYS) do
     end
     held = redis.call('HDEL', hash, owner) == 1
     free = held
+    if held then
+      keep_foreign(hash)
+    end
   end
   held_all = held_all and held
   local fields, passed = fields_of(key), false

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json] NAME
@@ -47,10 +50,11 @@ func runInspect(args []string, env environment) int {
 		v, err := one(ctx, inspector, a.args[0])
 		if err != nil {
 			c, problem := inspector.Counter(ctx, a.args[0])
+			var refused *redisio.Error
 			switch {
 			case c != nil:
 				return 0, a.printCounter(c)
-			case problem != nil && strings.Contains(err.Error(), "WRONGTYPE"):
+			case problem != nil && errors.As(err, &refused) && refusal.WrongType(refused.Err.Error()):
 				return 0, problem
 			}
 			return 0, err

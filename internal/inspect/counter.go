@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -76,8 +77,8 @@ var ErrRights = errors.New("the user lacks a right of those that semaphores, per
 
 // lacksCommand reports whether the user may not run a command, on any key.
 func lacksCommand(err error) bool {
-	refusal, refused := rueidis.IsRedisErr(err)
-	return refused && strings.Contains(refusal.Error(), "permissions to run")
+	reply, refused := rueidis.IsRedisErr(err)
+	return refused && refusal.LacksCommand(reply.Error())
 }
 
 // sorted classifies an error of the client.
@@ -170,7 +171,7 @@ func mayBeNumber(got []rueidis.RedisResult) bool {
 // another application.
 func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, foreign bool) (is bool, err error) {
 	text, err := got[0].ToString()
-	if refusal, refused := rueidis.IsRedisErr(err); refused && strings.HasPrefix(refusal.Error(), "WRONGTYPE") {
+	if reply, refused := rueidis.IsRedisErr(err); refused && refusal.WrongType(reply.Error()) {
 		return false, nil
 	} else if err != nil {
 		return false, err

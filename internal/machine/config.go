@@ -28,9 +28,12 @@ type Config struct {
 	Seed uint64
 }
 
+// LongestEntry bounds EntryTimeout: the scripts take a longer entry for another application's.
+const LongestEntry = 24 * time.Hour
+
 // TransferTTL is the TTL that a transfer gives the key. It is short, so that a transfer to a process
 // that has just died costs little.
-func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog) }
+func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog, LongestEntry) }
 
 // EntryTimeout is how long an entry of the wait queue lasts without being confirmed.
 func (c *Config) EntryTimeout() time.Duration { return c.TransferTTL() }

@@ -2,7 +2,6 @@ package redisclient
 
 import (
 	"context"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -10,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
+	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 )
 
 const (
@@ -70,7 +70,7 @@ func (r *reconnector) close() {
 // observe handles the reply to a call: it reconnects if the reply is that of a replica.
 func (r *reconnector) observe(c *Call, result rueidis.RedisResult) {
 	err := result.Error()
-	if refusal, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && byReplica(refusal.Error()) {
+	if reply, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && refusal.ByReplica(reply.Error()) {
 		r.reconnect(c.Keys[0])
 	} else if r.lost.Load() && (err == nil || fromRedis || rueidis.IsRedisNil(err)) {
 		r.reached()
@@ -84,12 +84,6 @@ func (r *reconnector) reached() {
 	if r.lost.CompareAndSwap(true, false) && !r.closed {
 		r.found.Reset(replaceLast)
 	}
-}
-
-// byReplica reports whether the error comes from a replica. In a cluster a replica replies MOVED.
-func byReplica(text string) bool {
-	return strings.HasPrefix(text, "READONLY") || strings.HasPrefix(text, "MASTERDOWN") ||
-		strings.Contains(text, ": -READONLY") // Redis before 7, of an error inside a script
 }
 
 func (r *reconnector) reconnect(key string) {

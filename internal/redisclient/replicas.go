@@ -7,6 +7,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -46,7 +47,7 @@ func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []
 		results = p.sendToSlot(ctx, calls[0].Keys[0], pipeline)
 	} else {
 		results = p.client.DoMulti(ctx, pipeline()...)
-		if err := results[0].Error(); err != nil && byReplica(err.Error()) {
+		if err := results[0].Error(); err != nil && refusal.ByReplica(err.Error()) {
 			p.quitConfirmed(ctx)
 		}
 	}

@@ -30,6 +30,11 @@ type Entry struct {
 	Since  machine.Instant
 }
 
+// mostKept is the longest time for which a free lock is kept for a MultiLock.
+const mostKept = time.Minute
+
+func (p *Entry) keptUntil() machine.Instant { return p.Since + min(p.TTL/2, mostKept) }
+
 // turns replaces the term in the names of channels that only Lockkeeper uses.
 const turns = math.MaxUint64
 
@@ -264,7 +269,7 @@ func (r *run) reserving(l *Lock) (i int, ok bool) {
 // may wait for this one.
 func (r *run) endReservation(l *Lock) {
 	i, ok := r.reserving(l)
-	if !ok || l.Line[i].Since == 0 || r.now < l.Line[i].Since+l.Line[i].TTL/2 {
+	if !ok || l.Line[i].Since == 0 || r.now < l.Line[i].keptUntil() {
 		return
 	}
 	l.Line = slices.Clone(l.Line)
@@ -278,7 +283,7 @@ func (r *run) keptUntil(l *Lock) machine.Instant {
 		return l.OpenUntil
 	}
 	if i, ok := r.reserving(l); ok {
-		return l.Line[i].Since + l.Line[i].TTL/2
+		return l.Line[i].keptUntil()
 	}
 	return r.now
 }

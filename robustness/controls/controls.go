@@ -204,7 +204,7 @@ var All = []Control{
 	},
 	{
 		Name: "connection to a demoted master", Rule: "11 errors are classified", Broken: "a connection to a server that has become a replica is kept",
-		Edits: []Edit{{"internal/redisclient/reconnect.go", "len(c.Keys) > 0 && byReplica", "false && byReplica"}},
+		Edits: []Edit{{"internal/redisclient/reconnect.go", "len(c.Keys) > 0 && refusal.ByReplica", "false && refusal.ByReplica"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "change of roles",
 	},
 	{

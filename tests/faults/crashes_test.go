@@ -17,8 +17,8 @@ import (
 // the end of a lease is reported, and a renewed one lasts.
 func TestCrash_SeveralInARowKeepTheTimer(t *testing.T) {
 	for _, crashes := range []string{
-		"actors.tick *actor.Restarting", "actors.tick *actor.Started", "actors.tick *actor.Restarting *actor.Started",
-		"actors.tick actors.tick", "actors.tick *kinds.Reply", "*kinds.Reply *actor.Restarting", "*kinds.Reply *kinds.Reply",
+		"actors.due *actor.Restarting", "actors.due *actor.Started", "actors.due *actor.Restarting *actor.Started",
+		"actors.due actors.due", "actors.due *kinds.Reply", "*kinds.Reply *actor.Restarting", "*kinds.Reply *kinds.Reply",
 		"*request.Call *actor.Restarting", "*request.Call *request.Call", "*messages.Inspect *actor.Started", "*messages.Inspect *messages.Inspect",
 	} {
 		for _, when := range []string{"before", "after"} {

@@ -49,7 +49,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"actors":                      {"internal/alarm", "internal/backend", "internal/boottime", "internal/delivery", "internal/faultinject", "internal/host", "internal/keyspace", "internal/kinds", "internal/machine", "internal/mailbox", "internal/middleware", "internal/observe", "internal/records", "internal/redisclient", "internal/request", "messages"},
 		"internal/printable":          {},
 		".":                           {"actors", "internal/records", "internal/request", "internal/printable", "internal/machine", "messages", "redisio", "internal/redisclient/pubsub"},
-		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/protocol"},
+		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/refusal", "internal/protocol"},
 		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{

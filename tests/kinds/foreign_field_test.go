@@ -1,0 +1,108 @@
+package kinds_test
+
+import (
+	"maps"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A field that another application adds to the hash of a lock while it is held stays when the hold ends, without the
+// TTL that was the lease of the hold.
+func TestForeignField_StaysAfterRelease(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for kind, of := range locktest.Kinds {
+		for _, waits := range []bool{false, true} {
+			t.Run(kind+map[bool]string{true: ", a client waits"}[waits], func(t *testing.T) {
+				t.Parallel()
+				k := locktest.NewKey(t, server)
+				s := locktest.Open(t, server.URL(), lockkeeper.Config{Watchdog: 300 * time.Millisecond})
+				hold := locktest.Acquire(t, of(s, k.LockName))
+				k.Do(t, "HSET", k.Name, "email", "tiger")
+				k.Do(t, "PERSIST", k.Name)
+				redistest.Eventually(t, "a renewal", func() bool { return k.Ttl(t) > 0 })
+				if waits {
+					b := locktest.Open(t, server.URL(), locktest.NoPolling)
+					waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
+					locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
+				}
+				locktest.Release(t, hold)
+				if got := k.Owners(t); got["email"] != "tiger" || k.Ttl(t) >= 0 {
+					t.Errorf("the key has become %v, and lasts for %v", got, k.Ttl(t))
+				}
+			})
+		}
+	}
+}
+
+// A mode that is neither "read" nor "write" is another application's. No command replaces or deletes it: a re-entry is
+// refused, and a release removes only the holder's field.
+func TestForeignMode_IsNeitherReplacedNorDeleted(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for _, kind := range []string{"read", "write", "multi"} {
+		for _, how := range []string{"release", "reenter", "force", "downgrade"} {
+			t.Run(kind+", "+how, func(t *testing.T) {
+				t.Parallel()
+				k, s := locktest.NewKey(t, server), locktest.Open(t, server.URL(), lockkeeper.Config{})
+				l := locktest.Kinds[kind](s, k.LockName)
+				if kind == "multi" {
+					l = lockkeeper.MultiLock(s.ReadWriteLock(k.LockName).Read(), s.Lock(k.LockName+" too"))
+				}
+				hold := locktest.Acquire(t, l)
+				k.Do(t, "HSET", k.Name, "mode", "dark")
+				ctx := locktest.Within(t)
+				switch how {
+				case "reenter":
+					if _, err := l.TryAcquire(hold.Context()); kind != "multi" || err != nil {
+						locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+					}
+				case "downgrade":
+					if _, err := s.ReadWriteLock(k.LockName).Read().TryAcquire(hold.Context()); err == nil {
+						t.Error("a re-entry as a reader is not refused")
+					}
+				case "force":
+					_, err := l.ForceRelease(ctx)
+					locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+				}
+				if err := hold.Release(ctx); err != nil && how != "force" {
+					t.Error(err)
+				}
+				redistest.Eventually(t, "the end of the hold", func() bool {
+					return maps.Equal(k.Owners(t), map[string]string{"mode": "dark"}) && k.Ttl(t) < 0
+				})
+				_, err := s.ReadWriteLock(k.LockName).Write().TryAcquire(ctx)
+				locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
+			})
+		}
+	}
+}
+
+// A field of a wait queue that is not an entry of a client, or would last for longer than any, keeps no free lock.
+func TestForeignEntry_KeepsNoLock(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
+	for what, entry := range map[string][2]string{
+		"no client": {"foo", "30000 1 1 0 0 0 0"}, "capitals": {"9F1C8F0A-6B1D-4A53-9A5E-2F4B7C1D0E88", "30000 1 1 0 0 0 0"},
+		"a prefix": {client + ":1", "30000 1 1 0 0 0 0"}, "centuries": {client, "9999999999999 1 1 0 0 0 0"}, "two days": {client, "172800000 1 1 0 0 0 0"},
+	} {
+		for _, kind := range []string{"plain", "fenced", "read", "write"} {
+			t.Run(kind+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				k, s := locktest.NewKey(t, server), locktest.Open(t, server.URL(), locktest.NoPolling)
+				k.Atomically(t, `local c = redis.call('TIME'); local now = string.format('%.0f', c[1] * 1000000 + c[2])
+					redis.call('HSET', KEYS[1], ARGV[1], now .. ' ' .. now .. ' ' .. ARGV[2])`, []string{keyspace.WaitQueue(k.Name)}, entry[0], entry[1])
+				locktest.Release(t, locktest.Acquire(t, locktest.Kinds[kind](s, k.LockName)))
+				if queue, _ := k.Do(t, "HGETALL", keyspace.WaitQueue(k.Name)).AsStrMap(); len(queue) > 0 {
+					t.Errorf("the wait queue has %v", queue)
+				}
+			})
+		}
+	}
+}
