@@ -107,6 +107,20 @@ func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []ruei
 // missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
 // a server of a cluster does not answer, the others are returned with the error.
 func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
+	for range mostChanges {
+		if views, err = l.inspect(ctx, keys, named); !errors.Is(err, errChanged) {
+			break
+		}
+	}
+	return views, err
+}
+
+// mostChanges is how often named keys are read if one of them changes between two steps of that.
+const mostChanges = 10
+
+var errChanged = errors.New("the lock has changed while it was read")
+
+func (l Inspector) inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
 		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1)), l.Command("PTTL", key))
@@ -160,6 +174,9 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 		n = int64(len(fields)) // it may have changed since HLEN
 	}
 	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
+		if named && of.changed {
+			return false, fmt.Errorf("%q: %w", key, errChanged)
+		}
 		if named {
 			return false, fmt.Errorf("the key %q is a hash with %d fields, and no lock: expected are owners, \"<client uuid>:<number>\", and their hold counts", key, n)
 		}

@@ -7,11 +7,14 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -100,4 +103,34 @@ func TestUnknownIsNotZero(t *testing.T) {
 			t.Errorf("%s: %+v is read as %+v, %v", user, v, again, err)
 		}
 	}
+}
+
+// A lock that passes from one owner to the next while it is read is never taken for the key of another application.
+func TestInspect_OfALockThatChangesIsNoError(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	owner := func(i int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d:1", i) }
+	stop, done := make(chan struct{}), make(chan struct{})
+	go func() {
+		defer close(done)
+		changes := time.NewTicker(5 * time.Millisecond)
+		defer changes.Stop()
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-changes.C:
+				k.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", k.Name, owner(i%10))
+			}
+		}
+	}()
+	l := inspect.Inspector{Client: s.Client}
+	for range 2000 {
+		if _, err := l.Inspect(locktest.Within(t), []string{k.Name}, true); err != nil {
+			t.Error(err)
+			break
+		}
+	}
+	close(stop)
+	<-done
 }

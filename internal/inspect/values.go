@@ -13,6 +13,8 @@ type hash struct {
 	names  []string
 	values [][2]string
 	err    error
+	// changed: a field was removed before its value was read.
+	changed bool
 }
 
 // The maximum lengths of a hold count and of an entry of the wait queue, in bytes.
@@ -52,9 +54,12 @@ func (l Inspector) readShort(ctx context.Context, hashes []*hash, most int64) {
 		var texts []rueidis.RedisMessage
 		texts, h.err = result.ToArray()
 		for j, text := range texts[:min(len(texts), len(h.names))] {
-			if value, err := text.ToString(); err == nil { // otherwise the field was deleted meanwhile
-				h.values = append(h.values, [2]string{h.names[j], value})
+			value, err := text.ToString()
+			if err != nil {
+				h.changed = true
+				continue
 			}
+			h.values = append(h.values, [2]string{h.names[j], value})
 		}
 	}
 }
