@@ -211,7 +211,7 @@ func (s *System) Close(ctx context.Context) error {
 
 // unreleased describes what happens to locks and permits that were not released.
 func (s *System) unreleased() string {
-	text := "locks and permits that expire are free when their leases end"
+	text := "locks and expirable permits are free when their leases end"
 	permits, counts := s.runtime.Forgotten()
 	if permits {
 		text += "; permits of a semaphore may stay taken until AddPermits adds them"

@@ -115,7 +115,7 @@ func (w wiretap) Replied(seq uint64, r backend.Reply) {
 func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
 
 // An acquire that is under way when its lock actor is given up may be carried out behind
-// the last release: its reply has what it took released again.
+// the last release: its reply causes the release of what it took.
 func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 	for what, giveUp := range map[string]func(r *Runtime, s *lockState){
 		"given up": func(r *Runtime, s *lockState) { r.Deliver(s.pid, abandon{}) },

@@ -250,7 +250,7 @@ func (s *lockState) Replied(r *kinds.Reply) { s.post(r) }
 // Wake implements alarm.Sleeper.
 func (s *lockState) Wake() { s.post(due{}) }
 
-// survive, deferred, ends a panic, and has it logged.
+// survive, deferred, ends a panic and logs it.
 func (s *lockState) survive() {
 	if panicked := recover(); panicked != nil {
 		s.rt.host.Error("panic while a lock's decision was carried out", "lock", s.label, "panic", panicked)

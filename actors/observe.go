@@ -159,7 +159,7 @@ func (s *lockState) asksWhoHolds() bool {
 	return false
 }
 
-// longWait is the requester of an Inspect that asks who holds the lock for which requests wait, to log it.
+// longWait is the requester of an Inspect that reads the holder of the lock for which requests wait, to log it.
 type longWait struct {
 	request.Goroutine
 	s *lockState

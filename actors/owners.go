@@ -119,7 +119,7 @@ func ownerOf(call *request.Call) *owner {
 	return w
 }
 
-// ownerAnswered takes note that a request of an owner is answered. A re-entry is part of the hold that it joined, and
+// ownerAnswered records that a request of an owner is answered. A re-entry is part of the hold that it joined, and
 // permits of a semaphore are no hold.
 func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
 	w := ownerOf(call)

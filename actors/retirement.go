@@ -52,7 +52,7 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.leaving.check(s)
 }
 
-// endAll notifies all holders and refuses all who wait. It needs nothing of the machine but its lists, and returns it.
+// endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and returns it.
 func (s *lockState) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.machine.Outstanding()
 	before, term := s.machine, s.machine.Term()
@@ -67,7 +67,7 @@ func (s *lockState) endAll(reason machine.Reason, detail string) (before machine
 	return before
 }
 
-// cleanUp has everything released that the lock may hold in Redis; cleanedUp is sent for each cleanup
+// cleanUp starts the release of everything that the lock may hold in Redis; cleanedUp is sent for each cleanup
 // that has ended.
 func (s *lockState) cleanUp() {
 	for _, each := range s.leaving.cleanups {

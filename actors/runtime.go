@@ -123,7 +123,7 @@ type Runtime struct {
 	_ cpu.CacheLinePad
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64
-	// requests numbers the requests, and owners those who make them.
+	// requests numbers the requests, and owners the owners that make them.
 	requests, owners atomic.Uint64
 	_                cpu.CacheLinePad
 }

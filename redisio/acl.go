@@ -101,7 +101,7 @@ var synchronizers = []Rights{
 		channels: []derived{{from: keyspace.PermitsChannel}},
 	}),
 	system.and(Rights{
-		Kind: "permits that expire",
+		Kind: "expirable semaphore",
 		scripts: []*scripts.Script{
 			scripts.PermitsAcquire, scripts.PermitsRelease, scripts.PermitsRenew, scripts.PermitsSet, scripts.PermitsInspect,
 		},

@@ -75,7 +75,7 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 	case err == nil:
 		return checkMode(context.Background(), client, options)
 	case client == nil:
-	case sortDial(err).Transient:
+	case classifyDial(err).Transient:
 		return client, nil
 	default:
 		client.Close()
@@ -84,7 +84,7 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 }
 
 func cannotConnect(options rueidis.ClientOption, err error) error {
-	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), withConnectHint(options, sortDial(err)))
+	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), withConnectHint(options, classifyDial(err)))
 }
 
 // withConnectHint adds a hint at the likely cause to an error of a client's first connection.
@@ -103,13 +103,13 @@ func withConnectHint(options rueidis.ClientOption, err *Error) *Error {
 	return &Error{Transient: err.Transient, Unsure: err.Unsure, Hint: hint, Err: err.Err}
 }
 
-// sortDial is Sort for a client that has never been connected: a certificate that is not trusted then is
+// classifyDial is Classify for a client that has never been connected: a certificate that is not trusted then is
 // a permanent error.
-func sortDial(err error) *Error {
+func classifyDial(err error) *Error {
 	if untrusted(err) {
 		return &Error{Hint: "TLS: check tls_ca, tls_cert, tls_key and tls_server_name in the URL, or RootCAs, Certificates and ServerName of the tls.Config", Err: err}
 	}
-	return Sort(err)
+	return Classify(err)
 }
 
 // requiredOptions returns the options with the settings that Lockkeeper needs: the lock decides about retries,

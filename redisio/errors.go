@@ -50,8 +50,8 @@ func (e *Error) Unwrap() error {
 	return e.Err
 }
 
-// Sort classifies an error of the client; it returns nil for nil.
-func Sort(err error) *Error {
+// Classify classifies an error of the client; it returns nil for nil.
+func Classify(err error) *Error {
 	if err == nil {
 		return nil
 	}

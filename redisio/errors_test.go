@@ -27,7 +27,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		if err == nil || err.Error() != strings.TrimPrefix(text, "ERR ") {
 			t.Fatalf("%q was returned as %v", text, err)
 		}
-		clienttest.Expect(t, text, redisio.Sort(err), want)
+		clienttest.Expect(t, text, redisio.Classify(err), want)
 	}
 	const inScript = "ERR Error running script (call to f_71de): @user_script:17: "
 	for _, code := range []string{
@@ -76,16 +76,16 @@ func TestSortOtherErrors(t *testing.T) {
 		refused: clienttest.Passing, fmt.Errorf("wrapped: %w", refused): clienttest.Passing,
 		rueidis.ErrClosing: {Unsure: true, Hint: "close the Lockkeeper system first"},
 	} {
-		sorted := redisio.Sort(err)
+		sorted := redisio.Classify(err)
 		clienttest.Expect(t, err.Error(), sorted, want)
-		if again := redisio.Sort(fmt.Errorf("wrapped: %w", sorted)); again != sorted {
+		if again := redisio.Classify(fmt.Errorf("wrapped: %w", sorted)); again != sorted {
 			t.Errorf("%v became %v", sorted, again)
 		}
 		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(sorted, err) {
 			t.Errorf("%v: the cause is lost", err)
 		}
 	}
-	if redisio.Sort(nil) != nil {
+	if redisio.Classify(nil) != nil {
 		t.Error("nil is not nil")
 	}
 }

@@ -113,7 +113,7 @@ func (f *follower) find(ctx context.Context, addresses []string) (err error) {
 		case <-f.found:
 			return nil
 		case failed := <-f.failed:
-			if err == nil || !sortDial(failed).Transient {
+			if err == nil || !classifyDial(failed).Transient {
 				err = failed
 			}
 		case <-ctx.Done():

@@ -55,7 +55,7 @@ func newClient(options rueidis.ClientOption) (client rueidis.Client, err error) 
 	began := time.Now()
 	for try := 1; ; try++ {
 		client, err = rueidis.NewClient(options)
-		lost := err != nil && sortDial(err).Transient || err == nil && client.Mode() == rueidis.ClientModeCluster && len(client.Nodes()) == 0
+		lost := err != nil && classifyDial(err).Transient || err == nil && client.Mode() == rueidis.ClientModeCluster && len(client.Nodes()) == 0
 		if !lost || len(options.InitAddress) < 2 || try == 3 || time.Since(began) > time.Second {
 			return client, err
 		}

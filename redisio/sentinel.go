@@ -141,7 +141,7 @@ func (f *follower) askAndListen(address string, s *sentinel) error {
 			f.received(m)
 			s.askSoon()
 		})
-		if _, refused := rueidis.IsRedisErr(err); !refused || Sort(err).Transient || !f.hasMaster() {
+		if _, refused := rueidis.IsRedisErr(err); !refused || Classify(err).Transient || !f.hasMaster() {
 			cancel(err)
 		}
 		answer()

@@ -143,7 +143,7 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 		err := client.Do(ctx, client.B().Ping().Build()).Error()
 		trips = append(trips, time.Since(began))
 		if err != nil {
-			return redisio.Sort(err)
+			return redisio.Classify(err)
 		}
 		return nil
 	})

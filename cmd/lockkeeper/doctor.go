@@ -118,7 +118,7 @@ func (d *doctor) checkNode(ctx context.Context, node rueidis.Client) error {
 	if _, refused := rueidis.IsRedisErr(err); refused {
 		d.add("ping", isFailure, err.Error(), "the ACL user needs +ping, which detects dead connections")
 	} else if err != nil {
-		return redisio.Sort(err)
+		return redisio.Classify(err)
 	}
 	d.checkServer(ctx, node)
 	return nil
@@ -132,7 +132,7 @@ func (d *doctor) add(check, status, found, advice string) {
 // unknown adds a check that could not be made: a server does not answer, or else the user lacks rights.
 func (d *doctor) unknown(check string, err error, rights string) {
 	advice := rights
-	if redisio.Sort(err).Transient {
+	if redisio.Classify(err).Transient {
 		advice = "the server must answer before doctor can check this"
 	}
 	d.add(check, isUnknown, err.Error(), advice)

@@ -23,7 +23,7 @@ start time of the process, from the record of its System. The record remains for
 process was killed. An owner without a record is a Redisson client, or a System that keeps none. The
 record also has the minimum time for which the process has held the lock.
 
-For a semaphore, for permits that expire and for a latch it shows the count; for permits that expire,
+For a semaphore, an expirable semaphore and a latch it shows the count; for an expirable semaphore,
 also the taken permits, the rest of their leases, and the process that holds each, if it has a record;
 of more than 1000 only those that end first. Without waiters and taken permits, the three look the same.
 

@@ -26,9 +26,9 @@ holds each. The PATTERN is one of Redis: orders:*. To find them, ls scans all ke
 time, in three SCANs of each master: for type hash, string and zset. It changes nothing. A RedLock
 is listed on each of its servers.
 
-Below them are semaphores, permits that expire and latches: how many permits are free, or how many
-count-downs remain, and how many permits that expire are taken. In Redis they are numbers like many
-other keys. So ls finds only those with taken permits that expire, those with waiters, and those
+Below them are semaphores, expirable semaphores and latches: how many permits are free, or how many
+count-downs remain, and how many expirable permits are taken. In Redis they are numbers like many
+other keys. So ls finds only those with taken expirable permits, those with waiters, and those
 that Lockkeeper's processes have used within an hour; inspect shows the others, too. If the user
 lacks rights for these, ls prints a warning on stderr, and lists only the locks, or some of these.
 
@@ -49,8 +49,8 @@ others, names those servers on stderr, and exits with 69.
 
 With --json all of these are objects of one stream. null is unknown; problem or problems describe
 invalid data in Redis. kind is "plain", "fenced", "fair" or "read/write" for a lock, otherwise
-"semaphore", "permits that expire", "latch", or if these look the same, "semaphore, permits that
-expire, or latch". Only locks have owners.
+"semaphore", "expirable semaphore", "latch", or if these look the same, "semaphore, expirable
+semaphore, or latch". Only locks have owners.
 
   lockkeeper ls
   lockkeeper ls --json 'orders:*' | jq -r 'select(.owners[0].process.overdue).name'
@@ -111,7 +111,7 @@ func list(args []string, env environment) int {
 			return 0, fmt.Errorf("not all locks are listed: %w", unknown)
 		}
 		if errors.Is(err, inspect.ErrRights) {
-			o.complain(fmt.Errorf("semaphores, permits that expire and latches are not listed, or not all: %w", err))
+			o.complain(fmt.Errorf("semaphores, expirable semaphores and latches are not listed, or not all: %w", err))
 			return 0, nil
 		}
 		return 0, err

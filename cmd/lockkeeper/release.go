@@ -63,7 +63,7 @@ func release(args []string, env environment) int {
 		before, err := one(ctx, inspector, o.args[0])
 		if err != nil {
 			if c, _ := inspector.Counter(ctx, o.args[0]); c != nil {
-				return 0, fmt.Errorf("%q is not a lock but a number in Redis (%s): release is for locks; permits that expire become free when the leases of dead processes end", c.Name, c.Kind)
+				return 0, fmt.Errorf("%q is not a lock but a number in Redis (%s): release is for locks; permits of an expirable semaphore become free when the leases of dead processes end", c.Name, c.Kind)
 			}
 			return 0, err
 		}

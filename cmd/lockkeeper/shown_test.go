@@ -37,7 +37,7 @@ func TestHiddenCharactersInErrors(t *testing.T) {
 			t.Errorf("%q prints %q", c.args, text)
 		}
 	}
-	if text := redisio.Sort(errors.New("ERR a\x1b[2J\u202eb")).Error(); strings.ContainsAny(text, "\x1b\u202e") {
+	if text := redisio.Classify(errors.New("ERR a\x1b[2J\u202eb")).Error(); strings.ContainsAny(text, "\x1b\u202e") {
 		t.Errorf("an error is %q", text)
 	}
 }

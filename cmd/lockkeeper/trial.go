@@ -49,7 +49,7 @@ func (d *doctor) checkScripts(ctx context.Context) {
 	const check = "undeclared keys"
 	key := d.prefix + "lockkeeper_doctor"
 	script := d.client.B().Eval().Script("return redis.call('EXISTS', ARGV[1])").Numkeys(1).Key(key).Arg(keyspace.WaitQueue(key)).Build()
-	err := redisio.Sort(d.client.Do(ctx, script).Error())
+	err := redisio.Classify(d.client.Do(ctx, script).Error())
 	switch {
 	case err == nil:
 		d.add(check, isOK, "scripts may use them", "")

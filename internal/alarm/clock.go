@@ -32,7 +32,7 @@ type Clocks struct {
 // clocks is how many there are, to share the system's processors.
 const clocks = 4
 
-// New returns clocks that read the time from now. They wake all who are due at once inside round.
+// New returns clocks that read the time from now. They wake all sleepers that are due at once, inside round.
 func New(now func() time.Duration, round func(wakeAll func())) *Clocks {
 	all := &Clocks{now: now, round: round}
 	for i := range all.each {
@@ -72,7 +72,7 @@ type clock struct {
 	ended   sync.WaitGroup
 }
 
-// Set has the sleeper woken at a time, and not at one that was set before.
+// Set wakes the sleeper at a time, and not at one that was set before.
 func (a *Alarm) Set(at time.Duration) {
 	k := a.clock
 	k.mu.Lock()

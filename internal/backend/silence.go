@@ -31,7 +31,7 @@ const (
 )
 
 // errSilent is the error of a server that was skipped.
-var errSilent = redisio.Sort(errors.New("the server has not answered for a while"))
+var errSilent = redisio.Classify(errors.New("the server has not answered for a while"))
 
 // skipped is the reply for a server that was skipped.
 var skipped = Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, Err: errSilent}}
@@ -93,7 +93,7 @@ func (s *single) probe() {
 	sent := time.Now()
 	deadline := sent.Add(s.server.callTimeout)
 	s.Inspect(deadline, func(_ protocol.View, err error) {
-		failure := redisio.Sort(err)
+		failure := redisio.Classify(err)
 		if err == nil || !failure.Unsure && time.Now().Before(deadline) {
 			s.server.silence.answered(time.Since(sent))
 		} else {

@@ -23,7 +23,7 @@ type Host struct {
 
 // New returns the Host that runs what belongs to an actor system.
 func New(system *actor.ActorSystem, logger *slog.Logger) *Host {
-	return &Host{actor: system, logger: printable.Logger(logger), meter: queue{linger: linger}, spans: queue{linger: linger}}
+	return &Host{actor: system, logger: printable.Logger(logger), meter: queue{batchDelay: batchDelay}, spans: queue{batchDelay: batchDelay}}
 }
 
 // Log logs a line. The arguments are as for slog, and must not change afterwards.
@@ -51,22 +51,22 @@ func (h *Host) Publish(event any) {
 	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.dropped("a subscriber of the event stream"))
 }
 
-// Trace has f called, which makes a span.
+// Trace calls f, which makes a span, on a goroutine of the Host.
 func (h *Host) Trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
 
-// Measure has f called, which records measurements, together with others.
+// Measure calls f, which records measurements, on a goroutine of the Host, together with others.
 func (h *Host) Measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
 
-// FlushMeasures has what was given to Measure called now.
-func (h *Host) FlushMeasures() { h.meter.hurry() }
+// FlushMeasures starts the functions that were given to Measure now.
+func (h *Host) FlushMeasures() { h.meter.flushNow() }
 
 // TryMeasure calls f, and reports whether it returned. A panic is ended, and counts as a missed call. It is for
 // use inside a function that was given to Measure.
 func (h *Host) TryMeasure(f func()) bool { return h.meter.try(f, 1) }
 
-func (h *Host) dropped(who string) func(int, any) {
+func (h *Host) dropped(callee string) func(int, any) {
 	return func(n int, panicked any) {
-		h.Warn(who+" is slower than its calls come, blocks or panics, and has missed some calls", "missed", n, "panic", panicked)
+		h.Warn(callee+" is slower than its calls come, blocks or panics, and has missed some calls", "missed", n, "panic", panicked)
 	}
 }
 
@@ -79,7 +79,7 @@ func (h *Host) Call(what string, f func()) {
 	}()
 }
 
-// Survive, deferred, ends a panic, and has it logged.
+// Recover, deferred, ends a panic and logs it.
 func (h *Host) Recover(message string) {
 	if panicked := recover(); panicked != nil {
 		h.Error(message, "panic", panicked)

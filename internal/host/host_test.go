@@ -108,9 +108,9 @@ func TestAPanickingLogCostsOneLine(t *testing.T) {
 }
 
 // A measurement waits for others, but not when many wait, and not at the end.
-func TestMeasurementsLinger(t *testing.T) {
+func TestMeasurementsWaitForOthers(t *testing.T) {
 	h, _ := testHost(nil)
-	h.meter.linger = time.Hour
+	h.meter.batchDelay = time.Hour
 	ran := make(chan struct{}, queueLimit)
 	measure := func() { h.Measure(func() { ran <- struct{}{} }) }
 	for range queueLimit/4 - 1 {
@@ -130,17 +130,17 @@ func TestMeasurementsLinger(t *testing.T) {
 
 	entered, gate := make(chan struct{}), make(chan struct{})
 	h.Measure(func() { entered <- struct{}{}; <-gate })
-	h.meter.hurry()
+	h.meter.flushNow()
 	await(t, "a measurement that takes a while", entered)
 	measure()
 	close(gate)
-	for lingers := false; !lingers; {
+	for waits := false; !waits; {
 		select {
 		case <-ran:
 			t.Fatal("what came while others were made did not wait for more")
 		default:
 			h.meter.mu.Lock()
-			lingers = h.meter.timer != nil
+			waits = h.meter.timer != nil
 			h.meter.mu.Unlock()
 		}
 	}

@@ -8,36 +8,37 @@ import (
 const (
 	// queueLimit bounds the functions that wait in a queue.
 	queueLimit = 1024
-	// linger is how long a measurement or a span may wait for others: a timer every 10 ms, even one that
-	// does nothing, took a tenth of what one goroutine on one core got done with a lock.
-	linger = 250 * time.Millisecond
-	// tellEvery is how often a queue reports at most what it has dropped.
-	tellEvery = time.Second
+	// batchDelay is how long a measurement or a span may wait for others. With a timer every 10 ms, even
+	// one that does nothing, one goroutine on one core locked a tenth less often.
+	batchDelay = 250 * time.Millisecond
+	// reportInterval is the shortest time between two reports of what a queue has dropped.
+	reportInterval = time.Second
 )
 
 // queue runs functions one after another, on a goroutine that is there while any wait. It
 // never blocks the caller that adds one: when a function blocks for long, what is added behind it
 // is dropped and counted.
 type queue struct {
-	// linger is how long the goroutine is not started, unless it is asked to hurry or much waits. It ends
-	// when it has run all that waited when it was started: what came meanwhile lingers again.
-	linger time.Duration
+	// batchDelay is the time from the first function to the start of the goroutine, unless flushNow is called
+	// or many functions wait. The goroutine ends when it has run the functions that waited at its start:
+	// functions that are added meanwhile wait for another batchDelay.
+	batchDelay time.Duration
 
 	mu      sync.Mutex // guards what follows
 	waiting []func()
 	ended   chan struct{} // closed when the goroutine ends; nil while nothing waits or runs
-	// timer starts the goroutine with run; nil if it has. hurried: what comes meanwhile is not to linger;
-	// draining: nor is what comes until the goroutine ends.
-	timer             *time.Timer
-	run               func()
-	hurried, draining bool
-	// round is how many of those waiting are run before what came after them may linger.
+	// timer starts the goroutine with run; nil if it has. immediate: functions that are added before the
+	// round begins do not wait for batchDelay. draining: no function does, until the goroutine ends.
+	timer               *time.Timer
+	run                 func()
+	immediate, draining bool
+	// round is how many of the waiting functions run before the goroutine may end and wait for batchDelay.
 	round int
-	// dropped is how many were dropped, or panicked, which were not reported yet;
-	// panicked is the value of the last panic, and toldAt the time of the last report.
-	dropped  int
-	panicked any
-	toldAt   time.Time
+	// dropped is how many functions were dropped, or panicked, and are not reported yet;
+	// panicked is the value of the last panic, and reportedAt the time of the last report.
+	dropped    int
+	panicked   any
+	reportedAt time.Time
 }
 
 // add appends a function. dropped tells of those that were dropped, when the queue moves
@@ -57,16 +58,16 @@ func (l *queue) add(f func(), dropped func(n int, panicked any)) {
 	default:
 		l.ended = make(chan struct{})
 		l.run = func() { l.runAll(dropped) }
-		if l.linger == 0 {
+		if l.batchDelay == 0 {
 			go l.run()
 		} else {
-			l.timer = time.AfterFunc(l.linger, l.run)
+			l.timer = time.AfterFunc(l.batchDelay, l.run)
 		}
 	}
 }
 
-// hurry ends the lingering.
-func (l *queue) hurry() {
+// flushNow starts the goroutine without the rest of batchDelay.
+func (l *queue) flushNow() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.startNow()
@@ -74,7 +75,7 @@ func (l *queue) hurry() {
 
 // startNow starts the goroutine that was to start later; mu is held.
 func (l *queue) startNow() {
-	l.hurried = true
+	l.immediate = true
 	if l.timer != nil && l.timer.Stop() {
 		go l.run()
 	}
@@ -96,7 +97,7 @@ func (l *queue) runAll(dropped func(n int, panicked any)) {
 			return
 		}
 		l.try(f, 1)
-		if n, panicked := l.untold(); n > 0 {
+		if n, panicked := l.unreported(); n > 0 {
 			l.try(func() { dropped(n, panicked) }, n)
 		}
 	}
@@ -106,7 +107,7 @@ func (l *queue) runAll(dropped func(n int, panicked any)) {
 func (l *queue) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.timer, l.hurried, l.round = nil, false, len(l.waiting)
+	l.timer, l.immediate, l.round = nil, false, len(l.waiting)
 }
 
 // next takes out the next function; nil ends the goroutine.
@@ -119,8 +120,8 @@ func (l *queue) next() func() {
 		close(l.ended)
 		l.ended, l.draining = nil, false
 		return nil
-	case l.round == 0 && l.linger > 0 && !l.hurried && !l.draining && len(l.waiting) < queueLimit/4:
-		l.timer = time.AfterFunc(l.linger, l.run)
+	case l.round == 0 && l.batchDelay > 0 && !l.immediate && !l.draining && len(l.waiting) < queueLimit/4:
+		l.timer = time.AfterFunc(l.batchDelay, l.run)
 		return nil
 	case l.round > 0:
 		l.round--
@@ -147,19 +148,19 @@ func (l *queue) try(f func(), n int) (returned bool) {
 	return true
 }
 
-// untold is what is to be reported now.
-func (l *queue) untold() (n int, panicked any) {
+// unreported is what is to be reported now.
+func (l *queue) unreported() (n int, panicked any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.dropped == 0 || time.Since(l.toldAt) < tellEvery {
+	if l.dropped == 0 || time.Since(l.reportedAt) < reportInterval {
 		return 0, nil
 	}
 	n, panicked = l.dropped, l.panicked
-	l.dropped, l.panicked, l.toldAt = 0, nil, time.Now()
+	l.dropped, l.panicked, l.reportedAt = 0, nil, time.Now()
 	return n, panicked
 }
 
-// idle is closed when nothing waits or runs. Until then nothing lingers.
+// idle is closed when nothing waits or runs. Until then no function waits for batchDelay.
 func (l *queue) idle() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -17,13 +17,13 @@ import (
 
 // Kinds of synchronizers, as far as the data in Redis shows them.
 const (
-	KindPermits   = "permits that expire"
+	KindPermits   = "expirable semaphore"
 	KindSemaphore = "semaphore"
 	KindLatch     = "latch"
 	// KindCounter is any of them: without waiters and taken permits they look the same.
-	KindCounter = "semaphore, permits that expire, or latch"
+	KindCounter = "semaphore, expirable semaphore, or latch"
 	// kindUnset is either of these, with waiters but without a number.
-	kindUnset = "semaphore, or permits that expire"
+	kindUnset = "semaphore, or expirable semaphore"
 )
 
 // NoKey is the TTL if there is no key, as in Redis.
@@ -81,12 +81,12 @@ func lacksCommand(err error) bool {
 	return refused && refusal.LacksCommand(reply.Error())
 }
 
-// sorted classifies an error of the client.
-func sorted(err error) error {
+// classified classifies an error of the client.
+func classified(err error) error {
 	if lacksCommand(err) {
 		return fmt.Errorf("%w (%w)", ErrRights, err)
 	}
-	return redisio.Sort(err)
+	return redisio.Classify(err)
 }
 
 // Counter reads the semaphore, the expirable semaphore or the latch of a name, with the taken permits that end
@@ -106,7 +106,7 @@ func (l Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
 func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
 	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
 	if err != nil {
-		return nil, sorted(err)
+		return nil, classified(err)
 	}
 	now := clock[0]*1000 + clock[1]/1000
 	until, after := strconv.FormatInt(now, 10), "("+strconv.FormatInt(now, 10)
@@ -146,7 +146,7 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 			continue // a derived key belongs to another application, or the user may not read it
 		}
 		if err != nil {
-			return all, sorted(err)
+			return all, classified(err)
 		}
 		if !is {
 			continue

@@ -118,7 +118,7 @@ func (l Inspector) listeners(ctx context.Context, channels []string) map[string]
 
 // counted converts the count of a server. It is zero if the server does not know the command.
 func counted(n int64, err error) Number {
-	if _, refused := rueidis.IsRedisErr(err); err != nil && (!refused || lacksCommand(err) || redisio.Sort(err).Transient) {
+	if _, refused := rueidis.IsRedisErr(err); err != nil && (!refused || lacksCommand(err) || redisio.Classify(err).Transient) {
 		return Number{}
 	}
 	return Known(n)

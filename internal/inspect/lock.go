@@ -162,13 +162,13 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 	key, fields := of.key, of.values
 	n, err := results[0].AsInt64()
 	if err != nil {
-		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Sort(err).Transient {
+		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Classify(err).Transient {
 			return false, nil // the type has changed, or the user may not read it
 		}
-		return false, fmt.Errorf("%q: %w", key, redisio.Sort(err))
+		return false, fmt.Errorf("%q: %w", key, redisio.Classify(err))
 	}
 	if of.err != nil {
-		return false, fmt.Errorf("%q: %w", key, redisio.Sort(of.err))
+		return false, fmt.Errorf("%q: %w", key, redisio.Classify(of.err))
 	}
 	if fields != nil && len(fields) <= mostOwners {
 		n = int64(len(fields)) // it may have changed since HLEN
@@ -183,7 +183,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 		return false, nil
 	}
 	if v.TTL, err = results[2].AsInt64(); err != nil {
-		return false, redisio.Sort(err)
+		return false, redisio.Classify(err)
 	}
 	if v.TTL == -2 { // it has expired since
 		v.Held, v.Owners, v.TTL = false, nil, 0

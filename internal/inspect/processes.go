@@ -169,7 +169,7 @@ func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
 			name, err := result.AsStrSlice()
 			switch {
 			case err != nil:
-				return nil, redisio.Sort(err)
+				return nil, redisio.Classify(err)
 			case len(name) == 0:
 				return keys, nil
 			case first+i >= protocol.MostSystems || size > most:

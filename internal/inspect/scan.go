@@ -43,7 +43,7 @@ func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, pa
 	for cursor := uint64(0); ; {
 		entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
 		if err != nil {
-			return fmt.Errorf("SCAN: %w", redisio.Sort(err))
+			return fmt.Errorf("SCAN: %w", redisio.Classify(err))
 		}
 		if err := page(entry.Elements); err != nil {
 			return err

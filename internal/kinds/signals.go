@@ -16,7 +16,7 @@ type signals struct {
 }
 
 // relevant reports whether what happens on a channel may mean that the lock is free. If not,
-// it takes note: a try may be under way that is refused because of that very part.
+// it records the channel: a try may be under way that is refused because of that very part.
 func (s *signals) relevant(channel backend.Channel) bool {
 	if s == nil || slices.Contains(s.busy, channel) {
 		return true
@@ -27,14 +27,14 @@ func (s *signals) relevant(channel backend.Channel) bool {
 	return false
 }
 
-// tried takes note that a try is sent.
+// tried records that a try is sent.
 func (s *signals) tried() {
 	if s != nil {
 		s.stale = nil
 	}
 }
 
-// replied takes note of the channels of the parts that a reply says are busy, and reports whether
+// replied records the channels of the parts that a reply says are busy, and reports whether
 // that may be stale.
 func (s *signals) replied(busy []backend.Channel) (stale bool) {
 	if s == nil || busy == nil {

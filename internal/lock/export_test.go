@@ -1,10 +1,10 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"math"
 	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Access for the explorations to the state of a lock.

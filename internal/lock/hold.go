@@ -1,10 +1,10 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"iter"
 	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // counts are the hold counts of each mode.

@@ -1,10 +1,10 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"slices"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // noteUnanswered remembers that a command without a reply may still arrive.

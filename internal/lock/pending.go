@@ -1,11 +1,11 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // nextPending starts the next change that holders have asked for, and reports whether there was one.

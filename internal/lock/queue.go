@@ -2,7 +2,6 @@ package lock
 
 import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 

@@ -1,9 +1,9 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"fmt"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // release ends the lease in Redis.

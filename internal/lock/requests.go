@@ -1,11 +1,11 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // Acquire asks for the lock. It is a re-entry if the request's owner holds the lock; otherwise

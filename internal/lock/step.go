@@ -1,10 +1,10 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"errors"
 	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // begin starts an event: it ends what is over by now, and handles overdue replies.

@@ -1,9 +1,9 @@
 package lock
 
 import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // dropExpired refuses the waiters whose wait is over.

@@ -32,7 +32,7 @@ func (l *Lock) measureAnswer(r Request, now machine.Instant, a *machine.Answer) 
 	}
 }
 
-// measureWait measures a wait, unless it was that of a standby, which may last for days.
+// measureWait measures the wait of a request, but not of a standby, whose wait may last for days.
 func (l *Lock) measureWait(r Request, now machine.Instant, result word) {
 	if !r.Leads {
 		l.measure(waitTime, subjectOf(r.Kind), result, int64(now-r.Since))

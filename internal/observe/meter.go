@@ -12,48 +12,48 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 )
 
-// metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. The meter is the
-// host's: it gets on the host's queue what has been counted since the last time.
+// metrics counts what locks, semaphores and latches do; a nil *metrics counts nothing. flush passes the sums
+// since the last flush to the meter, on the host's queue.
 type metrics struct {
 	host *host.Host
-	// recorders is nil for an instrument that the meter has not made. It belongs to the host's queue, as do
-	// the options, and the measurements for the meter: pending, of which it has had the first at.
+	// recorders is nil for an instrument that the meter could not make. Only the host's queue uses it, the
+	// options, pending and at. pending are measurements for the meter, of which the first at are done.
 	recorders [instruments]func(n int64, o *options)
 	options   map[sample]*options
 	pending   []measurement
 	at        int
 
 	mu sync.Mutex // guards what follows
-	// tallies are those of an instrument by its subjects, as far as there were any.
+	// tallies are the tallies of each instrument, by subject.
 	tallies [instruments][]tally
-	// values are those of the histograms.
+	// values are the values of the histograms.
 	values []measurement
-	asked  bool // flush is about to come
-	// scripts are the names of those that were called, and numbers is where they are in it.
+	asked  bool // the host's queue has a call of flush
+	// scripts are the names of the scripts that were called, and numbers their indexes.
 	scripts []string
 	numbers map[string]subject
 }
 
 // tally is what was measured of a subject since the last flush.
 type tally struct {
-	// sums has what all but the histograms were added; touched has a bit for each word with a sum, also of 0, so
-	// that what went up and down again is known.
+	// sums are the sums of all instruments but the histograms. touched has a bit for each word with a sum. It
+	// also marks words whose sum returned to 0.
 	sums    [words]int64
 	touched uint32
-	// seen is how many values of a histogram there were.
+	// seen is the number of values of a histogram.
 	seen [words]uint32
 }
 
-// mostValues bounds the values of histograms that wait for the meter. Those for which there is
-// no room are counted, and their number is a metric, as are those that the meter panics at.
+// mostValues bounds the values of histograms that wait for the meter. A metric counts the values for
+// which there is no room, and those at which the meter panics.
 const mostValues = 16384
 
-// manyValues is how many do not wait for more.
+// manyValues is the number of values that do not wait for more.
 const manyValues = mostValues / 4
 
 // fewValues is how many values of one sort a histogram gets between two flushes before it gets only a sample
-// of them. To record a value takes longer than some locks are held in memory. What needs the exact
-// number has a counter.
+// of them. To record a value takes longer than some locks are held in memory. For exact numbers there
+// are counters.
 const fewValues = 512
 
 // options are the attributes of a sample, as the meter takes them.
@@ -92,7 +92,7 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	return m
 }
 
-// add counts measurements. Several are given together: the mutex is that of the System.
+// add counts measurements. Callers pass several at once, since all of a System share one mutex.
 func (m *metrics) add(all ...measurement) {
 	if m == nil || len(all) == 0 {
 		return
@@ -105,7 +105,7 @@ func (m *metrics) add(all ...measurement) {
 	}
 }
 
-// changed adds to what is counted up and down.
+// changed adds n to an up-down counter.
 func (m *metrics) changed(i instrument, n int64) { m.add(measurement{sample{instrument: i}, n}) }
 
 // called counts the call of a script.
@@ -126,7 +126,7 @@ func (m *metrics) called(script string, result word, took time.Duration) {
 	m.put(measurement{sample{callTime, result, of}, int64(took)})
 }
 
-// ask has flush called, if it is not about to come. mu is held, as for what follows.
+// ask puts a call of flush on the host's queue, unless it has one. mu is held here and in the functions below.
 func (m *metrics) ask() {
 	if !m.asked {
 		m.asked = true
@@ -159,8 +159,8 @@ func (m *metrics) tally(s sample) *tally {
 	return &(*all)[s.of]
 }
 
-// inSample reports whether a value is to be recorded: of the first few every one, then every second, and of
-// twice as many half as often.
+// inSample reports whether a value is to be recorded: each of the first fewValues, then every second one, and
+// half as often each time the number has doubled.
 func (t *tally) inSample(what word) bool {
 	n := &t.seen[what]
 	every := uint32(1) << bits.Len32(*n/fewValues)
@@ -168,7 +168,7 @@ func (t *tally) inSample(what word) bool {
 	return (*n-1)%every == 0
 }
 
-// flush gives the meter what was counted: first what is left since it ended the goroutine.
+// flush passes the measurements to the meter: first those that are left of a flush whose goroutine has ended.
 func (m *metrics) flush() {
 	m.mu.Lock()
 	m.asked = false
@@ -178,8 +178,8 @@ func (m *metrics) flush() {
 	m.recordAll()
 }
 
-// recordAll goes on behind what the meter panics at. The meter gets that once more; if it panics again, a
-// sum waits for the next flush, and a value of a histogram is missed.
+// recordAll passes pending to the meter, and continues after a panic of the meter. It passes the measurement
+// once more; if the meter panics again, a sum waits for the next flush, and a value of a histogram is missed.
 func (m *metrics) recordAll() {
 	for m.at < len(m.pending) {
 		one := m.pending[m.at]
@@ -201,7 +201,7 @@ func (m *metrics) recordAll() {
 	}
 }
 
-// collect takes what has been counted, when the meter has had all that came before.
+// collect makes the sums and values pending, when the meter has all earlier ones.
 func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -44,8 +44,8 @@ const (
 	resultAttribute = "lockkeeper.result"
 )
 
-// described are the instruments as docs/operate.md has them. No instrument carries a lock's name: there may
-// be any number of names. what names the attribute that a word is the value of.
+// described are the instruments, as in docs/operate.md. No instrument has an attribute with a lock's name: the
+// number of names has no bound. what is the attribute whose value is a word.
 var described = [instruments]struct {
 	name string
 	form

@@ -63,7 +63,7 @@ const (
 	outageEnds
 )
 
-// after takes note of the end of a call. Only calls that are served end an outage.
+// after records the end of a call. Only calls that are served end an outage.
 func (o outage) after(now machine.Instant, how CallEnd) (outage, outageChange) {
 	if how != Served {
 		if o.calls == 0 {
@@ -102,7 +102,7 @@ type outages struct {
 	outage
 }
 
-// Reached takes note of the end of a call to Redis, and logs an outage. err is nil if Redis has served the call.
+// Reached records the end of a call to Redis, and logs an outage. err is nil if Redis has served the call.
 func (o *Observer) Reached(script string, end CallEnd, err error) {
 	out := &o.outages
 	if end == Served && !out.on.Load() {

@@ -69,7 +69,7 @@ type Wait struct {
 	Waiters int
 }
 
-// LongWait logs that requests wait for long, and who holds the lock, as far as that is known.
+// LongWait logs that requests wait for long, and the holder of the lock, as far as that is known.
 func (l *Lock) LongWait(w Wait, status *messages.Status) {
 	args := []any{"locked", status.Locked, "held_here", status.HeldHere}
 	if status.Locked {
@@ -87,7 +87,7 @@ func (l *Lock) LongWait(w Wait, status *messages.Status) {
 	l.logLongWait(w, args...)
 }
 
-// LongWaitUnexplained logs that requests wait for long, and why it is not known who holds the lock.
+// LongWaitUnexplained logs that requests wait for long, and why the holder of the lock is not known.
 func (l *Lock) LongWaitUnexplained(w Wait, reason machine.Reason, detail string) {
 	l.logLongWait(w, "reason", messages.Reason(reason), "error", detail)
 }

@@ -23,7 +23,7 @@ type channelRefusals struct {
 // mostRefused bounds the channels that are kept in mind.
 const mostRefused = 1000
 
-// refused takes note of a refusal, and reports whether it is to be logged: the first, and then one in a while.
+// refused records a refusal, and reports whether it is to be logged: the first, and then one in a while.
 func (r *channelRefusals) refused(now machine.Instant, channels []string) (first, again bool) {
 	if r.times++; r.times == 1 {
 		r.first, r.channels = now, map[string]struct{}{}
@@ -40,8 +40,8 @@ func (r *channelRefusals) refused(now machine.Instant, channels []string) (first
 	return first, again
 }
 
-// subscribed takes note that a channel is subscribed to, and reports whether the refusals are over: it was one of those
-// that were refused.
+// subscribed records a subscription to a channel, and reports whether the refusals are over: the channel was one of
+// those that were refused.
 func (r *channelRefusals) subscribed(channel string) (over bool) {
 	if _, was := r.channels[channel]; !was {
 		return false
@@ -85,7 +85,7 @@ func (o *Observer) SubscriptionRefused(turn bool, channels []string, err error) 
 	}
 }
 
-// Subscribed takes note that Redis has confirmed a subscription; turn says that it is that of the turn channel.
+// Subscribed records that Redis has confirmed a subscription; turn says that it is to the turn channel.
 func (o *Observer) Subscribed(turn bool, channel string) {
 	c := &o.refusals
 	if !c.on.Load() {

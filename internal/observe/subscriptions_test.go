@@ -23,7 +23,7 @@ func TestChannelRefusals(t *testing.T) {
 		t.Errorf("in 1000 s, %d and %d are logged", first, again)
 	}
 	if r.subscribed("another") || !r.subscribed(string(rune(7))) {
-		t.Error("who is allowed to subscribe is confused")
+		t.Error("the refusals of the turn channel and of other channels are mixed up")
 	}
 	if one, _ := r.refused(time.Hour, []string{"a"}); !one || r.subscribed(string(rune(8))) {
 		t.Error("what was before is not forgotten")

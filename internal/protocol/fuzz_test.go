@@ -89,7 +89,7 @@ func FuzzRead(f *testing.F) {
 			reply.N, reply.S = [3]int64{}, [2]string{}
 		}
 		if flags&2 != 0 {
-			reply = redisclient.Reply{Err: redisio.Sort(errors.New(s + "lost"))}
+			reply = redisclient.Reply{Err: redisio.Classify(errors.New(s + "lost"))}
 			reply.Err.Transient = flags&4 != 0
 		}
 		if q.kind != 0 {

@@ -72,12 +72,12 @@ func (c *Call) read(result rueidis.RedisResult) Reply {
 		}
 		return Reply{Nil: true}
 	case err != nil:
-		return Reply{Err: redisio.Sort(err)}
+		return Reply{Err: redisio.Classify(err)}
 	}
 	elements := []rueidis.RedisMessage{message}
 	if message.IsArray() {
 		if elements, err = message.ToArray(); err != nil {
-			return Reply{Err: redisio.Sort(err)}
+			return Reply{Err: redisio.Classify(err)}
 		}
 	}
 	var reply Reply

@@ -207,7 +207,7 @@ func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	renewed, err := b.read(result)
 	if err != nil {
-		sorted := redisio.Sort(err)
+		sorted := redisio.Classify(err)
 		if len(b) > 1 && moving(sorted) {
 			for i := range b {
 				p.submit(renewalCall(b[i : i+1]))

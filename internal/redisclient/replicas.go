@@ -99,7 +99,7 @@ func (p *pool) checkReplicas(waited rueidis.RedisResult) *redisio.Error {
 	n, err := waited.AsInt64()
 	switch {
 	case err != nil:
-		return redisio.Sort(err)
+		return redisio.Classify(err)
 	case n < p.replicas:
 		return &redisio.Error{Transient: true, Err: fmt.Errorf("%d of the %d replicas that must have it have confirmed it in time", n, p.replicas)}
 	}

@@ -39,7 +39,7 @@ func (w *Watch) began() (at time.Time) {
 func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	var err *redisio.Error
 	if failed := result.Error(); !rueidis.IsRedisNil(failed) {
-		err = redisio.Sort(failed)
+		err = redisio.Classify(failed)
 	}
 	if w.Called != nil {
 		w.Called(c.Script.Name, time.Since(began), err)

@@ -89,7 +89,7 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 		return granted
 	case machine.NotGranted:
 		if a.Reason == machine.Reentry && from.Foreign(m.holder(call)) {
-			a.Detail = reentryFromAfar
+			a.Detail = remoteReentryDetail
 		}
 		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail}
 	case machine.Freed:

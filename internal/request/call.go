@@ -75,7 +75,7 @@ type Call struct {
 	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
 
-	// By is who gets the answer; nil for a goroutine, which finds it in the future.
+	// By gets the answer; nil for a goroutine, which finds it in the future.
 	By Requester
 	// Future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
 	// caller that would only wait may as well run the command, which spares waking another

@@ -17,7 +17,7 @@ import (
 
 // The limits of a request.
 const (
-	// MaxNameLength bounds a lock's name, in bytes.
+	// MaxNameLength bounds a name, in bytes.
 	MaxNameLength = 512
 	// MinLease is the shortest lease: one of only a few round trips cannot be trusted.
 	MinLease = 10 * time.Millisecond
@@ -64,7 +64,7 @@ func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) e
 		return fmt.Errorf("the mode %v is for %v only, and not for %v", mode, messages.Kind_KIND_READ_WRITE, kind)
 	}
 	if kind == messages.Kind_KIND_RED && r.RedLock() == nil {
-		return errors.New("this system keeps no RedLock: make one of it and others first")
+		return errors.New("there is no RedLock on this System: call NewRedLock first")
 	}
 	systems := []System{r.System}
 	if kind == messages.Kind_KIND_RED {
@@ -82,13 +82,13 @@ func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) e
 func (r *Rules) CheckName(name string) error {
 	switch full := r.KeyPrefix + name; {
 	case name == "":
-		return errors.New("the lock's name is empty")
+		return errors.New("the name is empty")
 	case len(full) > MaxNameLength:
-		return fmt.Errorf("the lock's name has %d bytes with its key prefix, and %d are allowed", len(full), MaxNameLength)
+		return fmt.Errorf("the name has %d bytes with its key prefix, and %d are allowed", len(full), MaxNameLength)
 	case !utf8.ValidString(name):
-		return fmt.Errorf("the lock's name %q is not valid UTF-8", name)
+		return fmt.Errorf("the name %q is not valid UTF-8", name)
 	case r.Cluster && keyspace.Slot(full) != keyspace.Slot(keyspace.Channel(full)):
-		return fmt.Errorf("the lock's name %q does not work in a Redis Cluster: its braces put the lock's key and its channel into different slots; use no brace, or one {tag}", name)
+		return fmt.Errorf("the name %q does not work in a Redis Cluster: its braces put the key and its channel into different slots; use no brace, or one {tag}", name)
 	case keyspace.Reserved(full) != "":
 		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, keyspace.Reserved(full), full)
 	case keyspace.Twin(full) != "":
@@ -130,7 +130,7 @@ func CheckOwners(owners []string) error {
 	}
 	for _, owner := range owners {
 		if !protocol.IsOwner(owner) {
-			return errors.New("the forced release names what is no owner: expected is \"<client uuid>:<number>\", as Status.Owners has them")
+			return errors.New("a forced release names owners as \"<client uuid>:<number>\", as in Status.Owners")
 		}
 	}
 	return nil

@@ -83,7 +83,7 @@ func NewCountCall(op Op, n int64) *CountCall {
 	return call
 }
 
-// Release has the memory used again.
+// Release makes the memory available again.
 func (call *CountCall) Release() {
 	*call = CountCall{}
 	countCalls.Put(call)

@@ -20,7 +20,7 @@ type Future struct {
 }
 
 // Loan is a command for the caller to run. It counts among the runtime's lenders until it
-// has been run or handed back.
+// has run or is handed back.
 type Loan struct {
 	Lender Lender
 	Call   redisclient.Call
@@ -42,7 +42,7 @@ var (
 // NewOutcome returns an empty outcome.
 func NewOutcome() *Outcome { return outcomes.Get().(*Outcome) }
 
-// Free has the memory used again.
+// Free makes the memory available for another Outcome.
 func (o *Outcome) Free() {
 	*o = Outcome{}
 	outcomes.Put(o)

@@ -105,27 +105,27 @@ func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Rules,
 }
 
 func aboutSemaphore[M interface{ GetSemaphore() *messages.Semaphore }](op Op, read func(M, *Call) error) requestMessage {
-	return aboutCount(op, messages.Kind_KIND_SEMAPHORE, func(m M, by *ByMessage) (name string, named bool) {
+	return aboutCount(op, messages.Kind_KIND_SEMAPHORE, "semaphore", func(m M, by *ByMessage) (name string, named bool) {
 		by.semaphore = m.GetSemaphore()
 		return by.semaphore.GetName(), by.semaphore != nil
 	}, read)
 }
 
 func aboutLatch[M interface{ GetLatch() *messages.Latch }](op Op, read func(M, *Call) error) requestMessage {
-	return aboutCount(op, messages.Kind_KIND_LATCH, func(m M, by *ByMessage) (name string, named bool) {
+	return aboutCount(op, messages.Kind_KIND_LATCH, "latch", func(m M, by *ByMessage) (name string, named bool) {
 		by.latch = m.GetLatch()
 		return by.latch.GetName(), by.latch != nil
 	}, read)
 }
 
-func aboutCount[M any](op Op, kind messages.Kind, name func(M, *ByMessage) (string, bool), read func(M, *Call) error) requestMessage {
+func aboutCount[M any](op Op, kind messages.Kind, noun string, name func(M, *ByMessage) (string, bool), read func(M, *Call) error) requestMessage {
 	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *ByMessage) error {
 		named := false
 		call.Kind, call.Count = kind, new(Count)
 		call.Name, named = name(m.(M), by)
 		switch {
 		case !named:
-			return errors.New("the request names no semaphore, or no latch")
+			return errors.New("the request names no " + noun)
 		case op == OpAcquire && r.Foreign(by.replyTo):
 			return errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
 		case op == OpAcquire && by.replyTo == nil:

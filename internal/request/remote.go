@@ -10,11 +10,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Of an actor on another node nothing is known for certain: proto.actor takes a connection
-// that breaks for its death, says nothing of a node that has frozen, and a process that is
-// born again at the same address has actors with the PIDs of the old ones. So such an owner
-// is not watched. It has a fixed lease, which ends its hold whatever became of it, and it
-// neither re-enters nor releases a hold in the name of its PID.
+// Owners on another node are remote owners. proto.actor reports a broken connection as a death, does
+// not report a frozen node, and a restarted process reuses PIDs. So remote owners are not watched and
+// need a fixed lease, and a PID is not enough to re-enter or release the hold of a remote owner.
 
 // Foreign reports whether a PID is that of a process on another node.
 func (r *Rules) Foreign(pid *actor.PID) bool {
@@ -39,7 +37,7 @@ var (
 	errNoHoldID = errors.New("an owner on another node must name the hold_id: an earlier actor may have had its PID")
 )
 
-const reentryFromAfar = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
+const remoteReentryDetail = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
 
 // checkEnd returns an error for an Acquire whose hold might never end.
 func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
@@ -61,6 +59,6 @@ func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
 	return nil
 }
 
-// IsFuture tells the PID of a future, which must never be watched: whatever system
-// message it gets completes it.
+// IsFuture tells the PID of a future, which must never be watched: any system message
+// completes it.
 func IsFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

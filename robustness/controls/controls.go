@@ -140,7 +140,7 @@ var All = []Control{
 	},
 	{
 		Name: "state lost by a crash", Rule: "9 a crash of the lock actor loses nothing", Broken: "a restarted lock actor starts with a free lock",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.stopAlarm() // after a crash", "		s.lock = s.variant.fresh()\n		s.stopAlarm() // after a crash"}},
+		Edits: []Edit{{"actors/lock_actor.go", "		s.stopAlarm() // after a crash", "		s.machine = s.kind.Fresh()\n		s.stopAlarm() // after a crash"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "crash lock actors",
 	},
 	{

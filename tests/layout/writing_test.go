@@ -28,8 +28,14 @@ func sources(t *testing.T, endings ...string) map[string]string {
 func TestWords_NameWhatActs(t *testing.T) {
 	pronoun := regexp.MustCompile(`(?:no|some|any|every)body|\b(?:some|any|every)one\b|\bwho(?:m|so)?ever\b|\bstrange(?:r|rs)\b` +
 		`|\bwhatever (?:is|are|was|were|has|have|had|can|may|must|will|reads|sends|needs|wants|waits)\b`)
-	parts := []string{"body", "one", "ever", "strange"} // looked for first, since this is faster than the expression
-	may := map[string]string{                           // by file: the word that it may have
+	unclear := regexp.MustCompile(`\btakes? note\b|\b(?:all|those) who waits?\b|\bwho waits?\b|\bpermits that expire\b|\bthe works of\b`)
+	// parts are looked for first, since this is faster than the expressions.
+	parts := []string{"body", "one", "ever", "strange", "note", "who", "expire", "works"}
+	exempt := []string{ // from unclear: folders and files
+		"internal/expirable/", "internal/semaphore/", "scripts/expirable.lua",
+		"tests/layout/writing_test.go", "tests/locks/spawn_test.go", "tests/semaphore/asleep_test.go", "tests/topology/replicas_permits_test.go",
+	}
+	may := map[string]string{ // by file: the word that it may have
 		"internal/expirable/release.go":  "stranger", // a field of a machine
 		"internal/expirable/requests.go": "stranger",
 		"tests/layout/writing_test.go":   "stranger",
@@ -43,6 +49,12 @@ func TestWords_NameWhatActs(t *testing.T) {
 				if may[name] != word {
 					t.Errorf("%s:%d: %q: name the process, key, request or person that is meant", name, i+1, word)
 				}
+			}
+			if slices.ContainsFunc(exempt, func(prefix string) bool { return strings.HasPrefix(name, prefix) }) {
+				continue
+			}
+			for _, phrase := range unclear.FindAllString(line, -1) {
+				t.Errorf("%s:%d: %q: say it in plain words, with the request, the expirable semaphore or the function that acts", name, i+1, phrase)
 			}
 		}
 	}

@@ -18,7 +18,7 @@ func TestExpirable_WorksWithACLAndCluster(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	for _, r := range redisio.ACL() {
-		if r.Kind == "permits that expire" {
+		if r.Kind == "expirable semaphore" {
 			server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(r.Rules(redisio.OneServer, "locks:"))...)...)
 		}
 	}

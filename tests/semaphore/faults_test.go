@@ -364,7 +364,7 @@ func TestClose_ReportsWhatRemains(t *testing.T) {
 		words []string
 		not   string
 	}{
-		"a lock": {func(s *locktest.Site, name string) { locktest.Acquire(t, s.Lock(name)) }, []string{"locks and permits that expire are free when their leases end"}, "semaphore"},
+		"a lock": {func(s *locktest.Site, name string) { locktest.Acquire(t, s.Lock(name)) }, []string{"locks and expirable permits are free when their leases end"}, "semaphore"},
 		"a semaphore": {func(s *locktest.Site, name string) {
 			locktest.OK(t, s.Semaphore(name).AddPermits(t.Context(), 1))
 			locktest.OK(t, s.Semaphore(name).Acquire(t.Context(), 1))

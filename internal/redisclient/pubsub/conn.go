@@ -231,7 +231,7 @@ func (s *Subscriptions) subscribed(ctx context.Context, connection *conn, channe
 			return nil
 		}
 	}
-	if !refused || redisio.Sort(err).Transient {
+	if !refused || redisio.Classify(err).Transient {
 		return err
 	}
 	if half := len(channels) / 2; half > 0 {
@@ -243,6 +243,6 @@ func (s *Subscriptions) subscribed(ctx context.Context, connection *conn, channe
 	s.mu.Lock()
 	delete(connection.asked, channels[0]) // so that the next Add asks again
 	s.mu.Unlock()
-	s.listener.Refused(channels, redisio.Sort(err))
+	s.listener.Refused(channels, redisio.Classify(err))
 	return nil
 }

@@ -38,7 +38,7 @@ func (s *Subscriptions) failed(err error) {
 	f.reported = f.reported || report
 	s.mu.Unlock()
 	if report {
-		s.listener.Failing(s.commandName(), s.server(), redisio.Sort(err))
+		s.listener.Failing(s.commandName(), s.server(), redisio.Classify(err))
 	}
 }
 

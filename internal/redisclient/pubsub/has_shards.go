@@ -61,7 +61,7 @@ func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
 
 // hasShards asks one server.
 func hasShards(ctx context.Context, node rueidis.Client) (bool, *redisio.Error) {
-	err := redisio.Sort(node.Do(ctx, node.B().Arbitrary("PUBSUB", "SHARDNUMSUB", "0").Build()).Error())
+	err := redisio.Classify(node.Do(ctx, node.B().Arbitrary("PUBSUB", "SHARDNUMSUB", "0").Build()).Error())
 	switch {
 	case err == nil:
 		return true, nil

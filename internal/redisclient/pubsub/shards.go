@@ -159,7 +159,7 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 		ctx, cancel := context.WithTimeout(at.ctx, slots.Timeout)
 		defer cancel()
 		for _, key := range keyspace.KeysOf(channels[0]) {
-			if err := redisio.Sort(slots.Discover(ctx, client, key).Error()); err == nil || err.Transient {
+			if err := redisio.Classify(slots.Discover(ctx, client, key).Error()); err == nil || err.Transient {
 				break // the user may use this key
 			}
 		}

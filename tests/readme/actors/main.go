@@ -38,7 +38,7 @@ func (biller) Receive(ctx actor.Context) {
 type ship struct{ order string }
 type shipped struct{ err error }
 
-// shipper has its blocking work done under a lock by a child, which responds to the sender.
+// shipper starts a child, which does the blocking work under a lock and responds to the sender.
 type shipper struct{ sys *lockkeeper.System }
 
 func (s *shipper) Receive(ctx actor.Context) {
