@@ -217,7 +217,7 @@ var All = []Control{
 		Edits: []Edit{{"actors/guardian.go", "	<-g.started ", `	r.actor.EventStream.Subscribe(func(event any) {
 		if dead, ok := event.(*actor.DeadLetterEvent); ok {
 			if m, ok := dead.Message.(*messages.Acquired); ok {
-				r.deliver(r.guardian, &messages.Release{Lock: m.Lock, HoldId: m.HoldId})
+				r.Deliver(r.guardian, &messages.Release{Lock: m.Lock, HoldId: m.HoldId})
 			}
 		}
 	})

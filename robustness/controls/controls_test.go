@@ -1,6 +1,9 @@
 package controls
 
 import (
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/robustness/faults"
@@ -27,6 +30,34 @@ func TestApply_RejectsAmbiguousText(t *testing.T) {
 	for _, before := range []string{"not in the file", "return"} {
 		if _, err := apply("../..", []Edit{{"internal/lock/lease.go", before, "x"}}); err == nil {
 			t.Errorf("an edit of %q, which does not occur exactly once, was accepted", before)
+		}
+	}
+}
+
+// What a control writes into the source compiles.
+func TestControls_Compile(t *testing.T) {
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range All {
+		changed, err := apply(root, c.Edits)
+		if err != nil {
+			continue // see TestControls_MatchSource
+		}
+		list, err := overlay(t.TempDir(), changed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		command := exec.Command("go", "build", "-overlay", list)
+		command.Dir = root
+		for path := range changed {
+			if strings.HasSuffix(path, ".go") {
+				command.Args = append(command.Args, filepath.Dir(path))
+			}
+		}
+		if out, err := command.CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", c.Name, err, out)
 		}
 	}
 }

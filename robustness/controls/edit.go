@@ -46,23 +46,8 @@ func Build(dir string, edits []Edit) (binary string, err error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return "", err
-	}
-	overlay := struct{ Replace map[string]string }{map[string]string{}}
-	for path, text := range changed {
-		file := filepath.Join(dir, fmt.Sprintf("%d-%s", len(overlay.Replace), filepath.Base(path)))
-		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
-			return "", err
-		}
-		overlay.Replace[path] = file
-	}
-	text, err := json.Marshal(overlay)
+	list, err := overlay(dir, changed)
 	if err != nil {
-		return "", err
-	}
-	list := filepath.Join(dir, "overlay.json")
-	if err := os.WriteFile(list, text, 0o644); err != nil {
 		return "", err
 	}
 	binary = filepath.Join(dir, "client")
@@ -70,4 +55,25 @@ func Build(dir string, edits []Edit) (binary string, err error) {
 		return "", fmt.Errorf("building: %w\n%s", err, out)
 	}
 	return binary, nil
+}
+
+// overlay writes the edited files into dir, and returns the path of the list that go build -overlay takes.
+func overlay(dir string, changed map[string]string) (list string, err error) {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return "", err
+	}
+	files := struct{ Replace map[string]string }{map[string]string{}}
+	for path, text := range changed {
+		file := filepath.Join(dir, fmt.Sprintf("%d-%s", len(files.Replace), filepath.Base(path)))
+		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+			return "", err
+		}
+		files.Replace[path] = file
+	}
+	text, err := json.Marshal(files)
+	if err != nil {
+		return "", err
+	}
+	list = filepath.Join(dir, "overlay.json")
+	return list, os.WriteFile(list, text, 0o644)
 }
