@@ -42,10 +42,10 @@ func TestMembersOrder(t *testing.T) {
 	if first.String() != "a + b + b + c" || first.Home() != two {
 		t.Errorf("%v, at home in %s", first, first.Home().Rules().ID)
 	}
-	// One script for each Redis, and that of "a" comes first; so do its tokens.
+	// They are taken by name, and so are their tokens.
 	for _, test := range []struct{ drawn, want []int64 }{
-		{[]int64{10, 20, 30}, []int64{20, 0, 10, 30}}, {nil, []int64{0, 0, 0, 0}},
-		{[]int64{10}, []int64{0, 0, 10, 0}}, {[]int64{10, 20, 30, 40, 50}, []int64{20, 0, 10, 30}}, // no script of ours gives such
+		{[]int64{10, 20, 30}, []int64{30, 0, 10, 20}}, {nil, []int64{0, 0, 0, 0}},
+		{[]int64{10}, []int64{0, 0, 10, 0}}, {[]int64{10, 20, 30, 40, 50}, []int64{30, 0, 10, 20}}, // no script of ours gives such
 	} {
 		if got := first.Tokens(test.drawn); !slices.Equal(got, test.want) {
 			t.Errorf("of %v: tokens %v, want %v", test.drawn, got, test.want)

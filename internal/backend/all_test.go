@@ -268,7 +268,8 @@ type client struct {
 
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
-// One script takes the parts on one server, and in a cluster those in one slot. A RedLock is a batch of its own.
+// One script takes neighbours on one server, and in a cluster the parts in one slot. The order of two parts is the same in
+// every MultiLock. A RedLock is a batch of its own.
 func TestBatches_AreBySlot(t *testing.T) {
 	serverOf := func(mode rueidis.ClientMode) *Server {
 		return NewServer(clock(0), redisclient.New(client{mode: mode}, 0), Config{})
@@ -280,11 +281,16 @@ func TestBatches_AreBySlot(t *testing.T) {
 		want  [][]int
 	}{
 		"one server":  {[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0, 1}}},
-		"two servers": {[]Part{{Server: one, Name: "a"}, {Server: two, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0, 2}, {1}}},
+		"two servers": {[]Part{{Server: one, Name: "a"}, {Server: two, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{0}, {1}, {2}}},
+		// As {m, n} is taken in that order, so is {a, m, n}.
+		"neighbours": {
+			[]Part{{Server: two, Name: "a"}, {Server: one, Name: "m"}, {Server: two, Name: "n"}, {Server: two, Name: "o"}}, [][]int{{0}, {1}, {2, 3}},
+		},
 		"a RedLock": {
 			[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b", Majority: []*Server{one, two}}, {Server: one, Name: "c"}}, [][]int{{0, 2}, {1}},
 		},
-		"a cluster": {[]Part{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{0, 2}, {1}}},
+		"a cluster": {[]Part{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{1}, {0, 2}}},
+		"a cluster and a server": {[]Part{{Server: cluster, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{1}, {0}}},
 	} {
 		if got := Batches(test.parts); !slices.EqualFunc(got, test.want, slices.Equal) {
 			t.Errorf("%s: %v, want %v", what, got, test.want)

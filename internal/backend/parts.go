@@ -1,6 +1,9 @@
 package backend
 
 import (
+	"cmp"
+	"slices"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -40,40 +43,57 @@ func newAll(parts []Part, options *protocol.Options) part {
 			combined.parts = append(combined.parts, newBatch(members))
 		}
 	}
-	if len(combined.parts) == 1 {
+	if one, single := combined.parts[0].(*member); len(combined.parts) == 1 && !(single && one.as.Kind == protocol.Fair) {
 		return combined.parts[0]
 	}
+	// A fair lock is a part even if it is the only one: it is yielded by a release, as its queue wants.
 	combined.twins = twinsIn(combined.parts)
 	return combined
 }
 
-// Batches groups the indices of the parts by script, in the order in which they are taken. Their fencing tokens are
-// in the same order. RedLocks come last: which of their servers have been taken is not certain; see twins.
-func Batches(parts []Part) [][]int {
+// Batches groups the indices of the parts by script, in the order in which they are taken. Their fencing tokens are in
+// the same order.
+//
+// Two locks have the same order in every MultiLock of which both are members. Otherwise two MultiLocks that share them
+// could each keep one reserved and wait for the other. So the order is that of the parts, which is by name, and in a
+// cluster by slot; a script takes neighbours on one server or in one slot. RedLocks come last: which of their servers have
+// been taken is not certain; see twins.
+func Batches(parts []Part) (batches [][]int) {
 	type location struct {
 		server *Server
 		slot   uint16
 	}
-	var batches, majorities [][]int
-	at := map[location]int{}
+	places := make([]location, len(parts))
+	order := make([]int, len(parts))
 	for i, part := range parts {
-		p := location{server: part.Server}
+		order[i], places[i] = i, location{server: part.Server}
+		if part.Server.redis.Cluster() {
+			places[i].slot = keyspace.Slot(part.Server.prefix + part.Name)
+		}
+	}
+	group := func(part *Part) int {
 		switch {
 		case part.Majority != nil:
-			majorities = append(majorities, []int{i})
-			continue
+			return 2
 		case part.Server.redis.Cluster():
-			p.slot = keyspace.Slot(part.Server.prefix + part.Name)
+			return 1
 		}
-		n, known := at[p]
-		if !known {
-			n = len(batches)
-			at[p] = n
-			batches = append(batches, nil)
-		}
-		batches[n] = append(batches[n], i)
+		return 0
 	}
-	return append(batches, majorities...)
+	slices.SortStableFunc(order, func(i, j int) int {
+		return cmp.Or(group(&parts[i])-group(&parts[j]), int(places[i].slot)-int(places[j].slot))
+	})
+	for n, i := range order {
+		if n > 0 {
+			last := order[n-1]
+			if parts[i].Majority == nil && parts[last].Majority == nil && places[i] == places[last] {
+				batches[len(batches)-1] = append(batches[len(batches)-1], i)
+				continue
+			}
+		}
+		batches = append(batches, []int{i})
+	}
+	return batches
 }
 
 // Majority returns the Backend of a RedLock, a lock on a majority of servers.
