@@ -6,6 +6,7 @@ import (
 	"flag"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -123,6 +124,9 @@ func TestReplicas_InAClusterAreThoseOfTheSlot(t *testing.T) {
 	}
 	servers[0].BeginMove(t, slot, servers[1])
 	refused() // by the server of the ASK reply
+	redistest.Eventually(t, "the slot to be empty, as unconfirmed leases are given back", func() bool {
+		return servers[0].Do(t, "CLUSTER", "COUNTKEYSINSLOT", strconv.Itoa(slot)).Int(t) == 0
+	})
 	servers[0].EndMove(t, slot, servers[1])
 	refused() // by the server of the MOVED reply
 	servers[1].MoveSlot(t, slot, servers[0])
