@@ -289,7 +289,7 @@ func TestBatches_AreBySlot(t *testing.T) {
 		"a RedLock": {
 			[]Part{{Server: one, Name: "a"}, {Server: one, Name: "b", Majority: []*Server{one, two}}, {Server: one, Name: "c"}}, [][]int{{0, 2}, {1}},
 		},
-		"a cluster": {[]Part{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{1}, {0, 2}}},
+		"a cluster":              {[]Part{{Server: cluster, Name: "{x}1"}, {Server: cluster, Name: "{y}1"}, {Server: cluster, Name: "{x}2"}}, [][]int{{1}, {0, 2}}},
 		"a cluster and a server": {[]Part{{Server: cluster, Name: "a"}, {Server: one, Name: "b"}}, [][]int{{1}, {0}}},
 	} {
 		if got := Batches(test.parts); !slices.EqualFunc(got, test.want, slices.Equal) {

@@ -255,7 +255,7 @@ var All = []Control{
 			{"actors/registry.go", "made: kinds.Of(kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(kind)}"},
 			{"actors/registry.go", "kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}", "kinds.OneKey}"},
 		},
-		Plan:  plan(busyOn(traffic.APIs)),
+		Plan: plan(busyOn(traffic.APIs)),
 	},
 	{
 		Name: "a lost reply counts twice", Rule: "permits are neither created nor lost", Broken: "an executed command is executed again",
