@@ -12,7 +12,7 @@ import (
 type Instant = machine.Instant
 
 // Request is a request for a permit, and the hold once it is granted. Owner, Lease, MaxHold, Try,
-// Deadline and Ref of lock.Request have the same meaning here.
+// Deadline and Ref of machine.Request have the same meaning here.
 type Request struct {
 	machine.Request
 	// Random is what makes the ids unique of the permits that are taken from Redis for the request.
@@ -23,7 +23,7 @@ type Request struct {
 	Total int
 }
 
-// Permits is the state of the permits of one name in one process, with its decisions.
+// Semaphore is the state of the permits of one name in one process, with its decisions.
 //
 // It is a value, and crashes of its actor leave it whole: data behind its pointers and slices is
 // never changed, only replaced or appended to.
@@ -77,7 +77,7 @@ func (a *alarm) sooner(at Instant) {
 	}
 }
 
-// New returns Permits of which none is held.
+// New returns a Semaphore of which no permit is held.
 func New(cfg *machine.Config) Semaphore { return Semaphore{cfg: cfg} }
 
 // hold is a permit that this process holds.

@@ -127,8 +127,8 @@ func PartOf(m request.Member, server *backend.Server, servers []*backend.Server)
 	return part
 }
 
-// ParseTransfer reads a message on the turn channel. name is that of the lock, ok says that it has a waiter of this
-// System.
+// ParseTransfer reads a message on the turn channel: the key of the lock and the transfer. ok is false if no waiter is
+// meant.
 func ParseTransfer(payload string) (key string, t machine.Transfer, ok bool) {
 	return protocol.ParseTurn(payload)
 }

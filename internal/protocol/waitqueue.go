@@ -11,7 +11,7 @@ import (
 
 // WaitQueue are the settings of the wait queue of a lock.
 type WaitQueue struct {
-	// OpenTime is lock.Config.OpenTime.
+	// OpenTime is machine.Config.OpenTime.
 	OpenTime time.Duration
 	// OpenEvery is how often the lock is left to foreign clients that are not seen to wait; 0 is never.
 	OpenEvery time.Duration

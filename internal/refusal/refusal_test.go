@@ -85,7 +85,7 @@ func FuzzQuotedWords(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, text, wrap int) {
 		form, wrapping := quoting[uint(text)%uint(len(quoting))], wrapped[uint(wrap)%uint(len(wrapped))]
 		if strings.Contains(form, "User NAME") && strings.ContainsAny(name, " \t\n\v\f\r\x00") {
-			t.Skip("Redis allows no such user")
+			return // Redis allows no such user, so no error names one
 		}
 		if got, want := classOf(quote(wrapping, form, name)), classOf(quote(wrapping, form, "orders")); got != want {
 			t.Errorf("%q: %+v; with an ordinary name it is %+v", quote(wrapping, form, name), got, want)
