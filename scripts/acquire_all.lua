@@ -85,7 +85,7 @@ local function refuse(i, ttl, other)
       if not whole then
         lock.queue.pass_reservation()
       end
-      lock.queue.enter(ARGV[5], not whole, busy > (lock.busy and 1 or 0))
+      lock.queue.enter(entry_for(lock.kind, ARGV[5]), not whole, busy > (lock.busy and 1 or 0))
     end
   end
   return {REFUSED, ttl, other, tostring(i)}

@@ -90,7 +90,7 @@ var allTables = []table{
 				{kind: "plain", before: "v:1=2 40000", after: "v:1=2 40000, >u=1.4+reserves@0 seen@0 >20000"},
 				{kind: "fair"},
 				{kind: "fenced", after: ">u=1.4+reserves@0 seen@0 >20000"},
-				{kind: "read", after: ">u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "read", after: ">u=1.4+reads+reserves@0 seen@0 >20000"},
 				{kind: "write", after: ">u=1.4+reserves@0 seen@0 >20000"},
 			},
 		},
@@ -188,7 +188,7 @@ var allTables = []table{
 			locks: []part{
 				{kind: "plain", before: "u:1=1 30000", after: ">u=1.4+reserves@0 seen@0 >20000"},
 				{kind: "fenced", before: "u:1=1 30000 /'7'", after: ">u=1.4+reserves@0 seen@0 >20000 /'7'"},
-				{kind: "read", before: "mode=read u:1=1 30000, u:1#1 30000", after: ">u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "read", before: "mode=read u:1=1 30000, u:1#1 30000", after: ">u=1.4+reads+reserves@0 seen@0 >20000"},
 				{kind: "write", before: "mode=write u:1:write=1 30000", after: ">u=1.4+reserves@0 seen@0 >20000"},
 			},
 		},
@@ -229,7 +229,7 @@ var allTables = []table{
 		{
 			name: "among readers", args: "entry=1.4+reserves", reply: "[1 0]", again: "[-1 0]",
 			locks: []part{
-				{kind: "read", before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000", after: "mode=read v:1=1 30000, v:1#1 30000, >u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "read", before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000", after: "mode=read v:1=1 30000, v:1#1 30000, >u=1.4+reads+reserves@0 seen@0 >20000"},
 			},
 		},
 	}},

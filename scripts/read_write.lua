@@ -134,3 +134,8 @@ local function give_to(hash, prefix)
     hold(hash, owner, mode == '0' and 1 or 0, mode == '1' and 1 or 0, ttl, prefix, not joins)
   end
 end
+
+-- Returns the entry that a MultiLock adds to the wait queue of one of its locks: it shares only one that it reads.
+local function entry_for(kind, entry)
+  return (string.gsub(entry, '^(%d+ %d+ %d+) [01] ', kind == 'read' and '%1 1 ' or '%1 0 '))
+end

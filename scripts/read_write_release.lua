@@ -22,12 +22,8 @@ if here and fields and fields[1] then
     local queue = wait_queue(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
     if ours then
       queue.leave()
-    elseif value_of(hash, 'mode') == 'read' then
-      if queue.leave() then
-        queue.pass_on(true) -- it was a writer that kept readers waiting
-      end
     else
-      queue.withdraw(ARGV[3])
+      queue.withdraw(ARGV[3], value_of(hash, 'mode') == 'read')
     end
     return free and queue.hand_over(queue.length(), queue.foreign_clients(ARGV[3]))
   end)

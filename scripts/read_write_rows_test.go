@@ -169,8 +169,13 @@ var readWriteTables = []table{
 		},
 		{
 			name: "does not read past a MultiLock", args: "entry=1.4+reads+listens", reply: "[0 40000 w:1]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reserves@-3 seen@-1 >15000",
+			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reserves@-3 seen@-1 >u=1.4+reads+listens@0 seen@0 >20000",
+		},
+		{
+			name: "reads past a MultiLock that reads", args: "entry=1.4+reads+listens", reply: "[1 0 ]",
 			before: "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reads+reserves@-3 seen@-1 >15000",
-			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reads+reserves@-3 seen@-1 >u=1.4+reads+listens@0 seen@0 >20000",
+			after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7+reads+reserves@-3 seen@-1 >15000",
 		},
 		{
 			name: "reads before a queued writer", args: "entry=1.4+reads+listens", reply: "[1 0 ]",
@@ -278,6 +283,16 @@ var readWriteTables = []table{
 			name: "a foreign client's turn", listeners: "2-1", reply: "0", again: "-1", published: "rw1",
 			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >turns=1 >15000",
 			after:  ">v=2.7+reads+listens@-4 seen@-1 >open@5 >20000",
+		},
+		{
+			name: "a writer leaves the queue before a MultiLock that reads", reply: "-1", again: "-1", published: "rw0 v>2.7.0",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >v=2.7+reads+listens@-2 seen@-1 >15000",
+			after:  "mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >20000",
+		},
+		{
+			name: "readers begin before a MultiLock that reads", reply: "0", again: "-1", published: "rw0 v>2.7.0",
+			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000",
+			after:  "mode=read v:2=1 20000, v:2#1 20000, >x=8.8+reads+reserves@-3 seen@-1 >20000",
 		},
 		{
 			name: "a writer leaves the queue", reply: "-1", published: "v>2.7.0",

@@ -11,7 +11,8 @@
 --                  many fencing tokens a transfer draws for it; and "1" if the client listens on
 --                  its turn channel. The entry of a MultiLock reserves the lock: it gets no
 --                  transfer, but while it is the first, a free lock is kept for it since <kept>, for half of
---                  its <ttl>, but at most MOST_KEPT: "0" is not yet, and "-" no longer, since that was too long
+--                  its <ttl>, but at most MOST_KEPT: "0" is not yet, and "-" no longer, since that was too long.
+--                  If it wants to read, it keeps no reader from joining others, and is woken when they begin
 --   open        -> until when (epoch, µs) the free lock is left to foreign clients
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
@@ -57,7 +58,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   local now = clock[1] * 1000000 + clock[2]
   local open_time, alone, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
   open_time, every = tonumber(open_time), tonumber(every)
-  local sees_subscribers, of_lock = SHARDED or alone == '1', string.sub(key, #'lockkeeper_wait_queue' + 1)
+  local sees_subscribers, of_lock = SHARDED or alone == '1', string.sub(key, (string.find(key, ':', 1, true)))
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local queue, entries, mine, open, turns = {}, {}, nil, nil, 0
   local entered = 0 -- the TTL of the entry that this script has added
@@ -200,7 +201,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   local function ahead(exclusive)
     local entry, i = from(1)
     while entry and entry ~= asker do
-      if entry.mode == '0' or entry.kept or not exclusive then
+      if entry.mode == '0' or not exclusive then
         return true
       end
       entry, i = from(i + 1)
@@ -232,15 +233,17 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Transfers the lock to the first entry, or to all readers before the first that does not share. joins:
-  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. Returns
-  -- the mode in which the lock is held then, nil if it was not transferred.
-  function queue.pass_on(joins, asks)
-    local passed
+  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. wakes: a
+  -- writer has left the queue. Returns the mode in which the lock is held then, nil if it was not transferred.
+  function queue.pass_on(joins, asks, wakes)
+    local passed, reads
     asker = asks and mine or asker
     local entry, i = from(1)
     while entry do
       local exclusive = entry.mode == '0' and entry.listens
-      if entry.kept or exclusive and (entry == asker or joins or passed) or entry ~= asker and not transfer(entry, joins or passed) then
+      if entry.kept and entry.mode == '1' and (joins or passed) then
+        reads = reads or entry ~= asker
+      elseif entry.kept or exclusive and (entry == asker or joins or passed) or entry ~= asker and not transfer(entry, joins or passed) then
         break
       elseif entry ~= asker then
         passed = entry.mode
@@ -249,6 +252,10 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
         break
       end
       entry, i = from(i + 1)
+    end
+    if reads and (wakes or not joins) then
+      -- A MultiLock may join the readers. Only now, and not with each reader that joins them: all processes that wait are woken.
+      redis.call('PUBLISH', 'redisson_rwlock' .. of_lock, '0')
     end
     local first = not joins and not passed and reserving()
     if first and first.kept == '0' then
@@ -278,9 +285,14 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return queue.leave() and reserved and not (open and open > now) and redis.call('EXISTS', hash) == 0 and not queue.pass_on()
   end
 
-  -- Does the same for a client that stops waiting: publishes the release of a lock that stays free.
-  function queue.withdraw(channel)
-    if queue.pass_reservation() then
+  -- Does the same for a client that stops waiting: publishes the release of a lock that stays free. joins: readers
+  -- hold the lock, and a writer that leaves has kept others from joining them.
+  function queue.withdraw(channel, joins)
+    if joins then
+      if queue.leave() then
+        queue.pass_on(true, false, true)
+      end
+    elseif queue.pass_reservation() then
       redis.call('PUBLISH', channel, '0')
     end
   end

@@ -36,19 +36,20 @@ for i, hash in ipairs(KEYS) do
   local fields, passed = fields_of(key), false
   if fields and (fields[1] or ARGV[3] ~= '') then
     local queue = wait_queue(fields, key, ARGV[2], hash, owner, counter, give)
-    if held or ARGV[3] ~= '' then
+    local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
+    if held or ARGV[3] ~= '' and not joins then
       queue.leave()
       passed = free and queue.hand_over(queue.length(), queue.foreign_clients(channel))
     else
-      queue.withdraw(channel)
+      queue.withdraw(channel, joins)
     end
-    queues[#queues + 1] = queue
+    queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, ARGV[3])}
   end
   if free and not passed then
     redis.call('PUBLISH', channel, wrote and '1' or '0')
   end
 end
 for _, queue in ipairs(queues) do
-  queue.enter(ARGV[3], true)
+  queue.enter(queue.entry, true)
 end
 return {held_all and RELEASED or ABSENT, 0}

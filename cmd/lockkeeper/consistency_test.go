@@ -98,7 +98,7 @@ func (s service) logged(message string) (lines []map[string]any) {
 func ownersIn(t *testing.T, server *redistest.Server) map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for _, key := range server.Keys(t, "*-*") {
-		if fields, err := server.Do(t, "HGETALL", key).AsStrMap(); err == nil && !strings.HasPrefix(key, "lockkeeper_wait_queue:") {
+		if fields, err := server.Do(t, "HGETALL", key).AsStrMap(); err == nil && !strings.Contains(key, "_queue:") {
 			delete(fields, "mode")
 			all[key] = fields
 		}

@@ -102,6 +102,7 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.
 	}
 	fields, _ := server.Do(t, "HGETALL", name).AsStrMap()
 	v := inspect.Lock{Name: name, Kind: kind, Held: true, TTL: number("PTTL", name), Token: number("GET", "redisson_lock_token:{"+name+"}")}
+	waitQueue := "lockkeeper_wait_queue:{" + name + "}"
 	switch kind {
 	case "fair":
 		queue, _ := server.Do(t, "LRANGE", "redisson_lock_queue:{"+name+"}", "0", "-1").AsStrSlice()
@@ -110,11 +111,12 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.
 		}
 		v.Waiters = inspect.Known(int64(len(v.Queue)))
 	case "read/write":
+		waitQueue = "lockkeeper_read_write_queue:{" + name + "}"
 		v.Waiters = inspect.Known(server.Subscribers(t, "redisson_rwlock:{"+name+"}"))
 	default:
 		v.Waiters = inspect.Known(server.Subscribers(t, "redisson_lock__channel:{"+name+"}"))
 	}
-	clients, _ := server.Do(t, "HKEYS", "lockkeeper_wait_queue:{"+name+"}").AsStrSlice()
+	clients, _ := server.Do(t, "HKEYS", waitQueue).AsStrSlice()
 	for _, client := range clients {
 		if client != "open" && client != "turns" {
 			v.Queue = append(v.Queue, inspect.Waiter{Field: client})

@@ -19,7 +19,9 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 		name := name(kind)
 		t := ofLock(kind+" lock", kinds[cmp.Or(held[kind], kind)](here, name), kinds[kind](there, name), kinds[kind](there, name))
 		t.keys = []string{keyspace.WaitQueue(d.prefix + name)}
-		if kind == fencedKind {
+		if held[kind] != "" {
+			t.keys = []string{keyspace.ReadWriteQueue(d.prefix + name)}
+		} else if kind == fencedKind {
 			t.lasting = []string{keyspace.Token(d.prefix + name)}
 		}
 		all = append(all, t)

@@ -21,22 +21,22 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 		return nil
 	}
 	var commands []rueidis.Completed
-	channels := make([]string, len(views))
+	channels, queues := make([]string, len(views)), make([]*hash, len(views))
 	for i, v := range views {
 		key := l.Prefix + v.Name
-		if channels[i] = keyspace.Channel(key); v.Kind == KindReadWrite {
-			channels[i] = keyspace.ReadWriteChannel(key)
+		channels[i], queues[i] = keyspace.Channel(key), &hash{key: keyspace.WaitQueue(key)}
+		if v.Kind == KindReadWrite {
+			channels[i], queues[i].key = keyspace.ReadWriteChannel(key), keyspace.ReadWriteQueue(key)
 		}
 		commands = append(commands, l.Command("GETRANGE", keyspace.Token(key), "0", longestNumber), l.Command("LLEN", keyspace.Queue(key)),
 			l.Command("LRANGE", keyspace.Queue(key), "0", "0"),
-			l.Command("HRANDFIELD", keyspace.WaitQueue(key), strconv.Itoa(mostOwners)))
+			l.Command("HRANDFIELD", queues[i].key, strconv.Itoa(mostOwners)))
 	}
 	results := l.all(ctx, commands)
 	listeners, now := l.listeners(ctx, channels), l.now(ctx)
-	queues := make([]*hash, len(views))
-	for i, v := range views {
+	for i := range views {
 		names, _ := results[4*i+3].AsStrSlice()
-		queues[i] = &hash{key: keyspace.WaitQueue(l.Prefix + v.Name), names: slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })}
+		queues[i].names = slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })
 	}
 	l.readShort(ctx, queues, longestEntry)
 	var fair []*Lock

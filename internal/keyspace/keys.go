@@ -25,17 +25,18 @@ type keyForm struct {
 
 // keyForms has the forms of all keys that the functions of this file return.
 var keyForms = [...]keyForm{
-	ofToken:     {before: "redisson_lock_token:", holds: "the counter of a lock's fencing tokens"},
-	ofQueue:     {before: "redisson_lock_queue:", holds: "the queue of a fair lock"},
-	ofTimeouts:  {before: "redisson_lock_timeout:", holds: "the timeouts of a fair lock's queue"},
-	ofLease:     {behind: ":rwlock_timeout:", open: true, holds: "the lease of a reader"},
-	ofWaitQueue: {before: "lockkeeper_wait_queue:", holds: "the processes that wait for a lock"},
-	ofTaken:     {behind: ":timeout", holds: "the permits of a semaphore that are taken"},
-	ofCalls:     {before: "lockkeeper_calls:", open: true, holds: "the last commands about a semaphore or a latch"},
-	ofCounted:   {before: "lockkeeper_counted:", holds: "the ids that have counted a latch down"},
-	ofMemory:    {behind: "lockkeeper_memory", perPrefix: true, holds: "the age of a RedLock's server"},
-	ofSystems:   {behind: "{lockkeeper_systems}", perPrefix: true, holds: "the list of the processes"},
-	ofSystem:    {behind: "{lockkeeper_systems}:", open: true, perPrefix: true, holds: "the record of a process"},
+	ofToken:          {before: "redisson_lock_token:", holds: "the counter of a lock's fencing tokens"},
+	ofQueue:          {before: "redisson_lock_queue:", holds: "the queue of a fair lock"},
+	ofTimeouts:       {before: "redisson_lock_timeout:", holds: "the timeouts of a fair lock's queue"},
+	ofLease:          {behind: ":rwlock_timeout:", open: true, holds: "the lease of a reader"},
+	ofWaitQueue:      {before: "lockkeeper_wait_queue:", holds: "the processes that wait for a lock"},
+	ofReadWriteQueue: {before: "lockkeeper_read_write_queue:", holds: "the processes that wait for a read/write lock"},
+	ofTaken:          {behind: ":timeout", holds: "the permits of a semaphore that are taken"},
+	ofCalls:          {before: "lockkeeper_calls:", open: true, holds: "the last commands about a semaphore or a latch"},
+	ofCounted:        {before: "lockkeeper_counted:", holds: "the ids that have counted a latch down"},
+	ofMemory:         {behind: "lockkeeper_memory", perPrefix: true, holds: "the age of a RedLock's server"},
+	ofSystems:        {behind: "{lockkeeper_systems}", perPrefix: true, holds: "the list of the processes"},
+	ofSystem:         {behind: "{lockkeeper_systems}:", open: true, perPrefix: true, holds: "the record of a process"},
 }
 
 const (
@@ -44,6 +45,7 @@ const (
 	ofTimeouts
 	ofLease // the scripts create these keys
 	ofWaitQueue
+	ofReadWriteQueue
 	ofTaken
 	ofCalls
 	ofCounted
@@ -80,8 +82,12 @@ func ReadWriteChannel(name string) string { return channelOf("redisson_rwlock", 
 // Taken returns the key of the sorted set of the taken permits, by the time at which they expire.
 func Taken(name string) string { return key(ofTaken, name) }
 
-// WaitQueue returns the key of the wait queue of a lock; Redisson has no such key.
+// WaitQueue returns the key of the wait queue of a plain or fenced lock; Redisson has no such key.
 func WaitQueue(name string) string { return key(ofWaitQueue, name) }
+
+// ReadWriteQueue returns the key of the wait queue of a read/write lock. It has one of its own: its hash has another
+// form, so a lock of another kind cannot be transferred to its waiters.
+func ReadWriteQueue(name string) string { return key(ofReadWriteQueue, name) }
 
 // Waiters returns the channel to which the clients that use the wait queue subscribe, besides the channel
 // of the lock's release. The difference is the number of foreign clients.

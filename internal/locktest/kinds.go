@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -32,6 +33,14 @@ func EachKind(t *testing.T, test func(t *testing.T, kind string, of Kind)) {
 			test(t, kind, of)
 		})
 	}
+}
+
+// WaitQueue is the key of the wait queue of a kind.
+func WaitQueue(kind, key string) string {
+	if kind == "read" || kind == "write" {
+		return keyspace.ReadWriteQueue(key)
+	}
+	return keyspace.WaitQueue(key)
 }
 
 // KindMessage is the message for a lock of a kind; a MultiLock has none.

@@ -114,7 +114,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   elseif left >= 0 then
     redis.call('PEXPIRE', key, left - ARGV[1])
   end
-  if string.find(key, '^lockkeeper_wait_queue') and redis.call('EXISTS', key) == 1 then
+  if string.find(key, '^lockkeeper_[a-z_]*_queue:') and redis.call('EXISTS', key) == 1 then
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
       local earlier = function(t) return string.format('%.0f', t - ARGV[1] * 1000) end
@@ -193,7 +193,7 @@ local function wait_queue(key)
 end
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind, value = redis.call('TYPE', key).ok, ''
-  local is_wait_queue = string.find(key, '^lockkeeper_wait_queue')
+  local is_wait_queue = string.find(key, '^lockkeeper_[a-z_]*_queue:')
   if is_wait_queue then
     wait_queue(key)
   elseif kind == 'hash' then

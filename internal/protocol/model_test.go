@@ -258,7 +258,11 @@ func (s *sequence) expect(want state, part int) {
 	for _, r := range lock.ReadLeases {
 		want[fmt.Sprintf("%s:%s:rwlock_timeout:%d", keyspace.Holds(name), s.owner(r.Owner), r.N)] = entry{"1", r.Until - s.now}
 	}
-	s.expectWaitQueue(want, keyspace.WaitQueue(name), lock)
+	waiters := keyspace.WaitQueue(name)
+	if readWrite {
+		waiters = keyspace.ReadWriteQueue(name)
+	}
+	s.expectWaitQueue(want, waiters, lock)
 	if lock.Tokens > 0 {
 		want[keyspace.Token(name)] = entry{strconv.FormatInt(lock.Tokens, 10), endless}
 	}

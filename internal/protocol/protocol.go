@@ -77,7 +77,7 @@ func New(kind Kind, name string, options *Options) *Lock {
 		l.format, l.queue, l.timeouts = fair{}, keyspace.Queue(name), keyspace.Timeouts(name)
 	case ReadWrite:
 		l.format, l.Channel = readWrite{}, keyspace.ReadWriteChannel(name)
-		l.holds = keyspace.Holds(name)
+		l.waitQueue, l.holds = keyspace.ReadWriteQueue(name), keyspace.Holds(name)
 	default:
 		l.format, l.Tokens = reentrant{}, keyspace.Token(name)
 	}

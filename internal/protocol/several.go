@@ -23,7 +23,7 @@ func (m Member) Command(c lock.Command) lock.Command {
 	if m.Kind == ReadWrite && m.Mode == machine.Shared {
 		c.Count, c.Shared = 0, c.Count
 	}
-	c.Mode, c.Entry.Reserves = m.Mode, true
+	c.Mode, c.Entry.Mode, c.Entry.Reserves = m.Mode, m.Mode, true
 	if !m.Fenced {
 		c.Tokens, c.Above = 0, nil
 	}

@@ -29,8 +29,8 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Release:
 		switch {
 		case !ours && !l.Free() && !l.Written():
-			if r.leaveWaitQueue(l) {
-				r.passOn(part, false) // it may have kept readers out
+			if r.leaveWaitQueue(l) && r.passOn(part, false) { // it may have kept readers out
+				r.publish(Publication{Part: part})
 			}
 			return result(lock.Absent)
 		case !ours:
@@ -59,7 +59,7 @@ func (r *run) readWrite(part int) lock.Result {
 			if written := held.Exclusive > 0; r.empty(l, r.owner) {
 				return r.yielded(part, written)
 			}
-			r.enterAtEnd(l)
+			r.enterAtEnd(part)
 			return result(lock.Done)
 		}
 		r.hold(l, Counts{min(held.Exclusive, 1), 1 - min(held.Exclusive, 1)})
@@ -124,7 +124,7 @@ func (r *run) setReadWrite(part int) lock.Result {
 		}
 	}
 	if !granted {
-		return r.refuseAndEnter(l)
+		return r.refuseAndEnter(part)
 	}
 	if r.Kind == lock.Acquire {
 		r.leaveWaitQueue(l)

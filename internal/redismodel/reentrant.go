@@ -25,7 +25,7 @@ func (r *run) plain(part int) lock.Result {
 		case l.Free() && r.Count != 1:
 			return result(lock.Absent)
 		case l.Free() && !r.mayTake(part, false), !l.Free() && !ours:
-			return r.refuseAndEnter(l)
+			return r.refuseAndEnter(part)
 		}
 		r.leaveWaitQueue(l)
 		r.set(l, r.Count)

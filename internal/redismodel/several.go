@@ -28,7 +28,7 @@ func (r *run) several() lock.Result {
 	}
 	if yields && !slices.Contains(r.setup.Kinds, Fair) {
 		for i := range r.Parts() {
-			r.enterAtEnd(&r.parts[i])
+			r.enterAtEnd(i)
 		}
 	}
 	return whole

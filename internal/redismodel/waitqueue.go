@@ -106,11 +106,16 @@ func (r *run) withdraw(part int) {
 
 // enter adds or confirms the entry of the command, unless the command is a late one of an earlier term. busy:
 // others hold another part of a MultiLock.
-func (r *run) enter(l *Lock, busy bool) {
+func (r *run) enter(part int, busy bool) {
 	if r.Entry.Term == 0 {
 		return
 	}
-	p := Entry{Client: r.client, Entry: r.Entry, Seq: r.Seq, Until: r.end(r.Entry.TTL)}
+	l, p := &r.parts[part], Entry{Client: r.client, Entry: r.Entry, Seq: r.Seq, Until: r.end(r.Entry.TTL)}
+	if p.Reserves {
+		if p.Mode = machine.Exclusive; r.setup.Kinds[part] == ReadPart {
+			p.Mode = machine.Shared
+		}
+	}
 	i := slices.IndexFunc(l.Line, func(p Entry) bool { return p.Client == r.client })
 	switch {
 	case i < 0:
@@ -145,10 +150,10 @@ func (r *run) enterAll() {
 		switch {
 		case r.setup.Kinds[i] == Fair:
 		case whole:
-			r.enter(&r.parts[i], busy > 1 || busy == 1 && !r.busy(i))
+			r.enter(i, busy > 1 || busy == 1 && !r.busy(i))
 		default:
 			r.passReservation(i)
-			r.enterAtEnd(&r.parts[i])
+			r.enterAtEnd(i)
 		}
 	}
 }
@@ -163,17 +168,19 @@ func (r *run) busy(part int) bool {
 	return !l.Free() && held == Counts{}
 }
 
-func (r *run) enterAtEnd(l *Lock) {
+func (r *run) enterAtEnd(part int) {
+	l := &r.parts[part]
 	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Entry.Term }
 	if r.Entry.Term != 0 && !slices.ContainsFunc(l.Line, late) {
 		r.dropEntry(l, r.client)
-		r.enter(l, false)
+		r.enter(part, false)
 	}
 }
 
 // refuseAndEnter adds the entry of the command, and returns the holder, or for how long the lock is left to
 // others.
-func (r *run) refuseAndEnter(l *Lock) lock.Result {
+func (r *run) refuseAndEnter(part int) lock.Result {
+	l := &r.parts[part]
 	refusal := r.refusal(r.client, l)
 	if l.Free() {
 		refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
@@ -181,7 +188,7 @@ func (r *run) refuseAndEnter(l *Lock) lock.Result {
 		l.OpenUntil = 0 // a foreign client has had the lock
 		r.touch(l)
 	}
-	r.enter(l, false)
+	r.enter(part, false)
 	return refusal
 }
 
@@ -222,7 +229,7 @@ func (r *run) ahead(l *Lock) (ahead bool) {
 // writerAhead reports whether a writer's is.
 func (r *run) writerAhead(l *Lock) (ahead bool) {
 	r.eachEntry(l, func(p Entry) bool {
-		ahead = !r.asks(p) && (p.Mode == machine.Exclusive || p.Reserves)
+		ahead = !r.asks(p) && p.Mode == machine.Exclusive
 		return !r.asks(p) && !ahead
 	})
 	return ahead
@@ -350,26 +357,36 @@ func (r *run) yielded(part int, written bool) lock.Result {
 	if r.passOnOrOpen(part, written) {
 		answer.Others = 1
 	}
-	r.enterAtEnd(&r.parts[part])
+	r.enterAtEnd(part)
 	return answer
 }
 
 // passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
-// the lock, more readers may join them.
-func (r *run) passOn(part int, written bool) {
+// the lock, more readers may join them. It reports whether a MultiLock may, which gets no transfer; it is
+// woken if readers get the free lock.
+func (r *run) passOn(part int, written bool) (mayJoin bool) {
 	l := &r.parts[part]
+	free := l.Free()
 	r.eachEntry(l, func(p Entry) bool {
 		switch {
+		case r.asks(p) && p.Reserves:
+			return p.Mode == machine.Shared && !l.Free()
 		case r.asks(p):
-			return !p.Reserves && (p.Mode == machine.Shared || !p.Listens)
+			return p.Mode == machine.Shared || !p.Listens
+		case p.Reserves && p.Mode == machine.Shared && !l.Free():
+			mayJoin = true
+			return true
 		case p.Reserves || p.Mode == machine.Exclusive && !l.Free():
 			return false
 		}
 		r.transfer(part, p)
 		return p.Mode == machine.Shared
 	})
+	if mayJoin && free {
+		r.publish(Publication{Part: part})
+	}
 	if !l.Free() {
-		return
+		return mayJoin
 	}
 	if i, ok := r.reserving(l); ok && l.Line[i].Since == 0 {
 		l.Line = slices.Clone(l.Line)
@@ -379,6 +396,7 @@ func (r *run) passOn(part int, written bool) {
 	if r.Kind != lock.Acquire { // an acquire frees nothing
 		r.publish(Publication{Part: part, All: written})
 	}
+	return false
 }
 
 // transfer makes the client of an entry the holder.

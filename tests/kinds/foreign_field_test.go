@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -97,9 +96,9 @@ func TestForeignEntry_KeepsNoLock(t *testing.T) {
 				t.Parallel()
 				k, s := locktest.NewKey(t, server), locktest.Open(t, server.URL(), locktest.NoPolling)
 				k.Atomically(t, `local c = redis.call('TIME'); local now = string.format('%.0f', c[1] * 1000000 + c[2])
-					redis.call('HSET', KEYS[1], ARGV[1], now .. ' ' .. now .. ' ' .. ARGV[2])`, []string{keyspace.WaitQueue(k.Name)}, entry[0], entry[1])
+					redis.call('HSET', KEYS[1], ARGV[1], now .. ' ' .. now .. ' ' .. ARGV[2])`, []string{locktest.WaitQueue(kind, k.Name)}, entry[0], entry[1])
 				locktest.Release(t, locktest.Acquire(t, locktest.Kinds[kind](s, k.LockName)))
-				if queue, _ := k.Do(t, "HGETALL", keyspace.WaitQueue(k.Name)).AsStrMap(); len(queue) > 0 {
+				if queue, _ := k.Do(t, "HGETALL", locktest.WaitQueue(kind, k.Name)).AsStrMap(); len(queue) > 0 {
 					t.Errorf("the wait queue has %v", queue)
 				}
 			})

@@ -54,7 +54,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 						return locktest.Kinds[kind](s, y.Name)
 					}
 					entries := func(n int64) {
-						redistest.Eventually(t, "the entries of the waiters", func() bool { return k.Number(t, "HLEN", keyspace.WaitQueue(y.Name)) == n })
+						redistest.Eventually(t, "the entries of the waiters", func() bool { return k.Number(t, "HLEN", locktest.WaitQueue(kind, y.Name)) == n })
 					}
 					locktest.Acquire(t, other.Lock(x.Name))
 					hold := locktest.Acquire(t, of(other))
@@ -69,7 +69,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 					granted := locktest.AcquireSoon(ctx, of(waiter))
 					entries(2)
 					locktest.Release(t, hold)
-					redistest.Eventually(t, "the waiter to be refused since the lock is kept", func() bool { return refusedSinceKept(t, k, y.Name, waiter) })
+					redistest.Eventually(t, "the waiter to be refused since the lock is kept", func() bool { return refusedSinceKept(t, k, locktest.WaitQueue(kind, y.Name), waiter) })
 					locktest.Pending(t, granted, "the MultiLock is first")
 					giveUp()
 					time.AfterFunc(locktest.Soon, cancel) // well before it would poll
@@ -82,9 +82,9 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 
 // refusedSinceKept reports whether a process was refused after the free lock was kept for a MultiLock. Before that,
 // the message of the release would still wake it.
-func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktest.Site) bool {
+func refusedSinceKept(t *testing.T, k locktest.Key, queue string, waiter *locktest.Site) bool {
 	t.Helper()
-	entries := locktest.Must(k.Do(t, "HGETALL", keyspace.WaitQueue(name)).AsStrMap())(t)
+	entries := locktest.Must(k.Do(t, "HGETALL", queue).AsStrMap())(t)
 	var kept, seen int
 	for client, entry := range entries {
 		words := strings.Fields(entry)
@@ -100,7 +100,7 @@ func refusedSinceKept(t *testing.T, k locktest.Key, name string, waiter *locktes
 // listens reports whether the process has tried since it subscribed. Until then it tries again by itself.
 func listens(t *testing.T, k locktest.Key, s *locktest.Site) bool {
 	t.Helper()
-	entry, _ := k.Do(t, "HGET", keyspace.WaitQueue(k.LockName), s.ID()).ToString()
+	entry, _ := k.Do(t, "HGET", keyspace.ReadWriteQueue(k.LockName), s.ID()).ToString()
 	words := strings.Fields(entry)
 	return len(words) > 7 && words[7] == "1"
 }
@@ -175,7 +175,7 @@ func TestWaitQueue_EntryLeavesWithItsWaiters(t *testing.T) {
 			ends = append(ends, locktest.AcquireSoon(ctx, lock(locktest.Open(t, k.Server.URL(), locktest.NoPolling))))
 		}
 		entries := func(want int64) func() bool {
-			return func() bool { return k.Number(t, "HLEN", keyspace.WaitQueue(k.LockName)) == want }
+			return func() bool { return k.Number(t, "HLEN", locktest.WaitQueue(kind, k.LockName)) == want }
 		}
 		redistest.Eventually(t, "all entries in the queue of "+kind, entries(others))
 		cancel()

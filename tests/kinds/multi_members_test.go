@@ -2,6 +2,8 @@ package kinds_test
 
 import (
 	"context"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -136,4 +138,61 @@ func TestMultiLock_WakesOnFairMember(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A MultiLock that reads one of its locks joins other readers as soon as no writer keeps it from that, and keeps no
+// reader from joining them.
+func TestMultiLock_ReaderJoinsReaders(t *testing.T) {
+	t.Parallel()
+	for name, scene := range map[string]func(t *testing.T, x string, other, third *locktest.Site, waits func() <-chan locktest.Grant) <-chan locktest.Grant{
+		"a writer gives up": func(t *testing.T, x string, other, third *locktest.Site, waits func() <-chan locktest.Grant) <-chan locktest.Grant {
+			locktest.Acquire(t, other.ReadWriteLock(x).Read())
+			ctx, cancel := context.WithCancel(t.Context())
+			locktest.AcquireSoon(ctx, third.ReadWriteLock(x).Write())
+			multi := waits()
+			cancel()
+			return multi
+		},
+		"a writer passes the lock to readers": func(t *testing.T, x string, other, third *locktest.Site, waits func() <-chan locktest.Grant) <-chan locktest.Grant {
+			writing := locktest.Acquire(t, other.ReadWriteLock(x).Write())
+			reader := locktest.AcquireSoon(locktest.Within(t), third.ReadWriteLock(x).Read())
+			multi := waits()
+			locktest.Release(t, writing)
+			locktest.Got(t, reader)
+			return multi
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, other, k := locktest.NewTwo(t, locktest.NoPolling)
+			third := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+			x, queue := k.LockName+" x", keyspace.ReadWriteQueue(k.Name+" x")
+			entered := func(n int) {
+				redistest.Eventually(t, "entries that listen", func() bool {
+					entries := locktest.Must(k.Do(t, "HVALS", queue).AsStrSlice())(t)
+					return len(slices.DeleteFunc(entries, func(entry string) bool { return strings.Fields(entry)[7] == "0" })) == n
+				})
+			}
+			multi := scene(t, x, other, third, func() <-chan locktest.Grant {
+				entered(1)
+				granted := locktest.AcquireSoon(locktest.Within(t), lockkeeper.MultiLock(s.ReadWriteLock(x).Read(), s.Lock(k.LockName+" y")))
+				entered(2)
+				return granted
+			})
+			locktest.Release(t, locktest.Got(t, multi).Hold)
+		})
+	}
+	t.Run("the MultiLock waits for another lock", func(t *testing.T) {
+		t.Parallel()
+		s, other, k := locktest.NewTwo(t, locktest.NoPolling)
+		x, queue := k.LockName+" x", keyspace.ReadWriteQueue(k.Name+" x")
+		locktest.Acquire(t, other.ReadWriteLock(x).Read())
+		busy := locktest.Acquire(t, other.Lock(k.LockName+" y"))
+		multi := locktest.AcquireSoon(locktest.Within(t), lockkeeper.MultiLock(s.ReadWriteLock(x).Read(), s.Lock(k.LockName+" y")))
+		redistest.Eventually(t, "the entry of the MultiLock", func() bool { return k.Number(t, "HLEN", queue) == 1 })
+		third := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+		locktest.Release(t, locktest.Acquire(t, third.ReadWriteLock(x).Read()))
+		locktest.Release(t, busy)
+		locktest.Release(t, locktest.Got(t, multi).Hold)
+	})
 }

@@ -1,12 +1,14 @@
 package kinds_test
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -70,4 +72,33 @@ func usesAsOtherKind(t *testing.T, k locktest.Key, lock, handle *lockkeeper.Lock
 		t.Fatal(err)
 	}
 	locktest.Release(t, hold)
+}
+
+// A waiter of another kind is granted the free lock when it polls, and keeps it: it gets no transfer, which would have
+// the format of the holder's kind.
+func TestOtherKind_WaiterKeepsItsHold(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for held, as := range map[string]string{"write": "plain", "read": "fenced", "plain": "write", "fenced": "read"} {
+		t.Run(held+", then "+as, func(t *testing.T) {
+			t.Parallel()
+			cfg := lockkeeper.Config{Poll: 500 * time.Millisecond, Watchdog: time.Second}
+			k, a, b := locktest.NewKey(t, server), locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
+			hold := locktest.Acquire(t, locktest.Kinds[held](a, k.LockName))
+			granted := locktest.AcquireSoon(locktest.Within(t), locktest.Kinds[as](b, k.LockName))
+			redistest.Eventually(t, "the entry of the waiter", func() bool {
+				entries := k.Number(t, "HLEN", keyspace.WaitQueue(k.Name)) + k.Number(t, "HLEN", keyspace.ReadWriteQueue(k.Name))
+				return entries == 1
+			})
+			locktest.Release(t, hold)
+			next := locktest.Got(t, granted).Hold
+			select {
+			case <-next.Context().Done():
+				t.Fatalf("the hold is lost: %v", context.Cause(next.Context()))
+			case <-time.After(2 * cfg.Watchdog): // several renewals
+			}
+			locktest.Release(t, next)
+			locktest.Release(t, locktest.Acquire(t, locktest.Kinds[held](a, k.LockName)))
+		})
+	}
 }

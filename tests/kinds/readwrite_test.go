@@ -27,7 +27,7 @@ type rwKey struct {
 func newRWKey(t testing.TB, server *redistest.Server) rwKey {
 	k := locktest.NewKey(t, server)
 	k.Channel = "redisson_rwlock:{" + k.Name + "}"
-	return rwKey{k, "lockkeeper_wait_queue:{" + k.Name + "}"}
+	return rwKey{k, "lockkeeper_read_write_queue:{" + k.Name + "}"}
 }
 
 // readWrite returns a lock on the shared server, and processes that use it.

@@ -65,11 +65,12 @@ func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 		"large entries": `redis.call('HSET', KEYS[1], ` + owner + `, 1) for i = 1, 40 do
 			local entry = string.sub(large, 1, 500000) .. i
 			redis.call('RPUSH', KEYS[2], entry) redis.call('ZADD', KEYS[3], 9e15, entry) end`,
-		"large wait queue": `redis.call('HSET', KEYS[1], 'email', 1) redis.call('SET', KEYS[4], large) redis.call('SET', KEYS[5], large)`,
+		"large wait queue": `redis.call('HSET', KEYS[1], 'email', 1) redis.call('SET', KEYS[4], large)
+			redis.call('SET', KEYS[5], large) redis.call('SET', KEYS[6], large)`,
 	} {
 		t.Run(what, func(t *testing.T) {
 			s := newSized(t, server)
-			s.put(t, script, s.Name, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name), keyspace.WaitQueue(s.Name), keyspace.Token(s.Name))
+			s.put(t, script, s.Name, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name), keyspace.WaitQueue(s.Name), keyspace.Token(s.Name), keyspace.ReadWriteQueue(s.Name))
 			for kind, of := range locktest.Kinds {
 				if what == "large entries" && kind != "fair" {
 					continue // they wait for the owner
@@ -82,7 +83,7 @@ func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 					}
 				})
 			}
-			s.Do(t, "UNLINK", s.Name, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name), keyspace.WaitQueue(s.Name), keyspace.Token(s.Name))
+			s.Do(t, "UNLINK", s.Name, keyspace.Queue(s.Name), keyspace.Timeouts(s.Name), keyspace.WaitQueue(s.Name), keyspace.Token(s.Name), keyspace.ReadWriteQueue(s.Name))
 		})
 	}
 }
@@ -97,7 +98,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 			hold := locktest.Acquire(t, of(s.Site, s.LockName))
 			other := newSized(t, server).Site
 			s.put(t, `local now = redis.call('TIME')[1] .. '000000'
-				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, keyspace.WaitQueue(s.Name))
+				for i = 1, many do redis.call('HSET', KEYS[1], `+entry+`, now .. ' ' .. now .. ' 3600000 7 1 0 0 1') end`, locktest.WaitQueue(kind, s.Name))
 			s.quick(t, kind+", TryAcquire", func() {
 				if _, err := of(other, s.LockName).TryAcquire(locktest.Within(t)); err == nil {
 					t.Errorf("%s: a lock that is held was acquired", kind)
@@ -120,7 +121,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 			if released != nil || s.Exists(t) {
 				t.Errorf("%s: %v", kind, released)
 			}
-			s.Do(t, "UNLINK", keyspace.WaitQueue(s.Name))
+			s.Do(t, "UNLINK", locktest.WaitQueue(kind, s.Name))
 		}
 	})
 	t.Run("fair", func(t *testing.T) {

@@ -204,7 +204,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	here, there := locks(s), locks(other)
 	for i := range here {
 		for _, name := range []string{"", " f", " rw"} {
-			k.Do(t, "HSET", "lockkeeper_wait_queue:{"+k.Name+name+"}", "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
+			k.Do(t, "HSET", locktest.WaitQueue(map[string]string{" rw": "read"}[name], k.Name+name), "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
 		}
 		hold := locktest.Acquire(t, here[i])
 		next := locktest.AcquireSoon(locktest.Within(t), there[i])

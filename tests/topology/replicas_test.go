@@ -60,7 +60,7 @@ func TestReplicas_ConfirmEveryGrant(t *testing.T) {
 		link.Delay(0) // no try is under way when the lock is released
 		waiting := locktest.AcquireSoon(locktest.Within(t), lockOf(other, k.Name))
 		redistest.Eventually(t, "a subscribed entry in the wait queue or the fair queue", func() bool {
-			entries, _ := master.Do(t, "HVALS", keyspace.WaitQueue(k.Name)).AsStrSlice()
+			entries, _ := master.Do(t, "HVALS", locktest.WaitQueue(kind, k.Name)).AsStrSlice()
 			return len(entries) == 1 && (kind == "multi" || strings.HasSuffix(entries[0], " 1")) || len(master.Keys(t, keyspace.Queue(k.Name))) == 1
 		})
 		link.Delay(*lag)

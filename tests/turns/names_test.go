@@ -75,7 +75,7 @@ func releaseWakes(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name 
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	granted := locktest.AcquireSoon(ctx, of(b, name))
-	queue := keyspace.WaitQueue(name)
+	queue := locktest.WaitQueue(kind, name)
 	if kind == "fair" {
 		queue = keyspace.Queue(name)
 	}
