@@ -16,9 +16,6 @@ type Effect struct {
 	Command *Command // of a Send
 }
 
-// Renewed says that a hold is good until Answer.Until now.
-const Renewed = machine.LeaveToExpire + 1
-
 // CommandKind is the operation of a Command.
 type CommandKind uint8
 

@@ -98,7 +98,7 @@ func (p *Semaphore) renewed(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, p.cfg.Watchdog)
 			holds[i] = &again
-			p.effects = append(p.effects, Effect{Kind: Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
+			p.effects = append(p.effects, Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}
 	p.holds = holds

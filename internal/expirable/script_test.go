@@ -202,7 +202,7 @@ func (p *player) brings() (all []string) {
 			text = "unsubscribe"
 		case machine.LeaveToExpire:
 			text = "leave"
-		case Renewed:
+		case machine.Renewed:
 			text = fmt.Sprintf("renewed %v until %v", e.Ref, a.Until)
 		case machine.HoldEnded:
 			p.open--

@@ -94,7 +94,7 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 			n.Unsubscribe(i)
 		case machine.Reply:
 			s.answered(n, i, e)
-		case Renewed:
+		case machine.Renewed:
 			p.clients[e.Ref.(int)].until = e.Answer.Until
 		case machine.NotifyLost:
 			s.told(n, i, e)

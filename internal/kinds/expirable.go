@@ -119,7 +119,7 @@ func (k expirableKind) Perform(e *machine.Effect, now machine.Instant) {
 	switch e.Kind {
 	case machine.Send:
 		k.send(e.Ref.(*expirable.Command), now)
-	case expirable.Renewed:
+	case machine.Renewed:
 		if call := e.Ref.(*request.Call); call.Permit != nil {
 			call.Permit.Until.Store(int64(e.Answer.Until))
 		}

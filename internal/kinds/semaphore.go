@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
-	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
@@ -17,9 +16,6 @@ type pool struct {
 	semaphore.Pool
 	latch bool
 }
-
-// forgotten is the effect that something may not have been given back.
-const forgotten = expirable.Renewed + 1
 
 func (p *pool) Acquire(now machine.Instant, req machine.Request) {
 	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*request.Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
@@ -53,42 +49,6 @@ func (p *pool) Outstanding() (holders []machine.Holder, pending []any)          
 
 func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
 func (p *pool) Snapshot() machine.Snapshot            { return machine.Snapshot{Waiters: p.Waiters()} }
-
-func (p *pool) NextEffect(e *machine.Effect) bool {
-	of := p.Pool.Effects()
-	if of == nil {
-		return false
-	}
-	e.Kind, e.Ref = effectKinds[of.Kind], of.Ref
-	if of.Kind == semaphore.Send {
-		e.Ref = of.Command
-		return true
-	}
-	a := &of.Answer
-	e.Answer = machine.Answer{HandedOn: a.HandedOn, Done: a.Done, N: a.N, TTL: a.TTL, Reason: a.Reason, Detail: a.Detail}
-	if of.Kind == semaphore.Reply {
-		e.Answer.Kind = answerKind(a.Kind, of.Ref.(*request.Call).Op)
-	}
-	return true
-}
-
-var effectKinds = [...]machine.EffectKind{
-	semaphore.Send: machine.Send, semaphore.Reply: machine.Reply, semaphore.Subscribe: machine.Subscribe, semaphore.Unsubscribe: machine.Unsubscribe,
-	semaphore.Forgotten: forgotten,
-}
-
-// answerKind is that of an answer in the terms of all lock actors.
-func answerKind(kind semaphore.AnswerKind, op request.Op) machine.AnswerKind {
-	switch {
-	case kind == semaphore.Refused:
-		return request.RefusalKind(op)
-	case kind == semaphore.Granted && op == request.OpAcquire:
-		return machine.Granted
-	case kind == semaphore.Returned:
-		return machine.Freed
-	}
-	return machine.Changed
-}
 
 // semaphoreKind is the Kind of semaphores and latches.
 type semaphoreKind struct {
@@ -139,7 +99,7 @@ func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
 	switch e.Kind {
 	case machine.Send:
 		k.send(*e.Ref.(*semaphore.Command))
-	case forgotten:
+	case machine.Forgotten:
 		k.forgotten(e.Answer.Detail)
 	}
 }

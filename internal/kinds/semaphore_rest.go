@@ -83,11 +83,11 @@ func (r *rest) apply(event func(now machine.Instant)) (done func(certain bool)) 
 		r.pool.SetNextNumber(s.NextTerm())
 	}
 	event(s.Now())
-	for e := r.pool.Effects(); e != nil; e = r.pool.Effects() {
+	for e := (machine.Effect{}); r.pool.NextEffect(&e); {
 		switch e.Kind {
-		case semaphore.Send:
-			r.of.send(*e.Command)
-		case semaphore.Forgotten:
+		case machine.Send:
+			r.of.send(*e.Ref.(*semaphore.Command))
+		case machine.Forgotten:
 			r.of.forgotten(e.Answer.Detail)
 		}
 	}

@@ -21,6 +21,11 @@ const (
 	Unsubscribe
 	// LeaveToExpire reports that a release has failed for good: a key may stay in Redis until Answer.Until.
 	LeaveToExpire
+	// Renewed says that the hold of Ref, a permit of an expirable semaphore, is good until Answer.Until now.
+	Renewed
+	// Forgotten says that permits of a semaphore may stay taken though no process has them, or that a latch may not be
+	// counted down; Answer.Detail says why.
+	Forgotten
 )
 
 // Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until

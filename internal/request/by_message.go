@@ -114,6 +114,8 @@ func (m *ByMessage) semaphoreMessage(a *machine.Answer) proto.Message {
 		return &messages.PermitsReleased{Semaphore: m.semaphore, Released: a.Done}
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
 		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+	case machine.Withdrawn:
+		return &messages.PermitsChanged{Semaphore: m.semaphore, Permits: int64(a.Count)}
 	}
 	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
 }
@@ -124,6 +126,8 @@ func (m *ByMessage) latchMessage(a *machine.Answer) proto.Message {
 		return &messages.LatchOpened{Latch: m.latch}
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
 		return &messages.LatchRefused{Latch: m.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+	case machine.Withdrawn:
+		return &messages.LatchChanged{Latch: m.latch, Count: int64(a.Count)}
 	}
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }

@@ -52,7 +52,7 @@ func (p *Pool) send() {
 	p.call.command.Deadline = p.now + p.cfg.CallTimeout
 	p.call.due = p.call.command.Deadline + machine.ReplyGrace
 	command := p.call.command
-	p.effect(Effect{Kind: Send, Command: &command})
+	p.effect(machine.Effect{Kind: machine.Send, Ref: &command})
 }
 
 // end ends the command.
@@ -84,7 +84,7 @@ func (p *Pool) replied(r *Result) {
 	p.call.unsure = p.call.unsure || r.Unsure
 	p.doubtful = p.doubtful || r.Unsure
 	if r.Err != nil && p.now >= p.call.until {
-		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
+		p.forget(r.Err.Error())
 		p.call.expired, p.call.unsure = true, false
 	}
 	switch p.call.kind {

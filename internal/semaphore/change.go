@@ -31,26 +31,25 @@ func (p *Pool) change() {
 // changeReply handles the reply to a change.
 func (p *Pool) changeReply(r *Result) {
 	c := p.call
-	answer := Answer{Kind: Changed, Done: true, N: r.N[0]}
+	answer := machine.Answer{Kind: machine.Changed, Done: true, N: r.N[0]}
 	switch {
 	case r.Err != nil && r.Transient && !c.expired:
 		p.again(r)
 		return
 	case r.Err != nil:
 		p.end()
-		p.refuse(c.change.Ref, machine.Rejected, r.Err.Error())
+		p.refuseChange(c.change.Ref, machine.Rejected, r.Err.Error())
 		return
 	}
 	p.end()
 	switch c.kind {
 	case Drain:
-		answer.Kind = Granted
 		if c.change.Ref == nil && r.N[0] > 0 { // who wanted it was told that Redis does not answer
 			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
 		}
 	case Inspect:
 		if r.N[1] == noKey && !p.latch {
-			p.refuse(c.change.Ref, machine.NoPermits, noNumber)
+			p.refuseChange(c.change.Ref, machine.NoPermits, noNumber)
 			return
 		}
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
@@ -70,7 +69,7 @@ func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	if c.inFlight || c.unsure {
 		detail = "it may have been carried out: "
 	}
-	p.refuse(c.change.Ref, reason, detail+why)
+	p.refuseChange(c.change.Ref, reason, detail+why)
 	p.call.change.Ref, p.call.change.until = nil, 0
 	if c.kind != Drain || !c.inFlight && !c.unsure {
 		p.end()

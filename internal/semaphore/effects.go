@@ -9,31 +9,6 @@ import (
 // Instant is a point in time on the clock of package lock.
 type Instant = machine.Instant
 
-// EffectKind is what an Effect asks for.
-type EffectKind uint8
-
-const (
-	// Send runs Command in Redis; Replied delivers the outcome.
-	Send EffectKind = iota + 1
-	// Reply delivers Answer to the request Ref.
-	Reply
-	// Subscribe asks for the messages of the channel; Subscribed confirms it.
-	Subscribe
-	// Unsubscribe ends the subscription.
-	Unsubscribe
-	// Forgotten says that permits may stay taken though no process has them; Answer.Detail says why.
-	Forgotten
-)
-
-// Effect is something that the actor must do for the pool. Effects are part of the pool's state
-// until they are taken, so a crash of the actor loses none.
-type Effect struct {
-	Kind    EffectKind
-	Ref     any
-	Answer  Answer
-	Command *Command // of a Send
-}
-
 // CommandKind is the operation of a Command.
 type CommandKind uint8
 
@@ -85,61 +60,47 @@ type Result struct {
 	Transient, Unsure bool
 }
 
-// AnswerKind is how a request ended.
-type AnswerKind uint8
-
-const (
-	// Granted: the requester has N permits. A Drain may grant none, or less than that.
-	Granted AnswerKind = iota + 1
-	// Returned: the permits are back, or handed off. Done is false if there was no semaphore.
-	Returned
-	// Changed: Done and N are what the command replied.
-	Changed
-	// Withdrawn: N waiting requests were cancelled.
-	Withdrawn
-	// Refused: nothing was done, because of Reason.
-	Refused
-)
-
-// Answer answers a request. Every request gets exactly one.
-type Answer struct {
-	Kind AnswerKind
-	Done bool
-	// HandedOn says that permits were handed off inside this process.
-	HandedOn bool
-	Reason   machine.Reason
-	N        int64
-	// TTL is that of the semaphore, for Inspect; negative if it has none.
-	TTL    time.Duration
-	Detail string
-}
-
-// Effects returns the next effect, nil if there is none. No effect is taken twice; the pool forgets them
-// when all are taken.
-func (p *Pool) Effects() (next *Effect) {
+// NextEffect writes the next effect to e, and reports whether there is one. The pool forgets it then. The Ref of a Send is
+// a *Command.
+func (p *Pool) NextEffect(e *machine.Effect) bool {
 	if p.taken == len(p.effects) {
-		clear(p.effects)
 		if p.effects, p.taken = p.effects[:0], 0; cap(p.effects) > keptEffects {
 			p.effects = nil
 		}
-		return nil
+		return false
 	}
+	*e = p.effects[p.taken]
+	p.effects[p.taken] = machine.Effect{}
 	p.taken++
-	return &p.effects[p.taken-1]
+	return true
 }
 
 // keptEffects is for how many effects the memory is used again.
 const keptEffects = 8
 
-func (p *Pool) effect(e Effect) { p.effects = append(p.effects, e) }
+func (p *Pool) effect(e machine.Effect) { p.effects = append(p.effects, e) }
 
 // answer ends a request, if ref is one.
-func (p *Pool) answer(ref any, a Answer) {
+func (p *Pool) answer(ref any, a machine.Answer) {
 	if ref != nil {
-		p.effect(Effect{Kind: Reply, Ref: ref, Answer: a})
+		p.effect(machine.Effect{Kind: machine.Reply, Ref: ref, Answer: a})
 	}
 }
 
+// refuse refuses a request that waits, refuseReturn one that gives something back, and refuseChange one for a change.
 func (p *Pool) refuse(ref any, reason machine.Reason, detail string) {
-	p.answer(ref, Answer{Kind: Refused, Reason: reason, Detail: detail})
+	p.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, Detail: detail})
+}
+
+func (p *Pool) refuseReturn(ref any, reason machine.Reason, detail string) {
+	p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
+}
+
+func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
+	p.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+}
+
+// forget reports that what was to be given back may be lost.
+func (p *Pool) forget(detail string) {
+	p.effect(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
 }

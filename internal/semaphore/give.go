@@ -37,7 +37,7 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	debts = slices.Clone(debts)
 	for i, d := range debts {
 		if d.ref != nil && now >= d.until {
-			p.refuse(d.ref, machine.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
+			p.refuseReturn(d.ref, machine.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
 			debts[i].ref = nil
 		}
 	}
@@ -78,7 +78,7 @@ func (p *Pool) handOff() {
 		}
 		n -= d.n
 		p.owed = p.owed[1:]
-		p.answer(d.ref, Answer{Kind: Returned, Done: true, HandedOn: true})
+		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOn: true})
 	}
 }
 
@@ -119,10 +119,10 @@ func (p *Pool) gaveReply(r *Result) {
 		p.end()
 		for _, d := range c.debts {
 			if r.N[0] == 0 && !d.ifExists {
-				p.refuse(d.ref, machine.NoPermits, noNumber+"; nothing is given back")
+				p.refuseReturn(d.ref, machine.NoPermits, noNumber+"; nothing is given back")
 				continue
 			}
-			p.answer(d.ref, Answer{Kind: Returned, Done: r.N[0] == 1})
+			p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
 		}
 		if c.kind == Yield {
 			p.turn = turn{}
@@ -136,10 +136,10 @@ func (p *Pool) gaveReply(r *Result) {
 	default:
 		p.end()
 		for _, d := range c.debts {
-			p.refuse(d.ref, machine.Rejected, r.Err.Error())
+			p.refuseReturn(d.ref, machine.Rejected, r.Err.Error())
 		}
 		if !c.expired && slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
-			p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: r.Err.Error()}})
+			p.forget(r.Err.Error())
 		}
 	}
 }

@@ -20,7 +20,7 @@ func (p *Pool) CountDown(now Instant, id string, ref any) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.refuse(ref, machine.Closed, "the system is closing")
+		p.refuseReturn(ref, machine.Closed, "the system is closing")
 		return
 	}
 	p.owed = append(p.owed, debt{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
@@ -59,7 +59,7 @@ func (p *Pool) countDown() {
 
 func (p *Pool) countedDown(c *call, count int64) {
 	for _, d := range c.debts {
-		p.answer(d.ref, Answer{Kind: Returned, Done: true, N: count})
+		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
 	}
 	if count == 0 {
 		p.opened(c.last)
@@ -70,7 +70,7 @@ func (p *Pool) countedDown(c *call, count int64) {
 // waited by then; later ones may have come when it was closed again.
 func (p *Pool) opened(last uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
-		p.answer(req.Ref, Answer{Kind: Granted})
+		p.answer(req.Ref, machine.Answer{Kind: machine.Granted})
 	}
 	p.trySoon()
 }

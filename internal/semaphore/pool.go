@@ -37,7 +37,7 @@ type Pool struct {
 	closing bool
 	closeAt Instant
 
-	effects []Effect
+	effects []machine.Effect
 	taken   int
 }
 
@@ -168,10 +168,10 @@ func (p *Pool) listen() {
 	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:
 		p.sub = asked
-		p.effect(Effect{Kind: Subscribe})
+		p.effect(machine.Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0 && p.sub != unsubscribed:
 		p.sub = unsubscribed
-		p.effect(Effect{Kind: Unsubscribe})
+		p.effect(machine.Effect{Kind: machine.Unsubscribe})
 	}
 }
 

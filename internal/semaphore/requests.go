@@ -37,7 +37,7 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	defer p.settle()
 	if len(p.owed) == 0 && p.handsOff() && p.queue.Head().N == n { // without memory for a debt
 		p.serve(n, true)
-		p.answer(ref, Answer{Kind: Returned, Done: true, HandedOn: true})
+		p.answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOn: true})
 		return
 	}
 	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
@@ -48,7 +48,7 @@ func (p *Pool) Change(now Instant, c Change) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.refuse(c.Ref, machine.Closed, "the system is closing")
+		p.refuseChange(c.Ref, machine.Closed, "the system is closing")
 		return
 	}
 	c.until = p.now + p.cfg.TryTime()
@@ -72,7 +72,7 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	for _, req := range withdrawn {
 		p.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
-	p.answer(ref, Answer{Kind: Withdrawn, N: int64(len(withdrawn))})
+	p.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
 // OwnerGone says that an owner has died: its requests leave the queue unanswered.
@@ -124,12 +124,12 @@ func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
 	for _, d := range append(p.call.debts, p.owed...) {
-		p.refuse(d.ref, reason, detail)
+		p.refuseReturn(d.ref, reason, detail)
 	}
 	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
-		p.effect(Effect{Kind: Forgotten, Answer: Answer{Detail: detail}})
+		p.forget(detail)
 	}
-	p.refuse(p.call.change.Ref, reason, detail)
+	p.refuseChange(p.call.change.Ref, reason, detail)
 	p.doubtful = p.doubtful || p.call.kind != 0
 	p.call, p.owed = call{}, nil
 }
@@ -140,7 +140,7 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 		p.refuse(req.Ref, reason, detail)
 	}
 	for _, c := range p.changes {
-		p.refuse(c.Ref, reason, detail)
+		p.refuseChange(c.Ref, reason, detail)
 	}
 	p.changes = nil
 }
@@ -165,7 +165,7 @@ func (p *Pool) dropExpired() {
 	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())
 	p.owed = p.unconfirmed(p.owed, p.now, p.lastError())
 	for len(p.changes) > 0 && p.now >= p.changes[0].until {
-		p.refuse(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
+		p.refuseChange(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
 		p.changes = p.changes[1:]
 	}
 	if p.call.change.until > 0 && p.now >= p.call.change.until {

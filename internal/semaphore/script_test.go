@@ -139,12 +139,15 @@ func (p *player) result(words []string) (r Result) {
 
 var (
 	kinds   = []string{Take: "take", Give: "give", Yield: "yield", Add: "add", Set: "set", Drain: "drain", Inspect: "inspect"}
-	answers = []string{Granted: "granted", Returned: "returned", Changed: "changed", Withdrawn: "withdrawn", Refused: "refused"}
+	answers = []string{
+		machine.Granted: "granted", machine.Freed: "returned", machine.Changed: "changed", machine.Withdrawn: "withdrawn",
+		machine.NotGranted: "refused", machine.NotFreed: "refused", machine.NotDone: "refused",
+	}
 )
 
 // brings says what an event brings about.
 func (p *player) brings() (all []string) {
-	for e := p.Effects(); e != nil; e = p.Effects() {
+	for e := (machine.Effect{}); p.NextEffect(&e); {
 		text, a := "", e.Answer
 		add := func(say bool, more ...any) {
 			if say {
@@ -152,8 +155,8 @@ func (p *player) brings() (all []string) {
 			}
 		}
 		switch e.Kind {
-		case Send:
-			c := *e.Command
+		case machine.Send:
+			c := *e.Ref.(*Command)
 			text = kinds[c.Kind]
 			add(len(c.Wanted) > 0, " ", strings.Trim(fmt.Sprint(c.Wanted), "[]"))
 			add(c.N != 0, " ", c.N)
@@ -163,16 +166,19 @@ func (p *player) brings() (all []string) {
 			add(c.Number == p.sent.Number, " again")
 			add(c.Deadline != p.Now+testConfig.CallTimeout, " by ", c.Deadline)
 			p.sent = c
-		case Reply:
+		case machine.Reply:
 			text = fmt.Sprint(answers[a.Kind], " ", e.Ref)
 			add(a.HandedOn, " in memory")
-			add(!a.Done && (a.Kind == Returned || a.Kind == Changed), " in vain")
+			add(!a.Done && (a.Kind == machine.Freed || a.Kind == machine.Changed), " in vain")
 			add(a.N != 0, ": ", a.N)
+			add(a.Count != 0, ": ", a.Count)
 			add(a.TTL != 0, " for ", a.TTL)
-			add(a.Kind == Refused, ": ", a.Reason, ", ", a.Detail)
-		case Subscribe, Unsubscribe:
-			text = [...]string{Subscribe: "subscribe", Unsubscribe: "unsubscribe"}[e.Kind]
-		case Forgotten:
+			add(a.Reason != 0, ": ", a.Reason, ", ", a.Detail)
+		case machine.Subscribe:
+			text = "subscribe"
+		case machine.Unsubscribe:
+			text = "unsubscribe"
+		case machine.Forgotten:
 			text = "forgotten: " + a.Detail
 		}
 		all = append(all, text)

@@ -98,7 +98,7 @@ func (p *Pool) serve(n int, handedOn bool) (given int) {
 	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
 		req := p.queue.Pop()
 		given += req.N
-		p.answer(req.Ref, Answer{Kind: Granted, N: int64(req.N), HandedOn: handedOn})
+		p.answer(req.Ref, machine.Answer{Kind: machine.Granted, N: int64(req.N), HandedOn: handedOn})
 	}
 	return given
 }

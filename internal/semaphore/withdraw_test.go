@@ -22,7 +22,7 @@ func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 					next := p
 					next.SetNextNumber(1)
 					event(&next)
-					for next.Effects() != nil {
+					for e := (machine.Effect{}); next.NextEffect(&e); {
 					}
 					p = next
 				}

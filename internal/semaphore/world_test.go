@@ -86,17 +86,17 @@ func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Trans
 
 func (s *shared) CarryOut(n *explore.Net, i int) {
 	p := &s.processes[i].pool
-	for e := p.Effects(); e != nil; e = p.Effects() {
+	for e := (machine.Effect{}); p.NextEffect(&e); {
 		switch e.Kind {
-		case Send:
-			n.Send(i, *e.Command)
-		case Reply:
+		case machine.Send:
+			n.Send(i, *e.Ref.(*Command))
+		case machine.Reply:
 			s.answered(n, i, e.Ref.(int), e.Answer)
-		case Subscribe:
+		case machine.Subscribe:
 			n.Subscribe(i)
-		case Unsubscribe:
+		case machine.Unsubscribe:
 			n.Unsubscribe(i)
-		case Forgotten:
+		case machine.Forgotten:
 			if n.Spent[explore.Sleep] == 0 {
 				n.Violated("p%d has forgotten something: %s", i, e.Answer.Detail)
 			}
@@ -241,14 +241,15 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 	}
 }
 
-func (s *shared) answered(n *explore.Net, i, k int, a Answer) {
+func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 	p := &s.processes[i]
 	c := &p.clients[k]
-	c.Answered(n, a.N > 0 && a.Kind == Granted)
-	c.has, c.counted = 0, s.latch && a.Kind == Returned
+	granted := a.Kind == machine.Granted || a.Kind == machine.Changed && s.clients[i][k].does == Drain
+	c.Answered(n, a.N > 0 && granted)
+	c.has, c.counted = 0, s.latch && a.Kind == machine.Freed
 	if a.Reason == machine.Unavailable && n.Faultless() {
 		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
-	} else if a.Kind != Granted {
+	} else if !granted {
 		return
 	}
 	if c.has = int(a.N); s.latch && !c.open {
