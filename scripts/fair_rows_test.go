@@ -182,17 +182,17 @@ var fairTables = []table{
 		},
 		// ending a hold
 		{
-			name: "to a foreign client", args: "releases=u:1 take=0", listeners: "v:2", reply: "[0 330000  1]",
+			name: "to a foreign client", publishedAgain: "v:2", args: "releases=u:1 take=0", listeners: "v:2", reply: "[0 330000  1]",
 			again: "[0 330000  0]", published: "v:2",
 			before: "u:1=2 30000 /v:2@330 v:3@630", after: "/v:2@330 v:3@630",
 		},
 		{
-			name: "to a foreign client behind the dead", args: "releases=u:1 take=0", reply: "[0 299000  1]",
+			name: "to a foreign client behind the dead", publishedAgain: "w:3", args: "releases=u:1 take=0", reply: "[0 299000  1]",
 			again: "[0 299000  0]", published: "w:3",
 			before: "u:1=1 30000 /v:2@-1 w:3@299", after: "/w:3@299",
 		},
 		{
-			name: "to a foreign client, and wait again", args: "releases=u:1 listed=u:2", listeners: "v:2",
+			name: "to a foreign client, and wait again", publishedAgain: "v:2", args: "releases=u:1 listed=u:2", listeners: "v:2",
 			reply: "[0 330000  1]", again: "[0 330000  0]", published: "v:2",
 			before: "u:1=1 30000 /v:2@330", after: "/v:2@330 u:2@630",
 		},
@@ -205,13 +205,13 @@ var fairTables = []table{
 			before: "u:1=1 30000 /u:2@330", after: "/u:2@300",
 		},
 		{
-			name: "to an own waiter that is not listed", args: "releases=u:1 take=0 upto=0", reply: "[0 330000  1]",
+			name: "to an own waiter that is not listed", publishedAgain: "u:20", args: "releases=u:1 take=0 upto=0", reply: "[0 330000  1]",
 			again: "[0 330000  0]", published: "u:20",
 			before: "u:1=1 30000 /u:20@330", after: "/u:20@330",
 		},
-		{name: "to an empty queue", before: "u:1=1 30000", args: "releases=u:1 take=0", reply: "[0 0  1]", again: "[0 0  0]", published: "0"},
+		{name: "to an empty queue", publishedAgain: "0", before: "u:1=1 30000", args: "releases=u:1 take=0", reply: "[0 0  1]", again: "[0 0  0]", published: "0"},
 		{name: "held by a foreign client", before: "v:1=1 30000 /v:2@330", args: "releases=u:1", reply: "[0 30000 v:1 0]", after: same},
-		{name: "not held", before: "/v:2@330", listeners: "v:2", args: "releases=u:1", reply: "[0 330000  0]", after: same},
+		{name: "not held", published: "v:2", publishedAgain: "v:2", before: "/v:2@330", listeners: "v:2", args: "releases=u:1", reply: "[0 330000  0]", after: same},
 		// nothing, and wrong types
 		{name: "foreign", before: "email=7", args: "listed=u:1", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign", before: "email=7 v:1=1 30000", args: "listed=u:1", reply: "-WRONGTYPE", after: same},

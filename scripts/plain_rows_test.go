@@ -4,6 +4,10 @@ import "github.com/lockkeeper-go/lockkeeper/scripts"
 
 var plainTables = []table{
 	{script: scripts.Release, call: "NAME / owner=u:1 count=0 lease=60000 CHANNEL WAITQUEUE SETTINGS TOKENS", rows: []row{
+		{
+			name: "the hold has expired", listeners: "1-1 v", reply: "-1", published: "v>2.7.0",
+			before: ">v=2.7+listens@-4 seen@-1 >15000", after: "v:2=1 20000",
+		},
 		{name: "own, wholly at once", before: "a=3 30000", args: "owner=a", reply: "0", again: "-1", published: "0"},
 		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "0", again: "-1", published: "0"},
 		{name: "own, half foreign", before: "a=1 email=7 30000", args: "owner=a", reply: "0", again: "-1", after: "email=7", published: "0"},
@@ -19,7 +23,7 @@ var plainTables = []table{
 		{name: "wrong type, one less", before: "'x' 30000", args: "owner=a count=1", reply: "-WRONGTYPE", after: same},
 		// with a wait queue
 		{
-			name: "none listens", reply: "0", again: "-1", published: "0",
+			name: "none listens", publishedAgain: "0", reply: "0", again: "-1", published: "0",
 			before: "u:1=1 30000, >v=2.7@-3 seen@-1 >15000", after: ">v=2.7@-3 seen@-1 >15000",
 		},
 		{name: "all have gone", before: "u:1=1 30000, >x=2.7+listens@-3 seen@-1 >15000", reply: "0", again: "-1", published: "0"},
@@ -105,7 +109,7 @@ var plainTables = []table{
 			before: "u:1=2 30000, >v=2.7+listens@-2 seen@-1 >15000", after: "u:1=1 60000, >v=2.7+listens@-2 seen@-1 >15000",
 		},
 		{
-			name: "kept for a MultiLock", reply: "0", again: "-1", published: "0",
+			name: "kept for a MultiLock", publishedAgain: "0", reply: "0", again: "-1", published: "0",
 			before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
 			after:  ">v=2.7+kept0@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >20000",
 		},
@@ -114,7 +118,7 @@ var plainTables = []table{
 			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000", after: "w:8=1 20000",
 		},
 		{
-			name: "a MultiLock withdraws for another", args: "owner=v:2", reply: "-1", published: "0",
+			name: "a MultiLock withdraws for another", publishedAgain: "0", args: "owner=v:2", reply: "-1", published: "0",
 			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+reserves@-2 seen@-1 >15000", after: ">w=8.8+kept0@-2 seen@-1 >20000",
 		},
 		{

@@ -221,6 +221,10 @@ var readWriteTables = []table{
 	}},
 	{script: scripts.ReadWriteRelease, call: "NAME / owner=u:1 HOLDS RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
 		{
+			name: "the hold has expired", reply: "-1", published: "v>2.7.0",
+			before: ">v=2.7+reads+listens@-4 seen@-1 >15000", after: "mode=read v:2=1 20000, v:2#1 20000",
+		},
+		{
 			name: "a writer that reads", reply: "0", again: "-1", published: "rw1",
 			before: "mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000",
 		},
@@ -266,7 +270,7 @@ var readWriteTables = []table{
 			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
 		},
 		{
-			name: "none listens", reply: "0", again: "-1", published: "rw1",
+			name: "none listens", publishedAgain: "rw0", reply: "0", again: "-1", published: "rw1",
 			before: "mode=write u:1:write=1 30000, >v=2.7+reads@-4 seen@-1 >15000", after: ">v=2.7+reads@-4 seen@-1 >15000",
 		},
 		{

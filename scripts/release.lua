@@ -11,8 +11,8 @@
 -- ARGV[7]  the key of its token counter
 --
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If no client
--- in the wait queue gets the lock, its release is published on the channel. The same applies to a free
--- lock that was kept for the client, which stops waiting.
+-- in the wait queue gets the lock, its release is published on the channel. The same applies to a lock that is free
+-- already: it was kept for the client, which stops waiting, or the hold has expired.
 if left then
   keep_foreign(KEYS[1])
 end

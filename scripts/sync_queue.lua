@@ -214,7 +214,8 @@ if known and #stay > 0 then
 end
 
 local head = stay[1]
-if not holder and not (head and leases[head]) and (freed == '1' or head ~= waiters[1]) then
+-- Also if the hold has expired before its release came: nothing else wakes the first waiter then.
+if not holder and not (head and leases[head]) and (freed ~= '' or head ~= waiters[1]) then
   redis.call('PUBLISH', head and channel .. ':' .. head or channel, '0') -- a MultiLock is in no queue
 end
 if taken then

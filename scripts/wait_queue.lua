@@ -278,22 +278,28 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return true
   end
 
-  -- Removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next
-  -- client gets it. Reports whether that lock stays free, since no client can get a transfer.
-  function queue.pass_reservation()
-    local reserved = mine and mine.kept
-    return queue.leave() and reserved and not (open and open > now) and redis.call('EXISTS', hash) == 0 and not queue.pass_on()
+  -- Passes on a lock that is free and not left to others. Reports whether it stays free, since no client can get a
+  -- transfer.
+  local function pass_free()
+    return not (open and open > now) and redis.call('EXISTS', hash) == 0 and not queue.pass_on()
   end
 
-  -- Does the same for a client that stops waiting: publishes the release of a lock that stays free. joins: readers
-  -- hold the lock, and a writer that leaves has kept others from joining them.
+  -- Removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next client gets it.
+  function queue.pass_reservation()
+    local reserved = mine and mine.kept
+    if queue.leave() and reserved then
+      pass_free()
+    end
+  end
+
+  -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
+  -- passes on the free lock. joins: readers hold the lock, and a writer that leaves has kept others from joining them.
   function queue.withdraw(channel, joins)
-    if joins then
-      if queue.leave() then
-        queue.pass_on(true, false, true)
-      end
-    elseif queue.pass_reservation() then
+    local left = queue.leave()
+    if not joins and #entries > 0 and pass_free() then
       redis.call('PUBLISH', channel, '0')
+    elseif joins and left then
+      queue.pass_on(true, false, true)
     end
   end
 

@@ -231,6 +231,9 @@ func (p *Semaphore) failed(o *op, r Result) (over bool) {
 		if p.sets[0].how == Restore {
 			p.restoreFailed(r, reason, detail)
 		}
+		if o.unsure {
+			reason, detail = machine.Unavailable, "it may have been carried out: "+detail
+		}
 		p.answerSet(machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 	}
 	return true

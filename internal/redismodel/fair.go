@@ -96,7 +96,7 @@ func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries 
 	}
 	_, ours := e.listed[head.Owner]
 	foreign := len(e.stay) > 0 && !ours
-	if !ours && e.holder == (Owner{}) && (freed || head.Owner != first.Owner) {
+	if !ours && e.holder == (Owner{}) && (ends.Term != 0 || head.Owner != first.Owner) {
 		r.publish(Publication{Part: part, To: head.Owner}) // without a queue, to MultiLocks
 	}
 	answer := lock.Result{Outcome: lock.Done, OwnTerm: e.taken.Term}

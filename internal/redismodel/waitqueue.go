@@ -89,19 +89,27 @@ func (r *run) leaveWaitQueue(l *Lock) bool {
 func (r *run) passReservation(part int) {
 	l := &r.parts[part]
 	reserved := slices.ContainsFunc(l.Line, func(p Entry) bool { return p.Client == r.client && p.Reserves })
-	if r.leaveWaitQueue(l) && reserved && l.Free() && l.OpenUntil <= r.now {
+	if r.leaveWaitQueue(l) && reserved {
+		r.passFree(part)
+	}
+}
+
+// passFree passes on a lock that is free and not left to others.
+func (r *run) passFree(part int) {
+	if l := &r.parts[part]; l.Free() && l.OpenUntil <= r.now {
 		r.passOn(part, false)
 	}
 }
 
-// withdraw does the same for a client that stops waiting, which the yield of a MultiLock that adds an entry
-// again does not.
+// withdraw removes the entry of a client that stops waiting, or whose hold has expired before its release came, and
+// passes on the free lock. The yield of a MultiLock that adds an entry again does not.
 func (r *run) withdraw(part int) {
-	if r.Entry.Term == 0 {
-		r.passReservation(part)
-		return
+	l := &r.parts[part]
+	waits := len(l.Line) > 0
+	r.leaveWaitQueue(l)
+	if r.Entry.Term == 0 && waits {
+		r.passFree(part)
 	}
-	r.leaveWaitQueue(&r.parts[part])
 }
 
 // enter adds or confirms the entry of the command, unless the command is a late one of an earlier term. busy:

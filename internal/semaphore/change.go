@@ -36,6 +36,10 @@ func (p *Pool) changeReply(r *Result) {
 	case r.Err != nil && r.Transient && !c.expired:
 		p.again(r)
 		return
+	case r.Err != nil && c.unsure:
+		p.again(r)
+		p.leaveChange(machine.Unavailable, r.Err.Error())
+		return
 	case r.Err != nil:
 		p.end()
 		p.refuseChange(c.change.Ref, machine.Rejected, r.Err.Error())
@@ -67,7 +71,7 @@ func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "
 	if c.inFlight || c.unsure {
-		detail = "it may have been carried out: "
+		reason, detail = machine.Unavailable, "it may have been carried out: "
 	}
 	p.refuseChange(c.change.Ref, reason, detail+why)
 	p.call.change.Ref, p.call.change.until = nil, 0

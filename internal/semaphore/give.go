@@ -1,6 +1,7 @@
 package semaphore
 
 import (
+	"math"
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -59,27 +60,35 @@ func (p *Pool) handsOff() bool {
 	return p.now < p.turn.until
 }
 
-// handOff gives permits that came back to those who wait here.
+// handOff gives permits that came back to those who wait here. It hands on all permits of a debt or none: Redis may
+// refuse the rest, and the request that gives them back would be told that none were.
 func (p *Pool) handOff() {
 	if len(p.owed) == 0 || !p.handsOff() {
 		return
 	}
-	n := 0
-	for _, d := range p.owed {
-		n += d.n
-	}
-	n = p.serve(n, true)
-	for n > 0 {
-		d := p.owed[0]
-		if d.n > n {
-			d.n -= n
-			p.owed = slices.Concat([]debt{d}, p.owed[1:])
-			return
-		}
-		n -= d.n
-		p.owed = p.owed[1:]
+	debts, n := p.whole()
+	p.serve(n, true)
+	for _, d := range p.owed[:debts] {
 		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOn: true})
 	}
+	p.owed = p.owed[debts:]
+}
+
+// whole returns the most debts that together are what so many of the first waiters want, and their permits.
+func (p *Pool) whole() (debts, permits int) {
+	owed, wanted, next := 0, 0, 0
+	for _, req := range p.queue.Front(batch) {
+		for wanted += req.N; owed < wanted; next++ {
+			if next == len(p.owed) {
+				return debts, permits
+			}
+			owed += p.owed[next].n
+		}
+		if owed == wanted {
+			debts, permits = next, owed
+		}
+	}
+	return debts, permits
 }
 
 // give gives back what is owed; at the end of a turn, only if others wait.
@@ -132,6 +141,9 @@ func (p *Pool) gaveReply(r *Result) {
 			p.wait.free = r.N[1]
 		}
 	case r.Transient && !c.expired:
+		p.again(r)
+	case c.unsure:
+		p.call.debts = p.unconfirmed(c.debts, math.MaxInt64, r.Err.Error())
 		p.again(r)
 	default:
 		p.end()

@@ -123,14 +123,23 @@ func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
-	for _, d := range append(p.call.debts, p.owed...) {
+	for _, d := range p.call.debts {
+		if p.call.inFlight || p.call.unsure {
+			p.refuseReturn(d.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
+		} else {
+			p.refuseReturn(d.ref, reason, detail)
+		}
+	}
+	for _, d := range p.owed {
 		p.refuseReturn(d.ref, reason, detail)
 	}
 	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
 		p.forget(detail)
 	}
-	p.refuseChange(p.call.change.Ref, reason, detail)
 	p.doubtful = p.doubtful || p.call.kind != 0
+	if p.call.change.Kind != 0 {
+		p.leaveChange(reason, detail)
+	}
 	p.call, p.owed = call{}, nil
 }
 

@@ -30,8 +30,10 @@ func (p *Pool) tookReply(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
-	case r.Transient && c.unsure:
-		p.wait.lastErr = r.Err.Error()
+	case c.unsure: // what an earlier try may have taken is given back
+		if p.wait.lastErr = r.Err.Error(); !r.Transient {
+			p.rejected(r)
+		}
 		p.again(r)
 	case r.Transient:
 		p.end()
@@ -40,9 +42,14 @@ func (p *Pool) tookReply(r *Result) {
 		p.wait.tries++
 	default:
 		p.end()
-		for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-			p.refuse(req.Ref, machine.Rejected, r.Err.Error())
-		}
+		p.rejected(r)
+	}
+}
+
+// rejected refuses all who wait, for a reason that will not pass.
+func (p *Pool) rejected(r *Result) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
 	}
 }
 

@@ -294,7 +294,7 @@ var All = []Control{
 	},
 	{
 		Name: "reservation not passed on", Rule: "a waiter that gives up wakes the waiters behind it", Broken: "a MultiLock that gives up does not pass on its reservation",
-		Edits:             []Edit{{"scripts/wait_queue.lua", "return queue.leave() and reserved and not", "return queue.leave() and false and not"}},
+		Edits:             []Edit{{"scripts/wait_queue.lua", "return not (open and open > now) and redis.call('EXISTS', hash) == 0", "return false and redis.call('EXISTS', hash) == 0"}},
 		GreenWithoutEdits: true, Plan: traffic.MembersPlan(),
 	},
 	{

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strings"
 	"testing"
 	"time"
 
@@ -138,4 +139,50 @@ func TestMain(m *testing.M) {
 	}
 	locktest.Overlap()
 	locktest.Main(m)
+}
+
+// A hold ends by its lease while its release is on its way. The release wakes the next waiter all the same, in every
+// kind: no other message does.
+func TestNext_LateReleaseWakesIt(t *testing.T) {
+	t.Parallel()
+	for kind, of := range locktest.Kinds {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Shared(t)
+			b := locktest.NewRemote(t, server, locktest.NoPolling)
+			a, c := locktest.Open(t, server.URL(), locktest.NoPolling), locktest.Open(t, server.URL(), locktest.NoPolling)
+			around := of // what excludes the kind
+			if kind == "read" {
+				around = locktest.Kinds["write"]
+			}
+			first := locktest.Acquire(t, around(a, b.LockName))
+			leased := locktest.AcquireSoon(locktest.Within(t), of(b.Site, b.LockName), lockkeeper.WithLease(500*time.Millisecond))
+			waits := func(n int64) {
+				redistest.Eventually(t, "entries that listen", func() bool { return waiting(t, b.Key, kind) == n })
+			}
+			waits(1)
+			next := locktest.AcquireSoon(locktest.Within(t), around(c, b.LockName))
+			waits(2)
+			locktest.Release(t, first)
+			locktest.Got(t, leased)
+			b.Proxy.Freeze(true)
+			redistest.Eventually(t, "the end of the lease", func() bool { return !b.Exists(t) })
+			b.Proxy.Freeze(false)
+			locktest.Release(t, locktest.Got(t, next).Hold)
+		})
+	}
+}
+
+// waiting returns how many clients wait for a lock, and listen.
+func waiting(t *testing.T, k locktest.Key, kind string) (n int64) {
+	t.Helper()
+	if kind == "fair" {
+		return k.Number(t, "LLEN", keyspace.Queue(k.Name))
+	}
+	for _, entry := range locktest.Must(k.Do(t, "HVALS", locktest.WaitQueue(kind, k.Name)).AsStrSlice())(t) {
+		if words := strings.Fields(entry); len(words) > 7 && (words[7] == "1" || kind == "multi") {
+			n++
+		}
+	}
+	return n
 }

@@ -1,0 +1,117 @@
+package semaphore_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// numberCalls change a number in Redis. left is what is left of 3 after a call that has its effect but is
+// refused: what it has taken is given back.
+var numberCalls = map[string]struct {
+	call func(ctx context.Context, s *locktest.Remote) error
+	left int64
+}{
+	"release": {func(ctx context.Context, s *locktest.Remote) error { return s.Semaphore(s.LockName).Release(ctx, 1) }, 4},
+	"add":     {func(ctx context.Context, s *locktest.Remote) error { return s.Semaphore(s.LockName).AddPermits(ctx, 1) }, 4},
+	"drain": {func(ctx context.Context, s *locktest.Remote) error {
+		_, err := s.Semaphore(s.LockName).Drain(ctx)
+		return err
+	}, 3},
+	"acquire":    {func(ctx context.Context, s *locktest.Remote) error { return s.Semaphore(s.LockName).Acquire(ctx, 1) }, 3},
+	"count-down": {func(ctx context.Context, s *locktest.Remote) error { return s.Latch(s.LockName).CountDown(ctx) }, 2},
+	"add, with a lease": {func(ctx context.Context, s *locktest.Remote) error {
+		return s.ExpirableSemaphore(s.LockName).AddPermits(ctx, 1)
+	}, 4},
+}
+
+func evaluates(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }
+
+// A command runs, its reply is lost, and its next try is rejected for a reason that does not pass, such as a changed
+// password. The error does not say that nothing was done, and what was taken is given back.
+func TestCounts_RejectedRepetitionMayHaveBeenCarriedOut(t *testing.T) {
+	t.Parallel()
+	for what, test := range numberCalls {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := locktest.NewRemote(t, redistest.Start(t), locktest.ShortCallTimeout)
+			s.Do(t, "SET", s.LockName, "3")
+			loss := s.Proxy.DropRepliesTo(evaluates, 1, redistest.Silent)
+			done := make(chan error, 1)
+			go func() { done <- test.call(locktest.Within(t), s) }()
+			loss.Wait(t)
+			locktest.OK(t, s.Do(t, "ACL", "SETUSER", "default", "-evalsha", "-eval").Error())
+			err := <-done
+			locktest.OK(t, s.Do(t, "ACL", "SETUSER", "default", "+@all").Error())
+			want := lockkeeper.ErrUnavailable
+			if what == "acquire" {
+				want = lockkeeper.ErrRejected
+			}
+			locktest.IsError(t, err, want)
+			redistest.Eventually(t, "the effect", func() bool { return s.Number(t, "GET", s.LockName) == test.left })
+		})
+	}
+}
+
+// Close waits no longer for the reply to a command that has run. The error does not say that nothing was done.
+func TestCounts_ClosedMayHaveBeenCarriedOut(t *testing.T) {
+	t.Parallel()
+	for _, what := range []string{"release", "add", "count-down"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: locktest.Soon})
+			s.SkipCloseCheck = true
+			s.Do(t, "SET", s.LockName, "3")
+			loss := s.Proxy.DropRepliesTo(evaluates, 0, redistest.Silent)
+			done := make(chan error, 1)
+			go func() { done <- numberCalls[what].call(locktest.Within(t), s) }()
+			loss.Wait(t)
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			if err := s.Close(ended); err == nil {
+				t.Error("Close does not say what remains")
+			}
+			locktest.IsError(t, <-done, lockkeeper.ErrUnavailable, "may have")
+			redistest.Eventually(t, "the effect", func() bool { return s.Number(t, "GET", s.LockName) == numberCalls[what].left })
+		})
+	}
+}
+
+// A release of several permits is handed on to a local waiter in whole, or refused in whole.
+func TestSemaphore_RefusedReleaseHandsOnNothing(t *testing.T) {
+	t.Parallel()
+	for what, refuse := range map[string]string{"no right": "ACL SETUSER default -incrby", "no number": "DEL NAME", "foreign": "SET NAME text"} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			server := redistest.Start(t)
+			cfg := locktest.NoPolling
+			cfg.HandOffLimit = locktest.Soon
+			k, s := locktest.NewKey(t, server), locktest.Open(t, server.URL(), cfg)
+			sem := s.Semaphore(k.LockName)
+			k.Do(t, "SET", k.LockName, "3")
+			locktest.OK(t, sem.Acquire(locktest.Within(t), 3))
+			ctx, cancel := context.WithCancel(t.Context())
+			first := locktest.Go(func() error { return sem.Acquire(ctx, 1) })
+			listens(t, k, 1)
+			second := locktest.Go(func() error { return sem.Acquire(ctx, 3) })
+			redistest.Eventually(t, "two waiters", func() bool {
+				locks, err := s.Locks(locktest.Within(t))
+				return err == nil && len(locks) == 1 && locks[0].Waiters == 2
+			})
+			locktest.OK(t, server.Do(t, strings.Fields(strings.Replace(refuse, "NAME", k.LockName, 1))...).Error())
+			if err := sem.Release(locktest.Within(t), 3); err == nil {
+				t.Error("the release is not refused")
+			}
+			cancel()
+			if err := locktest.Await(t, "the first waiter", first); err == nil {
+				t.Error("a waiter was granted a part of a release that is refused")
+			}
+			locktest.Await(t, "the second waiter", second)
+			locktest.OK(t, server.Do(t, "ACL", "SETUSER", "default", "+@all").Error())
+		})
+	}
+}
