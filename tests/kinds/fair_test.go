@@ -98,10 +98,10 @@ func TestFair_KeepsEntriesOfLivingWaiters(t *testing.T) {
 	k.TakeAs(t, locktest.Redisson, time.Minute)
 	first, entry := k.enqueue(t, locktest.Within(t), s[0])
 	second, _ := k.enqueue(t, locktest.Within(t), s[1])
-	queue, began := k.entries(t), k.timeout(t, entry)
-	redistest.Eventually(t, "the timeout to pass twice", func() bool {
-		return k.lives(t, entry)-began > 2*cfg.WaiterTimeout.Milliseconds()
-	})
+	queue, timeout := k.entries(t), cfg.WaiterTimeout.Milliseconds()
+	redistest.Eventually(t, "an update without the TTL of the holder", func() bool { return k.lives(t, entry)-k.now(t) <= 2*timeout })
+	began := k.lives(t, entry)
+	redistest.Eventually(t, "the timeout to pass twice", func() bool { return k.lives(t, entry)-began > 2*timeout })
 	if now := k.entries(t); !slices.Equal(now, queue) {
 		t.Fatalf("the queue was %v and is %v", queue, now)
 	}
