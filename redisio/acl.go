@@ -76,7 +76,7 @@ var kinds = []Rights{
 		Kind:     "fair",
 		scripts:  append([]*scripts.Script{scripts.SyncQueue, scripts.FairForceRelease, scripts.FairInspect}, plainScripts...),
 		keys:     []derived{{from: keyspace.Queue}, {from: keyspace.Timeouts}, {from: keyspace.WaitQueue}}, // the script of the release has a queue in each
-		channels: []derived{{from: keyspace.Channel}, {from: keyspace.Channel, more: ":*"}}, // for MultiLocks, and one for each waiter
+		channels: []derived{{from: keyspace.Channel}, {from: keyspace.Channel, more: ":*"}},                // for MultiLocks, and one for each waiter
 	}),
 	system.and(Rights{
 		Kind: "read/write",
