@@ -170,7 +170,7 @@ func (r *Runtime) newKinds() *kinds.System {
 		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
 		Options: kinds.LockOptions{
 			Client: r.id, WaiterTimeout: r.cfg.WaiterTimeout,
-			Line: kinds.WaitQueue{OpenTime: r.cfg.OpenTime(), OpenEvery: r.cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
+			WaitQueue: kinds.WaitQueue{OpenTime: r.cfg.OpenTime(), OpenEvery: r.cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
 		},
 	})
 }

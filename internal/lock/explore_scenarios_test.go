@@ -152,7 +152,7 @@ func scenarios() (all []*setting) {
 		for _, s := range of.scenarios {
 			set := &setting{
 				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times,
-				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, Line: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
+				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, WaitQueue: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
 			for _, f := range []fault{late, onePart, lostMessage} {
 				set.limits[f] = s.may[network]

@@ -117,12 +117,12 @@ func randomWorld(kind int, t *tape) *world {
 	s.config.Replicated = t.pick(2) == 1
 	s.config.Seed = uint64(t.pick(256))
 	s.setup = redismodel.Setup{
-		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), Line: waitQueueOf(&s.config),
+		Kinds: kindsOfLocks[kind].parts, WaiterTimeout: max(5*sec, 3*s.config.Poll), WaitQueue: waitQueueOf(&s.config),
 		Rate: oneOf(t, 1, 1.009, 0.991), Name: redismodel.Owner.String,
 		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
 	}
-	s.setup.Line.SeesListeners = t.pick(4) != 1
-	s.setup.Line.OpenEvery = oneOf(t, 0, time.Second, 300*ms)
+	s.setup.WaitQueue.SeesListeners = t.pick(4) != 1
+	s.setup.WaitQueue.OpenEvery = oneOf(t, 0, time.Second, 300*ms)
 	s.unequalPolls = t.pick(2) == 1
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }

@@ -26,7 +26,7 @@ func (w *world) checkOvertaking(before *redismodel.Server) {
 	}
 	for i := range w.processes {
 		p := &w.processes[i]
-		queued := slices.ContainsFunc(is.Line, func(e redismodel.Entry) bool {
+		queued := slices.ContainsFunc(is.Entries, func(e redismodel.Entry) bool {
 			return e.Client == p.client && e.Listens && !e.Lapsed && w.redis.Subscribers(redismodel.TurnChannel(p.client)) > 0
 		})
 		if !queued || w.twoActors || i >= len(p.overtaken) {
@@ -39,7 +39,7 @@ func (w *world) checkOvertaking(before *redismodel.Server) {
 				continue
 			}
 			if p.overtaken[j]++; p.overtaken[j] > maxOvertakes {
-				w.violated("p%d overtakes p%d %d times, which is in the wait queue: %+v", j, i, p.overtaken[j], is.Line)
+				w.violated("p%d overtakes p%d %d times, which is in the wait queue: %+v", j, i, p.overtaken[j], is.Entries)
 			}
 		}
 	}
@@ -47,7 +47,7 @@ func (w *world) checkOvertaking(before *redismodel.Server) {
 
 // isBefore reports whether a client is before another in the wait queue.
 func isBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
-	for _, e := range l.Line {
+	for _, e := range l.Entries {
 		if e.Client == one || e.Client == other {
 			return e.Client == one
 		}
@@ -69,9 +69,9 @@ func (w *world) checkEntries() {
 		}
 		o := w.owner(i, p.lock.Term())
 		waits := slices.ContainsFunc(p.requests, func(r request) bool { return r.what == acquire && !r.req.Try })
-		queued := slices.ContainsFunc(part.Line, func(e redismodel.Entry) bool { return e.Client == o.Client && e.Term == o.Term })
+		queued := slices.ContainsFunc(part.Entries, func(e redismodel.Entry) bool { return e.Client == o.Client && e.Term == o.Term })
 		if waits && !queued && part.Of(o) == (redismodel.Counts{}) {
-			w.violated("p%d: %v waits without an entry in the wait queue: %+v", i, o, part.Line)
+			w.violated("p%d: %v waits without an entry in the wait queue: %+v", i, o, part.Entries)
 		}
 	}
 }

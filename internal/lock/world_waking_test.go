@@ -52,7 +52,7 @@ func (w *world) checkAwake() {
 				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
 			}
 		}
-		for _, e := range part.Line {
+		for _, e := range part.Entries {
 			if p := w.living(e.Client); p != nil && !p.lock.KnowsTerm(e.Term) {
 				w.violated("p%d sleeps until %v, and the process of the entry %+v does not wait", sleeping, w.processes[sleeping].wakeAt, e)
 			}
@@ -107,7 +107,7 @@ func (w *world) hasEnded() bool {
 		if !l.Free() && !l.Written() && w.any(kill, actorFails) {
 			return true // readers get no message when the writer before them ends, or its entry
 		}
-		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Line, reserved)
+		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Entries, reserved)
 	})
 }
 
@@ -119,7 +119,7 @@ func (w *world) wakesSoon(p *process) bool {
 		return true
 	}
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
-		kept := slices.ContainsFunc(l.Line, func(e redismodel.Entry) bool {
+		kept := slices.ContainsFunc(l.Entries, func(e redismodel.Entry) bool {
 			return e.Client == p.client && e.Since != 0 && p.wakeAt <= e.Since+e.TTL/2
 		})
 		return kept && l.Free() || !l.Free() && !l.Written() && p.wakeAt <= w.now+w.config.OpenTime()

@@ -93,7 +93,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	locks++
 	s := &sequence{choices: choices, real: r}
 	for c := range s.members {
-		options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-%012d", c, locks), WaiterTimeout: waiterTimeout, Line: queueSettings}
+		options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-%012d", c, locks), WaiterTimeout: waiterTimeout, WaitQueue: queueSettings}
 		for part, kind := range kinds {
 			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
@@ -107,7 +107,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		OpenTime: queueSettings.OpenTime, SeesListeners: true,
 	}
 	s.setup = &redismodel.Setup{
-		Kinds: kinds, WaiterTimeout: waiterTimeout, Line: queue, Name: s.owner,
+		Kinds: kinds, WaiterTimeout: waiterTimeout, WaitQueue: queue, Name: s.owner,
 		Pick: func(fields []redismodel.Field) int {
 			// The server chooses at random: the model chooses the same.
 			return max(0, slices.IndexFunc(fields, func(f redismodel.Field) bool {
@@ -280,7 +280,7 @@ func (s *sequence) expect(want state, part int) {
 // expectWaitQueue adds the wait queue as the model has it, without expired entries.
 func (s *sequence) expectWaitQueue(want state, key string, l *redismodel.Lock) {
 	var order []string
-	for _, p := range l.Line {
+	for _, p := range l.Entries {
 		client, _, _ := strings.Cut(s.members[p.Client][0].Owner(1), ":")
 		order = append(order, client)
 		digits := map[bool]string{true: "1", false: "0"}

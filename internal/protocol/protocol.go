@@ -34,8 +34,8 @@ type Options struct {
 	WaiterTimeout time.Duration
 	// Unconfirmed: commands do not wait for replicas.
 	Unconfirmed bool
-	// Line are the settings of the wait queue.
-	Line WaitQueue
+	// WaitQueue are its settings.
+	WaitQueue WaitQueue
 }
 
 // Lock is one lock on one Redis.
@@ -50,7 +50,7 @@ type Lock struct {
 	options *Options
 	format  format
 	keys    [1]string // Key alone
-	// waitQueue is the key of its wait queue, and settings are Options.Line as the scripts take them.
+	// waitQueue is the key of its wait queue, and settings are Options.WaitQueue as the scripts take them.
 	waitQueue, settings string
 	// queue and timeouts are the keys of a fair lock. holds is the prefix of the keys of a
 	// read/write lock's read leases.

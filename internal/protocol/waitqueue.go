@@ -22,7 +22,7 @@ type WaitQueue struct {
 // waitQueueSettings returns the settings as the scripts take them: one argument, since they rarely need it.
 func (l *Lock) waitQueueSettings() string {
 	if l.settings == "" {
-		o := &l.options.Line
+		o := &l.options.WaitQueue
 		l.settings = ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery)
 	}
 	return l.settings

@@ -36,7 +36,7 @@ func TestTransfer_GoesToTheFirstEntry(t *testing.T) {
 			key := "a lock, " + name
 			var clients [2]protocol.Member
 			for i := range clients {
-				options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), Line: queueSettings}
+				options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-000000000000", i), WaitQueue: queueSettings}
 				clients[i] = protocol.Member{Lock: protocol.New(test.kind, key, options), Fenced: true}
 			}
 			run := func(client int, c lock.Command, want lock.Outcome) {

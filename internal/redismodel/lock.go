@@ -48,10 +48,10 @@ type Lock struct {
 	ExpiresAt, RanOut machine.Instant
 	// ReadLeases are the keys of the read holds, sorted.
 	ReadLeases []ReadLease
-	// Line are the entries of the wait queue, in their order. The free lock is left to foreign clients until
+	// Entries are those of the wait queue, in their order. The free lock is left to foreign clients until
 	// OpenUntil, and Turns counts the transfers since it was last left to them. The wait queue expires at
 	// WaitQueueEnds.
-	Line          []Entry
+	Entries       []Entry
 	OpenUntil     machine.Instant
 	Turns         int
 	WaitQueueEnds machine.Instant

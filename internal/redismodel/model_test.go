@@ -46,7 +46,7 @@ func TestEncoder_IgnoresClockAndTermNumbers(t *testing.T) {
 	for _, kinds := range [][]redismodel.Kind{
 		{redismodel.Fenced}, {redismodel.Fair}, {redismodel.ReadWrite}, {redismodel.Fair, redismodel.ReadPart}, {redismodel.WritePart, redismodel.Fenced},
 	} {
-		setup := &redismodel.Setup{Kinds: kinds, WaiterTimeout: 5 * time.Second, Line: redismodel.WaitQueue{OpenTime: time.Second}, Name: redismodel.Owner.String}
+		setup := &redismodel.Setup{Kinds: kinds, WaiterTimeout: 5 * time.Second, WaitQueue: redismodel.WaitQueue{OpenTime: time.Second}, Name: redismodel.Owner.String}
 		sum := func(now machine.Instant, base uint64, steps int) uint64 {
 			r, s, e := rand.New(rand.NewPCG(3, 4)), redismodel.New(setup), redismodel.Encoder{}
 			s.At(now)

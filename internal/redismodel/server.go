@@ -51,9 +51,9 @@ func (o Owner) String() string { return fmt.Sprintf("%d:%d", o.Client, o.Term) }
 type Setup struct {
 	// Kinds has one kind, or those of a MultiLock's parts.
 	Kinds []Kind
-	// WaiterTimeout and Line are as in protocol.Options.
+	// WaiterTimeout and WaitQueue are as in protocol.Options.
 	WaiterTimeout time.Duration
-	Line          WaitQueue
+	WaitQueue     WaitQueue
 	// Rate is the speed of the server's clock relative to that of the processes; 0 is 1.
 	Rate float64
 	// Name returns an owner as replies contain it.
@@ -112,7 +112,7 @@ func (s *Server) NextEnd() (at machine.Instant, ok bool) {
 		if !l.Free() {
 			ends = append(ends, l.ExpiresAt)
 		}
-		for _, p := range l.Line {
+		for _, p := range l.Entries {
 			ends = append(ends, p.Until)
 		}
 		if l.OpenUntil > s.now {

@@ -48,34 +48,34 @@ var Waiters = Owner{-1, turns}
 // expireWaitQueue removes expired entries. Redis keeps them until a script reads them, with the same effect.
 func (l *Lock) expireWaitQueue(now machine.Instant) {
 	if l.WaitQueueEnds != 0 && now >= l.WaitQueueEnds {
-		l.Line, l.OpenUntil, l.Turns, l.WaitQueueEnds = nil, 0, 0, 0
+		l.Entries, l.OpenUntil, l.Turns, l.WaitQueueEnds = nil, 0, 0, 0
 	}
 	dead := func(p Entry) bool { return now >= p.Until }
-	if slices.ContainsFunc(l.Line, dead) {
-		l.Line = slices.DeleteFunc(slices.Clone(l.Line), dead)
+	if slices.ContainsFunc(l.Entries, dead) {
+		l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), dead)
 	}
 }
 
 // touch renews the TTL of the wait queue after a write. An empty one expires soon.
 func (r *run) touch(l *Lock) {
 	var lasts time.Duration
-	for _, p := range l.Line {
+	for _, p := range l.Entries {
 		lasts = max(lasts, p.TTL)
 	}
-	if len(l.Line) == 0 {
-		lasts = r.setup.Line.OpenTime + time.Second
+	if len(l.Entries) == 0 {
+		lasts = r.setup.WaitQueue.OpenTime + time.Second
 	}
 	l.WaitQueueEnds = r.end(lasts)
 }
 
 func (r *run) dropEntry(l *Lock, c Client) {
-	l.Line = slices.DeleteFunc(slices.Clone(l.Line), func(p Entry) bool { return p.Client == c })
+	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(p Entry) bool { return p.Client == c })
 	r.touch(l)
 }
 
 // leaveWaitQueue removes the entry of the command's client, and reports whether there was one.
 func (r *run) leaveWaitQueue(l *Lock) bool {
-	for _, p := range l.Line {
+	for _, p := range l.Entries {
 		if p.Client == r.client && p.Term <= r.owner.Term {
 			r.dropEntry(l, r.client)
 			return true
@@ -88,7 +88,7 @@ func (r *run) leaveWaitQueue(l *Lock) bool {
 // the next client gets it.
 func (r *run) passReservation(part int) {
 	l := &r.parts[part]
-	reserved := slices.ContainsFunc(l.Line, func(p Entry) bool { return p.Client == r.client && p.Reserves })
+	reserved := slices.ContainsFunc(l.Entries, func(p Entry) bool { return p.Client == r.client && p.Reserves })
 	if r.leaveWaitQueue(l) && reserved {
 		r.passFree(part)
 	}
@@ -105,7 +105,7 @@ func (r *run) passFree(part int) {
 // passes on the free lock. The yield of a MultiLock that adds an entry again does not.
 func (r *run) withdraw(part int) {
 	l := &r.parts[part]
-	waits := len(l.Line) > 0
+	waits := len(l.Entries) > 0
 	r.leaveWaitQueue(l)
 	if r.Entry.Term == 0 && waits {
 		r.passFree(part)
@@ -124,18 +124,18 @@ func (r *run) enter(part int, busy bool) {
 			p.Mode = machine.Shared
 		}
 	}
-	i := slices.IndexFunc(l.Line, func(p Entry) bool { return p.Client == r.client })
+	i := slices.IndexFunc(l.Entries, func(p Entry) bool { return p.Client == r.client })
 	switch {
 	case i < 0:
-		l.Line = append(slices.Clip(l.Line), p)
-	case l.Line[i].Term > p.Term:
+		l.Entries = append(slices.Clip(l.Entries), p)
+	case l.Entries[i].Term > p.Term:
 		return
 	default:
-		if p.Since, p.Lapsed = l.Line[i].Since, l.Line[i].Lapsed; p.Lapsed && !busy {
+		if p.Since, p.Lapsed = l.Entries[i].Since, l.Entries[i].Lapsed; p.Lapsed && !busy {
 			p.Since, p.Lapsed = 0, false
 		}
-		l.Line = slices.Clone(l.Line)
-		l.Line[i] = p
+		l.Entries = slices.Clone(l.Entries)
+		l.Entries[i] = p
 	}
 	r.touch(l)
 }
@@ -152,7 +152,7 @@ func (r *run) enterAll() {
 			busy++
 		}
 		has := func(p Entry) bool { return p.Client == r.client }
-		whole = whole && (r.setup.Kinds[i] == Fair || slices.ContainsFunc(r.parts[i].Line, has))
+		whole = whole && (r.setup.Kinds[i] == Fair || slices.ContainsFunc(r.parts[i].Entries, has))
 	}
 	for i := range r.Parts() {
 		switch {
@@ -179,7 +179,7 @@ func (r *run) busy(part int) bool {
 func (r *run) enterAtEnd(part int) {
 	l := &r.parts[part]
 	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Entry.Term }
-	if r.Entry.Term != 0 && !slices.ContainsFunc(l.Line, late) {
+	if r.Entry.Term != 0 && !slices.ContainsFunc(l.Entries, late) {
 		r.dropEntry(l, r.client)
 		r.enter(part, false)
 	}
@@ -206,7 +206,7 @@ func (r *run) asks(p Entry) bool { return r.Kind == lock.Acquire && p.Client == 
 // eachEntry calls each for the entries until it returns false. It skips entries that cannot get a transfer
 // yet, and removes those that no longer can.
 func (r *run) eachEntry(l *Lock, each func(Entry) (more bool)) {
-	for _, p := range l.Line {
+	for _, p := range l.Entries {
 		switch {
 		case r.asks(p):
 			if !each(p) {
@@ -217,7 +217,7 @@ func (r *run) eachEntry(l *Lock, each func(Entry) (more bool)) {
 				return
 			}
 		case !p.Listens:
-		case r.setup.Line.SeesListeners && r.Subscribers(TurnChannel(p.Client)) == 0:
+		case r.setup.WaitQueue.SeesListeners && r.Subscribers(TurnChannel(p.Client)) == 0:
 			r.dropEntry(l, p.Client)
 		case !each(p):
 			return
@@ -273,7 +273,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 // reserving returns the index of the first entry, if it is that of another client's MultiLock.
 func (r *run) reserving(l *Lock) (i int, ok bool) {
 	r.eachEntry(l, func(p Entry) bool {
-		i = slices.Index(l.Line, p)
+		i = slices.Index(l.Entries, p)
 		ok = p.Reserves && !r.asks(p)
 		return false
 	})
@@ -284,11 +284,11 @@ func (r *run) reserving(l *Lock) (i int, ok bool) {
 // may wait for this one.
 func (r *run) endReservation(l *Lock) {
 	i, ok := r.reserving(l)
-	if !ok || l.Line[i].Since == 0 || r.now < l.Line[i].keptUntil() {
+	if !ok || l.Entries[i].Since == 0 || r.now < l.Entries[i].keptUntil() {
 		return
 	}
-	l.Line = slices.Clone(l.Line)
-	l.Line[i].Lapsed = true
+	l.Entries = slices.Clone(l.Entries)
+	l.Entries[i].Lapsed = true
 	r.touch(l)
 }
 
@@ -298,7 +298,7 @@ func (r *run) keptUntil(l *Lock) machine.Instant {
 		return l.OpenUntil
 	}
 	if i, ok := r.reserving(l); ok {
-		return l.Line[i].keptUntil()
+		return l.Entries[i].keptUntil()
 	}
 	return r.now
 }
@@ -313,7 +313,7 @@ func (r *run) others(l *Lock) int {
 // transfer.
 func (r *run) waiting(l *Lock) (foreign, entries int) {
 	r.eachEntry(l, func(p Entry) bool { return p.Client == r.client })
-	for _, p := range l.Line {
+	for _, p := range l.Entries {
 		switch {
 		case p.Client == r.client, p.Lapsed:
 		case p.Listens, p.Reserves:
@@ -322,7 +322,7 @@ func (r *run) waiting(l *Lock) (foreign, entries int) {
 			foreign++
 		}
 	}
-	if r.setup.Line.SeesListeners {
+	if r.setup.WaitQueue.SeesListeners {
 		foreign += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
 	}
 	return foreign, entries
@@ -336,7 +336,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 	yields := r.Kind == lock.Yield
 	switch {
 	case yields && r.Forced, entries > 0 && r.isOpenTime(), foreign > 0 && (entries > 0 || yields) && l.Turns*foreign >= entries:
-		l.OpenUntil, l.Turns = r.end(r.setup.Line.OpenTime), 0
+		l.OpenUntil, l.Turns = r.end(r.setup.WaitQueue.OpenTime), 0
 		r.touch(l)
 		r.publish(Publication{Part: part, All: written})
 		return true
@@ -350,7 +350,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 
 // isOpenTime reports whether it is time to leave the lock to foreign clients that cannot be seen.
 func (r *run) isOpenTime() bool {
-	s := &r.setup.Line
+	s := &r.setup.WaitQueue
 	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < min(s.OpenTime, s.OpenEvery/100)
 }
 
@@ -359,7 +359,7 @@ func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
 	// The holder itself gets no transfer.
 	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Entry.Term) }
-	if l := &r.parts[part]; slices.ContainsFunc(l.Line, own) {
+	if l := &r.parts[part]; slices.ContainsFunc(l.Entries, own) {
 		r.dropEntry(l, r.client)
 	}
 	if r.passOnOrOpen(part, written) {
@@ -396,9 +396,9 @@ func (r *run) passOn(part int, written bool) (mayJoin bool) {
 	if !l.Free() {
 		return mayJoin
 	}
-	if i, ok := r.reserving(l); ok && l.Line[i].Since == 0 {
-		l.Line = slices.Clone(l.Line)
-		l.Line[i].Since = r.now
+	if i, ok := r.reserving(l); ok && l.Entries[i].Since == 0 {
+		l.Entries = slices.Clone(l.Entries)
+		l.Entries[i].Since = r.now
 		r.touch(l)
 	}
 	if r.Kind != lock.Acquire { // an acquire frees nothing
@@ -422,8 +422,8 @@ func (r *run) transfer(part int, p Entry) {
 }
 
 func (e *Encoder) waitQueue(l *Lock) {
-	e.Number(int64(len(l.Line)))
-	for _, p := range l.Line {
+	e.Number(int64(len(l.Entries)))
+	for _, p := range l.Entries {
 		e.Owner(Owner{p.Client, p.Term})
 		e.Number(int64(p.Mode))
 		e.Number(p.Tokens)
