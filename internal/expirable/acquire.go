@@ -15,7 +15,7 @@ const (
 	repeatTime = 30 * time.Minute
 )
 
-// startAcquire asks for permits for the first who wait.
+// startAcquire asks for permits for the first waiting requests.
 func (p *Semaphore) startAcquire() {
 	o := op{kind: Acquire, requests: p.queue.Front(acquireBatch)}
 	o.until = min(trust(p.now, slices.Min(p.leases(&o))), p.now+repeatTime)
@@ -45,7 +45,7 @@ func (p *Semaphore) tryAt(at Instant) {
 	}
 }
 
-// acquired gives those who were served their permits. A permit of one who has left goes back.
+// acquired gives the requests that were served their permits. A permit of one that has left goes back.
 func (p *Semaphore) acquired(o op, r Result) {
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if r.Missing {
@@ -136,7 +136,7 @@ func (p *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
 	return ids, rests
 }
 
-// refuseTries refuses those who do not wait: those of an acquire that was refused, and those behind
+// refuseTries refuses the tries: those of an acquire that was refused, and those behind
 // a request that waits.
 func (p *Semaphore) refuseTries(asked []*Request) {
 	first, waits := p.queue.Patient()

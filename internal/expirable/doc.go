@@ -1,4 +1,4 @@
-// Package expirable decides about the permits that expire of one name, in one process: who gets one,
+// Package expirable decides about the permits of an expirable semaphore in one process: which request gets one,
 // how long it is trusted, when it is renewed, and when it is lost.
 //
 // Like a lock in package lock, Permits is a value without I/O. Every event takes the time, and
@@ -13,8 +13,8 @@
 //
 // # Waiting
 //
-// One acquire is for all who wait, in their order; Redis serves the first of them, as far as there
-// are permits. Those who remain wait for a message of the channel, for the next expiry, and for Poll
+// One acquire is for all waiting requests, in their order; Redis serves the first of them, as far as there
+// are permits. Those that remain wait for a message of the channel, for the next expiry, and for Poll
 // at the latest.
 //
 // # Trust

@@ -67,10 +67,10 @@ type Result struct {
 	// expires; negative: none does. Of a Restore, it is how long that must wait.
 	Served int
 	Wait   time.Duration
-	// Valid says, for each permit of a Release or a Renew, whether it was taken until then. Heard is
+	// Valid says, for each permit of a Release or a Renew, whether it was taken until then. Receivers is
 	// how many clients have heard of a Release.
-	Valid []bool
-	Heard int
+	Valid     []bool
+	Receivers int
 	// Done says, for a Set, that the number was set.
 	Done bool
 	// Err is the error, temporary (Transient) or permanent. Unsure says that the script may have
@@ -105,7 +105,7 @@ func (p *Semaphore) refuse(req *Request, reason machine.Reason, detail string) {
 }
 
 // grant makes a request the holder of a permit, one that was handed on to it or one of its own.
-func (p *Semaphore) grant(req *Request, h hold, handedOn bool) {
+func (p *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
 	if req.MaxHold > 0 {
 		h.ends = p.now + req.MaxHold
@@ -113,7 +113,7 @@ func (p *Semaphore) grant(req *Request, h hold, handedOn bool) {
 	p.holds = append(p.holds, &h)
 	p.wakeAt.sooner(h.end())
 	p.effects = append(p.effects, Effect{Kind: machine.Reply, Ref: req.Ref, Permit: h.permit, Answer: machine.Answer{
-		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOn: handedOn,
+		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOff: handedOff,
 	}})
 }
 

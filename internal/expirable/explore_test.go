@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// TestExplore tries everything that can happen to a few permits that expire. No permit is trusted that
+// TestExplore tries everything that can happen to a few permits with leases. No permit is trusted that
 // Redis has not given, or by two; a holder is told of its loss. When the faults stop, all are answered,
 // no client waits while a permit is free, and all permits come back.
 func TestExplore(t *testing.T) {

@@ -12,11 +12,11 @@ const releaseBatch = 32
 // giveBack is a permit that is to be given back in Redis.
 type giveBack struct {
 	permit machine.PermitID
-	// ref is who awaits it, if not nil, until answerBy.
+	// ref is the request that awaits it until answerBy; nil if none does.
 	ref      any
 	answerBy Instant
-	// stranger: it is not known to be a permit of this process.
-	stranger bool
+	// unknown: it is not known to be a permit of this process.
+	unknown bool
 	// yields: it is given back although a request waits here.
 	yields bool
 	// until is when it has expired, or when there is no use in trying.
@@ -39,7 +39,7 @@ func (p *Semaphore) release(h *hold, shown bool, ref any) {
 			if p.now < p.turnUntil {
 				p.queue.Pop()
 				p.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
-				p.answer(ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
+				p.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}
 			b.yields, p.turnUntil = true, p.now+p.cfg.HandOffLimit
@@ -54,21 +54,21 @@ func (p *Semaphore) startRelease() {
 	p.start(o)
 }
 
-// released answers those who have given back. After a yield, others come first if any listen, and
+// released answers the requests that have given back. After a yield, others come first if any listen, and
 // now and then in any case, since some wait without listening.
 func (p *Semaphore) released(o op, r Result) {
 	for i, b := range p.back[:o.count] {
 		switch {
 		case r.Valid[i]:
 			p.answer(b.ref, machine.Answer{Kind: machine.Freed})
-		case b.stranger:
+		case b.unknown:
 			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
 		default:
 			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
 		}
 	}
 	p.back = p.back[o.count:]
-	others := r.Heard
+	others := r.Receivers
 	if p.sub == listening {
 		others--
 	}
@@ -76,8 +76,8 @@ func (p *Semaphore) released(o op, r Result) {
 	case o.yields && (others > 0 || p.now >= p.forcedYieldAt):
 		p.forcedYieldAt = p.now + p.cfg.ForcedYield
 		p.tryAt(p.now + p.cfg.OpenTime())
-		p.wait.standsBack = true
-	case !p.wait.standsBack && p.queue.Len() > 0:
+		p.wait.defers = true
+	case !p.wait.defers && p.queue.Len() > 0:
 		p.tryAt(p.now)
 	}
 }
@@ -88,7 +88,7 @@ const gone = "the permit is gone from Redis: it was released by its id, deleted,
 func (p *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
 	for _, b := range p.back[:o.count] {
 		p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
-		if !b.stranger {
+		if !b.unknown {
 			p.effects = append(p.effects, Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
@@ -103,7 +103,7 @@ func (p *Semaphore) releasing() int {
 	return 0
 }
 
-// expireBack answers those who have waited for long enough, and forgets the permits that have
+// expireBack answers the requests that have waited for long enough, and forgets the permits that have
 // expired.
 func (p *Semaphore) expireBack() {
 	expired := func(b giveBack) bool { return p.now >= b.until }

@@ -79,7 +79,7 @@ func (p *Semaphore) renewalReplied(r Result) {
 	p.renewed(o, r)
 }
 
-// renewed takes note of what a renewal has come to. The permits are trusted from when it was sent.
+// renewed handles the reply to a renewal. The permits are trusted from when it was sent.
 func (p *Semaphore) renewed(o op, r Result) {
 	p.renewAt, p.atRisk, p.riskErr = 0, false, ""
 	valid := map[machine.PermitID]bool{}

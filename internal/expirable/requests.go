@@ -58,9 +58,9 @@ func (p *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
 		return
 	}
-	b := giveBack{permit: permit, ref: ref, stranger: true, until: now + p.cfg.TryTime()}
+	b := giveBack{permit: permit, ref: ref, unknown: true, until: now + p.cfg.TryTime()}
 	if i := slices.IndexFunc(p.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
-		b.stranger, b.until = false, p.holds[i].until
+		b.unknown, b.until = false, p.holds[i].until
 		p.end(p.holds[i], machine.Forced, "it was released by its id")
 	}
 	p.giveBack(b)
@@ -135,7 +135,7 @@ func (p *Semaphore) Signal(now Instant) {
 	defer p.settle()
 	if p.main.kind == Acquire {
 		p.wait.again = true
-	} else if !p.wait.standsBack && p.queue.Len() > 0 {
+	} else if !p.wait.defers && p.queue.Len() > 0 {
 		p.tryAt(p.now)
 	}
 }
@@ -157,7 +157,7 @@ func (p *Semaphore) Idle() bool {
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
 // its way.
 func (p *Semaphore) Sent() (number uint64, certain bool) {
-	return p.number, !p.doubtful && p.main.kind == 0
+	return p.number, !p.outstanding && p.main.kind == 0
 }
 
 // Snapshot is what this process knows without asking Redis: how many permits it holds, how many

@@ -144,7 +144,7 @@ func (p *player) reply(c *Command, words []string) {
 				r.Valid = append(r.Valid, digit == '1')
 			}
 		case key == "heard":
-			r.Heard = int(machinetest.Number(value))
+			r.Receivers = int(machinetest.Number(value))
 		case key == "done":
 			r.Done = value == "1"
 		default:
@@ -174,7 +174,7 @@ func (p *player) brings() (all []string) {
 			case machine.Granted:
 				p.granted[int(e.Permit[0])] = e.Permit
 				p.open++
-				text = map[bool]string{true: "handed on: "}[a.HandedOn] + fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
+				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
 				if a.Bound != 0 {
 					text += fmt.Sprint(" at most ", a.Bound)
 				}
@@ -182,7 +182,7 @@ func (p *player) brings() (all []string) {
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case machine.Freed:
 				text = fmt.Sprint("freed ", e.Ref)
-				if a.HandedOn {
+				if a.HandedOff {
 					text = fmt.Sprint("handed on ", e.Ref)
 				}
 			case machine.NotFreed:

@@ -34,8 +34,8 @@ type Semaphore struct {
 	// seq numbers what is sent, so that a reply finds its command; number is that of the last
 	// command that Redis carries out once.
 	seq, number uint64
-	// doubtful: a numbered command, or a copy of it, may not have arrived yet.
-	doubtful bool
+	// outstanding: a numbered command, or a copy of it, may not have arrived yet.
+	outstanding bool
 
 	queue requestqueue.Queue[*Request]
 	holds []*hold
@@ -119,9 +119,9 @@ type waiting struct {
 	nextAt  Instant
 	refused bool
 	again   bool
-	// standsBack: no message brings the next try forward.
-	standsBack bool
-	tries      int
+	// defers: no message brings the next try forward.
+	defers bool
+	tries  int
 	// lastErr is why the last try failed, "" if it has not, and lastReason the reason.
 	lastErr    string
 	lastReason machine.Reason

@@ -85,7 +85,7 @@ func (p *Semaphore) next() {
 	case len(p.sets) > 0:
 		p.start(op{kind: Set, until: p.sets[0].until})
 	case p.queue.Len() > 0 && p.now >= p.wait.nextAt:
-		p.wait.again, p.wait.standsBack = false, false
+		p.wait.again, p.wait.defers = false, false
 		p.startAcquire()
 	}
 }
@@ -194,7 +194,7 @@ func (p *Semaphore) Replied(now Instant, seq uint64, r Result) {
 // its number, as long as it matters what becomes of it.
 func (p *Semaphore) mainReplied(r Result) {
 	o := p.main
-	p.doubtful = p.doubtful || r.Unsure
+	p.outstanding = p.outstanding || r.Unsure
 	if r.Err != nil {
 		p.again(&p.main, r)
 		p.wait.lastReason, p.wait.lastErr = failure(r)

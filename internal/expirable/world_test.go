@@ -203,7 +203,7 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 			}
 		}
 		if freed && r.free > 0 {
-			reply.Heard = n.Listeners()
+			reply.Receivers = n.Listeners()
 			n.Publish()
 		}
 	case Set:
@@ -341,7 +341,7 @@ func (s *shared) Check(n *explore.Net) {
 	for i := range s.processes {
 		p := &s.processes[i]
 		wake, ok := p.permits.NextWake()
-		if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free > 0 && !p.permits.wait.standsBack {
+		if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free > 0 && !p.permits.wait.defers {
 			n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
 		}
 		for k, c := range p.clients {

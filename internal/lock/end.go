@@ -106,7 +106,7 @@ func (l *Lock) endHold(own hold, ref any) {
 	l.dropExpired()
 	switch {
 	case l.holds.len() > 0:
-		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOn: true}) // others share the lease
+		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true}) // others share the lease
 	case l.closing || l.queue.len() == 0 || l.mayBeCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)
 	default:

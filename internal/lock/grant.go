@@ -95,7 +95,7 @@ func (l *Lock) grantTaken(o op) bool {
 }
 
 // grant makes a waiter a holder.
-func (l *Lock) grant(req *waiter, handedOn bool) {
+func (l *Lock) grant(req *waiter, handedOff bool) {
 	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
 	switch {
 	case req.Lease > 0 && l.lease.fixed:
@@ -111,7 +111,7 @@ func (l *Lock) grant(req *waiter, handedOn bool) {
 	l.holds.add(own)
 	l.answer(req.Ref, machine.Answer{
 		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
-		HandedOn: handedOn, Transferred: l.lease.transferred,
+		HandedOff: handedOff, Transferred: l.lease.transferred,
 	})
 	l.lease.transferred = false
 	if l.repeats && req.Owner != 0 {

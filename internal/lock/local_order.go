@@ -34,7 +34,7 @@ func (localOrder) taken(l *Lock, o op, r Result) {
 func (localOrder) passedOn(l *Lock, o op, r Result) {
 	switch {
 	case r.Outcome == Done:
-		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	case r.Outcome == Refused && l.lease.mode == machine.Shared && o.mode == machine.Exclusive:
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed}) // readers of other processes remain
 	default:
@@ -52,7 +52,7 @@ func (localOrder) passOn(l *Lock, ref any) {
 		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
 		// that it can ask again before the queue is empty and the lease goes back to Redis.
 		l.grant(l.queue.pop(), true)
-		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
+		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	default:
 		l.prepareGrant(ref)
 	}
@@ -112,7 +112,7 @@ func (l *Lock) yieldReplied(o op, r Result) {
 	case Kept:
 		l.main = op{}
 		l.wait.sent = nil
-		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOn: true})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 		l.spent.newTurn()
 		l.noteLease(o, r)

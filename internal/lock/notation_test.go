@@ -138,14 +138,14 @@ func answerSentence(a machine.Answer) string {
 	}[a.Kind]
 	switch a.Kind {
 	case machine.Granted:
-		if a.HandedOn {
+		if a.HandedOff {
 			text = "handed on"
 		}
 		if text += fmt.Sprintf(" x%d until %v", a.Count, a.Until); a.Tokens != nil {
 			text += fmt.Sprintf(", tokens %v", a.Tokens)
 		}
 	case machine.Freed:
-		if text += fmt.Sprintf(" x%d", a.Count); a.HandedOn {
+		if text += fmt.Sprintf(" x%d", a.Count); a.HandedOff {
 			text += ", handed on"
 		}
 	case machine.Withdrawn, machine.ForceReleased:

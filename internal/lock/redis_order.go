@@ -70,7 +70,7 @@ func (q *redisOrder) taken(l *Lock, o op, r Result) {
 
 func (q *redisOrder) passedOn(l *Lock, o op, r Result) {
 	if r.Freed {
-		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOn: r.Outcome == Done})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: r.Outcome == Done})
 	} else {
 		l.answerRelease(o)
 	}

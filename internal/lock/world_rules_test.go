@@ -183,7 +183,7 @@ func (w *world) checkFreed(i int, r request, a machine.Answer) {
 		w.violated("p%d: %v is answered as if its hold had not been lost", i, r)
 	}
 	h := w.holdByID(i, r.hold)
-	if o := w.owner(i, p.before); h == nil && !a.HandedOn && !w.factOf(o).late {
+	if o := w.owner(i, p.before); h == nil && !a.HandedOff && !w.factOf(o).late {
 		for k := range w.redis.Parts() {
 			if held := w.redis.Part(k).Of(o); held != (redismodel.Counts{}) {
 				w.violated("p%d: %v is answered, but in Redis %v holds %v", i, r, o, held)

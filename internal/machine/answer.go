@@ -40,10 +40,10 @@ type Answer struct {
 	// FirstRef is the Ref of the hold's first request.
 	FirstRef any
 	Tokens   []int64
-	// HandedOn says that the lock was handed off inside this process, Transferred that another
+	// HandedOff says that the lock was handed off inside this process, Transferred that another
 	// process has transferred it.
-	HandedOn, Transferred bool
-	Reason                Reason
+	HandedOff, Transferred bool
+	Reason                 Reason
 	// Noticed says that the release has found the hold lost: the holder was not notified before.
 	Noticed bool
 	// TTL is the rest of the other holder's lease when last seen; negative if not known.

@@ -44,7 +44,7 @@ func grantVia(a *machine.Answer) word {
 	switch {
 	case a.Count > 1:
 		return byReentry
-	case a.HandedOn:
+	case a.HandedOff:
 		return byHandOff
 	case a.Transferred:
 		return byTransfer

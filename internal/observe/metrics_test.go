@@ -98,7 +98,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	o.Refused(99, machine.Invalid)
 	<-entered
 	for i := range n {
-		l.measureAnswer(Request{Kind: kind}, 0, &machine.Answer{Kind: machine.Granted, HandedOn: i%2 == 0})
+		l.measureAnswer(Request{Kind: kind}, 0, &machine.Answer{Kind: machine.Granted, HandedOff: i%2 == 0})
 		l.measureLoss(kind, machine.QueueFull)
 		l.measureLoss(kind, machine.Closed)
 		l.giveMeasured()

@@ -86,7 +86,7 @@ func (l *Lock) traceAnswer(of Request, a *machine.Answer) {
 	}
 	events := slices.DeleteFunc(slices.Clone(l.events[nil]), func(e event) bool { return e.at < of.Since })
 	inVain := a.Reason == machine.TimedOut || a.Reason == machine.CancelledByRequest
-	if inVain || a.HandedOn || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
+	if inVain || a.HandedOff || a.Transferred || slices.ContainsFunc(events, func(e event) bool { return e.name == "held" }) {
 		events = append([]event{{at: of.Since, name: "queued"}}, events...)
 	}
 	l.span("lockkeeper.acquire", of, append(events, result), failure)

@@ -80,7 +80,7 @@ func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.R
 		for i := range c.IDs {
 			r.Valid = append(r.Valid, reply.N[0]>>i&1 == 1)
 		}
-		r.Heard = int(reply.N[1])
+		r.Receivers = int(reply.N[1])
 	case expirable.Renew:
 		if len(reply.S[0]) != len(c.IDs) {
 			return expirable.Result{Err: unexpected(reply).Err, Transient: true, Unsure: true}

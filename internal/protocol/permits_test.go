@@ -36,13 +36,13 @@ func TestPermits_CommandsReply(t *testing.T) {
 		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("d")}, Leases: []time.Duration{time.Hour}}, expirable.Result{Wait: 50 * time.Second}, "{0 2 2}"},
 		{expirable.Command{Kind: expirable.Renew, IDs: []machine.PermitID{id("b"), id("c")}, Lease: time.Hour}, expirable.Result{Valid: []bool{true, false}}, "{0 2 2}"},
 		{expirable.Command{Kind: expirable.Set, How: expirable.Add, Count: 1}, expirable.Result{Done: true}, "{1 2 3}"},
-		{expirable.Command{Kind: expirable.Release, IDs: []machine.PermitID{id("c"), id("b")}}, expirable.Result{Valid: []bool{false, true}, Heard: 1}, "{2 1 3}"},
+		{expirable.Command{Kind: expirable.Release, IDs: []machine.PermitID{id("c"), id("b")}}, expirable.Result{Valid: []bool{false, true}, Receivers: 1}, "{2 1 3}"},
 		{expirable.Command{Kind: expirable.Set, How: expirable.Total, Count: 8}, expirable.Result{Done: true}, "{7 1 8}"},
 	} {
 		step.command.Number = uint64(i + 1)
 		for range 2 {
 			got := protocol.ReadExpirable(&step.command, do(permits.Call(&step.command, deadline)))
-			if got.Err != nil || got.Served != step.want.Served || !slices.Equal(got.Valid, step.want.Valid) || got.Heard < step.want.Heard || got.Done != step.want.Done || got.Wait < step.want.Wait {
+			if got.Err != nil || got.Served != step.want.Served || !slices.Equal(got.Valid, step.want.Valid) || got.Receivers < step.want.Receivers || got.Done != step.want.Done || got.Wait < step.want.Wait {
 				t.Errorf("%+v: %+v", step.command, got)
 			}
 		}

@@ -48,7 +48,7 @@ func (p *Pool) changeReply(r *Result) {
 	p.end()
 	switch c.kind {
 	case Drain:
-		if c.change.Ref == nil && r.N[0] > 0 { // who wanted it was told that Redis does not answer
+		if c.change.Ref == nil && r.N[0] > 0 { // its request was told that Redis does not answer
 			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
 		}
 	case Inspect:
@@ -57,10 +57,10 @@ func (p *Pool) changeReply(r *Result) {
 			return
 		}
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
-		p.know(r.N[0])
+		p.noteFree(r.N[0])
 	default:
 		answer.Done, answer.N = r.N[0] == 1, r.N[1]
-		p.know(r.N[1])
+		p.noteFree(r.N[1])
 	}
 	p.answer(c.change.Ref, answer)
 }

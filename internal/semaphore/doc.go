@@ -1,4 +1,4 @@
-// Package semaphore decides who gets the permits of a synchronizer next. It is a plain value with
+// Package semaphore decides which request gets the permits of a synchronizer next. It is a plain value with
 // methods, as package lock is: no Redis, no actors, no clock of its own. An actor of package actors
 // turns messages, timers and replies into its events, and carries out the effects that come back.
 //
@@ -7,7 +7,7 @@
 // Redis has the number of free permits. A process that has taken permits may give them back, and so may
 // any other: permits have no owner, and those of a process that has died stay taken.
 //
-// A process contends once for all who wait in it. One command names how many permits each of the
+// A process contends once for all its waiting requests. One command names how many permits each of the
 // first of them wants, and Redis takes them for as many of these, from the head, as there are permits
 // for. Permits are alike: the request at the head when a reply comes gets them, and what no request wants
 // any more is given back. No request overtakes another of the process, however few permits it wants.
@@ -41,8 +41,8 @@
 //
 // # Latches
 //
-// The count of a latch is decided about by the same rules: those who wait until it is zero contend as
-// if for permits, and count-downs are given back. All who wait go on together, and nothing is handed
+// The count of a latch is decided about by the same rules: requests that wait until it is zero contend as
+// if for permits, and count-downs are given back. All waiting requests go on together, and nothing is handed
 // over.
 //
 // # Files
@@ -54,6 +54,6 @@
 //	give.go      giving permits back, handing them over, and turns
 //	latch.go     what is different for a latch
 //	change.go    commands that do not wait for permits
-//	queue.go     those who wait
+//	queue.go     the waiting requests
 //	effects.go   effects, commands and answers
 package semaphore

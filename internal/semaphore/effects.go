@@ -14,7 +14,7 @@ type CommandKind uint8
 
 // The operations; package scripts has a script for each.
 const (
-	// Take takes permits for the first of those who wait. Its numbers are how many of them were
+	// Take takes permits for the first waiting requests. Its numbers are how many of them were
 	// served, and how many permits are free then.
 	Take CommandKind = iota + 1
 	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many

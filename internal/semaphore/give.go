@@ -45,7 +45,7 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	return debts
 }
 
-// handsOff reports whether permits that come back are given to those who wait here: as long as the
+// handsOff reports whether permits that come back are given to the requests that wait here: as long as the
 // process has its turn, which begins with the first of them.
 func (p *Pool) handsOff() bool {
 	if p.latch || p.queue.Len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
@@ -60,7 +60,7 @@ func (p *Pool) handsOff() bool {
 	return p.now < p.turn.until
 }
 
-// handOff gives permits that came back to those who wait here. It hands on all permits of a debt or none: Redis may
+// handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none: Redis may
 // refuse the rest, and the request that gives them back would be told that none were.
 func (p *Pool) handOff() {
 	if len(p.owed) == 0 || !p.handsOff() {
@@ -69,7 +69,7 @@ func (p *Pool) handOff() {
 	debts, n := p.whole()
 	p.serve(n, true)
 	for _, d := range p.owed[:debts] {
-		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOn: true})
+		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 	}
 	p.owed = p.owed[debts:]
 }

@@ -26,19 +26,19 @@ func (p *Pool) CountDown(now Instant, id string, ref any) {
 	p.owed = append(p.owed, debt{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
-// look asks for the count.
-func (p *Pool) look() {
+// readCount asks for the count.
+func (p *Pool) readCount() {
 	p.wait.again = false
 	p.start(call{command: Command{Kind: Take}, last: p.lastWaiter()})
 }
 
-func (p *Pool) looked(c *call, count int64) {
+func (p *Pool) countRead(c *call, count int64) {
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if count > 0 {
 		p.refused(c.last)
 		return
 	}
-	p.opened(c.last)
+	p.wasOpen(c.last)
 }
 
 // countDown sends the count-downs that wait, a bounded number of ids among them.
@@ -62,20 +62,20 @@ func (p *Pool) countedDown(c *call, count int64) {
 		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
 	}
 	if count == 0 {
-		p.opened(c.last)
+		p.wasOpen(c.last)
 	}
 }
 
-// opened says that the latch was open at some time after a command was sent. That is for those who
+// wasOpen says that the latch was open at some time after a command was sent. That is for the requests that
 // waited by then; later ones may have come when it was closed again.
-func (p *Pool) opened(last uint64) {
+func (p *Pool) wasOpen(last uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
 		p.answer(req.Ref, machine.Answer{Kind: machine.Granted})
 	}
 	p.trySoon()
 }
 
-// lastWaiter is the last of those who wait; 0 if there is none.
+// lastWaiter is the id of the last waiting request; 0 if there is none.
 func (p *Pool) lastWaiter() uint64 {
 	if p.queue.Len() == 0 {
 		return 0
@@ -83,15 +83,17 @@ func (p *Pool) lastWaiter() uint64 {
 	return p.queue.Last().ID
 }
 
-// know takes note of how many permits are free.
-func (p *Pool) know(free int64) {
+// noteFree stores how many permits are free.
+func (p *Pool) noteFree(free int64) {
 	if !p.latch {
 		p.wait.free = free
 	}
 }
 
-// few says why a request waits, or has waited in vain.
-func (p *Pool) few() string { return p.words("there are too few permits", "the latch is closed") }
+// whyRefused says why a request waits, or has waited in vain.
+func (p *Pool) whyRefused() string {
+	return p.words("there are too few permits", "the latch is closed")
+}
 
 func (p *Pool) words(semaphore, latch string) string {
 	if p.latch {

@@ -25,10 +25,10 @@ type Pool struct {
 	owed    []debt
 	changes []Change
 	call    call
-	// sent is the number of the last command, 0 before the first. doubtful: a command, or a copy of it, may
+	// sent is the number of the last command, 0 before the first. outstanding: a command, or a copy of it, may
 	// not have arrived yet.
-	sent     uint64
-	doubtful bool
+	sent        uint64
+	outstanding bool
 
 	wait waiting
 	turn turn
@@ -89,7 +89,9 @@ func (p *Pool) Idle() bool {
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
-func (p *Pool) Sent() (number uint64, certain bool) { return p.sent, !p.doubtful && p.call.kind == 0 }
+func (p *Pool) Sent() (number uint64, certain bool) {
+	return p.sent, !p.outstanding && p.call.kind == 0
+}
 
 // Waiters returns how many requests wait for permits.
 func (p *Pool) Waiters() int { return p.queue.Len() }

@@ -9,7 +9,7 @@ import (
 type Request struct {
 	// ID grows with every request to the pool.
 	ID uint64
-	// Owner is who may die while it waits; 0 for a goroutine.
+	// Owner may die while it waits; 0 for a goroutine.
 	Owner machine.Owner
 	// N is how many permits it wants, from 1.
 	N int

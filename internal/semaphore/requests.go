@@ -19,7 +19,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	case p.closing:
 		p.refuse(req.Ref, machine.Closed, "the system is closing")
 	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.latch:
-		p.refuse(req.Ref, machine.Held, "others wait already: "+p.few())
+		p.refuse(req.Ref, machine.Held, "others wait already: "+p.whyRefused())
 	case p.queue.Len() >= p.cfg.QueueLimit:
 		p.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
@@ -37,7 +37,7 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	defer p.settle()
 	if len(p.owed) == 0 && p.handsOff() && p.queue.Head().N == n { // without memory for a debt
 		p.serve(n, true)
-		p.answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOn: true})
+		p.answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 		return
 	}
 	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
@@ -84,7 +84,7 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	}
 }
 
-// Close refuses all who wait, for that reason. What has to be given back is given back, until the
+// Close refuses all waiting requests, for that reason. What has to be given back is given back, until the
 // watchdog's TTL is over: then the pool is idle in any case.
 func (p *Pool) Close(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
@@ -136,14 +136,14 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
 		p.forget(detail)
 	}
-	p.doubtful = p.doubtful || p.call.kind != 0
+	p.outstanding = p.outstanding || p.call.kind != 0
 	if p.call.change.Kind != 0 {
 		p.leaveChange(reason, detail)
 	}
 	p.call, p.owed = call{}, nil
 }
 
-// refuseAll refuses those who wait for permits, and the changes that are not under way.
+// refuseAll refuses the requests that wait for permits, and the changes that are not under way.
 func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, reason, detail)
@@ -164,11 +164,11 @@ func (p *Pool) dropExpired() {
 		case p.wait.lastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
 		case req.Try && p.wait.refused:
-			p.refuse(req.Ref, machine.Held, p.few())
+			p.refuse(req.Ref, machine.Held, p.whyRefused())
 		case !p.wait.refused:
 			p.refuse(req.Ref, machine.Unavailable, "Redis has not answered within the wait")
 		default:
-			p.refuse(req.Ref, machine.TimedOut, p.few())
+			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
 		}
 	}
 	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())

@@ -168,7 +168,7 @@ func (p *player) brings() (all []string) {
 			p.sent = c
 		case machine.Reply:
 			text = fmt.Sprint(answers[a.Kind], " ", e.Ref)
-			add(a.HandedOn, " in memory")
+			add(a.HandedOff, " in memory")
 			add(!a.Done && (a.Kind == machine.Freed || a.Kind == machine.Changed), " in vain")
 			add(a.N != 0, ": ", a.N)
 			add(a.Count != 0, ": ", a.Count)

@@ -2,10 +2,10 @@ package semaphore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// take asks for the permits of the first who wait.
+// take asks for the permits of the first waiting requests.
 func (p *Pool) take() {
 	if p.latch {
-		p.look()
+		p.readCount()
 		return
 	}
 	first := p.queue.Front(batch)
@@ -26,7 +26,7 @@ func (p *Pool) tookReply(r *Result) {
 	switch {
 	case r.Err == nil && p.latch:
 		p.end()
-		p.looked(&c, r.N[0])
+		p.countRead(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
@@ -46,14 +46,14 @@ func (p *Pool) tookReply(r *Result) {
 	}
 }
 
-// rejected refuses all who wait, for a reason that will not pass.
+// rejected refuses all waiting requests, for a reason that will not pass.
 func (p *Pool) rejected(r *Result) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
 	}
 }
 
-// took gives out what a Take has taken: so many of those whom it named are served.
+// took gives out what a Take has taken: so many of those that it named are served.
 func (p *Pool) took(c *call, r *Result) {
 	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
@@ -77,7 +77,7 @@ func (p *Pool) took(c *call, r *Result) {
 	p.refused(c.last)
 }
 
-// missing refuses all who wait for permits of which no number is set. Permits have no lease, so nothing
+// missing refuses all requests that wait for permits of which no number is set. Permits have no lease, so nothing
 // tells when those are back that were taken before Redis lost its data: the process does not set it.
 func (p *Pool) missing() {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
@@ -88,11 +88,11 @@ func (p *Pool) missing() {
 // noNumber is what a process can say of a semaphore that is not there.
 const noNumber = "it was never set, or Redis has lost its data"
 
-// refused has those wait whom a command up to that request could not help.
+// refused has the requests up to that one wait, which a command could not serve.
 func (p *Pool) refused(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
-	if p.queue.Len() > 0 && p.queue.Head().Try { // who came after the command
+	if p.queue.Len() > 0 && p.queue.Head().Try { // it came after the command
 		p.wait.again = true
 	}
 	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
@@ -100,23 +100,23 @@ func (p *Pool) refused(last uint64) {
 	}
 }
 
-// serve gives permits to those who wait, from the head, and returns how many it has given.
-func (p *Pool) serve(n int, handedOn bool) (given int) {
+// serve gives permits to the waiting requests, from the head, and returns how many it has given.
+func (p *Pool) serve(n int, handedOff bool) (given int) {
 	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
 		req := p.queue.Pop()
 		given += req.N
-		p.answer(req.Ref, machine.Answer{Kind: machine.Granted, N: int64(req.N), HandedOn: handedOn})
+		p.answer(req.Ref, machine.Answer{Kind: machine.Granted, N: int64(req.N), HandedOff: handedOff})
 	}
 	return given
 }
 
-// refuseTries refuses those who do not wait: those whom a Take has named that was refused, up to
+// refuseTries refuses the tries: those that a Take has named that was refused, up to
 // last, and those behind a request that waits, unless it is for a latch.
 func (p *Pool) refuseTries(last uint64) {
 	first, waits := p.queue.Patient()
 	for _, req := range p.queue.Tries(func(req *Request) bool {
 		return req.ID <= last || waits && req.ID > first.ID && !p.latch
 	}) {
-		p.refuse(req.Ref, machine.Held, p.few())
+		p.refuse(req.Ref, machine.Held, p.whyRefused())
 	}
 }

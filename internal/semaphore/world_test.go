@@ -308,7 +308,7 @@ func (s *shared) served(p *process) bool {
 	return s.redis.free >= p.pool.queue.Head().N
 }
 
-// checkCount compares the count with who has asked to be counted. Those whose answer says so have been,
+// checkCount compares the count with the requests to be counted. Those whose answer says so have been,
 // and at rest all have whose process lives; the others may have been.
 func (s *shared) checkCount(n *explore.Net, rests bool) {
 	most, least := map[string]bool{}, map[string]bool{}

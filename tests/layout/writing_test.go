@@ -32,12 +32,9 @@ func TestWords_NameWhatActs(t *testing.T) {
 	// parts are looked for first, since this is faster than the expressions.
 	parts := []string{"body", "one", "ever", "strange", "note", "who", "expire", "works"}
 	exempt := []string{ // from unclear: folders and files
-		"internal/expirable/", "internal/semaphore/", "scripts/expirable.lua",
 		"tests/layout/writing_test.go", "tests/locks/spawn_test.go", "tests/semaphore/asleep_test.go", "tests/topology/replicas_permits_test.go",
 	}
 	may := map[string]string{ // by file: the word that it may have
-		"internal/expirable/release.go":  "stranger", // a field of a machine
-		"internal/expirable/requests.go": "stranger",
 		"tests/layout/writing_test.go":   "stranger",
 	}
 	for name, text := range sources(t, ".go", ".lua", ".proto", ".md", ".sh", ".yml", ".java", "go.work", "Makefile", ".ci/run") {
