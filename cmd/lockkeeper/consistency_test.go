@@ -256,7 +256,7 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 
 	server.Pause(t)
 	redistest.Eventually(t, "it is noticed", func() bool {
-		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "unavailable") && len(c.logged("Redis does not serve")) > 0 && len(c.console("").Errors) > 0
+		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "unavailable") && len(c.logged("Redis is unavailable")) > 0 && len(c.console("").Errors) > 0
 	})
 	runCommand(t, server, exitUnavailable, "inspect", "a-reentrant-0")
 	server.Resume(t)

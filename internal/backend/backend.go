@@ -61,7 +61,7 @@ func (r Reply) failed() bool { return r.Outcome == lock.Failed }
 type Channel struct {
 	Server *Server
 	Name   string
-	// Waiters is the channel of redisio.Waiters, "" for a lock without a wait queue.
+	// Waiters is the channel of keyspace.Waiters, "" for a lock without a wait queue.
 	Waiters string
 }
 

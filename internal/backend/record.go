@@ -172,7 +172,7 @@ func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	}
 }
 
-// RecordOf inspections for the record of a client's System on the servers. It calls done once, on any goroutine, with only
+// RecordOf reads the record of a client's System from the servers. It calls done once, on any goroutine, with only
 // Client set if there is none.
 func RecordOf(client string, servers []*Server, deadline time.Time, done func(protocol.Record)) {
 	found := &collect[protocol.Record]{n: len(servers), judge: func(all []protocol.Record, last bool) (func(), bool) {

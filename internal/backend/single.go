@@ -76,10 +76,10 @@ func (s *single) read(done func(Reply)) receive {
 	}
 }
 
-// receive makes a function a redisio.Receiver.
+// receive makes a function a redisclient.Receiver.
 type receive func(tag uint64, reply redisclient.Reply)
 
-// Replied implements redisio.Receiver.
+// Replied implements redisclient.Receiver.
 func (f receive) Replied(tag uint64, reply redisclient.Reply) { f(tag, reply) }
 
 // direct is a single that is not part of another lock, as most locks are. It receives the replies to all its
@@ -115,7 +115,7 @@ func (d *direct) force(c lock.Command, deadline time.Time) {
 	d.name(c, deadline, run, func(r Reply) { d.to.Replied(c.Seq, r) })
 }
 
-// Replied implements redisio.Receiver.
+// Replied implements redisclient.Receiver.
 func (d *direct) Replied(tag uint64, reply redisclient.Reply) {
 	seq, result := d.lock.Read(tag, reply)
 	d.to.Replied(seq, Reply{Result: result})

@@ -108,7 +108,7 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 	if end == Served && !out.on.Load() {
 		return
 	}
-	does := [callEnds]string{Failed: "does not serve", Rejected: "rejects calls"}[end]
+	does := [callEnds]string{Failed: "is unavailable", Rejected: "rejects calls"}[end]
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	next, what := out.after(o.cfg.Now(), end)

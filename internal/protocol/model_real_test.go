@@ -34,7 +34,7 @@ type reply struct {
 
 type replies chan reply
 
-// Replied implements redisio.Receiver.
+// Replied implements redisclient.Receiver.
 func (r replies) Replied(tag uint64, got redisclient.Reply) { r <- reply{tag, got} }
 
 func startReal(t *testing.T) *real {

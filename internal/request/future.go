@@ -28,7 +28,7 @@ type Loan struct {
 
 // Lender lends commands.
 type Lender interface {
-	// Run runs a command on the goroutine that calls it. handBack takes one that was not run.
+	// Run runs a command on the goroutine that calls it. HandBack takes one that was not run.
 	Run(within context.Context, call *redisclient.Call)
 	HandBack(call redisclient.Call)
 }
@@ -48,7 +48,7 @@ func (o *Outcome) Free() {
 	outcomes.Put(o)
 }
 
-// Complete brings the answer, which comes from newOutcome, and takes back a command that the caller has not begun to run: it
+// Complete brings the answer, which comes from NewOutcome, and takes back a command that the caller has not begun to run: it
 // may have left before it looks again. It reports whether the answer may be looked at.
 func (s *Future) Complete(answer *Outcome) (unrun *Loan, taken bool) {
 	s.mu.Lock()

@@ -3,6 +3,7 @@ package layout_test
 import (
 	"maps"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -35,7 +36,7 @@ func TestWords_NameWhatActs(t *testing.T) {
 		"tests/layout/writing_test.go", "tests/locks/spawn_test.go", "tests/semaphore/asleep_test.go", "tests/topology/replicas_permits_test.go",
 	}
 	may := map[string]string{ // by file: the word that it may have
-		"tests/layout/writing_test.go":   "stranger",
+		"tests/layout/writing_test.go": "stranger",
 	}
 	for name, text := range sources(t, ".go", ".lua", ".proto", ".md", ".sh", ".yml", ".java", "go.work", "Makefile", ".ci/run") {
 		for i, line := range strings.Split(strings.ToLower(text), "\n") {
@@ -85,17 +86,19 @@ func TestCode_IsInShortFiles(t *testing.T) {
 	}
 }
 
-// The table of folders in CONTRIBUTING.md has each folder of the root.
+// The table of folders in CONTRIBUTING.md has each folder of the root, and of internal.
 func TestContributing_NamesEveryFolder(t *testing.T) {
 	rows := regexp.MustCompile("(?m)^\\| (`[^|]*) \\|").FindAllString(read(t, "CONTRIBUTING.md")["CONTRIBUTING.md"], -1)
 	table := strings.Join(rows, "")
-	entries, err := os.ReadDir(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, entry := range entries {
-		if name := entry.Name(); entry.IsDir() && name != ".git" && name != "bin" && !strings.Contains(table, "`"+name+"/") {
-			t.Errorf("CONTRIBUTING.md does not have the folder %s", name)
+	for _, parent := range []string{"", "internal/"} {
+		entries, err := os.ReadDir(filepath.Join(root, parent))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, entry := range entries {
+			if name := parent + entry.Name(); entry.IsDir() && name != ".git" && name != "bin" && !strings.Contains(table, "`"+name+"/") {
+				t.Errorf("CONTRIBUTING.md does not have the folder %s", name)
+			}
 		}
 	}
 }

@@ -202,16 +202,16 @@ func TestLog_ReportsAnOutageOnce(t *testing.T) {
 	s.AwaitWaiting(t, 2)
 	k.AwaitListener(t)
 	proxy.Freeze(true)
-	j.await(t, "Redis does not serve", "level=WARN", "error=", "waiting=2", "held=0")
+	j.await(t, "Redis is unavailable", "level=WARN", "error=", "waiting=2", "held=0")
 	proxy.Heal()
 	j.await(t, "Redis serves again", "level=INFO", "after=", "failed=")
 	k.Unlock(t)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 	locktest.Check(t, errors.Join(semaphore.Release(t.Context(), 1), locktest.Await(t, "the permit", permit)))
-	locktest.Equal(t, len(j.lines("Redis does not serve")), 1, "the outage was logged %d times")
+	locktest.Equal(t, len(j.lines("Redis is unavailable")), 1, "the outage was logged %d times")
 }
 
-// A Redis that refuses every call does not serve again. The rejection is logged once, with Redis's error and a
+// A Redis that refuses every call is not available again. The rejection is logged once, with Redis's error and a
 // remedy; its end is logged when calls succeed.
 func TestLog_ReportsARejectionOnce(t *testing.T) {
 	for name, broken := range map[string]struct {
@@ -239,7 +239,7 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 			locktest.OK(t, try())
 			proxy.Freeze(true)
 			locktest.IsError(t, try(), lockkeeper.ErrUnavailable)
-			j.await(t, "Redis does not serve")
+			j.await(t, "Redis is unavailable")
 			server.Do(t, append([]string{"ACL", "SETUSER", "app"}, broken.wrong...)...)
 			server.Do(t, "CLIENT", "KILL", "USER", "app")
 			proxy.Heal()
@@ -271,7 +271,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 	k.Do(t, "SET", k.Name, "text")
 	proxy.Freeze(true)
 	locktest.Fails(s.Lock(k.LockName+" too").TryAcquire(t.Context()))(t, lockkeeper.ErrUnavailable)
-	j.await(t, "Redis does not serve")
+	j.await(t, "Redis is unavailable")
 	proxy.Heal()
 	redistest.Eventually(t, "the end of the outage", func() bool {
 		_, err := s.Lock(k.LockName).TryAcquire(t.Context())
