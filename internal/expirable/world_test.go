@@ -80,7 +80,9 @@ func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
 	c.(*Semaphore).Replied(now, command.(Command).Seq, result.(Result))
 }
 
-func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Transient: true} }
+func (s *shared) Failure(transient, unsure bool) any {
+	return Result{Err: errors.New("loading"), Transient: transient, Unsure: unsure}
+}
 
 func (s *shared) CarryOut(n *explore.Net, i int) {
 	p := &s.processes[i]

@@ -14,8 +14,10 @@ type Fault uint8
 // The faults.
 const (
 	None Fault = iota
-	// Network: a message is lost, arrives late or twice, or is refused transiently.
+	// Network: a message is lost, arrives late or twice, is refused transiently, or its connection breaks.
 	Network
+	// Reject: Redis rejects a command for a reason that does not pass.
+	Reject
 	// Slow: time passes although a message is in transit, or a Tick is due.
 	Slow
 	// Kill is the end of a process.
@@ -139,7 +141,7 @@ func (n *Net) Publish() {
 
 // Faultless reports whether no fault has happened yet.
 func (n *Net) Faultless() bool {
-	return n.Spent[Network]+n.Spent[Slow]+n.Spent[Kill]+n.Spent[Sleep] == 0
+	return n.Spent[Network]+n.Spent[Reject]+n.Spent[Slow]+n.Spent[Kill]+n.Spent[Sleep] == 0
 }
 
 // Quiet reports whether no fault has happened and no message is in transit.

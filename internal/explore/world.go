@@ -22,9 +22,10 @@ type Synchronizer[S any] interface {
 	// Core returns the decision machine of process i, ready for an event. A scratch is a copy as an actor makes one,
 	// which is then discarded.
 	Core(i int, scratch bool) Core
-	// Replied is the event of a reply. Refusal returns the result of a command that Redis refuses transiently.
+	// Replied is the event of a reply. Failure returns the result of a command that has failed: transient, so that
+	// another try may succeed; unsure, so that it may have been carried out.
 	Replied(c Core, now machine.Instant, command, result any)
-	Refusal() any
+	Failure(transient, unsure bool) any
 	// CarryOut carries out the effects of process i after an event.
 	CarryOut(n *Net, i int)
 	// Execute carries out a command of process i in Redis; a nil result means no reply. NextEnd returns when the next
@@ -88,10 +89,12 @@ const (
 	late
 	twice
 	refused
+	rejected
+	broken
 	fates
 )
 
-var fateNames = [...]string{"", ", lost", ", which will be late", ", of which a copy comes later", ", refused for now"}
+var fateNames = [...]string{"", ", lost", ", which will be late", ", of which a copy comes later", ", refused for now", ", rejected", ", broken off"}
 
 // NewProcesses returns a world with a number of processes and a budget of faults.
 func NewProcesses[S Synchronizer[S]](shared S, processes int, may Budget) *Processes[S] {
@@ -154,6 +157,10 @@ func (w *Processes[S]) mayHave(m *message, f fate) bool {
 		return w.can(Network) || w.live[m.p].dead
 	case late:
 		return m.kind <= reply && !m.late && w.can(Network)
+	case broken:
+		return m.kind == reply && !m.late && w.can(Network)
+	case rejected:
+		return m.kind == command && !m.late && w.can(Reject)
 	default:
 		return m.kind == command && !m.late && w.can(Network)
 	}
@@ -204,6 +211,8 @@ func (w *Processes[S]) Try(a Move) (err error) {
 // cost returns the fault of a move.
 func (w *Processes[S]) cost(a Move) Fault {
 	switch {
+	case a.does == delivers && a.fate == rejected:
+		return Reject
 	case a.does == delivers && a.fate != fine && !w.live[w.sent[a.i].p].dead:
 		return Network
 	case a.does == kills:
@@ -263,8 +272,10 @@ func (w *Processes[S]) deliver(k int, f fate) {
 	case f == lost:
 	case f == late:
 		w.sent = append(w.sent, after)
-	case f == refused:
-		w.answer(m, w.Shared.Refusal())
+	case f == refused, f == rejected:
+		w.answer(m, w.Shared.Failure(f == refused, false))
+	case f == broken:
+		w.event(m.p, func(c Core) { w.Shared.Replied(c, w.Now, m.command, w.Shared.Failure(true, true)) })
 	case m.kind == command:
 		if f == twice {
 			after.copied = true

@@ -81,7 +81,7 @@ func TestRandomWorlds(t *testing.T) {
 	})
 }
 
-var often = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 30, explore.Sleep: 2}
+var often = explore.Budget{explore.Network: 100, explore.Reject: 5, explore.Slow: 20, explore.Kill: 1, explore.Leave: 30, explore.Sleep: 2}
 
 // scene is a world: its permits or its count, what the clients of each process want, once or again and
 // again, and what may go wrong.
@@ -120,6 +120,9 @@ var scenes = []scene{
 	{name: "one permit and two faults", count: 1, clients: [][]want{{one}, {one}}, may: explore.May(4, 2)},
 	{name: "one permit, three clients and a fault", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(4, 1)},
 	{name: "one or two of two permits", count: 2, clients: [][]want{{one, two}, {two}}, may: explore.May(4, 1)},
+	{name: "rejected", count: 2, clients: [][]want{{one, two}, {two}}, may: explore.May(4, 1, explore.Reject)},
+	{name: "rejected after a drain", count: 2, clients: [][]want{{two, {does: Drain}}, {one}}, may: explore.May(3, 1, explore.Reject)},
+	{name: "latch, rejected", latch: true, count: 2, clients: [][]want{{one, down}, {again, down}}, may: explore.May(3, 1, explore.Reject)},
 	{name: "slow", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(6, 0, explore.Slow)},
 	{name: "killed", count: 2, clients: [][]want{{one}, {two}}, may: explore.May(4, 1, explore.Kill)},
 	{name: "withdrawn", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(4, 1, explore.Leave)},

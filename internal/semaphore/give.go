@@ -146,12 +146,30 @@ func (p *Pool) gaveReply(r *Result) {
 		p.call.debts = p.unconfirmed(c.debts, math.MaxInt64, r.Err.Error())
 		p.again(r)
 	default:
-		p.end()
-		for _, d := range c.debts {
+		p.gaveInVain(r)
+	}
+}
+
+// gaveInVain handles a rejection that does not pass. What a request gives back stays taken, as the request is told; what
+// none does is given back later.
+func (p *Pool) gaveInVain(r *Result) {
+	var rest []debt
+	n, ids := int64(0), []string(nil)
+	for _, d := range p.call.debts {
+		switch {
+		case d.ref != nil:
 			p.refuseReturn(d.ref, machine.Rejected, r.Err.Error())
-		}
-		if !c.expired && slices.ContainsFunc(c.debts, func(d debt) bool { return d.ref == nil }) {
-			p.forget(r.Err.Error())
+		case p.call.expired:
+		case d.id != "":
+			rest, ids = append(rest, d), append(ids, d.id)
+		default:
+			rest, n = append(rest, d), n+int64(d.n)
 		}
 	}
+	if len(rest) == 0 {
+		p.end()
+		return
+	}
+	p.call.debts, p.call.command.N, p.call.command.IDs = rest, n, ids
+	p.again(r)
 }

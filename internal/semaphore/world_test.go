@@ -44,11 +44,12 @@ type redis struct {
 }
 
 // client is a caller with a want, and has how many permits it has. open says that the latch has been
-// open since it asked, and counted that it was told that its count-down counts.
+// open since it asked, and counted that its count-down counts by its answer; uncounted that it does not.
+// givesBack is how many permits it has given back without an answer so far.
 type client struct {
 	explore.Client
-	has           int
-	open, counted bool
+	has, givesBack           int
+	open, counted, uncounted bool
 }
 
 func (s *shared) Clone() *shared {
@@ -82,7 +83,9 @@ func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
 	c.(*Pool).Replied(now, command.(Command).Number, result.(Result))
 }
 
-func (s *shared) Refusal() any { return Result{Err: errors.New("loading"), Transient: true} }
+func (s *shared) Failure(transient, unsure bool) any {
+	return Result{Err: errors.New("loading"), Transient: transient, Unsure: unsure}
+}
 
 func (s *shared) CarryOut(n *explore.Net, i int) {
 	p := &s.processes[i].pool
@@ -213,7 +216,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 	case explore.GivesBack:
 		c.State, c.By = explore.Releasing, bound
 		p.Release(n.Now, c.has, k == 0, k)
-		c.has = 0
+		c.has, c.givesBack = 0, c.has
 		return
 	}
 	c.State, c.By = explore.Asking, bound
@@ -244,6 +247,11 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 	p := &s.processes[i]
 	c := &p.clients[k]
+	if a.Kind == machine.NotFreed && a.Reason == machine.Rejected { // nothing was given back or counted
+		c.Answered(n, c.givesBack > 0)
+		c.has, c.uncounted = c.givesBack, s.latch
+		return
+	}
 	granted := a.Kind == machine.Granted || a.Kind == machine.Changed && s.clients[i][k].does == Drain
 	c.Answered(n, a.N > 0 && granted)
 	c.has, c.counted = 0, s.latch && a.Kind == machine.Freed
@@ -321,6 +329,9 @@ func (s *shared) checkCount(n *explore.Net, rests bool) {
 				continue
 			}
 			who := cmp.Or(want.id, fmt.Sprint(i, ".", k))
+			if c.uncounted {
+				continue
+			}
 			most[who] = true
 			if c.counted || rests && !n.Dead(i) && !s.processes[i].forgot {
 				least[who] = true
