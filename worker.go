@@ -40,11 +40,13 @@ type worker struct {
 func (w *worker) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
-		if w.ended == nil { // not after a restart, which the host's middleware may cause: the work must not run twice
-			ctx.Watch(ctx.Parent())
-			w.ended = make(chan struct{})
-			go w.run(ctx.ActorSystem().Root, ctx.Self())
+		if w.ended != nil { // a restart, by the host's supervision or middleware, has ended the work, which must not run twice
+			ctx.Stop(ctx.Self())
+			return
 		}
+		ctx.Watch(ctx.Parent())
+		w.ended = make(chan struct{})
+		go w.run(ctx.ActorSystem().Root, ctx.Self())
 	case *actor.Terminated: // the parent was stopping already, and does not stop new children
 		ctx.Stop(ctx.Self())
 	case *actor.Stopping, *actor.Restarting:
@@ -94,19 +96,19 @@ func (w *worker) doWork(ctx context.Context) (err error) {
 	return w.work(ctx)
 }
 
-// setResult sets the result. The result is a Failed if the function answer panics or ends the goroutine.
+// setResult sets the result. The result is a Failed if the function answer panics, ends the goroutine or returns nil, which
+// is no message: the recipient's mailbox would take it for its end, and look for it again and again.
 func (w *worker) setResult(self *actor.PID, err error) {
-	answered := false
+	detail := "the function that makes the answer has ended its goroutine (runtime.Goexit)"
 	defer func() {
-		if answered {
+		if w.result != nil {
 			return
 		}
-		detail := "the function that makes the answer has ended its goroutine (runtime.Goexit)"
 		if panicked := recover(); panicked != nil {
 			detail = fmt.Sprintf("the function that makes the answer has panicked: %v", panicked)
 		}
 		w.result = &messages.Failed{Lock: &messages.Lock{Name: w.lock.Name()}, Reason: messages.Reason_REASON_CRASHED, Detail: detail}
 	}()
 	w.result = w.answer(self, err)
-	answered = true
+	detail = "the function that makes the answer has returned nil, which is no message"
 }

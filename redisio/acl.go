@@ -48,11 +48,11 @@ type derived struct {
 	ofClient bool
 }
 
-// system is what every kind needs: the record of the process, its turn channel, and the channel of the clients that
-// use a wait queue.
+// system is what every kind needs: the record of the process, the wait queue of most, which doctor tries with all, the
+// turn channel of the process, and the channel of the clients that use a wait queue.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
-	keys:     []derived{{from: keyspace.Systems, more: "*"}},
+	keys:     []derived{{from: keyspace.Systems, more: "*"}, {from: keyspace.WaitQueue}},
 	channels: []derived{{from: keyspace.TurnChannel, ofClient: true}, {from: keyspace.Waiters}},
 }
 
@@ -65,7 +65,7 @@ var plainScripts = []*scripts.Script{
 var plain = system.and(Rights{
 	Kind:     "plain and fenced",
 	scripts:  append([]*scripts.Script{scripts.FencedAcquire, scripts.Draw}, plainScripts...),
-	keys:     []derived{{from: keyspace.Token}, {from: keyspace.WaitQueue}},
+	keys:     []derived{{from: keyspace.Token}},
 	channels: []derived{{from: keyspace.Channel}},
 })
 
@@ -75,8 +75,8 @@ var kinds = []Rights{
 	system.and(Rights{
 		Kind:     "fair",
 		scripts:  append([]*scripts.Script{scripts.SyncQueue, scripts.FairForceRelease, scripts.FairInspect}, plainScripts...),
-		keys:     []derived{{from: keyspace.Queue}, {from: keyspace.Timeouts}, {from: keyspace.WaitQueue}}, // the script of the release has a queue in each
-		channels: []derived{{from: keyspace.Channel}, {from: keyspace.Channel, more: ":*"}},                // for MultiLocks, and one for each waiter
+		keys:     []derived{{from: keyspace.Queue}, {from: keyspace.Timeouts}},
+		channels: []derived{{from: keyspace.Channel}, {from: keyspace.Channel, more: ":*"}}, // for MultiLocks, and one for each waiter
 	}),
 	system.and(Rights{
 		Kind: "read/write",

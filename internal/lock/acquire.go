@@ -59,6 +59,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
+		l.triedAs(o)
 		l.noteRefusal(r)
 	case Failed:
 		l.attemptFailed(o, r)

@@ -73,6 +73,14 @@ func (l *Lock) entryRefused(seq uint64) {
 	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
 }
 
+// triedAs forgets the commands before a try of a writer that named a reader's entry: if the lock was transferred to that
+// entry, the try has ended the read hold, and the message of the transfer may still come.
+func (l *Lock) triedAs(o op) {
+	if o.mode == machine.Exclusive {
+		l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq < o.seq && p.mode == machine.Shared })
+	}
+}
+
 // Transferred makes this process the owner of a lock that another process has transferred to it.
 func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	l.begin(now)

@@ -36,9 +36,10 @@ func (p *Pool) changeReply(r *Result) {
 	case r.Err != nil && r.Transient && !c.expired:
 		p.again(r)
 		return
-	case r.Err != nil && c.unsure:
+	case r.Err != nil && c.unsure && c.kind != Inspect:
 		p.again(r)
 		p.leaveChange(machine.Unavailable, r.Err.Error())
+		p.rejected(r)
 		return
 	case r.Err != nil:
 		p.end()
@@ -70,7 +71,7 @@ func (p *Pool) changeReply(r *Result) {
 func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "
-	if c.inFlight || c.unsure {
+	if (c.inFlight || c.unsure) && c.kind != Inspect {
 		reason, detail = machine.Unavailable, "it may have been carried out: "
 	}
 	p.refuseChange(c.change.Ref, reason, detail+why)

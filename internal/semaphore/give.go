@@ -144,6 +144,7 @@ func (p *Pool) gaveReply(r *Result) {
 		p.again(r)
 	case c.unsure:
 		p.call.debts = p.unconfirmed(c.debts, math.MaxInt64, r.Err.Error())
+		p.rejected(r)
 		p.again(r)
 	default:
 		p.gaveInVain(r)

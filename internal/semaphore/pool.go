@@ -140,8 +140,8 @@ func (p *Pool) begin(now Instant) {
 // settle closes an event: what can be done next is begun.
 func (p *Pool) settle() {
 	p.handOff()
-	if p.queue.Len() == 0 {
-		p.wait, p.turn = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}, turn{}
+	if p.queue.Len() == 0 { // the turn goes on: each hand-off to the only waiter empties the queue for a moment
+		p.wait = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}
 	} else if p.wait.free >= int64(p.queue.Head().N) {
 		p.trySoon()
 	}

@@ -1,6 +1,10 @@
 package semaphore
 
-import "github.com/lockkeeper-go/lockkeeper/internal/machine"
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // take asks for the permits of the first waiting requests.
 func (p *Pool) take() {
@@ -30,7 +34,7 @@ func (p *Pool) tookReply(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
-	case c.unsure: // what an earlier try may have taken is given back
+	case c.unsure && (r.Transient || !p.latch): // what an earlier try may have taken is given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejected(r)
 		}
@@ -51,6 +55,14 @@ func (p *Pool) rejected(r *Result) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
 	}
+	for _, c := range p.changes {
+		p.refuseChange(c.Ref, machine.Rejected, r.Err.Error())
+	}
+	p.changes = nil
+	for _, d := range p.owed {
+		p.refuseReturn(d.ref, machine.Rejected, r.Err.Error())
+	}
+	p.owed = slices.DeleteFunc(slices.Clone(p.owed), func(d debt) bool { return d.ref != nil })
 }
 
 // took gives out what a Take has taken: so many of those that it named are served.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -188,19 +189,63 @@ func TestWayOut_ReportsUnconfirmedRelease(t *testing.T) {
 	k.Server.Resume(t)
 }
 
-// If the function that makes an answer ends its goroutine, the sender gets an error.
-func TestRespond_AnswersWhenTheAnswerFunctionExits(t *testing.T) {
+// If the function that makes an answer ends its goroutine or returns nil, the sender gets an error: nil is no message.
+func TestRespond_AnswersWhenTheAnswerFunctionFails(t *testing.T) {
+	t.Parallel()
+	for word, makes := range map[string]func(error) any{
+		"Goexit": func(error) any { runtime.Goexit(); return nil }, "nil": func(err error) any { return err },
+	} {
+		s, k := locktest.New(t, lockkeeper.Config{})
+		pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(string); ok {
+				s.Lock(k.LockName).Respond(ctx, func(context.Context) error { return nil }, makes)
+			}
+		}))
+		answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")
+		if failed, ok := answer.(*messages.Failed); !ok || failed.Reason != messages.Reason_REASON_CRASHED || !strings.Contains(failed.Detail, word) {
+			t.Errorf("answered %v, %v", answer, err)
+		}
+		k.AwaitFree(t)
+	}
+}
+
+// The parent's supervisor restarts all children when one crashes: the work of a Spawn ends, its parent gets a Done, and no
+// child stays.
+func TestSpawn_RestartOfItsWorkerEndsIt(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		if _, ok := ctx.Message().(string); ok {
-			s.Lock(k.LockName).Respond(ctx, func(context.Context) error { return nil }, func(error) any { runtime.Goexit(); return nil })
+	running, done, children := make(chan struct{}, 1), make(chan error, 1), make(chan int, 1)
+	all := actor.NewAllForOneStrategy(100, time.Second, func(any) actor.Directive { return actor.RestartDirective })
+	parent := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *lockkeeper.Done:
+			done <- m.Err
+		case string:
+			s.Lock(k.LockName).Spawn(ctx, func(ctx context.Context) error {
+				running <- struct{}{}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			})
+			ctx.Send(ctx.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+				if ctx.Message() == "crash" {
+					panic("as planned")
+				}
+			})), m)
+		case int:
+			children <- len(ctx.Children())
 		}
-	}))
-	answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")
-	if failed, ok := answer.(*messages.Failed); !ok || failed.Reason != messages.Reason_REASON_CRASHED || !strings.Contains(failed.Detail, "Goexit") {
-		t.Errorf("answered %v, %v", answer, err)
+	}, actor.WithSupervisor(all)))
+	s.Actors.Root.Send(parent, "work")
+	locktest.Await(t, "the work", running)
+	s.Actors.Root.Send(parent, "crash")
+	if err := locktest.Await(t, "a Done", done); err == nil {
+		t.Error("the work ended without an error")
 	}
+	redistest.Eventually(t, "the worker to be gone", func() bool {
+		s.Actors.Root.Send(parent, 0)
+		return locktest.Await(t, "the number of children", children) <= 3
+	})
+	locktest.Check(t, s.Actors.Root.StopFuture(parent).Wait())
 	k.AwaitFree(t)
 }
 
