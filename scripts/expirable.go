@@ -3,7 +3,7 @@ package scripts
 import _ "embed"
 
 var (
-	//go:embed expirable.lua
+	//go:embed common/expirable.lua
 	expirable string
 	//go:embed expirable_acquire.lua
 	expirableAcquire string
