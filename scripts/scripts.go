@@ -297,5 +297,5 @@ var All = []*Script{
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreYield, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
 	LatchSet, LatchCountDown, LatchInspect, ForgetCommand,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
-	PermitsAcquire, PermitsRelease, PermitsRenew, PermitsSet, PermitsInspect,
+	ExpirableAcquire, ExpirableRelease, ExpirableRenew, ExpirableSet, ExpirableInspect,
 }
