@@ -8,7 +8,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Request sends a request of package messages from an actor to the System of its actor system (see
@@ -109,75 +108,4 @@ func TraceOf(ctx actor.Context) context.Context {
 		return context.Background()
 	}
 	return request.TraceIn(ctx.MessageHeader())
-}
-
-// Done is sent to an actor when the work of a Spawn has ended and the lock is released.
-type Done struct {
-	// Work is the PID that Spawn has returned.
-	Work *actor.PID
-	// Lock is the lock's name.
-	Lock string
-	// Err is the error of Do, or describes that the work has panicked or called [runtime.Goexit].
-	Err error
-}
-
-// ErrStopped: the actor of a Spawn or a Respond was stopped or restarted, or its child was stopped. An *Error that
-// wraps it is the cause of the context of the work.
-var ErrStopped = errors.New("the actor that does the work is stopped")
-
-// Spawn runs work under the lock for an actor, without blocking the actor. It spawns a child that runs Do in a
-// goroutine, sends the actor a *[Done], and stops. The context of the work is that of Do, with the span of the
-// message that the actor is handling. It ends when the lock is lost, and with ErrStopped as a cause when the child
-// is stopped or the actor is stopped or restarted. The work must return then: the child has stopped only when the
-// work has returned and the lock is released. An actor that stops may not receive the Done.
-//
-// Each Spawn has a new owner. To withdraw it, stop the child. With a nil ctx Spawn does nothing, and the PID does
-// not belong to an actor.
-func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...Option) *actor.PID {
-	return l.spawn(ctx, work, options, actor.Context.Self, func(child *actor.PID, err error) any {
-		return &Done{Work: child, Lock: l.Name(), Err: err}
-	})
-}
-
-// Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The result
-// is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
-// answer panics or calls [runtime.Goexit], the result is a *messages.Failed.
-func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
-	if answer == nil {
-		work = nil // it is not done
-		answer = func(error) any {
-			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: "the function that makes the answer is nil"}
-		}
-	}
-	return l.spawn(ctx, work, options, actor.Context.Sender, func(_ *actor.PID, err error) any { return answer(err) })
-}
-
-// LeaderProps returns the props of an actor that leads while it holds the lock, so that one of all processes
-// that spawn it leads. It waits for the lock as Elect does. While it leads it has a child, with the props that
-// the function child returns for this term. The term's context is like that of Do: it ends when the lock is
-// lost or the leader stops, and HoldFrom returns its hold, for example for the fencing token.
-//
-// A child that crashes is restarted within its term, any number of times, with a growing delay. For another
-// supervisor strategy, Configure the props with [actor.WithSupervisor]. If the lock is lost, the child is
-// stopped, and the leader waits for the lock again; another process may lead while the child is still
-// stopping. If the child stops by itself, the leader stops too, and this process does not lead again. The
-// leader also stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If
-// the function child panics or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
-//
-// To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, at most
-// 5 s later.
-//
-//	leader := system.Root.Spawn(locks.Lock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
-//		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })
-//	}))
-//	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
-func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor {
-		candidacy, resign := context.WithCancelCause(context.Background())
-		alive, noChild := context.WithCancel(context.Background())
-		return &leader{
-			lock: l, props: child, options: options,
-			candidacy: candidacy, resign: resign, alive: alive, noChild: noChild,
-		}
-	}, actor.WithSupervisor(childBackOff))
 }

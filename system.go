@@ -62,7 +62,7 @@ import (
 // System runs Lockkeeper inside one actor system, on one Redis.
 type System struct {
 	runtime *actors.Runtime
-	// openedResources is what Open has created for the System; nil if New was called.
+	// owned is what Open has created for the System; nil if New was called.
 	owned *openedResources
 }
 

@@ -56,7 +56,7 @@ type Config struct {
 	Logger     *slog.Logger
 	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
 	LongWait, LongHold time.Duration
-	// HoldStacks has holders keep their stacks; see Holder.
+	// HoldStacks has holders keep their stacks; see request.Holder.
 	HoldStacks bool
 	// Meter may be nil; then nothing is measured.
 	Meter metric.Meter

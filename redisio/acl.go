@@ -103,7 +103,7 @@ var synchronizers = []Rights{
 	system.and(Rights{
 		Kind: "expirable semaphore",
 		scripts: []*scripts.Script{
-			scripts.PermitsAcquire, scripts.PermitsRelease, scripts.PermitsRenew, scripts.PermitsSet, scripts.PermitsInspect,
+			scripts.ExpirableAcquire, scripts.ExpirableRelease, scripts.ExpirableRenew, scripts.ExpirableSet, scripts.ExpirableInspect,
 		},
 		keys:     []derived{{from: keyspace.Calls, more: ":*"}, {from: keyspace.Taken}},
 		channels: []derived{{from: keyspace.PermitsChannel}},

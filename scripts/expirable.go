@@ -3,7 +3,7 @@ package scripts
 import _ "embed"
 
 var (
-	//go:embed expirable.lua
+	//go:embed common/expirable.lua
 	expirable string
 	//go:embed expirable_acquire.lua
 	expirableAcquire string
@@ -19,9 +19,9 @@ var (
 
 // The operations on the expirable semaphore.
 var (
-	PermitsAcquire = script("permits_acquire", number+once+expirable+expirableAcquire, Shape{Numbers: 2})
-	PermitsRelease = script("permits_release", number+once+expirable+expirableRelease, Shape{Numbers: 2})
-	PermitsRenew   = script("permits_renew", expirable+expirableRenew, Shape{Texts: 1})
-	PermitsSet     = script("permits_set", number+once+expirable+expirableSet, Shape{Numbers: 1})
-	PermitsInspect = script("permits_inspect", number+once+expirable+expirableInspect, Shape{Numbers: 3, Texts: 1})
+	ExpirableAcquire = script("expirable_acquire", number+once+expirable+expirableAcquire, Shape{Numbers: 2})
+	ExpirableRelease = script("expirable_release", number+once+expirable+expirableRelease, Shape{Numbers: 2})
+	ExpirableRenew   = script("expirable_renew", expirable+expirableRenew, Shape{Texts: 1})
+	ExpirableSet     = script("expirable_set", number+once+expirable+expirableSet, Shape{Numbers: 1})
+	ExpirableInspect = script("expirable_inspect", number+once+expirable+expirableInspect, Shape{Numbers: 3, Texts: 1})
 )

@@ -36,11 +36,11 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 		{scripts.SemaphoreSet, []string{"3", "0", "channel"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[0 7]", "2147483647": "[0 2147483647]"}},
 		{scripts.SemaphoreDrain, nil, map[string]string{"-2147483647": "[-2147483647]", "-1": "[-1]", "0": "[0]", "7": "[7]", "2147483647": "[2147483647]"}},
 		{scripts.SemaphoreInspect, nil, map[string]string{"-2147483647": "[-2147483647 -1]", "-1": "[-1 -1]", "0": "[0 -1]", "7": "[7 -1]", "2147483647": "[2147483647 -1]"}},
-		{scripts.PermitsAcquire, []string{"channel", "30000", "id"}, map[string]string{"-2147483647": "[0 -1]", "-1": "[0 -1]", "0": "[0 -1]", "7": "[1 -1]", "2147483647": "[1 -1]"}},
-		{scripts.PermitsRelease, []string{"channel", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-BADVALUE"}},
-		{scripts.PermitsSet, []string{"channel", "try", "3"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[0]", "2147483647": "[0]"}},
-		{scripts.PermitsSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-BADVALUE"}},
-		{scripts.PermitsInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646 set]", "-1": "[-1 1 0 set]", "0": "[0 1 1 set]", "7": "[7 1 8 set]", "2147483647": "[2147483647 1 2147483648 set]"}},
+		{scripts.ExpirableAcquire, []string{"channel", "30000", "id"}, map[string]string{"-2147483647": "[0 -1]", "-1": "[0 -1]", "0": "[0 -1]", "7": "[1 -1]", "2147483647": "[1 -1]"}},
+		{scripts.ExpirableRelease, []string{"channel", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-BADVALUE"}},
+		{scripts.ExpirableSet, []string{"channel", "try", "3"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[0]", "2147483647": "[0]"}},
+		{scripts.ExpirableSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-BADVALUE"}},
+		{scripts.ExpirableInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646 set]", "-1": "[-1 1 0 set]", "0": "[0 1 1 set]", "7": "[7 1 8 set]", "2147483647": "[2147483647 1 2147483648 set]"}},
 	}
 	latches := []use{
 		{scripts.LatchSet, []string{"3", "channel"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[0 7]", "2147483647": "[0 2147483647]", "2147483648": "[0 2147483648]", "9007199254740990": "[0 9007199254740990]", "9007199254740991": "[0 9007199254740991]"}},
@@ -60,14 +60,14 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 				keys, args = keys[:1], nil
 			case scripts.LatchCountDown:
 				keys = append(keys, keyspace.Counted(lock))
-			case scripts.PermitsInspect:
+			case scripts.ExpirableInspect:
 				keys, args = []string{lock, taken}, nil
-			case scripts.PermitsAcquire, scripts.PermitsRelease:
+			case scripts.ExpirableAcquire, scripts.ExpirableRelease:
 				keys = []string{lock, taken, record}
-			case scripts.PermitsSet:
+			case scripts.ExpirableSet:
 				keys = []string{lock, taken, record, keyspace.Calls(lock) + ":restore"}
 			}
-			if strings.HasPrefix(u.script.Name, "permits") {
+			if strings.HasPrefix(u.script.Name, "expirable_") {
 				d.must(t, "ZADD", taken, "1e15", "taken-taken-take")
 			}
 			d.must(t, "SET", lock, value)
@@ -117,7 +117,7 @@ func TestPermitsSet_ReplacesABadNumber(t *testing.T) {
 			if slices.Contains([]string{"+1", " 1", "1 ", "1.5", "1e3", "", "0x10", "inf", "nan", "text", "1\n"}, value) {
 				want = value
 			}
-			d.run(t, scripts.PermitsSet, []string{lock, taken, keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}, []string{"1", "channel", "set", "10"})
+			d.run(t, scripts.ExpirableSet, []string{lock, taken, keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}, []string{"1", "channel", "set", "10"})
 			if got := d.do(t, "GET", lock); got != want {
 				t.Errorf("%q is %q after 10 permits were set, one of them taken; want %q", value, got, want)
 			}

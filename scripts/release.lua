@@ -1,3 +1,5 @@
+-- Continues common/release_unwanted.lua, which defines freed, foreign and fields.
+--
 -- Releases a lock, or sets the hold count that is left. The first client in the wait queue gets a lock that
 -- becomes free.
 --
@@ -13,7 +15,7 @@
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If no client
 -- in the wait queue gets the lock, its release is published on the channel. The same applies to a lock that is free
 -- already: it was kept for the client, which stops waiting, or the hold has expired.
-if left then
+if foreign then
   keep_foreign(KEYS[1])
 end
 if ARGV[2] == '0' then

@@ -1,9 +1,10 @@
-// Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per
-// operation. The header of a file documents its KEYS, ARGV and reply. docs/glossary.md defines
-// the terms.
+// Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per operation. The header of a file
+// documents its KEYS, ARGV and reply. The parts that are prepended to the files are in common/. docs/glossary.md
+// defines the terms.
 //
-// The scripts leave the same state in Redis as Redisson's: the same key, field, channel and
-// payload. They set the hold count instead of adding to it, so that each is safe to send again.
+// The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Beside Redisson's
+// keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
+// it, so that each is safe to send again.
 package scripts
 
 import (
@@ -99,31 +100,31 @@ func New(name, source string, reply Shape) *Script {
 }
 
 var (
-	//go:embed take.lua
+	//go:embed common/take.lua
 	take string
-	//go:embed beside.lua
-	beside string
-	//go:embed ours.lua
-	ours string
-	//go:embed left.lua
-	left string
+	//go:embed common/other_keys.lua
+	otherKeys string
+	//go:embed common/foreign_hash.lua
+	foreignHash string
+	//go:embed common/foreign_fields.lua
+	foreignFields string
 
-	//go:embed number.lua
+	//go:embed common/number.lua
 	number string
-	//go:embed tokens.lua
+	//go:embed common/tokens.lua
 	tokens string
-	//go:embed wait_queue.lua
+	//go:embed common/wait_queue.lua
 	waitQueue string
-	//go:embed admit.lua
+	//go:embed common/admit.lua
 	admit string
 
 	//go:embed acquire.lua
 	acquire string
-	//go:embed acquire_free.lua
+	//go:embed common/acquire_free.lua
 	acquireFree string
-	//go:embed release_unwanted.lua
+	//go:embed common/release_unwanted.lua
 	releaseUnwanted string
-	//go:embed release_to_next.lua
+	//go:embed common/release_to_next.lua
 	releaseToNext string
 	//go:embed release.lua
 	release string
@@ -131,7 +132,7 @@ var (
 	renew string
 	//go:embed yield.lua
 	yield string
-	//go:embed force.lua
+	//go:embed common/force.lua
 	force string
 	//go:embed force_release.lua
 	forceRelease string
@@ -142,7 +143,7 @@ var (
 	fencedAcquire string
 	//go:embed draw.lua
 	draw string
-	//go:embed check_memory.lua
+	//go:embed common/check_memory.lua
 	checkMemory string
 	//go:embed majority_acquire.lua
 	majorityAcquire string
@@ -160,7 +161,7 @@ var (
 	//go:embed fair_inspect.lua
 	fairInspect string
 
-	//go:embed read_write.lua
+	//go:embed common/read_write.lua
 	readWrite string
 	//go:embed read_write_set.lua
 	readWriteSet string
@@ -177,11 +178,11 @@ var (
 	//go:embed count_waiters.lua
 	countWaiters string
 
-	//go:embed once.lua
+	//go:embed common/once.lua
 	once string
 	//go:embed forget_command.lua
 	forgetCommand string
-	//go:embed add.lua
+	//go:embed common/add.lua
 	add string
 	//go:embed semaphore_acquire.lua
 	semaphoreAcquire string
@@ -215,19 +216,19 @@ var (
 // The common parts of the scripts that use the wait queue: of the plain and the fenced lock, and of the
 // read/write lock.
 var (
-	queueCommon     = take + beside + ours + left + number + tokens + waitQueue
+	queueCommon     = take + otherKeys + foreignHash + foreignFields + number + tokens + waitQueue
 	plainCommon     = queueCommon + admit
 	readWriteCommon = queueCommon + readWrite
 )
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+beside+ours+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+beside+ours+left+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
+	Acquire      = script("acquire", take+acquireFree+otherKeys+foreignHash+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
-	ForceRelease = script("force_release", ours+force+forceRelease, Shape{Numbers: 1})
-	Inspect      = script("inspect", ours+inspect, Shape{Numbers: 2, Texts: 2})
+	ForceRelease = script("force_release", foreignHash+force+forceRelease, Shape{Numbers: 1})
+	Inspect      = script("inspect", foreignHash+inspect, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
@@ -235,7 +236,7 @@ var (
 var (
 	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
-	MajorityAcquire = script("majority_acquire", take+ours+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
+	MajorityAcquire = script("majority_acquire", take+foreignHash+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", checkMemory+memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
 	YieldAll        = script("yield_all", readWriteCommon+yieldAll, Shape{Numbers: 2})
@@ -243,9 +244,9 @@ var (
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	SyncQueue        = script("sync_queue", take+beside+ours+left+syncQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", beside+ours+force+fairForceRelease, Shape{Numbers: 1})
-	FairInspect      = script("fair_inspect", beside+ours+fairInspect, Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", take+otherKeys+foreignHash+foreignFields+syncQueue, Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = script("fair_force_release", otherKeys+foreignHash+force+fairForceRelease, Shape{Numbers: 1})
+	FairInspect      = script("fair_inspect", otherKeys+foreignHash+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the read/write lock.
@@ -255,7 +256,7 @@ var (
 	ReadWriteRenew        = script("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
 	ReadWriteYield        = script("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
 	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+force+readWriteForceRelease, Shape{Numbers: 1})
-	ReadWriteInspect      = script("read_write_inspect", ours+readWriteInspect, Shape{Numbers: 3, Texts: 2})
+	ReadWriteInspect      = script("read_write_inspect", foreignHash+readWriteInspect, Shape{Numbers: 3, Texts: 2})
 	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
 )
 
@@ -296,5 +297,5 @@ var All = []*Script{
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreYield, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
 	LatchSet, LatchCountDown, LatchInspect, ForgetCommand,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
-	PermitsAcquire, PermitsRelease, PermitsRenew, PermitsSet, PermitsInspect,
+	ExpirableAcquire, ExpirableRelease, ExpirableRenew, ExpirableSet, ExpirableInspect,
 }

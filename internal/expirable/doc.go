@@ -7,7 +7,7 @@
 // # Commands
 //
 // Redis carries out a numbered command once, however often it is sent, but only as long as no later
-// one of this process has come: see once.lua. So Permits has one of them outstanding, which it
+// one of this process has come: see scripts/common/once.lua. So Permits has one of them outstanding, which it
 // repeats, under its number, while it does not know what has become of it. Releases come before
 // everything else. Renewals have no number: they set an expiry, and do so beside the others.
 //

@@ -51,7 +51,7 @@ func (n Number) plus(other Number) Number {
 	return Known(n.N + other.N)
 }
 
-// The largest numbers that the scripts accept; see scripts/number.lua.
+// The largest numbers that the scripts accept; see scripts/common/number.lua.
 const (
 	mostExact   = 1<<53 - 1
 	mostPermits = 1<<31 - 1

@@ -171,7 +171,7 @@ func (s *System) keepsPermitRecords() bool {
 	return s.Now() < machine.Instant(s.permitRecordsUntil.Load())
 }
 
-// recordTime is how long Redis keeps the record of a command; see once.lua.
+// recordTime is how long Redis keeps the record of a command; see scripts/common/once.lua.
 const recordTime = machine.Instant(time.Hour)
 
 func (k expirableKind) Abandon() {}

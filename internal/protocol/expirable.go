@@ -33,15 +33,15 @@ func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 	call := redisclient.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case expirable.Acquire:
-		call.Script, call.Confirm = scripts.PermitsAcquire, true
+		call.Script, call.Confirm = scripts.ExpirableAcquire, true
 		return withLeases(call, c)
 	case expirable.Release:
-		call.Script, call.Urgent = scripts.PermitsRelease, true
+		call.Script, call.Urgent = scripts.ExpirableRelease, true
 	case expirable.Renew:
-		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.PermitsRenew, true, true, true
+		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.ExpirableRenew, true, true, true
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case expirable.Set:
-		call.Script, call.Keys, call.Confirm = scripts.PermitsSet, p.keys, true
+		call.Script, call.Keys, call.Confirm = scripts.ExpirableSet, p.keys, true
 		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
 		if c.How == expirable.Restore {
 			call.Args = append(call.Args, ms(c.Lease))
@@ -113,7 +113,7 @@ func RefusedUnset(record string) (refused, expire bool) {
 
 // Inspect makes the call that counts the permits.
 func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisclient.Call {
-	return redisclient.Call{Script: scripts.PermitsInspect, Keys: p.keys[:2], Deadline: deadline}
+	return redisclient.Call{Script: scripts.ExpirableInspect, Keys: p.keys[:2], Deadline: deadline}
 }
 
 // ErrNoNumber is the error if the number of permits is not set.

@@ -16,8 +16,8 @@
 //
 // At any time there is at most one command. Commands add and subtract, so a command without a reply
 // is sent again under its number until it has one, for half an hour at most, and Redis carries out no
-// number twice (see scripts/once.lua). A command with another number is sent only when the outcome of the last one is
-// known or does not matter any more; from then on Redis carries out no late copy of that.
+// number twice (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
+// one is known or does not matter any more; from then on Redis carries out no late copy of that.
 //
 //	Take           ends when it is known how many were served, also if all waiters have left
 //	Give, Yield    ends when it is known that the permits are back

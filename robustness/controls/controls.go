@@ -84,7 +84,7 @@ var All = []Control{
 	},
 	{
 		Name: "loss not notified", Rule: "2 the holder is notified of a loss", Broken: "the holder is not notified",
-		Edits: []Edit{{"hold_callbacks.go", "(*Hold)(h).lose(lost(", "_ = (lost("}},
+		Edits: []Edit{{"hold.go", "(*Hold)(h).lose(lost(", "_ = (lost("}},
 		Plan:  plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond)), Faults: "pause a client,partition",
 	},
 	{
@@ -101,7 +101,7 @@ var All = []Control{
 	},
 	{
 		Name: "release of any owner", Rule: "3, 5 a release names its term", Broken: "release deletes the lock of any owner",
-		Edits: []Edit{{"scripts/release_unwanted.lua", "redis.call('HDEL', KEYS[1], ARGV[1]) == 1", "redis.call('DEL', KEYS[1]) == 1"}},
+		Edits: []Edit{{"scripts/common/release_unwanted.lua", "redis.call('HDEL', KEYS[1], ARGV[1]) == 1", "redis.call('DEL', KEYS[1]) == 1"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},
 	{
@@ -158,14 +158,14 @@ var All = []Control{
 	},
 	{
 		Name: "wait queue reversed", Rule: "processes have their turns one after another", Broken: "the wait queue is served from its end",
-		Edits: []Edit{{"scripts/wait_queue.lua", "return x < y or", "return x > y or"}},
+		Edits: []Edit{{"scripts/common/wait_queue.lua", "return x < y or", "return x > y or"}},
 		Turns: true, GreenWithoutEdits: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),
 	},
 	{
 		Name: "short transfer", Rule: "a lease is as long as its holder assumes", Broken: "the lease of a transfer is shorter than its receiver assumes",
 		Edits: []Edit{
-			{"scripts/wait_queue.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
-			{"scripts/release_to_next.lua", "take(KEYS[1], ttl, client", "take(KEYS[1], 100, client"},
+			{"scripts/common/wait_queue.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
+			{"scripts/common/release_to_next.lua", "take(KEYS[1], ttl, client", "take(KEYS[1], 100, client"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
 	},
@@ -259,7 +259,7 @@ var All = []Control{
 	},
 	{
 		Name: "a lost reply counts twice", Rule: "permits are neither created nor lost", Broken: "an executed command is executed again",
-		Edits:             []Edit{{"scripts/once.lua", "if last == number then", "if false then"}},
+		Edits:             []Edit{{"scripts/common/once.lua", "if last == number then", "if false then"}},
 		GreenWithoutEdits: true, Plan: plan(synchronizers()...), Faults: "lost replies",
 	},
 	{
@@ -294,7 +294,7 @@ var All = []Control{
 	},
 	{
 		Name: "reservation not passed on", Rule: "a waiter that gives up wakes the waiters behind it", Broken: "a MultiLock that gives up does not pass on its reservation",
-		Edits:             []Edit{{"scripts/wait_queue.lua", "return not (open and open > now) and redis.call('EXISTS', hash) == 0", "return false and redis.call('EXISTS', hash) == 0"}},
+		Edits:             []Edit{{"scripts/common/wait_queue.lua", "return not (open and open > now) and redis.call('EXISTS', hash) == 0", "return false and redis.call('EXISTS', hash) == 0"}},
 		GreenWithoutEdits: true, Plan: traffic.MembersPlan(),
 	},
 	{
@@ -304,7 +304,7 @@ var All = []Control{
 	},
 	{
 		Name: "numbers are rounded", Rule: "numbers are exact, or refused", Broken: "tokens that a double cannot represent are issued",
-		Edits:             []Edit{{"scripts/tokens.lua", "if token >= n and math.max(token, above + n) <= MOST then", "if token >= n then"}},
+		Edits:             []Edit{{"scripts/common/tokens.lua", "if token >= n and math.max(token, above + n) <= MOST then", "if token >= n then"}},
 		GreenWithoutEdits: true, Plan: traffic.EdgesPlan(), Faults: "numbers near the edges",
 	},
 	{
@@ -314,7 +314,7 @@ var All = []Control{
 	},
 	{
 		Name: "any hash is a lock", Rule: "a foreign key is never deleted, disclosed or waited for", Broken: "a hash is not checked for the form of a lock",
-		Edits:             []Edit{{"scripts/ours.lua", "  if not ours or #fields > 2 and", "  if false and not ours or false and"}},
+		Edits:             []Edit{{"scripts/common/foreign_hash.lua", "  if not ours or #fields > 2 and", "  if false and not ours or false and"}},
 		GreenWithoutEdits: true, Plan: traffic.ForeignPlan(), Faults: "foreign hash",
 	},
 }

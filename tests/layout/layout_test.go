@@ -33,10 +33,10 @@ func TestImports_RunOneWay(t *testing.T) {
 		"messages":                    {},
 		"internal/keyspace":           {},
 		"internal/refusal":            {},
-		"internal/redisclient/hello":  {},
-		"redisio":                     {"internal/printable", "internal/keyspace", "internal/refusal", "internal/redisclient/hello", "scripts"},
+		"internal/hello":              {},
+		"redisio":                     {"internal/printable", "internal/keyspace", "internal/refusal", "internal/hello", "scripts"},
 		"internal/redisclient/slots":  {"internal/refusal", "redisio"},
-		"internal/redisclient/pubsub": {"internal/keyspace", "internal/redisclient/hello", "internal/redisclient/slots", "redisio"},
+		"internal/redisclient/pubsub": {"internal/keyspace", "internal/hello", "internal/redisclient/slots", "redisio"},
 		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
 		"internal/protocol":           {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
 		"internal/backend":            {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
@@ -53,7 +53,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{
-		"github.com/redis/rueidis":            {"redisio", "internal/redisclient", "internal/redisclient/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "actors", ".", "console"},
+		"github.com/redis/rueidis":            {"redisio", "internal/redisclient", "internal/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "actors", ".", "console"},
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "internal/delivery", "internal/middleware", "internal/request", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "internal/request", "internal/records"},
 		"go.opentelemetry.io/otel":            {"internal/observe", "internal/request", "actors", ".", "console"},
@@ -87,12 +87,12 @@ func TestImports_RunOneWay(t *testing.T) {
 	}
 }
 
-// Only redisio, the packages of redisclient and inspect send commands over rueidis. The other packages of the library
+// Only redisio, hello, the packages of redisclient and inspect send commands over rueidis. The other packages of the library
 // name the types of a client and of its options, which users pass on.
 func TestRueidis_IsUsedByFewPackages(t *testing.T) {
 	use := regexp.MustCompile(`\brueidis\.(\w+)`)
 	types := []string{"Client", "ClientOption", "SentinelOption", "ClientModeCluster"}
-	others := regexp.MustCompile(`_test\.go$|^(?:redisio|internal/redisclient|internal/inspect|internal/\w+test|tests|bench|cmd|examples|interop|robustness|lockkeepertest)/`)
+	others := regexp.MustCompile(`_test\.go$|^(?:redisio|internal/hello|internal/redisclient|internal/inspect|internal/\w+test|tests|bench|cmd|examples|interop|robustness|lockkeepertest)/`)
 	for name, source := range read(t, ".go") {
 		if others.MatchString(name) {
 			continue

@@ -42,6 +42,8 @@ func (s site) String() string {
 func sites(pkg string) (all []site, err error) {
 	find := luaSites
 	files, err := filepath.Glob(filepath.Join(pkg, "*.lua"))
+	common, _ := filepath.Glob(filepath.Join(pkg, "common", "*.lua")) // the pattern is as valid as the first
+	files = append(files, common...)
 	if err == nil && len(files) == 0 {
 		find = goSites
 		files, err = filepath.Glob(filepath.Join(pkg, "*.go"))

@@ -200,7 +200,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 // A lost reply neither creates permits nor loses them.
 func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
 	for name, script := range map[string]*scripts.Script{
-		"acquire": scripts.PermitsAcquire, "release": scripts.PermitsRelease, "set": scripts.PermitsSet, "renew": scripts.PermitsRenew,
+		"acquire": scripts.ExpirableAcquire, "release": scripts.ExpirableRelease, "set": scripts.ExpirableSet, "renew": scripts.ExpirableRenew,
 	} {
 		for how, mode := range map[string]redistest.Mode{"lost": redistest.Lost, "silent": redistest.Silent} {
 			t.Run(name+" "+how, func(t *testing.T) {

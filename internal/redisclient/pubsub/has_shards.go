@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/hello"
+	"github.com/lockkeeper-go/lockkeeper/internal/hello"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 

@@ -8,6 +8,36 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
+// LeaderProps returns the props of an actor that leads while it holds the lock, so that one of all processes
+// that spawn it leads. It waits for the lock as Elect does. While it leads it has a child, with the props that
+// the function child returns for this term. The term's context is like that of Do: it ends when the lock is
+// lost or the leader stops, and HoldFrom returns its hold, for example for the fencing token.
+//
+// A child that crashes is restarted within its term, any number of times, with a growing delay. For another
+// supervisor strategy, Configure the props with [actor.WithSupervisor]. If the lock is lost, the child is
+// stopped, and the leader waits for the lock again; another process may lead while the child is still
+// stopping. If the child stops by itself, the leader stops too, and this process does not lead again. The
+// leader also stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If
+// the function child panics or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
+//
+// To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, at most
+// 5 s later.
+//
+//	leader := system.Root.Spawn(locks.Lock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
+//		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })
+//	}))
+//	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
+func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		candidacy, resign := context.WithCancelCause(context.Background())
+		alive, noChild := context.WithCancel(context.Background())
+		return &leader{
+			lock: l, props: child, options: options,
+			candidacy: candidacy, resign: resign, alive: alive, noChild: noChild,
+		}
+	}, actor.WithSupervisor(childBackOff))
+}
+
 // childBackOff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
 // a crash the delay is 10 ms again.
 var childBackOff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)

@@ -26,7 +26,7 @@ var permitsTables = []struct {
 	script *scripts.Script
 	rows   []permitsRow
 }{
-	{scripts.PermitsAcquire, []permitsRow{
+	{scripts.ExpirableAcquire, []permitsRow{
 		{name: "enough", before: "3", args: "30000 b 5000 a", reply: "[2 -1]", after: "1 a@5 b@30"},
 		{name: "not for all", before: "1 z@40", args: "30000 a 30000 b 30000 c", reply: "[1 40000]", after: "0 a@30 z@40"},
 		{name: "none, and one never expires", before: "0 a", args: "30000 b", reply: "[0 -1]", after: "0 a"},
@@ -46,7 +46,7 @@ var permitsTables = []struct {
 		{name: "they end", before: "2 ~60000", args: "30000 a", reply: "[1 -1]", after: "1 a@30 ~60000 ~60000"},
 		{name: "wrong type", before: "x", args: "30000 a", reply: "-WRONGTYPE", after: "x"},
 	}},
-	{scripts.PermitsRelease, []permitsRow{
+	{scripts.ExpirableRelease, []permitsRow{
 		{name: "one", before: "3 a@9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},
 		{name: "one that has expired", before: "3 a@-9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},
 		{name: "several, some gone", before: "3 a@9 b c", args: "a z c", reply: "[5 received]", after: "5 b", published: "2"},
@@ -61,12 +61,12 @@ var permitsTables = []struct {
 		},
 		{name: "wrong type", before: "x a@9", args: "a", reply: "-WRONGTYPE", after: "x a@9"},
 	}},
-	{scripts.PermitsRenew, []permitsRow{
+	{scripts.ExpirableRenew, []permitsRow{
 		{name: "all", before: "1 a@9 b@40", args: "30000 a b", reply: "11", after: "1 a@30 b@30"},
 		{name: "gone, expired, never expires", before: "1 b@-1 c", args: "30000 a b c", reply: "001", after: "1 b@-1 c@30"},
 		{name: "expired just now", before: "1 a@0", args: "30000 a", reply: "0", after: "1 a@0"},
 	}},
-	{scripts.PermitsSet, []permitsRow{
+	{scripts.ExpirableSet, []permitsRow{
 		{name: "try", args: "try 10", reply: "[1]", after: "10", published: "10"},
 		{name: "try, there are some", before: "0 a", args: "try 10", reply: "[0]", after: "0 a"},
 		{name: "try nothing", args: "try 0", reply: "[1]", after: "0"},
@@ -82,7 +82,7 @@ var permitsTables = []struct {
 		{name: "subtract", before: "3 a b", args: "add -5", reply: "[1]", after: "-2 a b"},
 		{name: "wrong type", before: "x", args: "set 5", reply: "-WRONGTYPE", after: "x"},
 	}},
-	{scripts.PermitsInspect, []permitsRow{
+	{scripts.ExpirableInspect, []permitsRow{
 		{name: "some", before: "1 a@-1 b@9 c", reply: "[2 2 4 set]", after: "1 a@-1 b@9 c"},
 		{name: "expired just now", before: "1 a@0 b@9", reply: "[2 1 3 set]", after: "1 a@0 b@9"},
 		{name: "none", before: "0", reply: "[0 0 0 set]", after: "0"},

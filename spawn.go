@@ -2,6 +2,7 @@ package lockkeeper
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"runtime/debug"
 
@@ -9,6 +10,47 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
+
+// Done is sent to an actor when the work of a Spawn has ended and the lock is released.
+type Done struct {
+	// Work is the PID that Spawn has returned.
+	Work *actor.PID
+	// Lock is the lock's name.
+	Lock string
+	// Err is the error of Do, or describes that the work has panicked or called [runtime.Goexit].
+	Err error
+}
+
+// ErrStopped: the actor of a Spawn or a Respond was stopped or restarted, or its child was stopped. An *Error that
+// wraps it is the cause of the context of the work.
+var ErrStopped = errors.New("the actor that does the work is stopped")
+
+// Spawn runs work under the lock for an actor, without blocking the actor. It spawns a child that runs Do in a
+// goroutine, sends the actor a *[Done], and stops. The context of the work is that of Do, with the span of the
+// message that the actor is handling. It ends when the lock is lost, and with ErrStopped as a cause when the child
+// is stopped or the actor is stopped or restarted. The work must return then: the child has stopped only when the
+// work has returned and the lock is released. An actor that stops may not receive the Done.
+//
+// Each Spawn has a new owner. To withdraw it, stop the child. With a nil ctx Spawn does nothing, and the PID does
+// not belong to an actor.
+func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...Option) *actor.PID {
+	return l.spawn(ctx, work, options, actor.Context.Self, func(child *actor.PID, err error) any {
+		return &Done{Work: child, Lock: l.Name(), Err: err}
+	})
+}
+
+// Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The result
+// is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
+// answer panics or calls [runtime.Goexit], the result is a *messages.Failed.
+func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
+	if answer == nil {
+		work = nil // it is not done
+		answer = func(error) any {
+			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: "the function that makes the answer is nil"}
+		}
+	}
+	return l.spawn(ctx, work, options, actor.Context.Sender, func(_ *actor.PID, err error) any { return answer(err) })
+}
 
 // spawn implements Spawn and Respond. to chooses the receiver of the result, which answer returns.
 func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {

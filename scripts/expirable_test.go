@@ -22,13 +22,13 @@ func (r permitsRow) numbered() bool { return len(r.keys("")) >= 3 }
 func (r permitsRow) keys(lock string) []string {
 	free, taken := lock, keyspace.Taken(lock)
 	switch r.script {
-	case scripts.PermitsRenew:
+	case scripts.ExpirableRenew:
 		return []string{taken}
-	case scripts.PermitsInspect:
+	case scripts.ExpirableInspect:
 		return []string{free, taken}
 	}
 	keys := []string{free, taken, keyspace.Calls(lock) + ":u"}
-	if r.script == scripts.PermitsSet {
+	if r.script == scripts.ExpirableSet {
 		keys = append(keys, keyspace.Calls(lock)+":restore")
 	}
 	return keys
@@ -48,7 +48,7 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 		args = append(args, word)
 	}
 	reply := d.run(t, r.script, r.keys(lock), args)
-	if r.script == scripts.PermitsRelease { // other tests listen as well
+	if r.script == scripts.ExpirableRelease { // other tests listen as well
 		reply = regexp.MustCompile(` [1-9]\d*\]`).ReplaceAllString(reply, " received]")
 	}
 	return reply
@@ -122,7 +122,7 @@ func TestPermits(t *testing.T) {
 					}
 					published = ""
 				}
-				if r.script == scripts.PermitsRelease {
+				if r.script == scripts.ExpirableRelease {
 					d.putPermits(t, lock, r.before, start)
 					d.must(t, "SET", keyspace.Calls(lock)+":u", "7 0 0")
 				} else if r.reply[0] != '-' {
@@ -131,7 +131,7 @@ func TestPermits(t *testing.T) {
 				if r.numbered() {
 					r.expect(t, d, "an earlier command", lock, start, r.run(t, d, lock, 6))
 				}
-				if got := d.do(t, "GET", keyspace.Calls(lock)+":u"); r.script == scripts.PermitsRelease && got != "7 0 0" {
+				if got := d.do(t, "GET", keyspace.Calls(lock)+":u"); r.script == scripts.ExpirableRelease && got != "7 0 0" {
 					t.Errorf("a late command is recorded: %s", got)
 				}
 			})
@@ -150,7 +150,7 @@ func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 	limited := &db{Client: connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"}).Client}
 	refused := map[*scripts.Script]int{}
 	for _, r := range permitsRows() {
-		if r.reply[0] == '-' || r.script == scripts.PermitsInspect {
+		if r.reply[0] == '-' || r.script == scripts.ExpirableInspect {
 			continue
 		}
 		lock := redistest.Name(t)
@@ -214,8 +214,8 @@ func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 					}
 					args = append(args, word)
 				}
-				reply := d.run(t, scripts.PermitsSet, keys, args)
-				if again := d.run(t, scripts.PermitsSet, keys, args); again != reply {
+				reply := d.run(t, scripts.ExpirableSet, keys, args)
+				if again := d.run(t, scripts.ExpirableSet, keys, args); again != reply {
 					t.Errorf("%s: reply %s, and then %s", row.name, reply, again)
 				}
 				n, err := strconv.Atoi(strings.Trim(reply, "[]"))
@@ -250,7 +250,7 @@ func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 				if d.must(t, "DEL", lock, keyspace.Taken(lock)); how != "" {
 					restore()
 					number++
-					if reply := d.run(t, scripts.PermitsSet, keys, []string{strconv.Itoa(number), keyspace.PermitsChannel(lock), how, "7"}); reply != "[1]" {
+					if reply := d.run(t, scripts.ExpirableSet, keys, []string{strconv.Itoa(number), keyspace.PermitsChannel(lock), how, "7"}); reply != "[1]" {
 						t.Errorf("%s: reply %s to %s", row.name, reply, how)
 					}
 					d.must(t, "DEL", lock)

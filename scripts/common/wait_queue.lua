@@ -1,5 +1,5 @@
 -- Common part of the scripts that use the wait queue of a lock, in which its waiting processes have entries;
--- prepended to each of them, after take.lua and beside.lua.
+-- prepended to each of them, after take.lua and other_keys.lua.
 --
 -- The wait queue is a hash beside the lock's, which Redisson does not know:
 --
@@ -38,7 +38,7 @@ local CLIENT = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%
 -- For how many µs a free lock is kept for a MultiLock at most.
 local MOST_KEPT = 60000000
 
--- Returns the fields and values of a wait queue, or nil if it is not here; see beside.lua. Fails if there are too
+-- Returns the fields and values of a wait queue, or nil if it is not here; see other_keys.lua. Fails if there are too
 -- many.
 local function fields_of(key)
   local n = beside('HLEN', key)

@@ -8,8 +8,8 @@ if keys == 0 then
   return 0
 end
 local entries = ARGV[2] == '0' and redis.pcall('HLEN', ARGV[5]) or 0
--- Whether the hash is left with fields of another application; true also if that is not known.
-local left = freed and (keys ~= 1 or entries == 0)
+-- Whether the hash has fields of another application; true also if that is not known.
+local foreign = freed and (keys ~= 1 or entries == 0)
 -- A key of another type, or with too many fields, does not keep the lock from being released.
 local readable = type(entries) == 'number' and entries > 0 and entries <= MOST_QUEUE_FIELDS
 local fields = readable and redis.pcall('HGETALL', ARGV[5]) or {}

@@ -1,7 +1,7 @@
 -- The second part of release.lua: transfers a lock to the only process in its wait queue. Most releases of
 -- contended locks end here. It does the same as wait_queue.lua in half the time, and leaves rarer cases and
 -- all errors to it.
-if freed and not left and #fields == 2 then
+if freed and not foreign and #fields == 2 then
   local ok, done = pcall(function()
     local client = fields[1]
     local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
