@@ -87,7 +87,7 @@ func (p *Semaphore) acquired(o op, r Result) {
 	p.tryAt(next)
 	if p.sub == asked {
 		// Not confirmed since the last try: ask again, in case the first got lost.
-		p.effects = append(p.effects, Effect{Kind: machine.Subscribe})
+		p.effect(machine.Effect{Kind: machine.Subscribe})
 	}
 }
 

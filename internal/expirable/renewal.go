@@ -98,7 +98,7 @@ func (p *Semaphore) renewed(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, p.cfg.Watchdog)
 			holds[i] = &again
-			p.effects = append(p.effects, Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
+			p.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}
 	p.holds = holds
@@ -121,7 +121,7 @@ func (p *Semaphore) notRenewed(r Result) {
 	}
 	p.atRisk = true
 	for _, h := range p.watched() {
-		p.effects = append(p.effects, Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
+		p.effect(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
 			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + p.riskErr,
 		}})
 	}
@@ -155,6 +155,6 @@ func (p *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 // end ends a hold that was not released, and notifies its holder.
 func (p *Semaphore) end(h *hold, reason machine.Reason, detail string) {
 	p.lost.add(h.id, reason)
-	p.effects = append(p.effects, Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	p.effect(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	p.remove(h)
 }

@@ -63,7 +63,7 @@ type Semaphore struct {
 	// wakeAt is not later than what time brings next.
 	wakeAt alarm
 
-	effects []Effect
+	effects []machine.Effect
 	taken   int
 }
 
@@ -162,7 +162,7 @@ func (p *Semaphore) holdByID(id uint64) *hold {
 // remove takes out a hold.
 func (p *Semaphore) remove(h *hold) {
 	p.holds = without(p.holds, h)
-	p.effects = append(p.effects, Effect{Kind: machine.HoldEnded, Ref: h.ref})
+	p.effect(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
 }
 
 // without is a list without one of its elements.

@@ -139,7 +139,7 @@ func (p *Semaphore) send(o *op) {
 	c.Deadline, o.due = p.now+timeout, p.now+timeout+machine.ReplyGrace
 	c.Latest = max(c.Latest, c.Deadline)
 	p.wakeAt.sooner(o.due)
-	p.effects = append(p.effects, Effect{Kind: machine.Send, Command: &c})
+	p.effect(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
 // again schedules another try after a failure.
@@ -291,10 +291,10 @@ func (p *Semaphore) listen() {
 	switch {
 	case p.queue.Len() > 0 && p.wait.refused && p.sub == unsubscribed:
 		p.sub = asked
-		p.effects = append(p.effects, Effect{Kind: machine.Subscribe})
+		p.effect(machine.Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0:
 		if p.sub != unsubscribed {
-			p.effects = append(p.effects, Effect{Kind: machine.Unsubscribe})
+			p.effect(machine.Effect{Kind: machine.Unsubscribe})
 		}
 		p.sub, p.wait = unsubscribed, waiting{}
 	}
