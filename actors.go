@@ -179,5 +179,5 @@ func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, option
 			lock: l, props: child, options: options,
 			candidacy: candidacy, resign: resign, alive: alive, noChild: noChild,
 		}
-	}, actor.WithSupervisor(childBackOff))
+	}, actor.WithSupervisor(childBackoff))
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// childBackOff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
+// childBackoff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
 // a crash the delay is 10 ms again.
-var childBackOff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
+var childBackoff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
 
 var errRestart = errors.New("the leader has crashed")
 

@@ -85,7 +85,7 @@ func (p *Semaphore) acquired(o op, r Result) {
 		next = p.now
 	}
 	p.tryAt(next)
-	if p.sub == asked {
+	if p.sub == requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
 		p.effect(machine.Effect{Kind: machine.Subscribe})
 	}

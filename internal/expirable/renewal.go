@@ -45,14 +45,11 @@ func (p *Semaphore) renewBy(at Instant) {
 	}
 }
 
-// mostLate bounds how many renewals may still be answered late. Their pauses grow, so few fit into a lease.
-const mostLate = 8
-
 // renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read it, and the
 // next reply would be late as well, so a late one still counts.
 func (p *Semaphore) renewalOverdue() {
 	o := op{seq: p.renewal.seq, sentAt: p.renewal.sentAt, holds: p.renewal.holds}
-	p.late = append(slices.Clone(p.late[max(0, len(p.late)-mostLate+1):]), o)
+	p.late = append(slices.Clone(p.late[max(0, len(p.late)-machine.MaxLateTries+1):]), o)
 	p.notRenewed(noReply)
 }
 

@@ -157,7 +157,7 @@ func (p *Semaphore) Idle() bool {
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
 // its way.
 func (p *Semaphore) Sent() (number uint64, certain bool) {
-	return p.number, !p.outstanding && p.main.kind == 0
+	return p.number, !p.mayArrive && p.main.kind == 0
 }
 
 // Snapshot is what this process knows without asking Redis: how many permits it holds, how many

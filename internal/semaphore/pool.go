@@ -25,10 +25,10 @@ type Pool struct {
 	owed    []debt
 	changes []Change
 	call    call
-	// sent is the number of the last command, 0 before the first. outstanding: a command, or a copy of it, may
-	// not have arrived yet.
-	sent        uint64
-	outstanding bool
+	// sent is the number of the last command, 0 before the first. mayArrive: a command, or a copy of it, may
+	// still arrive.
+	sent      uint64
+	mayArrive bool
 
 	wait waiting
 	turn turn
@@ -69,7 +69,7 @@ type listens uint8
 
 const (
 	unsubscribed listens = iota
-	asked
+	requested
 	listening
 )
 
@@ -90,7 +90,7 @@ func (p *Pool) Idle() bool {
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
 func (p *Pool) Sent() (number uint64, certain bool) {
-	return p.sent, !p.outstanding && p.call.kind == 0
+	return p.sent, !p.mayArrive && p.call.kind == 0
 }
 
 // Waiters returns how many requests wait for permits.
@@ -169,7 +169,7 @@ func (p *Pool) proceed() {
 func (p *Pool) listen() {
 	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:
-		p.sub = asked
+		p.sub = requested
 		p.effect(machine.Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0 && p.sub != unsubscribed:
 		p.sub = unsubscribed
