@@ -429,7 +429,7 @@ type Acquire struct {
 	// have a lease or a max_hold, since no death would end its hold.
 	//
 	// A request from another node, or for an owner there, must have a lease: the owner's death cannot
-	// be told from a broken connection, and releases nothing. Such an owner cannot re-enter its hold
+	// be distinguished from a broken connection, and releases nothing. Such an owner cannot re-enter its hold
 	// (REASON_REENTRY) and must name the hold_id in Release, since a process restarted at the same
 	// address may have the same PIDs. Give such owners names that no earlier process at that
 	// address used. To hold locks under the watchdog, run a Lockkeeper system on that node.

@@ -102,7 +102,7 @@ func (p *Semaphore) missing() {
 	}
 }
 
-// restored tries again, when the number is set at the earliest. Who does not wait is refused before.
+// restored tries again, when the number is set at the earliest. Requests that do not wait are refused before.
 func (p *Semaphore) restored(r Result) {
 	p.tryAt(p.now + r.Wait)
 	if r.Wait <= 0 {

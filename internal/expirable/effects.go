@@ -31,7 +31,7 @@ type Command struct {
 	// How and Count are of a Set.
 	How   How
 	Count int
-	// Deadline is when Permits stops to wait for the reply, and Latest when the reply has no more use: that to a
+	// Deadline is when the semaphore stops waiting for the reply, and Latest when the reply has no more use: that to a
 	// Renew may come late until then.
 	Deadline, Latest Instant
 }

@@ -18,8 +18,8 @@ var testConfig = machine.Config{
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 3,
 }
 
-// TestDecisions plays the scripts in testdata; package machinetest describes their form. Request 1 is of owner 1, and its
-// permit has the id 1.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. Request 1 is of owner 1, and
+// its permit has the id 1.
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
 		p := &player{Player: machinetest.Player{T: t}, Semaphore: New(&testConfig), granted: map[int]machine.PermitID{7: {7}}}

@@ -17,7 +17,7 @@ type Request struct {
 	machine.Request
 	// Random is what makes the ids unique of the permits that are taken from Redis for the request.
 	Random machine.PermitID
-	// Shown: the id is told to others, so the permit is not handed on.
+	// Shown: others get to know the id, so the permit is not handed on.
 	Shown bool
 	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
 	Total int

@@ -45,8 +45,8 @@ type issued struct {
 	until Instant
 }
 
-// client is a caller with a want. Its permit is good until then, as it was told; robbed says that another client
-// has freed it.
+// client is a caller with a want. Its permit is good until then, as the grant or the last renewal says; robbed says
+// that another client has freed it.
 type client struct {
 	explore.Client
 	permit machine.PermitID
@@ -98,7 +98,7 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 		case machine.Renewed:
 			p.clients[e.Ref.(int)].until = e.Answer.Until
 		case machine.NotifyLost:
-			s.told(n, i, e.Ref.(int), e.Answer)
+			s.notified(n, i, e.Ref.(int), e.Answer)
 		case machine.LeaveToExpire:
 			n.Violated("p%d leaves a permit to expire", i)
 		}
@@ -120,14 +120,14 @@ func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 // excused reports whether another client has freed a client's permit, or Redis may have lost it.
 func (s *shared) excused(c *client) bool { return c.robbed || slices.Contains(s.redis.lost, c.permit) }
 
-// told hears of a loss.
-func (s *shared) told(n *explore.Net, i, k int, a machine.Answer) {
+// notified notes that a client was notified of a loss.
+func (s *shared) notified(n *explore.Net, i, k int, a machine.Answer) {
 	c := &s.processes[i].clients[k]
 	switch want := s.clients[i][k]; {
 	case c.State == explore.Dead, c.State == explore.Releasing:
 		return // it was over before that was heard of
 	case c.State != explore.Holding:
-		n.Violated("p%d: client %d is told that it has lost its permit, and has none", i, k)
+		n.Violated("p%d: client %d is notified that it has lost its permit, and has none", i, k)
 	case a.Reason == machine.Expired && want.lease == 0 && n.Faultless(), a.Reason == machine.Gone && n.Faultless() && !s.excused(c):
 		n.Violated("p%d: client %d has lost its permit: %v", i, k, a.Reason)
 	}
@@ -348,7 +348,7 @@ func (s *shared) Check(n *explore.Net) {
 			switch {
 			case c.State != explore.Holding:
 			case n.Now >= c.until && (!ok || wake > n.Now):
-				n.Violated("p%d: client %d was not told that its permit is over", i, k)
+				n.Violated("p%d: client %d was not notified that its permit is over", i, k)
 			case n.Now < c.until && !c.robbed:
 				if slices.Contains(trusted, c.permit) {
 					n.Violated("p%d: client %d trusts a permit that another does", i, k)

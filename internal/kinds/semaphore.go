@@ -149,9 +149,9 @@ func (k *semaphoreKind) Relevant(backend.Channel) bool { return true }
 // Inspect does nothing: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
 func (k *semaphoreKind) Inspect(time.Time, func(*messages.Status, *machine.Answer)) {}
 
-// Retires removes the record of the last command at the end of the System, unless a copy of a command may still need it:
-// it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while ago; the
-// next actor must not remove it while a copy of a command may need it.
+// Retires removes the record of the last command at the end of the System, unless a copy of a command may still need
+// it: it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while
+// ago; the next actor must not remove it while a copy of a command may need it.
 func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*pool).Sent()
 	switch {

@@ -45,7 +45,7 @@ type Pool struct {
 type waiting struct {
 	// nextAt is when to try next if no message comes before.
 	nextAt Instant
-	// deferUntil is the end of standing back: the process may try again.
+	// deferUntil is when the process, which leaves the permits to others, may try again.
 	deferUntil Instant
 	// again: a message came while a Take was under way, so its refusal may be stale.
 	again bool
@@ -165,7 +165,7 @@ func (p *Pool) proceed() {
 	}
 }
 
-// listen subscribes while a request waits in vain.
+// listen subscribes while a request waits that was refused.
 func (p *Pool) listen() {
 	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:

@@ -44,7 +44,7 @@ type redis struct {
 }
 
 // client is a caller with a want, and has how many permits it has. open says that the latch has been
-// open since it asked, and counted that it was told that its count-down counts.
+// open since it asked, and counted that its count-down counts, as its answer says.
 type client struct {
 	explore.Client
 	has           int
