@@ -74,8 +74,8 @@ func (k expirableKind) Replaced(_, _ machine.Machine) {}
 func (k expirableKind) Settled(machine.Machine)       {}
 func (k expirableKind) Gone()                         {}
 
-var hows = map[messages.PermitsHow]expirable.How{
-	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
+var hows = map[messages.SetPermitsHow]expirable.How{
+	messages.SetPermitsHow_SET_PERMITS_HOW_TRY: expirable.Try, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL: expirable.Total, messages.SetPermitsHow_SET_PERMITS_HOW_ADD: expirable.Add,
 }
 
 func (k expirableKind) Event(call *request.Call) Event {

@@ -99,7 +99,7 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 	case machine.Withdrawn:
 		return &messages.Cancelled{Lock: m.lock, Withdrawn: int64(a.Count)}
 	case machine.Changed:
-		return &messages.TotalSet{Lock: m.lock, Set: a.Done}
+		return &messages.ExpirablePermitsSet{Lock: m.lock, Set: a.Done}
 	case machine.ForceReleased:
 		return &messages.ForceReleased{Lock: m.lock, WasHeld: a.Count > 0}
 	}
