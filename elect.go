@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// The back-off before the next attempt doubles from firstBackOff to longestBackOff, minus a
-// random part of up to a half. It is reset after a term longer than longestBackOff.
+// The back-off before the next attempt doubles from firstBackoff to maxBackoff, minus a
+// random part of up to a half. It is reset after a term longer than maxBackoff.
 const (
-	firstBackOff   = 100 * time.Millisecond
-	longestBackOff = 10 * time.Second
+	firstBackoff = 100 * time.Millisecond
+	maxBackoff   = 10 * time.Second
 )
 
 // Elect calls lead while it holds the lock, so that one of all processes that call it leads.
@@ -40,7 +40,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 		return
 	}
 	options = append(options[:len(options):len(options)], lockOption(func(r *acquireOptions) { r.leads = true }))
-	for backOff := firstBackOff; ; backOff = min(2*backOff, longestBackOff) {
+	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		hold, err := l.Acquire(ctx, options...)
 		*o = outcome{work: err}
 		if err == nil {
@@ -48,14 +48,14 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) {
 				return
 			}
-			if time.Since(since) > longestBackOff {
-				backOff = firstBackOff
+			if time.Since(since) > maxBackoff {
+				backoff = firstBackoff
 			}
 		} else if !mayPass(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
 			return
 		}
 		select {
-		case <-time.After(backOff - rand.N(backOff/2)):
+		case <-time.After(backoff - rand.N(backoff/2)):
 		case <-ctx.Done(): // the next Acquire returns its cause
 		}
 	}

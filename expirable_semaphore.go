@@ -99,25 +99,25 @@ func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 // If it fails with ErrUnavailable, the number may have been set. The same limits and errors apply to
 // SetPermits and AddPermits.
 func (p *ExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
-	return p.set(ctx, messages.PermitsHow_PERMITS_HOW_TRY, n)
+	return p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TRY, n)
 }
 
 // SetPermits sets the number of permits, free and taken together. While more are taken than that, Redis
 // grants none. A process still hands permits off to its own waiters, but gives one up at every
 // Config.HandOffLimit until the number is right.
 func (p *ExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
-	_, err := p.set(ctx, messages.PermitsHow_PERMITS_HOW_TOTAL, n)
+	_, err := p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, n)
 	return err
 }
 
 // AddPermits adds n permits, or removes some if n is negative. If fewer are free than are to be removed,
 // the rest is removed as permits are released; see SetPermits.
 func (p *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := p.set(ctx, messages.PermitsHow_PERMITS_HOW_ADD, n)
+	_, err := p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_ADD, n)
 	return err
 }
 
-func (p *ExpirableSemaphore) set(ctx context.Context, how messages.PermitsHow, n int) (set bool, err error) {
+func (p *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow, n int) (set bool, err error) {
 	const op = "set permits"
 	if err := request.CheckPermits(how, int64(n)); err != nil {
 		return false, invalid(op, p.Name(), err)

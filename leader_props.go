@@ -35,12 +35,12 @@ func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, option
 			lock: l, props: child, options: options,
 			candidacy: candidacy, resign: resign, alive: alive, noChild: noChild,
 		}
-	}, actor.WithSupervisor(childBackOff))
+	}, actor.WithSupervisor(childBackoff))
 }
 
-// childBackOff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
+// childBackoff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
 // a crash the delay is 10 ms again.
-var childBackOff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
+var childBackoff = actor.NewExponentialBackoffStrategy(10*time.Second, 10*time.Millisecond)
 
 var errRestart = errors.New("the leader has crashed")
 

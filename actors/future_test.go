@@ -55,7 +55,7 @@ func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
 	}
 }
 
-// An answer that comes after its caller has left is not taken, and its sender is told.
+// An answer that comes after its caller has left is not taken, and its sender learns so.
 func TestAnswerForACallerThatHasLeft(t *testing.T) {
 	var early, late request.Future
 	early.Complete(&request.Outcome{Owner: 7})

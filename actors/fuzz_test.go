@@ -26,7 +26,7 @@ func FuzzRequests(f *testing.F) {
 		func() proto.Message { return &messages.Acquire{} }, func() proto.Message { return &messages.Release{} },
 		func() proto.Message { return &messages.Cancel{} }, func() proto.Message { return &messages.ForceRelease{} },
 		func() proto.Message { return &messages.Inspect{} }, func() proto.Message { return &messages.ReleaseByID{} },
-		func() proto.Message { return &messages.SetTotal{} },
+		func() proto.Message { return &messages.SetExpirablePermits{} },
 	}
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))

@@ -200,6 +200,9 @@ func (s *lockState) perform(e *machine.Effect) {
 func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
 	if a.Kind == machine.Granted {
+		if a.Permit != nil {
+			call.Permitted(*a.Permit, a.Until)
+		}
 		s.rt.server.Outlive(a.Until)
 		call.From, call.Until = s.now, s.until
 	}

@@ -285,57 +285,57 @@ func (Reason) EnumDescriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{2}
 }
 
-// PermitsHow is how SetTotal sets the number of permits.
-type PermitsHow int32
+// SetPermitsHow is how SetExpirablePermits sets the number of permits.
+type SetPermitsHow int32
 
 const (
 	// Sets the number if it is not set.
-	PermitsHow_PERMITS_HOW_TRY PermitsHow = 0
+	SetPermitsHow_SET_PERMITS_HOW_TRY SetPermitsHow = 0
 	// Sets the number of all permits, free and taken. If more are taken, the excess is removed as
 	// permits are released.
-	PermitsHow_PERMITS_HOW_TOTAL PermitsHow = 1
-	// Adds to the number, or subtracts if SetTotal.permits is negative.
-	PermitsHow_PERMITS_HOW_ADD PermitsHow = 2
+	SetPermitsHow_SET_PERMITS_HOW_TOTAL SetPermitsHow = 1
+	// Adds to the number, or subtracts if SetExpirablePermits.permits is negative.
+	SetPermitsHow_SET_PERMITS_HOW_ADD SetPermitsHow = 2
 )
 
-// Enum value maps for PermitsHow.
+// Enum value maps for SetPermitsHow.
 var (
-	PermitsHow_name = map[int32]string{
-		0: "PERMITS_HOW_TRY",
-		1: "PERMITS_HOW_TOTAL",
-		2: "PERMITS_HOW_ADD",
+	SetPermitsHow_name = map[int32]string{
+		0: "SET_PERMITS_HOW_TRY",
+		1: "SET_PERMITS_HOW_TOTAL",
+		2: "SET_PERMITS_HOW_ADD",
 	}
-	PermitsHow_value = map[string]int32{
-		"PERMITS_HOW_TRY":   0,
-		"PERMITS_HOW_TOTAL": 1,
-		"PERMITS_HOW_ADD":   2,
+	SetPermitsHow_value = map[string]int32{
+		"SET_PERMITS_HOW_TRY":   0,
+		"SET_PERMITS_HOW_TOTAL": 1,
+		"SET_PERMITS_HOW_ADD":   2,
 	}
 )
 
-func (x PermitsHow) Enum() *PermitsHow {
-	p := new(PermitsHow)
+func (x SetPermitsHow) Enum() *SetPermitsHow {
+	p := new(SetPermitsHow)
 	*p = x
 	return p
 }
 
-func (x PermitsHow) String() string {
+func (x SetPermitsHow) String() string {
 	return protoimpl.X.EnumStringOf(x.Descriptor(), protoreflect.EnumNumber(x))
 }
 
-func (PermitsHow) Descriptor() protoreflect.EnumDescriptor {
+func (SetPermitsHow) Descriptor() protoreflect.EnumDescriptor {
 	return file_lockkeeper_v1_lockkeeper_proto_enumTypes[3].Descriptor()
 }
 
-func (PermitsHow) Type() protoreflect.EnumType {
+func (SetPermitsHow) Type() protoreflect.EnumType {
 	return &file_lockkeeper_v1_lockkeeper_proto_enumTypes[3]
 }
 
-func (x PermitsHow) Number() protoreflect.EnumNumber {
+func (x SetPermitsHow) Number() protoreflect.EnumNumber {
 	return protoreflect.EnumNumber(x)
 }
 
-// Deprecated: Use PermitsHow.Descriptor instead.
-func (PermitsHow) EnumDescriptor() ([]byte, []int) {
+// Deprecated: Use SetPermitsHow.Descriptor instead.
+func (SetPermitsHow) EnumDescriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{3}
 }
 
@@ -429,7 +429,7 @@ type Acquire struct {
 	// have a lease or a max_hold, since no death would end its hold.
 	//
 	// A request from another node, or for an owner there, must have a lease: the owner's death cannot
-	// be told from a broken connection, and releases nothing. Such an owner cannot re-enter its hold
+	// be distinguished from a broken connection, and releases nothing. Such an owner cannot re-enter its hold
 	// (REASON_REENTRY) and must name the hold_id in Release, since a process restarted at the same
 	// address may have the same PIDs. Give such owners names that no earlier process at that
 	// address used. To hold locks under the watchdog, run a Lockkeeper system on that node.
@@ -982,35 +982,36 @@ func (x *ReleaseByID) GetPermitId() string {
 	return ""
 }
 
-// SetTotal sets the number of permits of KIND_EXPIRABLE_SEMAPHORE. Answered by TotalSet or Failed.
-type SetTotal struct {
+// SetExpirablePermits sets the number of permits of KIND_EXPIRABLE_SEMAPHORE. Answered by ExpirablePermitsSet or
+// Failed.
+type SetExpirablePermits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Permits       int64                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
-	How           PermitsHow             `protobuf:"varint,3,opt,name=how,proto3,enum=lockkeeper.v1.PermitsHow" json:"how,omitempty"`
+	How           SetPermitsHow          `protobuf:"varint,3,opt,name=how,proto3,enum=lockkeeper.v1.SetPermitsHow" json:"how,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *SetTotal) Reset() {
-	*x = SetTotal{}
+func (x *SetExpirablePermits) Reset() {
+	*x = SetExpirablePermits{}
 	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *SetTotal) String() string {
+func (x *SetExpirablePermits) String() string {
 	return redacted(x)
 }
 
 // LogValue implements slog.LogValuer.
-func (x *SetTotal) LogValue() slog.Value {
+func (x *SetExpirablePermits) LogValue() slog.Value {
 	return slog.StringValue(redacted(x))
 }
 
-func (*SetTotal) ProtoMessage() {}
+func (*SetExpirablePermits) ProtoMessage() {}
 
-func (x *SetTotal) ProtoReflect() protoreflect.Message {
+func (x *SetExpirablePermits) ProtoReflect() protoreflect.Message {
 	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1022,60 +1023,60 @@ func (x *SetTotal) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use SetTotal.ProtoReflect.Descriptor instead.
-func (*SetTotal) Descriptor() ([]byte, []int) {
+// Deprecated: Use SetExpirablePermits.ProtoReflect.Descriptor instead.
+func (*SetExpirablePermits) Descriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{8}
 }
 
-func (x *SetTotal) GetLock() *Lock {
+func (x *SetExpirablePermits) GetLock() *Lock {
 	if x != nil {
 		return x.Lock
 	}
 	return nil
 }
 
-func (x *SetTotal) GetPermits() int64 {
+func (x *SetExpirablePermits) GetPermits() int64 {
 	if x != nil {
 		return x.Permits
 	}
 	return 0
 }
 
-func (x *SetTotal) GetHow() PermitsHow {
+func (x *SetExpirablePermits) GetHow() SetPermitsHow {
 	if x != nil {
 		return x.How
 	}
-	return PermitsHow_PERMITS_HOW_TRY
+	return SetPermitsHow_SET_PERMITS_HOW_TRY
 }
 
-type TotalSet struct {
+type ExpirablePermitsSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// False if the number was set before; only for PERMITS_HOW_TRY.
+	// False if the number was set before; only for SET_PERMITS_HOW_TRY.
 	Set           bool `protobuf:"varint,2,opt,name=set,proto3" json:"set,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
-func (x *TotalSet) Reset() {
-	*x = TotalSet{}
+func (x *ExpirablePermitsSet) Reset() {
+	*x = ExpirablePermitsSet{}
 	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
 
-func (x *TotalSet) String() string {
+func (x *ExpirablePermitsSet) String() string {
 	return redacted(x)
 }
 
 // LogValue implements slog.LogValuer.
-func (x *TotalSet) LogValue() slog.Value {
+func (x *ExpirablePermitsSet) LogValue() slog.Value {
 	return slog.StringValue(redacted(x))
 }
 
-func (*TotalSet) ProtoMessage() {}
+func (*ExpirablePermitsSet) ProtoMessage() {}
 
-func (x *TotalSet) ProtoReflect() protoreflect.Message {
+func (x *ExpirablePermitsSet) ProtoReflect() protoreflect.Message {
 	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
@@ -1087,19 +1088,19 @@ func (x *TotalSet) ProtoReflect() protoreflect.Message {
 	return mi.MessageOf(x)
 }
 
-// Deprecated: Use TotalSet.ProtoReflect.Descriptor instead.
-func (*TotalSet) Descriptor() ([]byte, []int) {
+// Deprecated: Use ExpirablePermitsSet.ProtoReflect.Descriptor instead.
+func (*ExpirablePermitsSet) Descriptor() ([]byte, []int) {
 	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{9}
 }
 
-func (x *TotalSet) GetLock() *Lock {
+func (x *ExpirablePermitsSet) GetLock() *Lock {
 	if x != nil {
 		return x.Lock
 	}
 	return nil
 }
 
-func (x *TotalSet) GetSet() bool {
+func (x *ExpirablePermitsSet) GetSet() bool {
 	if x != nil {
 		return x.Set
 	}
@@ -3268,12 +3269,12 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\"X\n" +
 	"\vReleaseByID\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
-	"\tpermit_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\bpermitId\"z\n" +
-	"\bSetTotal\x12'\n" +
+	"\tpermit_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\bpermitId\"\x88\x01\n" +
+	"\x13SetExpirablePermits\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x18\n" +
-	"\apermits\x18\x02 \x01(\x03R\apermits\x12+\n" +
-	"\x03how\x18\x03 \x01(\x0e2\x19.lockkeeper.v1.PermitsHowR\x03how\"E\n" +
-	"\bTotalSet\x12'\n" +
+	"\apermits\x18\x02 \x01(\x03R\apermits\x12.\n" +
+	"\x03how\x18\x03 \x01(\x0e2\x1c.lockkeeper.v1.SetPermitsHowR\x03how\"P\n" +
+	"\x13ExpirablePermitsSet\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x10\n" +
 	"\x03set\x18\x02 \x01(\bR\x03set\"S\n" +
 	"\x06Cancel\x12'\n" +
@@ -3446,12 +3447,11 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0fREASON_MAX_HOLD\x10\x10\x12\x12\n" +
 	"\x0eREASON_REENTRY\x10\x11\x12\x19\n" +
 	"\x15REASON_NOT_REPLICATED\x10\x12\x12\x15\n" +
-	"\x11REASON_NO_PERMITS\x10\x13*M\n" +
-	"\n" +
-	"PermitsHow\x12\x13\n" +
-	"\x0fPERMITS_HOW_TRY\x10\x00\x12\x15\n" +
-	"\x11PERMITS_HOW_TOTAL\x10\x01\x12\x13\n" +
-	"\x0fPERMITS_HOW_ADD\x10\x02B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
+	"\x11REASON_NO_PERMITS\x10\x13*\\\n" +
+	"\rSetPermitsHow\x12\x17\n" +
+	"\x13SET_PERMITS_HOW_TRY\x10\x00\x12\x19\n" +
+	"\x15SET_PERMITS_HOW_TOTAL\x10\x01\x12\x17\n" +
+	"\x13SET_PERMITS_HOW_ADD\x10\x02B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
 
 var (
 	file_lockkeeper_v1_lockkeeper_proto_rawDescOnce sync.Once
@@ -3471,7 +3471,7 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
 	(Reason)(0),                   // 2: lockkeeper.v1.Reason
-	(PermitsHow)(0),               // 3: lockkeeper.v1.PermitsHow
+	(SetPermitsHow)(0),            // 3: lockkeeper.v1.SetPermitsHow
 	(*Lock)(nil),                  // 4: lockkeeper.v1.Lock
 	(*Acquire)(nil),               // 5: lockkeeper.v1.Acquire
 	(*Acquired)(nil),              // 6: lockkeeper.v1.Acquired
@@ -3480,8 +3480,8 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(*Released)(nil),              // 9: lockkeeper.v1.Released
 	(*NotReleased)(nil),           // 10: lockkeeper.v1.NotReleased
 	(*ReleaseByID)(nil),           // 11: lockkeeper.v1.ReleaseByID
-	(*SetTotal)(nil),              // 12: lockkeeper.v1.SetTotal
-	(*TotalSet)(nil),              // 13: lockkeeper.v1.TotalSet
+	(*SetExpirablePermits)(nil),   // 12: lockkeeper.v1.SetExpirablePermits
+	(*ExpirablePermitsSet)(nil),   // 13: lockkeeper.v1.ExpirablePermitsSet
 	(*Cancel)(nil),                // 14: lockkeeper.v1.Cancel
 	(*Cancelled)(nil),             // 15: lockkeeper.v1.Cancelled
 	(*ForceRelease)(nil),          // 16: lockkeeper.v1.ForceRelease
@@ -3538,9 +3538,9 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	4,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
 	4,  // 19: lockkeeper.v1.ReleaseByID.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 20: lockkeeper.v1.SetTotal.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 21: lockkeeper.v1.SetTotal.how:type_name -> lockkeeper.v1.PermitsHow
-	4,  // 22: lockkeeper.v1.TotalSet.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 20: lockkeeper.v1.SetExpirablePermits.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 21: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
+	4,  // 22: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 23: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
 	45, // 24: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
 	4,  // 25: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock

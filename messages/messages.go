@@ -1,14 +1,14 @@
 // Package messages contains the messages to and from a Lockkeeper system. It is generated from
 // lockkeeper.proto, which documents every message and field.
 //
-//	request        answer
-//	Acquire        Acquired or NotAcquired
-//	Release        Released or NotReleased
-//	ReleaseByID    Released or NotReleased
-//	SetTotal       TotalSet or Failed
-//	Cancel         Cancelled or Failed
-//	ForceRelease   ForceReleased or Failed
-//	Inspect        Status or Failed
+//	request               answer
+//	Acquire               Acquired or NotAcquired
+//	Release               Released or NotReleased
+//	ReleaseByID           Released or NotReleased
+//	SetExpirablePermits   ExpirablePermitsSet or Failed
+//	Cancel                Cancelled or Failed
+//	ForceRelease          ForceReleased or Failed
+//	Inspect               Status or Failed
 //
 // Requests about a semaphore, any of which may be answered by PermitsRefused:
 //

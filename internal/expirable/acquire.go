@@ -85,9 +85,9 @@ func (p *Semaphore) acquired(o op, r Result) {
 		next = p.now
 	}
 	p.tryAt(next)
-	if p.sub == asked {
+	if p.sub == requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
-		p.effects = append(p.effects, Effect{Kind: machine.Subscribe})
+		p.effect(machine.Effect{Kind: machine.Subscribe})
 	}
 }
 
@@ -102,7 +102,7 @@ func (p *Semaphore) missing() {
 	}
 }
 
-// restored tries again, when the number is set at the earliest. Who does not wait is refused before.
+// restored tries again, when the number is set at the earliest. Requests that do not wait are refused before.
 func (p *Semaphore) restored(r Result) {
 	p.tryAt(p.now + r.Wait)
 	if r.Wait <= 0 {

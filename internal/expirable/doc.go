@@ -1,13 +1,13 @@
 // Package expirable decides about the permits of an expirable semaphore in one process: which request gets one,
 // how long it is trusted, when it is renewed, and when it is lost.
 //
-// Like a lock in package lock, Permits is a value without I/O. Every event takes the time, and
+// Like a lock in package lock, a Semaphore is a value without I/O. Every event takes the time, and
 // yields effects.
 //
 // # Commands
 //
 // Redis carries out a numbered command once, however often it is sent, but only as long as no later
-// one of this process has come: see scripts/common/once.lua. So Permits has one of them outstanding, which it
+// one of this process has come: see scripts/common/once.lua. So a Semaphore has one of them under way, which it
 // repeats, under its number, while it does not know what has become of it. Releases come before
 // everything else. Renewals have no number: they set an expiry, and do so beside the others.
 //
@@ -21,13 +21,13 @@
 //
 // A permit is trusted from when the first command was sent that may have set its expiry, for the
 // lease minus the margin. The watchdog renews all permits without a fixed lease in one command, every
-// Renewal. A reply that comes late counts from when its renewal was sent. A permit that is not renewed in time, or is gone from Redis, is lost, and its holder is
-// told.
+// Renewal. A reply that comes late counts from when its renewal was sent. A permit that is not renewed in
+// time, or is gone from Redis, is lost, and its holder is notified.
 //
 // # Hand-off
 //
 // A permit of the watchdog's passes in memory from its holder to the first waiter, with its id. At
-// the hand-off limit one is released in Redis instead, and the process stands back for a moment, so
+// the hand-off limit one is released in Redis instead, and the process does not try for a moment, so
 // that others get it. A permit whose id was shown is not handed on: a process that knows the id may release
 // it, and would release that of another holder.
 package expirable

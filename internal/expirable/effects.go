@@ -6,16 +6,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Effect is something that the actor must do. Its kinds and answers are those of a lock.
-type Effect struct {
-	Kind   machine.EffectKind
-	Ref    any
-	Answer machine.Answer
-	// Permit is, for a grant, the id of the permit.
-	Permit  machine.PermitID
-	Command *Command // of a Send
-}
-
 // CommandKind is the operation of a Command.
 type CommandKind uint8
 
@@ -41,7 +31,7 @@ type Command struct {
 	// How and Count are of a Set.
 	How   How
 	Count int
-	// Deadline is when Permits stops to wait for the reply, and Latest when the reply has no more use: that to a
+	// Deadline is when the semaphore stops waiting for the reply, and Latest when the reply has no more use: that to a
 	// Renew may come late until then.
 	Deadline, Latest Instant
 }
@@ -81,21 +71,30 @@ type Result struct {
 	Unconfirmed bool
 }
 
-// Effects returns the next effect, if there is one. It is forgotten once it is taken.
-func (p *Semaphore) Effects() (next Effect, ok bool) {
+// NextEffect writes the next effect to e, and reports whether there is one. The semaphore forgets it then. The Ref of a
+// Send is a *Command.
+func (p *Semaphore) NextEffect(e *machine.Effect) bool {
 	if p.taken == len(p.effects) {
-		p.effects, p.taken = nil, 0
-		return Effect{}, false
+		if p.effects, p.taken = p.effects[:0], 0; cap(p.effects) > keptEffects {
+			p.effects = nil
+		}
+		return false
 	}
-	next = p.effects[p.taken]
+	*e = p.effects[p.taken]
+	p.effects[p.taken] = machine.Effect{}
 	p.taken++
-	return next, true
+	return true
 }
+
+// keptEffects is for how many effects the memory is used again.
+const keptEffects = 8
+
+func (p *Semaphore) effect(e machine.Effect) { p.effects = append(p.effects, e) }
 
 // answer ends a request, if ref is one.
 func (p *Semaphore) answer(ref any, a machine.Answer) {
 	if ref != nil {
-		p.effects = append(p.effects, Effect{Kind: machine.Reply, Ref: ref, Answer: a})
+		p.effect(machine.Effect{Kind: machine.Reply, Ref: ref, Answer: a})
 	}
 }
 
@@ -112,8 +111,9 @@ func (p *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	}
 	p.holds = append(p.holds, &h)
 	p.wakeAt.sooner(h.end())
-	p.effects = append(p.effects, Effect{Kind: machine.Reply, Ref: req.Ref, Permit: h.permit, Answer: machine.Answer{
+	p.effect(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
 		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOff: handedOff,
+		Permit: &h.permit,
 	}})
 }
 

@@ -10,7 +10,7 @@ import (
 )
 
 // TestExplore tries everything that can happen to a few permits with leases. No permit is trusted that
-// Redis has not given, or by two; a holder is told of its loss. When the faults stop, all are answered,
+// Redis has not given, or by two; a holder is notified of its loss. When the faults stop, all are answered,
 // no client waits while a permit is free, and all permits come back.
 func TestExplore(t *testing.T) {
 	var all []explore.Scenario[*explore.Processes[*shared]]

@@ -89,7 +89,7 @@ func (p *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) 
 	for _, b := range p.back[:o.count] {
 		p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
 		if !b.unknown {
-			p.effects = append(p.effects, Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
+			p.effect(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
 	p.back = p.back[o.count:]

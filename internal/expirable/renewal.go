@@ -45,14 +45,11 @@ func (p *Semaphore) renewBy(at Instant) {
 	}
 }
 
-// mostLate bounds how many renewals may still be answered late. Their pauses grow, so few fit into a lease.
-const mostLate = 8
-
 // renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read it, and the
 // next reply would be late as well, so a late one still counts.
 func (p *Semaphore) renewalOverdue() {
 	o := op{seq: p.renewal.seq, sentAt: p.renewal.sentAt, holds: p.renewal.holds}
-	p.late = append(slices.Clone(p.late[max(0, len(p.late)-mostLate+1):]), o)
+	p.late = append(slices.Clone(p.late[max(0, len(p.late)-machine.MaxLateTries+1):]), o)
 	p.notRenewed(noReply)
 }
 
@@ -98,7 +95,7 @@ func (p *Semaphore) renewed(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, p.cfg.Watchdog)
 			holds[i] = &again
-			p.effects = append(p.effects, Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
+			p.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}
 	p.holds = holds
@@ -121,7 +118,7 @@ func (p *Semaphore) notRenewed(r Result) {
 	}
 	p.atRisk = true
 	for _, h := range p.watched() {
-		p.effects = append(p.effects, Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
+		p.effect(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
 			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + p.riskErr,
 		}})
 	}
@@ -155,6 +152,6 @@ func (p *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 // end ends a hold that was not released, and notifies its holder.
 func (p *Semaphore) end(h *hold, reason machine.Reason, detail string) {
 	p.lost.add(h.id, reason)
-	p.effects = append(p.effects, Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	p.effect(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	p.remove(h)
 }

@@ -50,7 +50,7 @@ func (p *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	}
 }
 
-// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is told.
+// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified.
 func (p *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	p.begin(now)
 	defer p.settle()
@@ -157,7 +157,7 @@ func (p *Semaphore) Idle() bool {
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
 // its way.
 func (p *Semaphore) Sent() (number uint64, certain bool) {
-	return p.number, !p.outstanding && p.main.kind == 0
+	return p.number, !p.mayArrive && p.main.kind == 0
 }
 
 // Snapshot is what this process knows without asking Redis: how many permits it holds, how many
@@ -171,8 +171,8 @@ func (p *Semaphore) Snapshot() (held, waiters int, until Instant) {
 	return len(p.holds), p.queue.Len(), until
 }
 
-// Outstanding returns the holders, and the requests that await an answer. It is for Permits that
-// are given up.
+// Outstanding returns the holders, and the requests that await an answer. It is for a Semaphore
+// that is given up.
 func (p *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 	for _, h := range p.holds {
 		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
@@ -227,7 +227,7 @@ func (p *Semaphore) First(owner machine.Owner) uint64 {
 }
 
 // Cleanup returns the commands that give back everything of this process, and for how long from now
-// they have a use. It is for Permits that are given up.
+// they have a use. It is for a Semaphore that is given up.
 func (p *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
 	ids, until := p.main.ids(), now+p.cfg.Watchdog
 	for _, req := range p.main.requests {

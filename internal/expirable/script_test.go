@@ -18,8 +18,8 @@ var testConfig = machine.Config{
 	Poll: time.Second, CallTimeout: 2 * time.Second, QueueLimit: 3,
 }
 
-// TestDecisions plays the scripts in testdata; package machinetest describes their form. Request 1 is of owner 1, and its
-// permit has the id 1.
+// TestDecisions plays the scripts in testdata; package machinetest describes their form. Request 1 is of owner 1, and
+// its permit has the id 1.
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
 		p := &player{Player: machinetest.Player{T: t}, Semaphore: New(&testConfig), granted: map[int]machine.PermitID{7: {7}}}
@@ -157,24 +157,20 @@ func (p *player) reply(c *Command, words []string) {
 // brings says what an event brings about.
 func (p *player) brings() (all []string) {
 	idle := p.Idle()
-	for {
-		e, ok := p.Effects()
-		switch {
-		case !ok:
-			return all
-		case idle:
+	for e := (machine.Effect{}); p.NextEffect(&e); {
+		if idle {
 			return []string{"it is idle, and has something to be done"}
 		}
 		text, a := "", e.Answer
 		switch e.Kind {
 		case machine.Send:
-			text = p.sends(e.Command)
+			text = p.sends(e.Ref.(*Command))
 		case machine.Reply:
 			switch a.Kind {
 			case machine.Granted:
-				p.granted[int(e.Permit[0])] = e.Permit
+				p.granted[int(a.Permit[0])] = *a.Permit
 				p.open++
-				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %d until %v", e.Ref, e.Permit[0], a.Until)
+				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %d until %v", e.Ref, a.Permit[0], a.Until)
 				if a.Bound != 0 {
 					text += fmt.Sprint(" at most ", a.Bound)
 				}
@@ -210,6 +206,7 @@ func (p *player) brings() (all []string) {
 		}
 		all = append(all, text)
 	}
+	return all
 }
 
 func (p *player) sends(c *Command) string {

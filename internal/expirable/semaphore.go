@@ -17,7 +17,7 @@ type Request struct {
 	machine.Request
 	// Random is what makes the ids unique of the permits that are taken from Redis for the request.
 	Random machine.PermitID
-	// Shown: the id is told to others, so the permit is not handed on.
+	// Shown: others get to know the id, so the permit is not handed on.
 	Shown bool
 	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
 	Total int
@@ -34,8 +34,8 @@ type Semaphore struct {
 	// seq numbers what is sent, so that a reply finds its command; number is that of the last
 	// command that Redis carries out once.
 	seq, number uint64
-	// outstanding: a numbered command, or a copy of it, may not have arrived yet.
-	outstanding bool
+	// mayArrive: a numbered command, or a copy of it, may still arrive.
+	mayArrive bool
 
 	queue requestqueue.Queue[*Request]
 	holds []*hold
@@ -58,12 +58,12 @@ type Semaphore struct {
 	wait                     waiting
 	sub                      listens
 	// lost are the holds that were lost last, to explain it to a late Release.
-	lost lost
+	lost loss
 
 	// wakeAt is not later than what time brings next.
 	wakeAt alarm
 
-	effects []Effect
+	effects []machine.Effect
 	taken   int
 }
 
@@ -132,22 +132,20 @@ type listens uint8
 
 const (
 	unsubscribed listens = iota
-	asked
+	requested
 	listening
 )
 
-// lost says which holds were lost last, and why.
-type lost struct {
+// loss lists the holds that were lost last, and the reason.
+type loss struct {
 	ids    []uint64
 	reason machine.Reason
 }
 
-// mostLost bounds how many are remembered.
-const mostLost = 100
-
-func (l *lost) add(id uint64, reason machine.Reason) {
-	if l.reason != reason || len(l.ids) == mostLost {
-		*l = lost{reason: reason}
+// add remembers a lost hold, and forgets those that were lost for another reason.
+func (l *loss) add(id uint64, reason machine.Reason) {
+	if l.reason != reason || len(l.ids) == machine.MaxLost {
+		*l = loss{reason: reason}
 	}
 	l.ids = append(l.ids, id)
 }
@@ -162,7 +160,7 @@ func (p *Semaphore) holdByID(id uint64) *hold {
 // remove takes out a hold.
 func (p *Semaphore) remove(h *hold) {
 	p.holds = without(p.holds, h)
-	p.effects = append(p.effects, Effect{Kind: machine.HoldEnded, Ref: h.ref})
+	p.effect(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
 }
 
 // without is a list without one of its elements.

@@ -139,7 +139,7 @@ func (p *Semaphore) send(o *op) {
 	c.Deadline, o.due = p.now+timeout, p.now+timeout+machine.ReplyGrace
 	c.Latest = max(c.Latest, c.Deadline)
 	p.wakeAt.sooner(o.due)
-	p.effects = append(p.effects, Effect{Kind: machine.Send, Command: &c})
+	p.effect(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
 // again schedules another try after a failure.
@@ -194,7 +194,7 @@ func (p *Semaphore) Replied(now Instant, seq uint64, r Result) {
 // its number, as long as it matters what becomes of it.
 func (p *Semaphore) mainReplied(r Result) {
 	o := p.main
-	p.outstanding = p.outstanding || r.Unsure
+	p.mayArrive = p.mayArrive || r.Unsure
 	if r.Err != nil {
 		p.again(&p.main, r)
 		p.wait.lastReason, p.wait.lastErr = failure(r)
@@ -266,13 +266,9 @@ func (p *Semaphore) wakeUp() {
 	}
 }
 
-// mostExpired bounds how many requests one event refuses because their wait is over. If there are more,
-// the next Tick is due at once.
-const mostExpired = 1000
-
 // expire ends what has waited for too long.
 func (p *Semaphore) expire() {
-	for _, req := range p.queue.Expired(p.now, mostExpired) {
+	for _, req := range p.queue.Expired(p.now, machine.MaxExpired) {
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req, p.wait.lastReason, p.wait.lastErr)
@@ -290,11 +286,11 @@ func (p *Semaphore) expire() {
 func (p *Semaphore) listen() {
 	switch {
 	case p.queue.Len() > 0 && p.wait.refused && p.sub == unsubscribed:
-		p.sub = asked
-		p.effects = append(p.effects, Effect{Kind: machine.Subscribe})
+		p.sub = requested
+		p.effect(machine.Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0:
 		if p.sub != unsubscribed {
-			p.effects = append(p.effects, Effect{Kind: machine.Unsubscribe})
+			p.effect(machine.Effect{Kind: machine.Unsubscribe})
 		}
 		p.sub, p.wait = unsubscribed, waiting{}
 	}

@@ -21,8 +21,7 @@ func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 				do := func(event func(next *Semaphore)) {
 					next := p
 					event(&next)
-					for more := true; more; {
-						_, more = next.Effects()
+					for e := (machine.Effect{}); next.NextEffect(&e); {
 					}
 					p = next
 				}

@@ -45,8 +45,8 @@ type issued struct {
 	until Instant
 }
 
-// client is a caller with a want. Its permit is good until then, as it was told; robbed says that another client
-// has freed it.
+// client is a caller with a want. Its permit is good until then, as the grant or the last renewal says; robbed says
+// that another client has freed it.
 type client struct {
 	explore.Client
 	permit machine.PermitID
@@ -62,6 +62,7 @@ func (s *shared) Clone() *shared {
 		p := &c.processes[i]
 		l := &p.permits
 		p.clients = slices.Clone(p.clients)
+		l.effects = nil
 		l.queue.Clip()
 		l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
 	}
@@ -86,53 +87,51 @@ func (s *shared) Failure(transient, unsure bool) any {
 
 func (s *shared) CarryOut(n *explore.Net, i int) {
 	p := &s.processes[i]
-	for e, ok := p.permits.Effects(); ok; e, ok = p.permits.Effects() {
+	for e := (machine.Effect{}); p.permits.NextEffect(&e); {
 		switch e.Kind {
 		case machine.Send:
-			n.Send(i, *e.Command)
+			n.Send(i, *e.Ref.(*Command))
 		case machine.Subscribe:
 			n.Subscribe(i)
 		case machine.Unsubscribe:
 			n.Unsubscribe(i)
 		case machine.Reply:
-			s.answered(n, i, e)
+			s.answered(n, i, e.Ref.(int), e.Answer)
 		case machine.Renewed:
 			p.clients[e.Ref.(int)].until = e.Answer.Until
 		case machine.NotifyLost:
-			s.told(n, i, e)
+			s.notified(n, i, e.Ref.(int), e.Answer)
 		case machine.LeaveToExpire:
 			n.Violated("p%d leaves a permit to expire", i)
 		}
 	}
 }
 
-func (s *shared) answered(n *explore.Net, i int, e Effect) {
-	c := &s.processes[i].clients[e.Ref.(int)]
-	a := e.Answer
+func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
+	c := &s.processes[i].clients[k]
 	if a.Reason == machine.Unavailable && n.Faultless() {
-		n.Violated("p%d: client %v is refused: %s", i, e.Ref, a.Detail)
+		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
 	}
 	if c.Answered(n, a.Kind == machine.Granted); a.Kind == machine.Granted {
-		c.permit, c.until, c.robbed = e.Permit, a.Until, false
+		c.permit, c.until, c.robbed = *a.Permit, a.Until, false
 	} else if a.Kind == machine.NotFreed && a.Reason == machine.Lost && n.Now < c.until && !s.excused(c) {
-		n.Violated("p%d: client %v has lost its permit, which was good until %v", i, e.Ref, c.until)
+		n.Violated("p%d: client %d has lost its permit, which was good until %v", i, k, c.until)
 	}
 }
 
 // excused reports whether another client has freed a client's permit, or Redis may have lost it.
 func (s *shared) excused(c *client) bool { return c.robbed || slices.Contains(s.redis.lost, c.permit) }
 
-// told hears of a loss.
-func (s *shared) told(n *explore.Net, i int, e Effect) {
-	k := e.Ref.(int)
+// notified notes that a client was notified of a loss.
+func (s *shared) notified(n *explore.Net, i, k int, a machine.Answer) {
 	c := &s.processes[i].clients[k]
 	switch want := s.clients[i][k]; {
 	case c.State == explore.Dead, c.State == explore.Releasing:
 		return // it was over before that was heard of
 	case c.State != explore.Holding:
-		n.Violated("p%d: client %d is told that it has lost its permit, and has none", i, k)
-	case e.Answer.Reason == machine.Expired && want.lease == 0 && n.Faultless(), e.Answer.Reason == machine.Gone && n.Faultless() && !s.excused(c):
-		n.Violated("p%d: client %d has lost its permit: %v", i, k, e.Answer.Reason)
+		n.Violated("p%d: client %d is notified that it has lost its permit, and has none", i, k)
+	case a.Reason == machine.Expired && want.lease == 0 && n.Faultless(), a.Reason == machine.Gone && n.Faultless() && !s.excused(c):
+		n.Violated("p%d: client %d has lost its permit: %v", i, k, a.Reason)
 	}
 	c.State = explore.Done
 }
@@ -351,7 +350,7 @@ func (s *shared) Check(n *explore.Net) {
 			switch {
 			case c.State != explore.Holding:
 			case n.Now >= c.until && (!ok || wake > n.Now):
-				n.Violated("p%d: client %d was not told that its permit is over", i, k)
+				n.Violated("p%d: client %d was not notified that its permit is over", i, k)
 			case n.Now < c.until && !c.robbed:
 				if slices.Contains(trusted, c.permit) {
 					n.Violated("p%d: client %d trusts a permit that another does", i, k)

@@ -50,7 +50,7 @@ var meanings = map[string]meaning{
 	"Lease": length, "Leases": length, "MaxHold": length, "Wait": length, "sentAt": age, "wakeAt": instant,
 	"number": numbered, "Number": numbered, "nextNumber": numbered, "seq": sequence, "Seq": sequence,
 	"cfg": skipped, "effects": skipped,
-	"outstanding": skipped, // no decision depends on it, only what Close leaves in Redis
+	"mayArrive": skipped, // no decision depends on it, only what Close leaves in Redis
 }
 
 func newDigest() *digest { return &digest{types: map[reflect.Type][]field{}} }

@@ -17,6 +17,7 @@ import (
 // permits is the machine of an expirable semaphore.
 type permits struct {
 	expirable.Semaphore
+	locksOnly
 	// system is how the ids of its permits begin.
 	system [8]byte
 }
@@ -43,32 +44,6 @@ func (p *permits) Release(now machine.Instant, id uint64, owner machine.Owner, _
 
 func (p *permits) Subscribed(now machine.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
 
-// What is for locks only is refused before it comes here, or is no more than a hint.
-
-func (p *permits) ForceRelease(machine.Instant, machine.Mode, machine.Owners, any) {}
-func (p *permits) Ensure(machine.Instant, uint64, time.Duration, any)              {}
-func (p *permits) Transferred(machine.Instant, machine.Transfer)                   {}
-func (p *permits) Suspect(machine.Instant)                                         {}
-func (p *permits) Term() uint64                                                    { return 0 }
-
-// LeaseUntil is not known: each permit has a lease of its own.
-func (p *permits) LeaseUntil() machine.Instant { return 0 }
-
-func (p *permits) NextEffect(e *machine.Effect) bool {
-	next, ok := p.Semaphore.Effects()
-	if !ok {
-		return false
-	}
-	switch {
-	case next.Kind == machine.Send:
-		next.Ref = next.Command
-	case next.Kind == machine.Reply && next.Answer.Kind == machine.Granted:
-		next.Ref.(*request.Call).Permitted(next.Permit, next.Answer.Until)
-	}
-	*e = machine.Effect{Kind: next.Kind, Ref: next.Ref, Answer: next.Answer}
-	return true
-}
-
 func (p *permits) Snapshot() machine.Snapshot {
 	held, waiters, until := p.Semaphore.Snapshot()
 	return machine.Snapshot{HeldHere: held > 0, Count: held, Waiters: waiters, Until: until}
@@ -87,7 +62,7 @@ func newExpirable(s *System, name string, a Actor) Kind {
 
 func (k expirableKind) Fresh() machine.Machine {
 	client, _ := uuid.Parse(k.system.ID)
-	return &permits{expirable.New(k.system.Config), [8]byte(client[:8])}
+	return &permits{Semaphore: expirable.New(k.system.Config), system: [8]byte(client[:8])}
 }
 
 func (k expirableKind) Draft(of machine.Machine) machine.Machine {
@@ -99,8 +74,8 @@ func (k expirableKind) Replaced(_, _ machine.Machine) {}
 func (k expirableKind) Settled(machine.Machine)       {}
 func (k expirableKind) Gone()                         {}
 
-var hows = map[messages.PermitsHow]expirable.How{
-	messages.PermitsHow_PERMITS_HOW_TRY: expirable.Try, messages.PermitsHow_PERMITS_HOW_TOTAL: expirable.Total, messages.PermitsHow_PERMITS_HOW_ADD: expirable.Add,
+var hows = map[messages.SetPermitsHow]expirable.How{
+	messages.SetPermitsHow_SET_PERMITS_HOW_TRY: expirable.Try, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL: expirable.Total, messages.SetPermitsHow_SET_PERMITS_HOW_ADD: expirable.Add,
 }
 
 func (k expirableKind) Event(call *request.Call) Event {

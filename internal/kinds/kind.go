@@ -1,5 +1,5 @@
-// Package kinds has what lock actors differ in by the kind of their lock: the machine that decides, how its commands are
-// carried out in Redis, and what is read from there. Table registers the kinds.
+// Package kinds has what lock actors differ in by the kind of their lock: the machine that decides, how its commands
+// are carried out in Redis, and what is read from there. Table registers the kinds.
 package kinds
 
 import (

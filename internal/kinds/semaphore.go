@@ -14,6 +14,7 @@ import (
 // pool is the machine of a semaphore or a latch.
 type pool struct {
 	semaphore.Pool
+	locksOnly
 	latch bool
 }
 
@@ -37,15 +38,7 @@ func (p *pool) Release(now machine.Instant, _ uint64, _ machine.Owner, _ machine
 func (p *pool) Subscribed(now machine.Instant, _ uint64) { p.Pool.Subscribed(now) }
 func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, machine.Closed, "the system is closing") }
 
-// What is for locks only is refused before it comes here, or is no more than a hint.
-
-func (p *pool) ForceRelease(machine.Instant, machine.Mode, machine.Owners, any) {}
-func (p *pool) Ensure(machine.Instant, uint64, time.Duration, any)              {}
-func (p *pool) Transferred(machine.Instant, machine.Transfer)                   {}
-func (p *pool) Suspect(machine.Instant)                                         {}
-func (p *pool) Term() uint64                                                    { return 0 }
-func (p *pool) LeaseUntil() machine.Instant                                     { return 0 }
-func (p *pool) Outstanding() (holders []machine.Holder, pending []any)          { return nil, nil }
+func (p *pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
 
 func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
 func (p *pool) Snapshot() machine.Snapshot            { return machine.Snapshot{Waiters: p.Waiters()} }
@@ -77,9 +70,9 @@ func newLatch(s *System, name string, a Actor) Kind {
 
 func (k *semaphoreKind) Fresh() machine.Machine {
 	if k.latch {
-		return &pool{semaphore.NewLatch(k.system.Config), true}
+		return &pool{Pool: semaphore.NewLatch(k.system.Config), latch: true}
 	}
-	return &pool{semaphore.New(k.system.Config), false}
+	return &pool{Pool: semaphore.New(k.system.Config)}
 }
 
 func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
@@ -156,9 +149,9 @@ func (k *semaphoreKind) Relevant(backend.Channel) bool { return true }
 // Inspect does nothing: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
 func (k *semaphoreKind) Inspect(time.Time, func(*messages.Status, *machine.Answer)) {}
 
-// Retires removes the record of the last command at the end of the System, unless a copy of a command may still need it:
-// it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while ago; the
-// next actor must not remove it while a copy of a command may need it.
+// Retires removes the record of the last command at the end of the System, unless a copy of a command may still need
+// it: it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while
+// ago; the next actor must not remove it while a copy of a command may need it.
 func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*pool).Sent()
 	switch {

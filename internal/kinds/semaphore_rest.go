@@ -97,8 +97,8 @@ func (r *rest) apply(event func(now machine.Instant)) (done func(certain bool)) 
 	return done
 }
 
-// Redis keeps the last command of each client about a semaphore or a latch, in a record that lasts for an hour: a copy of
-// the command that arrives late is not carried out again.
+// Redis keeps the last command of each client about a semaphore or a latch, in a record that lasts for an hour: a
+// copy of the command that arrives late is not carried out again.
 
 // commandClient is the client id under which new actors of semaphores and latches send their commands.
 func (s *System) commandClient() string { return *s.commands.Load() }

@@ -22,7 +22,7 @@ func (l *Lock) noteUnanswered(o *op) {
 			l.lease.lateMode[mode] = true
 		}
 		if o.term != 0 { // a fair lock has its terms taken care of by the next command about its queue
-			l.late = append(slices.Clone(l.late[max(0, len(l.late)-maxLateTries+1):]), lateTake{o.seq, o.term})
+			l.late = append(slices.Clone(l.late[max(0, len(l.late)-machine.MaxLateTries+1):]), lateTake{o.seq, o.term})
 		}
 	}
 }

@@ -237,12 +237,9 @@ type loss struct {
 	reason machine.Reason
 }
 
-// maxLost bounds how many are remembered.
-const maxLost = 100
-
 // add remembers a lost hold, and forgets those that were lost for another reason.
 func (l *loss) add(id uint64, reason machine.Reason) {
-	if l.reason != reason || len(l.ids) == maxLost {
+	if l.reason != reason || len(l.ids) == machine.MaxLost {
 		*l = loss{reason: reason}
 	}
 	l.ids = append(l.ids, id)

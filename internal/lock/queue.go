@@ -73,14 +73,11 @@ func (q *queue) takeByOwner(owner machine.Owner) []*waiter {
 	return q.countDepartures(q.waiters.Owner(uint64(owner)))
 }
 
-// takeExpired takes out up to maxExpired requests whose wait is over. If there are more, the next Tick is
+// takeExpired takes out up to machine.MaxExpired requests whose wait is over. If there are more, the next Tick is
 // due at once.
 func (q *queue) takeExpired(now machine.Instant) []*waiter {
-	return q.countDepartures(q.waiters.Expired(now, maxExpired))
+	return q.countDepartures(q.waiters.Expired(now, machine.MaxExpired))
 }
-
-// maxExpired bounds how many requests one event refuses because their wait is over.
-const maxExpired = 1000
 
 // countDepartures increments the revision if any request has left.
 func (q *queue) countDepartures(all []*waiter) []*waiter {

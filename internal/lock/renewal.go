@@ -56,15 +56,11 @@ func (l *Lock) checkSuspected() {
 	}
 }
 
-// maxLateTries bounds how many tries of a renewal may still be answered. Their pauses grow, so few fit into
-// a lease.
-const maxLateTries = 8
-
 // renewalOverdue schedules another try of a renewal whose reply is late. The process may be too busy to read
 // replies, and the next one would be late as well, so a late reply still counts.
 func (l *Lock) renewalOverdue(r Result) {
 	o := &l.renewal
-	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-maxLateTries+1):]), try{o.seq, o.sentAt, o.lease})
+	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-machine.MaxLateTries+1):]), try{o.seq, o.sentAt, o.lease})
 	l.renewalReplied(r)
 }
 

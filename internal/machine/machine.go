@@ -2,9 +2,9 @@ package machine
 
 import "time"
 
-// Machine decides what happens to a lock, a semaphore or a latch in this process. It is a value without I/O: an event and
-// the time go in, effects come out. The actor applies an event to a copy, which then replaces the machine, so a panic
-// changes nothing. lock.Lock describes the methods.
+// Machine decides what happens to a lock, a semaphore or a latch in this process. It is a value without I/O: an event
+// and the time go in, effects come out. The actor applies an event to a copy, which then replaces the machine, so a
+// panic changes nothing. lock.Lock describes the methods.
 type Machine interface {
 	Acquire(now Instant, req Request)
 	Release(now Instant, id uint64, owner Owner, mode Mode, ref any)

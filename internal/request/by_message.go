@@ -99,7 +99,7 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 	case machine.Withdrawn:
 		return &messages.Cancelled{Lock: m.lock, Withdrawn: int64(a.Count)}
 	case machine.Changed:
-		return &messages.TotalSet{Lock: m.lock, Set: a.Done}
+		return &messages.ExpirablePermitsSet{Lock: m.lock, Set: a.Done}
 	case machine.ForceReleased:
 		return &messages.ForceReleased{Lock: m.lock, WasHeld: a.Count > 0}
 	}
@@ -158,7 +158,7 @@ func (m *ByMessage) token(drawn []int64) int64 {
 	return drawn[0]
 }
 
-// validity is how long a lease is good for, as its owner is told. One that counts it on another
+// validity is how long a lease is good for, as its owner learns it. One that counts it on another
 // node, from when the request was sent, has a clock of its own, as Redis has.
 func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) machine.Instant {
 	left := max(until-from.Now(), 0)

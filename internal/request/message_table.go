@@ -23,7 +23,7 @@ var requestMessages = byType(
 	aboutLock(OpForceRelease, readForceRelease),
 	aboutLock(OpInspect, func(*Rules, *messages.Inspect, *Call, *ByMessage) error { return nil }),
 	aboutLock(OpReleaseID, readReleaseByID),
-	aboutLock(OpSetPermits, readSetTotal),
+	aboutLock(OpSetPermits, readSetExpirablePermits),
 
 	aboutSemaphore(OpAcquire, func(m *messages.AcquirePermits, call *Call) error {
 		call.Count.N = orOne(m.Permits)
@@ -190,9 +190,9 @@ func readReleaseByID(_ *Rules, m *messages.ReleaseByID, call *Call, _ *ByMessage
 	return err
 }
 
-func readSetTotal(_ *Rules, m *messages.SetTotal, call *Call, _ *ByMessage) error {
-	if _, known := messages.PermitsHow_name[int32(m.How)]; !known {
-		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.PermitsHow_name))
+func readSetExpirablePermits(_ *Rules, m *messages.SetExpirablePermits, call *Call, _ *ByMessage) error {
+	if _, known := messages.SetPermitsHow_name[int32(m.How)]; !known {
+		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.SetPermitsHow_name))
 	}
 	call.Permit = &Permit{How: m.How, Count: m.Permits}
 	return CheckPermits(m.How, m.Permits)

@@ -20,7 +20,7 @@ type Permit struct {
 	Shown atomic.Bool
 	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is how many permits there are if
 	// no number is set; 0 if the caller does not say.
-	How   messages.PermitsHow
+	How   messages.SetPermitsHow
 	Count int64
 }
 
@@ -36,9 +36,9 @@ func ParsePermitID(text string) (id machine.PermitID, err error) {
 const MaxPermits = 1<<31 - 1
 
 // CheckPermits returns an error if the number of permits cannot be set so.
-func CheckPermits(how messages.PermitsHow, n int64) error {
+func CheckPermits(how messages.SetPermitsHow, n int64) error {
 	least := int64(0)
-	if how == messages.PermitsHow_PERMITS_HOW_ADD {
+	if how == messages.SetPermitsHow_SET_PERMITS_HOW_ADD {
 		least = -MaxPermits
 	}
 	if n < least || n > MaxPermits {

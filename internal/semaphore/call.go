@@ -82,7 +82,7 @@ func (p *Pool) Replied(now Instant, number uint64, r Result) {
 
 func (p *Pool) replied(r *Result) {
 	p.call.unsure = p.call.unsure || r.Unsure
-	p.outstanding = p.outstanding || r.Unsure
+	p.mayArrive = p.mayArrive || r.Unsure
 	if r.Err != nil && p.now >= p.call.until {
 		p.forget(r.Err.Error())
 		p.call.expired, p.call.unsure = true, false

@@ -49,7 +49,7 @@ func (p *Pool) changeReply(r *Result) {
 	p.end()
 	switch c.kind {
 	case Drain:
-		if c.change.Ref == nil && r.N[0] > 0 { // its request was told that Redis does not answer
+		if c.change.Ref == nil && r.N[0] > 0 { // the answer to its request was that Redis does not answer
 			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
 		}
 	case Inspect:

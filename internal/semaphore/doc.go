@@ -30,7 +30,7 @@
 // While others wait in the process, permits that are given back go to them in memory. A turn begins
 // with the first hand-off. When it has lasted for the hand-off limit, the next permits that come
 // back ask Redis whether other processes listen for permits (Yield). If so they are given back, and
-// so is what comes after them, while the process stands back for machine.Config.OpenTime. Otherwise a
+// so is what comes after them, while the process does not try for machine.Config.OpenTime. Otherwise a
 // new turn begins. Some wait without listening, so a yield gives the permits back now and then in any
 // case.
 //

@@ -60,8 +60,8 @@ type Result struct {
 	Transient, Unsure bool
 }
 
-// NextEffect writes the next effect to e, and reports whether there is one. The pool forgets it then. The Ref of a Send is
-// a *Command.
+// NextEffect writes the next effect to e, and reports whether there is one. The pool forgets it then. The Ref of a Send
+// is a *Command.
 func (p *Pool) NextEffect(e *machine.Effect) bool {
 	if p.taken == len(p.effects) {
 		if p.effects, p.taken = p.effects[:0], 0; cap(p.effects) > keptEffects {

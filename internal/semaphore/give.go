@@ -12,7 +12,7 @@ type debt struct {
 	n int
 	// id is that of a count-down which has one; see CountDown.
 	id string
-	// ifExists is content if there is no semaphore.
+	// ifExists: it is done, too, if there is no semaphore.
 	ifExists bool
 	// ref is the request that gives them back; nil if it is answered, or if there is none.
 	ref any
@@ -60,8 +60,8 @@ func (p *Pool) handsOff() bool {
 	return p.now < p.turn.until
 }
 
-// handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none: Redis may
-// refuse the rest, and the request that gives them back would be told that none were.
+// handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none: Redis
+// may refuse the rest, and the answer to the request that gives them back would be that none were.
 func (p *Pool) handOff() {
 	if len(p.owed) == 0 || !p.handsOff() {
 		return
@@ -151,7 +151,7 @@ func (p *Pool) gaveReply(r *Result) {
 	}
 }
 
-// gaveInVain handles a rejection that does not pass. What a request gives back stays taken, as the request is told; what
+// gaveInVain handles a rejection that does not pass. What a request gives back stays taken, as its answer says; what
 // none does is given back later.
 func (p *Pool) gaveInVain(r *Result) {
 	var rest []debt

@@ -2,7 +2,7 @@ package semaphore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// A latch is a Pool without permits. Who acquires waits until its count is zero, and what is given
+// A latch is a Pool without permits. A request to acquire waits until its count is zero, and what is given
 // back are count-downs. In its commands, Take reads the count and Give counts down; their number is
 // the count then, zero if the latch is open. Set and Inspect are as those of a semaphore.
 
@@ -90,7 +90,7 @@ func (p *Pool) noteFree(free int64) {
 	}
 }
 
-// whyRefused says why a request waits, or has waited in vain.
+// whyRefused says why a request waits, or was not granted.
 func (p *Pool) whyRefused() string {
 	return p.words("there are too few permits", "the latch is closed")
 }

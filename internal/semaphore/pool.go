@@ -25,10 +25,10 @@ type Pool struct {
 	owed    []debt
 	changes []Change
 	call    call
-	// sent is the number of the last command, 0 before the first. outstanding: a command, or a copy of it, may
-	// not have arrived yet.
-	sent        uint64
-	outstanding bool
+	// sent is the number of the last command, 0 before the first. mayArrive: a command, or a copy of it, may
+	// still arrive.
+	sent      uint64
+	mayArrive bool
 
 	wait waiting
 	turn turn
@@ -45,7 +45,7 @@ type Pool struct {
 type waiting struct {
 	// nextAt is when to try next if no message comes before.
 	nextAt Instant
-	// deferUntil is the end of standing back: the process may try again.
+	// deferUntil is when the process, which leaves the permits to others, may try again.
 	deferUntil Instant
 	// again: a message came while a Take was under way, so its refusal may be stale.
 	again bool
@@ -69,7 +69,7 @@ type listens uint8
 
 const (
 	unsubscribed listens = iota
-	asked
+	requested
 	listening
 )
 
@@ -90,7 +90,7 @@ func (p *Pool) Idle() bool {
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
 func (p *Pool) Sent() (number uint64, certain bool) {
-	return p.sent, !p.outstanding && p.call.kind == 0
+	return p.sent, !p.mayArrive && p.call.kind == 0
 }
 
 // Waiters returns how many requests wait for permits.
@@ -165,11 +165,11 @@ func (p *Pool) proceed() {
 	}
 }
 
-// listen subscribes while a request waits in vain.
+// listen subscribes while a request waits that was refused.
 func (p *Pool) listen() {
 	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:
-		p.sub = asked
+		p.sub = requested
 		p.effect(machine.Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0 && p.sub != unsubscribed:
 		p.sub = unsubscribed

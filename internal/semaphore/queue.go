@@ -25,7 +25,3 @@ type Request struct {
 func (r *Request) Waiting() requestqueue.Key {
 	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try}
 }
-
-// mostExpired bounds how many requests one event refuses because their wait is over. If there are more,
-// the next Tick is due at once.
-const mostExpired = 1000

@@ -136,7 +136,7 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
 		p.forget(detail)
 	}
-	p.outstanding = p.outstanding || p.call.kind != 0
+	p.mayArrive = p.mayArrive || p.call.kind != 0
 	if p.call.change.Kind != 0 {
 		p.leaveChange(reason, detail)
 	}
@@ -159,7 +159,7 @@ func (p *Pool) dropExpired() {
 	if p.closing && p.now >= p.closeAt && !p.Idle() {
 		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
-	for _, req := range p.queue.Expired(p.now, mostExpired) {
+	for _, req := range p.queue.Expired(p.now, machine.MaxExpired) {
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)

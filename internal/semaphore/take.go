@@ -21,7 +21,7 @@ func (p *Pool) take() {
 	p.start(call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID})
 }
 
-// trySoon has the next try made at once, unless the process stands back.
+// trySoon has the next try made at once, unless the process leaves the permits to others for now.
 func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
 
 // tookReply handles the reply to a Take.

@@ -1,5 +1,5 @@
-// Package permits_test tests the expirable semaphore.
-package permits_test
+// Package expirable_test tests the expirable semaphore.
+package expirable_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package permits_test
+package expirable_test
 
 // Redis has lost its data: permits are refused with a reason of their own, or set again.
 

@@ -1,4 +1,4 @@
-package permits_test
+package expirable_test
 
 import (
 	"fmt"
@@ -30,11 +30,11 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
 	for i, step := range []struct {
-		how  messages.PermitsHow
+		how  messages.SetPermitsHow
 		n    int64
 		want bool
-	}{{messages.PermitsHow_PERMITS_HOW_TRY, 3, true}, {messages.PermitsHow_PERMITS_HOW_TRY, 9, false}, {messages.PermitsHow_PERMITS_HOW_TOTAL, 1, true}, {messages.PermitsHow_PERMITS_HOW_ADD, 1, true}} {
-		if set := locktest.Ask[*messages.TotalSet](t, other, &messages.SetTotal{Lock: named(name), Permits: step.n, How: step.how}); set.Set != step.want {
+	}{{messages.SetPermitsHow_SET_PERMITS_HOW_TRY, 3, true}, {messages.SetPermitsHow_SET_PERMITS_HOW_TRY, 9, false}, {messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, 1, true}, {messages.SetPermitsHow_SET_PERMITS_HOW_ADD, 1, true}} {
+		if set := locktest.Ask[*messages.ExpirablePermitsSet](t, other, &messages.SetExpirablePermits{Lock: named(name), Permits: step.n, How: step.how}); set.Set != step.want {
 			t.Errorf("step %d: set %v", i, set.Set)
 		}
 	}
@@ -63,8 +63,8 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 		t.Errorf("notified of %v", lost)
 	}
 	for _, request := range []any{
-		&messages.ReleaseByID{Lock: named(name), PermitId: "x"}, &messages.SetTotal{Lock: named(name), Permits: -1},
-		&messages.SetTotal{Lock: named(name), How: 9}, &messages.SetTotal{Lock: k.Message(), Permits: 1}, &messages.ForceRelease{Lock: named(name)},
+		&messages.ReleaseByID{Lock: named(name), PermitId: "x"}, &messages.SetExpirablePermits{Lock: named(name), Permits: -1},
+		&messages.SetExpirablePermits{Lock: named(name), How: 9}, &messages.SetExpirablePermits{Lock: k.Message(), Permits: 1}, &messages.ForceRelease{Lock: named(name)},
 		&messages.Acquire{Lock: k.Message()}, &messages.Acquire{Lock: &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{named("a")}}},
 	} {
 		if answer := locktest.Ask[locktest.Refusal](t, waits, request); answer.GetReason() != messages.Reason_REASON_INVALID {
@@ -80,7 +80,7 @@ func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, p, other := k.LockName, s.Probe(t), s.Probe(t)
-	locktest.Ask[*messages.TotalSet](t, other, &messages.SetTotal{Lock: named(name), Permits: 3})
+	locktest.Ask[*messages.ExpirablePermitsSet](t, other, &messages.SetExpirablePermits{Lock: named(name), Permits: 3})
 	first := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: named(name), ShowPermit: true})
 	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: named(name)})
 	locktest.Ask[*messages.Released](t, other, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId})
@@ -94,13 +94,13 @@ func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 // waiters are notified.
 func TestExpirable_SurvivesCrashes(t *testing.T) {
 	t.Parallel()
-	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetTotal", "*kinds.Reply", "actors.due"} {
+	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetExpirablePermits", "*kinds.Reply", "actors.due"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+messageType, func(t *testing.T) {
 				t.Parallel()
 				faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 				name, holder := k.LockName, s.Probe(t)
-				locktest.Ask[*messages.TotalSet](t, holder, &messages.SetTotal{Lock: named(name), Permits: 2})
+				locktest.Ask[*messages.ExpirablePermitsSet](t, holder, &messages.SetExpirablePermits{Lock: named(name), Permits: 2})
 				kept := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
 				if when == "before" {
 					faults.Hit(locktest.Once(messageType), nil)
@@ -108,7 +108,7 @@ func TestExpirable_SurvivesCrashes(t *testing.T) {
 					faults.Hit(nil, locktest.Once(messageType))
 				}
 				for range 3 { // one of them may be answered with the crash
-					holder.Send(&messages.SetTotal{Lock: named(name), Permits: 2, How: messages.PermitsHow_PERMITS_HOW_TOTAL})
+					holder.Send(&messages.SetExpirablePermits{Lock: named(name), Permits: 2, How: messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL})
 					<-holder.Mail
 					if granted, ok := locktest.Ask[any](t, holder, &messages.Acquire{Lock: named(name), ShowPermit: true}).(*messages.Acquired); ok {
 						locktest.Ask[*messages.LeaseLost](t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: granted.PermitId})

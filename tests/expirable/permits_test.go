@@ -1,4 +1,4 @@
-package permits_test
+package expirable_test
 
 import (
 	"context"
