@@ -15,7 +15,8 @@ import (
 
 // To a lock actor.
 type (
-	// due: a renewal, another try, or the end of a wait or of a lease is due. It carries no term, since the lock looks at the clock itself.
+	// due: a renewal, another try, or the end of a wait or of a lease is due. It carries no term: the machine gets the
+	// time, and does what is due by then.
 	due struct{}
 	// unlocked: a message came on a channel of the lock's.
 	unlocked struct{ channel backend.Channel }

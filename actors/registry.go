@@ -37,7 +37,7 @@ func keyOf(kind messages.Kind, name string) lockKey {
 // table is the guardian's list of the actors of keys. The guardian alone adds and removes;
 // all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
-	// states are those of each making, by name: a string is hashed faster than a struct.
+	// states are those of each composition, by name: a string is hashed faster than a struct.
 	states [kinds.LatchKey + 1]sync.Map
 }
 
