@@ -31,13 +31,14 @@
 //
 // The functions on it, for a plain lock:
 //
-//	lockActor.Receive → lock.Lock.Acquire → lockState.perform → lockKind.Perform → direct.Run → protocol.Lock.Call →
-//	reentrant.call → scripts.Acquire
+//	lockActor.Receive → lock.Lock.Acquire → lockState.perform → lockKind.Send → direct.Run →
+//	protocol.Lock.Call → reentrant.call → scripts.Acquire
 //
 // The way of a renewal:
 //
-//	lock.Lock.NextWake → lockState.setAlarm → alarm.Alarm → lockState.Wake → due, a message to itself → Tick → advance →
-//	startRenewal → effect Send → lockKind.Perform → direct.Run → redisclient.Redis.Renew, which renews many in one script
+//	lock.Lock.NextWake → lockState.setAlarm → alarm.Alarm → lockState.Wake → timePassed, a message to itself →
+//	lockState.tick → lock.Lock.Tick → advance → startRenewal → lockState.perform → lockKind.Send → direct.Run →
+//	redisclient.Redis.Renew, which renews many locks with one script
 //
 // # Releases and transfers
 //

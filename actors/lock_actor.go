@@ -12,7 +12,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis: it turns requests, timers
@@ -40,8 +39,8 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.inspected(m)
 
 	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
-	case due:
-		s.alarmRang()
+	case timePassed:
+		s.tick()
 
 	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
 	case unlocked:
@@ -138,8 +137,8 @@ func (s *lockState) acquire(call *request.Call) {
 		return
 	}
 	req := machine.Request{
-		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || len(s.members) > 0,
-		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
+		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry,
+		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
 	if m, is := call.By.(*request.ByMessage); is && s.rt.Foreign(m.OwnerPID) {
@@ -203,12 +202,12 @@ func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 	return now + wait
 }
 
-// alarmRang handles what is due.
-func (s *lockState) alarmRang() {
+// tick has the machine do what is due: the renewal of a lease, most often.
+func (s *lockState) tick() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(due{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
+	s.handle(timePassed{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()
 }
 

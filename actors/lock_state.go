@@ -191,7 +191,7 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.Send:
 		// The command's script runs in Redis: internal/kinds → internal/backend → internal/protocol → scripts/*.lua. The
 		// reply comes back as a kinds.Reply.
-		fallthrough
+		s.kind.Send(e.Ref, s.now)
 	default: // an effect that only this kind has
 		s.kind.Perform(e, s.now)
 	}
@@ -268,7 +268,7 @@ func (s *lockState) started(pid *actor.PID) {
 	}
 }
 
-// post sends the actor a due or a reply of Redis. It does not look the actor up: with many leases to
+// post sends the actor a timePassed or a reply of Redis. It does not look the actor up: with many leases to
 // renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
 // package delivery).
 func (s *lockState) post(m any) {
@@ -280,7 +280,7 @@ func (s *lockState) post(m any) {
 func (s *lockState) Replied(r *kinds.Reply) { s.post(r) }
 
 // Wake implements alarm.Sleeper.
-func (s *lockState) Wake() { s.post(due{}) }
+func (s *lockState) Wake() { s.post(timePassed{}) }
 
 // survive, deferred, ends a panic and logs it.
 func (s *lockState) survive() {

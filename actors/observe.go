@@ -135,7 +135,7 @@ func (s *lockState) remind() {
 	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
 	if waitIsLong && !s.asksWhoHolds() {
-		s.inspect(due{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+		s.inspect(timePassed{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
