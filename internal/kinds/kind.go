@@ -24,7 +24,8 @@ type Kind interface {
 
 	// Event returns the event of a request that only this kind has; nil for any other request.
 	Event(call *request.Call) Event
-	// Send has a command of the machine carried out in Redis. The Actor gets the reply, and Apply applies it to the machine.
+	// Send has a command of the machine carried out in Redis. The Actor gets the reply, and Apply applies it to the
+	// machine.
 	Send(command any, now machine.Instant)
 	// Perform carries out an effect that only this kind has.
 	Perform(e *machine.Effect, now machine.Instant)
