@@ -29,6 +29,17 @@
 //	request.Call → lock_actor.go → machine (internal/lock) → effect Send → kinds.Kind → backend → protocol → scripts/*.lua
 //	answer       ← effect Reply  ← machine                 ← kinds.Reply, a message        ← redisclient ← Redis
 //
+// The functions on it, for a plain lock:
+//
+//	lockActor.Receive → lock.Lock.Acquire → lockState.perform → lockKind.Send → direct.Run →
+//	protocol.Lock.Call → reentrant.call → scripts.Acquire
+//
+// The way of a renewal:
+//
+//	lock.Lock.NextWake → lockState.setAlarm → alarm.Alarm → lockState.Wake → timePassed, a message to itself →
+//	lockState.tick → lock.Lock.Tick → advance → startRenewal → lockState.perform → lockKind.Send → direct.Run →
+//	redisclient.Redis.Renew, which renews many locks with one script
+//
 // # Releases and transfers
 //
 // The subscriber forwards every message on the channels of a lock to its lock actor: the lock may be
@@ -42,10 +53,10 @@
 // # Supervision
 //
 // The guardian is resumed when it panics. It is never restarted, since that would stop its
-// children. The subscriber is resumed; it has no state of its own, and loses no more than the
-// hint that it crashed over. A lock actor is restarted around the same lockState. A lock actor
-// that crashes more than 10 times within 10 s is given up: its holders are notified of the loss,
-// its waiters are refused, its key is released, and then it stops. No failure is escalated to the
+// children. The subscriber is resumed; its state, of the type channels, is outside the instance, and it
+// loses no more than the hint that it crashed over. A lock actor is restarted around the same lockState.
+// A lock actor that crashes more than 10 times within 10 s is given up: its holders are notified of the
+// loss, its waiters are refused, its key is released, and then it stops. No failure is escalated to the
 // host's actors.
 //
 // # What survives a crash of a lock actor

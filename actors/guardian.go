@@ -1,12 +1,14 @@
 package actors
 
 import (
-	"context"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
@@ -239,84 +241,67 @@ func (g *guardian) abandon() {
 	}
 }
 
-// Close refuses new and waiting requests, takes the locks from their holders, releases them,
-// stops every actor, and ends every goroutine. If done is closed first, locks whose release Redis
-// has not confirmed are left to expire, and goroutines that wait for Redis end when it answers or
-// their calls time out. A later Close waits for the first, or for done.
-//
-// complete is false if a release was not confirmed. It is also false if the guardian was stopped
-// by others: all requests are then answered and all holders notified, but no release was awaited.
-func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
-	first := r.closed.CompareAndSwap(false, true)
-	if first {
-		go r.end(done)
-	}
-	select {
-	case <-r.ended:
-		return r.released()
-	case <-done:
-	}
-	if first {
-		<-r.left // all callers are answered, and all holders notified, which needs no Redis
-	}
-	select {
-	case <-r.left:
-		return r.released()
-	default:
-		return false
-	}
+// lockKey identifies a lock actor within a system. One actor owns one key in Redis: there
+// is none beside it for another kind of the same name (see another). Locks that are made of
+// several have keys of their own; the name of a MultiLock lists its members.
+type lockKey struct {
+	name string
+	made kinds.Composition
 }
 
-// Ended is closed when the actors and goroutines have ended, after a Close.
-func (r *Runtime) Ended() <-chan struct{} { return r.ended }
+// String returns the name of the lock, or those of the members.
+func (k lockKey) String() string { return k.name }
 
-// Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
-// Redis has not confirmed them, and nothing makes up for them.
-func (r *Runtime) Forgotten() (permits, counts bool) {
-	return r.kinds.Forgotten()
-}
-
-// released reports whether nothing is left in Redis that has to expire, as far as is known.
-func (r *Runtime) released() bool {
-	return r.complete && r.server.Released()
-}
-
-func (r *Runtime) end(done <-chan struct{}) {
-	defer close(r.ended)
-	all := make(chan struct{})
-	r.Deliver(r.guardian, &closeAll{done: all})
-	select {
-	case <-all:
-		r.complete = true
-	case <-r.stopped:
-	case <-done:
-		r.Deliver(r.guardian, abandonAll{})
-		select {
-		case <-all:
-		case <-r.stopped:
-		}
+// keyFor is the key of the lock actor that a call is for.
+func keyFor(call *request.Call) lockKey {
+	if call.Members != nil {
+		return lockKey{name: call.Members.ID(), made: kinds.Members}
 	}
-	r.observer.Closed()
-	r.redis.Drain(done) // an answer that comes late may have to be followed up
-	r.server.Close(done)
-	close(r.left)
-	r.server.Unregister(r.released(), done)
-	r.endBeat()
-	r.clocks.Close()
-	r.channels.close()
-	if r.post.DeliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
-		<-r.stopped
-	}
-	r.forgetMoves()
-	r.redis.Close()
-	r.goroutines.Close()
-	r.host.Drain()
+	return keyOf(call.Kind, call.Name)
 }
 
-// parentIn is the context of the span that a message's header names; nil without a tracer.
-func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
-	if !r.Traces() {
+func keyOf(kind messages.Kind, name string) lockKey {
+	return lockKey{name: name, made: kinds.Of(kind).Consists}
+}
+
+// table is the guardian's list of the actors of keys. The guardian alone adds and removes;
+// all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
+type table struct {
+	// states are those of each composition, by name: a string is hashed faster than a struct.
+	states [kinds.LatchKey + 1]sync.Map
+}
+
+func (t *table) get(key lockKey) *lockState {
+	if c, ok := t.states[key.made].Load(key.name); ok {
+		return c.(*lockState)
+	}
+	return nil
+}
+
+// another returns the actor that owns the same key in Redis as something else, such as a lock beside a
+// semaphore. It returns nil if there is none, if it is leaving, or if key is made of several.
+func (t *table) another(key lockKey) *lockState {
+	single := []kinds.Composition{kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}
+	if !slices.Contains(single, key.made) {
 		return nil
 	}
-	return request.TraceIn(header)
+	for _, made := range single {
+		if c := t.get(lockKey{name: key.name, made: made}); c != nil && made != key.made && !c.gate.closed() {
+			return c
+		}
+	}
+	return nil
+}
+
+func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
+
+func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
+
+// SameKey reports whether locks of two kinds, if they have the same name, are one lock on
+// one key in Redis.
+func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
+
+// inUse says that the actor of a name cannot serve a request for a kind.
+func inUse(s *lockState, wanted messages.Kind) string {
+	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name", s.key.name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }

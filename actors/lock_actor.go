@@ -12,7 +12,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis: it turns requests, timers
@@ -40,8 +39,8 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.inspected(m)
 
 	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
-	case due:
-		s.alarmRang()
+	case timePassed:
+		s.tick()
 
 	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
 	case unlocked:
@@ -109,10 +108,8 @@ func (s *lockState) requested(call *request.Call) {
 			on.Release(now, id, owner, machine.Mode(call.Mode), call)
 		})
 	case request.OpCancel:
-		id, owner := uint64(0), machine.Owner(0)
-		if m, is := call.By.(*request.ByMessage); is {
-			owner = s.owners.number(m.OwnerPID)
-		} else {
+		id, owner := uint64(0), s.owners.number(call.OwnerPID())
+		if call.Target != nil { // by a goroutine
 			id = call.Target.RequestID.Load()
 		}
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
@@ -138,13 +135,10 @@ func (s *lockState) acquire(call *request.Call) {
 		return
 	}
 	req := machine.Request{
-		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry, Fenced: call.Kind == messages.Kind_KIND_FENCED || len(s.members) > 0,
-		Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
+		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(call.OwnerPID()),
+		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.ownerOf(call)
-	if m, is := call.By.(*request.ByMessage); is && s.rt.Foreign(m.OwnerPID) {
-		req.NoReentry = true
-	}
 	call.RequestID.Store(req.ID)
 	s.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
@@ -156,15 +150,12 @@ func (s *lockState) acquire(call *request.Call) {
 // ownerOf is the owner that an acquire is for: an actor, which is watched from now on, or one that the goroutine names
 // when it re-enters. It is 0 for none.
 func (s *lockState) ownerOf(call *request.Call) machine.Owner {
-	m, is := call.By.(*request.ByMessage)
-	switch {
-	case is && m.OwnerPID == nil:
-		return 0
-	case is:
-		w := s.owners.of(s, m.OwnerPID)
+	if pid := call.OwnerPID(); pid != nil {
+		w := s.owners.of(s, pid)
 		call.Record = w
 		return w.id
-	case call.Owner == 0 && call.Count == nil:
+	}
+	if call.By == nil && call.Owner == 0 && call.Count == nil { // a goroutine's first hold
 		call.Owner = s.rt.newOwner()
 	}
 	return call.Owner
@@ -173,10 +164,8 @@ func (s *lockState) ownerOf(call *request.Call) machine.Owner {
 // released is the hold that a release is about, by its id or by its owner.
 func (s *lockState) released(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
-	if m, is := call.By.(*request.ByMessage); is && m.OwnerPID != nil {
-		if w := s.owners.find(m.OwnerPID); w != nil {
-			id, owner = w.lost, w.id
-		}
+	if w := s.owners.find(call.OwnerPID()); w != nil {
+		id, owner = w.lost, w.id
 	}
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // no hold has it: the lock says so
@@ -203,12 +192,12 @@ func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 	return now + wait
 }
 
-// alarmRang handles what is due.
-func (s *lockState) alarmRang() {
+// tick has the machine do what is due: the renewal of a lease, most often.
+func (s *lockState) tick() {
 	if s.retireIfIdle() {
 		return
 	}
-	s.handle(due{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
+	s.handle(timePassed{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()
 }
 

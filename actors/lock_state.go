@@ -2,6 +2,7 @@ package actors
 
 import (
 	"math/rand/v2"
+	"slices"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -190,11 +191,42 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.Send:
 		// The command's script runs in Redis: internal/kinds → internal/backend → internal/protocol → scripts/*.lua. The
 		// reply comes back as a kinds.Reply.
-		fallthrough
+		s.kind.Send(e.Ref, s.now)
 	default: // an effect that only this kind has
 		s.kind.Perform(e, s.now)
 	}
 }
+
+// listen subscribes to the channels where a waiter of that term is notified of the release.
+func (s *lockState) listen(term uint64) {
+	s.subscribed = s.kind.Channels(term)
+	for _, e := range s.subscribed {
+		on := systemOf(e)
+		on.Deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
+	}
+}
+
+func (s *lockState) stopListening() {
+	for _, e := range s.subscribed {
+		on := systemOf(e)
+		on.Deliver(on.subscriber, &unsubscribe{state: s, channel: e})
+	}
+	s.subscribed = nil
+}
+
+// HearsTransfers implements kinds.Actor.
+func (s *lockState) HearsTransfers(term uint64) bool {
+	if !s.rt.channels.sharded {
+		return s.rt.channels.hearsTransfers()
+	}
+	return !slices.ContainsFunc(s.kind.Channels(term), func(e backend.Channel) bool {
+		on := systemOf(e).channels
+		return !on.subscriptions.Confirmed(on.of(e)[0])
+	})
+}
+
+// systemOf is the system whose subscriber listens on a channel.
+func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
 
 // reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
 func (s *lockState) reply(call *request.Call, a *machine.Answer) {
@@ -239,7 +271,7 @@ func (s *lockState) started(pid *actor.PID) {
 	}
 }
 
-// post sends the actor a due or a reply of Redis. It does not look the actor up: with many leases to
+// post sends the actor a timePassed or a reply of Redis. It does not look the actor up: with many leases to
 // renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
 // package delivery).
 func (s *lockState) post(m any) {
@@ -251,7 +283,7 @@ func (s *lockState) post(m any) {
 func (s *lockState) Replied(r *kinds.Reply) { s.post(r) }
 
 // Wake implements alarm.Sleeper.
-func (s *lockState) Wake() { s.post(due{}) }
+func (s *lockState) Wake() { s.post(timePassed{}) }
 
 // survive, deferred, ends a panic and logs it.
 func (s *lockState) survive() {

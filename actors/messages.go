@@ -15,8 +15,9 @@ import (
 
 // To a lock actor.
 type (
-	// due: a renewal, another try, or the end of a wait or of a lease is due. It carries no term, since the lock looks at the clock itself.
-	due struct{}
+	// timePassed: a renewal, another try, or the end of a wait or of a lease is due. It carries no term: the machine gets
+	// the time, and does what is due by then.
+	timePassed struct{}
 	// unlocked: a message came on a channel of the lock's.
 	unlocked struct{ channel backend.Channel }
 	// listening: a channel of the lock's is subscribed, again or for the first time;
@@ -76,7 +77,7 @@ type (
 	confirmed struct{ channel string }
 )
 
-func (due) IgnoreDeadLetterLogging()          {}
+func (timePassed) IgnoreDeadLetterLogging()   {}
 func (unlocked) IgnoreDeadLetterLogging()     {}
 func (listening) IgnoreDeadLetterLogging()    {}
 func (*transferred) IgnoreDeadLetterLogging() {}

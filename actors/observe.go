@@ -101,16 +101,16 @@ func (s *lockState) observeStep() {
 	s.observer.StepEnded(held, waiting, kind)
 }
 
-// waits returns the request whose wait is logged when it lasts long, and holds returns that whose hold is. Both
-// return nil if there is none.
-func (s *lockState) waits() *request.Call {
+// firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder returns that whose hold is.
+// Both return nil if there is none.
+func (s *lockState) firstWaiter() *request.Call {
 	if call, ok := s.machine.Next().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
 		return call
 	}
 	return nil
 }
 
-func (s *lockState) holds() *request.Call {
+func (s *lockState) firstHolder() *request.Call {
 	if holds, _, first := s.machine.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*request.Call).Leads {
 		return first.(*request.Call)
 	}
@@ -127,15 +127,15 @@ func since(call *request.Call) *machine.Instant {
 
 // remindAt is when something about the lock will have lasted long, if it goes on.
 func (s *lockState) remindAt() (at machine.Instant, wanted bool) {
-	return s.observer.RemindAt(since(s.waits()), since(s.holds()))
+	return s.observer.RemindAt(since(s.firstWaiter()), since(s.firstHolder()))
 }
 
 // remind logs what has lasted long.
 func (s *lockState) remind() {
-	now, waits, holds := s.rt.Now(), s.waits(), s.holds()
+	now, waits, holds := s.rt.Now(), s.firstWaiter(), s.firstHolder()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
 	if waitIsLong && !s.asksWhoHolds() {
-		s.inspect(due{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+		s.inspect(timePassed{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
@@ -181,7 +181,7 @@ func (w longWait) Inspected(_ request.Sender, _ *request.Call, status *messages.
 
 // longWait is the wait to log, unless the lock was granted meanwhile.
 func (s *lockState) longWait() (wait observe.Wait, waits bool) {
-	by := s.waits()
+	by := s.firstWaiter()
 	if by == nil {
 		return wait, false
 	}

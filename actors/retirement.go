@@ -52,6 +52,25 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.leaving.check(s)
 }
 
+// otherFormat handles a request for another kind of lock of the same name, which Redis
+// would keep in another format under the same key. It is refused while this one is in
+// use; else this actor makes room for another.
+//
+// The request goes back to the guardian, and comes behind what that was sent meanwhile: a
+// Cancel that its sender sent right behind an Acquire withdraws nothing then, and says so.
+func (s *lockState) otherFormat(call *request.Call) {
+	if !s.idle() || s.owners.inUse() {
+		s.accepted = call
+		s.rt.refuse(call, machine.Invalid, inUse(s, call.LockKind()))
+		return
+	}
+	s.owners.forget(s, len(s.owners.resting))
+	s.stopAlarm()
+	s.rt.table.drop(s)
+	s.leaving = &leaving{moving: true, sent: s.gate.close()}
+	s.leaving.receive(s, call, nil)
+}
+
 // endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and returns it.
 func (s *lockState) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.machine.Outstanding()

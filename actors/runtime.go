@@ -1,10 +1,8 @@
 package actors
 
 import (
-	"errors"
-	"fmt"
+	"context"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -220,76 +218,84 @@ func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
 // Closed reports whether Close was called.
 func (r *Runtime) Closed() bool { return r.closed.Load() }
 
-// partsOf are what the members are in Redis.
-func partsOf(members []request.Member) []backend.Part {
-	parts := make([]backend.Part, len(members))
-	for i, one := range members {
-		rt := one.System.(*Runtime)
-		var red []*backend.Server
-		if systems := rt.red.Load(); systems != nil {
-			red = serversOf(*systems)
-		}
-		parts[i] = kinds.PartOf(one, rt.server, red)
+// Close refuses new and waiting requests, takes the locks from their holders, releases them,
+// stops every actor, and ends every goroutine. If done is closed first, locks whose release Redis
+// has not confirmed are left to expire, and goroutines that wait for Redis end when it answers or
+// their calls time out. A later Close waits for the first, or for done.
+//
+// complete is false if a release was not confirmed. It is also false if the guardian was stopped
+// by others: all requests are then answered and all holders notified, but no release was awaited.
+func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
+	first := r.closed.CompareAndSwap(false, true)
+	if first {
+		go r.end(done)
 	}
-	return parts
+	select {
+	case <-r.ended:
+		return r.released()
+	case <-done:
+	}
+	if first {
+		<-r.left // all callers are answered, and all holders notified, which needs no Redis
+	}
+	select {
+	case <-r.left:
+		return r.released()
+	default:
+		return false
+	}
 }
 
-// serversOf are the Redis of each of the systems.
-func serversOf(systems []*Runtime) []*backend.Server {
-	servers := make([]*backend.Server, len(systems))
-	for i, one := range systems {
-		servers[i] = one.server
-	}
-	return servers
+// Ended is closed when the actors and goroutines have ended, after a Close.
+func (r *Runtime) Ended() <-chan struct{} { return r.ended }
+
+// Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
+// Redis has not confirmed them, and nothing makes up for them.
+func (r *Runtime) Forgotten() (permits, counts bool) {
+	return r.kinds.Forgotten()
 }
 
-// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
-func Red(systems []*Runtime) error {
-	if len(systems) < 3 {
-		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
-	}
-	home := systems[0]
-	for i, each := range systems {
-		if slices.Index(systems, each) != i {
-			return errors.New("a RedLock in which a system is named twice")
-		}
-		if each.redis.Cluster() {
-			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
-		}
-		if each.cfg.Watchdog != home.cfg.Watchdog {
-			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
-		}
-	}
-	chosen := slices.Clone(systems)
-	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
-		backend.Discover(serversOf(chosen))
-	}
-	if err := backend.Distinct(serversOf(chosen)); err != nil {
-		return err
-	}
-	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
-		return errors.New("the first of these systems keeps a RedLock of other systems already")
-	}
-	return nil
+// released reports whether nothing is left in Redis that has to expire, as far as is known.
+func (r *Runtime) released() bool {
+	return r.complete && r.server.Released()
 }
 
-// redSystems are those of which the system has made a RedLock; nil for none.
-func (r *Runtime) redSystems() []request.System {
-	red := r.red.Load()
-	if red == nil {
+func (r *Runtime) end(done <-chan struct{}) {
+	defer close(r.ended)
+	all := make(chan struct{})
+	r.Deliver(r.guardian, &closeAll{done: all})
+	select {
+	case <-all:
+		r.complete = true
+	case <-r.stopped:
+	case <-done:
+		r.Deliver(r.guardian, abandonAll{})
+		select {
+		case <-all:
+		case <-r.stopped:
+		}
+	}
+	r.observer.Closed()
+	r.redis.Drain(done) // an answer that comes late may have to be followed up
+	r.server.Close(done)
+	close(r.left)
+	r.server.Unregister(r.released(), done)
+	r.endBeat()
+	r.clocks.Close()
+	r.channels.close()
+	if r.post.DeliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
+		<-r.stopped
+	}
+	r.forgetMoves()
+	r.redis.Close()
+	r.goroutines.Close()
+	r.host.Drain()
+}
+
+// parentIn is the context of the span that a message's header names; nil without a tracer.
+func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
+	if !r.Traces() {
 		return nil
 	}
-	all := make([]request.System, len(*red))
-	for i, each := range *red {
-		all[i] = each
-	}
-	return all
-}
-
-// DrawOrder implements System.
-func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
-	for _, batch := range backend.Batches(partsOf(members)) {
-		order = append(order, batch...)
-	}
-	return order
+	return request.TraceIn(header)
 }

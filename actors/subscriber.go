@@ -180,34 +180,3 @@ func (c *channels) Recovered(command, server string) {
 }
 
 func (c *channels) close() { c.subscriptions.Close() }
-
-// listen subscribes to the channels where a waiter of that term is notified of the release.
-func (s *lockState) listen(term uint64) {
-	s.subscribed = s.kind.Channels(term)
-	for _, e := range s.subscribed {
-		on := systemOf(e)
-		on.Deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
-	}
-}
-
-func (s *lockState) stopListening() {
-	for _, e := range s.subscribed {
-		on := systemOf(e)
-		on.Deliver(on.subscriber, &unsubscribe{state: s, channel: e})
-	}
-	s.subscribed = nil
-}
-
-// HearsTransfers implements kinds.Actor.
-func (s *lockState) HearsTransfers(term uint64) bool {
-	if !s.rt.channels.sharded {
-		return s.rt.channels.hearsTransfers()
-	}
-	return !slices.ContainsFunc(s.kind.Channels(term), func(e backend.Channel) bool {
-		on := systemOf(e).channels
-		return !on.subscriptions.Confirmed(on.of(e)[0])
-	})
-}
-
-// systemOf is the system whose subscriber listens on a channel.
-func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }

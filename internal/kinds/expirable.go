@@ -90,18 +90,17 @@ func (k expirableKind) Event(call *request.Call) Event {
 	return nil
 }
 
-func (k expirableKind) Perform(e *machine.Effect, now machine.Instant) {
-	switch e.Kind {
-	case machine.Send:
-		k.send(e.Ref.(*expirable.Command), now)
-	case machine.Renewed:
-		if call := e.Ref.(*request.Call); call.Permit != nil {
-			call.Permit.Until.Store(int64(e.Answer.Until))
-		}
+func (k expirableKind) Perform(e *machine.Effect, _ machine.Instant) {
+	if e.Kind != machine.Renewed {
+		return
+	}
+	if call := e.Ref.(*request.Call); call.Permit != nil {
+		call.Permit.Until.Store(int64(e.Answer.Until))
 	}
 }
 
-func (k expirableKind) send(c *expirable.Command, now machine.Instant) {
+func (k expirableKind) Send(command any, now machine.Instant) {
+	c := command.(*expirable.Command)
 	lend := func(call redisclient.Call) bool {
 		return c.Kind != expirable.Renew && k.actor.Lend(c.Kind == expirable.Acquire, call)
 	}

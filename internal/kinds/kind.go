@@ -24,8 +24,10 @@ type Kind interface {
 
 	// Event returns the event of a request that only this kind has; nil for any other request.
 	Event(call *request.Call) Event
-	// Perform carries out a Send, and the effects that only this kind has. The Actor gets the reply, and Apply applies it
-	// to the machine.
+	// Send has a command of the machine carried out in Redis. The Actor gets the reply, and Apply applies it to the
+	// machine.
+	Send(command any, now machine.Instant)
+	// Perform carries out an effect that only this kind has.
 	Perform(e *machine.Effect, now machine.Instant)
 	Apply(m machine.Machine, now machine.Instant, r *Reply)
 
@@ -97,6 +99,8 @@ type Traits struct {
 	Format messages.Kind
 	// Consists is what the lock consists of.
 	Consists Composition
+	// Fenced says that a hold draws a fencing token of its own lock.
+	Fenced bool
 	// lock is how a lock on one key decides.
 	lock lock.Kind
 	// new makes the Kind of something that is not a lock.
@@ -115,11 +119,16 @@ const (
 	LatchKey
 )
 
+// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of what the lock is made of.
+func (t *Traits) DrawsTokens() bool {
+	return t.Fenced || t.Consists == Members || t.Consists == Servers
+}
+
 // Table registers each kind.
 var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
 	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED:     {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FENCED:     {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
 	messages.Kind_KIND_FAIR:       {Word: "fair lock", Format: messages.Kind_KIND_FAIR, lock: lock.Kind{Queued: true}},
 	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, lock: lock.Kind{Shares: true, WaitQueue: true}},
 	messages.Kind_KIND_RED:        {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},

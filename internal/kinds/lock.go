@@ -27,8 +27,6 @@ type lockKind struct {
 	observer *observe.Lock
 }
 
-func isFenced(kind messages.Kind) bool { return kind == messages.Kind_KIND_FENCED }
-
 func (k *lockKind) Fresh() machine.Machine {
 	l := lock.New(k.system.Config, &k.traits)
 	return &l
@@ -58,11 +56,11 @@ func (k *lockKind) Settled(m machine.Machine) {
 
 func (k *lockKind) Event(*request.Call) Event { return nil }
 
-func (k *lockKind) Perform(e *machine.Effect, now machine.Instant) {
-	if e.Kind != machine.Send {
-		return
-	}
-	command := *e.Ref.(*lock.Command)
+// Perform does nothing: a lock has no effects of its own.
+func (k *lockKind) Perform(*machine.Effect, machine.Instant) {}
+
+func (k *lockKind) Send(c any, now machine.Instant) {
+	command := *c.(*lock.Command)
 	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
 		k.observer.Tried()
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 )
 
@@ -42,7 +41,7 @@ func TestEntries_SayWhetherTransfersAreHeard(t *testing.T) {
 			r := &recorder{}
 			observer := observe.New(observe.Config{}).Lock("orders")
 			k := &lockKind{Backend: r, actor: listener{hears: hears}, observer: &observer}
-			k.Perform(&machine.Effect{Kind: machine.Send, Ref: &lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}}, 0)
+			k.Send(&lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}, 0)
 			if r.last.Entry.Listens != c.want {
 				t.Errorf("%s, while the process hears of transfers: %v: the command says %v", c.name, hears, r.last.Entry.Listens)
 			}

@@ -88,11 +88,10 @@ func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(
 func (k *semaphoreKind) Settled(machine.Machine)            {}
 func (k *semaphoreKind) Gone()                              {}
 
+func (k *semaphoreKind) Send(command any, _ machine.Instant) { k.send(*command.(*semaphore.Command)) }
+
 func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
-	switch e.Kind {
-	case machine.Send:
-		k.send(*e.Ref.(*semaphore.Command))
-	case machine.Forgotten:
+	if e.Kind == machine.Forgotten {
 		k.forgotten(e.Answer.Detail)
 	}
 }

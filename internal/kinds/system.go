@@ -120,7 +120,7 @@ func (s *System) ofOwnClient() *protocol.Options {
 // RedLock.
 func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
 	part := backend.Part{
-		Server: server, Kind: protocol.Kind(Of(m.Kind).Format), Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: isFenced(m.Kind),
+		Server: server, Kind: protocol.Kind(Of(m.Kind).Format), Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
 	}
 	if Of(m.Kind).Consists == Servers {
 		part.Majority = servers

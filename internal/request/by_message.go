@@ -22,7 +22,7 @@ type ByMessage struct {
 	semaphore *messages.Semaphore
 	latch     *messages.Latch
 	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
-	replyTo, OwnerPID *actor.PID
+	replyTo, ownerPID *actor.PID
 	// permit is the id of a permit, if showsPermit.
 	permit      machine.PermitID
 	showsPermit bool
@@ -32,7 +32,7 @@ type ByMessage struct {
 
 func (m *ByMessage) belongsTo(owner *actor.PID) {
 	if owner != nil {
-		m.OwnerPID = owner
+		m.ownerPID = owner
 	}
 }
 
@@ -41,7 +41,7 @@ func (m *ByMessage) holder(call *Call) *actor.PID {
 	if call.Record == nil {
 		return nil
 	}
-	return m.OwnerPID
+	return m.ownerPID
 }
 
 func (m *ByMessage) Parent(*Call) context.Context { return m.Within }

@@ -145,6 +145,14 @@ func (call *Call) Requester() Requester {
 	return call.By
 }
 
+// OwnerPID is the actor that a request by message belongs to; nil if it has none, and for a goroutine.
+func (call *Call) OwnerPID() *actor.PID {
+	if m, is := call.By.(*ByMessage); is {
+		return m.ownerPID
+	}
+	return nil
+}
+
 // LockKind is that of the lock, for metrics and logs.
 func (call *Call) LockKind() messages.Kind {
 	if call.Members != nil {

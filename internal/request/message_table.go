@@ -170,12 +170,12 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error
 func readRelease(r *Rules, m *messages.Release, call *Call, by *ByMessage) error {
 	by.belongsTo(m.Owner)
 	if m.HoldId == "" {
-		if r.Foreign(by.OwnerPID) {
+		if r.Foreign(by.ownerPID) {
 			return errNoHoldID
 		}
 		return nil
 	}
-	by.OwnerPID, call.HoldID = nil, parseHoldID(m.HoldId)
+	by.ownerPID, call.HoldID = nil, parseHoldID(m.HoldId)
 	return nil
 }
 

@@ -41,7 +41,7 @@ const remoteReentryDetail = "an owner on another node cannot re-enter its hold, 
 
 // checkEnd returns an error for an Acquire whose hold might never end.
 func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
-	owner, sender := by.OwnerPID, by.replyTo
+	owner, sender := by.ownerPID, by.replyTo
 	if owner == nil && sender == nil {
 		return errNoReader
 	}

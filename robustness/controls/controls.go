@@ -252,8 +252,8 @@ var All = []Control{
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
 		Edits: []Edit{
-			{"actors/registry.go", "made: kinds.Of(kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(kind)}"},
-			{"actors/registry.go", "kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}", "kinds.OneKey}"},
+			{"actors/guardian.go", "made: kinds.Of(kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(kind)}"},
+			{"actors/guardian.go", "kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}", "kinds.OneKey}"},
 		},
 		Plan: plan(busyOn(traffic.APIs)),
 	},

@@ -131,9 +131,9 @@ func crash(t *trial, a, b *process) {
 	waiters := []<-chan grant{t.soon(t.ctx, a, request{}), t.soon(t.ctx, a, request{})}
 	t.waiting(a, 2)
 	provoked := map[string]func(){
-		"actors.due":    func() {}, // ticks and replies come with the next renewal
-		"*kinds.Reply":  func() {},
-		"*request.Call": func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
+		"actors.timePassed": func() {}, // ticks and replies come with the next renewal
+		"*kinds.Reply":      func() {},
+		"*request.Call":     func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
 	}
 	if a.message != nil {
 		provoked["*messages.Inspect"] = func() { a.actors.Root.Send(a.guardian(), &messages.Inspect{Lock: a.message(t.lock)}) }

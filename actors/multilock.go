@@ -1,0 +1,147 @@
+package actors
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// A MultiLock has a lock actor of its own, beside those of its members: with client ids of
+// their own they exclude each other in Redis, like unrelated clients. But a forced release of one
+// ends holds of the other, and holders in this process are notified at once.
+
+// registerWithMembers lets the systems of the members know that the lock is made of theirs.
+func (s *lockState) registerWithMembers() {
+	for _, m := range s.members {
+		m.System.(*Runtime).composites.Store(s, s.members)
+	}
+}
+
+func (s *lockState) unregisterWithMembers() {
+	for _, m := range s.members {
+		m.System.(*Runtime).composites.Delete(s)
+	}
+}
+
+// warnSharers has the other lock actors that may hold a key which was force-released
+// here look whether they still do.
+func (s *lockState) warnSharers() {
+	keys := s.members
+	if s.key.made == kinds.OneKey {
+		keys = []request.Member{{System: s.rt, Name: s.key.name}}
+	}
+	for _, key := range keys {
+		rt := key.System.(*Runtime)
+		if one := rt.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
+			s.rt.Deliver(one.pid, suspicion{})
+		}
+		for other, members := range rt.composites.Range {
+			if other := other.(*lockState); other != s && has(members.([]request.Member), key) {
+				s.rt.Deliver(other.pid, suspicion{})
+			}
+		}
+	}
+}
+
+func has(members []request.Member, key request.Member) bool {
+	for _, m := range members {
+		if m.System == key.System && m.Name == key.Name {
+			return true
+		}
+	}
+	return false
+}
+
+// examine has every lock that is held here looked for in Redis: another server has become the
+// master, and may not know what the old one has granted last.
+func (r *Runtime) examine() {
+	for i := range r.table.states {
+		for _, state := range r.table.states[i].Range {
+			r.Deliver(state.(*lockState).pid, suspicion{})
+		}
+	}
+	for state := range r.composites.Range {
+		if state := state.(*lockState); state.rt != r {
+			r.Deliver(state.pid, suspicion{})
+		}
+	}
+}
+
+// partsOf are what the members are in Redis.
+func partsOf(members []request.Member) []backend.Part {
+	parts := make([]backend.Part, len(members))
+	for i, one := range members {
+		rt := one.System.(*Runtime)
+		var red []*backend.Server
+		if systems := rt.red.Load(); systems != nil {
+			red = serversOf(*systems)
+		}
+		parts[i] = kinds.PartOf(one, rt.server, red)
+	}
+	return parts
+}
+
+// serversOf are the Redis of each of the systems.
+func serversOf(systems []*Runtime) []*backend.Server {
+	servers := make([]*backend.Server, len(systems))
+	for i, one := range systems {
+		servers[i] = one.server
+	}
+	return servers
+}
+
+// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
+func Red(systems []*Runtime) error {
+	if len(systems) < 3 {
+		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
+	}
+	home := systems[0]
+	for i, each := range systems {
+		if slices.Index(systems, each) != i {
+			return errors.New("a RedLock in which a system is named twice")
+		}
+		if each.redis.Cluster() {
+			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
+		}
+		if each.cfg.Watchdog != home.cfg.Watchdog {
+			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
+		}
+	}
+	chosen := slices.Clone(systems)
+	if known := home.red.Load(); known == nil || !slices.Equal(*known, chosen) {
+		backend.Discover(serversOf(chosen))
+	}
+	if err := backend.Distinct(serversOf(chosen)); err != nil {
+		return err
+	}
+	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
+		return errors.New("the first of these systems keeps a RedLock of other systems already")
+	}
+	return nil
+}
+
+// redSystems are those of which the system has made a RedLock; nil for none.
+func (r *Runtime) redSystems() []request.System {
+	red := r.red.Load()
+	if red == nil {
+		return nil
+	}
+	all := make([]request.System, len(*red))
+	for i, each := range *red {
+		all[i] = each
+	}
+	return all
+}
+
+// DrawOrder implements System.
+func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
+	for _, batch := range backend.Batches(partsOf(members)) {
+		order = append(order, batch...)
+	}
+	return order
+}
