@@ -29,8 +29,8 @@ import (
 // permits off to its own waiters for at most Config.HandOffLimit.
 //
 // A method other than Acquire returns after at most Config.CallTimeout and 250 ms, even if ctx never
-// ends. After ErrUnavailable, or if ctx ends, the command may have been carried out. Its errors are
-// ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and the cause of ctx.
+// ends. The errors of such a method are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and
+// the cause of ctx. After ErrUnavailable, or if ctx ends, the command may have been carried out.
 type Semaphore struct {
 	runtime *actors.Runtime
 	name    string

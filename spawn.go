@@ -41,7 +41,7 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 
 // Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The result
 // is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
-// answer panics or calls [runtime.Goexit], the result is a *messages.Failed.
+// answer panics, calls [runtime.Goexit] or returns nil, the result is a *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
 	if answer == nil {
 		work = nil // it is not done

@@ -12,7 +12,7 @@
 --                  its turn channel. The entry of a MultiLock reserves the lock: it gets no
 --                  transfer, but while it is the first, a free lock is kept for it since <kept>, for half of
 --                  its <ttl>, but at most MOST_KEPT: "0" is not yet, and "-" no longer, since that was too long.
---                  If it wants to read, it keeps no reader from joining others, and is woken when they begin
+--                  If it wants to read, it keeps no reader from joining others; see pass_on for when it is woken
 --   open        -> until when (epoch, µs) the free lock is left to foreign clients
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --
@@ -233,8 +233,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Transfers the lock to the first entry, or to all readers before the first that does not share. joins:
-  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. wakes: a
-  -- writer has left the queue. Returns the mode in which the lock is held then, nil if it was not transferred.
+  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. wakes: an
+  -- entry has left the queue. Returns the mode in which the lock is held then, nil if it was not transferred.
   function queue.pass_on(joins, asks, wakes)
     local passed, reads
     asker = asks and mine or asker
