@@ -14,9 +14,9 @@ import (
 // lost or the leader stops, and HoldFrom returns its hold, for example for the fencing token.
 //
 // A child that crashes is restarted within its term, any number of times, with a growing delay. For another
-// supervisor strategy, Configure the props with [actor.WithSupervisor]. If the lock is lost, the child is
-// stopped, and the leader waits for the lock again; another process may lead while the child is still
-// stopping. If the child stops by itself, the leader stops too, and this process does not lead again. The
+// supervisor strategy, Configure the props with [actor.WithSupervisor]. No strategy restarts the child after its
+// term or while it stops, and a panic while it stops is logged. If the lock is lost, the child is stopped, and
+// the leader waits for the lock again; another process may lead while the child is still stopping. If the child stops by itself, the leader stops too, and this process does not lead again. The
 // leader also stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If
 // the function child panics or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
 //
@@ -103,6 +103,10 @@ func (l *leader) Receive(ctx actor.Context) {
 			ctx.Stop(ctx.Self())
 		}
 	case *actor.Restarting: // its children are stopped next
+		if context.Cause(l.candidacy) == errResigned {
+			ctx.Stop(ctx.Self()) // proto.actor has turned a stop into a restart
+			return
+		}
 		l.resign(errRestart)
 		if l.child == nil {
 			l.noChild()
@@ -123,7 +127,8 @@ func (l *leader) begin(ctx actor.Context, t *term) {
 		close(t.over)
 		return
 	}
-	l.child, l.term = ctx.Spawn(l.childProps(t.ctx)), t
+	child := &leaderChild{lock: l.lock, term: t.ctx}
+	l.child, l.term = ctx.Spawn(child.props(l.childProps(t.ctx))), t
 }
 
 // childProps calls the user's function in a separate goroutine: if the function ended the goroutine of the actor,

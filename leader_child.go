@@ -1,0 +1,85 @@
+package lockkeeper
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// leaderChild sees to it that the child of a leader always stops, and is not restarted after its term or while it
+// stops. proto.actor alone would restart it: a restart that arrives while an actor waits for its own children to stop
+// turns the stop into a restart, a restart after the stop revives the actor, and so does a panic while it stops.
+// Strategies like childBackoff send a restart later than the leader sends the stop.
+type leaderChild struct {
+	lock *Lock
+	term context.Context
+
+	stopping, stopped bool
+	// discarded: the present instance is one that must not start. It gets no messages.
+	discarded bool
+}
+
+// props returns a copy of the user's props, for one child.
+func (c *leaderChild) props(of *actor.Props) *actor.Props {
+	return of.Clone(actor.WithReceiverMiddleware(c.middleware))
+}
+
+func (c *leaderChild) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
+	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+		switch envelope.Message.(type) {
+		case *actor.Started:
+			if c.stopping || c.term.Err() != nil {
+				c.discarded = true
+				c.stop(ctx)
+			}
+		case *actor.Restarting:
+			if c.stopping {
+				c.refuseRestart(ctx)
+				return
+			}
+		case *actor.Stopping:
+			if c.stopping {
+				return // the stop goes on after a refused restart
+			}
+			c.stopping = true
+			c.stop(ctx) // from now on its PID is looked up: a restart after the stop finds no actor
+		case *actor.Stopped:
+			c.stopped = true
+		}
+		if c.discarded {
+			return
+		}
+		if c.stopping {
+			defer c.recover()
+		}
+		next(ctx, envelope)
+	}
+}
+
+// refuseRestart has the stop of the child go on. It does not send the stop: the children of the child may have stopped
+// already, and the child would be restarted before it handles the message.
+func (c *leaderChild) refuseRestart(ctx actor.ReceiverContext) {
+	child, ok := ctx.(actor.MessageInvoker)
+	switch {
+	case c.stopped:
+	case ok:
+		child.InvokeSystemMessage(&actor.Stop{})
+	default: // the user's decorator hides the method; a new instance is discarded
+		c.stop(ctx)
+	}
+}
+
+// stop sends a stop to the child, unless it has stopped.
+func (c *leaderChild) stop(ctx actor.ReceiverContext) {
+	if !c.stopped {
+		ctx.ActorSystem().Root.Stop(ctx.Self())
+	}
+}
+
+// recover logs a panic of the child while it stops.
+func (c *leaderChild) recover() {
+	if panicked := recover(); panicked != nil {
+		c.lock.runtime.Log(slog.LevelError, "the child of a leader has panicked while it was stopping", "lock", c.lock.Name(), "panic", panicked)
+	}
+}

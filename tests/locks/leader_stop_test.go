@@ -1,0 +1,169 @@
+package locks_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+)
+
+// lateStrategy leaves the restart of a child that has crashed to the test.
+type lateStrategy chan func()
+
+func (s lateStrategy) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, _, _ any) {
+	s <- func() { supervisor.RestartChildren(child) }
+}
+
+// frailTerm is the life of one child of a frail leader, whose child has a child of its own.
+type frailTerm struct {
+	self                       *actor.PID
+	ending, mayStop, restarted chan struct{}
+	stopped                    chan struct{}
+}
+
+// newFrail spawns a leader. Its child crashes on any string, and on the lifecycle message that crashes names. The
+// child's own child stops slowly.
+func newFrail(s *locktest.Site, k locktest.Key, crashes func(message any) bool, options ...actor.PropsOption) (*candidate, chan frailTerm) {
+	terms := make(chan frailTerm, 10)
+	grandchild := func(f frailTerm) *actor.Props {
+		return actor.PropsFromFunc(func(ctx actor.Context) {
+			if _, ok := ctx.Message().(*actor.Stopping); ok {
+				close(f.ending)
+				<-f.mayStop
+			}
+		})
+	}
+	pid := s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(context.Context) *actor.Props {
+		f := frailTerm{ending: make(chan struct{}), mayStop: make(chan struct{}), restarted: make(chan struct{}, 10), stopped: make(chan struct{})}
+		return actor.PropsFromFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				if f.self != nil {
+					f.restarted <- struct{}{}
+					return
+				}
+				f.self = ctx.Self()
+				ctx.Spawn(grandchild(f))
+				terms <- f
+			case *actor.Stopped:
+				close(f.stopped)
+			case string:
+				panic("as planned")
+			}
+			if crashes(ctx.Message()) {
+				panic("as planned")
+			}
+		})
+	}).Configure(options...))
+	return &candidate{site: s, pid: pid}, terms
+}
+
+func neverCrashes(any) bool { return false }
+
+// The restart of a crashed child comes while the child stops, or after it has stopped: the child is not restarted, and
+// the leader stops, or leads again.
+func TestLeaderActor_DoesNotRestartAChildThatStops(t *testing.T) {
+	t.Parallel()
+	for name, lost := range map[string]bool{"leader is stopped": false, "lock is lost": true} {
+		for when, afterwards := range map[string]bool{"while it stops": false, "after it has stopped": true} {
+			t.Run(name+"/"+when, func(t *testing.T) {
+				t.Parallel()
+				s, k := locktest.New(t, lockkeeper.Config{})
+				late := make(lateStrategy, 1)
+				c, terms := newFrail(s, k, neverCrashes, actor.WithSupervisor(late))
+				first := locktest.Await(t, "a term", terms)
+				s.Actors.Root.Send(first.self, "crash")
+				restart := locktest.Await(t, "the crash", late)
+				if lost {
+					locktest.ForceRelease(t, s.Lock(k.LockName), true)
+				} else {
+					s.Actors.Root.Stop(c.pid)
+				}
+				locktest.Await(t, "the stop", first.ending)
+				if !afterwards {
+					restart()
+				}
+				close(first.mayStop)
+				locktest.Await(t, "the end of the child", first.stopped)
+				if afterwards {
+					restart()
+				}
+				if lost {
+					second := locktest.Await(t, "another term", terms)
+					close(second.mayStop)
+					s.Actors.Root.Stop(c.pid)
+				}
+				c.awaitEnd(t)
+				k.AwaitFree(t)
+				if len(first.restarted) != 0 {
+					t.Error("the child was restarted in a term that has ended")
+				}
+			})
+		}
+	}
+}
+
+// A child that stops by itself is not restarted, though its restart is still to come; the leader stops.
+func TestLeaderActor_StopsWithAChildThatCrashesAndStops(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	late := make(lateStrategy, 1)
+	c, terms := newFrail(s, k, neverCrashes, actor.WithSupervisor(late))
+	first := locktest.Await(t, "a term", terms)
+	s.Actors.Root.Send(first.self, "crash")
+	restart := locktest.Await(t, "the crash", late)
+	s.Actors.Root.Stop(first.self)
+	locktest.Await(t, "the stop", first.ending)
+	restart()
+	close(first.mayStop)
+	c.awaitEnd(t)
+	k.AwaitFree(t)
+	if len(first.restarted) != 0 {
+		t.Error("the child was restarted while it stopped")
+	}
+}
+
+// A leader stops though its child panics at the messages that tell it to stop.
+func TestLeaderActor_StopsThoughItsChildPanics(t *testing.T) {
+	t.Parallel()
+	for name, crashes := range map[string]func(any) bool{
+		"Stopping":   func(m any) bool { _, is := m.(*actor.Stopping); return is },
+		"Terminated": func(m any) bool { _, is := m.(*actor.Terminated); return is },
+		"Stopped":    func(m any) bool { _, is := m.(*actor.Stopped); return is },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			c, terms := newFrail(s, k, crashes)
+			first := locktest.Await(t, "a term", terms)
+			close(first.mayStop)
+			s.Actors.Root.Stop(c.pid)
+			c.awaitEnd(t)
+			k.AwaitFree(t)
+			if len(first.restarted) != 0 {
+				t.Error("the child was restarted in a term that has ended")
+			}
+		})
+	}
+}
+
+// A stopped leader whose child still stops is restarted by its own supervisor: it stops all the same.
+func TestLeaderActor_StopsThoughItIsRestarted(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	c, terms := newFrail(s, k, neverCrashes)
+	first := locktest.Await(t, "a term", terms)
+	s.Actors.Root.Stop(c.pid)
+	locktest.Await(t, "the stop", first.ending)
+	leader, _ := s.Actors.ProcessRegistry.Get(c.pid)
+	leader.SendSystemMessage(c.pid, &actor.Restart{})
+	close(first.mayStop)
+	c.awaitEnd(t)
+	k.AwaitFree(t)
+	if len(first.restarted) != 0 || len(terms) != 0 {
+		t.Error("it leads after its stop")
+	}
+}
