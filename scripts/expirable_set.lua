@@ -23,8 +23,8 @@ return once(KEYS[3], ARGV[1], function()
   local now, at = epoch_ms(), text_of(KEYS[4])
   local rest = at and (exactly(at) or math.huge) - now
   local ends = at and redis.call('PTTL', KEYS[4])
-  if at and (ends < 0 or rest > ends) then
-    refuse_value(KEYS[4], at, 'when the number of permits is set again is a time before the end of this key; delete it')
+  if at and (ends < 0 or rest > ends or rest < -now / 2) then -- no such time is before 1990
+    refuse_value(KEYS[4], at, 'when the number of permits is set again is a recent time, or one before the end of this key; delete it')
   end
   local function restored()
     if at then
