@@ -25,12 +25,36 @@ const (
 
 // conn is one connection for subscriptions.
 type conn struct {
+	// server is the address of the server in a cluster, otherwise "".
+	server  string
 	client  rueidis.DedicatedClient
 	release func()
 	broken  <-chan error
 	// asked are the channels that the connection subscribes to; true once Redis has confirmed.
 	// The Subscriptions' mutex guards it.
 	asked map[string]bool
+}
+
+// dedicate takes a connection from a client. In a cluster it leads to this server if the client knows it, otherwise
+// to any.
+func dedicate(client rueidis.Client, server string) *conn {
+	if client.Mode() != rueidis.ClientModeCluster {
+		return newConn(client, "")
+	}
+	nodes := client.Nodes()
+	if node := nodes[server]; node != nil {
+		return newConn(node, server)
+	}
+	for server, node := range nodes {
+		return newConn(node, server)
+	}
+	return nil
+}
+
+func newConn(client rueidis.Client, server string) *conn {
+	p := &conn{server: server, asked: map[string]bool{}}
+	p.client, p.release = client.Dedicate()
+	return p
 }
 
 // has reports whether the connection is subscribed to the channel, or is about to be.
@@ -54,19 +78,16 @@ func (p *conn) end() {
 
 var errNoServer = errors.New("the client does not know the server, or no longer knows it")
 
-// open takes a connection from the client, unless ctx ends first. The client itself may
-// block for a dial, or until its pool has room.
-func (s *Subscriptions) open(ctx context.Context) (*conn, error) {
+// open takes a connection to a server from the client, as dedicate does, unless ctx ends first. The client itself
+// may block for a dial, or until its pool has room.
+func (s *Subscriptions) open(ctx context.Context, server string) (*conn, error) {
 	opened := make(chan *conn)
 	go func() {
-		p, ok := &conn{asked: map[string]bool{}}, false
-		if p.client, p.release, ok = s.dedicate(); !ok {
-			p = nil
-		}
+		p := s.dedicate(server)
 		select {
 		case opened <- p:
 		case <-ctx.Done():
-			if ok {
+			if p != nil {
 				p.end()
 			}
 		}
@@ -108,7 +129,11 @@ func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, 
 	began := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
 	defer cancel()
-	next, err := s.open(inTime)
+	server := current.server
+	if stale {
+		server = "" // it may be the wrong one
+	}
+	next, err := s.open(inTime, server)
 	noRoom := err != nil
 	if err == nil {
 		err = s.subscribe(ctx, next, s.begin(current, next))

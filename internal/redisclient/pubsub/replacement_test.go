@@ -2,6 +2,7 @@ package pubsub
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -50,6 +51,23 @@ func TestReplacedConnections(t *testing.T) {
 	if n := calls["unsubscribe"]; n != 0 {
 		t.Errorf("%d UNSUBSCRIBE were sent", n)
 	}
+}
+
+// In a cluster, a connection is replaced by one to the same server.
+func TestReplacedConnections_StayOnTheirServer(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	subs, e := subscribe(t, clienttest.Connect(t, "redis://"+servers[0].Addr()), "stays")
+	on := slices.IndexFunc(servers, func(s *redistest.Server) bool { return s.Subscribers(t, "stays") == 1 })
+	for round := range 10 {
+		gone := fmt.Sprint("gone", round)
+		clienttest.Listen(t, subs, e, gone)
+		subs.Remove(gone)
+		clienttest.AwaitSubscribers(t, servers[on], gone, 0)
+		clienttest.AwaitSubscribers(t, servers[on], "stays", 1)
+	}
+	servers[on].Stop()
+	e.Await(t, "subscribed stays", 2)
 }
 
 // A connection is replaced soon even after a slow replacement.

@@ -146,14 +146,12 @@ func (s *Shards) at(channel string) *shard {
 	return s.shards[address]
 }
 
-// connect implements Subscriptions.dedicate. If the client does not know the server, connect makes it discover
-// the server, and the next attempt may succeed.
-func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(), ok bool) {
+// connect implements Subscriptions.dedicate: it leads to the shard's server. If the client does not know that, connect
+// makes it discover the server, and the next attempt may succeed.
+func (at *shard) connect(string) *conn {
 	client := at.of.client
-	node, known := client.Nodes()[at.address]
-	if known {
-		connection, giveBack = node.Dedicate()
-		return connection, giveBack, true
+	if node := client.Nodes()[at.address]; node != nil {
+		return newConn(node, at.address)
 	}
 	if channels := at.channels(); len(channels) > 0 {
 		ctx, cancel := context.WithTimeout(at.ctx, slots.Timeout)
@@ -164,7 +162,7 @@ func (at *shard) connect() (connection rueidis.DedicatedClient, giveBack func(),
 			}
 		}
 	}
-	return nil, nil, false
+	return nil
 }
 
 // wake makes the goroutine find the masters of the channels; mu is held.

@@ -35,12 +35,14 @@ const (
 // error to that, or to the PING that rueidis sends with it, as Redis does while a script does not end
 // (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused channels is soon replaced
 // by one without them. The new connection is subscribed before the old one is closed, and the old one
-// is read to its end, so no message is missed.
+// is read to its end, so no message is missed. In a cluster it leads to the same server: a message may
+// reach one server later than another, and so neither connection if they lead to two.
 //
 // Shards uses Subscriptions for shard channels, with one connection to each master.
 type Subscriptions struct {
-	// dedicate returns a connection, or false if there is none at the moment.
-	dedicate func() (connection rueidis.DedicatedClient, giveBack func(), ok bool)
+	// dedicate returns a connection, or nil if there is none at the moment. In a cluster it leads to this server if
+	// the client knows it, otherwise to any.
+	dedicate func(server string) *conn
 	listener Listener
 	first    string
 	// reconnected is called for each connection that was opened after one had broken.
@@ -79,10 +81,7 @@ type Subscriptions struct {
 func NewSubscriptions(client rueidis.Client, listener Listener, first string, reconnected func()) *Subscriptions {
 	s := newSubscriptions(listener, reconnected)
 	s.first, s.want[first] = first, struct{}{}
-	s.dedicate = func() (rueidis.DedicatedClient, func(), bool) {
-		connection, giveBack := client.Dedicate()
-		return connection, giveBack, true
-	}
+	s.dedicate = func(server string) *conn { return dedicate(client, server) }
 	return s
 }
 
@@ -189,7 +188,7 @@ func (s *Subscriptions) run() {
 	for {
 		began := time.Now()
 		s.takeStale()
-		if connection, err := s.open(s.ctx); err == nil {
+		if connection, err := s.open(s.ctx, ""); err == nil {
 			s.failed(s.serve(connection))
 		}
 		if s.shard != nil {
