@@ -63,15 +63,15 @@ func (r row) runAs(t *testing.T, limited rueidis.Client, lacks string, admin *db
 
 var inScript = regexp.MustCompile(`\('([A-Z]+)'(?:, '([A-Z]+)')?`)
 
-// rules are the ACL rules of users that lack one right that a script may need: to a command, to read a key
-// or to change it, to the channels.
-func (r row) rules(locks []string) (all []string) {
+// rules are the ACL rules of users that lack one right that a script needs: to a command that it has sent, by its
+// calls, to read one of its keys or to change it, to the channels.
+func (r row) rules(locks, keysAndArgs []string, calls map[string]int64) (all []string) {
 	for _, command := range inScript.FindAllStringSubmatch(r.script.Source, -1) {
-		refused := "-" + strings.ToLower(command[1])
+		name := strings.ToLower(command[1])
 		if command[1] == "PUBSUB" {
-			refused += "|" + strings.ToLower(command[2])
+			name += "|" + strings.ToLower(command[2])
 		}
-		if rule := "~* &* +@all " + refused; !slices.Contains(all, rule) {
+		if rule := "~* &* +@all -" + name; calls[name] > 0 && !slices.Contains(all, rule) {
 			all = append(all, rule)
 		}
 	}
@@ -80,6 +80,10 @@ func (r row) rules(locks []string) (all []string) {
 		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS WAITQUEUE HOLDS:* CALLS:* COUNTED"))...)
 	}
 	for i := range keys {
+		names := func(arg string) bool { return strings.Contains(arg, strings.TrimSuffix(keys[i], ":*")) }
+		if !slices.ContainsFunc(keysAndArgs, names) {
+			continue
+		}
 		others := "~" + strings.Join(slices.Delete(slices.Clone(keys), i, i+1), " ~")
 		all = append(all, others+" &* +@all", others+" %R~"+keys[i]+" &* +@all")
 	}
@@ -100,7 +104,13 @@ func TestScripts_RefusedLeaveNoEndlessKey(t *testing.T) {
 			continue
 		}
 		locks, keys, args := r.call(t)
-		for _, rule := range r.rules(locks) {
+		admin.frozenAt = time.Now().Truncate(time.Millisecond)
+		r.put(t, admin, locks, admin.frozenAt)
+		server.ResetStats(t)
+		admin.run(t, r.script, keys, args)
+		rules := r.rules(locks, slices.Concat(keys, args), server.Calls(t))
+		admin.must(t, "FLUSHDB")
+		for _, rule := range rules {
 			start := time.Now().Truncate(time.Millisecond)
 			admin.frozenAt = start
 			r.put(t, admin, locks, start)
