@@ -16,9 +16,10 @@ import (
 // A child that crashes is restarted within its term, any number of times, with a growing delay. For another
 // supervisor strategy, Configure the props with [actor.WithSupervisor]. No strategy restarts the child after its
 // term or while it stops, and a panic while it stops is logged. If the lock is lost, the child is stopped, and
-// the leader waits for the lock again; another process may lead while the child is still stopping. If the child stops by itself, the leader stops too, and this process does not lead again. The
-// leader also stops if Elect would return an error of Acquire, and when the System is closed; it logs why. If
-// the function child panics or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
+// the leader waits for the lock again; another process may lead while the child is still stopping. If the child
+// stops by itself, the leader stops too, and this process does not lead again. The leader also stops if Elect
+// would return an error of Acquire, and when the System is closed; it logs why. If the function child panics
+// or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
 //
 // To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, at most
 // 5 s later.
