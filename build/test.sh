@@ -6,5 +6,5 @@ cd "$(dirname "$0")/.."
 
 build/need.sh redis-server
 go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore
-go test -race -p 4 -timeout 10m ./tests/conformance ./interop/... ./tests/faults \
-  ./... ./cmd/lockkeeper/... ./examples/... ./lockkeepertest
+go test -race -p 5 -timeout 10m ./cmd/lockkeeper/... ./interop/... ./tests/conformance ./tests/faults ./tests/kinds \
+  ./... ./examples/... ./lockkeepertest
