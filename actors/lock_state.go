@@ -121,7 +121,16 @@ func (s *lockState) handle(source any, event kinds.Event) {
 	s.lender = nil
 }
 
-// giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
+// untaken gives back what an answer has granted that was not taken.
+func (s *lockState) untaken(call *request.Call, a *machine.Answer) {
+	switch {
+	case a.Kind == machine.Granted && call.Kind == messages.Kind_KIND_LATCH: // there is nothing to give back
+	case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:
+		s.giveBack(call, a)
+	}
+}
+
+// giveBack gives back a hold or permits. It is for the event that granted them.
 func (s *lockState) giveBack(call *request.Call, a *machine.Answer) {
 	s.lender = nil // it belongs to another request
 	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
@@ -239,8 +248,8 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0) {
-		s.giveBack(call, a)
+	if !call.Requester().Answered(s.rt, call, a) {
+		s.untaken(call, a)
 	}
 	s.observer.Answered(of, s.now, a)
 	if a.Kind == machine.ForceReleased && a.Count > 0 {
