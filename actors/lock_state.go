@@ -121,23 +121,29 @@ func (s *lockState) handle(source any, event kinds.Event) {
 	s.lender = nil
 }
 
-// giveBack gives back what an answer has granted that was not taken. It is for the event that granted it.
-func (s *lockState) giveBack(call *request.Call, a *machine.Answer) {
+// untaken gives back what an answer has granted that was not taken, and what Redis has not let its request give back.
+func (s *lockState) untaken(call *request.Call, a *machine.Answer) {
+	switch {
+	case a.Kind == machine.Granted && call.Kind == messages.Kind_KIND_LATCH: // there is nothing to give back
+	case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:
+		s.giveBack(call, a, a.N)
+	case a.Kind == machine.NotFreed && a.Reason == machine.Rejected && call.Count != nil:
+		s.giveBack(call, a, call.Count.N)
+	}
+}
+
+// giveBack gives back a hold or n permits, or counts down. It is for the event that has led to the answer.
+func (s *lockState) giveBack(call *request.Call, a *machine.Answer, n int64) {
 	s.lender = nil // it belongs to another request
-	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: discarded{}}
+	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}}
 	if call.Count != nil {
-		release.Count = &request.Count{N: a.N, IfExists: true}
+		release.Count = &request.Count{N: n, ID: call.Count.ID, IfExists: true}
 	}
 	s.step(func(on machine.Machine, now machine.Instant) {
 		on.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
 	})
 	s.until.Store(int64(s.machine.LeaseUntil()))
 }
-
-// discarded is a requester that ignores the answer.
-type discarded struct{ request.Goroutine }
-
-func (discarded) Answered(request.Sender, *request.Call, *machine.Answer) (taken bool) { return false }
 
 // carryOut does what the lock wants done, also what a crash has left undone.
 func (s *lockState) carryOut() {
@@ -239,8 +245,8 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 		call.From, call.Until = s.now, s.until
 	}
 	s.ownerAnswered(call, a)
-	if !call.Requester().Answered(s.rt, call, a) && (a.Kind == machine.Granted || call.Op == request.OpDrain && a.N > 0) {
-		s.giveBack(call, a)
+	if !call.Requester().Answered(s.rt, call, a) {
+		s.untaken(call, a)
 	}
 	s.observer.Answered(of, s.now, a)
 	if a.Kind == machine.ForceReleased && a.Count > 0 {

@@ -21,12 +21,14 @@ type giveBack struct {
 	yields bool
 	// until is when it has expired, or when there is no use in trying.
 	until Instant
+	// rejections is how often Redis has rejected it since a try that may have freed it.
+	rejections int
 }
 
 func (p *Semaphore) giveBack(b giveBack) {
 	b.answerBy = p.now + p.cfg.TryTime()
 	b.until += p.cfg.CallTimeout // the command that set the expiry came later than it was sent
-	p.back = append(p.back, b)
+	p.back, p.backAt = append(p.back, b), 0
 	p.wakeAt.sooner(min(b.answerBy, b.until))
 }
 
@@ -84,15 +86,29 @@ func (p *Semaphore) released(o op, r Result) {
 
 const gone = "the permit is gone from Redis: it was released by its id, deleted, evicted or flushed, or it expired"
 
-// releaseRefused ends a release that Redis refuses for good.
+// releaseRefused ends a release that Redis refuses for good. Permits that an earlier try may have freed are given back
+// again later, by another command.
 func (p *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
-	for _, b := range p.back[:o.count] {
-		p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
-		if !b.unknown {
+	refused := p.back[:o.count]
+	p.back = slices.Clip(p.back[o.count:])
+	for _, b := range refused {
+		unsure := o.unsure || b.rejections > 0
+		answer := machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail}
+		if unsure {
+			answer.Reason, answer.Detail = machine.Unavailable, "it may have been released: "+detail
+		}
+		p.answer(b.ref, answer)
+		switch {
+		case unsure && !p.closing:
+			b.ref = nil
+			p.backAt = p.now + p.backoff(b.rejections)
+			p.wakeAt.sooner(p.backAt)
+			b.rejections++
+			p.back = append(p.back, b)
+		case !b.unknown:
 			p.effect(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
-	p.back = p.back[o.count:]
 }
 
 // releasing is how many of the first of back are under way.

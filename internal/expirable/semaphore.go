@@ -43,9 +43,10 @@ type Semaphore struct {
 	// whose replies are late.
 	main, renewal op
 	late          []op
-	// back are the permits to give back, and sets what else is to be done.
-	back []giveBack
-	sets []set
+	// back are the permits to give back, from backAt on, and sets what else is to be done.
+	back   []giveBack
+	backAt Instant
+	sets   []set
 
 	// renewAt is when the watchdog renews, 0 if it has nothing to renew; atRisk says that it could
 	// not last time, and riskErr why.

@@ -80,7 +80,7 @@ func (p *Semaphore) settle() {
 // next begins the next numbered command, if there is one.
 func (p *Semaphore) next() {
 	switch {
-	case len(p.back) > 0:
+	case len(p.back) > 0 && p.now >= p.backAt:
 		p.startRelease()
 	case len(p.sets) > 0:
 		p.start(op{kind: Set, until: p.sets[0].until})
@@ -252,6 +252,7 @@ func (p *Semaphore) wakeUp() {
 	wake(p.main.due, p.main.kind != 0)
 	wake(p.renewal.due, p.renewal.inFlight)
 	wake(p.renewAt, p.renewAt > p.now)
+	wake(p.backAt, p.backAt > p.now)
 	wake(p.wait.nextAt, p.queue.Len() > 0 && p.wait.nextAt > p.now)
 	wake(p.queue.NextDeadline(), p.queue.NextDeadline() > 0)
 	for _, h := range p.holds {

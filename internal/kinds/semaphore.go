@@ -28,7 +28,11 @@ func (p *pool) Acquire(now machine.Instant, req machine.Request) {
 }
 
 func (p *pool) Release(now machine.Instant, _ uint64, _ machine.Owner, _ machine.Mode, ref any) {
-	if c := ref.(*request.Call).Count; p.latch {
+	call := ref.(*request.Call)
+	if _, unawaited := call.By.(request.Unawaited); unawaited {
+		ref = nil
+	}
+	if c := call.Count; p.latch {
 		p.CountDown(now, c.ID, ref)
 	} else {
 		p.Pool.Release(now, int(c.N), c.IfExists, ref)
@@ -91,14 +95,26 @@ func (k *semaphoreKind) Gone()                              {}
 func (k *semaphoreKind) Send(command any, _ machine.Instant) { k.send(*command.(*semaphore.Command)) }
 
 func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
-	if e.Kind == machine.Forgotten {
+	switch e.Kind {
+	case machine.Forgotten:
 		k.forgotten(e.Answer.Detail)
+	case machine.Owing:
+		k.owing(e.Answer.Detail)
 	}
 }
 
 // send has a command carried out. It may be called on any goroutine, and so may forgotten.
 func (k *semaphoreKind) send(c semaphore.Command) {
 	k.backend.Run(c, time.Now().Add(c.Deadline-k.system.Now())) // for the timers of package time
+}
+
+// owing reports that what no request awaits is rejected.
+func (k *semaphoreKind) owing(detail string) {
+	what := "semaphore"
+	if k.latch {
+		what = "latch"
+	}
+	k.system.Host.Warn("Redis rejects what is given back, and it is tried again", what, k.name, "detail", detail)
 }
 
 // forgotten reports that something may not have been given back.

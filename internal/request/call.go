@@ -212,6 +212,11 @@ func (Goroutine) Parent(call *Call) context.Context {
 	return call.Holder.Parent()
 }
 
+// Unawaited is the requester of a Call whose answer has no use.
+type Unawaited struct{ Goroutine }
+
+func (Unawaited) Answered(Sender, *Call, *machine.Answer) (taken bool) { return true }
+
 // Complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. A
 // worker runs a lent command that the caller has not begun.
 func (call *Call) Complete(o *Outcome) (taken bool) {

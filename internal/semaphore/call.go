@@ -10,6 +10,8 @@ import (
 const (
 	// repeatTime is how long a command is sent again. Redis remembers commands for twice as long.
 	repeatTime = 30 * time.Minute
+	// longestPause bounds the pause after a rejection.
+	longestPause = 30 * time.Second
 	// batch bounds the waiters that one Take names.
 	batch = 100
 )
@@ -23,6 +25,8 @@ type call struct {
 	inFlight, unsure bool
 	tries            int
 	lastErr          string
+	// rejected: the last try was rejected for a reason that does not pass. reported: that is in the log.
+	rejected, reported bool
 	// due is when it wants attention again: the reply is late, or it is to be sent again.
 	due Instant
 	// until ends the tries; expired: they have ended.
@@ -63,11 +67,32 @@ func (p *Pool) again(r *Result) {
 	p.call.inFlight = false
 	p.call.lastErr = r.Err.Error()
 	p.call.due = p.now + p.pause(p.call.tries)
+	if p.call.rejected {
+		p.call.due = p.now + p.longPause(p.call.tries)
+		if !p.call.reported {
+			p.call.reported = true
+			p.owes(p.call.lastErr)
+		}
+	}
 	p.call.tries++
 }
 
 func (p *Pool) pause(tries int) time.Duration {
 	return p.jitter(machine.Backoff(tries, repeatTime, repeatTime))
+}
+
+// longPause is the pause after a rejection: no request waits for the next try.
+func (p *Pool) longPause(tries int) time.Duration {
+	return p.jitter(min(50*time.Millisecond<<min(tries, 10), longestPause))
+}
+
+// hurry makes the next tries soon, at the end of the System, that come late after rejections.
+func (p *Pool) hurry() {
+	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
+	if p.call.rejected && !p.call.inFlight {
+		p.call.tries = 0
+		p.send()
+	}
 }
 
 // Replied delivers the outcome of a command. That of a command that is no longer under way is
@@ -82,6 +107,7 @@ func (p *Pool) Replied(now Instant, number uint64, r Result) {
 
 func (p *Pool) replied(r *Result) {
 	p.call.unsure = p.call.unsure || r.Unsure
+	p.call.rejected = r.Err != nil && !r.Transient
 	p.mayArrive = p.mayArrive || r.Unsure
 	if r.Err != nil && p.now >= p.call.until {
 		p.forget(r.Err.Error())

@@ -37,9 +37,11 @@ func (p *Pool) changeReply(r *Result) {
 		p.again(r)
 		return
 	case r.Err != nil && c.unsure && c.kind != Inspect:
-		p.again(r)
 		p.leaveChange(machine.Unavailable, r.Err.Error())
 		p.rejected(r)
+		if p.call.kind == Drain {
+			p.again(r)
+		}
 		return
 	case r.Err != nil:
 		p.end()

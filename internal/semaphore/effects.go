@@ -100,6 +100,11 @@ func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
 	p.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 }
 
+// owes reports that Redis rejects what no request awaits any more, and that it is sent again.
+func (p *Pool) owes(detail string) {
+	p.effect(machine.Effect{Kind: machine.Owing, Answer: machine.Answer{Detail: detail}})
+}
+
 // forget reports that what was to be given back may be lost.
 func (p *Pool) forget(detail string) {
 	p.effect(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})

@@ -42,7 +42,7 @@ func TestExplore_NoticesRepeatedCommands(t *testing.T) {
 func TestRandomWorlds(t *testing.T) {
 	t.Run("semaphores", func(t *testing.T) {
 		explore.Walk(t, 50, 2000, func(r *rand.Rand) *explore.Processes[*shared] {
-			s := scene{count: 1 + r.IntN(6), again: true, clients: make([][]want, 3), may: often}
+			s := scene{count: 1 + r.IntN(6), again: true, left: r.IntN(2) == 0, clients: make([][]want, 3), may: often}
 			for i := range s.clients {
 				for range 6 {
 					w := want{n: 1 + r.IntN(min(s.count, 3))}
@@ -66,7 +66,7 @@ func TestRandomWorlds(t *testing.T) {
 	})
 	t.Run("latches", func(t *testing.T) {
 		explore.Walk(t, 100, 300, func(r *rand.Rand) *explore.Processes[*shared] {
-			s := scene{latch: true, count: 1 + r.IntN(9), clients: make([][]want, 3), may: often}
+			s := scene{latch: true, left: r.IntN(2) == 0, count: 1 + r.IntN(9), clients: make([][]want, 3), may: often}
 			for i := range s.clients {
 				for range 6 {
 					w := want{n: 1, try: r.IntN(10) == 0, wait: time.Duration(r.IntN(2)*r.IntN(1000)) * ms}
@@ -91,6 +91,7 @@ type scene struct {
 	count   int
 	again   bool
 	forgets bool // Redis has no records of commands
+	left    bool // the callers of releases and count-downs have left when these are rejected
 	clients [][]want
 	may     explore.Budget
 }
@@ -121,8 +122,10 @@ var scenes = []scene{
 	{name: "one permit, three clients and a fault", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(4, 1)},
 	{name: "one or two of two permits", count: 2, clients: [][]want{{one, two}, {two}}, may: explore.May(4, 1)},
 	{name: "rejected", count: 2, clients: [][]want{{one, two}, {two}}, may: explore.May(4, 1, explore.Reject)},
+	{name: "rejected, and left", left: true, count: 2, clients: [][]want{{one, two}, {two}}, may: explore.May(4, 2, explore.Reject)},
 	{name: "rejected after a drain", count: 2, clients: [][]want{{two, {does: Drain}}, {one}}, may: explore.May(3, 1, explore.Reject)},
 	{name: "latch, rejected", latch: true, count: 2, clients: [][]want{{one, down}, {again, down}}, may: explore.May(3, 1, explore.Reject)},
+	{name: "latch, rejected and left", latch: true, left: true, count: 3, clients: [][]want{{one, down}, {again, down}}, may: explore.May(3, 2, explore.Reject)},
 	{name: "slow", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(6, 0, explore.Slow)},
 	{name: "killed", count: 2, clients: [][]want{{one}, {two}}, may: explore.May(4, 1, explore.Kill)},
 	{name: "withdrawn", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(4, 1, explore.Leave)},

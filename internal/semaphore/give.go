@@ -18,6 +18,17 @@ type debt struct {
 	ref any
 	// until is when it is answered in any case.
 	until Instant
+	// forgetAt is when it is given up, 0 before Redis has rejected it.
+	forgetAt Instant
+}
+
+// rejectedDebts are debts that no request awaits, and that Redis has rejected: it has not carried out their command, so
+// that others may be sent before they are given back again.
+type rejectedDebts struct {
+	debts []debt
+	// nextAt is when they are given back again, and tries how often that was rejected.
+	nextAt Instant
+	tries  int
 }
 
 // firstUntil is when the first of the debts is to be answered whose request is not; 0 if all are.
@@ -63,26 +74,32 @@ func (p *Pool) handsOff() bool {
 // handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none: Redis
 // may refuse the rest, and the answer to the request that gives them back would be that none were.
 func (p *Pool) handOff() {
-	if len(p.owed) == 0 || !p.handsOff() {
-		return
+	p.owed = p.handOn(p.owed)
+	p.rejects.debts = p.handOn(p.rejects.debts)
+}
+
+// handOn hands on what it can of debts, and returns the rest.
+func (p *Pool) handOn(all []debt) (rest []debt) {
+	if len(all) == 0 || !p.handsOff() {
+		return all
 	}
-	debts, n := p.whole()
+	debts, n := p.whole(all)
 	p.serve(n, true)
-	for _, d := range p.owed[:debts] {
+	for _, d := range all[:debts] {
 		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 	}
-	p.owed = p.owed[debts:]
+	return all[debts:]
 }
 
 // whole returns the most debts that together are what so many of the first waiters want, and their permits.
-func (p *Pool) whole() (debts, permits int) {
+func (p *Pool) whole(all []debt) (debts, permits int) {
 	owed, wanted, next := 0, 0, 0
 	for _, req := range p.queue.Front(batch) {
 		for wanted += req.N; owed < wanted; next++ {
-			if next == len(p.owed) {
+			if next == len(all) {
 				return debts, permits
 			}
-			owed += p.owed[next].n
+			owed += all[next].n
 		}
 		if owed == wanted {
 			debts, permits = next, owed
@@ -113,9 +130,20 @@ func (p *Pool) give() {
 // mostPermits is the largest number of permits, as Redisson has it.
 const mostPermits = 1<<31 - 1
 
+// giveAgain gives back what Redis has rejected, in a command without others: it may reject these debts alone.
+func (p *Pool) giveAgain() {
+	owed := p.owed
+	p.owed, p.rejects.debts = p.rejects.debts, nil
+	p.give()
+	p.rejects.debts, p.owed = p.owed, owed
+}
+
 // gaveReply handles the reply to a Give or a Yield.
 func (p *Pool) gaveReply(r *Result) {
 	c := p.call
+	if r.Err == nil && len(p.rejects.debts) == 0 {
+		p.rejects.tries = 0
+	}
 	switch {
 	case r.Err == nil && c.kind == Yield && r.N[0] == 0:
 		p.end()
@@ -151,26 +179,35 @@ func (p *Pool) gaveReply(r *Result) {
 	}
 }
 
-// gaveInVain handles a rejection that does not pass. What a request gives back stays taken, as its answer says; what
-// none does is given back later.
+// gaveInVain handles a rejection that does not pass: nothing was given back. What a request gives back stays taken, as
+// its answer says; what none does is given back later, by another command.
 func (p *Pool) gaveInVain(r *Result) {
-	var rest []debt
-	n, ids := int64(0), []string(nil)
-	for _, d := range p.call.debts {
+	c, why, forgotten := p.call, r.Err.Error(), false
+	p.end()
+	for _, d := range c.debts {
 		switch {
 		case d.ref != nil:
-			p.refuseReturn(d.ref, machine.Rejected, r.Err.Error())
-		case p.call.expired:
-		case d.id != "":
-			rest, ids = append(rest, d), append(ids, d.id)
-		default:
-			rest, n = append(rest, d), n+int64(d.n)
+			p.refuseReturn(d.ref, machine.Rejected, why)
+			continue
+		case c.expired: // which is reported
+			continue
+		case d.forgetAt == 0:
+			d.forgetAt = p.now + repeatTime
+		case p.now >= d.forgetAt:
+			forgotten = true
+			continue
 		}
+		p.rejects.debts = append(p.rejects.debts, d)
 	}
-	if len(rest) == 0 {
-		p.end()
+	if forgotten {
+		p.forget(why)
+	}
+	if len(p.rejects.debts) == 0 {
 		return
 	}
-	p.call.debts, p.call.command.N, p.call.command.IDs = rest, n, ids
-	p.again(r)
+	if p.rejects.tries == 0 {
+		p.owes(why)
+	}
+	p.rejects.nextAt = p.now + p.longPause(p.rejects.tries)
+	p.rejects.tries++
 }

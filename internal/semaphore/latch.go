@@ -15,11 +15,11 @@ func (p *Pool) Wait(now Instant, req Request) {
 	p.Acquire(now, req)
 }
 
-// CountDown counts a latch down by one. If id is not empty, Redis counts it once.
+// CountDown counts a latch down by one. If id is not empty, Redis counts it once. ref is nil if no request awaits it.
 func (p *Pool) CountDown(now Instant, id string, ref any) {
 	p.begin(now)
 	defer p.settle()
-	if p.closing {
+	if p.closing && ref != nil {
 		p.refuseReturn(ref, machine.Closed, "the system is closing")
 		return
 	}

@@ -24,6 +24,7 @@ type Pool struct {
 	// owed are the permits to be given back, and changes the commands that wait for their turn.
 	owed    []debt
 	changes []Change
+	rejects rejectedDebts
 	call    call
 	// sent is the number of the last command, 0 before the first. mayArrive: a command, or a copy of it, may
 	// still arrive.
@@ -85,7 +86,7 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 
 // Idle reports whether no request awaits an answer, and nothing has to be given back.
 func (p *Pool) Idle() bool {
-	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.owed) == 0 && len(p.changes) == 0
+	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.owed)+len(p.rejects.debts)+len(p.changes) == 0
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
@@ -152,10 +153,15 @@ func (p *Pool) settle() {
 // proceed sends the next command, if there is one to send.
 func (p *Pool) proceed() {
 	if p.call.kind != 0 {
+		if p.call.rejected && !p.call.inFlight && p.awaited() { // what waits is refused soon, or goes on
+			p.send()
+		}
 		return
 	}
 	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
 	switch {
+	case len(p.rejects.debts) > 0 && p.now >= p.rejects.nextAt:
+		p.giveAgain()
 	case len(p.owed) > 0:
 		p.give()
 	case len(p.changes) > 0 && !(takes && p.call.changed):
@@ -163,6 +169,11 @@ func (p *Pool) proceed() {
 	case takes:
 		p.take()
 	}
+}
+
+// awaited reports whether requests wait for the end of the command under way.
+func (p *Pool) awaited() bool {
+	return p.queue.Len() > 0 || len(p.changes) > 0 || firstUntil(p.owed) > 0
 }
 
 // listen subscribes while a request waits that was refused.
@@ -188,8 +199,13 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 	if p.call.kind != 0 {
 		wake(p.call.due)
 		wake(p.call.change.until)
-	} else if p.queue.Len() > 0 {
-		wake(p.wait.nextAt)
+	} else {
+		if p.queue.Len() > 0 {
+			wake(p.wait.nextAt)
+		}
+		if len(p.rejects.debts) > 0 {
+			wake(p.rejects.nextAt)
+		}
 	}
 	if len(p.changes) > 0 {
 		wake(p.changes[0].until)

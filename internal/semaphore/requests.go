@@ -31,7 +31,8 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	}
 }
 
-// Release gives permits back. If there is no such semaphore it is refused, or, with ifExists, done.
+// Release gives permits back. If there is no such semaphore it is refused, or, with ifExists, done. ref is nil if no
+// request awaits it.
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()
@@ -94,6 +95,7 @@ func (p *Pool) Close(now Instant, reason machine.Reason, detail string) {
 	}
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
+	p.hurry()
 }
 
 // Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
@@ -103,6 +105,7 @@ func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	defer p.settle()
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
+	p.hurry()
 	p.call.debts = p.unconfirmed(p.call.debts, math.MaxInt64, detail)
 	p.owed = p.unconfirmed(p.owed, math.MaxInt64, detail)
 	if p.call.change.Ref != nil {
@@ -133,14 +136,14 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	for _, d := range p.owed {
 		p.refuseReturn(d.ref, reason, detail)
 	}
-	if len(p.owed) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
+	if len(p.owed)+len(p.rejects.debts) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
 		p.forget(detail)
 	}
 	p.mayArrive = p.mayArrive || p.call.kind != 0
 	if p.call.change.Kind != 0 {
 		p.leaveChange(reason, detail)
 	}
-	p.call, p.owed = call{}, nil
+	p.call, p.owed, p.rejects.debts = call{}, nil, nil
 }
 
 // refuseAll refuses the requests that wait for permits, and the changes that are not under way.

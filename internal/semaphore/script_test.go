@@ -18,7 +18,8 @@ var testConfig = machine.Config{
 }
 
 // TestDecisions plays the scripts in testdata; package machinetest describes their form. "acquire 1 permits=2" is the
-// request 1, of owner 1, for two permits; other requests are called as the event. The setup "latch" makes a latch.
+// request 1, of owner 1, for two permits; other requests are called as the event, and no request awaits what is
+// "unawaited". The setup "latch" makes a latch.
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
 		p := &player{Player: machinetest.Player{T: t}, Pool: New(&testConfig)}
@@ -52,7 +53,11 @@ func (p *player) apply(words []string) (effects []string, known bool) {
 // event applies an event, and reports whether it is known.
 func (p *player) event(words []string) bool {
 	p.T.Helper()
-	verb, rest, event := words[0], words[1:], strings.Join(words, " ")
+	event := any(strings.Join(words, " "))
+	if words[0] == "unawaited" {
+		words, event = words[1:], nil
+	}
+	verb, rest := words[0], words[1:]
 	first, number := "", 0
 	if len(rest) > 0 {
 		first = rest[0]
@@ -180,6 +185,8 @@ func (p *player) brings() (all []string) {
 			text = "unsubscribe"
 		case machine.Forgotten:
 			text = "forgotten: " + a.Detail
+		case machine.Owing:
+			text = "owing: " + a.Detail
 		}
 		all = append(all, text)
 	}

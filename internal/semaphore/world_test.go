@@ -62,6 +62,7 @@ func (s *shared) Clone() *shared {
 		p.pool.effects = nil
 		p.pool.queue.Clip()
 		p.pool.owed, p.pool.changes = slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
+		p.pool.rejects.debts = slices.Clip(p.pool.rejects.debts)
 	}
 	return &c
 }
@@ -247,7 +248,18 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 	p := &s.processes[i]
 	c := &p.clients[k]
-	if a.Kind == machine.NotFreed && a.Reason == machine.Rejected { // nothing was given back or counted
+	rejected := a.Kind == machine.NotFreed && a.Reason == machine.Rejected // nothing was given back or counted
+	if rejected && s.left {
+		c.Answered(n, false)
+		s.Core(i, false)
+		if s.latch {
+			p.pool.CountDown(n.Now, s.clients[i][k].id, nil)
+		} else {
+			p.pool.Release(n.Now, c.givesBack, true, nil)
+		}
+		return
+	}
+	if rejected {
 		c.Answered(n, c.givesBack > 0)
 		c.has, c.uncounted = c.givesBack, s.latch
 		return
