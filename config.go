@@ -41,8 +41,9 @@ type Config struct {
 	// for which a process that dies while it waits can block others. Default 1 s; at least 10 ms.
 	// Waiters in the wait queue try every 12 h at least.
 	Poll time.Duration
-	// CallTimeout is how long Redis may take to answer before a call is repeated or given up;
-	// a quarter of the lease if that is shorter. Default 2 s; at least 10 ms.
+	// CallTimeout is how long Redis may take to answer before a call is repeated or given up. For a
+	// renewal, and for each call about an expirable semaphore, it is a quarter of the lease if that
+	// is shorter. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
 	// Replicas is how many replicas of Redis must have received a lease, and the fencing tokens
 	// drawn with it, before the lease is trusted: at a grant, a re-entry and a renewal. Set it if
@@ -58,9 +59,9 @@ type Config struct {
 	// it takes effect when it is confirmed, and is repeated until then. A RedLock does not use
 	// Replicas. Default 0: no replica is waited for.
 	Replicas int
-	// ReplicaTimeout is how long the replicas may take to confirm; three sixteenths of the lease if
-	// that is shorter, so leases that are short compared with the lag of the replicas are never
-	// granted. Default and maximum: half of CallTimeout; at least 1 ms.
+	// ReplicaTimeout is how long the replicas may take to confirm; three quarters of the time that
+	// Redis may take to answer if that is shorter, so leases that are short compared with the lag of
+	// the replicas are not renewed. Default and maximum: half of CallTimeout; at least 1 ms.
 	ReplicaTimeout time.Duration
 	// WaiterTimeout is how long a waiter for a fair lock keeps its queue entry in Redis after the
 	// last sign of life of its process, and so the longest time for which a dead process delays

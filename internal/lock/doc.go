@@ -36,7 +36,10 @@
 // At any time there is at most one command about the lease (Lock.main) and one renewal by the
 // watchdog, besides the cleanup of earlier terms. Scripts set values instead of adding to them. A
 // command without a reply is sent again until its outcome is known or no longer matters. A reply
-// carries the number of its command; a reply that is not awaited is ignored.
+// carries the number of its command; a reply that is not awaited is ignored. Only the reply to a
+// renewal is awaited for less than CallTimeout: a shorter wait for any other would be in vain, again
+// and again, if Redis is far away. A grant whose lease is over when the reply comes is refused, and
+// the lease is released.
 //
 // Redis cannot delay a release by refusing another change. Re-entries and partial releases change
 // the hold count one after another. While Redis refuses such a change, the release of the last hold

@@ -117,11 +117,11 @@ func (l *Lock) send(o *op) {
 	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
-	timeout := l.cfg.Timeout(o.lease)
-	if o.kind == opRenew {
+	timeout := l.cfg.CallTimeout // also for a shorter lease: else Redis might be too far away for every try
+	switch o.kind {
+	case opRenew:
 		timeout = l.cfg.Timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
-	}
-	if o.kind == opForce {
+	case opForce:
 		timeout = min(timeout, o.until-l.now)
 	}
 	o.due = l.now + timeout + machine.ReplyGrace

@@ -56,8 +56,7 @@ func takeover(name string, loses bool, do, after func(w *World, i int, former *s
 	}}
 }
 
-// lag delays all replicas, by less than a grant of the shortest lease waits: three sixteenths of 700 ms
-// for both directions.
+// lag delays all replicas, by so little in both directions that the shortest lease, of 700 ms, is confirmed in time.
 func lag(w *World) error {
 	return w.toReplicas(history.Fault{Name: "replicas lag", Proc: -1}, func(r *rig.Rules) { r.Stream.Delay = w.between(20, 50) })
 }
