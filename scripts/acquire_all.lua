@@ -155,7 +155,7 @@ for _, lock in ipairs(locks) do
     redis.call('HSET', lock.hash, unpack(fields))
   end
   if lock.queue and lock.kind == 'read' then
-    lock.queue.pass_on(true)
+    lock.queue.pass_on(true, false, lock.free and 0)
   end
 end
 return {GRANTED, 0, table.concat(tokens, ','), ''}

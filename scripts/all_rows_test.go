@@ -162,6 +162,18 @@ var allTables = []table{
 			},
 		},
 		{
+			name: "takes to read, before a MultiLock that reads", reply: "[1 0  ]", published: "rw0",
+			locks: []part{
+				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 30000, u:1#1 30000, >x=8.8+reads+reserves@-3 seen@-1 >20000"},
+			},
+		},
+		{
+			name: "joins readers, before a MultiLock that reads", reply: "[1 0  ]",
+			locks: []part{
+				{kind: "read", before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >20000"},
+			},
+		},
+		{
 			name: "refused by another MultiLock", reply: "[0 6000  2]",
 			locks: []part{
 				{kind: "plain", after: same},

@@ -29,9 +29,7 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Release:
 		switch {
 		case !ours && !l.Free() && !l.Written():
-			if r.leaveWaitQueue(l) && r.passOn(part, false) { // it may have kept readers out
-				r.publish(Publication{Part: part})
-			}
+			r.withdrawBesideReaders(part)
 			return result(lock.Absent)
 		case !ours:
 			r.withdraw(part)
@@ -129,12 +127,13 @@ func (r *run) setReadWrite(part int) lock.Result {
 	if r.Kind == lock.Acquire {
 		r.leaveWaitQueue(l)
 	}
+	first := l.Free()
 	r.hold(l, want)
 	if held.Exclusive > 0 && want.Exclusive == 0 {
 		r.publish(Publication{Part: part, All: true})
 		r.passOn(part, false)
 	} else if !ours && want.Exclusive == 0 {
-		r.passOn(part, false) // other readers may join
+		r.passOnToReaders(part, first)
 	}
 	return result(lock.Done)
 }

@@ -59,7 +59,7 @@ func (r *run) takeAll() lock.Result {
 	answer := result(lock.Done)
 	for i := range r.Parts() {
 		l := &r.parts[i]
-		held, lease := l.Of(r.owner), r.Lease
+		held, lease, first := l.Of(r.owner), r.Lease, l.Free()
 		r.leaveWaitQueue(l)
 		switch kind := r.setup.Kinds[i]; {
 		case kind == ReadPart:
@@ -79,7 +79,7 @@ func (r *run) takeAll() lock.Result {
 		l.put(r.owner, held)
 		r.pexpire(l, lease)
 		if r.setup.Kinds[i] == ReadPart {
-			r.passOn(i, false)
+			r.passOnToReaders(i, first)
 		}
 	}
 	return answer

@@ -84,34 +84,6 @@ func (r *run) leaveWaitQueue(l *Lock) bool {
 	return false
 }
 
-// passReservation removes the entry of a client that does not hold the lock. If the free lock was kept for it,
-// the next client gets it.
-func (r *run) passReservation(part int) {
-	l := &r.parts[part]
-	reserved := slices.ContainsFunc(l.Entries, func(p Entry) bool { return p.Client == r.client && p.Reserves })
-	if r.leaveWaitQueue(l) && reserved {
-		r.passFree(part)
-	}
-}
-
-// passFree passes on a lock that is free and not left to others.
-func (r *run) passFree(part int) {
-	if l := &r.parts[part]; l.Free() && l.OpenUntil <= r.now {
-		r.passOn(part, false)
-	}
-}
-
-// withdraw removes the entry of a client that stops waiting, or whose hold has expired before its release came, and
-// passes on the free lock. The yield of a MultiLock that adds an entry again does not.
-func (r *run) withdraw(part int) {
-	l := &r.parts[part]
-	waits := len(l.Entries) > 0
-	r.leaveWaitQueue(l)
-	if r.Entry.Term == 0 && waits {
-		r.passFree(part)
-	}
-}
-
 // enter adds or confirms the entry of the command, unless the command is a late one of an earlier term. busy:
 // others hold another part of a MultiLock.
 func (r *run) enter(part int, busy bool) {
@@ -326,99 +298,6 @@ func (r *run) waiting(l *Lock) (foreign, entries int) {
 		foreign += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
 	}
 	return foreign, entries
-}
-
-// passOnOrOpen passes on a lock that has just become free, or leaves it to foreign clients when they are due.
-// It reports whether the lock is left to them.
-func (r *run) passOnOrOpen(part int, written bool) bool {
-	l := &r.parts[part]
-	foreign, entries := r.waiting(l)
-	yields := r.Kind == lock.Yield
-	switch {
-	case yields && r.Forced, entries > 0 && r.isOpenTime(), foreign > 0 && (entries > 0 || yields) && l.Turns*foreign >= entries:
-		l.OpenUntil, l.Turns = r.end(r.setup.WaitQueue.OpenTime), 0
-		r.touch(l)
-		r.publish(Publication{Part: part, All: written})
-		return true
-	case entries > 0 && foreign > 0:
-		l.Turns++
-		r.touch(l)
-	}
-	r.passOn(part, written)
-	return false
-}
-
-// isOpenTime reports whether it is time to leave the lock to foreign clients that cannot be seen.
-func (r *run) isOpenTime() bool {
-	s := &r.setup.WaitQueue
-	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < min(s.OpenTime, s.OpenEvery/100)
-}
-
-// yielded passes on a lock that its holder has yielded, and adds the holder's entry at the end.
-func (r *run) yielded(part int, written bool) lock.Result {
-	answer := result(lock.Done)
-	// The holder itself gets no transfer.
-	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Entry.Term) }
-	if l := &r.parts[part]; slices.ContainsFunc(l.Entries, own) {
-		r.dropEntry(l, r.client)
-	}
-	if r.passOnOrOpen(part, written) {
-		answer.Others = 1
-	}
-	r.enterAtEnd(part)
-	return answer
-}
-
-// passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
-// the lock, more readers may join them. It reports whether a MultiLock may, which gets no transfer; it is
-// woken if readers get the free lock.
-func (r *run) passOn(part int, written bool) (mayJoin bool) {
-	l := &r.parts[part]
-	free := l.Free()
-	r.eachEntry(l, func(p Entry) bool {
-		switch {
-		case r.asks(p) && p.Reserves:
-			return p.Mode == machine.Shared && !l.Free()
-		case r.asks(p):
-			return p.Mode == machine.Shared || !p.Listens
-		case p.Reserves && p.Mode == machine.Shared && !l.Free():
-			mayJoin = true
-			return true
-		case p.Reserves || p.Mode == machine.Exclusive && !l.Free():
-			return false
-		}
-		r.transfer(part, p)
-		return p.Mode == machine.Shared
-	})
-	if mayJoin && free {
-		r.publish(Publication{Part: part})
-	}
-	if !l.Free() {
-		return mayJoin
-	}
-	if i, ok := r.reserving(l); ok && l.Entries[i].Since == 0 {
-		l.Entries = slices.Clone(l.Entries)
-		l.Entries[i].Since = r.now
-		r.touch(l)
-	}
-	if r.Kind != lock.Acquire { // an acquire frees nothing
-		r.publish(Publication{Part: part, All: written})
-	}
-	return false
-}
-
-// transfer makes the client of an entry the holder.
-func (r *run) transfer(part int, p Entry) {
-	l := &r.parts[part]
-	to := run{Server: r.Server, client: p.Client, owner: Owner{p.Client, p.Term}, Command: lock.Command{Lease: p.TTL, Tokens: p.Tokens}}
-	if r.setup.Kinds[part] == ReadWrite {
-		to.hold(l, once(p.Mode))
-	} else {
-		to.set(l, 1)
-	}
-	tokens := to.draw(part)
-	r.dropEntry(l, p.Client)
-	r.publish(Publication{Part: part, To: TurnChannel(p.Client), Transfer: machine.Transfer{Term: p.Term, Seq: p.Seq, Tokens: tokens}})
 }
 
 func (e *Encoder) waitQueue(l *Lock) {

@@ -233,16 +233,18 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Transfers the lock to the first entry, or to all readers before the first that does not share. joins:
-  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. wakes: an
-  -- entry has left the queue. Returns the mode in which the lock is held then, nil if it was not transferred.
-  function queue.pass_on(joins, asks, wakes)
+  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. after: MultiLocks
+  -- behind that entry could not join the readers before, and are woken if they can now; 0 is all. Returns the mode in
+  -- which the lock is held then, nil if it was not transferred.
+  function queue.pass_on(joins, asks, after)
     local passed, reads
+    after = after or joins and #entries or 0
     asker = asks and mine or asker
     local entry, i = from(1)
     while entry do
       local exclusive = entry.mode == '0' and entry.listens
       if entry.kept and entry.mode == '1' and (joins or passed) then
-        reads = reads or entry ~= asker
+        reads = reads or entry ~= asker and i > after
       elseif entry.kept or exclusive and (entry == asker or joins or passed) or entry ~= asker and not transfer(entry, joins or passed) then
         break
       elseif entry ~= asker then
@@ -253,8 +255,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
       end
       entry, i = from(i + 1)
     end
-    if reads and (wakes or not joins) then
-      -- A MultiLock may join the readers. Only now, and not with each reader that joins them: all processes that wait are woken.
+    if reads then
+      -- All processes that wait are woken: so not with each reader that joins others.
       redis.call('PUBLISH', 'redisson_rwlock' .. of_lock, '0')
     end
     local first = not joins and not passed and reserving()
@@ -293,13 +295,18 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
-  -- passes on the free lock. joins: readers hold the lock, and a writer that leaves has kept others from joining them.
+  -- passes on the free lock. joins: readers hold the lock, and a writer that leaves has kept those behind it from joining
+  -- them. A client with others before it has kept no other waiting for the free lock.
   function queue.withdraw(channel, joins)
-    local left = queue.leave()
-    if not joins and #entries > 0 and pass_free() then
+    local first = not joins and mine and from(1) == mine
+    local left, place = queue.leave(), nil
+    if joins and left then
+      for i, entry in ipairs(entries) do
+        place = entry == mine and entry.mode == '0' and i or place
+      end
+      queue.pass_on(true, false, place)
+    elseif not joins and #entries > 0 and (first or not left) and pass_free() then
       redis.call('PUBLISH', channel, '0')
-    elseif joins and left then
-      queue.pass_on(true, false, true)
     end
   end
 

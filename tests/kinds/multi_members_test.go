@@ -182,6 +182,33 @@ func TestMultiLock_ReaderJoinsReaders(t *testing.T) {
 			locktest.Release(t, locktest.Got(t, multi).Hold)
 		})
 	}
+	t.Run("a MultiLock before it takes the free lock", func(t *testing.T) {
+		t.Parallel()
+		s, other, k := locktest.NewTwo(t, locktest.NoPolling)
+		first := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+		x, queue := k.LockName+" x", keyspace.ReadWriteQueue(k.Name+" x")
+		entries := func() []string { return locktest.Must(k.Do(t, "HVALS", queue).AsStrSlice())(t) }
+		entered := func(n int) {
+			redistest.Eventually(t, "entries that listen", func() bool {
+				return len(slices.DeleteFunc(entries(), func(entry string) bool { return strings.Fields(entry)[7] == "0" })) == n
+			})
+		}
+		writing, busy := locktest.Acquire(t, other.ReadWriteLock(x).Write()), locktest.Acquire(t, other.Lock(k.LockName+" y"))
+		multis := make([]<-chan locktest.Grant, 2)
+		multis[0] = locktest.AcquireSoon(locktest.Within(t), lockkeeper.MultiLock(first.ReadWriteLock(x).Read(), first.Lock(k.LockName+" y")))
+		entered(1)
+		multis[1] = locktest.AcquireSoon(locktest.Within(t), lockkeeper.MultiLock(s.ReadWriteLock(x).Read(), s.Lock(k.LockName+" z")))
+		entered(2)
+		before := entries()
+		locktest.Release(t, writing)
+		redistest.Eventually(t, "both to be refused, since the lock is kept for the first", func() bool {
+			return !slices.ContainsFunc(entries(), func(entry string) bool { return slices.Contains(before, entry) })
+		})
+		locktest.Release(t, busy)
+		hold := locktest.Got(t, multis[0]).Hold
+		locktest.Release(t, locktest.Got(t, multis[1]).Hold) // beside the first
+		locktest.Release(t, hold)
+	})
 	t.Run("the MultiLock waits for another lock", func(t *testing.T) {
 		t.Parallel()
 		s, other, k := locktest.NewTwo(t, locktest.NoPolling)
