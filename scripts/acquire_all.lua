@@ -83,7 +83,8 @@ local function refuse(i, ttl, other)
   for _, lock in ipairs(locks) do
     if lock.queue then
       if not whole then
-        lock.queue.pass_reservation()
+        local shares = lock.kind == 'read' or lock.kind == 'write'
+        lock.queue.pass_reservation(shares and 'redisson_rwlock' or 'redisson_lock__channel')
       end
       lock.queue.enter(entry_for(lock.kind, ARGV[5]), not whole, busy > (lock.busy and 1 or 0))
     end

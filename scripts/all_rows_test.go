@@ -131,6 +131,13 @@ var allTables = []table{
 			},
 		},
 		{
+			name: "refused, and kept for the next MultiLock", args: "entry=1.4+reserves", reply: "[0 40000 v:1 2]", again: "[0 10000  1]", published: "0",
+			locks: []part{
+				{kind: "plain", before: ">u=1.3+kept-2@-4 seen@-1 >v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "plain", before: "v:1=2 40000", after: "v:1=2 40000, >u=1.4+reserves@0 seen@0 >20000"},
+			},
+		},
+		{
 			name: "refused by the first in the queue", args: "entry=1.4+reserves", reply: "[0 20000 v:2 1]",
 			published: "v>2.7.10",
 			locks: []part{

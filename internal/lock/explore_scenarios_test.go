@@ -17,7 +17,8 @@ type scenario struct {
 	may           tally
 	again         machine.Mode
 	times         int
-	// begin are the callers that ask first, each before the next: "10" is the first caller of the second process.
+	// begin are the callers that ask first, each before the next: "10" is the first caller of the second process, "10+"
+	// its re-entry, and "10-" its withdrawal.
 	begin string
 }
 
@@ -115,6 +116,7 @@ var scenariosOf = []struct {
 		{name: "a writer withdraws before others", callers: "1 shared | 1, 2 shared | 1 shared", begin: "00 10 11 20", may: tally{cancels: 1, death: 1}, times: 8},
 		{name: "a writer's wait is over", callers: "1 shared | 1 until=300ms | 1 shared", begin: "00 10 20", times: 8},
 		{name: "a writer's process closes", callers: "1 shared | 1, 2 | 1 shared", begin: "00 10 20", may: tally{closing: 1}, times: 8},
+		{name: "a transfer to a reader is late", callers: "1 shared, 2, 3 shared | 1 | 1", begin: "10 00 20 01 02 10+ 00-", again: machine.Shared, may: tally{cancels: 2}, times: 2},
 		{name: "a writer yields", callers: "1, 2 shared | 1, 2 shared", begin: "10 00 01", times: 4},
 	}},
 	{name: "multi", kind: lock.Kind{Parts: true, Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant, redismodel.Fenced}, scenarios: []scenario{
@@ -172,7 +174,8 @@ func scenarios() (all []*setting) {
 				}
 			}
 			for _, caller := range strings.Fields(s.begin) {
-				set.begin = append(set.begin, move{action: acquire, p: int8(caller[0] - '0'), i: int8(caller[1] - '0')})
+				asks := map[string]action{"": acquire, "+": reenter, "-": cancel}[caller[2:]]
+				set.begin = append(set.begin, move{action: asks, p: int8(caller[0] - '0'), i: int8(caller[1] - '0')})
 			}
 			all = append(all, set)
 		}

@@ -284,7 +284,7 @@ func (w *world) encode(e *encoder, m *message) {
 }
 
 func (p *process) encode(e *encoder, keyLost bool) {
-	for _, b := range []bool{p.closed, p.stalled, keyLost, p.asked[0], p.asked[1], p.listening, p.reachable} {
+	for _, b := range append(p.asked[:], p.closed, p.stalled, keyLost, p.listening, p.reachable) {
 		e.Bool(b)
 	}
 	e.Term(p.channel)

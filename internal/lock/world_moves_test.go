@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
 
-// An exploration has at most that many processes, with two callers each.
-const maxProcesses, callers = 3, 2
+// An exploration has at most that many processes, with three callers each.
+const maxProcesses, callers = 3, 3
 
 // move is a possible next event: an action of process (or part) p, in an exploration by its caller i; or the
 // delivery of message i.

@@ -102,7 +102,7 @@ type process struct {
 	requests   []request // not answered yet, in order
 	holds      []hold    // in the order of the grants
 	ended      []ended
-	asked      [2]bool // which callers of an exploration have asked
+	asked      [callers]bool // which callers of an exploration have asked
 	dead       bool
 	closed     bool
 	// stalled: its lock actor has crashed, and has not carried out all effects yet.

@@ -117,13 +117,15 @@ func (r *run) passFree(part int) {
 	}
 }
 
-// passReservation removes the entry of a client that does not hold the lock. If the free lock was kept for it,
-// the next client gets it.
+// passReservation removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next
+// client gets it, or a message that it is kept for it now.
 func (r *run) passReservation(part int) {
 	l := &r.parts[part]
 	reserved := slices.ContainsFunc(l.Entries, func(p Entry) bool { return p.Client == r.client && p.Reserves })
 	if r.leaveWaitQueue(l) && reserved {
-		r.passFree(part)
+		if r.passFree(part); l.Free() && l.OpenUntil <= r.now {
+			r.publish(Publication{Part: part})
+		}
 	}
 }
 

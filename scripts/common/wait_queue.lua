@@ -286,11 +286,12 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return not (open and open > now) and redis.call('EXISTS', hash) == 0 and not queue.pass_on()
   end
 
-  -- Removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next client gets it.
-  function queue.pass_reservation()
+  -- Removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next client gets it,
+  -- or a message that it is kept for it now. channel is the beginning of the lock's channel.
+  function queue.pass_reservation(channel)
     local reserved = mine and mine.kept
-    if queue.leave() and reserved then
-      pass_free()
+    if queue.leave() and reserved and pass_free() then
+      redis.call('PUBLISH', channel .. of_lock, '0')
     end
   end
 
