@@ -42,8 +42,8 @@ type Config struct {
 	// Waiters in the wait queue try every 12 h at least.
 	Poll time.Duration
 	// CallTimeout is how long Redis may take to answer before a call is repeated or given up. For a
-	// renewal, and for each call about an expirable semaphore, it is a quarter of the lease if that
-	// is shorter. Default 2 s; at least 10 ms.
+	// renewal it is a quarter of what is left of the lease if that is shorter. Default 2 s; at least
+	// 10 ms.
 	CallTimeout time.Duration
 	// Replicas is how many replicas of Redis must have received a lease, and the fencing tokens
 	// drawn with it, before the lease is trusted: at a grant, a re-entry and a renewal. Set it if

@@ -30,7 +30,7 @@ func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 // or the process ends. WithLease cannot be combined with WithMaxHold.
 //
 // The lease begins when Redis is asked for it. If it is over before Redis has answered, the request
-// for a lock is refused with ErrUnavailable.
+// is refused with ErrUnavailable.
 //
 // A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
 // the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold

@@ -60,8 +60,13 @@ func (p *Semaphore) acquired(o op, r Result) {
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
 		h := hold{permit: o.permit(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, p.lease(req))}
-		if _, waits := p.queue.Find(req.ID); !waits || p.now >= h.until {
+		late := p.now >= h.until
+		if _, waits := p.queue.Find(req.ID); !waits || late {
 			p.giveBack(giveBack{permit: h.permit, until: h.until})
+			if waits && o.tries == 0 { // another try would be late as well, and hold up the requests behind it
+				p.queue.Take(req.ID)
+				p.refuse(req, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", p.now-o.sentAt, p.lease(req)))
+			}
 			continue
 		}
 		p.queue.Take(req.ID)

@@ -112,30 +112,28 @@ func (p *Semaphore) send(o *op) {
 	}
 	o.seq, o.inFlight = p.seq, true
 	c := Command{Kind: o.kind, Seq: o.seq, Number: o.number}
-	lease := p.cfg.Watchdog
+	timeout := p.cfg.CallTimeout // also for shorter leases: else Redis might be too far away for every try
 	switch o.kind {
 	case Acquire:
 		c.IDs, c.Leases = o.ids(), p.leases(o)
-		lease = slices.Min(c.Leases)
 	case Release:
 		for _, b := range p.back[:o.count] {
 			c.IDs = append(c.IDs, b.permit)
 		}
 	case Renew:
-		c.Lease = lease
+		c.Lease = p.cfg.Watchdog
 		until := o.holds[0].until
 		for _, h := range o.holds {
 			c.IDs = append(c.IDs, h.permit)
 			until, c.Latest = min(until, h.until), max(c.Latest, h.until)
 		}
-		lease = max(until-p.now, 0) // another try must fit into what is left
+		timeout = p.cfg.Timeout(max(until-p.now, 0)) // another try must fit into what is left
 	case Set:
 		if c.How, c.Count = p.sets[0].how, p.sets[0].count; c.How == Restore {
 			c.Lease = p.cfg.Watchdog
 			c.IDs, c.Leases = p.trusted()
 		}
 	}
-	timeout := p.cfg.Timeout(lease)
 	c.Deadline, o.due = p.now+timeout, p.now+timeout+machine.ReplyGrace
 	c.Latest = max(c.Latest, c.Deadline)
 	p.wakeAt.sooner(o.due)
