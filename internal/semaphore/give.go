@@ -182,7 +182,7 @@ func (p *Pool) gaveReply(r *Result) {
 // gaveInVain handles a rejection that does not pass: nothing was given back. What a request gives back stays taken, as
 // its answer says; what none does is given back later, by another command.
 func (p *Pool) gaveInVain(r *Result) {
-	c, why, forgotten := p.call, r.Err.Error(), false
+	c, why, forgotten, before := p.call, r.Err.Error(), false, len(p.rejects.debts)
 	p.end()
 	for _, d := range c.debts {
 		switch {
@@ -202,8 +202,8 @@ func (p *Pool) gaveInVain(r *Result) {
 	if forgotten {
 		p.forget(why)
 	}
-	if len(p.rejects.debts) == 0 {
-		return
+	if len(p.rejects.debts) == before || before > 0 && p.now < p.rejects.nextAt {
+		return // the rejection of others does not postpone the next try
 	}
 	if p.rejects.tries == 0 {
 		p.owes(why)
