@@ -159,6 +159,14 @@ var plainTables = []table{
 		{name: "own, behind the bad ones", before: "a=1 30000", reply: "[1]", after: "a=1 60000"},
 	}},
 	{script: scripts.Yield, call: "NAME / owner=u:1 lease=60000 forced=0 CHANNEL WAITQUEUE SETTINGS TOKENS entry=-", rows: []row{
+		{
+			name: "the hold has expired", listeners: "1-1 v", reply: "[-1 0]", published: "v>2.7.0",
+			before: ">v=2.7+listens@-4 seen@-1 >15000", after: "v:2=1 20000",
+		},
+		{
+			name: "the hold has expired before a MultiLock", reply: "[-1 0]", published: "0", publishedAgain: "0",
+			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >20000",
+		},
 		{name: "all listeners use the queue", before: "a=1 30000", listeners: "2-2", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "the owner not yet", before: "a=1 30000", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "without a TTL", before: "a=1", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},

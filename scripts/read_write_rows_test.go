@@ -140,6 +140,10 @@ var readWriteTables = []table{
 	}},
 	{script: scripts.ReadWriteYield, call: "NAME / owner=u:1 lease=30000 forced=0 HOLDS RWCHANNEL WAITQUEUE SETTINGS entry=-", rows: []row{
 		{
+			name: "the hold has expired", reply: "[-1 0]", published: "v>2.7.0",
+			before: ">v=2.7+reads+listens@-4 seen@-1 >15000", after: "mode=read v:2=1 20000, v:2#1 20000",
+		},
+		{
 			name: "only itself waits", listeners: "1-1", reply: "[0 0]",
 			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
 		},

@@ -12,17 +12,19 @@
 -- ARGV[7]  the settings of the wait queue
 -- ARGV[8]  the entry that the client adds at the end of the wait queue, or ""
 --
--- Reply: {ABSENT, 0}       the owner does not hold the lock
+-- Reply: {ABSENT, 0}       the owner does not hold the lock; if it is free, because the hold has expired, the next
+--                          clients in the wait queue get it, as after a release
 --        {KEPT, 0}         it keeps the lock in its mode, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
 --                          foreign clients, else 0
 local hash, owner, forced, prefix, channel, entry = KEYS[1], ARGV[1], ARGV[3] == '1', ARGV[4], ARGV[5], ARGV[8]
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
-if not held[1] and not held[2] then
-  return {ABSENT, 0}
-end
 local fields = fields_of(ARGV[6]) or {}
 local queue = wait_queue(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, prefix))
+if not held[1] and not held[2] then
+  queue.withdraw(channel, value_of(hash, 'mode') == 'read')
+  return {ABSENT, 0}
+end
 local length, foreign = queue.length(), queue.foreign_clients(channel)
 if length > 0 or foreign > 0 or forced then
   local free, passed, open = leave(hash, owner, prefix, held[1]), nil, nil

@@ -12,16 +12,18 @@
 -- ARGV[7]  the key of its token counter
 -- ARGV[8]  the entry that the client adds at the end of the wait queue, or ""
 --
--- Reply: {ABSENT, 0}       the owner does not hold the lock
+-- Reply: {ABSENT, 0}       the owner does not hold the lock; if it is free, because the hold has expired, the next
+--                          client in the wait queue gets it, as after a release
 --        {KEPT, 0}         it keeps the lock, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is left to foreign
 --                          clients, else 0
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  return {ABSENT, 0}
-end
 local forced, channel, entry = ARGV[3] == '1', ARGV[4], ARGV[8]
 local fields = fields_of(ARGV[5]) or {}
 local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
+if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+  queue.withdraw(channel)
+  return {ABSENT, 0}
+end
 local length, foreign = queue.length(), queue.foreign_clients(channel)
 if length > 0 or foreign > 0 or forced then
   redis.call('HDEL', KEYS[1], ARGV[1])

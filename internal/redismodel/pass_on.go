@@ -133,7 +133,7 @@ func (r *run) passReservation(part int) {
 // passes on the free lock, unless others were before it. The yield of a MultiLock that adds an entry again does not.
 func (r *run) withdraw(part int) {
 	l := &r.parts[part]
-	if r.Entry.Term != 0 || len(l.Entries) == 0 {
+	if r.Kind != lock.Yield && r.Entry.Term != 0 || len(l.Entries) == 0 {
 		r.leaveWaitQueue(l)
 		return
 	}

@@ -26,15 +26,14 @@ func (r *run) readWrite(part int) lock.Result {
 	switch {
 	case r.Kind == lock.Acquire, r.Kind == lock.Release && r.Count+r.Shared > 0:
 		return r.setReadWrite(part)
-	case r.Kind == lock.Release:
-		switch {
-		case !ours && !l.Free() && !l.Written():
+	case r.Kind == lock.Release && !ours, r.Kind == lock.Yield && !ours:
+		if !l.Free() && !l.Written() {
 			r.withdrawBesideReaders(part)
-			return result(lock.Absent)
-		case !ours:
+		} else {
 			r.withdraw(part)
-			return result(lock.Absent)
 		}
+		return result(lock.Absent)
+	case r.Kind == lock.Release:
 		r.leaveWaitQueue(l)
 		if written := held.Exclusive > 0; r.empty(l, r.owner) {
 			r.passOnOrOpen(part, written)
@@ -50,9 +49,6 @@ func (r *run) readWrite(part int) lock.Result {
 		r.pexpire(l, max(r.pttl(l), r.Lease))
 		return result(lock.Done)
 	case r.Kind == lock.Yield:
-		if !ours {
-			return result(lock.Absent)
-		}
 		if r.others(l) > 0 || r.Forced {
 			if written := held.Exclusive > 0; r.empty(l, r.owner) {
 				return r.yielded(part, written)

@@ -87,6 +87,7 @@ func (r *run) set(l *Lock, count int) {
 func (r *run) yield(part int) lock.Result {
 	l := &r.parts[part]
 	if !l.holds(r.owner) {
+		r.withdraw(part)
 		return result(lock.Absent)
 	}
 	if r.others(l) == 0 && !r.Forced {
