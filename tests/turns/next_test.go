@@ -166,7 +166,8 @@ func TestNext_LateReleaseWakesIt(t *testing.T) {
 			locktest.Release(t, first)
 			locktest.Got(t, leased)
 			b.Proxy.Freeze(true)
-			redistest.Eventually(t, "the end of the lease", func() bool { return !b.Exists(t) })
+			// A MultiLock that was told when the lease ends may have the lock by then.
+			redistest.Eventually(t, "the end of the lease", func() bool { return len(next) > 0 || !b.Exists(t) })
 			b.Proxy.Freeze(false)
 			locktest.Release(t, locktest.Got(t, next).Hold)
 		})
