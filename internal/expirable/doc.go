@@ -10,7 +10,8 @@
 // one of this process has come: see scripts/common/once.lua. So a Semaphore has one of them under way, which it
 // repeats, under its number, while it does not know what has become of it. Releases come before
 // everything else. A Release that Redis rejects is over, and its permits are left to expire; those that an earlier try
-// may have freed are given back again by later ones. Renewals have no number: they set an expiry, and do so beside the others.
+// may have freed are given back again by later ones. Renewals have no number: they set an expiry, and do so beside
+// the others.
 //
 // # Waiting
 //
