@@ -59,7 +59,7 @@ func (s *server) permits(found map[string]judge.Permits) (left []string, err err
 			found[key] = p
 			gone = append(gone, key, keyspace.Counted(key), keyspace.Taken(key))
 		default:
-			if strings.HasPrefix(key, "lockkeeper_calls:") {
+			if strings.HasPrefix(key, recordPrefix) {
 				gone = append(gone, key)
 			}
 		}

@@ -69,3 +69,13 @@ func (s *server) list(args ...string) ([]string, error) {
 			strings.HasPrefix(name, "lockkeeper_turn:")
 	}), err
 }
+
+// remains returns the keys that locks have left. The record of a command is none of them: one whose request has left may
+// be carried out after the clients came to rest, and its record expires.
+func (s *server) remains() ([]string, error) {
+	keys, err := s.list("KEYS", "*")
+	return slices.DeleteFunc(keys, func(key string) bool { return strings.HasPrefix(key, recordPrefix) }), err
+}
+
+// recordPrefix begins the keys of the records of commands.
+const recordPrefix = "lockkeeper_calls:"

@@ -121,7 +121,7 @@ func (w *World) audit() (left []string, err error) {
 	for end := time.Now().Add(soon); ; time.Sleep(50 * time.Millisecond) {
 		left = nil
 		for _, s := range w.servers() {
-			keys, err := s.list("KEYS", "*")
+			keys, err := s.remains()
 			if err != nil {
 				return nil, err
 			}
