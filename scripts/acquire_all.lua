@@ -71,7 +71,7 @@ end
 
 -- Refuses because of the i-th lock, and adds the entry to all wait queues. A client that lacks one in
 -- any of them goes to the end of all: in different orders, two clients would wait for each other. A
--- lock that was kept for the client then goes to the next.
+-- lock for which it has kept others waiting then goes to them.
 local function refuse(i, ttl, other)
   local whole, busy = true, 0
   for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
@@ -84,7 +84,7 @@ local function refuse(i, ttl, other)
     if lock.queue then
       if not whole then
         local shares = lock.kind == 'read' or lock.kind == 'write'
-        lock.queue.pass_reservation(shares and 'redisson_rwlock' or 'redisson_lock__channel')
+        lock.queue.step_back(shares and value_of(lock.hash, 'mode') == 'read')
       end
       lock.queue.enter(entry_for(lock.kind, ARGV[5]), not whole, busy > (lock.busy and 1 or 0))
     end
@@ -156,7 +156,7 @@ for _, lock in ipairs(locks) do
     redis.call('HSET', lock.hash, unpack(fields))
   end
   if lock.queue and lock.kind == 'read' then
-    lock.queue.pass_on(true, false, lock.free and 0)
+    lock.queue.pass_on(true, false, lock.free)
   end
 end
 return {GRANTED, 0, table.concat(tokens, ','), ''}

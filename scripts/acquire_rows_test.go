@@ -111,12 +111,12 @@ var acquireTables = []table{
 			before: "u:1=1 20000, >u=1.7+listens@-3 seen@-1 >turns=1 >15000", after: "u:1=1 30000, >turns=1 >6000",
 		},
 		{
-			name: "kept for a MultiLock", args: "entry=1.4+listens", reply: "[10000 ]",
+			name: "kept for a MultiLock", args: "entry=1.4+listens", reply: "[10000 ]", published: "0",
 			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+listens@0 seen@0 >20000",
 		},
 		{name: "kept for a MultiLock since", before: ">v=2.7+kept-4@-5 seen@-1 >15000", reply: "[6000 ]", after: same},
 		{
-			name: "kept for a MultiLock, the clock was set back", reply: "[10000 ]",
+			name: "kept for a MultiLock, the clock was set back", reply: "[10000 ]", published: "0",
 			before: ">v=2.7+kept5@-5 seen@-1 >15000", after: ">v=2.7+kept0@-5 seen@-1 >20000", afterAgain: ">v=2.7+kept0@-5 seen@-1 >20000",
 		},
 		{name: "kept for a MultiLock with a long TTL", before: ">v=400000:2.7+kept-59@-99 seen@-1 >15000", reply: "[1000 ]", after: same},

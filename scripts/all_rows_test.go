@@ -138,6 +138,16 @@ var allTables = []table{
 			},
 		},
 		{
+			name: "refused, and readers may join", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]", published: "rw0 w>1.1.0",
+			locks: []part{
+				{
+					kind: "write", before: "mode=read v:1=1 40000, v:1#1 40000, >u=1.3+reserves@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >x=8.8+reads+reserves@-2 seen@-1 >15000",
+					after: "mode=read v:1=1 w:1=1 40000, v:1#1 40000, w:1#1 20000, >x=8.8+reads+reserves@-2 seen@-1 >u=1.4+reserves@0 seen@0 >20000",
+				},
+				{kind: "plain", after: ">u=1.4+reserves@0 seen@0 >20000"},
+			},
+		},
+		{
 			name: "refused by the first in the queue", args: "entry=1.4+reserves", reply: "[0 20000 v:2 1]",
 			published: "v>2.7.10",
 			locks: []part{
@@ -236,6 +246,18 @@ var allTables = []table{
 			name: "to the next, with tokens", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.10",
 			locks: []part{
 				{kind: "fenced", before: "u:1=1 30000, >v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000 /'10'"},
+			},
+		},
+		{
+			name: "a hold has expired", args: "entry=1.4+reserves", reply: "[-1 0]", published: "v>2.7.0",
+			locks: []part{
+				{kind: "plain", before: ">u=1.3+reserves@-5 seen@-1 >v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000, >u=1.4+reserves@0 seen@0 >20000"},
+			},
+		},
+		{
+			name: "a hold has expired before another MultiLock", args: "entry=1.4+reserves", reply: "[-1 0]", published: "0",
+			locks: []part{
+				{kind: "plain", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
 			},
 		},
 		{

@@ -23,9 +23,9 @@ if here and fields and fields[1] then
     if ours then
       queue.leave()
     else
-      queue.withdraw(ARGV[3], value_of(hash, 'mode') == 'read')
+      queue.withdraw(value_of(hash, 'mode') == 'read')
     end
-    return free and queue.hand_over(queue.length(), queue.foreign_clients(ARGV[3]))
+    return free and queue.hand_over(queue.length(), queue.foreign_clients())
   end)
 end
 if not ours then

@@ -234,7 +234,7 @@ var readWriteTables = []table{
 		{name: "foreign", before: "mode=read path=7", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign", before: "mode=read path=7 u:1=1", reply: "-WRONGTYPE", after: same},
 	}},
-	{script: scripts.CountWaiters, call: "NAME / client=u RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
+	{script: scripts.CountWaiters, call: "NAME / client=u WAITQUEUE SETTINGS", rows: []row{
 		{name: "not yet itself", reply: "[0]"},
 		{
 			name: "in the queue", reply: "[2]",

@@ -72,7 +72,7 @@ if granted then
       pcall(queue.pass_on, true, not releases) -- the hold ends even if the wait queue is malformed
     end
   elseif queue and writes == 0 and not ours then
-    queue.pass_on(true, false, free and 0)
+    queue.pass_on(true, false, free)
   end
   return {GRANTED, 0, ''}
 elseif rest then

@@ -187,6 +187,16 @@ var readWriteSetTable = table{script: scripts.ReadWriteSet, call: "NAME / owner=
 		after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000",
 	},
 	{
+		name: "a writer before a MultiLock that reads has gone", args: "entry=1.4+reads+listens", reply: "[1 0 ]", published: "rw0",
+		before: "mode=read w:1=1 40000, w:1#1 40000, >x=2.7+listens@-3 seen@-1 >v=2.7+reads+reserves@-2 seen@-1 >15000",
+		after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >v=2.7+reads+reserves@-2 seen@-1 >20000",
+	},
+	{
+		name: "a writer before another reader has gone", args: "entry=1.4+reads+listens", reply: "[0 40000 w:1]", published: "v>2.7.0",
+		before: "mode=read w:1=1 40000, w:1#1 40000, >x=2.7+listens@-3 seen@-1 >v=2.7+reads+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
+		after:  "mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000, >w=8.8+listens@-1 seen@-1 >u=1.4+reads+listens@0 seen@0 >20000",
+	},
+	{
 		name: "reads together with readers before it", args: "entry=1.4+reads+listens", reply: "[1 0 ]", published: "v>2.7.0",
 		before: "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+reads+listens@-3 seen@-1 >open@3 >15000",
 		after:  "mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000",

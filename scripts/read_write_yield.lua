@@ -22,10 +22,10 @@ local held = redis.call('HMGET', hash, owner, owner .. ':write')
 local fields = fields_of(ARGV[6]) or {}
 local queue = wait_queue(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, prefix))
 if not held[1] and not held[2] then
-  queue.withdraw(channel, value_of(hash, 'mode') == 'read')
+  queue.withdraw(value_of(hash, 'mode') == 'read')
   return {ABSENT, 0}
 end
-local length, foreign = queue.length(), queue.foreign_clients(channel)
+local length, foreign = queue.length(), queue.foreign_clients()
 if length > 0 or foreign > 0 or forced then
   local free, passed, open = leave(hash, owner, prefix, held[1]), nil, nil
   queue.leave(queue.term(entry))

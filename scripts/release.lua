@@ -25,10 +25,10 @@ if ARGV[2] == '0' then
     ok, passed = pcall(function()
       local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
       if not freed then
-        return queue.withdraw(ARGV[4])
+        return queue.withdraw()
       end
       queue.leave()
-      return queue.hand_over(queue.length(), queue.foreign_clients(ARGV[4]))
+      return queue.hand_over(queue.length(), queue.foreign_clients())
     end)
   end
   if not freed then

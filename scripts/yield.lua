@@ -21,10 +21,10 @@ local forced, channel, entry = ARGV[3] == '1', ARGV[4], ARGV[8]
 local fields = fields_of(ARGV[5]) or {}
 local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
 if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  queue.withdraw(channel)
+  queue.withdraw()
   return {ABSENT, 0}
 end
-local length, foreign = queue.length(), queue.foreign_clients(channel)
+local length, foreign = queue.length(), queue.foreign_clients()
 if length > 0 or foreign > 0 or forced then
   redis.call('HDEL', KEYS[1], ARGV[1])
   keep_foreign(KEYS[1])

@@ -37,11 +37,14 @@ for i, hash in ipairs(KEYS) do
   if fields and (fields[1] or ARGV[3] ~= '') then
     local queue = wait_queue(fields, key, ARGV[2], hash, owner, counter, give)
     local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
-    if held or ARGV[3] ~= '' and not joins then
+    if held then
       queue.leave()
-      passed = free and queue.hand_over(queue.length(), queue.foreign_clients(channel))
+      passed = free and queue.hand_over(queue.length(), queue.foreign_clients())
+    elseif ARGV[3] ~= '' and not joins then
+      queue.leave()
+      queue.pass_expired()
     else
-      queue.withdraw(channel, joins)
+      queue.withdraw(joins)
     end
     queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, ARGV[3])}
   end

@@ -10,11 +10,13 @@ import (
 // How a lock is passed on to the clients in its wait queue.
 
 // passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
-// the lock, more readers may join them. It returns the clients of the MultiLocks that may, which get no transfer; they
-// are woken if readers get the free lock.
-func (r *run) passOn(part int, written bool) (mayJoin []Client) {
+// the lock, more readers may join them. MultiLocks that may get no transfer: they are woken if readers get the free lock,
+// if reading begins with this command, or if a writer before them has left. begun: the free lock is kept for a MultiLock
+// from now on.
+func (r *run) passOn(part int, begins bool) (begun bool) {
 	l := &r.parts[part]
-	free := l.Free()
+	begins = begins || l.Free()
+	wakes := false
 	r.eachEntry(l, func(p Entry) bool {
 		switch {
 		case r.asks(p) && p.Reserves:
@@ -22,7 +24,7 @@ func (r *run) passOn(part int, written bool) (mayJoin []Client) {
 		case r.asks(p):
 			return p.Mode == machine.Shared || !p.Listens
 		case p.Reserves && p.Mode == machine.Shared && !l.Free():
-			mayJoin = append(mayJoin, p.Client)
+			wakes = wakes || begins || r.unblocked(l, p)
 			return true
 		case p.Reserves || p.Mode == machine.Exclusive && !l.Free():
 			return false
@@ -30,27 +32,31 @@ func (r *run) passOn(part int, written bool) (mayJoin []Client) {
 		r.transfer(part, p)
 		return p.Mode == machine.Shared
 	})
-	if free && len(mayJoin) > 0 {
+	if wakes {
 		r.publish(Publication{Part: part})
 	}
 	if !l.Free() {
-		return mayJoin
+		return false
 	}
-	if i, ok := r.reserving(l); ok && l.Entries[i].Since == 0 {
+	i, ok := r.reserving(l)
+	if begun = ok && l.Entries[i].Since == 0; begun {
 		l.Entries = slices.Clone(l.Entries)
 		l.Entries[i].Since = r.now
 		r.touch(l)
 	}
-	if r.Kind != lock.Acquire { // an acquire frees nothing
-		r.publish(Publication{Part: part, All: written})
-	}
-	return nil
+	return begun
 }
 
-// passOnToReaders passes on a lock that a reader has just taken. If the reader is the first, MultiLocks that may join it
-// are woken.
-func (r *run) passOnToReaders(part int, first bool) {
-	if mayJoin := r.passOn(part, false); first && len(mayJoin) > 0 {
+// unblocked reports whether a writer before an entry has left since the command began.
+func (r *run) unblocked(l *Lock, p Entry) bool {
+	place, any := r.vacated[l]
+	return any && slices.Index(l.Entries, p) >= place
+}
+
+// passFound passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it
+// is kept from now on is woken.
+func (r *run) passFound(part int) {
+	if r.passOn(part, false) {
 		r.publish(Publication{Part: part})
 	}
 }
@@ -85,7 +91,9 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 		l.Turns++
 		r.touch(l)
 	}
-	r.passOn(part, written)
+	if r.passOn(part, false); l.Free() {
+		r.publish(Publication{Part: part, All: written})
+	}
 	return false
 }
 
@@ -110,57 +118,55 @@ func (r *run) yielded(part int, written bool) lock.Result {
 	return answer
 }
 
-// passFree passes on a lock that is free and not left to others.
+// isFree reports whether a lock is free, and not left to others.
+func (r *run) isFree(l *Lock) bool { return l.Free() && l.OpenUntil <= r.now }
+
+// passFree passes on a lock that is free and not left to others. If no client gets it, that is published.
 func (r *run) passFree(part int) {
-	if l := &r.parts[part]; l.Free() && l.OpenUntil <= r.now {
-		r.passOn(part, false)
-	}
-}
-
-// passReservation removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next
-// client gets it, or a message that it is kept for it now.
-func (r *run) passReservation(part int) {
 	l := &r.parts[part]
-	reserved := slices.ContainsFunc(l.Entries, func(p Entry) bool { return p.Client == r.client && p.Reserves })
-	if r.leaveWaitQueue(l) && reserved {
-		if r.passFree(part); l.Free() && l.OpenUntil <= r.now {
-			r.publish(Publication{Part: part})
-		}
-	}
-}
-
-// withdraw removes the entry of a client that stops waiting, or whose hold has expired before its release came, and
-// passes on the free lock, unless others were before it. The yield of a MultiLock that adds an entry again does not.
-func (r *run) withdraw(part int) {
-	l := &r.parts[part]
-	if r.Kind != lock.Yield && r.Entry.Term != 0 || len(l.Entries) == 0 {
-		r.leaveWaitQueue(l)
+	if !r.isFree(l) {
 		return
 	}
-	first, own := false, func(p Entry) bool { return p.Client == r.client }
-	if slices.ContainsFunc(l.Entries, own) {
-		r.eachEntry(l, func(p Entry) bool {
-			first = own(p)
+	if r.passOn(part, false); l.Free() {
+		r.publish(Publication{Part: part})
+	}
+}
+
+// stepBack removes the entry of a client, and passes the lock on to clients that it has kept waiting: a writer those
+// behind it from joining readers, and the first those behind it from the free lock. It reports whether there was one.
+func (r *run) stepBack(part int) (left bool) {
+	l := &r.parts[part]
+	reading := !l.Free() && !l.Written()
+	place := slices.IndexFunc(l.Entries, func(p Entry) bool { return p.Client == r.client })
+	first := !reading && place >= 0
+	if first {
+		r.each(l, l.Entries[:place], func(Entry) bool {
+			first = false
 			return false
 		})
 	}
-	if left := r.leaveWaitQueue(l); first || !left {
+	switch left = r.leaveWaitQueue(l); {
+	case left && reading:
+		r.passOn(part, false)
+	case left && first:
 		r.passFree(part)
 	}
+	return left
 }
 
-// withdrawBesideReaders removes the entry of a client that stops waiting while readers hold the lock. A writer may have
-// kept others behind it from joining them.
-func (r *run) withdrawBesideReaders(part int) {
+// withdraw removes the entry of a client that stops waiting, or whose hold has expired before its release came, and
+// passes on the free lock, unless others were before it. The yield of a MultiLock adds an entry again.
+func (r *run) withdraw(part int) {
 	l := &r.parts[part]
-	before := l.Entries
-	i := slices.IndexFunc(before, func(p Entry) bool { return p.Client == r.client })
-	if !r.leaveWaitQueue(l) {
+	reading := !l.Free() && !l.Written()
+	if r.Kind != lock.Yield && r.Entry.Term != 0 && !reading {
+		if r.leaveWaitQueue(l); r.isFree(l) {
+			r.passFound(part)
+		}
 		return
 	}
-	mayJoin := r.passOn(part, false)
-	joins := func(p Entry) bool { return slices.Contains(mayJoin, p.Client) }
-	if before[i].Mode == machine.Exclusive && slices.ContainsFunc(before[i:], joins) {
-		r.publish(Publication{Part: part})
+	some := len(l.Entries) > 0
+	if !r.stepBack(part) && !reading && some {
+		r.passFree(part)
 	}
 }

@@ -27,11 +27,7 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Acquire, r.Kind == lock.Release && r.Count+r.Shared > 0:
 		return r.setReadWrite(part)
 	case r.Kind == lock.Release && !ours, r.Kind == lock.Yield && !ours:
-		if !l.Free() && !l.Written() {
-			r.withdrawBesideReaders(part)
-		} else {
-			r.withdraw(part)
-		}
+		r.withdraw(part)
 		return result(lock.Absent)
 	case r.Kind == lock.Release:
 		r.leaveWaitQueue(l)
@@ -118,6 +114,9 @@ func (r *run) setReadWrite(part int) lock.Result {
 		}
 	}
 	if !granted {
+		if joins := !free && !ours && !written && want == (Counts{Shared: 1}); joins && len(r.vacated) > 0 {
+			r.passOn(part, false)
+		}
 		return r.refuseAndEnter(part)
 	}
 	if r.Kind == lock.Acquire {
@@ -129,7 +128,7 @@ func (r *run) setReadWrite(part int) lock.Result {
 		r.publish(Publication{Part: part, All: true})
 		r.passOn(part, false)
 	} else if !ours && want.Exclusive == 0 {
-		r.passOnToReaders(part, first)
+		r.passOn(part, first)
 	}
 	return result(lock.Done)
 }

@@ -208,12 +208,14 @@ type run struct {
 	lock.Command
 	owner     Owner
 	published []Publication
+	// vacated are the first places in the wait queues that writers have left since the command began.
+	vacated map[*Lock]int
 }
 
 // Run runs a command of a client as the scripts do, and returns the reply and the publications. If part is not
 // negative, it runs on that part of a MultiLock only.
 func (s *Server) Run(client Client, part int, c lock.Command) (answer lock.Result, published []Publication) {
-	r := run{Server: s, client: client, Command: c, owner: Owner{client, c.Term}}
+	r := run{Server: s, client: client, Command: c, owner: Owner{client, c.Term}, vacated: map[*Lock]int{}}
 	switch {
 	case part >= 0:
 		answer = r.part(part)

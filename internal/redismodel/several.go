@@ -79,7 +79,7 @@ func (r *run) takeAll() lock.Result {
 		l.put(r.owner, held)
 		r.pexpire(l, lease)
 		if r.setup.Kinds[i] == ReadPart {
-			r.passOnToReaders(i, first)
+			r.passOn(i, first)
 		}
 	}
 	return answer

@@ -69,7 +69,17 @@ func (r *run) touch(l *Lock) {
 }
 
 func (r *run) dropEntry(l *Lock, c Client) {
-	l.Entries = slices.DeleteFunc(slices.Clone(l.Entries), func(p Entry) bool { return p.Client == c })
+	i := slices.IndexFunc(l.Entries, func(p Entry) bool { return p.Client == c })
+	place, any := r.vacated[l]
+	switch {
+	case i < 0:
+		return
+	case l.Entries[i].Mode == machine.Exclusive && (!any || i < place):
+		r.vacated[l] = i
+	case any && i < place:
+		r.vacated[l]--
+	}
+	l.Entries = slices.Delete(slices.Clone(l.Entries), i, i+1)
 	r.touch(l)
 }
 
@@ -132,7 +142,7 @@ func (r *run) enterAll() {
 		case whole:
 			r.enter(i, busy > 1 || busy == 1 && !r.busy(i))
 		default:
-			r.passReservation(i)
+			r.stepBack(i)
 			r.enterAtEnd(i)
 		}
 	}
@@ -177,8 +187,10 @@ func (r *run) asks(p Entry) bool { return r.Kind == lock.Acquire && p.Client == 
 
 // eachEntry calls each for the entries until it returns false. It skips entries that cannot get a transfer
 // yet, and removes those that no longer can.
-func (r *run) eachEntry(l *Lock, each func(Entry) (more bool)) {
-	for _, p := range l.Entries {
+func (r *run) eachEntry(l *Lock, each func(Entry) (more bool)) { r.each(l, l.Entries, each) }
+
+func (r *run) each(l *Lock, entries []Entry, each func(Entry) (more bool)) {
+	for _, p := range entries {
 		switch {
 		case r.asks(p):
 			if !each(p) {
@@ -238,7 +250,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 	if !r.ahead(l) {
 		return true
 	}
-	r.passOn(part, false)
+	r.passFound(part)
 	return shared && !l.Free() && !l.Written() && !r.writerAhead(l)
 }
 

@@ -51,7 +51,7 @@ local function fields_of(key)
 end
 
 -- Opens a wait queue. fields is the result of fields_of, owner the owner that the command is about, and
--- counter the key of the lock's token counter, "" if it has none. give(owner, mode, ttl, joins)
+-- counter the key of the lock's token counter, "" if it is a read/write lock, which has none. give(owner, mode, ttl, joins)
 -- makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
 local function wait_queue(fields, key, settings, hash, owner, counter, give)
   local clock = redis.call('TIME')
@@ -59,10 +59,12 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   local open_time, alone, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
   open_time, every = tonumber(open_time), tonumber(every)
   local sees_subscribers, of_lock = SHARDED or alone == '1', string.sub(key, (string.find(key, ':', 1, true)))
+  local channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. of_lock
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local queue, entries, mine, open, turns = {}, {}, nil, nil, 0
   local entered = 0 -- the TTL of the entry that this script has added
   local asker -- the client's own entry, while it asks for the lock
+  local unblocked = math.huge -- the first place that an exclusive client has left since this script began
 
   -- The number of entries with each TTL: there may be many entries, but few TTLs.
   local ttls = {}
@@ -178,8 +180,11 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   -- Returns the first entry from the i-th on that counts, and its index.
   local function from(i)
     for j = i, #entries do
-      if not entries[j].gone and counts(entries[j]) then
-        return entries[j], j
+      local entry = entries[j]
+      if not entry.gone and counts(entry) then
+        return entry, j
+      elseif entry.gone and entry.mode == '0' then
+        unblocked = math.min(unblocked, j)
       end
     end
   end
@@ -233,18 +238,17 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   end
 
   -- Transfers the lock to the first entry, or to all readers before the first that does not share. joins:
-  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. after: MultiLocks
-  -- behind that entry could not join the readers before, and are woken if they can now; 0 is all. Returns the mode in
-  -- which the lock is held then, nil if it was not transferred.
-  function queue.pass_on(joins, asks, after)
+  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. begins: reading
+  -- begins with this script. MultiLocks that could not join readers before, and can now, are woken. Returns the mode in
+  -- which the lock is held then, nil if it was not transferred; and whether it is kept for a MultiLock from now on.
+  function queue.pass_on(joins, asks, begins)
     local passed, reads
-    after = after or joins and #entries or 0
     asker = asks and mine or asker
     local entry, i = from(1)
     while entry do
       local exclusive = entry.mode == '0' and entry.listens
       if entry.kept and entry.mode == '1' and (joins or passed) then
-        reads = reads or entry ~= asker and i > after
+        reads = reads or entry ~= asker and (begins or not joins or i > unblocked)
       elseif entry.kept or exclusive and (entry == asker or joins or passed) or entry ~= asker and not transfer(entry, joins or passed) then
         break
       elseif entry ~= asker then
@@ -257,13 +261,14 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     end
     if reads then
       -- All processes that wait are woken: so not with each reader that joins others.
-      redis.call('PUBLISH', 'redisson_rwlock' .. of_lock, '0')
+      redis.call('PUBLISH', channel, '0')
     end
     local first = not joins and not passed and reserving()
-    if first and first.kept == '0' then
+    local begun = first and first.kept == '0'
+    if begun then
       keep(first, string.format('%.0f', now))
     end
-    return passed
+    return passed, begun
   end
 
   -- Returns the term of an entry in ARGV.
@@ -280,33 +285,54 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return true
   end
 
-  -- Passes on a lock that is free and not left to others. Reports whether it stays free, since no client can get a
-  -- transfer.
-  local function pass_free()
-    return not (open and open > now) and redis.call('EXISTS', hash) == 0 and not queue.pass_on()
-  end
-
-  -- Removes the entry of a client that does not hold the lock. If the free lock was kept for it, the next client gets it,
-  -- or a message that it is kept for it now. channel is the beginning of the lock's channel.
-  function queue.pass_reservation(channel)
-    local reserved = mine and mine.kept
-    if queue.leave() and reserved and pass_free() then
-      redis.call('PUBLISH', channel .. of_lock, '0')
+  -- Reports whether no entry that counts is before the client's own.
+  local function is_first()
+    for _, entry in ipairs(entries) do
+      if entry == mine or not entry.gone and counts(entry) then
+        return entry == mine
+      end
     end
   end
 
-  -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
-  -- passes on the free lock. joins: readers hold the lock, and a writer that leaves has kept those behind it from joining
-  -- them. A client with others before it has kept no other waiting for the free lock.
-  function queue.withdraw(channel, joins)
-    local first = not joins and mine and from(1) == mine
-    local left, place = queue.leave(), nil
+  local function is_free()
+    return not (open and open > now) and redis.call('EXISTS', hash) == 0
+  end
+
+  -- Passes on a lock that was found free: its hold has expired, or another application has deleted it. A MultiLock for
+  -- which it is kept from now on is woken; it has not been told that the lock is free. Returns what pass_on returns.
+  local function pass_found()
+    local passed, begun = queue.pass_on()
+    if begun then
+      redis.call('PUBLISH', channel, '0')
+    end
+    return passed
+  end
+
+  -- Passes on a lock that the client has no hold of any more, if it is free.
+  function queue.pass_expired()
+    if is_free() then
+      pass_found()
+    end
+  end
+
+  -- Removes the client's entry, and passes the lock on to clients that it has kept waiting. joins: readers hold the
+  -- lock, and a writer that leaves has kept those behind it from joining them. A client with others before it has kept
+  -- no other waiting for the free lock. Reports whether there was an entry.
+  function queue.step_back(joins)
+    local first = not joins and mine and is_first()
+    local left = queue.leave()
     if joins and left then
-      for i, entry in ipairs(entries) do
-        place = entry == mine and entry.mode == '0' and i or place
-      end
-      queue.pass_on(true, false, place)
-    elseif not joins and #entries > 0 and (first or not left) and pass_free() then
+      queue.pass_on(true)
+    elseif first and left and is_free() and not queue.pass_on() then
+      redis.call('PUBLISH', channel, '0')
+    end
+    return left
+  end
+
+  -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
+  -- passes on the free lock.
+  function queue.withdraw(joins)
+    if not queue.step_back(joins) and not joins and #entries > 0 and is_free() and not queue.pass_on() then
       redis.call('PUBLISH', channel, '0')
     end
   end
@@ -355,7 +381,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     if first and tonumber(first.kept) > 0 and now >= kept_until(first) then
       keep(first, '-') -- the holder of another lock of that MultiLock may wait for this one
     end
-    local passed = ahead() and queue.pass_on()
+    local passed = ahead() and pass_found()
     first = passed == nil and reserving()
     if first then
       return false, math.max(math.ceil((kept_until(first) - now) / 1000), 1)
@@ -388,6 +414,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     if may then
       queue.leave()
       return true
+    elseif joins and not free and unblocked < math.huge then
+      queue.pass_on(true)
     end
     queue.enter(entry)
     return false, rest
@@ -415,7 +443,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
 
   -- Returns the number of foreign clients that wait: entries that do not listen, and subscribers of the
   -- lock's channel that do not use the queue. Clients that use it also subscribe to a second channel.
-  function queue.foreign_clients(channel)
+  function queue.foreign_clients()
     local foreign = 0
     for _, other in ipairs(entries) do
       if other ~= mine and not other.listens and not other.kept and not other.gone then
