@@ -26,9 +26,10 @@ type debt struct {
 // that others may be sent before they are given back again.
 type rejectedDebts struct {
 	debts []debt
-	// nextAt is when they are given back again, and tries how often that was rejected.
-	nextAt Instant
-	tries  int
+	// nextAt is when they are given back again if no request waits, triedAt when they were last rejected, and tries how
+	// often.
+	nextAt, triedAt Instant
+	tries           int
 }
 
 // firstUntil is when the first of the debts is to be answered whose request is not; 0 if all are.
@@ -130,6 +131,14 @@ func (p *Pool) give() {
 // mostPermits is the largest number of permits, as Redisson has it.
 const mostPermits = 1<<31 - 1
 
+// givesAgainAt is when what Redis has rejected is given back again: a request that waits may need it.
+func (p *Pool) givesAgainAt() Instant {
+	if p.queue.Len() > 0 {
+		return min(p.rejects.nextAt, p.rejects.triedAt+p.cfg.Poll)
+	}
+	return p.rejects.nextAt
+}
+
 // giveAgain gives back what Redis has rejected, in a command without others: it may reject these debts alone.
 func (p *Pool) giveAgain() {
 	owed := p.owed
@@ -202,12 +211,13 @@ func (p *Pool) gaveInVain(r *Result) {
 	if forgotten {
 		p.forget(why)
 	}
-	if len(p.rejects.debts) == before || before > 0 && p.now < p.rejects.nextAt {
+	if len(p.rejects.debts) == before || before > 0 && p.now < p.givesAgainAt() {
 		return // the rejection of others does not postpone the next try
 	}
 	if p.rejects.tries == 0 {
 		p.owes(why)
 	}
+	p.rejects.triedAt = p.now
 	p.rejects.nextAt = p.now + p.longPause(p.rejects.tries)
 	p.rejects.tries++
 }

@@ -160,7 +160,7 @@ func (p *Pool) proceed() {
 	}
 	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
 	switch {
-	case len(p.rejects.debts) > 0 && p.now >= p.rejects.nextAt:
+	case len(p.rejects.debts) > 0 && p.now >= p.givesAgainAt():
 		p.giveAgain()
 	case len(p.owed) > 0:
 		p.give()
@@ -204,7 +204,7 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 			wake(p.wait.nextAt)
 		}
 		if len(p.rejects.debts) > 0 {
-			wake(p.rejects.nextAt)
+			wake(p.givesAgainAt())
 		}
 	}
 	if len(p.changes) > 0 {
