@@ -298,8 +298,15 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return not (open and open > now) and redis.call('EXISTS', hash) == 0
   end
 
-  -- Passes on a lock that was found free: its hold has expired, or another application has deleted it. A MultiLock for
-  -- which it is kept from now on is woken; it has not been told that the lock is free. Returns what pass_on returns.
+  -- Passes on a lock that is free and not left to others. If no client gets it, that is published.
+  local function pass_free()
+    if is_free() and not queue.pass_on() then
+      redis.call('PUBLISH', channel, '0')
+    end
+  end
+
+  -- Passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is kept
+  -- from now on has not been told that the lock is free, and is woken. Returns the mode as pass_on does.
   local function pass_found()
     local passed, begun = queue.pass_on()
     if begun then
@@ -323,8 +330,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     local left = queue.leave()
     if joins and left then
       queue.pass_on(true)
-    elseif first and left and is_free() and not queue.pass_on() then
-      redis.call('PUBLISH', channel, '0')
+    elseif first and left then
+      pass_free()
     end
     return left
   end
@@ -332,8 +339,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
   -- passes on the free lock.
   function queue.withdraw(joins)
-    if not queue.step_back(joins) and not joins and #entries > 0 and is_free() and not queue.pass_on() then
-      redis.call('PUBLISH', channel, '0')
+    if not queue.step_back(joins) and not joins and #entries > 0 then
+      pass_free()
     end
   end
 
