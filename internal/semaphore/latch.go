@@ -41,19 +41,20 @@ func (p *Pool) countRead(c *call, count int64) {
 	p.wasOpen(c.last)
 }
 
-// countDown sends the count-downs that wait, a bounded number of ids among them.
+// countDown sends the first count-downs that wait: those without an id, or a bounded number with one. They are not mixed,
+// since Redis rejects those with an id if the key of the ids has a foreign value.
 func (p *Pool) countDown() {
 	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
-	all := 0
-	for all < len(p.owed) && len(c.command.IDs) < batch {
-		if d := p.owed[all]; d.id != "" {
-			c.command.IDs = append(c.command.IDs, d.id)
+	same, named := 0, p.owed[0].id != ""
+	for same < len(p.owed) && len(c.command.IDs) < batch && named == (p.owed[same].id != "") {
+		if named {
+			c.command.IDs = append(c.command.IDs, p.owed[same].id)
 		} else {
-			c.command.N += int64(d.n)
+			c.command.N += int64(p.owed[same].n)
 		}
-		all++
+		same++
 	}
-	c.debts, p.owed = p.owed[:all:all], p.owed[all:]
+	c.debts, p.owed = p.owed[:same:same], p.owed[same:]
 	p.start(c)
 }
 
