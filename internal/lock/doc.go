@@ -140,6 +140,7 @@
 //	                             the commands: each with the handling of its reply
 //	order.go local_order.go redis_order.go
 //	                             which waiter is next, with the commands for that
+//	yield.go deferral.go         the end of a turn, after which others get the lock
 //	wait_queue.go                the wait queue of processes, and transfers
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go

@@ -1,0 +1,46 @@
+package lock
+
+import (
+	"math"
+	"time"
+)
+
+// After a turn, a process leaves the lock to others for a while.
+
+// isDeferred reports whether the lock is left to others for now.
+func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
+
+// deferToOthers leaves the lock to others after a turn of this process. If the process listens, it also
+// receives its own message about that.
+func (l *Lock) deferToOthers(others int, d time.Duration) {
+	l.wait.refused = true
+	turns := others
+	switch {
+	case others == 0:
+		turns = math.MaxInt // only time ends the deferral
+	case l.sub.state == listening:
+		turns++
+	}
+	l.deferFor(turns, d)
+}
+
+// deferFor leaves the lock to others for d, or until so many messages have come.
+func (l *Lock) deferFor(turns int, d time.Duration) {
+	l.wait.turns, l.wait.deferUntil = turns, l.now+d
+	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
+}
+
+// countRelease counts a message that the lock was released, and reports whether the process may try now.
+func (l *Lock) countRelease() bool {
+	switch {
+	case !l.isDeferred():
+		return true
+	case l.sub.state != listening:
+		return false // it may be the process's own message, which turns includes only if it listened
+	}
+	if l.wait.turns--; l.wait.turns > 0 {
+		return false
+	}
+	l.wait.deferUntil, l.wait.notified = 0, true
+	return true
+}

@@ -1,0 +1,116 @@
+package lock
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// The end of a turn: at the hand-off limit, the process asks Redis whether others wait, and gives up the lock if so.
+
+// yield asks Redis whether others wait, now that the hand-off limit is reached.
+func (l *Lock) yield(ref any) {
+	l.dropRenewal()
+	if l.mayBeCutShort(l.cfg.Watchdog) { // the renewal may arrive after the yield, and shorten its lease
+		l.release(ref)
+		return
+	}
+	o := op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref}
+	if l.kind.WaitQueue {
+		o.next = l.takeTerm()
+	}
+	l.start(o)
+}
+
+func (l *Lock) yieldCommand(o *op, c *Command) {
+	l.suspected = false
+	c.Kind, c.Forced = Yield, l.now >= l.lease.forcedYieldAt
+	if o.next != 0 {
+		l.takeEntry(c, o.next)
+	}
+}
+
+// yieldReplied ends the turn, or begins another one if no other client waits.
+func (l *Lock) yieldReplied(o op, r Result) {
+	switch r.Outcome {
+	case Kept:
+		l.main = op{}
+		l.wait.sent = nil
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
+		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
+		l.spent.newTurn()
+		l.noteLease(o, r)
+	case Done:
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
+		l.afterRelease()
+		l.contendAgain(o, r)
+	case Absent:
+		l.answerRelease(o)
+		if l.afterRelease(); l.kind.Parts { // the script has queued the process nevertheless
+			l.contendAgain(o, r)
+		}
+	case Failed:
+		l.releaseInstead(r) // it may have been released: make that certain
+	}
+}
+
+// countWaiters asks Redis whether others wait, while readers of this process hold the lock.
+func (l *Lock) countWaiters() { l.start(op{kind: opCountWaiters, lease: l.cfg.Watchdog}) }
+
+// waitersCounted begins another turn if no other client waits.
+func (l *Lock) waitersCounted(r Result) {
+	l.main = op{}
+	if !l.lease.atRisk { // else the error is why no renewal came in time
+		l.wait.lastErr = ""
+	}
+	switch {
+	case r.Outcome == Failed:
+		reason, detail := failure(r)
+		l.wait.lastErr = detail
+		l.lease.handOffUntil = l.now + l.backoff(0, l.cfg.Watchdog) // ask again then
+		l.lease.recountAt = l.lease.handOffUntil
+		l.refuseTries(reason, detail)
+	case r.Others > 0:
+		l.drain()
+	default:
+		if l.lease.draining {
+			l.lease.draining, l.lease.recounts = false, 0
+			l.lease.forcedYieldAt = l.now + l.cfg.ForcedYield
+		}
+		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
+	}
+}
+
+// drain admits no further reader until no other client is seen to wait. If the readers leave before, the
+// term ends. The other clients may be readers, which then join and wait no more, while readers of this
+// process hold the lock for long.
+func (l *Lock) drain() {
+	l.lease.draining = true
+	l.lease.recountAt = l.now + l.backoff(l.lease.recounts, l.cfg.Watchdog)
+	l.lease.recounts++
+	l.refuseTries(machine.Held, "others wait for the lock already")
+}
+
+// contendAgain waits for the lock that the process has yielded.
+func (l *Lock) contendAgain(o op, r Result) {
+	if o.next == 0 || len(l.wait.sent) == 0 {
+		if l.contend(); !l.kind.WaitQueue {
+			l.deferToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
+		}
+		return
+	}
+	transfer := l.wait.transfer
+	l.phase = contending
+	l.lease = lease{term: o.next}
+	l.wait = waiting{refused: true, nextAt: l.now + l.jitter(l.poll()), sent: l.wait.sent}
+	switch {
+	case transfer.Term != 0:
+		l.takeTransfer(transfer) // it has overtaken the reply
+	case l.kind.Parts:
+		l.wait.nextAt = l.now // to learn which part to wait for
+	case r.Others == 0 && l.wait.sent[0].mode == machine.Shared:
+		l.wait.nextAt = l.now // readers may have the lock by now, without a message
+	case r.Others > 0:
+		l.deferToOthers(r.Others, l.cfg.OpenTime())
+	}
+}
