@@ -145,12 +145,12 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 // answered.
 func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockState {
 	s := newLockState(g.rt, key, first.LockKind(), first.Members)
-	s.closing = first.Op == request.OpInspect
+	s.inspects = first.Op == request.OpInspect
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
 	s.started(pid) // unless Started, on this very goroutine, has come so far
 	g.children[pid.Id] = s
-	if !s.closing {
+	if !s.inspects {
 		g.rt.table.put(s)
 	}
 	s.registerWithMembers()

@@ -75,8 +75,9 @@ type lockState struct {
 	// is taken over. A crash must not count it again, or refuse it.
 	counted, accepted any
 	crashes           []machine.Instant
-	// closing: the actor is to leave as soon as it has given everything back.
-	closing bool
+	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started for
+	// an inspection, and leaves when it has answered.
+	closing, inspects bool
 	// leaving is set once the lock is given up.
 	leaving *leaving
 }
@@ -150,7 +151,7 @@ func (s *lockState) carryOut() {
 	s.show() // before a holder hears of its hold
 	s.performAll()
 	s.observeStep()
-	if s.closing && s.idle() {
+	if (s.closing || s.inspects) && s.idle() {
 		s.retire()
 		return
 	}
@@ -303,12 +304,12 @@ func (s *lockState) idle() bool { return s.machine.Idle() && len(s.inspections) 
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.
 func (s *lockState) retire() bool {
+	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	if !s.gate.closeIf(s.seen) {
 		return false
 	}
 	s.owners.forget(s, len(s.owners.resting))
 	s.stopAlarm()
-	s.kind.Retires(s.machine, s.closing)
 	s.rt.Deliver(s.rt.guardian, &retired{state: s})
 	return true
 }

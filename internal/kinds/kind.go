@@ -38,7 +38,8 @@ type Kind interface {
 	// Inspect reads the state in Redis. It calls done once, on any goroutine, with the state or with the refusal.
 	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
 
-	// Retires is called when the actor leaves with nothing left to do; closing says that the System closes.
+	// Retires is called when the actor is about to leave with nothing left to do; it may stay after all. closing says that
+	// the System closes.
 	Retires(m machine.Machine, closing bool)
 	// Cleanups are for an actor that is given up: what is to be done so that nothing of the machine is left in Redis.
 	Cleanups(m machine.Machine) []Cleanup
