@@ -3,6 +3,7 @@ package backend
 import (
 	"errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -14,6 +15,8 @@ import (
 type all struct {
 	parts []part
 	twins []twins // in each of the parts; nil if there are none
+	// queued is for how many of the parts there may be an entry in the wait queue.
+	queued atomic.Int32
 }
 
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
@@ -78,9 +81,23 @@ func (a *all) take(i int, c lock.Command, tokens []int64, until, deadline time.T
 		case r.Unsure:
 			rollBack(a.parts[:i+1], c, r, done)
 		default:
-			rollBack(a.parts[:i], c, r, done)
+			rollBack(slices.Concat(a.parts[:i], a.left(i, r)), c, r, done)
 		}
 	})
+}
+
+// left returns the parts behind the i-th, in whose wait queues the client leaves its entry because the i-th has refused
+// it. They are those with an entry of an earlier try, if the i-th is free, but kept for another MultiLock: that may wait
+// for one of them, which is kept for this one. If another client holds the i-th, it comes to its release, and the
+// entries stay.
+func (a *all) left(i int, r Reply) []part {
+	from, to := i+1, int(a.queued.Load())
+	if r.Outcome != lock.Refused || r.Holder != "" || to <= from {
+		a.queued.Store(int32(max(from, to)))
+		return nil
+	}
+	a.queued.Store(int32(from))
+	return a.parts[from:to]
 }
 
 var errTooSlow = errors.New("the locks could not be taken together in time")
