@@ -14,49 +14,66 @@ import (
 )
 
 // Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
+//
+// When an actor has nothing left to do, its end is: Retires, the actor stops, Gone. When it is given up, its end is:
+// Stop (see Stopper), Cleanups, Late for each reply, Abandon if the wait for Redis is cut short, the actor stops, Gone;
+// a reply that comes even later still reaches Late. An actor that makes room for another kind, or that is idle when the
+// host stops it, gets only Gone.
 type Kind interface {
-	// Fresh returns a machine that has no requests, and Draft a copy to apply an event to. Replaced gets a machine and
-	// the draft that has replaced it, and Settled a machine whose effects are all carried out.
-	Fresh() machine.Machine
-	Draft(of machine.Machine) machine.Machine
-	Replaced(before, after machine.Machine)
-	Settled(m machine.Machine)
+	// The machine.
 
+	// Fresh returns a machine that has no requests.
+	Fresh() machine.Machine
+	// Draft returns a copy to apply an event to.
+	Draft(of machine.Machine) machine.Machine
+	// Replaced gets a machine and the draft that has replaced it. The Kind may use the memory of before again.
+	Replaced(before, after machine.Machine)
+	// Settled gets a machine after all of its effects are carried out.
+	Settled(m machine.Machine)
 	// Event returns the event of a request that only this kind has; nil for any other request.
 	Event(call *request.Call) Event
-	// Send has a command of the machine carried out in Redis. The Actor gets the reply, and Apply applies it to the
-	// machine.
+
+	// Commands and effects.
+
+	// Send sends a command of the machine to Redis. The reply goes to Actor.Replied.
 	Send(command any, now machine.Instant)
+	// Apply applies a reply to the machine.
+	Apply(m machine.Machine, now machine.Instant, r *Reply)
 	// Perform carries out an effect that only this kind has.
 	Perform(e *machine.Effect, now machine.Instant)
-	Apply(m machine.Machine, now machine.Instant, r *Reply)
 
-	// Channels are those on which a waiter of that term is notified of a release. Relevant reports whether what
-	// happens on one of them may mean that the lock is free.
+	// Reading.
+
+	// Channels returns the channels on which a waiter of that term is notified of a release.
 	Channels(term uint64) []backend.Channel
+	// Relevant reports whether a message or a new subscription on the channel may mean that the lock is free.
 	Relevant(channel backend.Channel) bool
 	// Inspect reads the state in Redis. It calls done once, on any goroutine, with the state or with the refusal.
 	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
 
+	// End of life.
+
 	// Retires is called when the actor is about to leave with nothing left to do; it may stay after all. closing says that
 	// the System closes.
 	Retires(m machine.Machine, closing bool)
-	// Cleanups are for an actor that is given up: what is to be done so that nothing of the machine is left in Redis.
+	// Cleanups returns the actions that remove everything of the machine from Redis, when the actor is given up.
 	Cleanups(m machine.Machine) []Cleanup
-	// Late handles a reply that comes after that, on any goroutine. It reports whether the command may have taken
-	// something, or added an entry, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
-	Late(r *Reply) (again bool)
+	// Late handles a reply that arrives after the actor was given up; it may run on any goroutine. It reports whether
+	// the command may have changed Redis, so that the cleanups must run again.
+	Late(r *Reply) (cleanUpAgain bool)
+	// Abandon ends the wait for Redis after the actor was given up.
 	Abandon()
-	// Gone is called when the actor has stopped, on another goroutine.
+	// Gone is called by the guardian after the actor has stopped.
 	Gone()
 }
 
 // Event is an event of a machine.
 type Event = func(m machine.Machine, now machine.Instant)
 
-// Stopper is a Kind whose machine itself answers all requests when its actor is given up. awaits says that the actor
-// waits for Redis to confirm what has to be given back.
+// Stopper is a Kind whose machine itself answers all requests when its actor is given up.
 type Stopper interface {
+	// Stop refuses all requests for that reason. If awaits is true, the actor waits until Redis confirms the returned
+	// permits and the count-downs; otherwise they may be lost, which is logged.
 	Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool)
 }
 
