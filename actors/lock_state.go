@@ -236,7 +236,7 @@ func (s *lockState) HearsTransfers(term uint64) bool {
 // systemOf returns the system whose subscriber listens on a channel.
 func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
 
-// reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
+// reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
 func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
 	if a.Kind == machine.Granted {

@@ -81,7 +81,7 @@ type Stopper interface {
 type Actor interface {
 	// Replied gets the reply to each command, on any goroutine.
 	Replied(r *Reply)
-	// Lend reports whether it takes over a call to Redis, so that the goroutine that waits for the answer can run it.
+	// Lend reports whether the Actor takes over a call to Redis: the goroutine that waits for the answer runs it then.
 	// forWaiter says that the call is for the first request that waits.
 	Lend(forWaiter bool, call redisclient.Call) bool
 	// HearsTransfers reports whether the process receives transfers to that term.
@@ -108,9 +108,9 @@ type Cleanup struct {
 	Run func(done func(certain bool))
 }
 
-// Traits are what is special about a kind.
+// Traits are the properties of a kind.
 type Traits struct {
-	// Word names the kind to people.
+	// Word names the kind in messages to users.
 	Word string
 	// Format is how a lock of the kind is written in Redis. Locks of one name that differ in it exclude each other as
 	// users of the key.
@@ -121,7 +121,7 @@ type Traits struct {
 	Fenced bool
 	// lock is how a lock on one key decides.
 	lock lock.Kind
-	// new makes the Kind of something that is not a lock.
+	// new makes the Kind of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Kind
 }
 
@@ -137,7 +137,7 @@ const (
 	LatchKey
 )
 
-// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of what the lock is made of.
+// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of its members or servers.
 func (t *Traits) DrawsTokens() bool {
 	return t.Fenced || t.Consists == Members || t.Consists == Servers
 }
@@ -158,7 +158,7 @@ var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
 }
 
-// Of returns the traits of a kind; those of a kind that is unknown are those of a plain lock.
+// Of returns the traits of a kind; for an unknown kind, the traits of a plain lock.
 func Of(kind messages.Kind) *Traits {
 	if traits := Table[kind]; traits != nil {
 		return traits

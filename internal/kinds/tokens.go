@@ -5,9 +5,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// tokens are the counters from which a lock draws fencing tokens, in the order of its tokens. It shares them with the
-// other locks of the System that draw from them: with a MultiLock of which a fenced lock is a member, say. Most locks
-// never draw one, and use no counter.
+// tokens are the counters from which a lock draws fencing tokens, in the order of its tokens. A fenced lock shares its
+// counter with the MultiLocks of the System that it is a member of. Most locks draw no tokens, and use no counter.
 type tokens struct {
 	of   []counterOf
 	used []*backend.Counter

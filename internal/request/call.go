@@ -54,9 +54,9 @@ type Call struct {
 	MaxHold time.Duration
 	Wait    time.Duration
 	Try     bool
-	// NoReentry refuses a re-entry. Leads is that of an Elect: its wait and its hold may last for days.
+	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
-	// Lends: the caller may run a command. Withdrawn: it has given up. They fill what would be padding.
+	// Lends: the caller may run a command. Withdrawn: the caller has given up. They fill what would be padding.
 	Lends     bool
 	Withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
@@ -121,7 +121,7 @@ type Holder interface {
 	Parent() context.Context
 }
 
-// Requester is what made a request: it gets the answer, and what happens to the hold afterwards.
+// Requester is what made a request. It gets the answer, and the notifications about the hold.
 type Requester interface {
 	// Answered delivers the one answer to a request, and reports whether it was taken. The answer is valid until it
 	// returns; so are those of Lost and AtRisk.
@@ -135,7 +135,7 @@ type Requester interface {
 	Parent(call *Call) context.Context
 }
 
-// Sender sends what a requester is to get. A Runtime is one.
+// Sender sends messages to requesters. A Runtime is a Sender.
 type Sender interface {
 	// Deliver sends a message and reports whether it was taken.
 	Deliver(pid *actor.PID, message any) (taken bool)
