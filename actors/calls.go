@@ -77,7 +77,7 @@ func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail strin
 // tooLate refuses a request to a system that has stopped.
 func (r *Runtime) tooLate(call *request.Call) { r.refuse(call, machine.Closed, closedText) }
 
-// DoCount has a call about a semaphore or a latch carried out, and waits for its answer; answered is false if ctx ends
+// DoCount submits a call about a semaphore or a latch, and waits for its answer; answered is false if ctx ends
 // first. What is granted then is given back. The call must not be used again.
 func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a request.CountAnswer, answered bool) {
 	r.submit(&call.Call)
@@ -115,7 +115,7 @@ func (r *Runtime) borrow() bool {
 func (s *lockState) Lend(forWaiter bool, call redisclient.Call) bool {
 	lender, waiting := s.lender, false
 	if lender == nil && forWaiter {
-		lender, waiting = s.machine.Next().(*request.Call)
+		lender, waiting = s.machine.FirstWaiter().(*request.Call)
 	}
 	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.LeaseUntil()-s.now) || !s.rt.borrow() {
 		return false

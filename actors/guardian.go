@@ -88,7 +88,8 @@ func (g *guardian) Receive(ctx actor.Context) {
 	}
 }
 
-// receive handles a message from outside: it checks a request, and has it pass the host's middleware, if there is any.
+// receive handles a message from outside: it checks a request, and sends it through the host's middleware, if there is
+// any.
 func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
 	call, err := g.rt.rules.Read(m, sender)
 	switch {
@@ -148,7 +149,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *l
 	s.inspects = first.Op == request.OpInspect
 	s.gate.enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
-	s.started(pid) // unless Started, on this very goroutine, has come so far
+	s.started(pid) // does nothing if the actor has handled Started already, on this goroutine
 	g.children[pid.Id] = s
 	if !s.inspects {
 		g.rt.table.put(s)
@@ -158,7 +159,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *l
 	return s
 }
 
-// props are made afresh for every actor: spawn middleware of the user's may change them.
+// props returns new props for every actor, since spawn middleware of the host may change them.
 func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) *actor.Props {
 	options := []actor.PropsOption{r.post.WithMailbox(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
@@ -252,7 +253,7 @@ type lockKey struct {
 // String returns the name of the lock, or those of the members.
 func (k lockKey) String() string { return k.name }
 
-// keyFor is the key of the lock actor that a call is for.
+// keyFor returns the key of the lock actor that serves a call.
 func keyFor(call *request.Call) lockKey {
 	if call.Members != nil {
 		return lockKey{name: call.Members.ID(), made: kinds.Members}

@@ -28,7 +28,7 @@ func (s *lockState) inspect(source any, call *request.Call) {
 	})
 }
 
-// inspected adds to what Redis says what only this process knows.
+// inspected adds to the state in Redis what only this process knows, and answers the Inspect.
 func (s *lockState) inspected(m *inspection) {
 	s.accepted = m
 	if _, owed := s.inspections[m.call]; !owed {
@@ -68,7 +68,7 @@ func (s *lockState) refuseInspection(m *inspection, reason machine.Reason, detai
 	}
 }
 
-// servers are those that the lock is on.
+// servers returns the servers that the lock is on.
 func (s *lockState) servers() []*backend.Server {
 	all := []*backend.Server{s.rt.server}
 	for _, each := range s.members {
@@ -79,7 +79,7 @@ func (s *lockState) servers() []*backend.Server {
 	return all
 }
 
-// keys are those of the lock in Redis: several for a MultiLock.
+// keys returns the keys of the lock in Redis: several for a MultiLock.
 func (s *lockState) keys() (keys []string) {
 	if s.key.made != kinds.Members {
 		return []string{s.rt.cfg.KeyPrefix + s.key.name}
@@ -132,14 +132,14 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	return all, read()
 }
 
-// listed is the state of the lock without Redis; nil if it is neither held here nor waited for.
+// listed returns the state of the lock without Redis; nil if it is neither held here nor waited for.
 func (s *lockState) listed() *messages.Status {
 	here := s.machine.Snapshot()
 	if !here.HeldHere && here.Waiters == 0 {
 		return nil
 	}
 	holders, _ := s.machine.Outstanding()
-	ref := s.machine.Next()
+	ref := s.machine.FirstWaiter()
 	if len(holders) > 0 {
 		ref = holders[0].Ref
 	}
@@ -162,7 +162,7 @@ func (s *lockState) addToken(status *messages.Status, here *machine.Snapshot) {
 	}
 }
 
-// asRequested is the lock as a request names it.
+// asRequested returns the lock as a request names it.
 func asRequested(ref any, label string) *messages.Lock {
 	named := &messages.Lock{Name: label}
 	if call, is := ref.(*request.Call); is {
@@ -171,13 +171,13 @@ func asRequested(ref any, label string) *messages.Lock {
 	return named
 }
 
-// addAges adds for how long the lock is held here, and for how long the first waiter waits.
+// addAges adds how long the lock is held here, and how long the first waiter waits.
 func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
 	age := func(ref any) machine.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
 	if len(holders) > 0 {
 		status.HeldFor = request.Duration(age(holders[0].Ref))
 	}
-	if waiter := s.machine.Next(); waiter != nil {
+	if waiter := s.machine.FirstWaiter(); waiter != nil {
 		status.WaitingFor = request.Duration(age(waiter))
 	}
 }
@@ -185,7 +185,7 @@ func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
 // shown is what other goroutines may read of a lock without asking its actor, for the record of the System. The actor
 // alone writes it.
 type shown struct {
-	// term is that of the lease, 0 while the lock is not held here, and since is when it began.
+	// term is the term of the lease, 0 while the lock is not held here; since is the time when the term began.
 	term  atomic.Uint64
 	since atomic.Int64
 	// waiters is how many requests wait here.

@@ -14,9 +14,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis: it turns requests, timers
-// and the replies of Redis into events of a machine (a lock.Lock, say), which decides, and carries out what follows. It
-// keeps nothing of its own: all state is in the lockState, which a crash leaves as it was.
+// lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis. It turns requests,
+// timers and the replies of Redis into events of a machine, for example a lock.Lock, which decides; it carries out the
+// effects. It keeps nothing of its own: all state is in the lockState, which a crash leaves as it was.
 type lockActor struct{ *lockState }
 
 // Receive implements actor.Actor.
@@ -102,7 +102,7 @@ func (s *lockState) requested(call *request.Call) {
 	case request.OpAcquire:
 		s.acquire(call)
 	case request.OpRelease:
-		id, owner := s.released(call)
+		id, owner := s.holdToRelease(call)
 		s.handle(call, func(on machine.Machine, now machine.Instant) {
 			call.From = now
 			on.Release(now, id, owner, machine.Mode(call.Mode), call)
@@ -138,7 +138,7 @@ func (s *lockState) acquire(call *request.Call) {
 		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(call.OwnerPID()),
 		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
 	}
-	req.Owner = s.ownerOf(call)
+	req.Owner = s.registerOwner(call)
 	call.RequestID.Store(req.ID)
 	s.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
@@ -147,11 +147,11 @@ func (s *lockState) acquire(call *request.Call) {
 	})
 }
 
-// ownerOf is the owner that an acquire is for: an actor, which is watched from now on, or one that the goroutine names
-// when it re-enters. It is 0 for none.
-func (s *lockState) ownerOf(call *request.Call) machine.Owner {
+// registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
+// this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
+func (s *lockState) registerOwner(call *request.Call) machine.Owner {
 	if pid := call.OwnerPID(); pid != nil {
-		w := s.owners.of(s, pid)
+		w := s.owners.acquire(s, pid)
 		call.Record = w
 		return w.id
 	}
@@ -161,8 +161,8 @@ func (s *lockState) ownerOf(call *request.Call) machine.Owner {
 	return call.Owner
 }
 
-// released is the hold that a release is about, by its id or by its owner.
-func (s *lockState) released(call *request.Call) (id uint64, owner machine.Owner) {
+// holdToRelease returns the hold of a release, by its id or by its owner.
+func (s *lockState) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
 	if w := s.owners.find(call.OwnerPID()); w != nil {
 		id, owner = w.lost, w.id
@@ -173,7 +173,7 @@ func (s *lockState) released(call *request.Call) (id uint64, owner machine.Owner
 	return id, owner
 }
 
-// named are the owners that a forced release names.
+// named returns the owners that a forced release names.
 func (s *lockState) named(owners []string) (named machine.Owners) {
 	for _, owner := range owners {
 		named.Fields = append(named.Fields, owner)
@@ -184,7 +184,7 @@ func (s *lockState) named(owners []string) (named machine.Owners) {
 	return named
 }
 
-// deadline is when a wait ends; 0 for one without limit.
+// deadline returns when a wait ends; 0 for a wait without limit.
 func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 	if wait <= 0 || wait > math.MaxInt64-now {
 		return 0
@@ -192,7 +192,7 @@ func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 	return now + wait
 }
 
-// tick has the machine do what is due: the renewal of a lease, most often.
+// tick makes the machine do what is due, most often the renewal of a lease.
 func (s *lockState) tick() {
 	if s.retireIfIdle() {
 		return

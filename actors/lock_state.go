@@ -27,7 +27,7 @@ type lockState struct {
 	// label names the lock to people.
 	label string
 	pid   *actor.PID
-	// process is what runs behind the PID; goroutines send to it without looking it up.
+	// process is the process of the PID; goroutines send to it without looking it up.
 	process actor.Process
 
 	// format is how the lock is written in Redis. Requests for another format of the
@@ -35,7 +35,7 @@ type lockState struct {
 	format messages.Kind
 	// client is the client part of the owner field.
 	client string
-	// kind is what is special about lock actors of its kind.
+	// kind has what differs by kind of lock.
 	kind kinds.Kind
 	// members are the locks that it is made of; none if it is one lock on one key.
 	members    []request.Member
@@ -56,12 +56,12 @@ type lockState struct {
 	// longer than its lock actor lives, so it is no part of the lockState.
 	until *atomic.Int64
 
-	// machine decides, and is replaced by every event; now is when the last one was.
+	// machine decides, and is replaced by every event; now is the time of the last event.
 	machine machine.Machine
 	now     machine.Instant
-	// effect is the one that is being performed: in a place of its own, none is allocated.
+	// effect is the effect that is being performed. It is a field so that no effect is allocated.
 	effect machine.Effect
-	// inspections are the requests that await Redis's word on the lock.
+	// inspections are the requests that await the state of the lock in Redis.
 	inspections map[*request.Call]struct{}
 	shown       shown
 	// observer measures, traces and logs what happens to the lock.
@@ -122,8 +122,9 @@ func (s *lockState) handle(source any, event kinds.Event) {
 	s.lender = nil
 }
 
-// untaken gives back what an answer has granted that was not taken, and what Redis has not let its request give back.
-func (s *lockState) untaken(call *request.Call, a *machine.Answer) {
+// undelivered handles an answer that no requester received: it gives back what the answer granted or drained, and
+// repeats a release or count-down that Redis rejected.
+func (s *lockState) undelivered(call *request.Call, a *machine.Answer) {
 	switch {
 	case a.Kind == machine.Granted && call.Kind == messages.Kind_KIND_LATCH: // there is nothing to give back
 	case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:
@@ -133,7 +134,8 @@ func (s *lockState) untaken(call *request.Call, a *machine.Answer) {
 	}
 }
 
-// giveBack gives back a hold or n permits, or counts down. It is for the event that has led to the answer.
+// giveBack releases a hold or n permits, or counts down. It does not carry out the effects: performAll, which is
+// running, does that next.
 func (s *lockState) giveBack(call *request.Call, a *machine.Answer, n int64) {
 	s.lender = nil // it belongs to another request
 	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}}
@@ -146,7 +148,7 @@ func (s *lockState) giveBack(call *request.Call, a *machine.Answer, n int64) {
 	s.until.Store(int64(s.machine.LeaseUntil()))
 }
 
-// carryOut does what the lock wants done, also what a crash has left undone.
+// carryOut carries out the effects of the machine, also those that a crash has left undone.
 func (s *lockState) carryOut() {
 	s.show() // before a holder hears of its hold
 	s.performAll()
@@ -166,9 +168,8 @@ func (s *lockState) performAll() {
 	s.kind.Settled(s.machine)
 }
 
-// perform does one thing that the lock wants done. A panic on the way, as in a process of
-// the host's that is sent an answer, must not keep the others from being done. Those that must be
-// notified are notified before anything is counted or logged.
+// perform carries out one effect. A panic, for example in a process of the host that gets an answer, must not keep the
+// other effects from being carried out. Holders and requesters are notified before anything is counted or logged.
 func (s *lockState) perform(e *machine.Effect) {
 	defer s.survive()
 	switch e.Kind {
@@ -196,8 +197,8 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.LeaveToExpire:
 		s.rt.server.LeaveToExpire(e.Answer.Until)
 	case machine.Send:
-		// The command's script runs in Redis: internal/kinds → internal/backend → internal/protocol → scripts/*.lua. The
-		// reply comes back as a kinds.Reply.
+		// The command's script runs in Redis: internal/kinds → internal/backend → internal/protocol → scripts/*.lua.
+		// The reply comes back as a kinds.Reply.
 		s.kind.Send(e.Ref, s.now)
 	default: // an effect that only this kind has
 		s.kind.Perform(e, s.now)
@@ -232,10 +233,10 @@ func (s *lockState) HearsTransfers(term uint64) bool {
 	})
 }
 
-// systemOf is the system whose subscriber listens on a channel.
+// systemOf returns the system whose subscriber listens on a channel.
 func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
 
-// reply answers a request. Nothing looks at the call afterwards: a goroutine may use its memory again.
+// reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
 func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
 	if a.Kind == machine.Granted {
@@ -247,7 +248,7 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	}
 	s.ownerAnswered(call, a)
 	if !call.Requester().Answered(s.rt, call, a) {
-		s.untaken(call, a)
+		s.undelivered(call, a)
 	}
 	s.observer.Answered(of, s.now, a)
 	if a.Kind == machine.ForceReleased && a.Count > 0 {
@@ -299,7 +300,7 @@ func (s *lockState) survive() {
 	}
 }
 
-// idle reports whether no request awaits an answer.
+// idle reports whether the machine has nothing to do and no state to keep, and no inspection is pending.
 func (s *lockState) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.

@@ -15,7 +15,7 @@ import (
 // their own they exclude each other in Redis, like unrelated clients. But a forced release of one
 // ends holds of the other, and holders in this process are notified at once.
 
-// registerWithMembers lets the systems of the members know that the lock is made of theirs.
+// registerWithMembers adds the lock to the composites of the systems of its members.
 func (s *lockState) registerWithMembers() {
 	for _, m := range s.members {
 		m.System.(*Runtime).composites.Store(s, s.members)
@@ -28,8 +28,8 @@ func (s *lockState) unregisterWithMembers() {
 	}
 }
 
-// warnSharers has the other lock actors that may hold a key which was force-released
-// here look whether they still do.
+// warnSharers makes the other lock actors that may hold a key which was force-released
+// here check whether they still hold it.
 func (s *lockState) warnSharers() {
 	keys := s.members
 	if s.key.made == kinds.OneKey {
@@ -57,9 +57,9 @@ func has(members []request.Member, key request.Member) bool {
 	return false
 }
 
-// examine has every lock that is held here looked for in Redis: another server has become the
-// master, and may not know what the old one has granted last.
-func (r *Runtime) examine() {
+// suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
+// become the master, and may not know the last grants of the old one.
+func (r *Runtime) suspectAll() {
 	for i := range r.table.states {
 		for _, state := range r.table.states[i].Range {
 			r.Deliver(state.(*lockState).pid, suspicion{})
@@ -72,7 +72,7 @@ func (r *Runtime) examine() {
 	}
 }
 
-// partsOf are what the members are in Redis.
+// partsOf returns the members as parts of a MultiLock.
 func partsOf(members []request.Member) []backend.Part {
 	parts := make([]backend.Part, len(members))
 	for i, one := range members {
@@ -86,7 +86,7 @@ func partsOf(members []request.Member) []backend.Part {
 	return parts
 }
 
-// serversOf are the Redis of each of the systems.
+// serversOf returns the server of each of the systems.
 func serversOf(systems []*Runtime) []*backend.Server {
 	servers := make([]*backend.Server, len(systems))
 	for i, one := range systems {
@@ -125,7 +125,7 @@ func Red(systems []*Runtime) error {
 	return nil
 }
 
-// redSystems are those of which the system has made a RedLock; nil for none.
+// redSystems returns the systems of the RedLock of this system; nil if it has none.
 func (r *Runtime) redSystems() []request.System {
 	red := r.red.Load()
 	if red == nil {

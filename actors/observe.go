@@ -32,7 +32,7 @@ func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
 	return waiting, held, complete
 }
 
-// watch has the observer notified of calls to Redis.
+// watch returns the functions that notify the observer of calls to Redis.
 func (r *Runtime) watch() (w redisclient.Watch) {
 	o := r.observer
 	w.Reached = func(script string, err *redisclient.Error) {
@@ -67,7 +67,7 @@ func (r *Runtime) Standbys(kind messages.Kind, n int64) { r.observer.Standbys(ki
 // Traces reports whether spans are made.
 func (r *Runtime) Traces() bool { return r.observer.Traces() }
 
-// about is what is observed of a request after its answer, when the Call may be in use again.
+// about returns what is observed of a request after its answer, when the Call may be in use again.
 func (s *lockState) about(call *request.Call) observe.Request {
 	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
 	if s.rt.Traces() {
@@ -76,7 +76,7 @@ func (s *lockState) about(call *request.Call) observe.Request {
 	return of
 }
 
-// hold is what a line about a hold says.
+// hold returns what a line about a hold says.
 func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
 	if id, is := call.PermitID(); is {
@@ -101,10 +101,10 @@ func (s *lockState) observeStep() {
 	s.observer.StepEnded(held, waiting, kind)
 }
 
-// firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder returns that whose hold is.
-// Both return nil if there is none.
+// firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder the request whose hold is
+// logged. Both return nil if there is none.
 func (s *lockState) firstWaiter() *request.Call {
-	if call, ok := s.machine.Next().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
+	if call, ok := s.machine.FirstWaiter().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
 		return call
 	}
 	return nil
@@ -117,24 +117,24 @@ func (s *lockState) firstHolder() *request.Call {
 	return nil
 }
 
-// since is when a request was made, or granted; nil if there is none.
-func since(call *request.Call) *machine.Instant {
+// startOf returns a pointer to call.From, the time of the request or grant; nil if call is nil.
+func startOf(call *request.Call) *machine.Instant {
 	if call == nil {
 		return nil
 	}
 	return &call.From
 }
 
-// remindAt is when something about the lock will have lasted long, if it goes on.
+// remindAt returns when a wait or hold will have lasted long, if it goes on.
 func (s *lockState) remindAt() (at machine.Instant, wanted bool) {
-	return s.observer.RemindAt(since(s.firstWaiter()), since(s.firstHolder()))
+	return s.observer.RemindAt(startOf(s.firstWaiter()), startOf(s.firstHolder()))
 }
 
 // remind logs what has lasted long.
 func (s *lockState) remind() {
 	now, waits, holds := s.rt.Now(), s.firstWaiter(), s.firstHolder()
-	waitIsLong, holdIsLong := s.observer.LongTimes(now, since(waits), since(holds))
-	if waitIsLong && !s.asksWhoHolds() {
+	waitIsLong, holdIsLong := s.observer.LongTimes(now, startOf(waits), startOf(holds))
+	if waitIsLong && !s.inspectsForLongWait() {
 		s.inspect(timePassed{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
@@ -149,8 +149,9 @@ func (s *lockState) remind() {
 	}
 }
 
-// asksWhoHolds reports whether an Inspect for such a line is under way. A second one would log the same.
-func (s *lockState) asksWhoHolds() bool {
+// inspectsForLongWait reports whether an Inspect for a line about a long wait is under way. A second one would log the
+// same.
+func (s *lockState) inspectsForLongWait() bool {
 	for call := range s.inspections {
 		if _, asks := call.By.(longWait); asks {
 			return true
@@ -179,7 +180,7 @@ func (w longWait) Inspected(_ request.Sender, _ *request.Call, status *messages.
 	}
 }
 
-// longWait is the wait to log, unless the lock was granted meanwhile.
+// longWait returns the wait to log, unless the lock was granted meanwhile.
 func (s *lockState) longWait() (wait observe.Wait, waits bool) {
 	by := s.firstWaiter()
 	if by == nil {

@@ -27,7 +27,7 @@ type owner struct {
 // owners are the owners of one lock.
 type owners struct {
 	byPID map[pidKey]*owner
-	// resting are those of them that use the lock no more, the longest first. They stay
+	// resting are the owners that use the lock no more, the longest first. They stay
 	// watched for a while: an actor that has used a lock often uses it again, and each
 	// watch costs both actors a message.
 	resting []*owner
@@ -47,8 +47,9 @@ func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId
 // system: one from a lock actor's earlier life fits no owner in a later one.
 func (r *Runtime) newOwner() machine.Owner { return machine.Owner(r.owners.Add(1)) }
 
-// of finds or begins the record of an owner that makes a request, and watches it.
-func (o *owners) of(s *lockState, pid *actor.PID) *owner {
+// acquire finds or begins the record of an owner that makes a request, counts this use, and watches the owner unless it
+// is on another node.
+func (o *owners) acquire(s *lockState, pid *actor.PID) *owner {
 	process := s.rt.rules.Process(pid)
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
@@ -81,7 +82,7 @@ func (o *owners) wake(w *owner) {
 	}
 }
 
-// find is the record of an owner that may have requests here; nil if not.
+// find returns the record of an owner that may have requests here, or nil.
 func (o *owners) find(pid *actor.PID) *owner {
 	if pid == nil {
 		return nil
@@ -89,7 +90,7 @@ func (o *owners) find(pid *actor.PID) *owner {
 	return o.byPID[pidKeyOf(pid)]
 }
 
-// number is the owner number behind a PID, 0 if it has no requests here.
+// number returns the owner number of a PID; 0 if it has no requests here.
 func (o *owners) number(pid *actor.PID) machine.Owner {
 	if w := o.find(pid); w != nil {
 		return w.id
@@ -113,7 +114,7 @@ func (o *owners) done(s *lockState, w *owner) {
 	o.forget(s, len(o.resting)-maxIdleWatches)
 }
 
-// ownerOf is the record of the owner of a request; nil if it has none.
+// ownerOf returns the record of the owner of a request; nil if it has none.
 func ownerOf(call *request.Call) *owner {
 	w, _ := call.Record.(*owner)
 	return w

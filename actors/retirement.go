@@ -17,8 +17,8 @@ type leaving struct {
 	detail string
 	// sent is how many requests were sent before the gate was closed.
 	sent uint64
-	// cleanups are what is done so that nothing is left in Redis; the list never changes.
-	// releases is how many of them are not known to have been carried out.
+	// cleanups remove everything of the machine from Redis; the list never changes.
+	// releases is the number of runs of them that have not ended.
 	cleanups []kinds.Cleanup
 	releases int
 	// gone: the guardian has been asked to stop the actor.
@@ -27,8 +27,8 @@ type leaving struct {
 	moving bool
 }
 
-// giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. Unless it awaits
-// Redis, the actor leaves without its word.
+// giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
+// the actor stops without waiting for Redis to confirm the cleanups.
 func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.rt.table.drop(s)
@@ -56,8 +56,9 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 // would keep in another format under the same key. It is refused while this one is in
 // use; else this actor makes room for another.
 //
-// The request goes back to the guardian, and comes behind what that was sent meanwhile: a
-// Cancel that its sender sent right behind an Acquire withdraws nothing then, and says so.
+// The request goes back to the guardian and is handled after messages that arrived there
+// meanwhile. A Cancel sent directly after an Acquire may therefore overtake it; it then
+// withdraws nothing, and says so.
 func (s *lockState) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.inUse() {
 		s.accepted = call
@@ -71,7 +72,8 @@ func (s *lockState) otherFormat(call *request.Call) {
 	s.leaving.receive(s, call, nil)
 }
 
-// endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and returns it.
+// endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and
+// returns it.
 func (s *lockState) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.machine.Outstanding()
 	before, term := s.machine, s.machine.Term()
@@ -99,7 +101,7 @@ func (s *lockState) cleanUp() {
 	}
 }
 
-// late handles a reply after the actor was given up: a command may have taken something although the key was released.
+// late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
 func (s *lockState) late(reply *kinds.Reply) {
 	if s.kind.Late(reply) {
 		s.leaving.releases += len(s.leaving.cleanups)
@@ -107,7 +109,8 @@ func (s *lockState) late(reply *kinds.Reply) {
 	}
 }
 
-// receive refuses a request.
+// receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
+// moving; it counts finished cleanups; abandon ends the wait for them.
 func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
 		return
@@ -133,7 +136,7 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	l.check(s)
 }
 
-// check leaves as soon as no request awaits an answer.
+// check asks the guardian to stop the actor once it has seen all requests and awaits no cleanup.
 func (l *leaving) check(s *lockState) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
@@ -169,7 +172,7 @@ func (g *gate) closeIf(seen uint64) bool {
 	return g.word.CompareAndSwap(seen, seen|gateClosed)
 }
 
-// close closes the gate and tells how many requests were sent before.
+// close closes the gate and returns how many requests were sent before.
 func (g *gate) close() (sent uint64) {
 	return g.word.Or(gateClosed) &^ gateClosed
 }

@@ -54,7 +54,7 @@ type Config struct {
 	Logger     *slog.Logger
 	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
 	LongWait, LongHold time.Duration
-	// HoldStacks has holders keep their stacks; see request.Holder.
+	// HoldStacks makes holders keep their stacks; see request.Holder.
 	HoldStacks bool
 	// Meter may be nil; then nothing is measured.
 	Meter metric.Meter
@@ -65,27 +65,27 @@ type Config struct {
 // Runtime is the state that all actors of one system share, and that outlives each of them.
 type Runtime struct {
 	cfg Config
-	// kinds makes what is special about the lock actors of each kind.
+	// kinds makes the Kind of each lock actor.
 	kinds *kinds.System
-	// rules are what requests are checked against.
+	// rules check the requests.
 	rules request.Rules
 	actor *actor.ActorSystem
 	root  *actor.RootContext
 	redis *redisclient.Redis
-	// forgetMoves unregisters examine.
-	forgetMoves func()
+	// stopWatchingMaster unregisters suspectAll.
+	stopWatchingMaster func()
 	// server is that Redis, as locks use it.
 	server *backend.Server
 
 	// id is the client part of every owner field in Redis.
 	id string
-	// present is the system's clock; endBeat ends its beat.
-	present boottime.Clock
+	// clock is the system's clock; endBeat ends its beat.
+	clock   boottime.Clock
 	endBeat func()
 	table   table
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
-	// red are the systems that RedLock has made one of, this one first; nil before.
+	// red are the systems of the RedLock of this system, which is the first of them; nil if it has none.
 	red      atomic.Pointer[[]*Runtime]
 	host     *host.Host
 	post     delivery.Post
@@ -134,7 +134,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		root:    system.Root.Copy(),
 		redis:   redisclient.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
 		id:      uuid.NewString(),
-		present: boottime.For(system),
+		clock:   boottime.For(system),
 		host:    host.New(system, cfg.Logger),
 		stopped: make(chan struct{}),
 		left:    make(chan struct{}),
@@ -152,13 +152,13 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		RedLock: r.redSystems, Actors: system,
 	}
 	r.clocks = alarm.New(r.Now, r.redis.Round)
-	r.endBeat = r.present.Beat(r.clocks.Again)
+	r.endBeat = r.clock.Beat(r.clocks.Again)
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
 	r.kinds = r.newKinds()
 	r.channels = newChannels(r)
 	r.injected = faultinject.Of(system)
 	r.register()
-	r.forgetMoves = r.redis.OnMove(r.examine)
+	r.stopWatchingMaster = r.redis.OnMove(r.suspectAll)
 	r.startGuardian()
 	return r
 }
@@ -202,7 +202,7 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 }
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.
-func (r *Runtime) Now() machine.Instant { return r.present.Now() }
+func (r *Runtime) Now() machine.Instant { return r.clock.Now() }
 
 // Log logs a line for an operator.
 func (r *Runtime) Log(level slog.Level, message string, args ...any) {
@@ -286,13 +286,13 @@ func (r *Runtime) end(done <-chan struct{}) {
 	if r.post.DeliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
 		<-r.stopped
 	}
-	r.forgetMoves()
+	r.stopWatchingMaster()
 	r.redis.Close()
 	r.goroutines.Close()
 	r.host.Drain()
 }
 
-// parentIn is the context of the span that a message's header names; nil without a tracer.
+// parentIn returns the context of the span that a message's header names; nil without a tracer.
 func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
 	if !r.Traces() {
 		return nil

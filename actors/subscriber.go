@@ -12,22 +12,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
-// subscriber forwards what is published on the locks' channels to the lock actors that wait
-// for it, and what is published on the turn channel to those whose turn it is. There is one in
-// a system, with one connection.
+// subscriber forwards the messages on the channels of locks to the lock actors that wait for
+// them, and each transfer on the turn channel to the lock actor whose turn it is. A system has
+// one subscriber.
 type subscriber struct{ *channels }
 
 // channels is what the subscriber knows; a crash of the subscriber does not touch it.
 type channels struct {
 	rt            *Runtime
 	subscriptions keeper
-	// turns is the turn channel. It comes first in the subscriptions. With sharded pub/sub it is how
-	// the turn channels of all locks begin.
+	// turns is the turn channel. It comes first in the subscriptions. With sharded pub/sub it is the
+	// prefix of the turn channels of all locks.
 	turns   string
 	sharded bool
 
-	// listeners are counted references: a channel is subscribed while it has any. They are what
-	// the listeners have asked for. Only the subscriber's own turn touches them, also after a crash.
+	// listeners has the subscribe of each listening lock actor, by channel. A channel is subscribed
+	// while it has listeners. Only the mailbox of the subscriber touches them, also after a crash.
 	listeners map[string]map[*lockState]*subscribe
 }
 
@@ -49,8 +49,8 @@ func newChannels(rt *Runtime) *channels {
 	return c
 }
 
-// of returns the channels to subscribe to for a waiter of that one, which comes last: a waiter that is on that channel
-// alone counts as a foreign client.
+// of returns the channels to subscribe to for a waiter on channel e. The name of e comes last: a waiter that is
+// subscribed to it alone counts as a foreign client.
 func (c *channels) of(e backend.Channel) []string {
 	switch {
 	case e.Waiters == "":

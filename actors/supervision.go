@@ -18,7 +18,7 @@ const (
 	crashWindow = 10 * time.Second
 )
 
-// supervision restarts the lock actors that crash, and has the subscriber go on. What a
+// supervision restarts the lock actors that crash, and resumes the subscriber. What a
 // crash leaves open is settled before, by the actor's own side: see package delivery.
 type supervision struct{ guardian *guardian }
 
@@ -84,9 +84,9 @@ func (s *lockState) Crashed(swallowed any, sender *actor.PID, reason any) {
 	}
 }
 
-// repeat has a message handled once more that nothing else will repeat, and reports whether
-// it did: what Redis, other actors and the guardian have said, and what frees the lock, whose
-// sender may have gone. It is repeated until it is handled, or the actor is given up.
+// repeat sends the message of the crash to the actor again if no other component will resend it, and reports whether
+// it did. It repeats replies of Redis, messages of other actors, and requests that free something: their sender may
+// have gone. The message is repeated until it is handled, or the actor is given up.
 func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	switch m := unrepeated(swallowed).(type) {
 	case *kinds.Reply, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:

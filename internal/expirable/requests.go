@@ -199,8 +199,8 @@ func (p *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 	return holders, pending
 }
 
-// Next returns the Ref of the first request that waits, or nil.
-func (p *Semaphore) Next() any {
+// FirstWaiter returns the Ref of the first request that waits, or nil.
+func (p *Semaphore) FirstWaiter() any {
 	if p.queue.Len() == 0 {
 		return nil
 	}
@@ -210,7 +210,7 @@ func (p *Semaphore) Next() any {
 // Load returns how many permits are held and how many requests wait, and the Ref of the first holder,
 // or else of the first that waits.
 func (p *Semaphore) Load() (holds, waiters int, first any) {
-	if first = p.Next(); len(p.holds) > 0 {
+	if first = p.FirstWaiter(); len(p.holds) > 0 {
 		first = p.holds[0].ref
 	}
 	return len(p.holds), p.queue.Len(), first

@@ -18,7 +18,7 @@ import (
 type permits struct {
 	expirable.Semaphore
 	locksOnly
-	// system is how the ids of its permits begin.
+	// system is the beginning of the ids of its permits.
 	system [8]byte
 }
 
@@ -109,7 +109,7 @@ func (k expirableKind) Send(command any, now machine.Instant) {
 	})
 }
 
-// permitsReply is the Other of a Reply. took says that permits were taken.
+// permitsReply is the Other of a Reply. took reports whether the command took permits.
 type permitsReply struct {
 	expirable.Result
 	took bool
@@ -137,7 +137,7 @@ func (k expirableKind) Retires(m machine.Machine, closing bool) {
 	}
 }
 
-// keepPermitRecords is for an actor that leaves while a command of its may still arrive: no record of an expirable
+// keepPermitRecords is for an actor that leaves while one of its commands may still arrive: no record of an expirable
 // semaphore is removed for as long as Redis would keep one.
 func (s *System) keepPermitRecords() { s.permitRecordsUntil.Store(int64(s.Now() + recordTime)) }
 
@@ -151,7 +151,7 @@ const recordTime = machine.Instant(time.Hour)
 func (k expirableKind) Abandon() {}
 
 func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
-	k.system.keepPermitRecords() // what is under way is not awaited
+	k.system.keepPermitRecords() // the actor does not await the commands under way
 	commands, ttl := m.(*permits).Cleanup(k.system.Now())
 	for i := range commands {
 		all = append(all, Cleanup{ttl, func(done func(certain bool)) { k.CleanUp(commands[i], ttl, done) }})
@@ -159,4 +159,4 @@ func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	return all
 }
 
-func (k expirableKind) Late(r *Reply) (again bool) { return r.Other.(permitsReply).took }
+func (k expirableKind) Late(r *Reply) (cleanUpAgain bool) { return r.Other.(permitsReply).took }

@@ -14,49 +14,66 @@ import (
 )
 
 // Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
+//
+// When an actor has nothing left to do, its end is: Retires, the actor stops, Gone. When it is given up, its end is:
+// Stop (see Stopper), Cleanups, Late for each reply, Abandon if the wait for Redis is cut short, the actor stops, Gone;
+// a reply that comes even later still reaches Late. An actor that makes room for another kind, or that is idle when the
+// host stops it, gets only Gone.
 type Kind interface {
-	// Fresh returns a machine that has no requests, and Draft a copy to apply an event to. Replaced gets a machine and
-	// the draft that has replaced it, and Settled a machine whose effects are all carried out.
-	Fresh() machine.Machine
-	Draft(of machine.Machine) machine.Machine
-	Replaced(before, after machine.Machine)
-	Settled(m machine.Machine)
+	// The machine.
 
+	// Fresh returns a machine that has no requests.
+	Fresh() machine.Machine
+	// Draft returns a copy to apply an event to.
+	Draft(of machine.Machine) machine.Machine
+	// Replaced gets a machine and the draft that has replaced it. The Kind may use the memory of before again.
+	Replaced(before, after machine.Machine)
+	// Settled gets a machine after all of its effects are carried out.
+	Settled(m machine.Machine)
 	// Event returns the event of a request that only this kind has; nil for any other request.
 	Event(call *request.Call) Event
-	// Send has a command of the machine carried out in Redis. The Actor gets the reply, and Apply applies it to the
-	// machine.
+
+	// Commands and effects.
+
+	// Send sends a command of the machine to Redis. The reply goes to Actor.Replied.
 	Send(command any, now machine.Instant)
+	// Apply applies a reply to the machine.
+	Apply(m machine.Machine, now machine.Instant, r *Reply)
 	// Perform carries out an effect that only this kind has.
 	Perform(e *machine.Effect, now machine.Instant)
-	Apply(m machine.Machine, now machine.Instant, r *Reply)
 
-	// Channels are those on which a waiter of that term is notified of a release. Relevant reports whether what
-	// happens on one of them may mean that the lock is free.
+	// Reading.
+
+	// Channels returns the channels on which a waiter of that term is notified of a release.
 	Channels(term uint64) []backend.Channel
+	// Relevant reports whether a message or a new subscription on the channel may mean that the lock is free.
 	Relevant(channel backend.Channel) bool
 	// Inspect reads the state in Redis. It calls done once, on any goroutine, with the state or with the refusal.
 	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
 
+	// End of life.
+
 	// Retires is called when the actor is about to leave with nothing left to do; it may stay after all. closing says that
 	// the System closes.
 	Retires(m machine.Machine, closing bool)
-	// Cleanups are for an actor that is given up: what is to be done so that nothing of the machine is left in Redis.
+	// Cleanups returns the actions that remove everything of the machine from Redis, when the actor is given up.
 	Cleanups(m machine.Machine) []Cleanup
-	// Late handles a reply that comes after that, on any goroutine. It reports whether the command may have taken
-	// something, or added an entry, so that the cleanups are to be repeated. Abandon ends the wait for Redis.
-	Late(r *Reply) (again bool)
+	// Late handles a reply that arrives after the actor was given up; it may run on any goroutine. It reports whether
+	// the command may have changed Redis, so that the cleanups must run again.
+	Late(r *Reply) (cleanUpAgain bool)
+	// Abandon ends the wait for Redis after the actor was given up.
 	Abandon()
-	// Gone is called when the actor has stopped, on another goroutine.
+	// Gone is called by the guardian after the actor has stopped.
 	Gone()
 }
 
 // Event is an event of a machine.
 type Event = func(m machine.Machine, now machine.Instant)
 
-// Stopper is a Kind whose machine itself answers all requests when its actor is given up. awaits says that the actor
-// waits for Redis to confirm what has to be given back.
+// Stopper is a Kind whose machine itself answers all requests when its actor is given up.
 type Stopper interface {
+	// Stop refuses all requests for that reason. If awaits is true, the actor waits until Redis confirms the returned
+	// permits and the count-downs; otherwise they may be lost, which is logged.
 	Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool)
 }
 
@@ -64,7 +81,7 @@ type Stopper interface {
 type Actor interface {
 	// Replied gets the reply to each command, on any goroutine.
 	Replied(r *Reply)
-	// Lend reports whether it takes over a call to Redis, so that the goroutine that waits for the answer can run it.
+	// Lend reports whether the Actor takes over a call to Redis: the goroutine that waits for the answer runs it then.
 	// forWaiter says that the call is for the first request that waits.
 	Lend(forWaiter bool, call redisclient.Call) bool
 	// HearsTransfers reports whether the process receives transfers to that term.
@@ -91,9 +108,9 @@ type Cleanup struct {
 	Run func(done func(certain bool))
 }
 
-// Traits are what is special about a kind.
+// Traits are the properties of a kind.
 type Traits struct {
-	// Word names the kind to people.
+	// Word names the kind in messages to users.
 	Word string
 	// Format is how a lock of the kind is written in Redis. Locks of one name that differ in it exclude each other as
 	// users of the key.
@@ -104,7 +121,7 @@ type Traits struct {
 	Fenced bool
 	// lock is how a lock on one key decides.
 	lock lock.Kind
-	// new makes the Kind of something that is not a lock.
+	// new makes the Kind of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Kind
 }
 
@@ -120,7 +137,7 @@ const (
 	LatchKey
 )
 
-// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of what the lock is made of.
+// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of its members or servers.
 func (t *Traits) DrawsTokens() bool {
 	return t.Fenced || t.Consists == Members || t.Consists == Servers
 }
@@ -141,7 +158,7 @@ var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
 }
 
-// Of returns the traits of a kind; those of a kind that is unknown are those of a plain lock.
+// Of returns the traits of a kind; for an unknown kind, the traits of a plain lock.
 func Of(kind messages.Kind) *Traits {
 	if traits := Table[kind]; traits != nil {
 		return traits

@@ -39,13 +39,13 @@ func (k *lockKind) Draft(of machine.Machine) machine.Machine {
 	if !next.HasNextTerm() {
 		next.SetNextTerm(k.system.NextTerm())
 	}
-	k.tokens.tell(next)
+	k.tokens.raise(next)
 	return next
 }
 
 func (k *lockKind) Replaced(before, after machine.Machine) {
 	k.system.locks.Put(before)
-	k.tokens.note(after.(*lock.Lock)) // before a request is answered
+	k.tokens.record(after.(*lock.Lock)) // before a request is answered
 }
 
 func (k *lockKind) Settled(m machine.Machine) {
@@ -121,7 +121,7 @@ func seen(done func(*messages.Status, *machine.Answer)) func(protocol.View, erro
 	}
 }
 
-// inspectionFailed is the refusal of an Inspect.
+// inspectionFailed returns the refusal of an Inspect.
 func inspectionFailed(err error) *machine.Answer {
 	reason := machine.Rejected
 	if of := (*redisclient.Error)(nil); errors.As(err, &of) && of.Transient {
@@ -144,6 +144,6 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 }
 
 // Late also reports a command that may have added entries to the queue of a fair lock.
-func (k *lockKind) Late(r *Reply) (again bool) {
+func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) {
 	return r.Lock.Outcome == lock.Done || k.traits.Queued && r.Lock.Outcome == lock.Refused
 }

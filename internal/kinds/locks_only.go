@@ -6,8 +6,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// locksOnly is the part of machine.Machine that is for locks only. It is for the machines of semaphores and latches.
-// What it ignores is refused before it comes here, or is no more than a hint.
+// locksOnly is the part of machine.Machine that is for locks only. The machines of semaphores and latches embed it. Its
+// methods ignore the event: such a request is refused before it comes here, and other events are no more than a hint.
 type locksOnly struct{}
 
 func (locksOnly) ForceRelease(machine.Instant, machine.Mode, machine.Owners, any) {}

@@ -44,8 +44,8 @@ func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, mac
 
 func (p *pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
 
-func (p *pool) Load() (holds, waiters int, first any) { return 0, p.Waiters(), p.Next() }
-func (p *pool) Snapshot() machine.Snapshot            { return machine.Snapshot{Waiters: p.Waiters()} }
+func (p *pool) Load() (holds, waiters int, firstRef any) { return 0, p.Waiters(), p.FirstWaiter() }
+func (p *pool) Snapshot() machine.Snapshot               { return machine.Snapshot{Waiters: p.Waiters()} }
 
 // semaphoreKind is the Kind of semaphores and latches.
 type semaphoreKind struct {
@@ -56,8 +56,8 @@ type semaphoreKind struct {
 	latch   bool
 	// spare is memory for the next draft.
 	spare *pool
-	// rest is what an actor that has left still has to give back. It is shared with what brings replies.
-	rest atomic.Pointer[rest]
+	// unfinished is what an actor that was given up still has to give back. Goroutines that bring replies read it, too.
+	unfinished atomic.Pointer[unfinished]
 }
 
 func newSemaphore(s *System, name string, a Actor) Kind {
@@ -98,18 +98,18 @@ func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
 	switch e.Kind {
 	case machine.Forgotten:
 		k.forgotten(e.Answer.Detail)
-	case machine.Owing:
-		k.owing(e.Answer.Detail)
+	case machine.ReturnRejected:
+		k.returnRejected(e.Answer.Detail)
 	}
 }
 
-// send has a command carried out. It may be called on any goroutine, and so may forgotten.
+// send sends a command to Redis. It may be called on any goroutine, and so may forgotten.
 func (k *semaphoreKind) send(c semaphore.Command) {
 	k.backend.Run(c, time.Now().Add(c.Deadline-k.system.Now())) // for the timers of package time
 }
 
-// owing reports that what no request awaits is rejected.
-func (k *semaphoreKind) owing(detail string) {
+// returnRejected logs an effect ReturnRejected.
+func (k *semaphoreKind) returnRejected(detail string) {
 	what := "semaphore"
 	if k.latch {
 		what = "latch"
@@ -117,7 +117,7 @@ func (k *semaphoreKind) owing(detail string) {
 	k.system.Host.Warn("Redis rejects what is given back, and it is tried again", what, k.name, "detail", detail)
 }
 
-// forgotten reports that something may not have been given back.
+// forgotten records and logs that permits may not have been given back, or that a count-down may be missing.
 func (k *semaphoreKind) forgotten(detail string) {
 	s := k.system
 	s.Server.LeaveToExpire(s.Now() + request.MaxLease)
@@ -139,7 +139,7 @@ func (k *semaphoreKind) Apply(m machine.Machine, now machine.Instant, r *Reply) 
 	m.(*pool).Replied(now, r.Seq, r.Other.(semaphore.Result))
 }
 
-// Event is that of the requests that do not wait for permits.
+// Event returns the event of a request that does not wait for permits.
 func (k *semaphoreKind) Event(call *request.Call) Event {
 	kind, is := changes[call.Op]
 	if !is {

@@ -6,17 +6,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 )
 
-// signals are what was heard of a lock of several parts.
+// signals records the messages on the channels of a lock of several parts.
 type signals struct {
 	// busy are the channels of the parts because of which the last try was refused.
 	busy []backend.Channel
-	// stale are other channels of which something was heard since the last try was sent: a
-	// refusal because of them may be stale.
+	// stale are other channels on which a message came since the last try was sent: a refusal
+	// because of their parts may be stale.
 	stale []backend.Channel
 }
 
 // relevant reports whether what happens on a channel may mean that the lock is free. If not,
-// it records the channel: a try may be under way that is refused because of that very part.
+// it records the channel: a try under way may be refused because of that part.
 func (s *signals) relevant(channel backend.Channel) bool {
 	if s == nil || slices.Contains(s.busy, channel) {
 		return true

@@ -24,7 +24,7 @@ type System struct {
 	commands atomic.Pointer[string]
 	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
 	forgottenPermits, forgottenCounts atomic.Bool
-	// permitRecordsUntil is until when records of expirable semaphores are kept; see keepPermitRecords.
+	// permitRecordsUntil is the time until which records of expirable semaphores are kept; see keepPermitRecords.
 	permitRecordsUntil atomic.Int64
 	// locks and buffers hold what events need for a moment.
 	locks, buffers sync.Pool
@@ -36,16 +36,16 @@ type SystemConfig struct {
 	ID     string
 	Server *backend.Server
 	Host   *host.Host
-	// Config is that of all machines.
+	// Config is the configuration of all machines.
 	Config *machine.Config
 	Now    func() machine.Instant
 	// NextTerm returns a number that was never returned before.
 	NextTerm func() uint64
-	// Options are those of the commands of locks.
+	// Options are the options of the commands of locks.
 	Options LockOptions
 }
 
-// LockOptions are those of the commands of locks; see protocol.Options.
+// LockOptions are the options of the commands of locks; see protocol.Options.
 type LockOptions = protocol.Options
 
 // WaitQueue are the settings of the wait queue of a lock.
@@ -65,8 +65,8 @@ func (s *System) Forgotten() (permits, counts bool) {
 	return s.forgottenPermits.Load(), s.forgottenCounts.Load()
 }
 
-// Sibling returns a new client id, of which it is seen that it is one of this System's.
-func (s *System) Sibling() string {
+// NewClientID returns a new client id with the prefix of this System, so that readers can attribute it to this process.
+func (s *System) NewClientID() string {
 	system := keyspace.SystemOf(s.ID)
 	return system + uuid.NewString()[len(system):]
 }
@@ -75,7 +75,8 @@ func (s *System) Sibling() string {
 type Spec struct {
 	Traits *Traits
 	Name   string
-	// Members are those of a MultiLock, with its number of Tokens, and Servers those of a RedLock.
+	// Members are the members of a MultiLock, and Tokens is the number of its tokens. Servers are the servers of a
+	// RedLock.
 	Members []backend.Part
 	Tokens  int
 	Servers []*backend.Server
@@ -89,7 +90,7 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 		return spec.Traits.new(s, spec.Name, a), s.ID
 	}
 	l := &lockKind{system: s, actor: a, observer: spec.Observer}
-	switch options := s.ofOwnClient(); spec.Traits.Consists {
+	switch options := s.withNewClient(); spec.Traits.Consists {
 	case Members:
 		l.traits = lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
@@ -108,15 +109,16 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	return l, s.ID
 }
 
-// ofOwnClient returns options for a lock actor whose keys are other lock actors' too: with a client id of its own none
-// of them takes its terms for forgotten ones of theirs, and releases them.
-func (s *System) ofOwnClient() *protocol.Options {
+// withNewClient returns the options with a new client id, for a MultiLock or RedLock. Its actor shares keys with other
+// lock actors of this System; with the same client id they would mistake its terms for stale terms of theirs, and
+// release them.
+func (s *System) withNewClient() *protocol.Options {
 	options := s.options
-	options.Client = s.Sibling()
+	options.Client = s.NewClientID()
 	return &options
 }
 
-// PartOf is what a member of a MultiLock is in Redis. server is that of its System, and servers are those of its
+// PartOf returns a member of a MultiLock as a part in Redis. server is that of its System, and servers are those of its
 // RedLock.
 func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
 	part := backend.Part{

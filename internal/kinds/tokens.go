@@ -5,9 +5,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// tokens are the counters from which a lock draws fencing tokens, in the order of its tokens. It shares them with the
-// other locks of the System that draw from them: with a MultiLock of which a fenced lock is a member, say. Most locks
-// never draw one, and use no counter.
+// tokens are the counters from which a lock draws fencing tokens, in the order of its tokens. A fenced lock shares its
+// counter with the MultiLocks of the System that it is a member of. Most locks draw no tokens, and use no counter.
 type tokens struct {
 	of   []counterOf
 	used []*backend.Counter
@@ -18,7 +17,7 @@ type counterOf struct {
 	name   string
 }
 
-// tokensOf are the counters of a MultiLock.
+// tokensOf returns the counters of a MultiLock.
 func tokensOf(members []backend.Part) (t tokens) {
 	for _, batch := range backend.Batches(members) {
 		for _, i := range batch {
@@ -43,14 +42,15 @@ func (t *tokens) above(known []int64) []int64 {
 	return t.highest(known)
 }
 
-// tell raises the tokens that a lock knows to those that others have drawn, and note records those that it has drawn.
-func (t *tokens) tell(l *lock.Lock) {
+// raise raises the tokens that a lock knows to the tokens that other locks have drawn.
+func (t *tokens) raise(l *lock.Lock) {
 	if known := l.HighestTokens(); t.higher(known) {
 		l.KnowTokens(t.highest(known))
 	}
 }
 
-func (t *tokens) note(l *lock.Lock) {
+// record records the tokens that a lock has drawn.
+func (t *tokens) record(l *lock.Lock) {
 	if t.used == nil {
 		return
 	}

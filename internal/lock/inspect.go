@@ -13,8 +13,8 @@ func (l *Lock) Idle() bool {
 		l.sub.state == unsubscribed && l.taken == len(l.effects)
 }
 
-// Next returns the Ref of the first request that waits, or nil.
-func (l *Lock) Next() any {
+// FirstWaiter returns the Ref of the first request that waits, or nil.
+func (l *Lock) FirstWaiter() any {
 	if l.queue.len() == 0 {
 		return nil
 	}
@@ -26,7 +26,7 @@ func (l *Lock) Next() any {
 func (l *Lock) Load() (holds, waiters int, first any) {
 	holds, waiters = l.holds.len(), l.queue.len()
 	if first = l.holds.first.ref; holds == 0 {
-		first = l.Next()
+		first = l.FirstWaiter()
 	}
 	return holds, waiters, first
 }

@@ -31,14 +31,14 @@ type Config struct {
 // LongestEntry bounds EntryTimeout: the scripts take a longer entry for another application's.
 const LongestEntry = 24 * time.Hour
 
-// TransferTTL is the TTL that a transfer gives the key. It is short, so that a transfer to a process
+// TransferTTL returns the TTL that a transfer gives the key. It is short, so that a transfer to a process
 // that has just died costs little.
 func (c *Config) TransferTTL() time.Duration { return min(2*c.Poll, c.Watchdog, LongestEntry) }
 
-// EntryTimeout is how long an entry of the wait queue lasts without being confirmed.
+// EntryTimeout returns how long an entry of the wait queue lasts without being confirmed.
 func (c *Config) EntryTimeout() time.Duration { return c.TransferTTL() }
 
-// OpenTime is how long the lock is left to foreign clients at a time.
+// OpenTime returns how long the lock is left to foreign clients at a time.
 func (c *Config) OpenTime() time.Duration { return min(2*c.HandOffLimit, c.EntryTimeout()/4) }
 
 // TryTime bounds how long a request that does not wait remains without an answer. It includes the wait
@@ -50,7 +50,7 @@ func (c *Config) Timeout(lease time.Duration) time.Duration {
 	return max(min(c.CallTimeout, lease/4), time.Millisecond)
 }
 
-// RenewAfter is the time between a command that set the lease and the next renewal. If the reply took long,
+// RenewAfter returns the time between a command that set the lease and the next renewal. If the reply took long,
 // because the process is busy or Redis is far away, the next reply will be late as well, so the renewal
 // begins earlier by that time.
 func (c *Config) RenewAfter(took time.Duration) time.Duration {
@@ -72,7 +72,7 @@ func (c *Config) Jitter(d time.Duration, n uint64) time.Duration {
 	return d/2 + time.Duration(part)
 }
 
-// Margin is how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
+// Margin returns how much earlier than its TTL the validity of a lease ends: 1 % for clocks that run
 // at different speeds, and 2 ms for Redis's rounding. It is the drift allowance of the Redlock
 // description.
 func Margin(lease time.Duration) time.Duration { return lease/100 + 2*time.Millisecond }

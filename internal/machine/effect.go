@@ -26,9 +26,9 @@ const (
 	// Forgotten says that permits of a semaphore may stay taken though no process has them, or that a latch may not be
 	// counted down; Answer.Detail says why.
 	Forgotten
-	// Owing says that Redis rejects permits that a semaphore gives back, or a count-down, of which no request awaits the
-	// end. It is tried again; Answer.Detail says why it was rejected.
-	Owing
+	// ReturnRejected reports that Redis rejects returned permits, or a count-down, that no request awaits. The machine
+	// tries again; Answer.Detail has the error.
+	ReturnRejected
 )
 
 // Effect is an action that the lock actor carries out for the lock. Effects are part of the lock's state until

@@ -13,8 +13,8 @@ const (
 	maxBackoff   = time.Second
 )
 
-// Backoff is the pause before a command about a lease of that length is sent again, at most that long. It is
-// shorter for short leases.
+// Backoff returns the pause before a command about a lease of that length is sent again. It is never longer than most,
+// and shorter for short leases.
 func Backoff(tries int, lease, most time.Duration) time.Duration {
 	pause := min(firstBackoff, lease/20) << min(tries, 10)
 	return max(min(pause, most, maxBackoff), time.Millisecond)

@@ -15,7 +15,7 @@ import (
 
 // ByMessage is the requester of a Call that came as a message of package messages.
 type ByMessage struct {
-	// row is that of the message in requestMessages.
+	// row is the row of the message in requestMessages.
 	row *requestMessage
 	// lock is what the message is about, or semaphore, or latch.
 	lock      *messages.Lock
@@ -36,7 +36,7 @@ func (m *ByMessage) belongsTo(owner *actor.PID) {
 	}
 }
 
-// holder is the actor that holds what the request was granted, and is notified of a loss; nil if there is none.
+// holder returns the actor that holds what the request was granted, and is notified of a loss; nil if there is none.
 func (m *ByMessage) holder(call *Call) *actor.PID {
 	if call.Record == nil {
 		return nil
@@ -64,7 +64,7 @@ func (m *ByMessage) Answered(from Sender, call *Call, a *machine.Answer) (taken 
 	return m.send(from, m.replyTo, m.Message(from, call, a))
 }
 
-// Message is an answer as package messages spells it.
+// Message returns an answer as a message of package messages.
 func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Message {
 	switch {
 	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
@@ -150,7 +150,8 @@ func (m *ByMessage) AtRisk(from Sender, call *Call, a *machine.Answer) {
 	}
 }
 
-// token is the fencing token of a hold; a MultiLock's are those of its members.
+// token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. A MultiLock has the tokens of its
+// members.
 func (m *ByMessage) token(drawn []int64) int64 {
 	if len(drawn) == 0 || m.lock.GetKind() != messages.Kind_KIND_FENCED {
 		return 0
@@ -158,8 +159,8 @@ func (m *ByMessage) token(drawn []int64) int64 {
 	return drawn[0]
 }
 
-// validity is how long a lease is good for, as its owner learns it. One that counts it on another
-// node, from when the request was sent, has a clock of its own, as Redis has.
+// validity returns how long the lease is valid for its owner. If the owner or the receiver is on another node, a margin
+// is deducted, since that node's clock may run at another speed.
 func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) machine.Instant {
 	left := max(until-from.Now(), 0)
 	if from.Foreign(m.holder(call)) || from.Foreign(m.replyTo) {
@@ -173,7 +174,7 @@ func (m *ByMessage) Inspected(from Sender, _ *Call, status *messages.Status) {
 	m.send(from, m.replyTo, status)
 }
 
-// Duration is absent for a negative one.
+// Duration converts d; it returns nil if d is negative.
 func Duration(d time.Duration) *durationpb.Duration {
 	if d < 0 {
 		return nil
@@ -183,7 +184,7 @@ func Duration(d time.Duration) *durationpb.Duration {
 
 func formatHoldID(id uint64) string { return strconv.FormatUint(id, 36) }
 
-// parseHoldID gives 0, which no hold has, for anything that was never a hold id.
+// parseHoldID returns 0, which no hold has, for a text that was never a hold id.
 func parseHoldID(text string) uint64 {
 	id, err := strconv.ParseUint(text, 36, 64)
 	if err != nil {

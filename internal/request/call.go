@@ -45,7 +45,7 @@ type Call struct {
 	Kind messages.Kind
 	Mode messages.Mode
 	Name string
-	// Members are those of a MultiLock, instead of a name.
+	// Members are the members of a MultiLock, which has no name.
 	Members *Members
 
 	// For OpAcquire: the fixed lease, the max hold and the wait, each 0 for none. Try tries once
@@ -54,9 +54,9 @@ type Call struct {
 	MaxHold time.Duration
 	Wait    time.Duration
 	Try     bool
-	// NoReentry refuses a re-entry. Leads is that of an Elect: its wait and its hold may last for days.
+	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
-	// Lends: the caller may run a command. Withdrawn: it has given up. They fill what would be padding.
+	// Lends: the caller may run a command. Withdrawn: the caller has given up. They fill what would be padding.
 	Lends     bool
 	Withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
@@ -70,7 +70,7 @@ type Call struct {
 	// Permit is for an expirable semaphore, and Count for a semaphore or a latch; nil for others.
 	Permit *Permit
 	Count  *Count
-	// Owners are those that an OpForceRelease is meant for; nil for those that hold the lock now.
+	// Owners are the owners that an OpForceRelease is meant for; nil for the present holders.
 	Owners []string
 	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
@@ -80,13 +80,19 @@ type Call struct {
 	// Future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
 	// caller that would only wait may as well run the command, which spares waking another
 	// goroutine.
-	Future    Future
+	Future Future
+	actorFields
+}
+
+// actorFields are the fields of a Call that only the lock actor writes.
+type actorFields struct {
+	// RequestID is the number of an Acquire in the machine.
 	RequestID atomic.Uint64
-	// Record is what the lock actor knows of the actor that owns the request, nil until it watches that. Until is how long
-	// the hold that was granted is valid.
+	// Record is what the lock actor knows of the owner that is an actor; nil until it has recorded it.
 	Record any
-	Until  *atomic.Int64
-	// From is when an Acquire or a Release was asked for, and then when it was granted; the lock actor's.
+	// Until is the end of the validity of the hold that was granted.
+	Until *atomic.Int64
+	// From is when the request was handled, and after a grant when it was granted.
 	From machine.Instant
 }
 
@@ -115,7 +121,7 @@ type Holder interface {
 	Parent() context.Context
 }
 
-// Requester is what made a request: it gets the answer, and what happens to the hold afterwards.
+// Requester is what made a request. It gets the answer, and the notifications about the hold.
 type Requester interface {
 	// Answered delivers the one answer to a request, and reports whether it was taken. The answer is valid until it
 	// returns; so are those of Lost and AtRisk.
@@ -129,7 +135,7 @@ type Requester interface {
 	Parent(call *Call) context.Context
 }
 
-// Sender sends what a requester is to get. A Runtime is one.
+// Sender sends messages to requesters. A Runtime is a Sender.
 type Sender interface {
 	// Deliver sends a message and reports whether it was taken.
 	Deliver(pid *actor.PID, message any) (taken bool)
@@ -145,7 +151,7 @@ func (call *Call) Requester() Requester {
 	return call.By
 }
 
-// OwnerPID is the actor that a request by message belongs to; nil if it has none, and for a goroutine.
+// OwnerPID returns the actor that a request by message belongs to; nil if it has none, and for a goroutine.
 func (call *Call) OwnerPID() *actor.PID {
 	if m, is := call.By.(*ByMessage); is {
 		return m.ownerPID
@@ -153,7 +159,7 @@ func (call *Call) OwnerPID() *actor.PID {
 	return nil
 }
 
-// LockKind is that of the lock, for metrics and logs.
+// LockKind returns the kind of the lock, for metrics and logs.
 func (call *Call) LockKind() messages.Kind {
 	if call.Members != nil {
 		return messages.Kind_KIND_MULTI
@@ -254,12 +260,12 @@ func (call *Call) MayRun(left time.Duration) bool {
 // otherwise.
 const longestDial = 5 * time.Second
 
-// About is another call about the lock of an Acquire.
+// About returns a new Call with operation op on the same lock. Its Target is call.
 func (call *Call) About(op Op, holdID uint64) *Call {
 	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
 }
 
-// Refusal is the answer to a request that is refused.
+// Refusal returns the answer to a request that is refused.
 func Refusal(op Op, reason machine.Reason, detail string) machine.Answer {
 	return machine.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}
 }

@@ -19,31 +19,31 @@ import (
 const (
 	// MaxNameLength bounds a name, in bytes.
 	MaxNameLength = 512
-	// MinLease is the shortest lease: one of only a few round trips cannot be trusted.
+	// MinLease is the shortest lease: a lease of only a few round trips cannot be trusted.
 	MinLease = 10 * time.Millisecond
 	// MaxLease is the longest lease: Redis refuses TTLs that overflow its clock.
 	MaxLease = 100 * 365 * 24 * time.Hour
 )
 
-// System is one that requests are made to.
+// System is a System as its requests see it.
 type System interface {
 	Rules() *Rules
 	// DrawOrder returns the order, as indexes, in which the members of a MultiLock draw their tokens.
 	DrawOrder(members []Member) []int
 }
 
-// Rules are what the requests to a System are checked against.
+// Rules check the requests to a System.
 type Rules struct {
 	System System
 	// ID is the client part of the owner fields of the System.
 	ID string
 	// KeyPrefix comes before every name.
 	KeyPrefix string
-	// Cluster says that Redis is one, and Sharded that its pub/sub is.
+	// Cluster says that Redis is a cluster, and Sharded that its pub/sub is sharded.
 	Cluster, Sharded bool
 	// Watchdog bounds fixed leases on a RedLock.
 	Watchdog time.Duration
-	// RedLock returns the Systems of which this one has made a RedLock; nil for none.
+	// RedLock returns the Systems of the RedLock of this System; nil if it has none.
 	RedLock func() []System
 	// Actors has the actors that are owners.
 	Actors *actor.ActorSystem
@@ -136,8 +136,8 @@ func CheckOwners(owners []string) error {
 	return nil
 }
 
-// CheckRed bounds fixed leases on a RedLock by Watchdog: that is how long a restarted server has
-// no vote, and no lock that it has forgotten may live longer.
+// CheckRed bounds fixed leases on a RedLock by Watchdog. A restarted server has no vote for that
+// time, and no lock that it has forgotten may live longer.
 func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Duration) error {
 	if members != nil {
 		for _, one := range members.Sorted {

@@ -12,8 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Count is what a Call says about a semaphore or a latch. On a latch, OpAcquire waits until it is open, OpRelease counts
-// down, and OpSetPermits sets the count.
+// Count has the arguments of a Call about a semaphore or a latch. On a latch, OpAcquire waits until it is open,
+// OpRelease counts down, and OpSetPermits sets the count.
 type Count struct {
 	// N is how many permits.
 	N int64
@@ -103,5 +103,5 @@ type CountAnswer struct {
 	Detail string
 }
 
-// CountAnswerOf is an outcome as the answer to a CountCall.
+// CountAnswerOf returns an outcome as the answer to a CountCall.
 func CountAnswerOf(o *Outcome) CountAnswer { return CountAnswer{o.Done, o.N, o.Reason, o.Detail} }

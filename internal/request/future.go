@@ -48,8 +48,8 @@ func (o *Outcome) Free() {
 	outcomes.Put(o)
 }
 
-// Complete brings the answer, which comes from NewOutcome, and takes back a command that the caller has not begun to run: it
-// may have left before it looks again. It reports whether the answer may be looked at.
+// Complete brings the answer, which comes from NewOutcome, and takes back a command that the caller has not begun to
+// run: the caller may have left before it looks again. It reports whether the caller may look at the answer.
 func (s *Future) Complete(answer *Outcome) (unrun *Loan, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -63,8 +63,7 @@ func (s *Future) Complete(answer *Outcome) (unrun *Loan, taken bool) {
 	return unrun, true
 }
 
-// Leave is for a caller that gives up. It gives the answer if that has come; one that
-// comes later is not taken.
+// Leave is for a caller that gives up. It returns the answer if that has come; a later answer is not taken.
 func (s *Future) Leave() (answer Outcome) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -95,7 +94,8 @@ func (s *Future) signal() {
 	}
 }
 
-// Await waits for a command to run, or for the answer, which the caller frees; neither means that ended has.
+// Await waits for a command to run, or for the answer, which the caller frees. It returns neither if ended is closed
+// first.
 func (s *Future) Await(ended <-chan struct{}) (job *Loan, answer *Outcome) {
 	for {
 		job, answer, ready := s.poll()
@@ -115,7 +115,7 @@ func (s *Future) Await(ended <-chan struct{}) (job *Loan, answer *Outcome) {
 	}
 }
 
-// poll gives what there is, or a channel that is signalled when there is more.
+// poll returns the command or the answer that is there, or a channel that is signalled when one comes.
 func (s *Future) poll() (job *Loan, answer *Outcome, ready chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

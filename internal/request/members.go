@@ -21,7 +21,7 @@ type Member struct {
 	Name   string
 }
 
-// systems are those in whose Redis it has a key.
+// systems returns the systems in whose Redis it has a key.
 func (m Member) systems() []System {
 	if m.Kind == messages.Kind_KIND_RED {
 		return m.System.Rules().RedLock()
@@ -35,7 +35,7 @@ type Members struct {
 	id string
 	// Sorted is the order in which they are taken.
 	Sorted []Member
-	// token says, for each in the order that was given, which of the tokens is its own; -1: none.
+	// token has, for each member in the order that was given, the index of its token; -1 for none.
 	token []int
 	// Fenced is how many of them have tokens.
 	Fenced int

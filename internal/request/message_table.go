@@ -55,12 +55,12 @@ var requestMessages = byType(
 	aboutLatch(OpInspect, func(*messages.InspectLatch, *Call) error { return nil }),
 )
 
-// requestMessage is what a request message asks for, and how it is read: into a Call, which is answered as by says. An
-// error says why it is not valid; what is known by then is enough for a refusal.
+// requestMessage is the operation that a request message asks for, and how to read the message.
 type requestMessage struct {
 	message reflect.Type
 	op      Op
-	read    func(r *Rules, m any, call *Call, by *ByMessage) error
+	// read fills the Call and its ByMessage; after an error both are complete enough to send a refusal.
+	read func(r *Rules, m any, call *Call, by *ByMessage) error
 }
 
 func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {

@@ -55,7 +55,7 @@ func (call *Call) ShowsPermit() bool {
 	return call.Permit != nil && call.Permit.Shown.Load()
 }
 
-// TotalPermits is how many permits there are if no number is set; 0 if the request does not say.
+// TotalPermits returns how many permits there are if no number is set; 0 if the request does not say.
 func (call *Call) TotalPermits() int {
 	if call.Permit == nil {
 		return 0
@@ -63,7 +63,7 @@ func (call *Call) TotalPermits() int {
 	return int(call.Permit.Count)
 }
 
-// Permitted takes the id of the permit that was granted.
+// Permitted stores the id of the permit that was granted, and for a goroutine the end of its validity.
 func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 	if m, is := call.By.(*ByMessage); is {
 		m.permit = id

@@ -19,7 +19,7 @@ func (r *Rules) Foreign(pid *actor.PID) bool {
 	return pid != nil && pid.Address != r.Actors.Address() && pid.Address != "nonhost"
 }
 
-// Process is what runs behind a local PID, nil for a dead or a remote one.
+// Process returns the process of a local PID; nil for a dead or a remote one.
 func (r *Rules) Process(pid *actor.PID) actor.Process {
 	if r.Foreign(pid) {
 		return nil

@@ -102,7 +102,7 @@ func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
 
 // owes reports that Redis rejects what no request awaits any more, and that it is sent again.
 func (p *Pool) owes(detail string) {
-	p.effect(machine.Effect{Kind: machine.Owing, Answer: machine.Answer{Detail: detail}})
+	p.effect(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
 }
 
 // forget reports that what was to be given back may be lost.

@@ -97,8 +97,8 @@ func (p *Pool) Sent() (number uint64, certain bool) {
 // Waiters returns how many requests wait for permits.
 func (p *Pool) Waiters() int { return p.queue.Len() }
 
-// Next returns the Ref of the first request that waits; nil if none does.
-func (p *Pool) Next() any {
+// FirstWaiter returns the Ref of the first request that waits; nil if none does.
+func (p *Pool) FirstWaiter() any {
 	if p.queue.Len() == 0 {
 		return nil
 	}

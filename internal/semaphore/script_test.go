@@ -185,7 +185,7 @@ func (p *player) brings() (all []string) {
 			text = "unsubscribe"
 		case machine.Forgotten:
 			text = "forgotten: " + a.Detail
-		case machine.Owing:
+		case machine.ReturnRejected:
 			text = "owing: " + a.Detail
 		}
 		all = append(all, text)

@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 )
 
-// Stop implements Stopper. What has to be given back still is, unless Redis is awaited no longer.
+// Stop implements Stopper.
 func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool) {
 	if !m.Idle() {
 		k.system.renewCommandClient()
@@ -21,17 +21,17 @@ func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason mach
 }
 
 func (k *semaphoreKind) Cleanups(m machine.Machine) []Cleanup {
-	left := &rest{of: k, pool: m.(*pool).Pool}
+	left := &unfinished{of: k, pool: m.(*pool).Pool}
 	if left.pool.Idle() {
 		return nil
 	}
-	k.rest.Store(left)
+	k.unfinished.Store(left)
 	return []Cleanup{{request.MaxLease, left.whenDone}}
 }
 
-// Late gives the reply to what is left.
-func (k *semaphoreKind) Late(r *Reply) (again bool) {
-	if left := k.rest.Load(); left != nil {
+// Late gives the reply to the unfinished pool. No cleanup runs again, since the pool knows what is left.
+func (k *semaphoreKind) Late(r *Reply) (cleanUpAgain bool) {
+	if left := k.unfinished.Load(); left != nil {
 		left.event(func(now machine.Instant) {
 			result := r.Other.(semaphore.Result)
 			left.pool.Replied(now, r.Seq, result)
@@ -44,16 +44,16 @@ func (k *semaphoreKind) Late(r *Reply) (again bool) {
 }
 
 func (k *semaphoreKind) Abandon() {
-	if left := k.rest.Load(); left != nil {
+	if left := k.unfinished.Load(); left != nil {
 		left.event(func(now machine.Instant) {
 			left.pool.Abandon(now, machine.Closed, "the Lockkeeper system was closed before Redis confirmed it")
 		})
 	}
 }
 
-// rest is what is left of a pool when its actor has left: all requests are answered, and only what has to be given back
-// still is. Replies come on any goroutine then.
-type rest struct {
+// unfinished is the pool of an actor that was given up. All of its requests are answered, but some permits or
+// count-downs are not confirmed yet. Replies come on any goroutine.
+type unfinished struct {
 	of *semaphoreKind
 
 	mu   sync.Mutex // guards what follows
@@ -62,20 +62,20 @@ type rest struct {
 }
 
 // whenDone calls done once nothing is left to give back.
-func (r *rest) whenDone(done func(certain bool)) {
+func (r *unfinished) whenDone(done func(certain bool)) {
 	r.event(func(machine.Instant) { r.done = done })
 }
 
-// event applies an event, and does what follows from it.
-func (r *rest) event(event func(now machine.Instant)) {
+// event applies an event, and carries out its effects.
+func (r *unfinished) event(event func(now machine.Instant)) {
 	defer r.of.system.Host.Recover("panic while a semaphore's permits were given back")
 	if done := r.apply(event); done != nil {
-		done(true) // or it was reported as forgotten
+		done(true) // forgotten permits are reported already
 	}
 }
 
-// apply returns what to call if nothing is left.
-func (r *rest) apply(event func(now machine.Instant)) (done func(certain bool)) {
+// apply applies an event. It returns the function to call if the pool is idle now.
+func (r *unfinished) apply(event func(now machine.Instant)) (done func(certain bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	s := r.of.system
@@ -103,9 +103,9 @@ func (r *rest) apply(event func(now machine.Instant)) (done func(certain bool)) 
 // commandClient is the client id under which new actors of semaphores and latches send their commands.
 func (s *System) commandClient() string { return *s.commands.Load() }
 
-// renewCommandClient is for an actor that leaves while one of its commands is not confirmed. The next
-// actor's commands then count as another client's, so that they do not make that command late.
+// renewCommandClient is for an actor that leaves while one of its commands is not confirmed. The next actor's
+// commands then count as another client's; otherwise Redis would refuse the unconfirmed command as outdated.
 func (s *System) renewCommandClient() {
-	client := s.Sibling()
+	client := s.NewClientID()
 	s.commands.Store(&client)
 }
