@@ -114,7 +114,7 @@ func (p *Semaphore) restored(r Result) {
 		return
 	}
 	p.wait.refused = true
-	for _, req := range p.queue.Tries(func(*Request) bool { return true }) {
+	for _, req := range p.queue.RemoveTries(func(*Request) bool { return true }) {
 		p.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
 	}
 }
@@ -144,8 +144,8 @@ func (p *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
 // refuseTries refuses the tries: those of an acquire that was refused, and those behind
 // a request that waits.
 func (p *Semaphore) refuseTries(asked []*Request) {
-	first, waits := p.queue.Patient()
-	for _, req := range p.queue.Tries(func(req *Request) bool {
+	first, waits := p.queue.FirstWaiting()
+	for _, req := range p.queue.RemoveTries(func(req *Request) bool {
 		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
 	}) {
 		p.refuse(req, machine.Held, noneFree)

@@ -74,7 +74,7 @@ func (p *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any)
 	if req, found := p.queue.Take(id); found {
 		withdrawn = []*Request{req}
 	} else if id == 0 && owner != 0 {
-		withdrawn = p.queue.Owner(uint64(owner))
+		withdrawn = p.queue.RemoveOwner(uint64(owner))
 	}
 	for _, req := range withdrawn {
 		p.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
@@ -90,7 +90,7 @@ func (p *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
 	if owner == 0 {
 		return
 	}
-	p.queue.Owner(uint64(owner))
+	p.queue.RemoveOwner(uint64(owner))
 	for _, h := range p.holds {
 		if h.owner == owner {
 			p.release(h, h.shown, nil)

@@ -267,7 +267,7 @@ func (p *Semaphore) wakeUp() {
 
 // expire ends what has waited for too long.
 func (p *Semaphore) expire() {
-	for _, req := range p.queue.Expired(p.now, machine.MaxExpired) {
+	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req, p.wait.lastReason, p.wait.lastErr)

@@ -64,7 +64,7 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	if req, found := p.queue.Take(id); found {
 		withdrawn = []*Request{req}
 	} else if id == 0 && owner != 0 {
-		withdrawn = p.queue.Owner(uint64(owner))
+		withdrawn = p.queue.RemoveOwner(uint64(owner))
 	}
 	detail := "the request was withdrawn"
 	if p.wait.lastErr != "" {
@@ -81,7 +81,7 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	p.begin(now)
 	defer p.settle()
 	if owner != 0 {
-		p.queue.Owner(uint64(owner))
+		p.queue.RemoveOwner(uint64(owner))
 	}
 }
 
@@ -162,7 +162,7 @@ func (p *Pool) dropExpired() {
 	if p.closing && p.now >= p.closeAt && !p.Idle() {
 		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
-	for _, req := range p.queue.Expired(p.now, machine.MaxExpired) {
+	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)

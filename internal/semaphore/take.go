@@ -125,8 +125,8 @@ func (p *Pool) serve(n int, handedOff bool) (given int) {
 // refuseTries refuses the tries: those that a Take has named that was refused, up to
 // last, and those behind a request that waits, unless it is for a latch.
 func (p *Pool) refuseTries(last uint64) {
-	first, waits := p.queue.Patient()
-	for _, req := range p.queue.Tries(func(req *Request) bool {
+	first, waits := p.queue.FirstWaiting()
+	for _, req := range p.queue.RemoveTries(func(req *Request) bool {
 		return req.ID <= last || waits && req.ID > first.ID && !p.latch
 	}) {
 		p.refuse(req.Ref, machine.Held, p.whyRefused())
