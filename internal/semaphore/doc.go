@@ -23,10 +23,11 @@
 //	Give, Yield    ends when it is known that the permits are back
 //	Change         ends with the time of its request; whatever a Drain has taken is given back then
 //
-// Redis may reject a command for a reason that does not pass. If an earlier try may have had its effect, it is sent
-// again, after ever longer pauses; a request that comes meanwhile has it sent at once, and is refused with it or goes on.
-// Otherwise it had no effect, and what no request awaits is given back by a later command, for half an hour at most.
-// Other commands go on meanwhile.
+// Redis may reject a command permanently (NOPERM, for example). If an earlier try may have taken permits or given some
+// back, the command is repeated with growing pauses, and at once when a new request comes; if Redis rejects that try,
+// the new request is refused, too. If no try was carried out, the requests that the command was for are refused.
+// Permits that no request awaits are then given back by later commands, for at most half an hour, and other commands
+// are sent in between.
 //
 // The requests are answered in bounded time, whatever their command still has to do.
 //

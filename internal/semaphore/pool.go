@@ -58,12 +58,12 @@ type waiting struct {
 	lastErr string
 }
 
-// turn is for how long permits are handed off within the process.
+// turn is a time in which permits are handed off within the process.
 type turn struct {
 	running bool
-	// until is when other processes are to be asked about; forcedAt is when permits are given back
-	// even if no waiter is seen, 0 before the first turn.
-	until, forcedAt Instant
+	// until is the end of the turn: permits that come back later are given back with a Yield. From nextForcedYield on,
+	// a Yield gives them back even if no waiter is seen; 0 if no turn is running.
+	until, nextForcedYield Instant
 }
 
 type listens uint8
@@ -161,9 +161,10 @@ func (p *Pool) proceed() {
 	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
 	switch {
 	case len(p.rejects.debts) > 0 && p.now >= p.givesAgainAt():
-		p.giveAgain()
+		// in a separate command, since Redis may reject these debts and accept others
+		p.rejects.debts = p.give(p.rejects.debts)
 	case len(p.owed) > 0:
-		p.give()
+		p.owed = p.give(p.owed)
 	case len(p.changes) > 0 && !(takes && p.call.changed):
 		p.change()
 	case takes:

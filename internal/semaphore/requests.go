@@ -36,7 +36,8 @@ func (p *Pool) Acquire(now Instant, req Request) {
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()
-	if len(p.owed) == 0 && p.handsOff() && p.queue.Head().N == n { // without memory for a debt
+	if len(p.owed) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a debt
+		p.startTurn()
 		p.serve(n, true)
 		p.answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 		return
