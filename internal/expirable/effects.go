@@ -21,7 +21,7 @@ const (
 type Command struct {
 	Kind CommandKind
 	Seq  uint64
-	// Number is that of a command that Redis carries out once; a Renew has none.
+	// Number is the number of a command that Redis carries out once; a Renew has none.
 	Number uint64
 	// IDs are the permits to take, to give back, to renew, or to keep taken. Leases are those of an
 	// Acquire or a Restore, one for each. Lease is that of a Renew, and of permits for which a Restore waits.
@@ -31,8 +31,8 @@ type Command struct {
 	// Mode and Count are of a Set.
 	Mode  SetMode
 	Count int
-	// Deadline is when the semaphore stops waiting for the reply, and Latest when the reply has no more use: that to a
-	// Renew may come late until then.
+	// At Deadline the semaphore stops waiting for the reply. After Latest the reply has no more use: until then, the
+	// reply to a Renew may come late.
 	Deadline, Latest Instant
 }
 
@@ -86,7 +86,7 @@ func (s *Semaphore) NextEffect(e *machine.Effect) bool {
 	return true
 }
 
-// keptEffects is for how many effects the memory is used again.
+// keptEffects is the number of effects whose memory is used again.
 const keptEffects = 8
 
 func (s *Semaphore) effect(e machine.Effect) { s.effects = append(s.effects, e) }
@@ -117,7 +117,7 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	}})
 }
 
-// failure says why a command has failed.
+// failure returns the reason of a command's failure, and its detail.
 func failure(r Result) (machine.Reason, string) {
 	return machine.Failure(r.Err, r.Transient, r.Unconfirmed)
 }

@@ -43,7 +43,7 @@ type Semaphore struct {
 	// whose replies may still arrive.
 	main, renewal op
 	late          []op
-	// back are the permits to give back, from backAt on, and sets what else is to be done.
+	// back are the permits to give back, from backAt on, and sets the requests to set the number of permits.
 	back   []giveBack
 	backAt Instant
 	sets   []set
@@ -61,7 +61,7 @@ type Semaphore struct {
 	// lost are the holds that were lost last, to explain it to a late Release.
 	lost loss
 
-	// wakeAt is not later than what time brings next.
+	// wakeAt is not later than the next change that time brings.
 	wakeAt alarm
 
 	effects []machine.Effect
@@ -93,7 +93,7 @@ type hold struct {
 	fixed  bool
 	sentAt Instant
 	until  Instant
-	// ends is when its max hold is over; 0 if it has none.
+	// ends is the end of its max hold; 0 if it has none.
 	ends Instant
 }
 
@@ -115,7 +115,7 @@ func (h *hold) bound() Instant {
 
 // waiting is what is known while a request waits.
 type waiting struct {
-	// nextAt is when to try next if no message comes before. refused: there were not enough
+	// nextAt is the time of the next try if no message comes before. refused: there were not enough
 	// permits. again: a message came while an acquire was under way.
 	nextAt  Instant
 	refused bool

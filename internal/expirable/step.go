@@ -19,12 +19,12 @@ type op struct {
 	// be, carried out.
 	inFlight, unsure bool
 	tries            int
-	// sentAt is when the first try was sent that may count, and due when the command wants
-	// attention again: the reply is late, or it is to be sent again.
+	// sentAt is the time of the first try that may count. At due the command wants attention again: the reply is late,
+	// or the command is to be sent again.
 	sentAt, due Instant
 	// until ends the tries, except those of a Release, which frees no permit twice.
 	until Instant
-	// last is why the last try failed.
+	// last is the failure of the last try.
 	last Result
 
 	// number is 0 for a renewal.
@@ -66,7 +66,7 @@ func (s *Semaphore) begin(now Instant) {
 	s.wakeUp()
 }
 
-// settle closes an event: what can be done next is begun.
+// settle closes an event: it begins what can be done next.
 func (s *Semaphore) settle() {
 	if s.main.kind == 0 {
 		s.next()
@@ -240,7 +240,7 @@ func (s *Semaphore) failed(o *op, r Result) (over bool) {
 // NextWake returns when the next Tick is needed, unless another event comes first.
 func (s *Semaphore) NextWake() (at Instant, ok bool) { return Instant(s.wakeAt), s.wakeAt != 0 }
 
-// wakeUp sets the alarm to what time brings next.
+// wakeUp sets the alarm to the next change that time brings.
 func (s *Semaphore) wakeUp() {
 	wake := func(at Instant, wanted bool) {
 		if wanted {
@@ -265,7 +265,7 @@ func (s *Semaphore) wakeUp() {
 	}
 }
 
-// expire ends what has waited for too long.
+// expire ends requests that have waited for too long.
 func (s *Semaphore) expire() {
 	for _, req := range s.queue.RemoveExpired(s.now, machine.MaxExpired) {
 		switch {

@@ -25,7 +25,7 @@ type call struct {
 	inFlight, unsure bool
 	tries            int
 	lastErr          string
-	// rejected: the last try was rejected for a reason that does not pass. reported: that is in the log.
+	// rejected: Redis permanently rejected the last try. reported: that is in the log.
 	rejected, reported bool
 	// due is when it wants attention again: the reply is late, or it is to be sent again.
 	due Instant

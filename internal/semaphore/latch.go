@@ -2,9 +2,9 @@ package semaphore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// A latch is a Pool without permits. A request to acquire waits until its count is zero, and what is given
-// back are count-downs. In its commands, Take reads the count and Give counts down; their number is
-// the count then, zero if the latch is open. Set and Inspect are as those of a semaphore.
+// A latch is a Pool without permits. A request to acquire waits until the count of the latch is zero, and count-downs
+// take the place of permits that are given back. Take reads the count and Give counts down; the number in their
+// replies is the count then, zero if the latch is open. Set and Inspect are as for a semaphore.
 
 // NewLatch returns the Pool of a latch without waiters; see New.
 func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }

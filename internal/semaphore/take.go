@@ -34,7 +34,7 @@ func (p *Pool) takeReplied(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
-	case c.unsure && (r.Transient || !p.latch): // what an earlier try may have taken is given back
+	case c.unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
 		}
