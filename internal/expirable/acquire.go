@@ -16,164 +16,164 @@ const (
 )
 
 // startAcquire asks for permits for the first waiting requests.
-func (p *Semaphore) startAcquire() {
-	o := op{kind: Acquire, requests: p.queue.Front(acquireBatch)}
-	o.until = min(trust(p.now, slices.Min(p.leases(&o))), p.now+repeatTime)
-	p.start(o)
+func (s *Semaphore) startAcquire() {
+	o := op{kind: Acquire, requests: s.queue.Front(acquireBatch)}
+	o.until = min(trust(s.now, slices.Min(s.leases(&o))), s.now+repeatTime)
+	s.start(o)
 }
 
-// leases are those of an acquire's permits.
-func (p *Semaphore) leases(o *op) (all []time.Duration) {
+// leases returns the leases of the permits of an Acquire.
+func (s *Semaphore) leases(o *op) (all []time.Duration) {
 	for _, req := range o.requests {
-		all = append(all, p.lease(req))
+		all = append(all, s.lease(req))
 	}
 	return all
 }
 
-func (p *Semaphore) lease(req *Request) time.Duration {
+func (s *Semaphore) lease(req *Request) time.Duration {
 	if req.Lease > 0 {
 		return req.Lease
 	}
-	return p.cfg.Watchdog
+	return s.cfg.Watchdog
 }
 
-// tryAt sets when the next try is, unless something comes before.
-func (p *Semaphore) tryAt(at Instant) {
-	p.wait.nextAt = at
-	if at > p.now {
-		p.wakeAt.sooner(at)
+// tryAt sets the time of the next try, unless something comes before.
+func (s *Semaphore) tryAt(at Instant) {
+	s.wait.nextAt = at
+	if at > s.now {
+		s.wakeAt.sooner(at)
 	}
 }
 
-// acquired gives the requests that were served their permits. A permit of one that has left goes back.
-func (p *Semaphore) acquired(o op, r Result) {
-	p.wait.tries, p.wait.lastErr = 0, ""
+// acquireReplied grants the permits to the requests that were served. The permit of a request that has left goes back.
+func (s *Semaphore) acquireReplied(o op, r Result) {
+	s.wait.tries, s.wait.lastErr = 0, ""
 	if r.Missing {
-		p.missing()
+		s.missing()
 		return
 	}
 	if r.Served > 0 {
-		p.turnUntil = p.now + p.cfg.HandOffLimit
-		if p.forcedYieldAt == 0 {
-			p.forcedYieldAt = p.now + p.cfg.ForcedYield
+		s.turnUntil = s.now + s.cfg.HandOffLimit
+		if s.nextForcedYield == 0 {
+			s.nextForcedYield = s.now + s.cfg.ForcedYield
 		}
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
-		h := hold{permit: o.permit(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, p.lease(req))}
-		late := p.now >= h.until
-		if _, waits := p.queue.Find(req.ID); !waits || late {
-			p.giveBack(giveBack{permit: h.permit, until: h.until})
+		h := hold{permit: o.permit(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, s.lease(req))}
+		late := s.now >= h.until
+		if _, waits := s.queue.Find(req.ID); !waits || late {
+			s.giveBack(giveBack{permit: h.permit, until: h.until})
 			if waits && o.tries == 0 { // another try would be late as well, and hold up the requests behind it
-				p.queue.Take(req.ID)
-				p.refuse(req, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", p.now-o.sentAt, p.lease(req)))
+				s.queue.Take(req.ID)
+				s.refuse(req, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", s.now-o.sentAt, s.lease(req)))
 			}
 			continue
 		}
-		p.queue.Take(req.ID)
-		p.grant(req, h, false)
+		s.queue.Take(req.ID)
+		s.grant(req, h, false)
 		if !h.fixed {
-			p.renewBy(h.sentAt + p.cfg.Renewal)
+			s.renewBy(h.sentAt + s.cfg.Renewal)
 		}
 	}
 	if r.Served >= len(o.requests) {
-		p.tryAt(p.now)
+		s.tryAt(s.now)
 		return
 	}
-	p.refuseTries(o.requests)
-	tries := p.queue.Len() > 0 && p.queue.Head().Try // they have come since
-	p.wait.refused = !tries
-	next := p.now + min(p.cfg.Poll, p.cfg.Watchdog/2)
+	s.refuseTries(o.requests)
+	tries := s.queue.Len() > 0 && s.queue.Head().Try // they have come since
+	s.wait.refused = !tries
+	next := s.now + min(s.cfg.Poll, s.cfg.Watchdog/2)
 	if r.Wait >= 0 {
-		next = min(next, p.now+r.Wait+time.Millisecond) // Redis's time is rounded down
+		next = min(next, s.now+r.Wait+time.Millisecond) // Redis's time is rounded down
 	}
-	if p.wait.again || tries {
-		next = p.now
+	if s.wait.again || tries {
+		next = s.now
 	}
-	p.tryAt(next)
-	if p.sub == requested {
+	s.tryAt(next)
+	if s.sub == requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
-		p.effect(machine.Effect{Kind: machine.Subscribe})
+		s.effect(machine.Effect{Kind: machine.Subscribe})
 	}
 }
 
-// missing has the number of permits set again if a request says it, and refuses the others.
-func (p *Semaphore) missing() {
-	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Total == 0 }) {
-		p.refuse(req, machine.NoPermits, noNumber)
+// missing refuses the requests that do not say the number of permits, and queues a Restore if one says it.
+func (s *Semaphore) missing() {
+	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Total == 0 }) {
+		s.refuse(req, machine.NoPermits, noNumber)
 	}
-	if p.queue.Len() > 0 {
-		p.sets = slices.Insert(slices.Clone(p.sets), 0, set{how: Restore, count: p.queue.Head().Total, until: p.now + p.cfg.TryTime()})
-		p.tryAt(p.now)
+	if s.queue.Len() > 0 {
+		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: s.queue.Head().Total, until: s.now + s.cfg.TryTime()})
+		s.tryAt(s.now)
 	}
 }
 
-// restored tries again, when the number is set at the earliest. Requests that do not wait are refused before.
-func (p *Semaphore) restored(r Result) {
-	p.tryAt(p.now + r.Wait)
+// restoreReplied schedules the next try for when the number is set at the earliest. If that is not
+// now, the tries are refused.
+func (s *Semaphore) restoreReplied(r Result) {
+	s.tryAt(s.now + r.Wait)
 	if r.Wait <= 0 {
 		return
 	}
-	p.wait.refused = true
-	for _, req := range p.queue.Tries(func(*Request) bool { return true }) {
-		p.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
+	s.wait.refused = true
+	for _, req := range s.queue.RemoveTries(func(*Request) bool { return true }) {
+		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
 	}
 }
 
-// restoreFailed tries again later, or refuses all requests if that has no use.
-func (p *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string) {
-	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
-		p.refuse(req, reason, detail)
+// restoreFailed schedules another try, or refuses all requests if that has no use.
+func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string) {
+	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
+		s.refuse(req, reason, detail)
 	}
-	p.tryAt(p.now + p.backoff(p.wait.tries))
-	p.wait.tries++
+	s.tryAt(s.now + s.backoff(s.wait.tries))
+	s.wait.tries++
 }
 
-// noNumber is what a process can say of permits that are not there.
+// noNumber says why no number of permits is set, as far as a process knows.
 const noNumber = "it was never set, or Redis has lost its data"
 
-// trusted are the permits that this process holds, and for how long each is trusted.
-func (p *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
-	for _, h := range p.holds {
-		if rest := h.until - p.now; rest > 0 {
+// trusted returns the permits that this process holds, and for how long each is trusted.
+func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
+	for _, h := range s.holds {
+		if rest := h.until - s.now; rest > 0 {
 			ids, rests = append(ids, h.permit), append(rests, rest)
 		}
 	}
 	return ids, rests
 }
 
-// refuseTries refuses the tries: those of an acquire that was refused, and those behind
-// a request that waits.
-func (p *Semaphore) refuseTries(asked []*Request) {
-	first, waits := p.queue.Patient()
-	for _, req := range p.queue.Tries(func(req *Request) bool {
+// refuseTries refuses the tries of an Acquire that could not serve them, and the tries behind a request that waits.
+func (s *Semaphore) refuseTries(asked []*Request) {
+	first, waits := s.queue.FirstWaiting()
+	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
 		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
 	}) {
-		p.refuse(req, machine.Held, noneFree)
+		s.refuse(req, machine.Held, noneFree)
 	}
 }
 
-// acquireFailed tries again later, or refuses all requests if that has no use. It reports whether the
-// command is over: one that may have been carried out is repeated.
-func (p *Semaphore) acquireFailed(o *op, r Result) (over bool) {
+// acquireFailed schedules another try, or refuses all requests if that has no use. It reports whether the
+// command is over: a command that may have been carried out is repeated.
+func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	reason, detail := failure(r)
-	for _, req := range p.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
-		p.refuse(req, reason, detail)
+	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
+		s.refuse(req, reason, detail)
 	}
-	p.tryAt(p.now + p.backoff(p.wait.tries))
-	p.wait.tries++
+	s.tryAt(s.now + s.backoff(s.wait.tries))
+	s.wait.tries++
 	if !o.unsure {
 		return true
 	}
 	waits := func(req *Request) bool {
-		_, found := p.queue.Find(req.ID)
+		_, found := s.queue.Find(req.ID)
 		return found
 	}
-	if slices.ContainsFunc(o.requests, waits) && p.now < o.until {
+	if slices.ContainsFunc(o.requests, waits) && s.now < o.until {
 		return false
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.
 	for _, req := range o.requests {
-		p.giveBack(giveBack{permit: o.permit(req), until: p.now + p.lease(req)})
+		s.giveBack(giveBack{permit: o.permit(req), until: s.now + s.lease(req)})
 	}
 	return true
 }

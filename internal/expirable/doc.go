@@ -9,9 +9,9 @@
 // Redis carries out a numbered command once, however often it is sent, but only as long as no later
 // one of this process has come: see scripts/common/once.lua. So a Semaphore has one of them under way, which it
 // repeats, under its number, while it does not know what has become of it. Releases come before
-// everything else. A Release that Redis rejects is over, and its permits are left to expire; those that an earlier try
-// may have freed are given back again by later ones. Renewals have no number: they set an expiry, and do so beside
-// the others.
+// everything else. A Release that Redis rejects is over, and its permits are left to expire; permits that an earlier
+// try may have freed are given back again by later Releases. Renewals have no number: they set an expiry, beside the
+// other commands.
 //
 // # Waiting
 //
@@ -31,5 +31,5 @@
 // A permit of the watchdog's passes in memory from its holder to the first waiter, with its id. At
 // the hand-off limit one is released in Redis instead, and the process does not try for a moment, so
 // that others get it. A permit whose id was shown is not handed on: a process that knows the id may release
-// it, and would release that of another holder.
+// it, and would release the permit of another holder.
 package expirable

@@ -36,7 +36,7 @@ func TestRandomWorlds(t *testing.T) {
 				case 2:
 					w.most = 500 * ms
 				case 3:
-					w = []want{{how: Total, count: 2 + r.IntN(3)}, {how: Add, count: 1 - r.IntN(3)}}[r.IntN(2)]
+					w = []want{{mode: SetTotal, count: 2 + r.IntN(3)}, {mode: SetAdd, count: 1 - r.IntN(3)}}[r.IntN(2)]
 				}
 				s.clients[i] = append(s.clients[i], w)
 			}
@@ -62,7 +62,7 @@ type scene struct {
 type want struct {
 	lease, most, wait time.Duration
 	try, shown        bool
-	how               How
+	mode              SetMode
 	count, total      int
 }
 
@@ -92,9 +92,9 @@ var scenes = []scene{
 	{name: "Redis comes back empty", permits: 1, clients: [][]want{{numbered, numbered}, {numbered}}, may: explore.May(5, 1, explore.Meddle), empties: true},
 	{name: "Redis comes back empty, two permits", permits: 2, clients: [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, may: explore.May(5, 0, explore.Meddle), empties: true},
 	{name: "set again, and deleted", permits: 1, clients: [][]want{{numbered}, {numbered}}, may: explore.May(4, 0, explore.Meddle), empties: true, unset: true},
-	{name: "asleep", permits: 1, clients: [][]want{{one, {lease: 3 * time.Hour}}, {one, {how: Add, count: 1}}}, may: explore.May(4, 1, explore.Sleep)},
-	{name: "asleep, and set again", permits: 1, clients: [][]want{{numbered, {how: Total, count: 2}}, {numbered}}, may: explore.May(4, 1, explore.Sleep), unset: true},
-	{name: "more and fewer permits", permits: 1, clients: [][]want{{one, {how: Total, count: 0}}, {one, {how: Add, count: 1}}}, may: explore.May(4, 1)},
+	{name: "asleep", permits: 1, clients: [][]want{{one, {lease: 3 * time.Hour}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1, explore.Sleep)},
+	{name: "asleep, and set again", permits: 1, clients: [][]want{{numbered, {mode: SetTotal, count: 2}}, {numbered}}, may: explore.May(4, 1, explore.Sleep), unset: true},
+	{name: "more and fewer permits", permits: 1, clients: [][]want{{one, {mode: SetTotal, count: 0}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1)},
 }
 
 var tinyConfig = machine.Config{

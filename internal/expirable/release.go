@@ -12,75 +12,75 @@ const releaseBatch = 32
 // giveBack is a permit that is to be given back in Redis.
 type giveBack struct {
 	permit machine.PermitID
-	// ref is the request that awaits it until answerBy; nil if none does.
+	// ref is the request that awaits the release until answerBy; nil if there is none.
 	ref      any
 	answerBy Instant
 	// unknown: it is not known to be a permit of this process.
 	unknown bool
 	// yields: it is given back although a request waits here.
 	yields bool
-	// until is when it has expired, or when there is no use in trying.
+	// until is the time at which it has expired, or from which tries have no use.
 	until Instant
-	// rejections is how often Redis has rejected it since a try that may have freed it.
+	// rejections counts the rejections since a try that may have freed the permit.
 	rejections int
 }
 
-func (p *Semaphore) giveBack(b giveBack) {
-	b.answerBy = p.now + p.cfg.TryTime()
-	b.until += p.cfg.CallTimeout // the command that set the expiry came later than it was sent
-	p.back, p.backAt = append(p.back, b), 0
-	p.wakeAt.sooner(min(b.answerBy, b.until))
+func (s *Semaphore) giveBack(b giveBack) {
+	b.answerBy = s.now + s.cfg.TryTime()
+	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent
+	s.back, s.backAt = append(s.back, b), 0
+	s.wakeAt.sooner(min(b.answerBy, b.until))
 }
 
 // release ends a hold. The permit goes to the first waiter, or back to Redis.
-func (p *Semaphore) release(h *hold, shown bool, ref any) {
-	p.remove(h)
+func (s *Semaphore) release(h *hold, shown bool, ref any) {
+	s.remove(h)
 	b := giveBack{permit: h.permit, ref: ref, until: h.until}
-	if p.queue.Len() > 0 && !p.closing && !shown && !h.fixed && h.until-p.now > p.cfg.Watchdog/3 {
-		if next := p.queue.Head(); next.Lease == 0 && !next.Shown {
-			if p.now < p.turnUntil {
-				p.queue.Pop()
-				p.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
-				p.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
+	if s.queue.Len() > 0 && !s.closing && !shown && !h.fixed && h.until-s.now > s.cfg.Watchdog/3 {
+		if next := s.queue.Head(); next.Lease == 0 && !next.Shown {
+			if s.now < s.turnUntil {
+				s.queue.Pop()
+				s.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
+				s.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}
-			b.yields, p.turnUntil = true, p.now+p.cfg.HandOffLimit
+			b.yields, s.turnUntil = true, s.now+s.cfg.HandOffLimit
 		}
 	}
-	p.giveBack(b)
+	s.giveBack(b)
 }
 
-func (p *Semaphore) startRelease() {
-	o := op{kind: Release, count: min(len(p.back), releaseBatch)}
-	o.yields = slices.ContainsFunc(p.back[:o.count], func(b giveBack) bool { return b.yields })
-	p.start(o)
+func (s *Semaphore) startRelease() {
+	o := op{kind: Release, count: min(len(s.back), releaseBatch)}
+	o.yields = slices.ContainsFunc(s.back[:o.count], func(b giveBack) bool { return b.yields })
+	s.start(o)
 }
 
-// released answers the requests that have given back. After a yield, others come first if any listen, and
-// now and then in any case, since some wait without listening.
-func (p *Semaphore) released(o op, r Result) {
-	for i, b := range p.back[:o.count] {
+// releaseReplied answers the requests that give permits back. After a yield, other processes go first if any listen,
+// and now and then in any case, since some wait without listening.
+func (s *Semaphore) releaseReplied(o op, r Result) {
+	for i, b := range s.back[:o.count] {
 		switch {
 		case r.Valid[i]:
-			p.answer(b.ref, machine.Answer{Kind: machine.Freed})
+			s.answer(b.ref, machine.Answer{Kind: machine.Freed})
 		case b.unknown:
-			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
+			s.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
 		default:
-			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
+			s.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
 		}
 	}
-	p.back = p.back[o.count:]
+	s.back = s.back[o.count:]
 	others := r.Receivers
-	if p.sub == listening {
+	if s.sub == listening {
 		others--
 	}
 	switch {
-	case o.yields && (others > 0 || p.now >= p.forcedYieldAt):
-		p.forcedYieldAt = p.now + p.cfg.ForcedYield
-		p.tryAt(p.now + p.cfg.OpenTime())
-		p.wait.defers = true
-	case !p.wait.defers && p.queue.Len() > 0:
-		p.tryAt(p.now)
+	case o.yields && (others > 0 || s.now >= s.nextForcedYield):
+		s.nextForcedYield = s.now + s.cfg.ForcedYield
+		s.tryAt(s.now + s.cfg.OpenTime())
+		s.wait.defers = true
+	case !s.wait.defers && s.queue.Len() > 0:
+		s.tryAt(s.now)
 	}
 }
 
@@ -88,54 +88,54 @@ const gone = "the permit is gone from Redis: it was released by its id, deleted,
 
 // releaseRefused ends a release that Redis refuses for good. Permits that an earlier try may have freed are given back
 // again later, by another command.
-func (p *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
-	refused := p.back[:o.count]
-	p.back = slices.Clip(p.back[o.count:])
+func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
+	refused := s.back[:o.count]
+	s.back = slices.Clip(s.back[o.count:])
 	for _, b := range refused {
 		unsure := o.unsure || b.rejections > 0
 		answer := machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail}
 		if unsure {
 			answer.Reason, answer.Detail = machine.Unavailable, "it may have been released: "+detail
 		}
-		p.answer(b.ref, answer)
+		s.answer(b.ref, answer)
 		switch {
-		case unsure && !p.closing:
+		case unsure && !s.closing:
 			b.ref = nil
-			p.backAt = p.now + p.backoff(b.rejections)
-			p.wakeAt.sooner(p.backAt)
+			s.backAt = s.now + s.backoff(b.rejections)
+			s.wakeAt.sooner(s.backAt)
 			b.rejections++
-			p.back = append(p.back, b)
+			s.back = append(s.back, b)
 		case !b.unknown:
-			p.effect(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
+			s.effect(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
 }
 
-// releasing is how many of the first of back are under way.
-func (p *Semaphore) releasing() int {
-	if p.main.kind == Release {
-		return p.main.count
+// releasing returns how many of the first of back are under way.
+func (s *Semaphore) releasing() int {
+	if s.main.kind == Release {
+		return s.main.count
 	}
 	return 0
 }
 
 // expireBack answers the requests that have waited for long enough, and forgets the permits that have
 // expired.
-func (p *Semaphore) expireBack() {
-	expired := func(b giveBack) bool { return p.now >= b.until }
-	busy := p.releasing()
-	if busy > 0 && !p.main.inFlight && !slices.ContainsFunc(p.back[:busy], func(b giveBack) bool { return !expired(b) }) {
-		p.main, busy = op{}, 0
+func (s *Semaphore) expireBack() {
+	expired := func(b giveBack) bool { return s.now >= b.until }
+	busy := s.releasing()
+	if busy > 0 && !s.main.inFlight && !slices.ContainsFunc(s.back[:busy], func(b giveBack) bool { return !expired(b) }) {
+		s.main, busy = op{}, 0
 	}
 	var stay []giveBack
-	for i, b := range p.back {
-		if b.ref != nil && (p.now >= b.answerBy || expired(b)) {
-			p.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: "Redis has not confirmed the release"})
+	for i, b := range s.back {
+		if b.ref != nil && (s.now >= b.answerBy || expired(b)) {
+			s.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: "Redis has not confirmed the release"})
 			b.ref = nil
 		}
 		if i < busy || !expired(b) {
 			stay = append(stay, b)
 		}
 	}
-	p.back = stay
+	s.back = stay
 }

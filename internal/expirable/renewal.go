@@ -10,23 +10,23 @@ import (
 // renewalBatch bounds how many permits one command renews.
 const renewalBatch = 1000
 
-// renew has the watchdog renew its permits, those with the oldest lease first if they are many.
-func (p *Semaphore) renew() {
-	if p.renewAt == 0 || p.now < p.renewAt {
+// renew makes the watchdog renew its permits, the ones with the oldest leases first if they are many.
+func (s *Semaphore) renew() {
+	if s.renewAt == 0 || s.now < s.renewAt {
 		return
 	}
-	watched := p.watched()
+	watched := s.watched()
 	if len(watched) == 0 {
-		p.renewAt, p.renewal, p.late = 0, op{}, nil
+		s.renewAt, s.renewal, s.late = 0, op{}, nil
 		return
 	}
-	p.renewal = op{kind: Renew, tries: p.renewal.tries, holds: watched[:min(len(watched), renewalBatch)]}
-	p.send(&p.renewal)
+	s.renewal = op{kind: Renew, tries: s.renewal.tries, holds: watched[:min(len(watched), renewalBatch)]}
+	s.send(&s.renewal)
 }
 
-// watched are the holds of the watchdog, in the order of their renewal.
-func (p *Semaphore) watched() (all []*hold) {
-	for _, h := range p.holds {
+// watched returns the holds of the watchdog, in the order of their renewal.
+func (s *Semaphore) watched() (all []*hold) {
+	for _, h := range s.holds {
 		if !h.fixed {
 			all = append(all, h)
 		}
@@ -35,55 +35,56 @@ func (p *Semaphore) watched() (all []*hold) {
 	return all
 }
 
-// renewBy has the watchdog renew a permit by then.
-func (p *Semaphore) renewBy(at Instant) {
-	if p.renewAt == 0 || at < p.renewAt {
-		p.renewAt = at
-		if at > p.now { // else settle renews it
-			p.wakeAt.sooner(at)
+// renewBy makes the watchdog renew a permit by then.
+func (s *Semaphore) renewBy(at Instant) {
+	if s.renewAt == 0 || at < s.renewAt {
+		s.renewAt = at
+		if at > s.now { // else settle renews it
+			s.wakeAt.sooner(at)
 		}
 	}
 }
 
-// renewalOverdue has a renewal sent again whose reply is late. The process may be too busy to read it, and the
-// next reply would be late as well, so a late one still counts.
-func (p *Semaphore) renewalOverdue() {
-	o := op{seq: p.renewal.seq, sentAt: p.renewal.sentAt, holds: p.renewal.holds}
-	p.late = append(slices.Clone(p.late[max(0, len(p.late)-machine.MaxLateTries+1):]), o)
-	p.notRenewed(noReply)
+// renewalOverdue makes another renewal due, because the reply to the last is late. The process may be too busy to read
+// it, and the next reply would be late as well, so a late one still counts.
+func (s *Semaphore) renewalOverdue() {
+	o := op{seq: s.renewal.seq, sentAt: s.renewal.sentAt, holds: s.renewal.holds}
+	s.late = append(slices.Clone(s.late[max(0, len(s.late)-machine.MaxLateTries+1):]), o)
+	s.notRenewed(noReply)
 }
 
 // renewalLate handles the late reply to a renewal. A failure changes nothing, since it has been sent again.
-func (p *Semaphore) renewalLate(i int, r Result) {
-	o := p.late[i]
+func (s *Semaphore) renewalLate(i int, r Result) {
+	o := s.late[i]
 	if r.Err != nil {
 		return
 	}
-	p.late = p.late[i+1:] // the earlier ones have set no later expiry
-	if !p.renewal.inFlight {
-		p.renewal = op{}
+	s.late = s.late[i+1:] // the earlier ones have set no later expiry
+	if !s.renewal.inFlight {
+		s.renewal = op{}
 	}
-	p.renewed(o, r)
+	s.applyRenewal(o, r)
 }
 
-func (p *Semaphore) renewalReplied(r Result) {
-	o := p.renewal
+// renewReplied handles the reply to the renewal under way.
+func (s *Semaphore) renewReplied(r Result) {
+	o := s.renewal
 	if r.Err != nil {
-		p.notRenewed(r)
+		s.notRenewed(r)
 		return
 	}
-	p.renewal, p.late = op{}, nil
-	p.renewed(o, r)
+	s.renewal, s.late = op{}, nil
+	s.applyRenewal(o, r)
 }
 
-// renewed handles the reply to a renewal. The permits are trusted from when it was sent.
-func (p *Semaphore) renewed(o op, r Result) {
-	p.renewAt, p.atRisk, p.riskErr = 0, false, ""
+// applyRenewal applies the outcome of a renewal that Redis carried out. The permits are trusted from when it was sent.
+func (s *Semaphore) applyRenewal(o op, r Result) {
+	s.renewAt, s.atRisk, s.riskErr = 0, false, ""
 	valid := map[machine.PermitID]bool{}
 	for i, h := range o.holds {
 		valid[h.permit] = r.Valid[i]
 	}
-	holds := slices.Clone(p.holds)
+	holds := slices.Clone(s.holds)
 	var lost []*hold
 	for i, h := range holds {
 		switch renewed, was := valid[h.permit]; {
@@ -93,65 +94,65 @@ func (p *Semaphore) renewed(o op, r Result) {
 		case h.sentAt >= o.sentAt: // a later command has set the expiry
 		default:
 			again := *h
-			again.sentAt, again.until = o.sentAt, trust(o.sentAt, p.cfg.Watchdog)
+			again.sentAt, again.until = o.sentAt, trust(o.sentAt, s.cfg.Watchdog)
 			holds[i] = &again
-			p.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
+			s.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}
-	p.holds = holds
+	s.holds = holds
 	for _, h := range lost {
-		p.end(h, machine.Gone, gone)
+		s.end(h, machine.Gone, gone)
 	}
-	for _, h := range p.holds {
+	for _, h := range s.holds {
 		if !h.fixed {
-			p.renewBy(h.sentAt + p.cfg.RenewAfter(p.now-o.sentAt))
+			s.renewBy(h.sentAt + s.cfg.RenewAfter(s.now-o.sentAt))
 		}
 	}
 }
 
 // notRenewed tries again soon. The holders are warned, once.
-func (p *Semaphore) notRenewed(r Result) {
-	p.again(&p.renewal, r)
-	p.riskErr, p.renewAt = r.Err.Error(), p.renewal.due
-	if p.atRisk {
+func (s *Semaphore) notRenewed(r Result) {
+	s.again(&s.renewal, r)
+	s.riskErr, s.renewAt = r.Err.Error(), s.renewal.due
+	if s.atRisk {
 		return
 	}
-	p.atRisk = true
-	for _, h := range p.watched() {
-		p.effect(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
-			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + p.riskErr,
+	s.atRisk = true
+	for _, h := range s.watched() {
+		s.effect(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
+			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + s.riskErr,
 		}})
 	}
 }
 
 // lapse ends the holds that have lasted until now.
-func (p *Semaphore) lapse() {
-	for _, h := range p.holds {
-		if p.now < h.end() {
+func (s *Semaphore) lapse() {
+	for _, h := range s.holds {
+		if s.now < h.end() {
 			continue
 		}
 		reason, detail := machine.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
 		switch {
-		case h.ends != 0 && p.now >= h.ends:
+		case h.ends != 0 && s.now >= h.ends:
 			reason, detail = machine.MaxHold, "the hold has reached its max hold"
 		case h.fixed:
 			detail = "its fixed lease is over"
-		case p.riskErr != "":
-			detail = "no renewal succeeded in time: " + p.riskErr
+		case s.riskErr != "":
+			detail = "no renewal succeeded in time: " + s.riskErr
 		}
-		p.lose(h, reason, detail)
+		s.lose(h, reason, detail)
 	}
 }
 
 // lose ends a hold that was not released, and gives back its permit.
-func (p *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
-	p.end(h, reason, detail)
-	p.giveBack(giveBack{permit: h.permit, until: h.until})
+func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
+	s.end(h, reason, detail)
+	s.giveBack(giveBack{permit: h.permit, until: h.until})
 }
 
 // end ends a hold that was not released, and notifies its holder.
-func (p *Semaphore) end(h *hold, reason machine.Reason, detail string) {
-	p.lost.add(h.id, reason)
-	p.effect(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
-	p.remove(h)
+func (s *Semaphore) end(h *hold, reason machine.Reason, detail string) {
+	s.lost.add(h.id, reason)
+	s.effect(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	s.remove(h)
 }

@@ -9,23 +9,23 @@ import (
 )
 
 // Acquire asks for a permit. The request joins the queue, unless it does not wait and others do.
-func (p *Semaphore) Acquire(now Instant, req Request) {
-	p.begin(now)
-	defer p.settle()
+func (s *Semaphore) Acquire(now Instant, req Request) {
+	s.begin(now)
+	defer s.settle()
 	if req.Try {
-		req.Deadline = now + p.cfg.TryTime()
+		req.Deadline = now + s.cfg.TryTime()
 	}
 	switch {
-	case p.closing:
-		p.refuse(&req, machine.Closed, closing)
-	case req.Try && p.queue.Len() > 0 && p.wait.refused:
-		p.refuse(&req, machine.Held, noneFree)
-	case p.queue.Len() >= p.cfg.QueueLimit:
-		p.refuse(&req, machine.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", p.queue.Len(), p.cfg.QueueLimit))
+	case s.closing:
+		s.refuse(&req, machine.Closed, closing)
+	case req.Try && s.queue.Len() > 0 && s.wait.refused:
+		s.refuse(&req, machine.Held, noneFree)
+	case s.queue.Len() >= s.cfg.QueueLimit:
+		s.refuse(&req, machine.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", s.queue.Len(), s.cfg.QueueLimit))
 	default:
-		p.queue.Push(&req)
+		s.queue.Push(&req)
 		if req.Deadline > 0 {
-			p.wakeAt.sooner(req.Deadline)
+			s.wakeAt.sooner(req.Deadline)
 		}
 	}
 }
@@ -36,145 +36,145 @@ const (
 )
 
 // Release gives back the permit of a hold. shown says that its id was shown since it was granted.
-func (p *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
-	p.begin(now)
-	defer p.settle()
-	h := p.holdByID(id)
+func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
+	s.begin(now)
+	defer s.settle()
+	h := s.holdByID(id)
 	switch {
 	case h != nil:
-		p.release(h, h.shown || shown, ref)
-	case slices.Contains(p.lost.ids, id):
-		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + p.lost.reason.String()})
+		s.release(h, h.shown || shown, ref)
+	case slices.Contains(s.lost.ids, id):
+		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + s.lost.reason.String()})
 	default:
-		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
+		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
 	}
 }
 
 // ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified.
-func (p *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
-	p.begin(now)
-	defer p.settle()
-	if p.closing {
-		p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
+func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
+	s.begin(now)
+	defer s.settle()
+	if s.closing {
+		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
 		return
 	}
-	b := giveBack{permit: permit, ref: ref, unknown: true, until: now + p.cfg.TryTime()}
-	if i := slices.IndexFunc(p.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
-		b.unknown, b.until = false, p.holds[i].until
-		p.end(p.holds[i], machine.Forced, "it was released by its id")
+	b := giveBack{permit: permit, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
+	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
+		b.unknown, b.until = false, s.holds[i].until
+		s.end(s.holds[i], machine.Forced, "it was released by its id")
 	}
-	p.giveBack(b)
+	s.giveBack(b)
 }
 
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
-func (p *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
-	p.begin(now)
-	defer p.settle()
+func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
+	s.begin(now)
+	defer s.settle()
 	var withdrawn []*Request
-	if req, found := p.queue.Take(id); found {
+	if req, found := s.queue.Take(id); found {
 		withdrawn = []*Request{req}
 	} else if id == 0 && owner != 0 {
-		withdrawn = p.queue.Owner(uint64(owner))
+		withdrawn = s.queue.RemoveOwner(uint64(owner))
 	}
 	for _, req := range withdrawn {
-		p.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
+		s.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
 	}
-	p.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
+	s.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
 // OwnerGone says that an owner has died: its requests leave the queue unanswered, and its permits
 // are given back.
-func (p *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
-	p.begin(now)
-	defer p.settle()
+func (s *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
+	s.begin(now)
+	defer s.settle()
 	if owner == 0 {
 		return
 	}
-	p.queue.Owner(uint64(owner))
-	for _, h := range p.holds {
+	s.queue.RemoveOwner(uint64(owner))
+	for _, h := range s.holds {
 		if h.owner == owner {
-			p.release(h, h.shown, nil)
+			s.release(h, h.shown, nil)
 		}
 	}
 }
 
 // Set sets how many permits there are.
-func (p *Semaphore) Set(now Instant, how How, count int, ref any) {
-	p.begin(now)
-	defer p.settle()
-	if p.closing {
-		p.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: closing})
+func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
+	s.begin(now)
+	defer s.settle()
+	if s.closing {
+		s.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: closing})
 		return
 	}
-	p.sets = append(p.sets, set{how: how, count: count, ref: ref, until: now + p.cfg.TryTime()})
-	p.wakeAt.sooner(now + p.cfg.TryTime())
+	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: now + s.cfg.TryTime()})
+	s.wakeAt.sooner(now + s.cfg.TryTime())
 }
 
 // Tick lets time pass.
-func (p *Semaphore) Tick(now Instant) {
-	p.begin(now)
-	p.settle()
+func (s *Semaphore) Tick(now Instant) {
+	s.begin(now)
+	s.settle()
 }
 
 // Close refuses the waiters, takes the permits from their holders, and gives them back.
-func (p *Semaphore) Close(now Instant) {
-	p.begin(now)
-	defer p.settle()
-	p.closing = true
-	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-		p.refuse(req, machine.Closed, closing)
+func (s *Semaphore) Close(now Instant) {
+	s.begin(now)
+	defer s.settle()
+	s.closing = true
+	for _, req := range s.queue.Remove(func(*Request) bool { return true }) {
+		s.refuse(req, machine.Closed, closing)
 	}
-	for _, h := range p.holds {
-		p.lose(h, machine.Closed, closing)
+	for _, h := range s.holds {
+		s.lose(h, machine.Closed, closing)
 	}
 }
 
 // Signal says that permits may have become free.
-func (p *Semaphore) Signal(now Instant) {
-	p.begin(now)
-	defer p.settle()
-	if p.main.kind == Acquire {
-		p.wait.again = true
-	} else if !p.wait.defers && p.queue.Len() > 0 {
-		p.tryAt(p.now)
+func (s *Semaphore) Signal(now Instant) {
+	s.begin(now)
+	defer s.settle()
+	if s.main.kind == Acquire {
+		s.wait.again = true
+	} else if !s.wait.defers && s.queue.Len() > 0 {
+		s.tryAt(s.now)
 	}
 }
 
 // Subscribed says that from now on no message of the channel is missed; earlier ones may have been.
-func (p *Semaphore) Subscribed(now Instant) {
-	if p.sub != unsubscribed {
-		p.sub = listening
-		p.Signal(now)
+func (s *Semaphore) Subscribed(now Instant) {
+	if s.sub != unsubscribed {
+		s.sub = listening
+		s.Signal(now)
 	}
 }
 
 // Idle reports whether there is nothing to do and no state to keep.
-func (p *Semaphore) Idle() bool {
-	return len(p.holds)+p.queue.Len()+len(p.back)+len(p.sets) == 0 && p.main.kind == 0 && p.renewal.kind == 0 &&
-		p.sub == unsubscribed && p.taken == len(p.effects)
+func (s *Semaphore) Idle() bool {
+	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
+		s.sub == unsubscribed && s.taken == len(s.effects)
 }
 
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
 // its way.
-func (p *Semaphore) Sent() (number uint64, certain bool) {
-	return p.number, !p.mayArrive && p.main.kind == 0
+func (s *Semaphore) Sent() (number uint64, certain bool) {
+	return s.number, !s.mayArrive && s.main.kind == 0
 }
 
 // Snapshot is what this process knows without asking Redis: how many permits it holds, how many
 // requests wait, and until when the first of the permits is valid if it is not renewed.
-func (p *Semaphore) Snapshot() (held, waiters int, until Instant) {
-	for _, h := range p.holds {
+func (s *Semaphore) Snapshot() (held, waiters int, until Instant) {
+	for _, h := range s.holds {
 		if until == 0 || h.end() < until {
 			until = h.end()
 		}
 	}
-	return len(p.holds), p.queue.Len(), until
+	return len(s.holds), s.queue.Len(), until
 }
 
 // Outstanding returns the holders, and the requests that await an answer. It is for a Semaphore
 // that is given up.
-func (p *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
-	for _, h := range p.holds {
+func (s *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
+	for _, h := range s.holds {
 		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
 	}
 	add := func(ref any) {
@@ -182,16 +182,16 @@ func (p *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 			pending = append(pending, ref)
 		}
 	}
-	for req := range p.queue.All() {
+	for req := range s.queue.All() {
 		add(req.Ref)
 	}
-	for _, b := range p.back {
+	for _, b := range s.back {
 		add(b.ref)
 	}
-	for _, s := range p.sets {
-		add(s.ref)
+	for _, one := range s.sets {
+		add(one.ref)
 	}
-	for _, e := range p.effects[p.taken:] {
+	for _, e := range s.effects[s.taken:] {
 		if e.Kind == machine.Reply {
 			add(e.Ref)
 		}
@@ -200,25 +200,25 @@ func (p *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 }
 
 // FirstWaiter returns the Ref of the first request that waits, or nil.
-func (p *Semaphore) FirstWaiter() any {
-	if p.queue.Len() == 0 {
+func (s *Semaphore) FirstWaiter() any {
+	if s.queue.Len() == 0 {
 		return nil
 	}
-	return p.queue.Head().Ref
+	return s.queue.Head().Ref
 }
 
 // Load returns how many permits are held and how many requests wait, and the Ref of the first holder,
 // or else of the first that waits.
-func (p *Semaphore) Load() (holds, waiters int, first any) {
-	if first = p.FirstWaiter(); len(p.holds) > 0 {
-		first = p.holds[0].ref
+func (s *Semaphore) Load() (holds, waiters int, first any) {
+	if first = s.FirstWaiter(); len(s.holds) > 0 {
+		first = s.holds[0].ref
 	}
-	return len(p.holds), p.queue.Len(), first
+	return len(s.holds), s.queue.Len(), first
 }
 
 // First returns the first hold of an owner; 0 if it has none.
-func (p *Semaphore) First(owner machine.Owner) uint64 {
-	for _, h := range p.holds {
+func (s *Semaphore) First(owner machine.Owner) uint64 {
+	for _, h := range s.holds {
 		if owner != 0 && h.owner == owner {
 			return h.id
 		}
@@ -228,20 +228,20 @@ func (p *Semaphore) First(owner machine.Owner) uint64 {
 
 // Cleanup returns the commands that give back everything of this process, and for how long from now
 // they have a use. It is for a Semaphore that is given up.
-func (p *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
-	ids, until := p.main.ids(), now+p.cfg.Watchdog
-	for _, req := range p.main.requests {
-		until = max(until, now+p.lease(req))
+func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
+	ids, until := s.main.ids(), now+s.cfg.Watchdog
+	for _, req := range s.main.requests {
+		until = max(until, now+s.lease(req))
 	}
-	for _, h := range p.holds {
+	for _, h := range s.holds {
 		ids, until = append(ids, h.permit), max(until, h.until)
 	}
-	for _, b := range p.back {
+	for _, b := range s.back {
 		ids, until = append(ids, b.permit), max(until, b.until)
 	}
 	for batch := range slices.Chunk(ids, releaseBatch) {
-		p.numbered(now)
-		all = append(all, Command{Kind: Release, Number: p.number, IDs: batch})
+		s.numbered(now)
+		all = append(all, Command{Kind: Release, Number: s.number, IDs: batch})
 	}
-	return all, until - now + p.cfg.CallTimeout
+	return all, until - now + s.cfg.CallTimeout
 }

@@ -90,7 +90,7 @@ func (p *player) event(words []string) bool {
 	case "die":
 		p.OwnerGone(p.Now, machine.Owner(number))
 	case "set":
-		p.Set(p.Now, Total, number, 99)
+		p.Set(p.Now, SetTotal, number, 99)
 	case "close":
 		p.Close(p.Now)
 	case "signal":
@@ -237,5 +237,5 @@ func (p *player) sends(c *Command) string {
 
 // name is what the scripts call a command.
 func name(c *Command) string {
-	return [...]string{Acquire: "take", Release: "give", Renew: "renew", Set: string(c.How)}[c.Kind]
+	return [...]string{Acquire: "take", Release: "give", Renew: "renew", Set: string(c.Mode)}[c.Kind]
 }

@@ -15,7 +15,7 @@ type Instant = machine.Instant
 // Deadline and Ref of machine.Request have the same meaning here.
 type Request struct {
 	machine.Request
-	// Random is what makes the ids unique of the permits that are taken from Redis for the request.
+	// Random makes the ids unique of the permits that are taken from Redis for the request.
 	Random machine.PermitID
 	// Shown: others get to know the id, so the permit is not handed on.
 	Shown bool
@@ -39,29 +39,29 @@ type Semaphore struct {
 
 	queue requestqueue.Queue[*Request]
 	holds []*hold
-	// main is the numbered command under way, and renewal the watchdog's beside it. late are the tries of that
-	// whose replies are late.
+	// main is the numbered command under way, and renewal the watchdog's beside it. late are earlier tries of renewal
+	// whose replies may still arrive.
 	main, renewal op
 	late          []op
-	// back are the permits to give back, from backAt on, and sets what else is to be done.
+	// back are the permits to give back, from backAt on, and sets the requests to set the number of permits.
 	back   []giveBack
 	backAt Instant
 	sets   []set
 
-	// renewAt is when the watchdog renews, 0 if it has nothing to renew; atRisk says that it could
-	// not last time, and riskErr why.
+	// renewAt is the time at which the watchdog renews, 0 if it has nothing to renew. atRisk: its last try failed, and
+	// riskErr says why.
 	renewAt Instant
 	atRisk  bool
 	riskErr string
-	// turnUntil is until when permits are handed on in memory. At forcedYieldAt the next yield is for
-	// others even if no waiter is seen.
-	turnUntil, forcedYieldAt Instant
-	wait                     waiting
-	sub                      listens
+	// turnUntil is the end of the time in which permits are handed on in memory. From nextForcedYield on, the next
+	// yield lets other processes go first even if none is seen to wait.
+	turnUntil, nextForcedYield Instant
+	wait                       waiting
+	sub                        listens
 	// lost are the holds that were lost last, to explain it to a late Release.
 	lost loss
 
-	// wakeAt is not later than what time brings next.
+	// wakeAt is not later than the next change that time brings.
 	wakeAt alarm
 
 	effects []machine.Effect
@@ -93,11 +93,11 @@ type hold struct {
 	fixed  bool
 	sentAt Instant
 	until  Instant
-	// ends is when its max hold is over; 0 if it has none.
+	// ends is the end of its max hold; 0 if it has none.
 	ends Instant
 }
 
-// end is how long the permit is good for if nothing is renewed.
+// end returns the time until which the permit is trusted if it is not renewed.
 func (h *hold) end() Instant {
 	if h.ends != 0 {
 		return min(h.ends, h.until)
@@ -105,7 +105,7 @@ func (h *hold) end() Instant {
 	return h.until
 }
 
-// bound is the end that no renewal moves, or 0.
+// bound returns the end that no renewal moves; 0 if there is none.
 func (h *hold) bound() Instant {
 	if h.fixed {
 		return h.end()
@@ -115,7 +115,7 @@ func (h *hold) bound() Instant {
 
 // waiting is what is known while a request waits.
 type waiting struct {
-	// nextAt is when to try next if no message comes before. refused: there were not enough
+	// nextAt is the time of the next try if no message comes before. refused: there were not enough
 	// permits. again: a message came while an acquire was under way.
 	nextAt  Instant
 	refused bool
@@ -151,20 +151,20 @@ func (l *loss) add(id uint64, reason machine.Reason) {
 	l.ids = append(l.ids, id)
 }
 
-func (p *Semaphore) holdByID(id uint64) *hold {
-	if i := slices.IndexFunc(p.holds, func(h *hold) bool { return h.id == id }); i >= 0 {
-		return p.holds[i]
+func (s *Semaphore) holdByID(id uint64) *hold {
+	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.id == id }); i >= 0 {
+		return s.holds[i]
 	}
 	return nil
 }
 
 // remove takes out a hold.
-func (p *Semaphore) remove(h *hold) {
-	p.holds = without(p.holds, h)
-	p.effect(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
+func (s *Semaphore) remove(h *hold) {
+	s.holds = without(s.holds, h)
+	s.effect(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
 }
 
-// without is a list without one of its elements.
+// without returns a list without one of its elements.
 func without[T comparable](list []T, one T) []T {
 	if i := slices.Index(list, one); i == 0 {
 		return list[1:]
@@ -174,7 +174,7 @@ func without[T comparable](list []T, one T) []T {
 	return list
 }
 
-// trust is how long a lease can be trusted that a command sent then has set.
+// trust returns the time until which a lease can be trusted if a command sent at sentAt sets it.
 func trust(sentAt Instant, lease time.Duration) Instant {
 	return sentAt + lease - machine.Margin(lease)
 }

@@ -210,14 +210,14 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 	case Set:
 		more := c.Count
 		switch {
-		case c.How == Total:
+		case c.Mode == SetTotal:
 			more -= r.made
-		case c.How == Restore && r.set:
+		case c.Mode == Restore && r.set:
 			return reply
-		case c.How == Restore && r.restoreAt == 0:
+		case c.Mode == Restore && r.restoreAt == 0:
 			r.restoreAt = n.Now + c.Lease
 		}
-		if reply.Wait = r.restoreAt - n.Now; c.How == Restore && reply.Wait > 0 {
+		if reply.Wait = r.restoreAt - n.Now; c.Mode == Restore && reply.Wait > 0 {
 			return reply
 		}
 		r.restoreAt, reply.Wait = 0, 0
@@ -257,7 +257,7 @@ const (
 func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
 	for k := range s.processes[i].clients {
 		c := &s.processes[i].clients[k]
-		if all = c.Wishes(all, k, s.clients[i][k].how == "", s.again && !n.Calm); c.State == explore.Holding {
+		if all = c.Wishes(all, k, s.clients[i][k].mode == "", s.again && !n.Calm); c.State == explore.Holding {
 			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
 			if s.empties {
 				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle}, explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
@@ -308,8 +308,8 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 			c.ID = max(c.ID, other.ID+1)
 		}
 		c.State, c.By = explore.Asking, 0
-		if want.how != "" {
-			p.Set(n.Now, want.how, want.count, k)
+		if want.mode != "" {
+			p.Set(n.Now, want.mode, want.count, k)
 			return
 		}
 		req := Request{Random: machine.PermitID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Total: want.total, Request: machine.Request{
@@ -379,7 +379,7 @@ func (s *shared) Settled(n *explore.Net) {
 	for i := range s.processes {
 		p := &s.processes[i]
 		for k, c := range p.clients {
-			if waits := c.State == explore.Asking && s.clients[i][k].how == "" && s.redis.made <= 0; c.State < explore.Done && !waits && !n.Dead(i) {
+			if waits := c.State == explore.Asking && s.clients[i][k].mode == "" && s.redis.made <= 0; c.State < explore.Done && !waits && !n.Dead(i) {
 				n.Violated("p%d: client %d is not at its end: %+v", i, k, c)
 			}
 		}

@@ -74,8 +74,8 @@ func (k expirableKind) Replaced(_, _ machine.Machine) {}
 func (k expirableKind) Settled(machine.Machine)       {}
 func (k expirableKind) Gone()                         {}
 
-var hows = map[messages.SetPermitsHow]expirable.How{
-	messages.SetPermitsHow_SET_PERMITS_HOW_TRY: expirable.Try, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL: expirable.Total, messages.SetPermitsHow_SET_PERMITS_HOW_ADD: expirable.Add,
+var setModes = map[messages.SetPermitsHow]expirable.SetMode{
+	messages.SetPermitsHow_SET_PERMITS_HOW_TRY: expirable.SetIfUnset, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL: expirable.SetTotal, messages.SetPermitsHow_SET_PERMITS_HOW_ADD: expirable.SetAdd,
 }
 
 func (k expirableKind) Event(call *request.Call) Event {
@@ -84,7 +84,7 @@ func (k expirableKind) Event(call *request.Call) Event {
 		return func(m machine.Machine, now machine.Instant) { m.(*permits).ReleaseID(now, call.Permit.ID, call) }
 	case request.OpSetPermits:
 		return func(m machine.Machine, now machine.Instant) {
-			m.(*permits).Set(now, hows[call.Permit.How], int(call.Permit.Count), call)
+			m.(*permits).Set(now, setModes[call.Permit.How], int(call.Permit.Count), call)
 		}
 	}
 	return nil

@@ -63,20 +63,20 @@ func (q *queue) remove(leave func(*waiter) bool) []*waiter {
 	return q.countDepartures(q.waiters.Remove(leave))
 }
 
-// takeTries takes out those that try once.
+// takeTries takes out the requests that try once.
 func (q *queue) takeTries() []*waiter {
-	return q.countDepartures(q.waiters.Tries(func(*waiter) bool { return true }))
+	return q.countDepartures(q.waiters.RemoveTries(func(*waiter) bool { return true }))
 }
 
-// takeByOwner takes out those of an owner.
+// takeByOwner takes out the requests of an owner.
 func (q *queue) takeByOwner(owner machine.Owner) []*waiter {
-	return q.countDepartures(q.waiters.Owner(uint64(owner)))
+	return q.countDepartures(q.waiters.RemoveOwner(uint64(owner)))
 }
 
 // takeExpired takes out up to machine.MaxExpired requests whose wait is over. If there are more, the next Tick is
 // due at once.
 func (q *queue) takeExpired(now machine.Instant) []*waiter {
-	return q.countDepartures(q.waiters.Expired(now, machine.MaxExpired))
+	return q.countDepartures(q.waiters.RemoveExpired(now, machine.MaxExpired))
 }
 
 // countDepartures increments the revision if any request has left.

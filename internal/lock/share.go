@@ -53,6 +53,6 @@ func (l *Lock) mayShareNow() bool {
 	if !l.kind.Shares || l.isDeferred() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
 		return false
 	}
-	first, found := l.queue.waiters.Patient()
+	first, found := l.queue.waiters.FirstWaiting()
 	return found && first.Mode == machine.Shared && l.wait.sent[len(l.wait.sent)-1].mode == machine.Exclusive
 }

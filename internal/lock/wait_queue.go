@@ -43,7 +43,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !l.kind.WaitQueue {
 		return
 	}
-	first, found := l.queue.waiters.Patient()
+	first, found := l.queue.waiters.FirstWaiting()
 	if !found {
 		return
 	}

@@ -42,8 +42,8 @@ func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case expirable.Set:
 		call.Script, call.Keys, call.Confirm = scripts.ExpirableSet, p.keys, true
-		call.Args = append(call.Args, string(c.How), strconv.Itoa(c.Count))
-		if c.How == expirable.Restore {
+		call.Args = append(call.Args, string(c.Mode), strconv.Itoa(c.Count))
+		if c.Mode == expirable.Restore {
 			call.Args = append(call.Args, ms(c.Lease))
 		}
 		return withLeases(call, c)

@@ -154,7 +154,7 @@ func (x *node[W]) search(reached func(W) bool) (w W, found bool) {
 	return x.items[i], true
 }
 
-func (x *node[W]) patient() (w W, found bool) {
+func (x *node[W]) firstWaiting() (w W, found bool) {
 	for x.kids != nil {
 		i := slices.IndexFunc(x.kids, func(kid *node[W]) bool { return kid.tries < kid.n })
 		if i < 0 {

@@ -43,7 +43,7 @@ type Waiter interface{ Waiting() Key }
 // Queue holds requests in the order of their IDs.
 type Queue[W Waiter] struct {
 	root node[W]
-	// owners is an index of the requests by owner. It is made when Owner is first called on a long queue.
+	// owners is an index of the requests by owner. It is made when RemoveOwner is first called on a long queue.
 	owners *node[owned]
 }
 
@@ -92,8 +92,8 @@ func (q *Queue[W]) Find(id uint64) (w W, found bool) { return q.root.find(Key{ID
 // Search returns the first request for which reached is true. It must be true for all later ones as well.
 func (q *Queue[W]) Search(reached func(W) bool) (w W, found bool) { return q.root.search(reached) }
 
-// Patient returns the first request that does not try once.
-func (q *Queue[W]) Patient() (w W, found bool) { return q.root.patient() }
+// FirstWaiting returns the first request that does not try once.
+func (q *Queue[W]) FirstWaiting() (w W, found bool) { return q.root.firstWaiting() }
 
 // Push adds a request in the order of its ID, which is usually the end.
 func (q *Queue[W]) Push(w W) {
@@ -132,8 +132,8 @@ func (q *Queue[W]) Remove(leave func(W) bool) []W {
 	return q.filter(func(*node[W]) bool { return false }, leave)
 }
 
-// Expired removes and returns at most most requests whose deadline has come.
-func (q *Queue[W]) Expired(now time.Duration, most int) (left []W) {
+// RemoveExpired removes and returns at most most requests whose deadline has come.
+func (q *Queue[W]) RemoveExpired(now time.Duration, most int) (left []W) {
 	skip := func(n *node[W]) bool { return n.due == 0 || now < n.due || most == 0 }
 	return q.filter(skip, func(w W) bool {
 		if most == 0 || !w.Waiting().expired(now) {
@@ -144,28 +144,28 @@ func (q *Queue[W]) Expired(now time.Duration, most int) (left []W) {
 	})
 }
 
-// Tries removes and returns the requests that try once and for which leave is true.
-func (q *Queue[W]) Tries(leave func(W) bool) []W {
+// RemoveTries removes and returns the requests that try once and for which leave is true.
+func (q *Queue[W]) RemoveTries(leave func(W) bool) []W {
 	skip := func(n *node[W]) bool { return n.tries == 0 }
 	return q.filter(skip, func(w W) bool { return w.Waiting().Try && leave(w) })
 }
 
-// Owner removes and returns the requests of an owner, which is not 0.
-func (q *Queue[W]) Owner(owner uint64) (left []W) {
+// RemoveOwner removes and returns the requests of an owner, which is not 0.
+func (q *Queue[W]) RemoveOwner(owner uint64) (left []W) {
 	if q.root.kids == nil {
 		return q.Remove(func(w W) bool { return w.Waiting().Owner == owner })
 	}
 	if q.owners == nil {
 		q.index()
 	}
-	var theirs []uint64
+	var ids []uint64
 	q.owners.from(owned{owner: owner}.Waiting(), func(o owned) bool {
 		if o.owner == owner {
-			theirs = append(theirs, o.id)
+			ids = append(ids, o.id)
 		}
 		return o.owner == owner
 	})
-	for _, id := range theirs {
+	for _, id := range ids {
 		w, _ := q.Take(id)
 		left = append(left, w)
 	}

@@ -50,9 +50,9 @@ func check(t *testing.T, q *Queue[*counted], m model) {
 	if q.Head() != m[0] || q.Last() != m[len(m)-1] || !slices.Equal(q.Front(300), m[:min(300, len(m))]) {
 		t.Fatal("the first or last requests differ")
 	}
-	patient, found := q.Patient()
-	if i := slices.IndexFunc(m, func(c *counted) bool { return !c.key.Try }); found != (i >= 0) || found && patient != m[i] {
-		t.Fatalf("the first that waits is %v", patient)
+	waiting, found := q.FirstWaiting()
+	if i := slices.IndexFunc(m, func(c *counted) bool { return !c.key.Try }); found != (i >= 0) || found && waiting != m[i] {
+		t.Fatalf("the first that waits is %v", waiting)
 	}
 	fenced := 0
 	for _, c := range m {
@@ -125,11 +125,11 @@ func TestQueue_MatchesItsModel(t *testing.T) {
 				}
 			case 8:
 				owner := 1 + r.Uint64N(39)
-				same(q.Owner(owner), m.remove(func(k Key) bool { return k.Owner == owner }))
+				same(q.RemoveOwner(owner), m.remove(func(k Key) bool { return k.Owner == owner }))
 			case 9:
 				most := 1 + r.IntN(30)
 				n := most
-				same(q.Expired(now, most), m.remove(func(k Key) bool {
+				same(q.RemoveExpired(now, most), m.remove(func(k Key) bool {
 					if n == 0 || k.Deadline == 0 || now < k.Deadline {
 						return false
 					}
@@ -138,7 +138,7 @@ func TestQueue_MatchesItsModel(t *testing.T) {
 				}))
 			case 10:
 				last := r.Uint64N(id + 1)
-				same(q.Tries(func(c *counted) bool { return c.key.ID <= last }), m.remove(func(k Key) bool { return k.Try && k.ID <= last }))
+				same(q.RemoveTries(func(c *counted) bool { return c.key.ID <= last }), m.remove(func(k Key) bool { return k.Try && k.ID <= last }))
 			case 11:
 				if len(out) > 0 {
 					c := out[r.IntN(len(out))]
@@ -178,7 +178,7 @@ func TestQueue_CostDoesNotGrow(t *testing.T) {
 		for i := range n {
 			q.Push(&counted{key: Key{ID: uint64(i + 1), Owner: uint64(i + 1), Deadline: time.Duration(n + i), Try: i%3 == 0}, reads: &reads})
 		}
-		q.Owner(1) // makes the index
+		q.RemoveOwner(1) // makes the index
 		r := rand.New(rand.NewPCG(1, 1))
 		total := 0
 		run := func(what string, f func()) {
@@ -192,8 +192,8 @@ func TestQueue_CostDoesNotGrow(t *testing.T) {
 		for i := range rounds {
 			some := r.Uint64N(uint64(n)) + 1
 			run("withdrawing", func() { q.Take(some) })
-			run("withdrawing an owner's", func() { q.Owner(r.Uint64N(uint64(n)) + 1) })
-			run("expiring", func() { q.Expired(time.Duration(n+i/4), 2) })
+			run("withdrawing an owner's", func() { q.RemoveOwner(r.Uint64N(uint64(n)) + 1) })
+			run("expiring", func() { q.RemoveExpired(time.Duration(n+i/4), 2) })
 			run("arriving", func() {
 				q.Push(&counted{key: Key{ID: uint64(n + i + 1), Owner: some, Deadline: time.Hour}, reads: &reads})
 			})

@@ -25,7 +25,7 @@ type call struct {
 	inFlight, unsure bool
 	tries            int
 	lastErr          string
-	// rejected: the last try was rejected for a reason that does not pass. reported: that is in the log.
+	// rejected: Redis permanently rejected the last try. reported: that is in the log.
 	rejected, reported bool
 	// due is when it wants attention again: the reply is late, or it is to be sent again.
 	due Instant
@@ -33,10 +33,10 @@ type call struct {
 	until   Instant
 	expired bool
 
-	// debts are those that a Give or a Yield gives back; change is what another is for.
+	// debts are those that a Give or a Yield gives back; change is the request of a command that is a Change.
 	debts  []debt
 	change Change
-	// last is the last of those that a Take names.
+	// last is the id of the last request that the command may serve.
 	last uint64
 	// changed: the last command was a change. It outlasts the call.
 	changed bool
@@ -86,7 +86,7 @@ func (p *Pool) longPause(tries int) time.Duration {
 	return p.jitter(min(50*time.Millisecond<<min(tries, 10), longestPause))
 }
 
-// hurry makes the next tries soon, at the end of the System, that come late after rejections.
+// hurry shortens the pauses after rejections, at the end of the System.
 func (p *Pool) hurry() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
 	if p.call.rejected && !p.call.inFlight {
@@ -95,8 +95,8 @@ func (p *Pool) hurry() {
 	}
 }
 
-// Replied delivers the outcome of a command. That of a command that is no longer under way is
-// ignored; a failure of an earlier try is one of the last, for which there is another try anyway.
+// Replied delivers the outcome of a command. It is ignored if the command is no longer under way. A failure counts for
+// the last try, even if it is of an earlier one; between two tries it is ignored.
 func (p *Pool) Replied(now Instant, number uint64, r Result) {
 	p.begin(now)
 	defer p.settle()
@@ -115,18 +115,18 @@ func (p *Pool) replied(r *Result) {
 	}
 	switch p.call.kind {
 	case Take:
-		p.tookReply(r)
+		p.takeReplied(r)
 	case Give, Yield:
-		p.gaveReply(r)
+		p.giveReplied(r)
 	default:
-		p.changeReply(r)
+		p.changeReplied(r)
 	}
 }
 
 var errNoReply = errors.New("no reply from Redis in time")
 
-// overdue gives up waiting for a reply that should be here by now, and sends again what is to be sent
-// again. If the process was stopped, or the machine slept, it may be too late for that.
+// overdue stops waiting for a reply that is late, or sends the command again if that is due. If the process was
+// stopped, or the machine slept, it may be too late for that.
 func (p *Pool) overdue() {
 	switch {
 	case p.call.kind == 0 || p.now < p.call.due:

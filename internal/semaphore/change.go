@@ -9,12 +9,12 @@ import (
 // Change is a request for a command that does not wait for permits.
 type Change struct {
 	Kind CommandKind
-	// N is how many permits, and TTL that of Set.
+	// N is the number of permits, and TTL the TTL that Set sets.
 	N   int64
 	TTL time.Duration
 	// Ref identifies the request to the actor.
 	Ref any
-	// until is when it is answered in any case.
+	// until is the time by which it is answered in any case.
 	until Instant
 }
 
@@ -28,8 +28,8 @@ func (p *Pool) change() {
 	p.start(call{command: Command{Kind: c.Kind, N: c.N, TTL: c.TTL}, change: c})
 }
 
-// changeReply handles the reply to a change.
-func (p *Pool) changeReply(r *Result) {
+// changeReplied handles the reply to a change.
+func (p *Pool) changeReplied(r *Result) {
 	c := p.call
 	answer := machine.Answer{Kind: machine.Changed, Done: true, N: r.N[0]}
 	switch {
@@ -38,7 +38,7 @@ func (p *Pool) changeReply(r *Result) {
 		return
 	case r.Err != nil && c.unsure && c.kind != Inspect:
 		p.leaveChange(machine.Unavailable, r.Err.Error())
-		p.rejected(r)
+		p.rejectWaiting(r)
 		if p.call.kind == Drain {
 			p.again(r)
 		}
@@ -68,8 +68,8 @@ func (p *Pool) changeReply(r *Result) {
 	p.answer(c.change.Ref, answer)
 }
 
-// leaveChange answers a change whose reply is awaited no longer. It is not sent again, but for a Drain:
-// what that has taken is given back.
+// leaveChange answers a change whose reply is awaited no longer. Only a Drain is sent again, to give back the permits
+// that it has taken.
 func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "

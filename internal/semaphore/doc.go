@@ -4,39 +4,40 @@
 //
 // # Permits
 //
-// Redis has the number of free permits. A process that has taken permits may give them back, and so may
-// any other: permits have no owner, and those of a process that has died stay taken.
+// Redis has the number of free permits. Any process may give permits back, not only the process that has taken them:
+// permits have no owner, and the permits of a process that has died stay taken.
 //
 // A process contends once for all its waiting requests. One command names how many permits each of the
 // first of them wants, and Redis takes them for as many of these, from the head, as there are permits
-// for. Permits are alike: the request at the head when a reply comes gets them, and what no request wants
-// any more is given back. No request overtakes another of the process, however few permits it wants.
+// for. Permits are alike: the request at the head when a reply comes gets them, and permits that no request wants
+// any more are given back. No request overtakes another of the process, however few permits it wants.
 //
 // # One command
 //
 // At any time there is at most one command. Commands add and subtract, so a command without a reply
 // is sent again under its number until it has one, for half an hour at most, and Redis carries out no
 // number twice (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
-// one is known or does not matter any more; from then on Redis carries out no late copy of that.
+// one is known or does not matter any more; from then on Redis carries out no late copy of the last one.
 //
 //	Take           ends when it is known how many were served, also if all waiters have left
 //	Give, Yield    ends when it is known that the permits are back
-//	Change         ends with the time of its request; whatever a Drain has taken is given back then
+//	Change         ends with the time of its request; permits that a Drain has taken are given back then
 //
-// Redis may reject a command for a reason that does not pass. If an earlier try may have had its effect, it is sent
-// again, after ever longer pauses; a request that comes meanwhile has it sent at once, and is refused with it or goes on.
-// Otherwise it had no effect, and what no request awaits is given back by a later command, for half an hour at most.
-// Other commands go on meanwhile.
+// Redis may reject a command permanently (NOPERM, for example). If an earlier try may have taken permits or given some
+// back, the command is repeated with growing pauses, and at once when a new request comes; if Redis rejects that try,
+// the new request is refused, too. If no try was carried out, the requests that the command was for are refused.
+// Permits that no request awaits are then given back by later commands, for at most half an hour, and other commands
+// are sent in between.
 //
-// The requests are answered in bounded time, whatever their command still has to do.
+// The requests are answered in bounded time, even if their command goes on.
 //
 // # Local hand-off
 //
 // While others wait in the process, permits that are given back go to them in memory. A turn begins
 // with the first hand-off. When it has lasted for the hand-off limit, the next permits that come
 // back ask Redis whether other processes listen for permits (Yield). If so they are given back, and
-// so is what comes after them, while the process does not try for machine.Config.OpenTime. Otherwise a
-// new turn begins. Some wait without listening, so a yield gives the permits back now and then in any
+// so are the permits that come back next: the process does not try for machine.Config.OpenTime. Otherwise a
+// new turn begins. Some processes wait without listening, so a yield gives the permits back now and then in any
 // case.
 //
 // # Waiting

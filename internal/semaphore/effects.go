@@ -39,12 +39,12 @@ type Command struct {
 	Kind CommandKind
 	// Number is the same for all tries of a command, and grows from one command to the next.
 	Number uint64
-	// N is how many permits are meant; Wanted is that of each waiter, for Take.
+	// N is the number of permits. Wanted is, for Take, the number of permits that each waiter wants.
 	N      int64
 	Wanted []int
-	// IDs are those of count-downs that have one, for Give; N is how many have none.
+	// IDs are, for Give, the ids of count-downs that have one; N is the number of the others.
 	IDs []string
-	// TTL is that of Set; 0 for none.
+	// TTL is, for Set, the TTL to set; 0 for none.
 	TTL time.Duration
 	// Listening says, for Yield, that this process listens on the channel too; Forced gives the
 	// permits back even if no waiter is seen.
@@ -75,7 +75,7 @@ func (p *Pool) NextEffect(e *machine.Effect) bool {
 	return true
 }
 
-// keptEffects is for how many effects the memory is used again.
+// keptEffects is the number of effects whose memory is used again.
 const keptEffects = 8
 
 func (p *Pool) effect(e machine.Effect) { p.effects = append(p.effects, e) }
@@ -100,12 +100,12 @@ func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
 	p.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 }
 
-// owes reports that Redis rejects what no request awaits any more, and that it is sent again.
+// owes reports that Redis rejects a command that no request awaits any more, and that it is sent again.
 func (p *Pool) owes(detail string) {
 	p.effect(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
 }
 
-// forget reports that what was to be given back may be lost.
+// forget reports that permits may be lost: they are given back no more.
 func (p *Pool) forget(detail string) {
 	p.effect(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
 }

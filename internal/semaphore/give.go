@@ -10,29 +10,29 @@ import (
 // debt is permits that are to be given back.
 type debt struct {
 	n int
-	// id is that of a count-down which has one; see CountDown.
+	// id is the id of a count-down; empty if it has none. See CountDown.
 	id string
-	// ifExists: it is done, too, if there is no semaphore.
+	// ifExists: the request is not refused if there is no semaphore.
 	ifExists bool
-	// ref is the request that gives them back; nil if it is answered, or if there is none.
+	// ref is the request that gives the permits back; nil if it is answered, or if there is none.
 	ref any
-	// until is when it is answered in any case.
+	// until is the time by which the request is answered in any case.
 	until Instant
-	// forgetAt is when it is given up, 0 before Redis has rejected it.
+	// forgetAt is the time at which the debt is given up; 0 before Redis has rejected it.
 	forgetAt Instant
 }
 
-// rejectedDebts are debts that no request awaits, and that Redis has rejected: it has not carried out their command, so
-// that others may be sent before they are given back again.
+// rejectedDebts are debts that no request awaits, and that Redis has rejected. Their command had no effect, so other
+// commands may be sent before the debts are given back again.
 type rejectedDebts struct {
 	debts []debt
-	// nextAt is when they are given back again if no request waits, triedAt when they were last rejected, and tries how
-	// often.
+	// nextAt is the time of the next try if no request waits. triedAt is the time of the last rejection. tries counts
+	// the rejections: the pauses grow with it.
 	nextAt, triedAt Instant
 	tries           int
 }
 
-// firstUntil is when the first of the debts is to be answered whose request is not; 0 if all are.
+// firstUntil returns the time by which the first request that awaits one of the debts is answered; 0 if there is none.
 func firstUntil(debts []debt) Instant {
 	for _, d := range debts {
 		if d.ref != nil {
@@ -42,7 +42,7 @@ func firstUntil(debts []debt) Instant {
 	return 0
 }
 
-// unconfirmed answers those debts whose time is over by then. They are given back all the same.
+// unconfirmed answers the debts whose time is over by now. They are given back all the same.
 func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	if until := firstUntil(debts); until == 0 || now < until {
 		return debts
@@ -57,34 +57,37 @@ func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
 	return debts
 }
 
-// handsOff reports whether permits that come back are given to the requests that wait here: as long as the
-// process has its turn, which begins with the first of them.
-func (p *Pool) handsOff() bool {
-	if p.latch || p.queue.Len() == 0 || p.call.kind == Yield || p.now < p.wait.deferUntil {
-		return false
-	}
-	if !p.turn.running {
-		p.turn.running, p.turn.until = true, p.now+p.cfg.HandOffLimit
-		if p.turn.forcedAt == 0 {
-			p.turn.forcedAt = p.now + p.jitter(p.cfg.ForcedYield)
-		}
-	}
-	return p.now < p.turn.until
+// mayHandOff reports whether permits that come back may go to local waiters.
+func (p *Pool) mayHandOff() bool {
+	over := p.turn.running && p.now >= p.turn.until
+	return !over && !p.latch && p.queue.Len() > 0 && p.call.kind != Yield && p.now >= p.wait.deferUntil
 }
 
-// handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none: Redis
-// may refuse the rest, and the answer to the request that gives them back would be that none were.
+// startTurn starts a turn if none is running.
+func (p *Pool) startTurn() {
+	if p.turn.running {
+		return
+	}
+	p.turn.running, p.turn.until = true, p.now+p.cfg.HandOffLimit
+	if p.turn.nextForcedYield == 0 {
+		p.turn.nextForcedYield = p.now + p.jitter(p.cfg.ForcedYield)
+	}
+}
+
+// handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none. Redis
+// may reject the rest of a divided debt, and the answer to its request would say that no permits were given back.
 func (p *Pool) handOff() {
 	p.owed = p.handOn(p.owed)
 	p.rejects.debts = p.handOn(p.rejects.debts)
 }
 
-// handOn hands on what it can of debts, and returns the rest.
+// handOn hands on as many debts as match the waiters, and returns the others.
 func (p *Pool) handOn(all []debt) (rest []debt) {
-	if len(all) == 0 || !p.handsOff() {
+	if len(all) == 0 || !p.mayHandOff() {
 		return all
 	}
-	debts, n := p.whole(all)
+	p.startTurn()
+	debts, n := p.exactMatch(all)
 	p.serve(n, true)
 	for _, d := range all[:debts] {
 		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
@@ -92,8 +95,9 @@ func (p *Pool) handOn(all []debt) (rest []debt) {
 	return all[debts:]
 }
 
-// whole returns the most debts that together are what so many of the first waiters want, and their permits.
-func (p *Pool) whole(all []debt) (debts, permits int) {
+// exactMatch returns the length of the longest prefix of debts whose permits exactly serve a prefix of the queue, and
+// the number of those permits.
+func (p *Pool) exactMatch(all []debt) (debts, permits int) {
 	owed, wanted, next := 0, 0, 0
 	for _, req := range p.queue.Front(batch) {
 		for wanted += req.N; owed < wanted; next++ {
@@ -109,29 +113,31 @@ func (p *Pool) whole(all []debt) (debts, permits int) {
 	return debts, permits
 }
 
-// give gives back what is owed; at the end of a turn, only if others wait.
-func (p *Pool) give() {
+// give sends a command that gives back the first of the debts, and returns the others. At the end of a turn, the
+// permits are given back only if other processes wait.
+func (p *Pool) give(debts []debt) (rest []debt) {
 	if p.latch {
-		p.countDown()
-		return
+		return p.countDown(debts)
 	}
 	c := call{command: Command{Kind: Give}}
 	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
-		c.command = Command{Kind: Yield, Listening: p.sub == listening, Forced: p.now >= p.turn.forcedAt}
+		c.command = Command{Kind: Yield, Listening: p.sub == listening, Forced: p.now >= p.turn.nextForcedYield}
 	}
 	same := 0
-	for same < len(p.owed) && c.command.N <= mostPermits-int64(p.owed[same].n) {
-		c.command.N += int64(p.owed[same].n)
+	for same < len(debts) && c.command.N <= mostPermits-int64(debts[same].n) {
+		c.command.N += int64(debts[same].n)
 		same++
 	}
-	c.debts, p.owed = p.owed[:same:same], p.owed[same:]
+	c.debts = debts[:same:same]
 	p.start(c)
+	return debts[same:]
 }
 
-// mostPermits is the largest number of permits, as Redisson has it.
+// mostPermits is the largest number of permits: that of Redisson.
 const mostPermits = 1<<31 - 1
 
-// givesAgainAt is when what Redis has rejected is given back again: a request that waits may need it.
+// givesAgainAt returns the time at which rejected debts are given back again. It is sooner if a request waits, since
+// that may need their permits.
 func (p *Pool) givesAgainAt() Instant {
 	if p.queue.Len() > 0 {
 		return min(p.rejects.nextAt, p.rejects.triedAt+p.cfg.Poll)
@@ -139,16 +145,8 @@ func (p *Pool) givesAgainAt() Instant {
 	return p.rejects.nextAt
 }
 
-// giveAgain gives back what Redis has rejected, in a command without others: it may reject these debts alone.
-func (p *Pool) giveAgain() {
-	owed := p.owed
-	p.owed, p.rejects.debts = p.rejects.debts, nil
-	p.give()
-	p.rejects.debts, p.owed = p.owed, owed
-}
-
-// gaveReply handles the reply to a Give or a Yield.
-func (p *Pool) gaveReply(r *Result) {
+// giveReplied handles the reply to a Give or a Yield.
+func (p *Pool) giveReplied(r *Result) {
 	c := p.call
 	if r.Err == nil && len(p.rejects.debts) == 0 {
 		p.rejects.tries = 0
@@ -181,16 +179,17 @@ func (p *Pool) gaveReply(r *Result) {
 		p.again(r)
 	case c.unsure:
 		p.call.debts = p.unconfirmed(c.debts, math.MaxInt64, r.Err.Error())
-		p.rejected(r)
+		p.rejectWaiting(r)
 		p.again(r)
 	default:
-		p.gaveInVain(r)
+		p.giveRejected(r)
 	}
 }
 
-// gaveInVain handles a rejection that does not pass: nothing was given back. What a request gives back stays taken, as
-// its answer says; what none does is given back later, by another command.
-func (p *Pool) gaveInVain(r *Result) {
+// giveRejected handles a Give that changed nothing, or whose time is over. A debt that a request still awaits is
+// refused and dropped: its permits stay taken, as the answer says. Other rejected debts move to rejects, for a later
+// command, until forgetAt.
+func (p *Pool) giveRejected(r *Result) {
 	c, why, forgotten, before := p.call, r.Err.Error(), false, len(p.rejects.debts)
 	p.end()
 	for _, d := range c.debts {
@@ -198,7 +197,7 @@ func (p *Pool) gaveInVain(r *Result) {
 		case d.ref != nil:
 			p.refuseReturn(d.ref, machine.Rejected, why)
 			continue
-		case c.expired: // which is reported
+		case c.expired: // reported already, as forgotten
 			continue
 		case d.forgetAt == 0:
 			d.forgetAt = p.now + repeatTime

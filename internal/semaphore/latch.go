@@ -2,16 +2,16 @@ package semaphore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// A latch is a Pool without permits. A request to acquire waits until its count is zero, and what is given
-// back are count-downs. In its commands, Take reads the count and Give counts down; their number is
-// the count then, zero if the latch is open. Set and Inspect are as those of a semaphore.
+// A latch is a Pool without permits. A request to acquire waits until the count of the latch is zero, and count-downs
+// take the place of permits that are given back. Take reads the count and Give counts down; the number in their
+// replies is the count then, zero if the latch is open. Set and Inspect are as for a semaphore.
 
 // NewLatch returns the Pool of a latch without waiters; see New.
 func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }
 
 // Wait asks to wait until the latch is open.
 func (p *Pool) Wait(now Instant, req Request) {
-	req.N = 1 // which there never are
+	req.N = 1 // more than wait.free, which is always 0 for a latch: else settle would try again at once
 	p.Acquire(now, req)
 }
 
@@ -35,27 +35,29 @@ func (p *Pool) readCount() {
 func (p *Pool) countRead(c *call, count int64) {
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if count > 0 {
-		p.refused(c.last)
+		p.notServed(c.last)
 		return
 	}
 	p.wasOpen(c.last)
 }
 
-// countDown sends the first count-downs that wait: those without an id, or a bounded number with one. They are not mixed,
-// since Redis rejects those with an id if the key of the ids has a foreign value.
-func (p *Pool) countDown() {
+// countDown sends a command for the first count-downs of debts, and returns the others. The command is for count-downs
+// without an id, or for a bounded number of count-downs with one. They are not mixed, since Redis rejects the latter if
+// the key of the ids has a foreign value.
+func (p *Pool) countDown(debts []debt) (rest []debt) {
 	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
-	same, named := 0, p.owed[0].id != ""
-	for same < len(p.owed) && len(c.command.IDs) < batch && named == (p.owed[same].id != "") {
+	same, named := 0, debts[0].id != ""
+	for same < len(debts) && len(c.command.IDs) < batch && named == (debts[same].id != "") {
 		if named {
-			c.command.IDs = append(c.command.IDs, p.owed[same].id)
+			c.command.IDs = append(c.command.IDs, debts[same].id)
 		} else {
-			c.command.N += int64(p.owed[same].n)
+			c.command.N += int64(debts[same].n)
 		}
 		same++
 	}
-	c.debts, p.owed = p.owed[:same:same], p.owed[same:]
+	c.debts = debts[:same:same]
 	p.start(c)
+	return debts[same:]
 }
 
 func (p *Pool) countedDown(c *call, count int64) {
@@ -67,8 +69,8 @@ func (p *Pool) countedDown(c *call, count int64) {
 	}
 }
 
-// wasOpen says that the latch was open at some time after a command was sent. That is for the requests that
-// waited by then; later ones may have come when it was closed again.
+// wasOpen grants the requests up to last: the latch was open at some time after they came. Later requests may have come
+// when it was closed again.
 func (p *Pool) wasOpen(last uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
 		p.answer(req.Ref, machine.Answer{Kind: machine.Granted})
@@ -76,7 +78,7 @@ func (p *Pool) wasOpen(last uint64) {
 	p.trySoon()
 }
 
-// lastWaiter is the id of the last waiting request; 0 if there is none.
+// lastWaiter returns the id of the last waiting request; 0 if there is none.
 func (p *Pool) lastWaiter() uint64 {
 	if p.queue.Len() == 0 {
 		return 0

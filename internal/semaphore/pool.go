@@ -17,7 +17,7 @@ type Pool struct {
 	// latch: it is the count of a latch; see NewLatch.
 	latch bool
 	now   Instant
-	// nextNumber is that of the next command.
+	// nextNumber is the number of the next command.
 	nextNumber uint64
 
 	queue requestqueue.Queue[*Request]
@@ -44,26 +44,26 @@ type Pool struct {
 
 // waiting is what the pool knows while it contends for permits.
 type waiting struct {
-	// nextAt is when to try next if no message comes before.
+	// nextAt is the time of the next try if no message comes before.
 	nextAt Instant
-	// deferUntil is when the process, which leaves the permits to others, may try again.
+	// deferUntil: until then the process leaves the permits to others, and does not try.
 	deferUntil Instant
 	// again: a message came while a Take was under way, so its refusal may be stale.
 	again bool
 	// refused: the last try has found too few permits for the head, so the channel is of interest.
 	refused bool
-	// free is how many were free when that was last known.
+	// free is the last known number of free permits.
 	free    int64
 	tries   int
 	lastErr string
 }
 
-// turn is for how long permits are handed off within the process.
+// turn is a time in which permits are handed off within the process.
 type turn struct {
 	running bool
-	// until is when other processes are to be asked about; forcedAt is when permits are given back
-	// even if no waiter is seen, 0 before the first turn.
-	until, forcedAt Instant
+	// until is the end of the turn: permits that come back later are given back with a Yield. From nextForcedYield on,
+	// a Yield gives them back even if no waiter is seen; 0 if no turn is running.
+	until, nextForcedYield Instant
 }
 
 type listens uint8
@@ -138,7 +138,7 @@ func (p *Pool) begin(now Instant) {
 	p.overdue()
 }
 
-// settle closes an event: what can be done next is begun.
+// settle closes an event: it begins what can be done next.
 func (p *Pool) settle() {
 	p.handOff()
 	if p.queue.Len() == 0 { // the turn goes on: each hand-off to the only waiter empties the queue for a moment
@@ -153,7 +153,7 @@ func (p *Pool) settle() {
 // proceed sends the next command, if there is one to send.
 func (p *Pool) proceed() {
 	if p.call.kind != 0 {
-		if p.call.rejected && !p.call.inFlight && p.awaited() { // what waits is refused soon, or goes on
+		if p.call.rejected && !p.call.inFlight && p.awaited() { // the requests that wait are refused soon, or go on
 			p.send()
 		}
 		return
@@ -161,9 +161,10 @@ func (p *Pool) proceed() {
 	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
 	switch {
 	case len(p.rejects.debts) > 0 && p.now >= p.givesAgainAt():
-		p.giveAgain()
+		// in a separate command, since Redis may reject these debts and accept others
+		p.rejects.debts = p.give(p.rejects.debts)
 	case len(p.owed) > 0:
-		p.give()
+		p.owed = p.give(p.owed)
 	case len(p.changes) > 0 && !(takes && p.call.changed):
 		p.change()
 	case takes:

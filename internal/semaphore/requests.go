@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for permits. The request joins the queue, unless it does not wait and others do. One that
-// passes a latch overtakes no other, so that one is looked at all the same.
+// Acquire asks for permits. The request joins the queue. A try is refused at once if others wait, but not at a latch:
+// there no request can overtake another.
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
@@ -36,7 +36,8 @@ func (p *Pool) Acquire(now Instant, req Request) {
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()
-	if len(p.owed) == 0 && p.handsOff() && p.queue.Head().N == n { // without memory for a debt
+	if len(p.owed) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a debt
+		p.startTurn()
 		p.serve(n, true)
 		p.answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 		return
@@ -64,7 +65,7 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	if req, found := p.queue.Take(id); found {
 		withdrawn = []*Request{req}
 	} else if id == 0 && owner != 0 {
-		withdrawn = p.queue.Owner(uint64(owner))
+		withdrawn = p.queue.RemoveOwner(uint64(owner))
 	}
 	detail := "the request was withdrawn"
 	if p.wait.lastErr != "" {
@@ -81,7 +82,7 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	p.begin(now)
 	defer p.settle()
 	if owner != 0 {
-		p.queue.Owner(uint64(owner))
+		p.queue.RemoveOwner(uint64(owner))
 	}
 }
 
@@ -99,7 +100,7 @@ func (p *Pool) Close(now Instant, reason machine.Reason, detail string) {
 }
 
 // Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
-// once if it was to be sent again, and what has to be given back is given back in the background.
+// once if it was to be sent again, and permits are given back in the background.
 func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
 	defer p.settle()
@@ -116,7 +117,7 @@ func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	}
 }
 
-// Abandon ends everything at once; what is not given back is forgotten.
+// Abandon ends everything at once; permits that are not given back are forgotten.
 func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 	p.begin(now)
 	defer p.settle()
@@ -157,12 +158,12 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 	p.changes = nil
 }
 
-// dropExpired refuses those whose time is over.
+// dropExpired refuses the requests whose time is over.
 func (p *Pool) dropExpired() {
 	if p.closing && p.now >= p.closeAt && !p.Idle() {
 		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
-	for _, req := range p.queue.Expired(p.now, machine.MaxExpired) {
+	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
@@ -185,7 +186,7 @@ func (p *Pool) dropExpired() {
 	}
 }
 
-// lastError says why it takes so long.
+// lastError returns the error of the last try, which explains why there is no answer yet.
 func (p *Pool) lastError() string {
 	switch {
 	case p.call.lastErr != "":

@@ -21,11 +21,11 @@ func (p *Pool) take() {
 	p.start(call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID})
 }
 
-// trySoon has the next try made at once, unless the process leaves the permits to others for now.
+// trySoon makes the next try due at once, unless the process leaves the permits to others for now.
 func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
 
-// tookReply handles the reply to a Take.
-func (p *Pool) tookReply(r *Result) {
+// takeReplied handles the reply to a Take.
+func (p *Pool) takeReplied(r *Result) {
 	c := p.call
 	switch {
 	case r.Err == nil && p.latch:
@@ -34,9 +34,9 @@ func (p *Pool) tookReply(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
-	case c.unsure && (r.Transient || !p.latch): // what an earlier try may have taken is given back
+	case c.unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
-			p.rejected(r)
+			p.rejectWaiting(r)
 		}
 		p.again(r)
 	case r.Transient:
@@ -46,12 +46,13 @@ func (p *Pool) tookReply(r *Result) {
 		p.wait.tries++
 	default:
 		p.end()
-		p.rejected(r)
+		p.rejectWaiting(r)
 	}
 }
 
-// rejected refuses all waiting requests, for a reason that will not pass.
-func (p *Pool) rejected(r *Result) {
+// rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command. Debts
+// that no request awaits stay in owed.
+func (p *Pool) rejectWaiting(r *Result) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
 	}
@@ -65,7 +66,8 @@ func (p *Pool) rejected(r *Result) {
 	p.owed = slices.DeleteFunc(slices.Clone(p.owed), func(d debt) bool { return d.ref != nil })
 }
 
-// took gives out what a Take has taken: so many of those that it named are served.
+// took hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
+// served.
 func (p *Pool) took(c *call, r *Result) {
 	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
@@ -78,7 +80,7 @@ func (p *Pool) took(c *call, r *Result) {
 		n += wanted
 	}
 	n -= p.serve(n, false)
-	if n > 0 { // some have left
+	if n > 0 { // some requests have left
 		p.owed = append([]debt{{n: n, ifExists: true}}, p.owed...)
 	}
 	if served == len(c.command.Wanted) {
@@ -86,22 +88,23 @@ func (p *Pool) took(c *call, r *Result) {
 		return
 	}
 	p.wait.free = r.N[1]
-	p.refused(c.last)
+	p.notServed(c.last)
 }
 
-// missing refuses all requests that wait for permits of which no number is set. Permits have no lease, so nothing
-// tells when those are back that were taken before Redis lost its data: the process does not set it.
+// missing refuses all waiting requests, because the number of permits is not set. The process does not set it again:
+// permits have no lease, so nothing tells when permits are back that were taken before Redis lost its data.
 func (p *Pool) missing() {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, machine.NoPermits, noNumber)
 	}
 }
 
-// noNumber is what a process can say of a semaphore that is not there.
+// noNumber says why a semaphore does not exist, as far as a process knows.
 const noNumber = "it was never set, or Redis has lost its data"
 
-// refused has the requests up to that one wait, which a command could not serve.
-func (p *Pool) refused(last uint64) {
+// notServed handles a command that could not serve all requests up to last: it refuses the tries, and schedules the
+// next Take for the others.
+func (p *Pool) notServed(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
 	if p.queue.Len() > 0 && p.queue.Head().Try { // it came after the command
@@ -122,11 +125,11 @@ func (p *Pool) serve(n int, handedOff bool) (given int) {
 	return given
 }
 
-// refuseTries refuses the tries: those that a Take has named that was refused, up to
-// last, and those behind a request that waits, unless it is for a latch.
+// refuseTries refuses the tries up to last, which a command could not serve, and the tries behind a request that waits,
+// unless it is for a latch.
 func (p *Pool) refuseTries(last uint64) {
-	first, waits := p.queue.Patient()
-	for _, req := range p.queue.Tries(func(req *Request) bool {
+	first, waits := p.queue.FirstWaiting()
+	for _, req := range p.queue.RemoveTries(func(req *Request) bool {
 		return req.ID <= last || waits && req.ID > first.ID && !p.latch
 	}) {
 		p.refuse(req.Ref, machine.Held, p.whyRefused())
