@@ -111,7 +111,7 @@ func (x encoding) lease(l *lease) {
 	x.Instant(l.renewAt)
 	x.Bool(l.atRisk)
 	x.Instant(l.handOffUntil)
-	x.Instant(l.forcedYieldAt)
+	x.Instant(l.nextForcedYield)
 	x.Number(int64(l.unackedTTL))
 	x.Bool(l.lateMode[machine.Exclusive])
 	x.Bool(l.lateMode[machine.Shared])

@@ -18,7 +18,7 @@ func (localOrder) channel(*Lock) uint64 { return 0 }
 func (localOrder) taken(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
 		l.spent.newTurn()
-		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, forcedYieldAt: l.now + l.cfg.ForcedYield}
+		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, nextForcedYield: l.now + l.cfg.ForcedYield}
 	}
 	l.noteLease(o, r)
 	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.fell) {
@@ -59,7 +59,7 @@ func (localOrder) admits(l *Lock) bool {
 	case l.lease.draining && l.now < l.lease.recountAt:
 	case l.lease.draining:
 		l.countWaiters() // they may have left
-	case l.now >= l.lease.forcedYieldAt:
+	case l.now >= l.lease.nextForcedYield:
 		l.drain() // others may wait without being seen
 	case l.now >= l.lease.handOffUntil:
 		l.countWaiters()

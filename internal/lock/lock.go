@@ -149,10 +149,10 @@ type lease struct {
 
 // turn is for how long the process may pass the lease on among its own waiters.
 type turn struct {
-	// handOffUntil is when the process must ask whether others wait; forcedYieldAt is when it must
+	// handOffUntil is when the process must ask whether others wait; nextForcedYield is when it must
 	// release the lock even if none is seen to wait.
-	handOffUntil  machine.Instant
-	forcedYieldAt machine.Instant
+	handOffUntil    machine.Instant
+	nextForcedYield machine.Instant
 	// draining: others wait, so no further reader may share the lease. recountAt is when to ask again
 	// whether they wait, and recounts is how often that was asked.
 	draining  bool

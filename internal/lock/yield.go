@@ -24,7 +24,7 @@ func (l *Lock) yield(ref any) {
 
 func (l *Lock) yieldCommand(o *op, c *Command) {
 	l.suspected = false
-	c.Kind, c.Forced = Yield, l.now >= l.lease.forcedYieldAt
+	c.Kind, c.Forced = Yield, l.now >= l.lease.nextForcedYield
 	if o.next != 0 {
 		l.takeEntry(c, o.next)
 	}
@@ -75,7 +75,7 @@ func (l *Lock) waitersCounted(r Result) {
 	default:
 		if l.lease.draining {
 			l.lease.draining, l.lease.recounts = false, 0
-			l.lease.forcedYieldAt = l.now + l.cfg.ForcedYield
+			l.lease.nextForcedYield = l.now + l.cfg.ForcedYield
 		}
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 	}
