@@ -75,8 +75,8 @@ type lockState struct {
 	// is taken over. A crash must not count it again, or refuse it.
 	counted, accepted any
 	crashes           []machine.Instant
-	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started for
-	// an inspection, and leaves when it has answered.
+	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started
+	// for an inspection, and leaves when it has answered.
 	closing, inspects bool
 	// leaving is set once the lock is given up.
 	leaving *leaving

@@ -68,6 +68,7 @@ func (s *lockState) otherFormat(call *request.Call) {
 	s.owners.forget(s, len(s.owners.resting))
 	s.stopAlarm()
 	s.rt.table.drop(s)
+	s.kind.Retires(s.machine, s.closing)
 	s.leaving = &leaving{moving: true, sent: s.gate.close()}
 	s.leaving.receive(s, call, nil)
 }

@@ -74,17 +74,25 @@ end
 -- lock for which it has kept others waiting then goes to them.
 local function refuse(i, ttl, other)
   local whole, busy = true, 0
+  for _, lock in ipairs(locks) do
+    lock.busy = redis.call('EXISTS', lock.hash) == 1 and redis.call('HEXISTS', lock.hash, lock.field) == 0
+    if lock.busy then
+      check_lock(lock.hash)
+    end
+    busy = busy + (lock.busy and 1 or 0)
+  end
   for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
     local queue = open(lock, true)
     whole = whole and (not queue or queue.has_entry())
-    lock.busy = redis.call('EXISTS', lock.hash) == 1 and redis.call('HEXISTS', lock.hash, lock.field) == 0
-    busy = busy + (lock.busy and 1 or 0)
   end
   for _, lock in ipairs(locks) do
     if lock.queue then
+      local shares = lock.kind == 'read' or lock.kind == 'write'
+      local joins = lock.busy and shares and value_of(lock.hash, 'mode') == 'read'
       if not whole then
-        local shares = lock.kind == 'read' or lock.kind == 'write'
-        lock.queue.step_back(shares and value_of(lock.hash, 'mode') == 'read')
+        lock.queue.step_back(joins)
+      elseif joins then
+        lock.queue.pass_unblocked()
       end
       lock.queue.enter(entry_for(lock.kind, ARGV[5]), not whole, busy > (lock.busy and 1 or 0))
     end

@@ -138,6 +138,24 @@ var allTables = []table{
 			},
 		},
 		{
+			name: "refused, and a writer before a reader has gone", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]", published: "w>1.1.0",
+			locks: []part{
+				{
+					kind: "read", before: "mode=read v:1=1 40000, v:1#1 40000, >x=2.7+listens@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >v=8.8+listens@-3 seen@-1 >u=1.3+reads+reserves@-2 seen@-1 >15000",
+					after: "mode=read v:1=1 w:1=1 40000, v:1#1 40000, w:1#1 20000, >v=8.8+listens@-3 seen@-1 >u=1.4+reads+reserves@-2 seen@0 >20000",
+				},
+			},
+		},
+		{
+			name: "refused, beside a foreign hash", args: "entry=1.4+reserves", reply: "-WRONGTYPE",
+			locks: []part{
+				{kind: "plain", before: "v:1=2 40000", after: same},
+				{
+					kind: "write", before: "mode=read path=7, >u=1.3+reserves@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >15000", after: same,
+				},
+			},
+		},
+		{
 			name: "refused, and readers may join", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]", published: "rw0 w>1.1.0",
 			locks: []part{
 				{
@@ -258,6 +276,15 @@ var allTables = []table{
 			name: "a hold has expired before another MultiLock", args: "entry=1.4+reserves", reply: "[-1 0]", published: "0",
 			locks: []part{
 				{kind: "plain", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
+			},
+		},
+		{
+			name: "a foreign hash", reply: "[-1 0]",
+			locks: []part{
+				{
+					kind: "write", before: "mode=read path=7, >u=1.1+reserves@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >15000",
+					after: "mode=read path=7, >w=1.1+reads+listens@-4 seen@-1 >20000",
+				},
 			},
 		},
 		{

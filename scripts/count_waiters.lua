@@ -1,11 +1,16 @@
--- Counts the other clients that wait for a read/write lock. Changes only the wait queue: removes
--- the entries of clients that no longer listen.
+-- Counts the other clients that wait for a read/write lock that readers hold. Removes the entries of clients that no
+-- longer listen, and lets readers join that were behind them.
 --
 -- KEYS[1]  the lock's hash; it decides which server runs the script
 -- ARGV[1]  the client's uuid
 -- ARGV[2]  the key of the wait queue
 -- ARGV[3]  the settings of the wait queue
+-- ARGV[4]  the prefix of the keys of read leases
 --
 -- Reply: {others}  how many wait
-local queue = wait_queue(fields_of(ARGV[2]) or {}, ARGV[2], ARGV[3], KEYS[1], ARGV[1], '')
-return {queue.length() + queue.foreign_clients()}
+local queue = wait_queue(fields_of(ARGV[2]) or {}, ARGV[2], ARGV[3], KEYS[1], ARGV[1], '', give_to(KEYS[1], ARGV[4]))
+local waiting = queue.length()
+if waiting > 0 and value_of(KEYS[1], 'mode') == 'read' and queue.pass_unblocked() then
+  waiting = queue.length()
+end
+return {waiting + queue.foreign_clients()}

@@ -6,6 +6,11 @@ var readWriteTables = []table{
 	readWriteSetTable,
 	{script: scripts.ReadWriteRelease, call: "NAME / owner=u:1 HOLDS RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
 		{
+			name: "a writer withdraws from a foreign hash", reply: "-1",
+			before: "mode=read path=7, >u=1.1+listens@-4 seen@-1 >w=1.1+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=read path=7, >w=1.1+reads+listens@-3 seen@-1 >20000",
+		},
+		{
 			name: "the hold has expired", reply: "-1", published: "v>2.7.0",
 			before: ">v=2.7+reads+listens@-4 seen@-1 >15000", after: "mode=read v:2=1 20000, v:2#1 20000",
 		},
@@ -140,6 +145,11 @@ var readWriteTables = []table{
 	}},
 	{script: scripts.ReadWriteYield, call: "NAME / owner=u:1 lease=30000 forced=0 HOLDS RWCHANNEL WAITQUEUE SETTINGS entry=-", rows: []row{
 		{
+			name: "a writer yields a foreign hash", reply: "[-1 0]",
+			before: "mode=read path=7, >u=1.1+listens@-4 seen@-1 >w=1.1+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=read path=7, >w=1.1+reads+listens@-3 seen@-1 >20000",
+		},
+		{
 			name: "the hold has expired", reply: "[-1 0]", published: "v>2.7.0",
 			before: ">v=2.7+reads+listens@-4 seen@-1 >15000", after: "mode=read v:2=1 20000, v:2#1 20000",
 		},
@@ -234,7 +244,7 @@ var readWriteTables = []table{
 		{name: "foreign", before: "mode=read path=7", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign", before: "mode=read path=7 u:1=1", reply: "-WRONGTYPE", after: same},
 	}},
-	{script: scripts.CountWaiters, call: "NAME / client=u WAITQUEUE SETTINGS", rows: []row{
+	{script: scripts.CountWaiters, call: "NAME / client=u WAITQUEUE SETTINGS HOLDS", rows: []row{
 		{name: "not yet itself", reply: "[0]"},
 		{
 			name: "in the queue", reply: "[2]",

@@ -34,6 +34,8 @@ if length > 0 or foreign > 0 or forced then
     if not passed then
       redis.call('PUBLISH', channel, held[2] and '1' or '0')
     end
+  else
+    queue.pass_unblocked()
   end
   queue.enter(entry, true)
   return {RELEASED, open and 1 or 0}

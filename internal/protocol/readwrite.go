@@ -34,7 +34,7 @@ func (readWrite) call(l *Lock, c lock.Command) (call redisclient.Call, how reply
 		}
 	case c.Kind == lock.CountWaiters:
 		call.Script, how = scripts.CountWaiters, waitersCounted
-		call.Args = []string{l.options.Client, l.waitQueue, l.waitQueueSettings()}
+		call.Args = []string{l.options.Client, l.waitQueue, l.waitQueueSettings(), l.holds}
 	case c.Kind == lock.ForceRelease:
 		mode := "write"
 		if c.Mode == machine.Shared {

@@ -53,6 +53,13 @@ func (r *run) unblocked(l *Lock, p Entry) bool {
 	return any && slices.Index(l.Entries, p) >= place
 }
 
+// passUnblocked passes on a lock that readers hold, if a writer that is gone kept others from joining them.
+func (r *run) passUnblocked(part int) {
+	if _, any := r.vacated[&r.parts[part]]; any {
+		r.passOn(part, false)
+	}
+}
+
 // passFound passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it
 // is kept from now on is woken.
 func (r *run) passFound(part int) {
@@ -136,7 +143,7 @@ func (r *run) passFree(part int) {
 // behind it from joining readers, and the first those behind it from the free lock. It reports whether there was one.
 func (r *run) stepBack(part int) (left bool) {
 	l := &r.parts[part]
-	reading := !l.Free() && !l.Written()
+	reading := r.busy(part) && !l.Written()
 	place := slices.IndexFunc(l.Entries, func(p Entry) bool { return p.Client == r.client })
 	first := !reading && place >= 0
 	if first {
@@ -148,6 +155,8 @@ func (r *run) stepBack(part int) (left bool) {
 	switch left = r.leaveWaitQueue(l); {
 	case left && reading:
 		r.passOn(part, false)
+	case reading:
+		r.passUnblocked(part)
 	case left && first:
 		r.passFree(part)
 	}

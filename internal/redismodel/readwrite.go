@@ -49,13 +49,19 @@ func (r *run) readWrite(part int) lock.Result {
 			if written := held.Exclusive > 0; r.empty(l, r.owner) {
 				return r.yielded(part, written)
 			}
+			r.passUnblocked(part)
 			r.enterAtEnd(part)
 			return result(lock.Done)
 		}
 		r.hold(l, Counts{min(held.Exclusive, 1), 1 - min(held.Exclusive, 1)})
 		return result(lock.Kept)
 	case r.Kind == lock.CountWaiters:
-		return lock.Result{Outcome: lock.Done, Others: r.others(l)}
+		others := r.others(l)
+		if _, entries := r.waiting(l); entries > 0 && !l.Free() && !l.Written() {
+			r.passUnblocked(part)
+			others = r.others(l)
+		}
+		return lock.Result{Outcome: lock.Done, Others: others}
 	case r.Kind == lock.ForceRelease:
 		if l.Free() || l.Written() != (r.Mode == machine.Exclusive) {
 			return result(lock.Done)
@@ -114,8 +120,8 @@ func (r *run) setReadWrite(part int) lock.Result {
 		}
 	}
 	if !granted {
-		if joins := !free && !ours && !written && want == (Counts{Shared: 1}); joins && len(r.vacated) > 0 {
-			r.passOn(part, false)
+		if joins := !free && !ours && !written && want == (Counts{Shared: 1}); joins {
+			r.passUnblocked(part)
 		}
 		return r.refuseAndEnter(part)
 	}

@@ -126,6 +126,11 @@ func (r *run) enter(part int, busy bool) {
 // one of them goes to the end of all: with different orders, MultiLocks would wait for each other.
 func (r *run) enterAll() {
 	if r.Entry.Term == 0 {
+		for i := range r.Parts() {
+			if r.busy(i) && !r.parts[i].Written() {
+				r.passUnblocked(i)
+			}
+		}
 		return
 	}
 	whole, busy := true, 0
@@ -140,6 +145,9 @@ func (r *run) enterAll() {
 		switch {
 		case r.setup.Kinds[i] == Fair:
 		case whole:
+			if r.busy(i) && !r.parts[i].Written() {
+				r.passUnblocked(i)
+			}
 			r.enter(i, busy > 1 || busy == 1 && !r.busy(i))
 		default:
 			r.stepBack(i)

@@ -214,11 +214,22 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     return false
   end
 
+  local foreign -- whether the hash that readers seem to hold is another application's; nil if that was not checked
+
   -- Makes a waiter the owner. Returns false while the slot is being moved, since the hash cannot be created
   -- again on the old server, and the counter may be on the other; and if another application has put
   -- something into the hash.
   local function transfer(entry, joins)
     if not joins and (not all_here() or beside('EXISTS', hash) == 1) then
+      return false
+    elseif joins and foreign == nil then
+      local ok, problem = pcall(check_lock, hash)
+      foreign = not ok
+      if not ok and not string.find(words_of(problem), '^WRONGTYPE') then
+        error(problem, 0)
+      end
+    end
+    if foreign then
       return false
     end
     local token = 0
@@ -322,6 +333,15 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     end
   end
 
+  -- Passes on the lock, which readers hold, if a writer that is gone kept others from joining them. Reports whether it
+  -- did.
+  function queue.pass_unblocked()
+    if unblocked < math.huge then
+      queue.pass_on(true)
+      return true
+    end
+  end
+
   -- Removes the client's entry, and passes the lock on to clients that it has kept waiting. joins: readers hold the
   -- lock, and a writer that leaves has kept those behind it from joining them. A client with others before it has kept
   -- no other waiting for the free lock. Reports whether there was an entry.
@@ -330,6 +350,8 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     local left = queue.leave()
     if joins and left then
       queue.pass_on(true)
+    elseif joins then
+      queue.pass_unblocked()
     elseif first and left then
       pass_free()
     end
@@ -421,8 +443,9 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
     if may then
       queue.leave()
       return true
-    elseif joins and not free and unblocked < math.huge then
-      queue.pass_on(true)
+    end
+    if joins and not free then
+      queue.pass_unblocked()
     end
     queue.enter(entry)
     return false, rest
