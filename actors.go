@@ -3,6 +3,7 @@ package lockkeeper
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -32,8 +33,9 @@ func Request(ctx actor.Context, message any) {
 
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. It is for
 // goroutines: an actor must not block. The error is actor.ErrDeadLetter if the actor stops before it has
-// answered, and the cause of ctx if ctx ends first; the actor may have carried out the request in both cases. An
-// answer that arrives later is a dead letter, which proto.actor logs. If the actor is on another node, Ask does
+// answered, and the cause of ctx if ctx ends first; the actor may have carried out the request in both cases. A System
+// takes back what it has granted to an Ask that has ended; another answer that arrives later is a dead letter, which
+// proto.actor logs. If the actor is on another node, Ask does
 // not notice that it stops, and waits until ctx ends.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	switch {
@@ -42,20 +44,23 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	case root == nil, pid == nil, message == nil:
 		return nil, invalid("ask", "", errors.New("the root context, the PID or the message is nil"))
 	}
-	registry, answers := root.ActorSystem().ProcessRegistry, make(answerProcess, 1)
-	self, _ := registry.Add(answers, "future"+registry.NextId()) // the name of a future, which cannot own a lock
+	registry, process := root.ActorSystem().ProcessRegistry, &answerProcess{answers: make(chan any, 1)}
+	self, _ := registry.Add(process, "future"+registry.NextId()) // the name of a future, which cannot own a lock
 	defer registry.Remove(self)
-	if process, _ := registry.Get(pid); isActor(process) { // watching a future would complete it
-		process.SendSystemMessage(pid, &actor.Watch{Watcher: self})
-		defer process.SendSystemMessage(pid, &actor.Unwatch{Watcher: self})
+	if recipient, _ := registry.Get(pid); isActor(recipient) { // watching a future would complete it
+		recipient.SendSystemMessage(pid, &actor.Watch{Watcher: self})
+		defer recipient.SendSystemMessage(pid, &actor.Unwatch{Watcher: self})
 	}
 	e := *actor.WrapEnvelope(message)
 	e.Sender = self
 	root.Send(pid, request.WithTrace(ctx, &e))
 	select {
-	case answer = <-answers:
+	case answer = <-process.answers:
 	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+		if process.state.CompareAndSwap(askWaits, askLeft) {
+			return nil, context.Cause(ctx)
+		}
+		answer = <-process.answers // it may be a grant, which would be lost
 	}
 	if _, dead := answer.(*actor.DeadLetterResponse); dead {
 		return nil, actor.ErrDeadLetter
@@ -70,25 +75,43 @@ func isActor(process actor.Process) bool {
 
 // answerProcess is the process that receives the answer of an Ask, its first message. proto.actor's futures do not
 // support a context, are not notified that the actor stops, and have a data race if two messages arrive.
-type answerProcess chan any
+type answerProcess struct {
+	answers chan any
+	state   atomic.Int32
+}
+
+// The states of an answerProcess.
+const (
+	askWaits    int32 = iota
+	askAnswered       // answers has the answer, or will
+	askLeft           // Ask has returned without an answer
+)
 
 // SendUserMessage implements actor.Process.
-func (a answerProcess) SendUserMessage(_ *actor.PID, m any) {
-	select {
-	case a <- actor.UnwrapEnvelopeMessage(m):
-	default:
+func (a *answerProcess) SendUserMessage(_ *actor.PID, m any) {
+	if a.state.CompareAndSwap(askWaits, askAnswered) {
+		a.answers <- actor.UnwrapEnvelopeMessage(m)
 	}
 }
 
+// Wait returns actor.ErrTimeout if Ask has returned without an answer, as a future's does: a grant that comes then is
+// given back.
+func (a *answerProcess) Wait() error {
+	if a.state.Load() == askLeft {
+		return actor.ErrTimeout
+	}
+	return nil
+}
+
 // SendSystemMessage implements actor.Process.
-func (a answerProcess) SendSystemMessage(pid *actor.PID, m any) {
+func (a *answerProcess) SendSystemMessage(pid *actor.PID, m any) {
 	if _, stopped := m.(*actor.Terminated); stopped {
 		a.SendUserMessage(pid, &actor.DeadLetterResponse{})
 	}
 }
 
 // Stop implements actor.Process.
-func (answerProcess) Stop(*actor.PID) {}
+func (*answerProcess) Stop(*actor.PID) {}
 
 // WithTrace returns an envelope of message that carries the span of ctx in its header (traceparent and
 // tracestate, W3C Trace Context). Without a span in ctx it returns message. If message is an envelope, its

@@ -99,6 +99,56 @@ func TestUndelivered_GrantToATimedOutFutureIsGivenBack(t *testing.T) {
 	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
 }
 
+// asked is a process that does something with each message, on the goroutine of the sender.
+type asked func(sender *actor.PID)
+
+func (a asked) SendUserMessage(_ *actor.PID, m any) { a(actor.UnwrapEnvelopeSender(m)) }
+func (asked) SendSystemMessage(_ *actor.PID, _ any) {}
+func (asked) Stop(*actor.PID)                       {}
+
+// What is granted to an Ask whose context has ended is given back. In this test such an Ask stays in the registry. An
+// answer that comes together with the end of the context is returned.
+func TestUndelivered_GrantToAnAskThatHasEndedIsGivenBack(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, locktest.NoPolling)
+	owner, registry := s.Probe(t), s.Actors.ProcessRegistry
+	ask := func(ctx context.Context, does asked) (any, error) {
+		pid, _ := registry.Add(does, "asked"+registry.NextId())
+		defer registry.Remove(pid)
+		return lockkeeper.Ask(ctx, s.Actors.Root, pid, "work")
+	}
+
+	ctx, cancel := context.WithCancel(t.Context())
+	var self *actor.PID
+	var process actor.Process
+	_, err := ask(ctx, func(sender *actor.PID) {
+		self = sender
+		process, _ = registry.Get(sender)
+		cancel()
+	})
+	if !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	registry.Add(process, self.Id)
+	t.Cleanup(func() { registry.Remove(self) })
+	hold := s.Acquire(t, k)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: owner.Pid}, self)
+	s.AwaitWaiters(t, k, 1)
+	locktest.Release(t, hold)
+	s.ExpectGranted(t, k)
+
+	for range 50 {
+		ctx, cancel := context.WithCancel(t.Context())
+		answer, err := ask(ctx, func(sender *actor.PID) {
+			cancel()
+			s.Actors.Root.Send(sender, "done")
+		})
+		if answer != "done" || err != nil {
+			t.Fatalf("%v, %v", answer, err)
+		}
+	}
+}
+
 // A subscriber of the host's to the event stream runs on the goroutine that makes a dead letter; if it blocks, no
 // lock may wait for it.
 func TestEventStream_BlockedSubscriberDelaysNoLock(t *testing.T) {
