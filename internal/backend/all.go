@@ -3,7 +3,7 @@ package backend
 import (
 	"errors"
 	"slices"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -13,11 +13,25 @@ import (
 // all takes all of several parts or none: a MultiLock. The parts are taken one after another, always in the
 // same order, and none is held while waiting for another, so there is no deadlock.
 type all struct {
-	parts []part
-	twins []twins // in each of the parts; nil if there are none
-	// queued is for how many of the parts there may be an entry in the wait queue.
-	queued atomic.Int32
+	parts  []part
+	twins  []twins // in each of the parts; nil if there are none
+	places places
 }
+
+// places are what the tries of a lock of several parts have left in the wait queues. The tries of a lock follow one
+// another.
+type places struct {
+	mu sync.Mutex
+	// queued is for how many of the parts there may be an entry.
+	queued int
+	// keptFrom is since when the part that refuses is kept for another client, zero if it is not; refused is its index.
+	keptFrom time.Time
+	refused  int
+}
+
+// keptTime is for how long a part is kept for another client until the others are left to that one. Most reservations
+// end before, and a client that left its places each time would starve.
+const keptTime = 100 * time.Millisecond
 
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
@@ -81,23 +95,34 @@ func (a *all) take(i int, c lock.Command, tokens []int64, until, deadline time.T
 		case r.Unsure:
 			rollBack(a.parts[:i+1], c, r, done)
 		default:
-			rollBack(slices.Concat(a.parts[:i], a.left(i, r)), c, r, done)
+			from, to := a.places.leave(i, &r, time.Now())
+			rollBack(slices.Concat(a.parts[:i], a.parts[from:to]), c, r, done)
 		}
 	})
 }
 
-// left returns the parts behind the i-th, in whose wait queues the client leaves its entry because the i-th has refused
-// it. They are those with an entry of an earlier try, if the i-th is free, but kept for another MultiLock: that may wait
-// for one of them, which is kept for this one. If another client holds the i-th, it comes to its release, and the
-// entries stay.
-func (a *all) left(i int, r Reply) []part {
-	from, to := i+1, int(a.queued.Load())
-	if r.Outcome != lock.Refused || r.Holder != "" || to <= from {
-		a.queued.Store(int32(max(from, to)))
-		return nil
+// leave returns the parts behind the i-th, which has refused, whose wait queues the client leaves now. They are those with
+// an entry of an earlier try, if the i-th is free, but has been kept for another MultiLock for keptTime: that may wait for
+// one of them, which is kept for this one. If another client holds the i-th, it comes to its release, and the entries
+// stay. Until the client leaves them, r says that the next try is due soon.
+func (p *places) leave(i int, r *Reply, now time.Time) (from, to int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	first, last := i+1, p.queued
+	p.queued = max(first, last)
+	switch {
+	case r.Outcome != lock.Refused || r.Holder != "" || last <= first:
+		p.keptFrom = time.Time{}
+	case p.keptFrom.IsZero() || p.refused != i:
+		p.keptFrom, p.refused = now, i
+		r.TTL = min(r.TTL, keptTime)
+	case now.Sub(p.keptFrom) < keptTime:
+		r.TTL = min(r.TTL, keptTime)
+	default:
+		p.queued, p.keptFrom = first, time.Time{}
+		return first, last
 	}
-	a.queued.Store(int32(from))
-	return a.parts[from:to]
+	return 0, 0
 }
 
 var errTooSlow = errors.New("the locks could not be taken together in time")

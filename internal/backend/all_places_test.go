@@ -28,9 +28,13 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 		{holdA, take, lock.Done}, {together, waits, lock.Refused}, // at a
 		{holdC, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, and c is kept for it
 		{holdA, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, which is kept for the other
+		{together, waits, lock.Refused}, {apart, waits, lock.Refused}, // a while later
 		{together, waits, lock.Done}, {apart, waits, lock.Refused},
 		{together, asRelease(waits), lock.Done}, {apart, waits, lock.Done},
 	} {
+		if i == 9 {
+			apart.(*all).places.keptFrom = time.Now().Add(-keptTime)
+		}
 		if r := ran(t, step.of, step.c); r.Outcome != step.want {
 			t.Fatalf("step %d: %+v", i, r)
 		}
