@@ -87,7 +87,7 @@ func (l *Latch) Count(ctx context.Context) (n int64, err error) {
 	return a.N, err
 }
 
-// ask has a request carried out.
+// ask sends a call about the latch, and returns the answer.
 func (l *Latch) ask(ctx context.Context, op string, call *request.CountCall) (request.CountAnswer, error) {
 	if l == nil {
 		return request.CountAnswer{}, invalid(op, "", errors.New("the latch is nil"))

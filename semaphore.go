@@ -134,7 +134,7 @@ func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 	return int(a.N), err
 }
 
-// ask has a call carried out.
+// ask sends a call about the semaphore, and returns the answer.
 func (s *Semaphore) ask(ctx context.Context, op string, call *request.CountCall) (request.CountAnswer, error) {
 	if s == nil {
 		return request.CountAnswer{}, invalid(op, "", errors.New("the semaphore is nil"))
@@ -143,7 +143,7 @@ func (s *Semaphore) ask(ctx context.Context, op string, call *request.CountCall)
 	return doCount(ctx, s.runtime, op, call)
 }
 
-// doCount has a call about a semaphore or a latch carried out. It must not be used afterwards.
+// doCount sends a call about a semaphore or a latch, and returns the answer. The call must not be used afterwards.
 func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *request.CountCall) (request.CountAnswer, error) {
 	name := call.Name
 	if ctx == nil {

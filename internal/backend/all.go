@@ -47,8 +47,8 @@ func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// isSilent reports whether the server of a part has stopped answering. Then no part is taken: it would be held
-// in vain until the deadline, again and again.
+// isSilent reports whether the server of a part has stopped answering. Then no part is taken: each try
+// would hold it until the deadline, and fail.
 func (a *all) isSilent() bool {
 	return slices.ContainsFunc(a.parts, func(part part) bool { return part.only() != nil && part.only().isSilent() })
 }
@@ -103,8 +103,8 @@ func (a *all) take(i int, c lock.Command, tokens []int64, until, deadline time.T
 
 // leave returns the parts behind the i-th, which has refused, whose wait queues the client leaves now. They are those with
 // an entry of an earlier try, if the i-th is free, but has been kept for another MultiLock for keptTime: that may wait for
-// one of them, which is kept for this one. If another client holds the i-th, it comes to its release, and the entries
-// stay. Until the client leaves them, r says that the next try is due soon.
+// one of them, which is kept for this one. If another client holds the i-th, it will release it, and the entries
+// stay. Until the client leaves them, leave sets a short TTL in r, so that the next try comes soon.
 func (p *places) leave(i int, r *Reply, now time.Time) (from, to int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

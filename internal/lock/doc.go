@@ -37,8 +37,8 @@
 // watchdog, besides the cleanup of earlier terms. Scripts set values instead of adding to them. A
 // command without a reply is sent again until its outcome is known or no longer matters. A reply
 // carries the number of its command; a reply that is not awaited is ignored. Only the reply to a
-// renewal is awaited for less than CallTimeout: a shorter wait for any other would be in vain, again
-// and again, if Redis is far away. A grant whose lease is over when the reply comes is refused, and
+// renewal is awaited for less than CallTimeout. If Redis is far away, every shorter wait for another
+// reply would end too early. A grant whose lease is over when the reply comes is refused, and
 // the lease is released.
 //
 // Redis cannot delay a release by refusing another change. Re-entries and partial releases change

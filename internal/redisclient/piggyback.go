@@ -22,7 +22,7 @@ func (r *Redis) Piggyback(c Call) {
 	time.AfterFunc(batchDelay, func() { p.sendAlone(&c) })
 }
 
-// sendAlone sends a call that has waited for another call in vain.
+// sendAlone sends a call, unless it was sent together with another one meanwhile.
 func (p *pool) sendAlone(c *Call) {
 	if c != nil && p.waiting.CompareAndSwap(c, nil) {
 		p.submit(*c)
