@@ -223,7 +223,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // have ended, at the latest. Its errors are:
 //
 //   - ErrLost: the lock was lost before.
-//   - ErrNotHeld: the hold was released before.
+//   - ErrNotHeld: the hold was released before, also if that Release has returned ErrLost; see Err.
 //   - ErrNotReleased: Redis did not confirm the release before ctx ended, or at all. The release is
 //     retried in the background, unless the error also wraps ErrRejected: Redis would refuse it again.
 //     The lock is free when its TTL ends at the latest.

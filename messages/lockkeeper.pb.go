@@ -188,7 +188,7 @@ const (
 	Reason_REASON_CRASHED Reason = 9
 	// There is no such hold: it was never granted, or was released before.
 	Reason_REASON_NOT_HELD Reason = 10
-	// The hold was lost before; its holder was sent LeaseLost.
+	// The hold was lost: its holder was sent LeaseLost, or the release itself has found it, and no LeaseLost follows.
 	Reason_REASON_LOST Reason = 11
 	// The lease ended: a fixed lease has expired, or no renewal succeeded in time.
 	Reason_REASON_EXPIRED Reason = 12

@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// biller holds a lock itself, from message to message. If it dies, the lock is released.
+// biller holds a lock itself, from message to message. If it stops, the lock is released; a restart keeps it.
 type biller struct{}
 
 var invoices = &messages.Lock{Name: "invoices"}
