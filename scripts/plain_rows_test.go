@@ -11,6 +11,7 @@ var plainTables = []table{
 		{name: "own, wholly at once", before: "a=3 30000", args: "owner=a", reply: "0", again: "-1", published: "0"},
 		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "0", again: "-1", published: "0"},
 		{name: "own, half foreign", before: "a=1 email=7 30000", args: "owner=a", reply: "0", again: "-1", after: "email=7", published: "0"},
+		{name: "own, beside a foreign field like an owner", before: "u:1=1 v:57=tiger 30000", reply: "0", again: "-1", after: "v:57=tiger", published: "0"},
 		{
 			name: "own, beside another owner", args: "owner=a", reply: "0", again: "-1", published: "0",
 			before: "a=1 email=7 b=1 30000", after: "b=1 email=7 30000",

@@ -6,6 +6,10 @@ var readWriteTables = []table{
 	readWriteSetTable,
 	{script: scripts.ReadWriteRelease, call: "NAME / owner=u:1 HOLDS RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
 		{
+			name: "a reader beside a foreign field like an owner", reply: "0", again: "-1",
+			before: "mode=read u:1=1 v:57=tiger 30000, u:1#1 30000", after: "mode=read v:57=tiger",
+		},
+		{
 			name: "a writer withdraws from a foreign hash", reply: "-1",
 			before: "mode=read path=7, >u=1.1+listens@-4 seen@-1 >w=1.1+reads+listens@-3 seen@-1 >15000",
 			after:  "mode=read path=7, >w=1.1+reads+listens@-3 seen@-1 >20000",

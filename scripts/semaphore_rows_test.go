@@ -68,6 +68,7 @@ var semaphoreTables = []table{
 		{name: "not another's", before: "'7', %v.3.1.7", reply: "0", after: same},
 		{name: "none", before: "'7'", reply: "0", after: same},
 		{name: "no record of ours", before: "'7', %u.99:x", args: "number=100", reply: "0", after: same},
+		{name: "a foreign number", before: "'7', %u.1-800-555", args: "number=100", reply: "0", after: same},
 	}},
 	{script: scripts.SemaphoreDrain, call: "NAME CALLS:u / number=3", rows: []row{
 		{name: "free ones", before: "'7' 60000", reply: "[7]", after: "'0' 60000, %u.3.7"},

@@ -103,7 +103,8 @@ local function is_over(hash, prefix)
   for i, field in ipairs(owners) do
     local holds = exactly(counts[i])
     if not holds then
-      return false -- the count is not a number: the hold ends with the lock
+      keep_foreign(hash)
+      return false -- the count is not a number: another application's field
     end
     for n = 1, math.min(holds, MOST_HOLDS) do
       local key = lease_key(prefix, field, n)
