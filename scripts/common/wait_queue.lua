@@ -220,9 +220,12 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   -- again on the old server, and the counter may be on the other; and if another application has put
   -- something into the hash.
   local function transfer(entry, joins)
-    if not joins and (not all_here() or beside('EXISTS', hash) == 1) then
-      return false
-    elseif joins and foreign == nil then
+    if not joins then
+      if not all_here() or beside('EXISTS', hash) == 1 then
+        return false
+      end
+      foreign = false -- this script makes the hash
+    elseif foreign == nil then
       local ok, problem = pcall(check_lock, hash)
       foreign = not ok
       if not ok and not string.find(words_of(problem), '^WRONGTYPE') then
