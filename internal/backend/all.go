@@ -19,7 +19,7 @@ type all struct {
 }
 
 // places are what the tries of a lock of several parts have left in the wait queues. The tries of a lock follow one
-// another.
+// another, but the reply to one that was given up may come during the next.
 type places struct {
 	mu sync.Mutex
 	// queued is for how many of the parts there may be an entry.

@@ -55,9 +55,9 @@ func newAll(parts []Part, options *protocol.Options) part {
 // the same order.
 //
 // Two locks have the same order in every MultiLock of which both are members. Otherwise two MultiLocks that share them
-// would often keep one reserved each and wait for the other, until one leaves its place; see places.leave. So the order is that
-// of the parts, which is by name, and in a cluster by slot; a script takes neighbours on one server or in one slot. RedLocks come last: which of their servers have
-// been taken is not certain; see twins.
+// would often keep one reserved each and wait for the other, until one leaves its place; see places.leave. So the order
+// is that of the parts, which is by name, and in a cluster by slot; a script takes neighbours on one server or in one
+// slot. RedLocks come last: which of their servers have been taken is not certain; see twins.
 func Batches(parts []Part) (batches [][]int) {
 	type location struct {
 		server *Server
