@@ -96,13 +96,19 @@ func TestLeaderActor_DoesNotRestartAChildThatStops(t *testing.T) {
 					close(second.mayStop)
 					s.Actors.Root.Stop(c.pid)
 				}
-				c.awaitEnd(t)
-				k.AwaitFree(t)
-				if len(first.restarted) != 0 {
-					t.Error("the child was restarted in a term that has ended")
-				}
+				endsWithoutRestart(t, c, k, first)
 			})
 		}
+	}
+}
+
+// endsWithoutRestart waits until a leader has stopped and the lock is free, and checks that the child was not restarted.
+func endsWithoutRestart(t *testing.T, c *candidate, k locktest.Key, child frailTerm) {
+	t.Helper()
+	c.awaitEnd(t)
+	k.AwaitFree(t)
+	if len(child.restarted) != 0 {
+		t.Error("the child was restarted in a term that has ended, or while it stopped")
 	}
 }
 
@@ -119,11 +125,7 @@ func TestLeaderActor_StopsWithAChildThatCrashesAndStops(t *testing.T) {
 	locktest.Await(t, "the stop", first.ending)
 	restart()
 	close(first.mayStop)
-	c.awaitEnd(t)
-	k.AwaitFree(t)
-	if len(first.restarted) != 0 {
-		t.Error("the child was restarted while it stopped")
-	}
+	endsWithoutRestart(t, c, k, first)
 }
 
 // A leader stops though its child panics at the messages that tell it to stop.
@@ -141,11 +143,7 @@ func TestLeaderActor_StopsThoughItsChildPanics(t *testing.T) {
 			first := locktest.Await(t, "a term", terms)
 			close(first.mayStop)
 			s.Actors.Root.Stop(c.pid)
-			c.awaitEnd(t)
-			k.AwaitFree(t)
-			if len(first.restarted) != 0 {
-				t.Error("the child was restarted in a term that has ended")
-			}
+			endsWithoutRestart(t, c, k, first)
 		})
 	}
 }
