@@ -3,6 +3,7 @@ package lockkeeper_test
 // The supervision tree from outside: the effects for users when actors crash or die.
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -206,6 +207,37 @@ func TestOwner_NamedInARequestIsTheHolder(t *testing.T) {
 	if lost := locktest.Next[*messages.LeaseLost](t, owner); lost.Reason != messages.Reason_REASON_FORCED {
 		t.Errorf("the owner was notified of %v", lost)
 	}
+}
+
+// A future requests the lock for another actor, which dies while the request waits: the future gets an answer.
+func TestOwner_DeathRefusesItsRequest(t *testing.T) {
+	t.Parallel()
+	locktest.EachKind(t, func(t *testing.T, kind string, of locktest.Kind) {
+		s, k := locktest.New(t, lockkeeper.Config{})
+		message := locktest.KindMessage(kind, k.LockName)
+		if kind == "multi" { // there is no message for it
+			message.Kind = messages.Kind_KIND_EXPIRABLE_SEMAPHORE
+			locktest.Check(t, s.ExpirableSemaphore(k.LockName).SetPermits(t.Context(), 0))
+		} else {
+			writer := of
+			if kind == "read" {
+				writer = locktest.Kinds["write"]
+			}
+			locktest.Acquire(t, writer(s, k.LockName))
+		}
+		owner := s.Probe(t)
+		future := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: message, Owner: owner.Pid, Wait: durationpb.New(time.Hour)}, time.Minute)
+		redistest.Eventually(t, "the request to wait", func() bool {
+			waits := func(l lockkeeper.LockInfo) bool { return l.Waiters == 1 }
+			all, err := s.Locks(t.Context())
+			return err == nil && slices.ContainsFunc(all, waits)
+		})
+		owner.Die()
+		answer, err := future.Result()
+		if refused, is := answer.(*messages.NotAcquired); !is || refused.Reason != messages.Reason_REASON_CANCELLED {
+			t.Errorf("it is answered %v, %v", answer, err)
+		}
+	})
 }
 
 func TestMain(m *testing.M) {

@@ -71,7 +71,8 @@ type Config struct {
 	// use the same locks must use the same mode. Default ShardedAuto, as in Redisson
 	// (shardedSubscriptionMode).
 	ShardedPubSub ShardedPubSub
-	// Idle is how long an unused lock actor stays alive. Default 1 min; at least 10 ms.
+	// Idle is how long an unused lock actor stays alive; less if there are more than 2,048 lock actors. Default 1 min;
+	// at least 10 ms.
 	Idle time.Duration
 	// QueueLimit is how many requests may wait for one lock in this process. Further requests
 	// are refused with ErrQueueFull. Default 10,000.

@@ -35,7 +35,11 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, option
 
 // outcome is how work under a lock has ended: the error of the work, or of the Acquire before it,
 // and the error of the release.
-type outcome struct{ work, release error }
+type outcome struct {
+	work, release error
+	// led is when the work began, zero if it did not.
+	led time.Time
+}
 
 func (o outcome) err() error {
 	switch {
@@ -56,7 +60,7 @@ func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, option
 		o.work = invalid("do", l.Name(), errNoFunction)
 		return
 	}
-	hold, err := l.Acquire(ctx, options...)
+	hold, err := l.Acquire(ctx, append(options[:len(options):len(options)], worked)...)
 	if err != nil {
 		o.work = err
 		return
@@ -73,7 +77,15 @@ func (h *Hold) do(ctx context.Context, f func(ctx context.Context) error, o *out
 			h.lock.runtime.Log(slog.LevelWarn, "a release is not confirmed", "lock", h.lock.Name(), "error", o.release)
 		}
 	}()
-	o.work = f(h.contextIn(ctx))
+	within := h.contextIn(ctx)
+	stop, err := h.watchDrain(within)
+	if err != nil {
+		o.work = err
+		return
+	}
+	defer stop()
+	o.led = time.Now()
+	o.work = f(within)
 }
 
 // releaseAnyway releases the hold even if ctx has ended. It repeats the release if the lock actor

@@ -74,7 +74,8 @@ var sentinels = map[messages.Reason]error{
 
 // Error describes what failed, for which lock, and why.
 type Error struct {
-	// Op is the operation: "acquire", "release", "hold", …
+	// Op is what was tried, in the words of the text: "acquire", "release", "acquire permits of", …; "hold" if a hold
+	// was lost.
 	Op   string
 	Lock string
 	// Reason is the reason in the answer by message.

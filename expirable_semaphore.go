@@ -3,6 +3,7 @@ package lockkeeper
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -194,6 +195,9 @@ func (p *Permit) Err() error { return p.inner().Err() }
 
 // Valid reports whether the permit is certainly held at this moment; see Hold.Valid.
 func (p *Permit) Valid() bool { return p.inner().Valid() }
+
+// Left returns how long the permit certainly stays held unless its lease is renewed; see Hold.Left.
+func (p *Permit) Left() time.Duration { return p.inner().Left() }
 
 // Release releases the permit. It returns nil when Redis has confirmed that, or when the next waiter
 // of this process has the permit. The errors are those of Hold.Release. It returns after at most

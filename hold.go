@@ -52,12 +52,15 @@ type Hold struct {
 type rareFields struct {
 	onRisk func(left time.Duration)
 	permit *request.Permit // of an expirable semaphore
+	// drain is that of WithDrain. drained, which the mutex of the root guards, says that it has begun.
+	drain   time.Duration
+	drained bool
 	// stack is the stack of the goroutine that called Acquire, with Config.HoldStacks.
 	stack []uintptr
 }
 
 // initRareFields sets the fields that few holds need.
-func (h *Hold) initRareFields(onRisk func(left time.Duration)) {
+func (h *Hold) initRareFields(onRisk func(left time.Duration), drain *time.Duration) {
 	var stack []uintptr
 	if h.lock.runtime.KeepsStacks() {
 		stack = make([]uintptr, 32)
@@ -67,8 +70,11 @@ func (h *Hold) initRareFields(onRisk func(left time.Duration)) {
 	if h.lock.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 		permit = &request.Permit{Count: h.lock.total}
 	}
-	if onRisk != nil || stack != nil || permit != nil {
+	if onRisk != nil || stack != nil || permit != nil || drain != nil {
 		h.rare = &rareFields{onRisk: onRisk, permit: permit, stack: stack}
+		if drain != nil {
+			h.rare.drain = *drain
+		}
 	}
 }
 
@@ -147,7 +153,26 @@ func (h *Hold) Err() error {
 // Valid reports whether the lock is certainly held at this moment. It only reads the clock, so
 // it is cheap to call often. The lease may end right after the call; see Ensure.
 func (h *Hold) Valid() bool {
-	return h.active() && h.lock.runtime.Now() < h.goodUntil()
+	return h.left() > 0
+}
+
+// Left returns how long the lock certainly stays held unless its lease is renewed; 0 if the hold has ended.
+func (h *Hold) Left() time.Duration {
+	return max(h.left(), 0)
+}
+
+// left returns for how long the hold is good if its lease is not renewed; 0 or less if it has ended. The next term of the
+// lock uses the same variable for its lease, after this hold has ended: so that is read first.
+func (h *Hold) left() time.Duration {
+	if h.checkUsable() != nil {
+		return 0
+	}
+	until := h.goodUntil()
+	left := until - h.lock.runtime.Now()
+	if !h.active() {
+		return 0
+	}
+	return left
 }
 
 // goodUntil returns when the hold ends if the lease is not renewed.
@@ -206,7 +231,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	if err := h.Err(); err != nil {
 		return err
 	}
-	if h.goodUntil()-h.lock.runtime.Now() >= d && h.Valid() {
+	if left := h.left(); left > 0 && left >= d {
 		return nil
 	}
 	call := h.lock.newCall(request.OpEnsure)

@@ -3,6 +3,7 @@ package lockkeeper
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -14,6 +15,9 @@ import (
 type leaderChild struct {
 	lock *Lock
 	term context.Context
+	pid  *actor.PID
+	// ends: the child is handling its Stopped.
+	ends atomic.Bool
 
 	stopping, stopped bool
 	// discarded: the present instance is one that must not start. It gets no messages.
@@ -46,6 +50,8 @@ func (c *leaderChild) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 			c.stop(ctx) // from now on its PID is looked up: a restart after the stop finds no actor
 		case *actor.Stopped:
 			c.stopped = true
+			c.ends.Store(true)
+			defer c.ends.Store(false)
 		}
 		if c.discarded {
 			return
@@ -55,6 +61,14 @@ func (c *leaderChild) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 		}
 		next(ctx, envelope)
 	}
+}
+
+// isGone reports whether proto.actor has removed the child, which happens before its Stopped, and the child is not
+// handling that. It may be called on any goroutine.
+func (c *leaderChild) isGone(root *actor.RootContext) bool {
+	system := root.ActorSystem()
+	_, lives := system.ProcessRegistry.GetLocal(c.pid.Id)
+	return !lives && !c.ends.Load() && c.pid.Address == system.Address() // the host may spawn it on another node
 }
 
 // refuseRestart has the stop of the child go on. It does not send the stop: the children of the child may have stopped

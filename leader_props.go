@@ -3,6 +3,7 @@ package lockkeeper
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -16,15 +17,16 @@ import (
 // A child that crashes is restarted within its term, any number of times, with a growing delay. For another
 // supervisor strategy, Configure the props with [actor.WithSupervisor]. No strategy restarts the child after its
 // term or while it stops, and a panic while it stops is logged. If the lock is lost, the child is stopped, and
-// the leader waits for the lock again; another process may lead while the child is still stopping. If the child
-// stops by itself, the leader stops too, and this process does not lead again. The leader also stops if Elect
-// would return an error of Acquire, and when the System is closed; it logs why. If the function child panics
-// or calls [runtime.Goexit], the leader crashes, and its supervisor decides.
+// the leader waits for the lock again; another process may lead while the child is still stopping, unless
+// WithDrain gives it the time. If the child stops by itself, the leader stops too, and this process does not
+// lead again. The leader also stops if Elect would return an error of Acquire, and when the System is closed;
+// it logs why. If the function child panics or calls [runtime.Goexit], the leader crashes, and its supervisor
+// decides.
 //
 // To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, at most
 // 5 s later.
 //
-//	leader := system.Root.Spawn(locks.Lock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
+//	leader := system.Root.Spawn(locks.FencedLock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
 //		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })
 //	}))
 //	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
@@ -65,8 +67,9 @@ type leader struct {
 
 // term is sent to the leader when a term begins.
 type term struct {
-	ctx  context.Context
-	over chan struct{} // closed when its child has stopped
+	ctx   context.Context
+	over  chan struct{}               // closed when its child has stopped
+	child atomic.Pointer[leaderChild] // nil until it is started
 }
 
 // lostTerm is sent to the leader when the lock of the term is lost.
@@ -130,6 +133,8 @@ func (l *leader) begin(ctx actor.Context, t *term) {
 	}
 	child := &leaderChild{lock: l.lock, term: t.ctx}
 	l.child, l.term = ctx.Spawn(child.props(l.childProps(t.ctx))), t
+	child.pid = l.child
+	t.child.Store(child)
 }
 
 // childProps calls the user's function in a separate goroutine: if the function ended the goroutine of the actor,
@@ -160,24 +165,36 @@ var errNoProps = errors.New("the function that makes the child's props has retur
 
 var errExited = errors.New("the function that makes the child's props has ended its goroutine (runtime.Goexit)")
 
+// A child that is gone for goneLooks times has stopped, even if the leader was not notified: the host's middleware may
+// still be handling its Stopped before that.
+const goneInterval, goneLooks = time.Second, 10
+
 // elect runs Elect for the leader. The lock is not released before the child has stopped.
 func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 	lead := func(ctx context.Context) error {
 		t := &term{ctx: ctx, over: make(chan struct{})}
 		root.Send(self, t)
-		select {
-		case <-t.over: // the child has stopped by itself
-		case <-l.alive.Done():
-		case <-ctx.Done():
-			if l.candidacy.Err() == nil { // otherwise the child is being stopped already
-				root.Send(self, lostTerm{t})
+		looks := time.NewTicker(goneInterval)
+		defer looks.Stop()
+		for lost, gone := ctx.Done(), 0; ; {
+			select {
+			case <-lost:
+				if lost = nil; l.candidacy.Err() == nil { // otherwise the child is being stopped already
+					root.Send(self, lostTerm{t})
+				}
+				continue
+			case <-looks.C: // a panic in the host's middleware may lose the notice that the child has stopped
+				if child := t.child.Load(); child == nil || !child.isGone(root) {
+					gone = 0
+					continue
+				} else if gone++; gone < goneLooks {
+					continue
+				}
+			case <-t.over:
+			case <-l.alive.Done():
 			}
+			return context.Cause(ctx) // nil if the child has stopped by itself
 		}
-		select {
-		case <-t.over:
-		case <-l.alive.Done():
-		}
-		return context.Cause(ctx) // nil if the child has stopped by itself
 	}
 	if l.props == nil {
 		lead = nil

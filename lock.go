@@ -54,7 +54,7 @@ func (l *Lock) checkUsable() error {
 	case l.wrong != nil:
 		return l.wrong
 	case l.runtime == nil:
-		return errors.New("the System of the lock is nil: From gives nil where no New has succeeded")
+		return errors.New("the System of the lock is nil: From returns nil for an actor system without one")
 	}
 	return nil
 }
@@ -129,7 +129,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 	call := l.newCall(request.OpAcquire)
 	call.Holder = (*holder)(hold)
 	if len(options) == 0 {
-		hold.initRareFields(nil)
+		hold.initRareFields(nil, nil)
 		call.Permit = hold.permit()
 		return call, nil
 	}
@@ -152,13 +152,13 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
 	call.NoReentry, call.Leads = r.once, r.leads
-	hold.initRareFields(r.atRisk)
+	hold.initRareFields(r.atRisk, r.drain)
 	call.Permit = hold.permit()
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
 		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
 	}
 	err := request.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
-	return call, errors.Join(err, l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease))
+	return call, errors.Join(err, l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
 }
 
 // newCall returns a call for this lock.

@@ -63,9 +63,11 @@ func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.onc
 
 // acquireOptions has what the options of an Acquire ask for; a time that was not given is nil.
 type acquireOptions struct {
-	lease, wait, maxHold *time.Duration
-	once, leads          bool
-	atRisk               func(left time.Duration)
+	lease, wait, maxHold, drain *time.Duration
+	once, leads                 bool
+	atRisk                      func(left time.Duration)
+	// works: the method runs work under the lock.
+	works bool
 	// wrong is why an option cannot be used.
 	wrong error
 }

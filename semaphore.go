@@ -153,7 +153,7 @@ func doCount(ctx context.Context, runtime *actors.Runtime, op string, call *requ
 		return request.CountAnswer{}, ended(ctx, op, name, "")
 	}
 	if runtime == nil {
-		return request.CountAnswer{}, invalid(op, name, errors.New("the System is nil: From gives nil where no New has succeeded"))
+		return request.CountAnswer{}, invalid(op, name, errors.New("the System is nil: From returns nil for an actor system without one"))
 	}
 	if err := call.Check(); err != nil {
 		return request.CountAnswer{}, invalid(op, name, err)

@@ -42,5 +42,5 @@ func (c Config) shards(client rueidis.Client) (bool, error) {
 	if refusal := (*redisio.Error)(nil); errors.As(err, &refusal) && refusal.Transient {
 		kind = ErrUnavailable
 	}
-	return false, fmt.Errorf("lockkeeper: new: %w: has the cluster sharded pub/sub? (Config.ShardedPubSub may say so): %w", kind, err)
+	return false, fmt.Errorf("lockkeeper: new: %w: cannot find out whether the cluster has sharded pub/sub; Config.ShardedPubSub can set it: %w", kind, err)
 }

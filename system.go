@@ -56,6 +56,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -65,6 +66,11 @@ type System struct {
 	// owned is what Open has created for the System; nil if New was called.
 	owned *openedResources
 }
+
+// GuardianName is the id of the guardian's PID, by which other nodes can address it over proto.actor's remote:
+// actor.NewPID(address, lockkeeper.GuardianName). If there are several Systems in one actor system, the first one has
+// the name.
+const GuardianName = request.GuardianName
 
 var extensionID = extensions.NextExtensionID()
 
@@ -148,7 +154,7 @@ func From(system *actor.ActorSystem) *System {
 
 // Guardian returns the address for the requests of package messages. After Close, and for a
 // nil System, a request becomes a dead letter, and proto.actor answers its sender with a
-// DeadLetterResponse.
+// DeadLetterResponse; unless the actor system has another System by then, which has the name.
 func (s *System) Guardian() *actor.PID {
 	if s.inner() == nil {
 		return actor.NewPID("nonhost", "no Lockkeeper system")

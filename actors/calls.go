@@ -6,6 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 const closedText = "the Lockkeeper system is closed"
@@ -39,7 +40,7 @@ func (r *Runtime) submit(call *request.Call) {
 		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
 		return
 	}
-	if !r.Deliver(r.guardian, call) {
+	if !r.toGuardian(call) {
 		r.tooLate(call)
 	}
 }
@@ -65,13 +66,15 @@ func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail strin
 			what = "semaphore"
 		}
 		r.host.Warn("a request without a sender was refused", what, call.Name, "detail", detail)
-		return
 	}
 	if call.Op == request.OpAcquire { // first: once it is answered, a goroutine may use its memory again
 		r.observer.Refused(call.LockKind(), reason)
 	}
 	refusal := request.Refusal(call.Op, reason, detail)
-	call.Requester().Answered(r, call, &refusal)
+	name, isLatch, givesBack := call.Name, call.Kind == messages.Kind_KIND_LATCH, call.Op == request.OpRelease && call.Count != nil && reason != machine.Invalid
+	if !call.Requester().Answered(r, call, &refusal) && givesBack {
+		r.kinds.Forget(name, isLatch, detail) // no requester knows that it was refused
+	}
 }
 
 // tooLate refuses a request to a system that has stopped.

@@ -29,10 +29,13 @@
 //	request.Call → lock_actor.go → machine (internal/lock) → effect Send → kinds.Kind → backend → protocol → scripts/*.lua
 //	answer       ← effect Reply  ← machine                 ← kinds.Reply, a message        ← redisclient ← Redis
 //
-// The functions on it, for a plain lock:
+// The functions on it, for a plain lock. Acquire only puts the request into the queue; settle, deferred, then does what
+// the state allows, and adds effects; perform carries them out:
 //
-//	lockActor.Receive → lock.Lock.Acquire → lockState.perform → lockKind.Send → direct.Run →
-//	protocol.Lock.Call → reentrant.call → scripts.Acquire
+//	lockActor.Receive → lockState.requested → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
+//	send (the effect Send)
+//	lockState.carryOut → performAll → perform → lockKind.Send → direct.Run, which has protocol.Lock.Call make a
+//	redisclient.Call of the script, and submits it to redisclient.Redis.Run → pool.work → Call.command: EVALSHA
 //
 // The way of a renewal:
 //

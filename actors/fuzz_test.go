@@ -66,7 +66,7 @@ func FuzzRequests(f *testing.F) {
 		if setting&2 != 0 {
 			r.rules.KeyPrefix = "app:"
 		}
-		r.rules.Watchdog = 30 * time.Second
+		r.rules.Config = &machine.Config{Watchdog: time.Minute}
 		if setting&4 != 0 {
 			r.red.Store(&[]*Runtime{r})
 		}

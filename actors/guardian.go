@@ -43,7 +43,9 @@ func (r *Runtime) startGuardian() {
 	// It must not run inside a lock actor that sends to it.
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.post.WithMailbox(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
-	r.guardian = r.root.Spawn(props)
+	if _, taken := r.root.SpawnNamed(props, request.GuardianName); taken != nil { // by that of another System
+		r.root.Spawn(props)
+	}
 	<-g.started // lock actors of other systems use the subscriber too
 }
 
@@ -58,8 +60,10 @@ func (g *guardian) Receive(ctx actor.Context) {
 	switch m := m.(type) {
 	case *actor.Started:
 		defer close(g.started)
+		g.rt.guardian = ctx.Self()
+		g.rt.life, _ = ctx.ActorSystem().ProcessRegistry.Get(g.rt.guardian)
 		g.middleware = middleware.New[lockKey](middleware.Config{
-			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, Guardian: ctx.Self(), Refuse: g.rt.refuseMiddleware,
+			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, ToGuardian: g.rt.toGuardian, Refuse: g.rt.refuseMiddleware,
 		})
 		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels))
 	case *request.Call:
@@ -77,7 +81,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *closeAll:
 		g.close(ctx, m.done)
 	case abandonAll:
-		g.abandon()
+		g.deliverAll(abandon{})
 	case *actor.Stopping:
 		g.stopping = true
 		g.middleware.ReleaseAll()
@@ -128,8 +132,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	key := keyFor(call)
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.enter() {
-		// What gives something back must reach Redis, even if the name has been used by mistake.
-		if other := g.rt.table.another(key); other != nil && !call.Op.Frees() {
+		if other := g.rt.table.another(key, call); other != nil {
 			g.rt.refuse(call, machine.Invalid, inUse(other, call.LockKind()))
 			return
 		}
@@ -156,14 +159,30 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *l
 	}
 	s.registerWithMembers()
 	g.rt.observer.LockActors(1)
+	g.makeRoom()
 	return s
+}
+
+// Above mostActors lock actors, idle ones leave early. Each takes 4 kB.
+const mostActors = 2048
+
+// makeRoom asks two lock actors, which Go chooses at random, to leave if they are idle, so that the number falls. Those
+// of names that are used once would all stay for Config.Idle.
+func (g *guardian) makeRoom() {
+	ask := min(2, len(g.children)-mostActors)
+	for _, s := range g.children {
+		if ask--; ask < 0 {
+			return
+		}
+		g.rt.Deliver(s.pid, leaveIfIdle{})
+	}
 }
 
 // props returns new props for every actor, since spawn middleware of the host may change them.
 func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) *actor.Props {
 	options := []actor.PropsOption{r.post.WithMailbox(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
 	if len(r.injected) > 0 {
-		options = append(options, actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{r.guardStop}, r.injected...)...))
+		options = append(options, actor.WithReceiverMiddleware(r.injected...))
 	}
 	return actor.PropsFromProducer(producer, options...)
 }
@@ -216,9 +235,7 @@ func (g *guardian) gone(pid *actor.PID) {
 func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 	if g.closing == nil {
 		g.closing = done
-		for _, s := range g.children {
-			g.rt.Deliver(s.pid, shutdown{})
-		}
+		g.deliverAll(shutdown{})
 		g.middleware.ReleaseAll()
 	}
 	g.checkClosed()
@@ -235,10 +252,9 @@ func (g *guardian) checkClosed() {
 	}
 }
 
-// abandon ends the wait for releases that Redis does not confirm.
-func (g *guardian) abandon() {
+func (g *guardian) deliverAll(m any) {
 	for _, s := range g.children {
-		g.rt.Deliver(s.pid, abandon{})
+		g.rt.Deliver(s.pid, m)
 	}
 }
 
@@ -258,11 +274,7 @@ func keyFor(call *request.Call) lockKey {
 	if call.Members != nil {
 		return lockKey{name: call.Members.ID(), made: kinds.Members}
 	}
-	return keyOf(call.Kind, call.Name)
-}
-
-func keyOf(kind messages.Kind, name string) lockKey {
-	return lockKey{name: name, made: kinds.Of(kind).Consists}
+	return lockKey{name: call.Name, made: kinds.Of(call.Kind).Consists}
 }
 
 // table is the guardian's list of the actors of keys. The guardian alone adds and removes;
@@ -279,15 +291,17 @@ func (t *table) get(key lockKey) *lockState {
 	return nil
 }
 
-// another returns the actor that owns the same key in Redis as something else, such as a lock beside a
-// semaphore. It returns nil if there is none, if it is leaving, or if key is made of several.
-func (t *table) another(key lockKey) *lockState {
+// another returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore. It
+// returns nil if there is none, if it is leaving, if key is made of several, or if what the call gives back can do no
+// harm: it must reach Redis, even if the name has been tried by mistake.
+func (t *table) another(key lockKey, call *request.Call) *lockState {
 	single := []kinds.Composition{kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}
 	if !slices.Contains(single, key.made) {
 		return nil
 	}
 	for _, made := range single {
-		if c := t.get(lockKey{name: key.name, made: made}); c != nil && made != key.made && !c.gate.closed() {
+		c := t.get(lockKey{name: key.name, made: made})
+		if c != nil && made != key.made && !c.gate.closed() && (!call.Op.Frees() || kinds.SameType(c.format, call.LockKind())) {
 			return c
 		}
 	}
@@ -298,8 +312,7 @@ func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
 
 func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
 
-// SameKey reports whether locks of two kinds, if they have the same name, are one lock on
-// one key in Redis.
+// SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
 func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
 
 // inUse says that the actor of a name cannot serve a request for a kind.

@@ -113,20 +113,17 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		return true
 	}
 	for i := range r.table.states {
-		complete := true
-		r.table.states[i].Range(func(_, value any) bool {
+		for _, value := range r.table.states[i].Range {
 			s := value.(*lockState)
 			if !s.gate.enter() { // it is leaving, and was idle
-				return true
+				continue
 			}
 			call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.name}
 			asked = append(asked, call)
 			s.process.SendUserMessage(s.pid, call)
-			complete = len(asked) < listBatch || read()
-			return complete
-		})
-		if !complete {
-			return nil, false
+			if len(asked) == listBatch && !read() {
+				return nil, false
+			}
 		}
 	}
 	return all, read()

@@ -22,6 +22,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -88,6 +89,38 @@ func TestRetiredLocksAreCollected(t *testing.T) {
 	r.use(t, "lock 0") // and a new one takes the place of the old one
 }
 
+// Names that are used once must not keep an actor each for as long as Config.Idle: a million of them took gigabytes.
+func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
+	r, name := start(t, time.Hour), redistest.Name(t)
+	held := &request.Call{Op: request.OpAcquire, Name: name + "held"}
+	granted := r.call(t, held)
+	of := r.table.get(keyFor(held))
+	var wg sync.WaitGroup
+	const users = 16
+	for user := range users {
+		wg.Go(func() {
+			for i := range mostActors / users * 5 / 4 {
+				r.use(t, fmt.Sprint(name, user, " ", i))
+			}
+		})
+	}
+	wg.Wait()
+	redistest.Eventually(t, "the idle ones to leave", func() bool {
+		actors := 0
+		r.table.states[kinds.OneKey].Range(func(any, any) bool {
+			actors++
+			return true
+		})
+		return actors <= mostActors
+	})
+	if r.table.get(keyFor(held)) != of {
+		t.Error("the actor of a lock that is held has left")
+	}
+	if out := r.call(t, held.About(request.OpRelease, granted.HoldID)); out.Kind != machine.Freed {
+		t.Errorf("the release is answered %+v", out)
+	}
+}
+
 // A request may name an owner of a hold that is over by the time it arrives. If the lock
 // actor has left meanwhile, that number must fit no owner in its successor's life.
 func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
@@ -137,6 +170,54 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 				t.Fatalf("the late acquire has taken nothing: %+v", reply)
 			}
 			redistest.Eventually(t, "what the late acquire took to be released", func() bool { return len(server.Keys(t, name)) == 0 })
+		})
+	}
+}
+
+// retiringKind is notified before its actor leaves.
+type retiringKind struct {
+	kinds.Kind
+	retires func()
+}
+
+func (k retiringKind) Retires(machine.Machine, bool) { k.retires() }
+
+// A kind may have to give its successor another client id for commands, so it is notified before there can be one.
+func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
+	for what, leave := range map[string]func(t *testing.T, r *Runtime, s *lockState){
+		"given up":     func(_ *testing.T, r *Runtime, s *lockState) { r.Deliver(s.pid, abandon{}) },
+		"leaves early": func(_ *testing.T, r *Runtime, s *lockState) { r.Deliver(s.pid, leaveIfIdle{}) },
+		"for another kind": func(t *testing.T, r *Runtime, s *lockState) {
+			r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: s.key.name, Try: true})
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			r, name, inTime := start(t, time.Minute), redistest.Name(t), make(chan bool, 1)
+			r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+					s, is := c.Actor().(lockActor)
+					if _, starts := e.Message.(*actor.Started); is && starts {
+						s.kind = retiringKind{s.kind, func() {
+							select {
+							case inTime <- r.table.get(s.key) == s.lockState && !s.gate.closed():
+							default:
+							}
+						}}
+					}
+					next(c, e)
+				}
+			})
+			r.use(t, name)
+			s := r.table.get(lockKey{name: name})
+			leave(t, r, s)
+			select {
+			case is := <-inTime:
+				if !is {
+					t.Error("another actor could have been started for the name")
+				}
+			case <-time.After(redistest.Limit):
+				t.Error("the kind is not notified")
+			}
 		})
 	}
 }

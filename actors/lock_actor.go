@@ -65,6 +65,12 @@ func (s lockActor) Receive(ctx actor.Context) {
 	case suspicion:
 		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
 
+	// There are many lock actors: those that are idle leave.
+	case leaveIfIdle:
+		if s.idle() && !s.owners.inUse() {
+			s.retire()
+		}
+
 	// The system is closing: release everything, or wait for Redis no longer.
 	case shutdown:
 		s.closing = true
@@ -80,7 +86,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.stopping()
 	default:
 		if request.IsMessage(m) { // sent to this actor itself
-			s.rt.post.Forward(ctx, s.rt.guardian)
+			s.rt.toGuardian(request.Envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
 		}
 	}
 }
@@ -125,6 +131,9 @@ func (s *lockState) requested(call *request.Call) {
 		s.accepted = call
 		request.Goroutine{}.Inspected(s.rt, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
+	default:
+		s.accepted = call
+		s.rt.refuse(call, machine.Invalid, "a "+kinds.Of(s.format).Word+" takes no such request")
 	}
 }
 

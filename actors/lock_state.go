@@ -123,7 +123,7 @@ func (s *lockState) handle(source any, event kinds.Event) {
 }
 
 // undelivered handles an answer that no requester received: it gives back what the answer granted or drained, and
-// repeats a release or count-down that Redis rejected.
+// repeats a release or count-down that Redis rejected, or reports one that came too late.
 func (s *lockState) undelivered(call *request.Call, a *machine.Answer) {
 	switch {
 	case a.Kind == machine.Granted && call.Kind == messages.Kind_KIND_LATCH: // there is nothing to give back
@@ -131,6 +131,8 @@ func (s *lockState) undelivered(call *request.Call, a *machine.Answer) {
 		s.giveBack(call, a, a.N)
 	case a.Kind == machine.NotFreed && a.Reason == machine.Rejected && call.Count != nil:
 		s.giveBack(call, a, call.Count.N)
+	case a.Kind == machine.NotFreed && a.Reason == machine.Closed && call.Count != nil:
+		s.rt.kinds.Forget(call.Name, call.Kind == messages.Kind_KIND_LATCH, a.Detail)
 	}
 }
 
@@ -311,7 +313,7 @@ func (s *lockState) retire() bool {
 	}
 	s.owners.forget(s, len(s.owners.resting))
 	s.stopAlarm()
-	s.rt.Deliver(s.rt.guardian, &retired{state: s})
+	s.rt.toGuardian(&retired{state: s})
 	return true
 }
 

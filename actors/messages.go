@@ -11,7 +11,7 @@ import (
 )
 
 // The messages that the actors send to themselves and to one another. Any of them may come too
-// late for an actor that has left; that is not logged.
+// late for an actor that has left: it is dropped then.
 
 // To a lock actor.
 type (
@@ -40,6 +40,8 @@ type (
 	// suspicion: a part of the lock, or a lock that it is a part of, was force-released, or another
 	// server has become the master.
 	suspicion struct{}
+	// leaveIfIdle: there are many actors.
+	leaveIfIdle struct{}
 	// shutdown: release everything and leave.
 	shutdown struct{}
 	// abandon: wait for Redis no longer, and leave.
@@ -76,24 +78,6 @@ type (
 	published struct{ channel, payload string }
 	confirmed struct{ channel string }
 )
-
-func (timePassed) IgnoreDeadLetterLogging()   {}
-func (unlocked) IgnoreDeadLetterLogging()     {}
-func (listening) IgnoreDeadLetterLogging()    {}
-func (*transferred) IgnoreDeadLetterLogging() {}
-func (*inspection) IgnoreDeadLetterLogging()  {}
-func (*again) IgnoreDeadLetterLogging()       {}
-func (suspicion) IgnoreDeadLetterLogging()    {}
-func (shutdown) IgnoreDeadLetterLogging()     {}
-func (abandon) IgnoreDeadLetterLogging()      {}
-func (cleanedUp) IgnoreDeadLetterLogging()    {}
-func (*retired) IgnoreDeadLetterLogging()     {}
-func (*closeAll) IgnoreDeadLetterLogging()    {}
-func (abandonAll) IgnoreDeadLetterLogging()   {}
-func (*subscribe) IgnoreDeadLetterLogging()   {}
-func (*unsubscribe) IgnoreDeadLetterLogging() {}
-func (*published) IgnoreDeadLetterLogging()   {}
-func (*confirmed) IgnoreDeadLetterLogging()   {}
 
 // unrepeated returns the message inside an again.
 func unrepeated(m any) any {

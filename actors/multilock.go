@@ -8,7 +8,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // A MultiLock has a lock actor of its own, beside those of its members: with client ids of
@@ -37,24 +36,16 @@ func (s *lockState) warnSharers() {
 	}
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
-		if one := rt.table.get(keyOf(messages.Kind_KIND_REENTRANT, key.Name)); one != nil && one != s {
+		if one := rt.table.get(lockKey{name: key.Name, made: kinds.OneKey}); one != nil && one != s {
 			s.rt.Deliver(one.pid, suspicion{})
 		}
 		for other, members := range rt.composites.Range {
-			if other := other.(*lockState); other != s && has(members.([]request.Member), key) {
+			same := func(m request.Member) bool { return m.System == key.System && m.Name == key.Name }
+			if other := other.(*lockState); other != s && slices.ContainsFunc(members.([]request.Member), same) {
 				s.rt.Deliver(other.pid, suspicion{})
 			}
 		}
 	}
-}
-
-func has(members []request.Member, key request.Member) bool {
-	for _, m := range members {
-		if m.System == key.System && m.Name == key.Name {
-			return true
-		}
-	}
-	return false
 }
 
 // suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
@@ -95,21 +86,21 @@ func serversOf(systems []*Runtime) []*backend.Server {
 	return servers
 }
 
-// Red makes the systems the servers of a RedLock. The first system runs its lock actors.
-func Red(systems []*Runtime) error {
+// FormRedLock makes the systems the servers of a RedLock. The first system runs its lock actors.
+func FormRedLock(systems []*Runtime) error {
 	if len(systems) < 3 {
-		return fmt.Errorf("a RedLock of %d systems: it takes at least 3, better 5, each on a Redis of its own", len(systems))
+		return fmt.Errorf("a RedLock needs at least 3 systems, better 5, each on a Redis of its own; it has %d", len(systems))
 	}
 	home := systems[0]
 	for i, each := range systems {
 		if slices.Index(systems, each) != i {
-			return errors.New("a RedLock in which a system is named twice")
+			return errors.New("a system is named twice in the RedLock")
 		}
 		if each.redis.Cluster() {
-			return errors.New("a RedLock with a system on a Redis Cluster: each takes a single server of its own")
+			return errors.New("a system of the RedLock is on a Redis Cluster; each must be on a single server of its own")
 		}
 		if each.cfg.Watchdog != home.cfg.Watchdog {
-			return fmt.Errorf("a RedLock of systems whose Watchdog differs: %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
+			return fmt.Errorf("the systems of a RedLock must have the same Watchdog, and have %v and %v", home.cfg.Watchdog, each.cfg.Watchdog)
 		}
 	}
 	chosen := slices.Clone(systems)
@@ -120,7 +111,7 @@ func Red(systems []*Runtime) error {
 		return err
 	}
 	if !home.red.CompareAndSwap(nil, &chosen) && !slices.Equal(*home.red.Load(), chosen) {
-		return errors.New("the first of these systems keeps a RedLock of other systems already")
+		return errors.New("the first of these systems has a RedLock with other systems already")
 	}
 	return nil
 }

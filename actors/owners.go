@@ -15,8 +15,7 @@ type owner struct {
 	// id is fresh whenever the owner begins to use the lock.
 	id  machine.Owner
 	pid *actor.PID
-	// process tells two lives of a local PID apart, since PIDs are equal by name;
-	// nil for one on another node.
+	// process tells two lives of a local PID apart, since PIDs are equal by name; nil for one on another node, or dead.
 	process actor.Process
 	// uses counts the requests and holds that need the watch.
 	uses int
@@ -27,10 +26,11 @@ type owner struct {
 // owners are the owners of one lock.
 type owners struct {
 	byPID map[pidKey]*owner
-	// resting are the owners that use the lock no more, the longest first. They stay
-	// watched for a while: an actor that has used a lock often uses it again, and each
-	// watch costs both actors a message.
+	// resting are the owners that use the lock no more, the longest first. They stay watched for a while: an actor that
+	// has used a lock often uses it again, and each watch costs both actors a message.
 	resting []*owner
+	// former are owners whose PID another actor has by now, and whose Terminated has not come.
+	former []*owner
 }
 
 // maxIdleWatches bounds the owners that are watched without need.
@@ -53,8 +53,9 @@ func (o *owners) acquire(s *lockState, pid *actor.PID) *owner {
 	process := s.rt.rules.Process(pid)
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
-		// A new life under an old name; the old one's Terminated is still on its way.
-		o.gone(s, known)
+		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
+		o.wake(known)
+		o.former = append(o.former, known)
 		known = nil
 	}
 	switch {
@@ -64,7 +65,9 @@ func (o *owners) acquire(s *lockState, pid *actor.PID) *owner {
 			o.byPID = map[pidKey]*owner{}
 		}
 		o.byPID[pidKeyOf(pid)] = known
-		if !s.rt.rules.Foreign(pid) && !s.rt.post.DeliverSystem(pid, &actor.Watch{Watcher: s.pid}) {
+		if process != nil { // by its PID, another life could be watched
+			s.rt.post.SendSystem(process, pid, &actor.Watch{Watcher: s.pid})
+		} else if !s.rt.rules.Foreign(pid) {
 			s.rt.post.DeliverSystem(s.pid, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
 		}
 	case known.uses == 0:
@@ -106,7 +109,7 @@ func (o *owners) done(s *lockState, w *owner) {
 	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.pid)] != w {
 		return
 	}
-	if s.rt.rules.Foreign(w.pid) {
+	if w.process == nil { // it is not watched
 		delete(o.byPID, pidKeyOf(w.pid))
 		return
 	}
@@ -130,7 +133,7 @@ func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
 	if a.Kind == machine.Granted {
 		w.lost = 0
 	}
-	if a.Kind == machine.NotGranted || a.Kind == machine.Granted && (a.Count > 1 || call.Count != nil) {
+	if a.Kind == machine.NotGranted || a.Kind == machine.Granted && a.FirstRef != any(call) {
 		s.owners.done(s, w)
 	}
 }
@@ -141,14 +144,17 @@ func (o *owners) forget(s *lockState, n int) {
 		w := o.resting[0]
 		o.resting = slices.Delete(o.resting, 0, 1)
 		delete(o.byPID, pidKeyOf(w.pid))
-		s.rt.post.DeliverSystem(w.pid, &actor.Unwatch{Watcher: s.pid})
+		s.rt.post.SendSystem(w.process, w.pid, &actor.Unwatch{Watcher: s.pid})
 	}
 }
 
 // terminated handles the death of an owner, unless it is that of an earlier life.
 func (o *owners) terminated(s *lockState, pid *actor.PID) {
 	w := o.find(pid)
-	if w == nil || s.rt.rules.Foreign(pid) || w.process != nil && s.rt.rules.Process(pid) == w.process {
+	if i := slices.IndexFunc(o.former, func(f *owner) bool { return f.pid.Equal(pid) }); i >= 0 {
+		w = o.former[i]
+		o.former = slices.Delete(o.former, i, i+1)
+	} else if w == nil || s.rt.rules.Foreign(pid) || w.process != nil && s.rt.rules.Process(pid) == w.process {
 		return
 	}
 	o.gone(s, w)
@@ -156,6 +162,8 @@ func (o *owners) terminated(s *lockState, pid *actor.PID) {
 
 func (o *owners) gone(s *lockState, w *owner) {
 	o.wake(w)
-	delete(o.byPID, pidKeyOf(w.pid))
+	if o.byPID[pidKeyOf(w.pid)] == w {
+		delete(o.byPID, pidKeyOf(w.pid))
+	}
 	s.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.id) })
 }

@@ -31,6 +31,7 @@ type leaving struct {
 // the actor stops without waiting for Redis to confirm the cleanups.
 func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
+	s.kind.Retires(s.machine, false) // before another actor may be started for the name
 	s.rt.table.drop(s)
 	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
 	if own, stops := s.kind.(kinds.Stopper); stops {
@@ -67,8 +68,8 @@ func (s *lockState) otherFormat(call *request.Call) {
 	}
 	s.owners.forget(s, len(s.owners.resting))
 	s.stopAlarm()
+	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	s.rt.table.drop(s)
-	s.kind.Retires(s.machine, s.closing)
 	s.leaving = &leaving{moving: true, sent: s.gate.close()}
 	s.leaving.receive(s, call, nil)
 }
@@ -121,7 +122,7 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 	case *request.Call:
 		if !l.moving {
 			s.rt.refuse(m, l.reason, l.detail)
-		} else if !s.rt.Deliver(s.rt.guardian, m) {
+		} else if !s.rt.toGuardian(m) {
 			s.rt.tooLate(m)
 		}
 	case *kinds.Reply:
@@ -141,7 +142,7 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 func (l *leaving) check(s *lockState) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
-		s.rt.Deliver(s.rt.guardian, &retired{state: s})
+		s.rt.toGuardian(&retired{state: s})
 	}
 }
 

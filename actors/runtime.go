@@ -100,6 +100,7 @@ type Runtime struct {
 	injected []actor.ReceiverMiddleware
 
 	guardian   *actor.PID
+	life       actor.Process // the guardian's
 	subscriber *actor.PID
 	channels   *channels
 
@@ -148,7 +149,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.redis.Watch(r.watch())
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
 	r.rules = request.Rules{
-		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Watchdog: cfg.Watchdog,
+		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Config: &r.cfg.Config,
 		RedLock: r.redSystems, Actors: system,
 	}
 	r.clocks = alarm.New(r.Now, r.redis.Round)
@@ -156,7 +157,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
 	r.kinds = r.newKinds()
 	r.channels = newChannels(r)
-	r.injected = faultinject.Of(system)
+	r.injected = faultinject.Guarded(system, r.host.Recover)
 	r.register()
 	r.stopWatchingMaster = r.redis.OnMove(r.suspectAll)
 	r.startGuardian()
@@ -176,6 +177,10 @@ func (r *Runtime) newKinds() *kinds.System {
 // Guardian returns the address for the requests of package messages.
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
+// toGuardian sends a message to the guardian, and reports whether it is there. When it has stopped, the guardian of the
+// next System has its name.
+func (r *Runtime) toGuardian(m any) (taken bool) { return r.post.DeliverTo(r.life, r.guardian, m) }
+
 // Rules implements System.
 func (r *Runtime) Rules() *request.Rules { return &r.rules }
 
@@ -185,9 +190,15 @@ func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }
 // ID returns the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }
 
-// Deliver sends a message and reports whether there was a recipient; see delivery.Post.
+// Deliver sends a message and reports whether there was a recipient, and DeliverTo whether there was that one; see
+// delivery.Post.
 func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 	return r.post.Deliver(pid, message)
+}
+
+// DeliverTo implements request.Sender.
+func (r *Runtime) DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool) {
+	return r.post.DeliverTo(life, pid, message)
 }
 
 // late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
@@ -263,13 +274,13 @@ func (r *Runtime) released() bool {
 func (r *Runtime) end(done <-chan struct{}) {
 	defer close(r.ended)
 	all := make(chan struct{})
-	r.Deliver(r.guardian, &closeAll{done: all})
+	r.toGuardian(&closeAll{done: all})
 	select {
 	case <-all:
 		r.complete = true
 	case <-r.stopped:
 	case <-done:
-		r.Deliver(r.guardian, abandonAll{})
+		r.toGuardian(abandonAll{})
 		select {
 		case <-all:
 		case <-r.stopped:
@@ -283,8 +294,8 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.endBeat()
 	r.clocks.Close()
 	r.channels.close()
-	if r.post.DeliverSystem(r.guardian, &actor.Stop{}) { // and with it the subscriber
-		<-r.stopped
+	if alive, _ := r.post.System.ProcessRegistry.Get(r.guardian); alive == r.life && r.post.DeliverSystem(r.guardian, &actor.Stop{}) {
+		<-r.stopped // and with it the subscriber
 	}
 	r.stopWatchingMaster()
 	r.redis.Close()

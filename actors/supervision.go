@@ -37,19 +37,6 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 	s.guardian.rt.host.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
-// guardStop is the outermost middleware of every child of the guardian, where tests
-// have injected faults. A panic in a lifecycle message would do what
-// proto.actor cannot repair: the actor would never stop, or its watchers would not be notified.
-func (r *Runtime) guardStop(next actor.ReceiverFunc) actor.ReceiverFunc {
-	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
-		switch envelope.Message.(type) {
-		case *actor.Restarting, *actor.Stopping, *actor.Stopped:
-			defer r.host.Recover("an actor panicked while it was stopping")
-		}
-		next(ctx, envelope)
-	}
-}
-
 // Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
 func (s *lockState) Crashed(swallowed any, sender *actor.PID, reason any) {

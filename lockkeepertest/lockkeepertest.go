@@ -23,6 +23,7 @@ import (
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
+	"github.com/alicebob/miniredis/v2/server"
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -43,13 +44,15 @@ type Redis struct {
 // Start starts an embedded Redis, and stops it when the test ends.
 func Start(t testing.TB) *Redis {
 	t.Helper()
-	server := miniredis.NewMiniRedis()
-	server.ClockTTL(true) // leases end by themselves
-	if err := server.Start(); err != nil {
+	redis := miniredis.NewMiniRedis()
+	redis.ClockTTL(true) // leases end by themselves
+	if err := redis.Start(); err != nil {
 		t.Fatalf("lockkeepertest: the embedded Redis does not start: %v", err)
 	}
-	t.Cleanup(server.Close)
-	return &Redis{server: server}
+	t.Cleanup(redis.Close)
+	r := &Redis{server: redis}
+	r.Recover()
+	return r
 }
 
 // URL is the address of the Redis, for further clients of the test; "" for a nil or zero Redis.
@@ -107,7 +110,7 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 		t.Fatalf("lockkeepertest: %v", err)
 	}
 	t.Cleanup(func() {
-		r.server.SetError("")
+		r.Recover()
 		ctx, cancel := context.WithTimeout(context.Background(), limit)
 		defer cancel()
 		if err := sys.Close(ctx); err != nil {
@@ -132,6 +135,9 @@ func Lose(t testing.TB, lock *lockkeeper.Lock) {
 				return
 			}
 		}
+		if ctx.Err() != nil {
+			t.Fatalf("lockkeepertest: the System has not acquired the lock %q within %v", lock.Name(), limit)
+		}
 		if err != nil {
 			t.Fatalf("lockkeepertest: the System does not hold the lock %q: %v", lock.Name(), err)
 		}
@@ -150,10 +156,25 @@ func (r *Redis) Fail() { r.fail("LOADING the Redis of this test fails on demand"
 // Recover ends a Fail.
 func (r *Redis) Recover() { r.fail("") }
 
+// ids is what a Redis says of itself in INFO, and miniredis does not.
+const ids = "run_id:embedded\r\nmaster_replid:embedded\r\n"
+
+// fail makes Redis refuse every command with that text, if it has one.
 func (r *Redis) fail(text string) {
-	if r.started() {
-		r.server.SetError(text)
+	if !r.started() {
+		return
 	}
+	r.server.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+		switch {
+		case text != "":
+			c.WriteError(text)
+		case cmd == "INFO" && len(args) == 1:
+			c.WriteBulk(ids)
+		default:
+			return false
+		}
+		return true
+	})
 }
 
 // Forget makes Redis lose all its data, like a Redis that restarts empty after a crash. Holders of locks and of

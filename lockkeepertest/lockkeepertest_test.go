@@ -44,6 +44,9 @@ func TestTwoProcesses(t *testing.T) {
 	for kind, of := range map[string]func(*lockkeeper.System, string) *lockkeeper.Lock{
 		"plain": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
 		"write": func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
+		"multi": func(s *lockkeeper.System, name string) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(s.FencedLock(name), s.FencedLock(name+" too"))
+		},
 	} {
 		hold := acquire(t, of(here, kind))
 		if _, err := of(there, kind).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {

@@ -171,7 +171,7 @@ const (
 	Reason_REASON_HELD Reason = 2
 	// The wait ended before the lock became free.
 	Reason_REASON_TIMED_OUT Reason = 3
-	// A Cancel withdrew the request.
+	// A Cancel withdrew the request, or its owner, which is not its sender, has died.
 	Reason_REASON_CANCELLED Reason = 4
 	// The lock's request queue is full.
 	Reason_REASON_QUEUE_FULL Reason = 5

@@ -16,7 +16,7 @@ import (
 
 // Error is the error of a call, classified by what can be done about it.
 type Error struct {
-	// Transient errors may not occur at the next try: a network error, or a server that loads
+	// A Transient error may be gone at the next try: a network error, or a server that loads
 	// its data, is busy, fails over or is full. All other errors are permanent.
 	Transient bool
 	// Unsure reports that the script may have run, or may still run.
@@ -34,7 +34,7 @@ func (e *Error) Error() string {
 	}
 	text := printable.Text(e.Err.Error()) // it may quote a key
 	if text == "" {
-		text = "an error without words"
+		text = "an error with an empty message"
 	}
 	if e.Hint == "" {
 		return text

@@ -55,7 +55,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 		"ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot script: 71de": clienttest.Doubtful,
 		"ERR Script attempted to execute a write command while the cluster is down and readonly script: 71de, on @user_script:15.":         clienttest.Doubtful,
 		"ERR Script attempted to access a slot not served script: 71de, on @user_script:15.":                                               clienttest.Doubtful,
-		"ERR unknown command `SENTINEL`, with args beginning with: `SENTINELS`, `m`, ":                                                     clienttest.Hinted("none"),
+		"ERR unknown command `SENTINEL`, with args beginning with: `SENTINELS`, `m`, ":                                                     clienttest.Hinted("not a Sentinel"),
 		"ERR unknown command 'CLUSTER', with args beginning with: 'SHARDS' ":                                                               clienttest.Hinted("master_set"),
 		"CROSSSLOT Keys in request don't hash to the same slot":                                                                            clienttest.Hinted("braces"),
 		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                 clienttest.Lasting,

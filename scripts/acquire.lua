@@ -1,3 +1,5 @@
+-- Continues common/acquire_free.lua, which names the arguments.
+--
 -- Takes a lock for its owner, or sets its hold count. Setting the count, instead of adding
 -- to it, makes the script safe to send again after a lost reply. A free lock goes
 -- to the first client in its wait queue, if that is another one.
@@ -16,14 +18,14 @@
 --        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left to
 --                      foreign clients for that time, and other is ""
 --        {-2, ""}      the lock is free, so there is nothing to re-enter
-local free, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[4], ARGV[5], ARGV[6], ARGV[7], ARGV[8])
+local free, ttl, other = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl then
   return {ttl, other}
 elseif free then
-  take(KEYS[1], ARGV[3], ARGV[1], '1')
+  take(hash, lease, owner, '1')
   return nil
 end
 -- Before the count: a server out of memory refuses no write after the first.
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', hash, lease)
+redis.call('HSET', hash, owner, count)
 return nil

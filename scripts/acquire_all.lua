@@ -24,7 +24,9 @@
 --                                      waiter, other is "", and the first of these counts as dead
 --                                      in ttl ms. Or the lock is left to foreign clients, or to the
 --                                      first client in its wait queue, for ttl ms
-local owner, lease, tokens = ARGV[1], tonumber(ARGV[2]), {}
+local owner, lease, wanted, settings, entry, notified = unpack(ARGV, 1, 6)
+lease = tonumber(lease)
+local tokens = {}
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 
@@ -64,13 +66,14 @@ local function open(lock, must)
         take(lock.hash, ttl, to, '1')
       end
     end
-    lock.queue = wait_queue(fields, lock.key, ARGV[4], lock.hash, owner, counter, give)
+    lock.queue = wait_queue(fields, lock.key, settings, lock.hash, owner, counter, give)
+    lock.queue.place(entry_for(lock.kind, entry))
   end
   return lock.queue
 end
 
 -- Refuses because of the i-th lock, and adds the entry to all wait queues. A client that lacks one in
--- any of them goes to the end of all: in different orders, two clients would wait for each other. A
+-- any of them gets a new place in all: in different orders, two clients would wait for each other. A
 -- lock for which it has kept others waiting then goes to them.
 local function refuse(i, ttl, other)
   local whole, busy = true, 0
@@ -81,7 +84,7 @@ local function refuse(i, ttl, other)
     end
     busy = busy + (lock.busy and 1 or 0)
   end
-  for _, lock in ipairs(ARGV[5] ~= '' and locks or {}) do
+  for _, lock in ipairs(entry ~= '' and locks or {}) do
     local queue = open(lock, true)
     whole = whole and (not queue or queue.has_entry())
   end
@@ -89,12 +92,12 @@ local function refuse(i, ttl, other)
     if lock.queue then
       local shares = lock.kind == 'read' or lock.kind == 'write'
       local joins = lock.busy and shares and value_of(lock.hash, 'mode') == 'read'
-      if not whole then
+      if not whole and lock.queue.has_entry() then
         lock.queue.step_back(joins)
       elseif joins then
         lock.queue.pass_unblocked()
       end
-      lock.queue.enter(entry_for(lock.kind, ARGV[5]), not whole, busy > (lock.busy and 1 or 0))
+      lock.queue.enter(entry_for(lock.kind, entry), not whole, busy > (lock.busy and 1 or 0))
     end
   end
   return {REFUSED, ttl, other, tostring(i)}
@@ -117,7 +120,7 @@ for i, lock in ipairs(locks) do
       end
       lock.fair_queue_is_dead = true -- all its waiters are dead, and have the form of owners
     elseif queue then
-      local may, rest = queue.may_take(lock.kind == 'read', ARGV[6])
+      local may, rest = queue.may_take(lock.kind == 'read', notified)
       if rest then
         return refuse(i, rest, '')
       elseif not may then
@@ -135,11 +138,14 @@ for i, lock in ipairs(locks) do
 end
 
 -- The second pass takes all. Tokens come first: if a counter is refused, nothing is taken.
-local n, above = string.match(ARGV[3], '^(%d+)(.*)$')
-local numbers = string.gmatch(above, '%d+')
+local n, known = string.match(wanted, '^(%d+)(.*)$')
+local above = {}
+for number in string.gmatch(known, '%d+') do
+  above[#above + 1] = number
+end
 for _, lock in ipairs(locks) do
   if lock.kind == 'fenced' then
-    tokens[#tokens + 1] = string.format('%.0f', draw_tokens(lock.second, n, numbers()))
+    tokens[#tokens + 1] = string.format('%.0f', draw_tokens(lock.second, n, above[#tokens + 1]))
     redis.call('PERSIST', lock.second)
   end
 end

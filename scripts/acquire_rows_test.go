@@ -98,9 +98,17 @@ var acquireTables = []table{
 			before: "v:2=1 40000, >u=3.3+listens@-3 seen@-1 >15000", after: same,
 		},
 		{
+			name: "other, its own entry alone is read", args: "entry=1.4+listens", reply: "[40000 v:2]",
+			before: "v:2=1 40000, >w=1.1+listens@-30 seen@-20 >30000", after: "v:2=1 40000, >w=1.1+listens@-30 seen@-20 >u=1.4+listens@0 seen@0 >30000",
+		},
+		{
+			name: "other, at times the entries that have expired are removed", args: "entry=1.11+listens", reply: "[40000 v:2]",
+			before: "v:2=1 40000, >w=1.1+listens@-30 seen@-20 >30000", after: "v:2=1 40000, >u=1.11+listens@0 seen@0 >20000",
+		},
+		{
 			name: "other, it was left to", reply: "[40000 v:2]",
 			before: "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >open@3 >15000",
-			after:  "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >20000",
+			after:  "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000",
 		},
 		{
 			name: "own, a transfer that was missed", args: "entry=1.4+listens", reply: "(nil)",
@@ -155,6 +163,18 @@ var acquireTables = []table{
 		{
 			name: "a part, an entry that reserves", args: "entry=1.4+reserves", reply: "[40000 v:2]",
 			before: "v:2=1 40000", after: "v:2=1 40000, >u=1.4+reserves@0 seen@0 >20000",
+		},
+		{
+			name: "a part, kept for a MultiLock that has waited for less", args: "entry=1.4+reserves+waited4", reply: "(nil)",
+			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000",
+		},
+		{
+			name: "a part, kept for a MultiLock that has waited for longer", args: "entry=1.4+reserves+waited4", reply: "[10000 ]", published: "0",
+			before: ">v=2.7+reserves@-5 seen@-1 >15000", after: ">v=2.7+kept0@-5 seen@-1 >u=1.4+reserves@-4 seen@0 >20000",
+		},
+		{
+			name: "a part, before others that have waited for less", args: "entry=1.4+reserves+waited4", reply: "[40000 v:2]",
+			before: "v:2=1 40000, >w=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 40000, >u=1.4+reserves@-4 seen@0 >w=2.7+listens@-3 seen@-1 >20000",
 		},
 		{
 			name: "a part, kept for itself", args: "entry=1.4+reserves", reply: "(nil)",

@@ -123,6 +123,27 @@ var allTables = []table{
 			},
 		},
 		{
+			name: "before others that have waited for less", args: "entry=1.4+reserves+waited4", reply: "[1 0  ]",
+			locks: []part{
+				{kind: "plain", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000"},
+				{kind: "read", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 30000, u:1#1 30000, >v=2.7+reserves@-3 seen@-1 >15000"},
+			},
+		},
+		{
+			name: "refused, at the place of its time", args: "entry=1.4+reserves+waited4", reply: "[0 40000 v:1 1]",
+			locks: []part{
+				{kind: "plain", before: "v:1=2 40000", after: "v:1=2 40000, >u=1.4+reserves@-4 seen@0 >20000"},
+				{kind: "plain", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">u=1.4+reserves@-4 seen@0 >v=2.7+reserves@-3 seen@-1 >20000"},
+			},
+		},
+		{
+			name: "refused, an entry was missing, at the place of its time", args: "entry=1.4+reserves+waited4", reply: "[0 40000 v:1 1]",
+			locks: []part{
+				{kind: "plain", before: "v:1=2 40000, >u=1.3+reserves@-5 seen@-1 >w=2.7+listens@-3 seen@-1 >15000", after: "v:1=2 40000, >u=1.4+reserves@-4 seen@0 >w=2.7+listens@-3 seen@-1 >20000"},
+				{kind: "plain", after: ">u=1.4+reserves@-4 seen@0 >20000"},
+			},
+		},
+		{
 			name: "refused, and at the end of all", args: "entry=1.4+reserves", reply: "[0 40000 v:1 2]",
 			again: "[0 20000 v:2 1]", published: "v>2.7.0",
 			locks: []part{
@@ -230,6 +251,13 @@ var allTables = []table{
 		},
 	}},
 	{script: scripts.YieldAll, call: "/ owner=u:1 SETTINGS entry=-", rows: []row{
+		{
+			name: "a queue of another type", args: "entry=1.4+reserves", reply: "-WRONGTYPE",
+			locks: []part{
+				{kind: "plain", before: "u:1=1 30000", after: same},
+				{kind: "plain", before: "u:1=1 30000, waitqueue 'x' 30000", after: same},
+			},
+		},
 		{
 			name: "all kinds, alone", args: "entry=1.4+reserves", reply: "[1 0]", again: "[-1 0]", published: "0",
 			locks: []part{

@@ -8,9 +8,11 @@
 -- ARGV[4]  the prefix of the keys of read leases
 --
 -- Reply: {others}  how many wait
-local queue = wait_queue(fields_of(ARGV[2]) or {}, ARGV[2], ARGV[3], KEYS[1], ARGV[1], '', give_to(KEYS[1], ARGV[4]))
+local hash = KEYS[1]
+local client, queue_key, settings, prefix = unpack(ARGV)
+local queue = wait_queue(fields_of(queue_key) or {}, queue_key, settings, hash, client, '', give_to(hash, prefix))
 local waiting = queue.length()
-if waiting > 0 and value_of(KEYS[1], 'mode') == 'read' and queue.pass_unblocked() then
+if waiting > 0 and value_of(hash, 'mode') == 'read' and queue.pass_unblocked() then
   waiting = queue.length()
 end
 return {waiting + queue.foreign_clients()}

@@ -4,6 +4,7 @@
 -- ARGV[1]  how many tokens to reserve, as in fenced_acquire
 --
 -- Reply: {GRANTED, token, ""}  the last token reserved, as in fenced_acquire
-local token = draw_tokens(KEYS[1], string.match(ARGV[1], '^(%d+)%+?(%d*)$'))
-redis.call('PERSIST', KEYS[1])
+local counter, wanted = KEYS[1], ARGV[1]
+local token = draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))
+redis.call('PERSIST', counter)
 return {GRANTED, token, ''}

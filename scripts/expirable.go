@@ -5,6 +5,8 @@ import _ "embed"
 var (
 	//go:embed common/expirable.lua
 	expirable string
+	//go:embed common/restore.lua
+	restore string
 	//go:embed expirable_acquire.lua
 	expirableAcquire string
 	//go:embed expirable_release.lua
@@ -19,9 +21,9 @@ var (
 
 // The operations on the expirable semaphore.
 var (
-	ExpirableAcquire = script("expirable_acquire", number+once+expirable+expirableAcquire, Shape{Numbers: 2})
-	ExpirableRelease = script("expirable_release", number+once+expirable+expirableRelease, Shape{Numbers: 2})
+	ExpirableAcquire = script("expirable_acquire", onceCommon+expirable+expirableAcquire, Shape{Numbers: 2})
+	ExpirableRelease = script("expirable_release", onceCommon+expirable+otherKeys+restore+expirableRelease, Shape{Numbers: 2})
 	ExpirableRenew   = script("expirable_renew", expirable+expirableRenew, Shape{Texts: 1})
-	ExpirableSet     = script("expirable_set", number+once+expirable+expirableSet, Shape{Numbers: 1})
-	ExpirableInspect = script("expirable_inspect", number+once+expirable+expirableInspect, Shape{Numbers: 3, Texts: 1})
+	ExpirableSet     = script("expirable_set", onceCommon+expirable+otherKeys+restore+presentMemory+expirableSet, Shape{Numbers: 1})
+	ExpirableInspect = script("expirable_inspect", onceCommon+expirable+expirableInspect, Shape{Numbers: 3, Texts: 1})
 )

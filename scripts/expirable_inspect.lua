@@ -5,10 +5,11 @@
 -- ARGV     none
 --
 -- Reply: {free, taken, all, "set"}; {0, taken, 0, ""} if no number of permits is set
-check_taken(KEYS[2])
-local free = count_of(KEYS[1])
-local all = redis.call('ZCOUNT', KEYS[2], 0, '+inf')
-local taken = redis.call('ZCOUNT', KEYS[2], epoch_ms() + 1, '+inf')
+local free_key, taken_key = KEYS[1], KEYS[2]
+check_taken(taken_key)
+local free = count_of(free_key)
+local all = redis.call('ZCOUNT', taken_key, 0, '+inf')
+local taken = redis.call('ZCOUNT', taken_key, epoch_ms() + 1, '+inf')
 if not free then
   return {0, taken, 0, ''}
 end

@@ -8,14 +8,20 @@
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel. As Redisson does, for one permit the number of free ones is published, for
 --          several how many they are; nothing if none is free
--- ARGV[3…] the ids, at most 32
+-- ARGV[3]  the key of a waiting "restore", which may not exist; see restore.lua. While no number is set, permits that
+--          are given back have not vanished, and hold it up no further
+-- ARGV[4…] the ids, at most 32
 --
 -- Reply: {which of them were taken until now, 1 for the first, plus 2 for the second, plus 4 …; how
 -- many clients received the publication}
-return once(KEYS[3], ARGV[1], function()
+local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
+local command, channel, restore_key = unpack(ARGV, 1, 3)
+return once(record, command, function()
+  check_taken(taken_key)
   local taken, ids, bit = 0, {}, 1
-  for i = 3, #ARGV do
-    if redis.call('ZSCORE', KEYS[2], ARGV[i]) and not ids[ARGV[i]] then
+  for i = 4, #ARGV do
+    local ends = tonumber(redis.call('ZSCORE', taken_key, ARGV[i]) or -1)
+    if ends >= 0 and not ids[ARGV[i]] then -- members with a negative time are ignored
       taken, ids[ARGV[i]] = taken + bit, true
       table.insert(ids, ARGV[i])
     end
@@ -24,19 +30,25 @@ return once(KEYS[3], ARGV[1], function()
   if taken == 0 then
     return {0, 0}
   end
-  redis.call('ZREM', KEYS[2], NO_PERMIT)
-  local free, received = count_of(KEYS[1]), 0
+  redis.call('ZREM', taken_key, NO_PERMIT)
+  local free, received = count_of(free_key), 0
   if free then
     free = free + #ids
     check_permits(free)
   end
   if free and free > 0 then
-    received = redis.call('PUBLISH', ARGV[2], #ids == 1 and free or #ids)
+    received = redis.call('PUBLISH', channel, #ids == 1 and free or #ids)
+  end
+  local memory, at, seen
+  if not free then
+    memory, at, seen = restore_of(restore_key, epoch_ms())
   end
   return {taken, received}, function()
     if free then
-      redis.call('INCRBY', KEYS[1], #ids)
+      redis.call('INCRBY', free_key, #ids)
+    elseif memory then
+      put_restore(restore_key, memory, at, seen - #ids, 'KEEPTTL')
     end
-    redis.call('ZREM', KEYS[2], unpack(ids))
+    redis.call('ZREM', taken_key, unpack(ids))
   end
 end, true)

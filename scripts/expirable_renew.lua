@@ -6,13 +6,14 @@
 -- ARGV[2…] the ids
 --
 -- Reply: a text that has for each of them "1" if it was renewed, or "0"
-redis.call('ZREM', KEYS[1], NO_PERMIT) -- a server out of memory refuses no write after the first
+local taken_key, lease = KEYS[1], ARGV[1]
+redis.call('ZREM', taken_key, NO_PERMIT) -- a server out of memory refuses no write after the first
 local now, renewed = epoch_ms(), {}
 for i = 2, #ARGV do
-  local until_ms = redis.call('ZSCORE', KEYS[1], ARGV[i])
+  local until_ms = redis.call('ZSCORE', taken_key, ARGV[i])
   local valid = until_ms and tonumber(until_ms) > now
   if valid then
-    redis.call('ZADD', KEYS[1], 'XX', now + ARGV[1], ARGV[i])
+    redis.call('ZADD', taken_key, 'XX', now + lease, ARGV[i])
   end
   renewed[i - 1] = valid and '1' or '0'
 end

@@ -3,8 +3,9 @@ package scripts_test
 import "github.com/lockkeeper-go/lockkeeper/scripts"
 
 // permitsRow is a call of a script about permits. Permits are the number of free ones, if it is set; the taken ones, each a
-// letter with the seconds from the start of the test until it expires, if it does; and the TTLs of the number, "~60000",
-// and of the set of taken ones. The id of a permit is its letter, 16 times.
+// letter with the seconds from the start of the test until it expires, if it does; a restore that waits for so many
+// seconds and has seen two permits taken, "waits2@9", or "old2@9" if it began in another memory; and the TTLs of the
+// number, "~60000", and of the set of taken ones. The id of a permit is its letter, 16 times.
 type permitsRow struct {
 	name, before, args, reply, after, published string
 
@@ -55,6 +56,11 @@ var permitsTables = []struct {
 		{name: "too many", before: "-3 a@9 b", args: "a", reply: "[1 0]", after: "-2 b"},
 		{name: "as many as were taken away", before: "-1 a@9 b", args: "a", reply: "[1 0]", after: "0 b"},
 		{name: "of no permits", before: "a@9", args: "a", reply: "[1 0]"},
+		{name: "while a restore waits", before: "a@9 b waits2@9", args: "a z", reply: "[1 0]", after: "b waits1@9"},
+		{name: "while a restore waits, of another's", before: "a@9 b@9 waits0@9", args: "a b", reply: "[3 0]", after: "waits-2@9"},
+		{name: "gone, while a restore waits", before: "b waits2@9", args: "a", reply: "[0 0]", after: "b waits2@9"},
+		{name: "with a number, beside a restore", before: "3 a@9 waits1@9", args: "a", reply: "[1 received]", after: "4 waits1@9", published: "4"},
+		{name: "of no permits, in another memory", before: "a@9 old1@9", args: "a", reply: "[1 0]", after: "old0@9"},
 		{
 			name: "32 at once", before: "0 a@9", reply: "[2147483648 received]", after: "1", published: "1",
 			args: "z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z z a",
@@ -81,6 +87,18 @@ var permitsTables = []struct {
 		{name: "add the first", args: "add 5", reply: "[1]", after: "5", published: "5"},
 		{name: "subtract", before: "3 a b", args: "add -5", reply: "[1]", after: "-2 a b"},
 		{name: "wrong type", before: "x", args: "set 5", reply: "-WRONGTYPE", after: "x"},
+		{name: "a restore begins", before: "a@9 b", args: "restore 10 30000", reply: "[-30000]", after: "a@9 b waits2@30"},
+		{name: "a restore waits", before: "a@9 waits1@20", args: "restore 10 30000", reply: "[-20000]", after: "a@9 waits1@20"},
+		{name: "a restore is due", before: "a@9 waits1@-1", args: "restore 10 30000 5000 b", reply: "[1]", after: "8 a@9 b@5", published: "10"},
+		{name: "a restore is not due in another memory", before: "a@9 old1@-1", args: "restore 10 30000", reply: "[-30000]", after: "a@9 waits1@30"},
+		{name: "a restore of another memory waits", before: "old0@20", args: "restore 10 30000", reply: "[-30000]", after: "waits0@30"},
+		{name: "a permit has vanished until a restore is due", before: "a waits2@-1", args: "restore 10 30000", reply: "[-30000]", after: "a waits1@30"},
+		{name: "the permits have vanished while a restore waits", before: "waits2@20", args: "restore 10 30000", reply: "[-30000]", after: "waits0@30"},
+		{name: "permits have come while a restore waits", before: "a@9 waits-2@-1", args: "restore 10 30000", reply: "[-30000]", after: "a@9 waits1@30"},
+		{name: "a restore, set since", before: "3 a@9 waits0@20", args: "restore 10 30000", reply: "[0]", after: "3 a@9"},
+		{name: "set while a restore waits", before: "a@9 waits1@20", args: "set 5", reply: "[1]", after: "5 a@9", published: "5"},
+		{name: "as many, beside a restore", before: "3 a b waits0@9", args: "set 5", reply: "[1]", after: "3 a b"},
+		{name: "tried while a restore of another memory waits", before: "old1@20", args: "try 5", reply: "[1]", after: "5", published: "5"},
 	}},
 	{scripts.ExpirableInspect, []permitsRow{
 		{name: "some", before: "1 a@-1 b@9 c", reply: "[2 2 4 set]", after: "1 a@-1 b@9 c"},

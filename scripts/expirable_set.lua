@@ -3,75 +3,80 @@
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
--- KEYS[4]  when a waiting "restore" may be carried out, in epoch ms. Its TTL ends later. It is deleted when
---          the number is set, so that each loss has its own wait
+-- KEYS[4]  a waiting "restore", with the time when it may be carried out; see restore.lua. Its TTL ends later. It is
+--          deleted when the number is set, so that each loss has its own wait
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number is published if it is positive
 -- ARGV[3]  "try": sets the number if there are no permits yet; "set": sets the number of free and taken
 --          permits together, also in place of a number that is refused;
 --          "add": adds the number, which may be negative; "restore": as "try", but only after
---          the leases of permits that were taken before Redis lost its data are over
+--          the leases of permits that were taken before Redis lost its data are over. The wait begins again if the
+--          server has lost more since then: its memory, or permits that were taken
 -- ARGV[4]  the number
 -- ARGV[5]  for "restore", how long these leases are, ms
 -- ARGV[6…] for "restore", the rest of the lease in ms and the id of each permit that the client still
 --          trusts: it stays taken
 --
 -- Reply: 1; 0 if there are permits already; or minus the ms that a restore must still wait
-return once(KEYS[3], ARGV[1], function()
-  local how, number = ARGV[3], tonumber(ARGV[4])
-  check_taken(KEYS[2])
-  local now, at = epoch_ms(), text_of(KEYS[4])
-  local rest = at and (exactly(at) or math.huge) - now
-  local ends = at and redis.call('PTTL', KEYS[4])
-  if at and (ends < 0 or rest > ends or rest < -now / 2) then -- no such time is before 1990
-    refuse_value(KEYS[4], at, 'when the number of permits is set again is a recent time, or one before the end of this key; delete it')
-  end
+local free_key, taken_key, record, restore_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
+local command, channel, how, number, lost_leases = unpack(ARGV, 1, 5)
+number = tonumber(number)
+return once(record, command, function()
+  check_taken(taken_key)
+  local now, taken = epoch_ms(), redis.call('ZCOUNT', taken_key, 0, '+inf')
+  local memory, at, seen = restore_of(restore_key, now)
   local function restored()
-    if at then
-      redis.call('DEL', KEYS[4])
+    if memory then
+      redis.call('PEXPIRE', restore_key, 0) -- deletes it
     end
   end
-  local value = how == 'set' and text_of(KEYS[1])
-  if value and is_number(value) and not pcall(count_of, KEYS[1]) then
-    local left = number - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+  local value = how == 'set' and text_of(free_key)
+  if value and is_number(value) and not pcall(count_of, free_key) then
+    local left = number - taken
     if number > 0 then
-      redis.call('PUBLISH', ARGV[2], number)
+      redis.call('PUBLISH', channel, number)
     end
     return {1}, function()
       restored()
-      redis.call('SET', KEYS[1], left, 'KEEPTTL')
+      redis.call('SET', free_key, left, 'KEEPTTL')
     end
   end
-  local free, more = count_of(KEYS[1]), number
+  local free, more = count_of(free_key), number
   if free and (how == 'try' or how == 'restore') then
     return {0}, restored
   elseif free and how == 'set' then
-    more = number - free - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+    more = number - free - taken
   end
   if how == 'restore' then
-    rest = rest or tonumber(ARGV[5])
+    local present = present_memory()
+    local begins = memory ~= present or seen ~= taken
+    local rest = begins and tonumber(lost_leases) or at - now
     if rest > 0 then
-      return {-rest}, not at and function()
-        redis.call('SET', KEYS[4], string.format('%.0f', now + rest), 'PX', 2 * ARGV[5])
+      return {-rest}, begins and function()
+        put_restore(restore_key, present, now + rest, taken, 'PX', 2 * lost_leases)
       end
     end
-    more = number - redis.call('ZCOUNT', KEYS[2], 0, '+inf')
+    more = number - taken
     for i = 7, #ARGV, 2 do
-      more = more - (redis.call('ZSCORE', KEYS[2], ARGV[i]) and 0 or 1)
+      more = more - (redis.call('ZSCORE', taken_key, ARGV[i]) and 0 or 1)
     end
   end
   if free and more == 0 then
-    return {1}
+    return {1}, restored
   end
   check_permits((free or 0) + more)
+  if memory then -- what is to be deleted stays for as long as it would
+    redis.call('PEXPIRE', restore_key, math.max(redis.call('PTTL', restore_key), 1))
+    redis.call('ZADD', taken_key, 'XX', 0, NO_PERMIT)
+  end
   if number > 0 then
-    redis.call('PUBLISH', ARGV[2], number)
+    redis.call('PUBLISH', channel, number)
   end
   return {1}, function()
+    redis.call('INCRBY', free_key, more)
     restored()
     for i = 6, #ARGV, 2 do
-      redis.call('ZADD', KEYS[2], 'NX', now + ARGV[i], ARGV[i + 1])
+      redis.call('ZADD', taken_key, 'NX', now + ARGV[i], ARGV[i + 1])
     end
-    redis.call('INCRBY', KEYS[1], more)
   end
 end)

@@ -29,9 +29,25 @@ func (r permitsRow) keys(lock string) []string {
 	}
 	keys := []string{free, taken, keyspace.Calls(lock) + ":u"}
 	if r.script == scripts.ExpirableSet {
-		keys = append(keys, keyspace.Calls(lock)+":restore")
+		keys = append(keys, restoreKey(lock))
 	}
 	return keys
+}
+
+func restoreKey(lock string) string { return keyspace.Calls(lock) + ":restore" }
+
+// oldMemory is what the name of another server's memory begins with.
+const oldMemory = "another:memory:"
+
+// memory returns what the name of the server's present memory begins with.
+func (d *db) memory(t *testing.T) string {
+	t.Helper()
+	id := func(section, field string) string {
+		_, rest, _ := strings.Cut(d.do(t, "INFO", section), field)
+		id, _, _ := strings.Cut(rest, "\r\n")
+		return id + ":"
+	}
+	return id("server", "run_id:") + id("replication", "master_replid:")
 }
 
 // run runs the script as the client's command with that number.
@@ -40,6 +56,9 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 	var args []string
 	if r.numbered() {
 		args = []string{strconv.Itoa(number), keyspace.PermitsChannel(lock)}
+	}
+	if r.script == scripts.ExpirableRelease {
+		args = append(args, restoreKey(lock))
 	}
 	for word := range strings.FieldsSeq(r.args) {
 		if len(word) == 1 && word[0] >= 'a' {
@@ -56,16 +75,23 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 
 func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
-	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u")
+	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u", restoreKey(lock))
+	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMilli()) + 1000*number(t, seconds)) }
 	for word := range strings.FieldsSeq(state) {
 		letter, seconds, ends := strings.Cut(word, "@")
+		count, waits := strings.CutPrefix(letter, "waits")
+		old, isOld := strings.CutPrefix(letter, "old")
 		switch _, err := strconv.Atoi(word); {
+		case waits:
+			d.must(t, "SET", restoreKey(lock), d.memory(t)+at(seconds)+":"+count, "PX", "60000")
+		case isOld:
+			d.must(t, "SET", restoreKey(lock), oldMemory+at(seconds)+":"+old, "PX", "60000")
 		case word[0] == '~':
 			d.must(t, "PEXPIRE", lock, word[1:])
 		case err == nil, word == "x":
 			d.must(t, "SET", lock, word)
 		case ends:
-			d.must(t, "ZADD", keyspace.Taken(lock), strconv.Itoa(int(start.UnixMilli())+1000*number(t, seconds)), strings.Repeat(letter, 16))
+			d.must(t, "ZADD", keyspace.Taken(lock), at(seconds), strings.Repeat(letter, 16))
 		default:
 			d.must(t, "ZADD", keyspace.Taken(lock), "922337203685477", strings.Repeat(letter, 16))
 		}
@@ -90,6 +116,18 @@ func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 	taken = taken[:len(taken)/2]
 	slices.Sort(taken)
 	words = append(words, taken...)
+	if restore := d.do(t, "GET", restoreKey(lock)); restore != "(nil)" {
+		if d.do(t, "PTTL", restoreKey(lock))[0] == '-' {
+			t.Errorf("a restore that waits has no TTL: %s", restore)
+		}
+		what := "waits"
+		rest, ours := strings.CutPrefix(restore, d.memory(t))
+		if !ours {
+			what, rest = "old", strings.TrimPrefix(restore, oldMemory)
+		}
+		at, count, _ := strings.Cut(rest, ":")
+		words = append(words, fmt.Sprint(what, count, "@", number(t, at)-int(start.UnixMilli())))
+	}
 	for _, key := range []string{lock, keyspace.Taken(lock)} {
 		if ttl := d.do(t, "PTTL", key); ttl[0] != '-' {
 			words = append(words, "~"+ttl)
@@ -158,8 +196,12 @@ func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 		for _, command := range r.script.Commands() {
 			rules = append(rules, "~* &* +@all -"+command)
 		}
-		for i, key := range r.keys(lock) {
-			others := "~" + strings.Join(slices.Delete(r.keys(lock), i, i+1), " ~")
+		keys := r.keys(lock)
+		if r.script == scripts.ExpirableRelease {
+			keys = append(keys, restoreKey(lock))
+		}
+		for i, key := range keys {
+			others := "~" + strings.Join(slices.Delete(slices.Clone(keys), i, i+1), " ~")
 			rules = append(rules, others+" &* +@all", others+" %R~"+key+" &* +@all")
 		}
 		try := func(what string, by *db, before, after func()) (refused bool) {
@@ -203,7 +245,7 @@ func TestPermitsSet_RestoresWhenLeasesAreOver(t *testing.T) {
 		} {
 			lock, number := redistest.Name(t), 0
 			d.putPermits(t, lock, row.before, time.Now())
-			keys := []string{lock, keyspace.Taken(lock), keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}
+			keys := []string{lock, keyspace.Taken(lock), keyspace.Calls(lock) + ":u", restoreKey(lock)}
 			restore := func() int {
 				t.Helper()
 				number++

@@ -9,14 +9,16 @@
 -- ARGV[4…] the owners
 --
 -- Reply: 1 if one of them held it, else 0
-local queue, timeouts = ARGV[1], ARGV[2]
-check_lock(KEYS[1])
+local hash = KEYS[1]
+local queue, timeouts, channel = ARGV[1], ARGV[2], ARGV[3]
+check_lock(hash)
 local clock = redis.call('TIME')
 local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reachable = beside('EXISTS', queue, timeouts) -- without both, no waiter counts as dead
 local first = beside('LINDEX', queue, 0)
 local evicted = 0
-check_entries({first or nil})
+check_some(beside, 'LRANGE', queue, MOST_SEEN)
+check_some(beside, 'ZRANGE', timeouts, MOST_SEEN)
 while reachable and first and is_owner(first) and evicted < MOST_ENTRIES do
   local score = beside('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then
@@ -26,9 +28,9 @@ while reachable and first and is_owner(first) and evicted < MOST_ENTRIES do
   beside('ZREM', timeouts, first)
   first, evicted = beside('LINDEX', queue, 0), evicted + 1
 end
-local held = end_named(KEYS[1], 4)
+local held = end_named(hash, 4)
 if held or evicted > 0 then
   local waiter = first and is_owner(first) and ':' .. first or '' -- a MultiLock is in no queue
-  redis.call('PUBLISH', ARGV[3] .. waiter, '0')
+  redis.call('PUBLISH', channel .. waiter, '0')
 end
 return held and 1 or 0

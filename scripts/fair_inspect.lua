@@ -5,14 +5,15 @@
 --
 -- Reply: {ttl in ms (-1: no TTL, -2: free), length of the queue, owner, hold count}; the last
 -- two are "" if the lock is free.
-local left = redis.call('PTTL', KEYS[1])
-local waiting = beside('LLEN', ARGV[1]) or 0
+local hash, queue = KEYS[1], ARGV[1]
+local left = redis.call('PTTL', hash)
+local waiting = beside('LLEN', queue) or 0
 -- The first entry is checked before the others, which may be large.
 for _, most in ipairs(waiting > 0 and {1, MOST_SEEN} or {}) do
-  check_entries(beside('LRANGE', ARGV[1], 0, most - 1) or {})
+  check_entries(beside('LRANGE', queue, 0, most - 1) or {})
 end
 if left == -2 then
   return {left, waiting, '', ''}
 end
-local owner, count = owner_in(check_lock(KEYS[1]))
+local owner, count = owner_in(check_lock(hash))
 return {left, waiting, owner, count}

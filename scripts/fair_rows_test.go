@@ -291,6 +291,8 @@ var fairTables = []table{
 		{name: "wrong type", before: "'x' /v:2@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "email=7 /v:2@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "a foreign queue", before: "v:1=1 30000 /some:7@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
+		{name: "a half foreign queue", before: "v:1=1 30000 /v:2 some:7", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
+		{name: "half foreign timeouts", before: "v:1=1 30000 /v:2@-1 +some:7@-1", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 	}},
 	{script: scripts.FairInspect, call: "NAME / QUEUE", rows: []row{
 		{name: "held", before: "v:1=2 30000 /v:2@330 w:3@630", reply: "[30000 2 v:1 2]", after: same},

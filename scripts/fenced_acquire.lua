@@ -19,7 +19,9 @@
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
 --                               to foreign clients for that time, and other is ""
 --        {ABSENT, 0, ""}        the lock is free, so there is nothing to re-enter
-local free, ttl, other = admit(KEYS[1], ARGV[1], ARGV[2], ARGV[6], ARGV[7], ARGV[5], ARGV[8], ARGV[9])
+local hash = KEYS[1]
+local owner, count, lease, wanted, counter, queue_key, settings, entry, notified = unpack(ARGV)
+local free, ttl, other = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl == -2 then
   return {ABSENT, 0, ''}
 elseif ttl then
@@ -27,26 +29,26 @@ elseif ttl then
 end
 -- The counter comes first: if it is refused, the lock stays as it is.
 local status, token = GRANTED, 0
-if ARGV[4] == '0' then
-  local ends = beside('PTTL', ARGV[5])
-  if ends and ends >= 0 and try_draw(ARGV[5], 0, 0) then
-    redis.call('PERSIST', ARGV[5]) -- Redisson's MultiLock puts a TTL on it
+if wanted == '0' then
+  local ends = beside('PTTL', counter)
+  if ends and ends >= 0 and try_draw(counter, 0, 0) then
+    redis.call('PERSIST', counter) -- Redisson's MultiLock puts a TTL on it
   end
 else
-  local ends = beside('PTTL', ARGV[5])
-  if not ends or ends == -2 and not beside('EXISTS', KEYS[1], ARGV[5]) then
+  local ends = beside('PTTL', counter)
+  if not ends or ends == -2 and not beside('EXISTS', hash, counter) then
     status = TOKENS_LEFT -- a counter started here would issue the same tokens again
   else
-    token = draw_tokens(ARGV[5], string.match(ARGV[4], '^(%d+)%+?(%d*)$'))
+    token = draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))
     if ends >= 0 then
-      redis.call('PERSIST', ARGV[5])
+      redis.call('PERSIST', counter)
     end
   end
 end
 if free then
-  take(KEYS[1], ARGV[3], ARGV[1], '1')
+  take(hash, lease, owner, '1')
 else
-  redis.call('PEXPIRE', KEYS[1], ARGV[3])
-  redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+  redis.call('PEXPIRE', hash, lease)
+  redis.call('HSET', hash, owner, count)
 end
 return {status, token, ''}

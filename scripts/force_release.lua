@@ -6,8 +6,9 @@
 -- ARGV[2…] the owners
 --
 -- Reply: 1 if one of them held it, else 0
-if not end_named(KEYS[1], 2) then
+local hash, channel = KEYS[1], ARGV[1]
+if not end_named(hash, 2) then
   return 0
 end
-redis.call('PUBLISH', ARGV[1], '0')
+redis.call('PUBLISH', channel, '0')
 return 1

@@ -5,9 +5,9 @@
 -- ARGV[1]  the number of that command; the record of a later one stays
 --
 -- Reply: how many records were removed, 0 or 1
-local record = redis.call('GETRANGE', KEYS[1], 0, 100) -- it has at most 100 bytes; see common/once.lua
-local number, reply = string.match(record, '^(%d+)(.*)$')
-if not number or string.gsub(reply, ' %-?%d+', '') ~= '' or #record > 100 or tonumber(number) > tonumber(ARGV[1]) then
+local record, command = KEYS[1], ARGV[1]
+local last = read_record(record)
+if not last or tonumber(last) > tonumber(command) then
   return 0
 end
-return redis.call('DEL', KEYS[1])
+return redis.call('DEL', record)

@@ -14,34 +14,36 @@
 -- ARGV[4…] the ids
 --
 -- Reply: {the count then; 0 if the latch is open}
+local latch, record, ids_key = KEYS[1], KEYS[2], KEYS[3]
+local command, channel, down = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms
 local MARK = string.rep('\0', 513) -- longer than any id
 
 -- Reports whether the set of ids exists, and whether its key has another value.
 local function look_at_ids()
-  local marked = redis.pcall('SISMEMBER', KEYS[3], MARK)
+  local marked = redis.pcall('SISMEMBER', ids_key, MARK)
   if type(marked) == 'table' and not string.find(marked.err, '^WRONGTYPE') then
-    marked = redis.call('SISMEMBER', KEYS[3], MARK) -- fails the script with the same error
+    marked = redis.call('SISMEMBER', ids_key, MARK) -- fails the script with the same error
   end
-  return marked == 1, marked ~= 1 and redis.call('EXISTS', KEYS[3]) == 1
+  return marked == 1, marked ~= 1 and redis.call('EXISTS', ids_key) == 1
 end
 
-return once(KEYS[2], ARGV[1], function()
-  local count = number_of(KEYS[1], MOST, 'missing count-downs') or 0
+return once(record, command, function()
+  local count = number_of(latch, MOST, 'missing count-downs') or 0
   if count <= 0 then
     return {0}
   end
-  local known = redis.call('PTTL', KEYS[1]) >= 0 -- whether the ids belong to this latch
-  local down, seen, new, counted, foreign = tonumber(ARGV[3]), {}, {}, false, false
+  local known = redis.call('PTTL', latch) >= 0 -- whether the ids belong to this latch
+  local seen, new, counted, foreign = {}, {}, false, false
   if #ARGV > 3 or count <= down then
     counted, foreign = look_at_ids()
   end
   if foreign and #ARGV > 3 then
-    error('WRONGTYPE the key of the ids by which the latch was counted down has another value', 0)
+    error('WRONGTYPE the key for the ids of the latch has a value of another type', 0)
   end
   for i = 4, #ARGV do
     local id = ARGV[i]
-    if not seen[id] and not (known and redis.call('SISMEMBER', KEYS[3], id) == 1) then
+    if not seen[id] and not (known and redis.call('SISMEMBER', ids_key, id) == 1) then
       seen[id] = true
       table.insert(new, id)
     end
@@ -50,36 +52,36 @@ return once(KEYS[2], ARGV[1], function()
   if down + #new == 0 then
     return {count}
   elseif count <= 0 then
-    redis.call('PUBLISH', ARGV[2], '0')
+    redis.call('PUBLISH', channel, '0')
     return {0}, function()
       if counted then
-        redis.call('DEL', KEYS[1], KEYS[3])
+        redis.call('DEL', latch, ids_key)
       else
-        redis.call('DEL', KEYS[1])
+        redis.call('DEL', latch)
       end
     end
   end
   return {count}, function()
-    redis.call('DECRBY', KEYS[1], down + #new)
+    redis.call('DECRBY', latch, down + #new)
     if #new == 0 then
       return
     end
     -- Commands that may be refused come first, since only the count is restored.
     local ok, problem = pcall(function()
-      redis.call('PEXPIRE', KEYS[3], WEEK)
-      redis.call('SADD', KEYS[3], MARK, unpack(new))
-      redis.call('PEXPIRE', KEYS[3], WEEK)
+      redis.call('PEXPIRE', ids_key, WEEK)
+      redis.call('SADD', ids_key, MARK, unpack(new))
+      redis.call('PEXPIRE', ids_key, WEEK)
       if counted and not known then
-        redis.call('DEL', KEYS[3])
-        redis.call('SADD', KEYS[3], MARK, unpack(new))
-        redis.call('PEXPIRE', KEYS[3], WEEK)
+        redis.call('DEL', ids_key)
+        redis.call('SADD', ids_key, MARK, unpack(new))
+        redis.call('PEXPIRE', ids_key, WEEK)
       end
       if not known then
-        redis.call('PEXPIRE', KEYS[1], CENTURY)
+        redis.call('PEXPIRE', latch, CENTURY)
       end
     end)
     if not ok then
-      redis.call('INCRBY', KEYS[1], down + #new)
+      redis.call('INCRBY', latch, down + #new)
       error(problem, 0)
     end
   end

@@ -7,11 +7,13 @@
 -- ARGV[3]  the latch's channel, on which the closing is published
 --
 -- Reply: {1: set, 0: it had a count; the count then}
-return once(KEYS[2], ARGV[1], function()
-  local count = number_of(KEYS[1], MOST, 'missing count-downs')
-  if count then
-    return {0, count}
+local latch, record = KEYS[1], KEYS[2]
+local command, count, channel = ARGV[1], ARGV[2], ARGV[3]
+return once(record, command, function()
+  local before = number_of(latch, MOST, 'missing count-downs')
+  if before then
+    return {0, before}
   end
-  redis.call('PUBLISH', ARGV[3], '1')
-  return {1, tonumber(ARGV[2])}, function() redis.call('SET', KEYS[1], ARGV[2]) end
+  redis.call('PUBLISH', channel, '1')
+  return {1, tonumber(count)}, function() redis.call('SET', latch, count) end
 end)

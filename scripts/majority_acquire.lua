@@ -15,21 +15,23 @@
 --        {REFUSED, ttl, other, memory}  another owner holds it, for ttl more ms (-1: no TTL)
 --        {ABSENT, 0, "", memory}        the lock is free, so there is nothing to re-enter
 --        {TOO_NEW, left, "", memory}    the server does not vote for left more ms
-local record = redis.call('HMGET', KEYS[2], 'memory', 'age')
+local hash, memory_key = KEYS[1], KEYS[2]
+local owner, count, lease, quarantine, name, watched, watched_for = unpack(ARGV)
+local record = redis.call('HMGET', memory_key, 'memory', 'age')
 local memory = record[1] or ''
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
-  local left = redis.call('PTTL', KEYS[1])
-  local other = left ~= -2 and owner_in(check_lock(KEYS[1])) -- a foreign key fails the script before it writes
-  if ARGV[4] ~= '0' then
-    local age, needed = tonumber(record[2] or 0), tonumber(ARGV[4])
+if redis.call('HEXISTS', hash, owner) == 0 then
+  local left = redis.call('PTTL', hash)
+  local other = left ~= -2 and owner_in(check_lock(hash)) -- a foreign key fails the script before it writes
+  if quarantine ~= '0' then
+    local age, needed = tonumber(record[2] or 0), tonumber(quarantine)
     local present = present_memory()
     if string.sub(memory, 1, #present) ~= present then
-      check_memory(KEYS[2], record[1], record[2])
-      memory, age = present .. ARGV[5], 0
-      redis.call('HSET', KEYS[2], 'memory', memory, 'age', 0)
-    elseif age < needed and memory == ARGV[6] and age < tonumber(ARGV[7]) then
-      age = tonumber(ARGV[7])
-      redis.call('HSET', KEYS[2], 'age', age)
+      check_memory(memory_key, record[1], record[2])
+      memory, age = present .. name, 0
+      redis.call('HSET', memory_key, 'memory', memory, 'age', 0)
+    elseif age < needed and memory == watched and age < tonumber(watched_for) then
+      age = tonumber(watched_for)
+      redis.call('HSET', memory_key, 'age', age)
     end
     if age < needed then
       return {TOO_NEW, needed - age, '', memory}
@@ -37,13 +39,13 @@ if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
   end
   if other then
     return {REFUSED, left, other, memory}
-  elseif ARGV[2] ~= '1' then
+  elseif count ~= '1' then
     return {ABSENT, 0, '', memory}
   end
-  take(KEYS[1], ARGV[3], ARGV[1], '1')
+  take(hash, lease, owner, '1')
   return {GRANTED, 0, '', memory}
 end
 -- Before the count: a server out of memory refuses no write after the first.
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
+redis.call('PEXPIRE', hash, lease)
+redis.call('HSET', hash, owner, count)
 return {GRANTED, 0, '', memory}

@@ -7,12 +7,13 @@
 -- ARGV[1]  a name for the memory if it is new
 --
 -- Reply: {known age in ms, name of the memory}
-local record = redis.call('HMGET', KEYS[1], 'memory', 'age')
+local memory_key, name = KEYS[1], ARGV[1]
+local record = redis.call('HMGET', memory_key, 'memory', 'age')
 local present = present_memory()
 if record[1] and string.sub(record[1], 1, #present) == present then
   return {tonumber(record[2]), record[1]}
 end
-check_memory(KEYS[1], record[1], record[2])
-local memory = present .. ARGV[1]
-redis.call('HSET', KEYS[1], 'memory', memory, 'age', 0)
+check_memory(memory_key, record[1], record[2])
+local memory = present .. name
+redis.call('HSET', memory_key, 'memory', memory, 'age', 0)
 return {0, memory}

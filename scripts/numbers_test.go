@@ -37,7 +37,7 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 		{scripts.SemaphoreDrain, nil, map[string]string{"-2147483647": "[-2147483647]", "-1": "[-1]", "0": "[0]", "7": "[7]", "2147483647": "[2147483647]"}},
 		{scripts.SemaphoreInspect, nil, map[string]string{"-2147483647": "[-2147483647 -1]", "-1": "[-1 -1]", "0": "[0 -1]", "7": "[7 -1]", "2147483647": "[2147483647 -1]"}},
 		{scripts.ExpirableAcquire, []string{"channel", "30000", "id"}, map[string]string{"-2147483647": "[0 -1]", "-1": "[0 -1]", "0": "[0 -1]", "7": "[1 -1]", "2147483647": "[1 -1]"}},
-		{scripts.ExpirableRelease, []string{"channel", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-BADVALUE"}},
+		{scripts.ExpirableRelease, []string{"channel", "restore", "taken-taken-take"}, map[string]string{"-2147483647": "[1 0]", "-1": "[1 0]", "0": "[1 0]", "7": "[1 0]", "2147483647": "-BADVALUE"}},
 		{scripts.ExpirableSet, []string{"channel", "try", "3"}, map[string]string{"-2147483647": "[0]", "-1": "[0]", "0": "[0]", "7": "[0]", "2147483647": "[0]"}},
 		{scripts.ExpirableSet, []string{"channel", "add", "1"}, map[string]string{"-2147483647": "[1]", "-1": "[1]", "0": "[1]", "7": "[1]", "2147483647": "-BADVALUE"}},
 		{scripts.ExpirableInspect, nil, map[string]string{"-2147483647": "[-2147483647 1 -2147483646 set]", "-1": "[-1 1 0 set]", "0": "[0 1 1 set]", "7": "[7 1 8 set]", "2147483647": "[2147483647 1 2147483648 set]"}},
@@ -65,7 +65,7 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 			case scripts.ExpirableAcquire, scripts.ExpirableRelease:
 				keys = []string{lock, taken, record}
 			case scripts.ExpirableSet:
-				keys = []string{lock, taken, record, keyspace.Calls(lock) + ":restore"}
+				keys = []string{lock, taken, record, restoreKey(lock)}
 			}
 			if strings.HasPrefix(u.script.Name, "expirable_") {
 				d.must(t, "ZADD", taken, "1e15", "taken-taken-take")
@@ -117,7 +117,7 @@ func TestPermitsSet_ReplacesABadNumber(t *testing.T) {
 			if slices.Contains([]string{"+1", " 1", "1 ", "1.5", "1e3", "", "0x10", "inf", "nan", "text", "1\n"}, value) {
 				want = value
 			}
-			d.run(t, scripts.ExpirableSet, []string{lock, taken, keyspace.Calls(lock) + ":u", keyspace.Calls(lock) + ":restore"}, []string{"1", "channel", "set", "10"})
+			d.run(t, scripts.ExpirableSet, []string{lock, taken, keyspace.Calls(lock) + ":u", restoreKey(lock)}, []string{"1", "channel", "set", "10"})
 			if got := d.do(t, "GET", lock); got != want {
 				t.Errorf("%q is %q after 10 permits were set, one of them taken; want %q", value, got, want)
 			}
@@ -128,7 +128,7 @@ func TestPermitsSet_ReplacesABadNumber(t *testing.T) {
 // A large hold count does not make the loop over read leases long, and a count that is not a number keeps the lock.
 func TestHoldCounts_AreBounded(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
-		for value, want := range map[string]string{"9007199254740993": "1", "9223372036854775807": "1", "1e9": "1", "007": "1", "100000000": "0", "-1": "0"} {
+		for value, want := range map[string]string{"9007199254740993": "1", "9223372036854775807": "1", "1e9": "1", "007": "1", "100000000": "0", "-1": "1"} {
 			for _, field := range []string{"v:1", "u:1"} {
 				lock := redistest.Name(t)
 				d.must(t, "HSET", lock, "mode", "read", "u:1", "1", field, value)

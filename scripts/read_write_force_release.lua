@@ -8,22 +8,30 @@
 -- ARGV[4…] the owners
 --
 -- Reply: 1 if one of them held it so, else 0.
-check_lock(KEYS[1])
-local mode, held, over = value_of(KEYS[1], 'mode'), false, nil
+local hash = KEYS[1]
+local prefix, given_mode, channel = ARGV[1], ARGV[2], ARGV[3]
+check_lock(hash)
+local mode, held, over = value_of(hash, 'mode'), false, nil
 if not mode then
-  held = end_named(KEYS[1], 4)
+  held = end_named(hash, 4)
   over = held
-elseif mode == ARGV[2] then
+elseif mode == given_mode then
   for i = 4, #ARGV do
-    local reads, writes = value_of(KEYS[1], ARGV[i]), value_of(KEYS[1], ARGV[i] .. ':write')
+    local reads, writes = count_in(hash, ARGV[i]), count_in(hash, ARGV[i] .. ':write')
     if is_owner(ARGV[i]) and (reads or writes) then
-      end_holds(KEYS[1], ARGV[i], ARGV[1], reads)
+      end_leases(ARGV[i], prefix, reads)
+      if reads then
+        redis.call('HDEL', hash, ARGV[i])
+      end
+      if writes then
+        redis.call('HDEL', hash, ARGV[i] .. ':write')
+      end
       held = true
     end
   end
-  over = held and is_over(KEYS[1], ARGV[1])
+  over = held and is_over(hash, prefix)
 end
 if over then
-  redis.call('PUBLISH', ARGV[3], ARGV[2] == 'write' and '1' or '0')
+  redis.call('PUBLISH', channel, given_mode == 'write' and '1' or '0')
 end
 return held and 1 or 0

@@ -9,21 +9,24 @@
 --
 -- Of a hash with more than 1000 fields only 1000 are read, so that a hash of a million fields under the
 -- lock's name does not block Redis; the number is still that of all fields.
-check_lock(KEYS[1])
-local most, all = 1000, redis.call('HLEN', KEYS[1])
-local number, owners = 0, {}
-for _, field in ipairs(redis.call('HRANDFIELD', KEYS[1], most)) do
-  if is_owner(field) then
+local hash, channel = KEYS[1], ARGV[1]
+check_lock(hash)
+local most, all = 1000, redis.call('HLEN', hash)
+local number, owners, count = 0, {}, ''
+for _, field in ipairs(redis.call('HRANDFIELD', hash, most)) do
+  local holds = is_owner(field) and count_in(hash, field)
+  if holds then
     number = number + 1
-    local first = number == 1 or string.sub(field, -6) == ':write'
-    table.insert(owners, first and 1 or number, field)
+    if number == 1 or string.sub(field, -6) == ':write' then
+      table.insert(owners, 1, field)
+      count = holds
+    else
+      owners[number] = field
+    end
   end
 end
-local count = owners[1] and (value_of(KEYS[1], owners[1]) or '-') or ''
-if not string.find(count, '^%d*$') then
-  refuse_foreign('the key is a hash with a hold count that is not a number')
-end
 if all > most then
-  number = all - redis.call('HEXISTS', KEYS[1], 'mode')
+  number = all - redis.call('HEXISTS', hash, 'mode')
 end
-return {redis.call('PTTL', KEYS[1]), redis.call('PUBSUB', 'NUMSUB', ARGV[1])[2], number, table.concat(owners, ' '), count}
+local left, subscribers = redis.call('PTTL', hash), redis.call('PUBSUB', 'NUMSUB', channel)[2]
+return {left, subscribers, number, table.concat(owners, ' '), count}

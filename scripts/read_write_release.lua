@@ -10,16 +10,17 @@
 --
 -- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and no client in the
 -- wait queue gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
-local hash, prefix = KEYS[1], ARGV[2]
-local held = redis.call('HMGET', hash, ARGV[1], ARGV[1] .. ':write')
+local hash = KEYS[1]
+local owner, prefix, channel, queue_key, settings = unpack(ARGV)
+local held = redis.call('HMGET', hash, owner, owner .. ':write')
 local ours = held[1] or held[2]
-local free = ours and leave(hash, ARGV[1], prefix, held[1])
+local free = ours and leave(hash, owner, prefix, held[1])
 -- The lock is released even if the wait queue is malformed.
-local here, fields = pcall(fields_of, ARGV[4])
+local here, fields = pcall(fields_of, queue_key)
 local ok, passed = true, false
 if here and fields and fields[1] then
   ok, passed = pcall(function()
-    local queue = wait_queue(fields, ARGV[4], ARGV[5], hash, ARGV[1], '', give_to(hash, prefix))
+    local queue = wait_queue(fields, queue_key, settings, hash, owner, '', give_to(hash, prefix))
     if ours then
       queue.leave()
     else
@@ -31,6 +32,6 @@ end
 if not ours then
   return -1
 elseif free and not (ok and passed) then
-  redis.call('PUBLISH', ARGV[3], held[2] and '1' or '0')
+  redis.call('PUBLISH', channel, held[2] and '1' or '0')
 end
 return 0

@@ -7,7 +7,7 @@ var readWriteTables = []table{
 	{script: scripts.ReadWriteRelease, call: "NAME / owner=u:1 HOLDS RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
 		{
 			name: "a reader beside a foreign field like an owner", reply: "0", again: "-1",
-			before: "mode=read u:1=1 v:57=tiger 30000, u:1#1 30000", after: "mode=read v:57=tiger",
+			before: "mode=read u:1=1 v:57=tiger 30000, u:1#1 30000", after: "v:57=tiger",
 		},
 		{
 			name: "a writer withdraws from a foreign hash", reply: "-1",
@@ -38,8 +38,16 @@ var readWriteTables = []table{
 		{name: "free", reply: "-1"},
 		{name: "wrong type", before: "'x'", reply: "-WRONGTYPE", after: same},
 		{
+			name: "half foreign, beside a dead reader", reply: "0", again: "-1",
+			before: "mode=read path=7 u:1=1 v:1=1 30000, u:1#1 30000", after: "path=7",
+		},
+		{
+			name: "beside an owner with a negative count", reply: "0", again: "-1",
+			before: "mode=write u:1:write=1 v:1=-3 30000", after: "v:1=-3",
+		},
+		{
 			name: "half foreign, it stays", reply: "0", again: "-1",
-			before: "mode=read path=7 u:1=1 30000, u:1#1 30000", after: "mode=read path=7",
+			before: "mode=read path=7 u:1=1 30000, u:1#1 30000", after: "path=7",
 		},
 		{
 			name: "half foreign, others read", reply: "0", again: "-1",

@@ -22,8 +22,9 @@
 --                               and wanted to write has lost its read holds
 --        {ABSENT, 0, ""}        the lock is free, so there is nothing to re-enter; or, with
 --                               ARGV[6], the owner has no hold to release
-local hash, owner, prefix, releases, entry = KEYS[1], ARGV[1], ARGV[5], ARGV[6] == '1', ARGV[10]
-local writes, reads, lease = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local hash = KEYS[1]
+local owner, writes, reads, lease, prefix, releases, channel, queue_key, settings, entry, notified = unpack(ARGV)
+writes, reads, lease, releases = tonumber(writes), tonumber(reads), tonumber(lease), releases == '1'
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
 local reading, writing = held[1], held[2]
 local free = redis.call('EXISTS', hash) == 0
@@ -52,11 +53,11 @@ local joins = writes == 0 and reads == 1 and (free or not ours and value_of(hash
 local granted, rest = ours or not upgrade and (free or joins), nil
 local queue
 if not releases or writing and writes == 0 then
-  local fields = fields_of(ARGV[8])
+  local fields = fields_of(queue_key, not granted and owner, entry)
   if fields and (fields[1] or not granted and entry ~= '') then
-    queue = wait_queue(fields, ARGV[8], ARGV[9], hash, owner, '', give_to(hash, prefix))
+    queue = wait_queue(fields, queue_key, settings, hash, owner, '', give_to(hash, prefix))
     if not ours then
-      granted, rest = queue.claim(free, joins, ARGV[11], entry)
+      granted, rest = queue.claim(free, joins, notified, entry)
       free = free and redis.call('EXISTS', hash) == 0
     elseif not releases then
       queue.leave()
@@ -67,7 +68,7 @@ end
 if granted then
   hold(hash, owner, writes, reads, lease, prefix, free, reading)
   if writing and writes == 0 then
-    redis.call('PUBLISH', ARGV[7], '1') -- readers may join now; Redisson does not publish this
+    redis.call('PUBLISH', channel, '1') -- readers may join now; Redisson does not publish this
     if queue then
       pcall(queue.pass_on, true, not releases) -- the hold ends even if the wait queue is malformed
     end

@@ -17,10 +17,12 @@
 --        {KEPT, 0}         it keeps the lock in its mode, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
 --                          foreign clients, else 0
-local hash, owner, forced, prefix, channel, entry = KEYS[1], ARGV[1], ARGV[3] == '1', ARGV[4], ARGV[5], ARGV[8]
+local hash = KEYS[1]
+local owner, lease, forced, prefix, channel, queue_key, settings, entry = unpack(ARGV)
+forced = forced == '1'
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
-local fields = fields_of(ARGV[6]) or {}
-local queue = wait_queue(fields, ARGV[6], ARGV[7], hash, owner, '', give_to(hash, prefix))
+local fields = fields_of(queue_key) or {}
+local queue = wait_queue(fields, queue_key, settings, hash, owner, '', give_to(hash, prefix))
 if not held[1] and not held[2] then
   queue.withdraw(value_of(hash, 'mode') == 'read')
   return {ABSENT, 0}
@@ -41,5 +43,5 @@ if length > 0 or foreign > 0 or forced then
   return {RELEASED, open and 1 or 0}
 end
 check_mode(hash)
-hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(ARGV[2]), prefix, false, held[1])
+hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(lease), prefix, false, held[1])
 return {KEPT, 0}

@@ -29,7 +29,7 @@ func (r row) releasesPastQueue() bool {
 func (r row) once() bool { return strings.Contains(r.script.Source, "function once") }
 
 // foreign matches fields of another application.
-var foreign = regexp.MustCompile(`\b(email|path)=|mode=dark|=tiger`)
+var foreign = regexp.MustCompile(`\b(email|path)=|mode=dark|=tiger|=-3`)
 
 // keepsForeign reports whether the script leaves fields of another application behind, without a TTL.
 func (r row) keepsForeign() bool { return r.reply[0] != '-' && foreign.MatchString(r.locks[0].after) }

@@ -1,4 +1,4 @@
--- Continues common/release_unwanted.lua, which defines freed, foreign and fields.
+-- Continues common/release_unwanted.lua, which names the arguments, and defines freed, foreign and fields.
 --
 -- Releases a lock, or sets the hold count that is left. The first client in the wait queue gets a lock that
 -- becomes free.
@@ -16,14 +16,14 @@
 -- in the wait queue gets the lock, its release is published on the channel. The same applies to a lock that is free
 -- already: it was kept for the client, which stops waiting, or the hold has expired.
 if foreign then
-  keep_foreign(KEYS[1])
+  keep_foreign(hash)
 end
-if ARGV[2] == '0' then
+if count == '0' then
   -- The lock is released even if the wait queue is malformed.
   local ok, passed = true, false
   if fields[1] then
     ok, passed = pcall(function()
-      local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
+      local queue = wait_queue(fields, queue_key, settings, hash, owner, counter, give_to(hash))
       if not freed then
         return queue.withdraw()
       end
@@ -34,14 +34,14 @@ if ARGV[2] == '0' then
   if not freed then
     return -1
   elseif not ok or not passed then
-    redis.call('PUBLISH', ARGV[4], '0')
+    redis.call('PUBLISH', channel, '0')
   end
   return 0
 end
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+if redis.call('HEXISTS', hash, owner) == 0 then
   return -1
 end
 -- Before the count: a server out of memory refuses no write after the first.
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])
-return tonumber(ARGV[2])
+redis.call('PEXPIRE', hash, lease)
+redis.call('HSET', hash, owner, count)
+return tonumber(count)

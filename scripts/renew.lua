@@ -9,11 +9,12 @@
 -- error does not depend on the locks, and is the reply.
 local renewed = {}
 for i, key in ipairs(KEYS) do
-  local mine = redis.pcall('HEXISTS', key, ARGV[2 * i - 1])
+  local owner, lease = ARGV[2 * i - 1], ARGV[2 * i]
+  local mine = redis.pcall('HEXISTS', key, owner)
   if type(mine) == 'table' and not string.find(mine.err, '^WRONGTYPE') then
     return mine
   elseif mine == 1 then
-    redis.call('PEXPIRE', key, ARGV[2 * i])
+    redis.call('PEXPIRE', key, lease)
     renewed[i] = RENEWED
   elseif mine == 0 and redis.call('EXISTS', key) == 0 then
     renewed[i] = GONE

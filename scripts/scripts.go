@@ -1,6 +1,6 @@
 // Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per operation. The header of a file
-// documents its KEYS, ARGV and reply. The parts that are prepended to the files are in common/. docs/glossary.md
-// defines the terms.
+// documents its KEYS, ARGV and reply, and its first lines name them in the same order. The parts that are prepended to
+// the files are in common/. docs/glossary.md defines the terms.
 //
 // The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Beside Redisson's
 // keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
@@ -113,8 +113,14 @@ var (
 	number string
 	//go:embed common/tokens.lua
 	tokens string
+	//go:embed common/wait_queue_entries.lua
+	waitQueueEntries string
+	//go:embed common/wait_queue_transfer.lua
+	waitQueueTransfer string
+	//go:embed common/wait_queue_claim.lua
+	waitQueueClaim string
 	//go:embed common/wait_queue.lua
-	waitQueue string
+	waitQueueLeave string
 	//go:embed common/admit.lua
 	admit string
 
@@ -143,6 +149,8 @@ var (
 	fencedAcquire string
 	//go:embed draw.lua
 	draw string
+	//go:embed common/present_memory.lua
+	presentMemory string
 	//go:embed common/check_memory.lua
 	checkMemory string
 	//go:embed majority_acquire.lua
@@ -178,6 +186,8 @@ var (
 	//go:embed count_waiters.lua
 	countWaiters string
 
+	//go:embed common/record.lua
+	record string
 	//go:embed common/once.lua
 	once string
 	//go:embed forget_command.lua
@@ -213,12 +223,14 @@ var (
 	systemList string
 )
 
-// The common parts of the scripts that use the wait queue: of the plain and the fenced lock, and of the
-// read/write lock.
+// The common parts of the scripts that use the wait queue, of the plain and the fenced lock, and of the
+// read/write lock; and those of the synchronizers.
 var (
+	waitQueue       = waitQueueEntries + waitQueueTransfer + waitQueueClaim + waitQueueLeave
 	queueCommon     = take + otherKeys + foreignHash + foreignFields + number + tokens + waitQueue
 	plainCommon     = queueCommon + admit
 	readWriteCommon = queueCommon + readWrite
+	onceCommon      = number + record + once
 )
 
 // The operations on the reentrant lock.
@@ -227,7 +239,7 @@ var (
 	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
-	ForceRelease = script("force_release", foreignHash+force+forceRelease, Shape{Numbers: 1})
+	ForceRelease = script("force_release", foreignHash+foreignFields+force+forceRelease, Shape{Numbers: 1})
 	Inspect      = script("inspect", foreignHash+inspect, Shape{Numbers: 2, Texts: 2})
 )
 
@@ -236,8 +248,8 @@ var (
 var (
 	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
-	MajorityAcquire = script("majority_acquire", take+foreignHash+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
-	Memory          = script("memory", checkMemory+memory, Shape{Numbers: 1, Texts: 1})
+	MajorityAcquire = script("majority_acquire", take+foreignHash+presentMemory+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
+	Memory          = script("memory", presentMemory+checkMemory+memory, Shape{Numbers: 1, Texts: 1})
 	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
 	YieldAll        = script("yield_all", readWriteCommon+yieldAll, Shape{Numbers: 2})
 )
@@ -245,7 +257,7 @@ var (
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
 	SyncQueue        = script("sync_queue", take+otherKeys+foreignHash+foreignFields+syncQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", otherKeys+foreignHash+force+fairForceRelease, Shape{Numbers: 1})
+	FairForceRelease = script("fair_force_release", otherKeys+foreignHash+foreignFields+force+fairForceRelease, Shape{Numbers: 1})
 	FairInspect      = script("fair_inspect", otherKeys+foreignHash+fairInspect, Shape{Numbers: 2, Texts: 2})
 )
 
@@ -262,23 +274,23 @@ var (
 
 // The operations on the semaphore.
 var (
-	SemaphoreAcquire = script("semaphore_acquire", number+once+semaphoreAcquire, Shape{Numbers: 2})
-	SemaphoreAdd     = script("semaphore_add", number+once+add+semaphoreAdd, Shape{Numbers: 2})
-	SemaphoreYield   = script("semaphore_yield", number+once+add+semaphoreYield, Shape{Numbers: 2})
-	SemaphoreSet     = script("semaphore_set", number+once+semaphoreSet, Shape{Numbers: 2})
-	SemaphoreDrain   = script("semaphore_drain", number+once+semaphoreDrain, Shape{Numbers: 1})
-	SemaphoreInspect = script("semaphore_inspect", number+once+semaphoreInspect, Shape{Numbers: 2})
+	SemaphoreAcquire = script("semaphore_acquire", onceCommon+semaphoreAcquire, Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", onceCommon+add+semaphoreAdd, Shape{Numbers: 2})
+	SemaphoreYield   = script("semaphore_yield", onceCommon+add+semaphoreYield, Shape{Numbers: 2})
+	SemaphoreSet     = script("semaphore_set", onceCommon+semaphoreSet, Shape{Numbers: 2})
+	SemaphoreDrain   = script("semaphore_drain", onceCommon+semaphoreDrain, Shape{Numbers: 1})
+	SemaphoreInspect = script("semaphore_inspect", onceCommon+semaphoreInspect, Shape{Numbers: 2})
 )
 
 // The operations on the latch.
 var (
-	LatchSet       = script("latch_set", number+once+latchSet, Shape{Numbers: 2})
-	LatchCountDown = script("latch_count_down", number+once+latchCountDown, Shape{Numbers: 1})
-	LatchInspect   = script("latch_inspect", number+once+latchInspect, Shape{Numbers: 1})
+	LatchSet       = script("latch_set", onceCommon+latchSet, Shape{Numbers: 2})
+	LatchCountDown = script("latch_count_down", onceCommon+latchCountDown, Shape{Numbers: 1})
+	LatchInspect   = script("latch_inspect", onceCommon+latchInspect, Shape{Numbers: 1})
 )
 
 // ForgetCommand removes the records of commands about semaphores and latches.
-var ForgetCommand = script("forget_command", forgetCommand, Shape{Numbers: 1})
+var ForgetCommand = script("forget_command", record+forgetCommand, Shape{Numbers: 1})
 
 // The operations on the records in which Systems describe themselves.
 var (

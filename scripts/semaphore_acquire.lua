@@ -8,8 +8,9 @@
 --
 -- Reply: {how many waiters got their permits, the permits that are free then}; {NO_KEY, 0} if there is
 -- no semaphore
-return once(KEYS[2], ARGV[1], function()
-  local free = count_of(KEYS[1])
+local semaphore, record, command = KEYS[1], KEYS[2], ARGV[1]
+return once(record, command, function()
+  local free = count_of(semaphore)
   if not free then
     return {NO_KEY, 0}
   end
@@ -21,5 +22,5 @@ return once(KEYS[2], ARGV[1], function()
     end
     served, taken = served + 1, taken + wanted
   end
-  return {served, free - taken}, taken > 0 and function() redis.call('DECRBY', KEYS[1], taken) end
+  return {served, free - taken}, taken > 0 and function() redis.call('DECRBY', semaphore, taken) end
 end)

@@ -8,6 +8,8 @@
 -- ARGV[4]  the semaphore's channel; the free permits are published, unless they are negative
 --
 -- Reply: {1: added, 0: the semaphore does not exist; the permits that are free then}
-return once(KEYS[2], ARGV[1], function()
-  return add(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+local semaphore, record = KEYS[1], KEYS[2]
+local command, permits, if_exists, channel = unpack(ARGV)
+return once(record, command, function()
+  return add(semaphore, permits, if_exists, channel)
 end)

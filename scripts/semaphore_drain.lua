@@ -5,7 +5,8 @@
 -- ARGV[1]  the number of the command
 --
 -- Reply: how many were free
-return once(KEYS[2], ARGV[1], function()
-  local free = count_of(KEYS[1]) or 0
-  return {free}, free ~= 0 and function() redis.call('DECRBY', KEYS[1], free) end
+local semaphore, record, command = KEYS[1], KEYS[2], ARGV[1]
+return once(record, command, function()
+  local free = count_of(semaphore) or 0
+  return {free}, free ~= 0 and function() redis.call('DECRBY', semaphore, free) end
 end)

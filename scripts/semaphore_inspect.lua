@@ -5,4 +5,5 @@
 --
 -- Reply: {the permits that are free, the TTL of the semaphore in ms: -1: none, -2: there is no
 -- semaphore}
-return {count_of(KEYS[1]) or 0, redis.call('PTTL', KEYS[1])}
+local semaphore = KEYS[1]
+return {count_of(semaphore) or 0, redis.call('PTTL', semaphore)}

@@ -8,17 +8,19 @@
 -- ARGV[4]  the semaphore's channel, on which the permits are published
 --
 -- Reply: {1: created, 0: it existed; the permits that are free then}
-return once(KEYS[2], ARGV[1], function()
-  local free = count_of(KEYS[1])
+local semaphore, record = KEYS[1], KEYS[2]
+local command, permits, ttl, channel = unpack(ARGV)
+return once(record, command, function()
+  local free = count_of(semaphore)
   if free then
     return {0, free}
   end
-  redis.call('PUBLISH', ARGV[4], ARGV[2])
-  return {1, tonumber(ARGV[2])}, function()
-    if ARGV[3] == '0' then
-      redis.call('SET', KEYS[1], ARGV[2])
+  redis.call('PUBLISH', channel, permits)
+  return {1, tonumber(permits)}, function()
+    if ttl == '0' then
+      redis.call('SET', semaphore, permits)
     else
-      redis.call('SET', KEYS[1], ARGV[2], 'PX', ARGV[3])
+      redis.call('SET', semaphore, permits, 'PX', ttl)
     end
   end
 end)

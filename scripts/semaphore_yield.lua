@@ -11,15 +11,17 @@
 --
 -- Reply: {1: given back, 0: no other client waits, NO_KEY: the semaphore does not exist; the permits
 -- that are free then}
-return once(KEYS[2], ARGV[1], function()
-  local free = count_of(KEYS[1])
-  if not free and ARGV[3] == '1' then
+local semaphore, record = KEYS[1], KEYS[2]
+local command, permits, if_exists, channel, connections, forced = unpack(ARGV)
+return once(record, command, function()
+  local free = count_of(semaphore)
+  if not free and if_exists == '1' then
     return {NO_KEY, 0}
   end
-  local listeners = redis.call('PUBSUB', 'NUMSUB', ARGV[4])[2]
-  if free and free >= 0 and listeners <= tonumber(ARGV[5]) and ARGV[6] ~= '1' then
+  local listeners = redis.call('PUBSUB', 'NUMSUB', channel)[2]
+  if free and free >= 0 and listeners <= tonumber(connections) and forced ~= '1' then
     return {KEPT, free}
   end
-  local reply, change = add(KEYS[1], ARGV[2], ARGV[3], ARGV[4])
+  local reply, change = add(semaphore, permits, if_exists, channel)
   return {RELEASED, reply[2]}, change
 end)

@@ -23,7 +23,7 @@ var shortCalls = []struct {
 	{script: scripts.Acquire, before: "a=1 30000", args: "owner=a count=2 lease=60000", commands: "hlen hrandfield hset pexpire"},
 	{script: scripts.Acquire, before: "a=1 30000", args: "owner=a count=2 lease=60000 entry=1.4+listens", commands: "hlen hrandfield hset pexpire"},
 	{script: scripts.Acquire, before: "b=1 30000", args: "owner=a", commands: "exists hlen hmget hrandfield hstrlen pttl"},
-	{script: scripts.Acquire, before: "b=1 30000, >v=2.7+listens@-3 seen@-1 >15000", args: "owner=a", commands: "exists hgetall hlen hmget hrandfield hstrlen pttl time"},
+	{script: scripts.Acquire, before: "b=1 30000, >v=2.7+listens@-3 seen@-1 >15000", args: "owner=a", commands: "exists hlen hmget*2 hrandfield hstrlen pttl"},
 	{script: scripts.Acquire, before: ">u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens", commands: "exists hdel hgetall hlen hrandfield hset pexpire time"},
 	{script: scripts.FencedAcquire, commands: "exists hlen hrandfield hset incrby pexpire pttl"},
 	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "exists hdel publish"},

@@ -27,8 +27,10 @@
 --
 -- While a cluster moves the slot, the queue may be on the other server. The script then
 -- ignores it: the lock is released, and taken if it is free, even if others wait.
-local hash, queue, timeouts, channel = KEYS[1], ARGV[6], ARGV[7], ARGV[8]
-local own, up_to, waiter_timeout = ARGV[1] .. ':', tonumber(ARGV[4]), tonumber(ARGV[5])
+local hash = KEYS[1]
+local uuid, releasing, allowed, up_to, waiter_timeout, queue, timeouts, channel = unpack(ARGV, 1, 8)
+up_to, waiter_timeout = tonumber(up_to), tonumber(waiter_timeout)
+local own = uuid .. ':'
 
 -- How many ms the queue is kept after its last waiter counts as dead, since Redisson's clients
 -- may join it and set no TTL.
@@ -47,13 +49,13 @@ ours, problem = pcall(function()
   known = there
 end)
 -- A lock is released even if its queue is not ours; the next command is refused.
-if not ours and (ARGV[2] == '' or not string.find(words_of(problem), '^WRONGTYPE')) then
+if not ours and (releasing == '' or not string.find(words_of(problem), '^WRONGTYPE')) then
   error(problem, 0)
 end
 local timed = next(scores) ~= nil
 local freed = ''
-if ARGV[2] ~= '' then
-  freed = tostring(redis.call('HDEL', hash, ARGV[2]))
+if releasing ~= '' then
+  freed = tostring(redis.call('HDEL', hash, releasing))
 end
 local holders = beside('HRANDFIELD', hash, 2) -- nil: out of reach
 local holder = holders and (holders[1] or false)
@@ -62,8 +64,8 @@ if freed == '1' and holder then
 end
 -- While the hash is out of reach, the lock may not be taken: a key that was just deleted can only be created on
 -- the new server.
-local may_take = ARGV[3] == '1' and holder ~= nil and ours
-local may_join = #ARGV[3] == 1 or holder == nil or holder == ARGV[3]
+local may_take = allowed == '1' and holder ~= nil and ours
+local may_join = #allowed == 1 or holder == nil or holder == allowed
 local left = holder and redis.call('PTTL', hash) or -2
 
 local leases = {} -- of the owners that the client lists
@@ -75,7 +77,7 @@ end
 local foreign = not ours
 if holder and not (leases[holder] and #holders == 1) then
   ours, problem = pcall(check_lock, hash, holders) -- if it is a read/write lock, one of the holders is its mode
-  if not ours and ARGV[2] == '' and next(leases) then
+  if not ours and releasing == '' and next(leases) then
     error(problem, 0)
   end
   foreign, holder = foreign or not ours, ours and owner_in(problem) or holder
@@ -135,8 +137,8 @@ for _, owner in ipairs(waiters) do
     goes = true
     dead[client(owner)] = true
   elseif next(dead) and dead[client(owner)] then -- only one timeout is waited for a dead process
-    goes = not listens(owner)
-  elseif first and not holder and client(owner) ~= ARGV[1] and score > now + waiter_timeout and not listens(owner) then
+    goes = is_owner(owner) and not listens(owner)
+  elseif first and not holder and client(owner) ~= uuid and score > now + waiter_timeout and not listens(owner) then
     -- It is next, but cannot be woken. Its timeout may still include the TTL of a holder
     -- that has left since: it gets one full timeout from now, like all behind it.
     gap = math.huge

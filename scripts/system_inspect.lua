@@ -6,5 +6,6 @@
 --
 -- Reply: {TTL of the record in ms (-2: there is none), its text, or ""}. At most the first 4097 bytes
 -- of it are read: no record has more than 4096.
-local record = KEYS[1] .. ':' .. ARGV[1]
+local list, system = KEYS[1], ARGV[1]
+local record = list .. ':' .. system
 return {redis.call('PTTL', record), redis.call('GETRANGE', record, 0, 4096)}

@@ -8,15 +8,16 @@
 -- a record: TTL of the record in ms, a blank, and its text}. At most the first 4097 bytes of a record are read:
 -- none has more than 4096. Records that are not strings, and names longer than any System's, are left out. If
 -- names are so long that reading them would block Redis, fewer are read.
+local list, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_NAME, MOST_READ = 64, 1000000
-local lines, rank, read = {}, tonumber(ARGV[1]), 0
-while rank <= tonumber(ARGV[2]) and read < MOST_READ do
-  local system = redis.call('ZRANGE', KEYS[1], rank, rank)[1]
+local lines, rank, read = {}, first, 0
+while rank <= last and read < MOST_READ do
+  local system = redis.call('ZRANGE', list, rank, rank)[1]
   if not system then
     break
   end
   rank, read = rank + 1, read + #system
-  local record = KEYS[1] .. ':' .. system
+  local record = list .. ':' .. system
   local says = #system <= LONGEST_NAME and redis.pcall('GETRANGE', record, 0, 4096)
   if type(says) == 'table' and not string.match(says.err, '^WRONGTYPE') then
     return says
@@ -25,4 +26,4 @@ while rank <= tonumber(ARGV[2]) and read < MOST_READ do
     lines[#lines + 1] = redis.call('PTTL', record) .. ' ' .. says
   end
 end
-return {redis.call('ZCARD', KEYS[1]), rank, table.concat(lines, '\n')}
+return {redis.call('ZCARD', list), rank, table.concat(lines, '\n')}

@@ -5,5 +5,6 @@
 -- ARGV[1]  the System
 --
 -- Reply: how many records were there, 0 or 1
-redis.call('ZREM', KEYS[1], ARGV[1])
-return redis.call('DEL', KEYS[2])
+local list, record, system = KEYS[1], KEYS[2], ARGV[1]
+redis.call('ZREM', list, system)
+return redis.call('DEL', record)

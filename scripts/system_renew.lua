@@ -9,8 +9,10 @@
 -- ARGV[3]  the record's TTL in ms
 --
 -- Reply: 1
+local list, record = KEYS[1], KEYS[2]
+local system, text, ttl = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local time = redis.call('TIME')
-local now, ttl = time[1] * 1000 + math.floor(time[2] / 1000), tonumber(ARGV[3])
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local DIGIT = '[0-9a-f]'
 local SYSTEM = '^' .. string.rep(DIGIT, 8) .. '%-' .. string.rep(DIGIT, 4) .. '%-' .. string.rep(DIGIT, 4) .. '$'
 local MOST_SEEN, MOST_EXPIRED, MOST_READ = 16, 1000, 1000000
@@ -26,24 +28,24 @@ local function has_system(members)
 end
 
 -- The first is checked before others, which may be large.
-if not redis.call('ZSCORE', KEYS[1], ARGV[1]) and not has_system(redis.call('ZRANGE', KEYS[1], 0, 0))
-    and not has_system(redis.call('ZRANGE', KEYS[1], 0, MOST_SEEN - 1)) and not has_system(redis.call('ZRANGE', KEYS[1], -1, -1)) then
-  error('WRONGTYPE the sorted set of all Systems has only other members', 0)
+if not redis.call('ZSCORE', list, system) and not has_system(redis.call('ZRANGE', list, 0, 0))
+    and not has_system(redis.call('ZRANGE', list, 0, MOST_SEEN - 1)) and not has_system(redis.call('ZRANGE', list, -1, -1)) then
+  error('WRONGTYPE the sorted set of all Systems belongs to another application', 0)
 end
-redis.call('SET', KEYS[2], ARGV[2], 'PX', ttl)
+redis.call('SET', record, text, 'PX', ttl)
 local stay, read = 0, 0 -- members that stay may be large
 for _ = 1, MOST_EXPIRED do
-  local member = read < MOST_READ and redis.call('ZRANGE', KEYS[1], '-inf', now, 'BYSCORE', 'LIMIT', stay, 1)[1]
+  local member = read < MOST_READ and redis.call('ZRANGE', list, '-inf', now, 'BYSCORE', 'LIMIT', stay, 1)[1]
   if not member then
     break
   elseif string.find(member, SYSTEM) then
-    redis.call('ZREM', KEYS[1], member)
+    redis.call('ZREM', list, member)
   else
     stay, read = stay + 1, read + #member
   end
 end
-local longest = math.max(redis.call('PTTL', KEYS[1]), ttl)
-redis.call('PEXPIRE', KEYS[1], longest) -- a user who may not set a TTL fails here, and leaves no list without one
-redis.call('ZADD', KEYS[1], now + ttl, ARGV[1])
-redis.call('PEXPIRE', KEYS[1], longest)
+local longest = math.max(redis.call('PTTL', list), ttl)
+redis.call('PEXPIRE', list, longest) -- a user who may not set a TTL fails here, and leaves no list without one
+redis.call('ZADD', list, now + ttl, system)
+redis.call('PEXPIRE', list, longest)
 return 1

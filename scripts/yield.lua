@@ -17,17 +17,19 @@
 --        {KEPT, 0}         it keeps the lock, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is left to foreign
 --                          clients, else 0
-local forced, channel, entry = ARGV[3] == '1', ARGV[4], ARGV[8]
-local fields = fields_of(ARGV[5]) or {}
-local queue = wait_queue(fields, ARGV[5], ARGV[6], KEYS[1], ARGV[1], ARGV[7], give_to(KEYS[1]))
-if redis.call('HEXISTS', KEYS[1], ARGV[1]) == 0 then
+local hash = KEYS[1]
+local owner, lease, forced, channel, queue_key, settings, counter, entry = unpack(ARGV)
+forced = forced == '1'
+local fields = fields_of(queue_key) or {}
+local queue = wait_queue(fields, queue_key, settings, hash, owner, counter, give_to(hash))
+if redis.call('HEXISTS', hash, owner) == 0 then
   queue.withdraw()
   return {ABSENT, 0}
 end
 local length, foreign = queue.length(), queue.foreign_clients()
 if length > 0 or foreign > 0 or forced then
-  redis.call('HDEL', KEYS[1], ARGV[1])
-  keep_foreign(KEYS[1])
+  redis.call('HDEL', hash, owner)
+  keep_foreign(hash)
   queue.leave(queue.term(entry))
   local passed, open = queue.hand_over(length, foreign, true, forced)
   if not passed then
@@ -36,6 +38,6 @@ if length > 0 or foreign > 0 or forced then
   queue.enter(entry, true)
   return {RELEASED, open and 1 or 0}
 end
-redis.call('PEXPIRE', KEYS[1], ARGV[2])
-redis.call('HSET', KEYS[1], ARGV[1], '1')
+redis.call('PEXPIRE', hash, lease)
+redis.call('HSET', hash, owner, '1')
 return {KEPT, 0}

@@ -13,7 +13,12 @@
 --
 -- Reply: {RELEASED, 0}  the owner held all locks
 --        {ABSENT, 0}    it did not; those that it held are released
-local owner, held_all, queues = ARGV[1], true, {}
+local owner, settings, entry = ARGV[1], ARGV[2], ARGV[3]
+local held_all, queues = true, {}
+local fields_at = {} -- of all wait queues, before the first write: one may be another application's key
+for i in ipairs(KEYS) do
+  fields_at[i] = fields_of(ARGV[2 + 4 * i])
+end
 for i, hash in ipairs(KEYS) do
   local kind, prefix, key, channel = ARGV[4 * i], ARGV[1 + 4 * i], ARGV[2 + 4 * i], ARGV[3 + 4 * i]
   local counter, give, held, free, wrote = '', give_to(hash, prefix), nil, nil, nil
@@ -33,20 +38,20 @@ for i, hash in ipairs(KEYS) do
     end
   end
   held_all = held_all and held
-  local fields, passed = fields_of(key), false
-  if fields and (fields[1] or ARGV[3] ~= '') then
-    local queue = wait_queue(fields, key, ARGV[2], hash, owner, counter, give)
+  local fields, passed = fields_at[i], false
+  if fields and (fields[1] or entry ~= '') then
+    local queue = wait_queue(fields, key, settings, hash, owner, counter, give)
     local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
     if held then
       queue.leave()
       passed = free and queue.hand_over(queue.length(), queue.foreign_clients())
-    elseif ARGV[3] ~= '' and not joins then
+    elseif entry ~= '' and not joins then
       queue.leave()
       queue.pass_expired()
     else
       queue.withdraw(joins)
     end
-    queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, ARGV[3])}
+    queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, entry)}
   end
   if free and not passed then
     redis.call('PUBLISH', channel, wrote and '1' or '0')

@@ -248,7 +248,7 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 		return b.metrics()["lockkeeper.waiters"] == 3 && c.metrics()["lockkeeper.waiters"] == 3 && inspect(contended[0]).Waiters.N == 2 && inspect(contended[1]).Waiters.N == 2 && inspect(contended[2]).Waiters.N == 2
 	})
 	agree(all...)
-	for _, line := range b.logged("a request waits for long") {
+	for _, line := range b.logged("a request has been waiting for a long time") {
 		if line["pid"] != float64(a.cmd.Process.Pid) || line["application"] != "a" || !slices.Contains(contended, line["lock"].(string)) {
 			t.Errorf("b logs %v", line)
 		}
@@ -261,7 +261,7 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 	runCommand(t, server, exitUnavailable, "inspect", "a-reentrant-0")
 	server.Resume(t)
 	redistest.Eventually(t, "its end is noticed", func() bool {
-		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "nil") && len(c.logged("Redis serves again")) > 0
+		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "nil") && len(c.logged("Redis is available again")) > 0
 	})
 	agree(all...)
 

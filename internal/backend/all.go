@@ -3,7 +3,6 @@ package backend
 import (
 	"errors"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -18,27 +17,19 @@ type all struct {
 	places places
 }
 
-// places are what the tries of a lock of several parts have left in the wait queues. The tries of a lock follow one
-// another, but the reply to one that was given up may come during the next.
-type places struct {
-	mu sync.Mutex
-	// queued is for how many of the parts there may be an entry.
-	queued int
-	// keptFrom is since when the part that refuses is kept for another client, zero if it is not; refused is its index.
-	keptFrom time.Time
-	refused  int
-}
-
-// keptTime is for how long a part is kept for another client until the others are left to that one. Most reservations
-// end before, and a client that left its places each time would starve.
-const keptTime = 100 * time.Millisecond
-
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1 && a.isSilent():
 		done(skipped)
 	case c.Kind == lock.Acquire && c.Count == 1:
-		a.acquire(0, c, nil, deadline, done)
+		began := time.Now()
+		a.acquire(0, c, nil, deadline, func(r Reply) {
+			a.places.tried(&c, &r, began, time.Now())
+			done(r)
+		})
+	case isFull(c):
+		a.places.left()
+		a.each(c, deadline, done)
 	case c.Kind == lock.Yield:
 		// A MultiLock yields all parts even if no other client is seen to wait.
 		a.each(asRelease(c), deadline, done)
@@ -67,9 +58,11 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 		rollBack(a.parts[:i], c, Reply{Result: late}, done)
 		return
 	}
+	// For each part anew: otherwise the place would be later by the time that the parts before have taken.
+	c.Entry.Waited = a.places.waited(c.Entry.TTL, time.Now())
 	until := deadline
 	if server := a.parts[i].only(); i > 0 && server != nil {
-		until = server.answerBy(deadline)
+		until = server.answerBy(time.Now(), deadline)
 	}
 	if a.twins == nil || c.Held {
 		a.take(i, c, tokens, until, deadline, done)
@@ -99,30 +92,6 @@ func (a *all) take(i int, c lock.Command, tokens []int64, until, deadline time.T
 			rollBack(slices.Concat(a.parts[:i], a.parts[from:to]), c, r, done)
 		}
 	})
-}
-
-// leave returns the parts behind the i-th, which has refused, whose wait queues the client leaves now. They are those with
-// an entry of an earlier try, if the i-th is free, but has been kept for another MultiLock for keptTime: that may wait for
-// one of them, which is kept for this one. If another client holds the i-th, it will release it, and the entries
-// stay. Until the client leaves them, leave sets a short TTL in r, so that the next try comes soon.
-func (p *places) leave(i int, r *Reply, now time.Time) (from, to int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	first, last := i+1, p.queued
-	p.queued = max(first, last)
-	switch {
-	case r.Outcome != lock.Refused || r.Holder != "" || last <= first:
-		p.keptFrom = time.Time{}
-	case p.keptFrom.IsZero() || p.refused != i:
-		p.keptFrom, p.refused = now, i
-		r.TTL = min(r.TTL, keptTime)
-	case now.Sub(p.keptFrom) < keptTime:
-		r.TTL = min(r.TTL, keptTime)
-	default:
-		p.queued, p.keptFrom = first, time.Time{}
-		return first, last
-	}
-	return 0, 0
 }
 
 var errTooSlow = errors.New("the locks could not be taken together in time")
@@ -238,7 +207,7 @@ func (a *all) inspect(deadline time.Time, done func(protocol.View, error)) {
 		done(total, nil)
 	})}
 	for _, part := range a.parts {
-		part.inspect(deadline, func(v protocol.View, err error) { inspections.add(inspection{v, err}) })
+		part.inspect(deadline, func(v protocol.View, err error) { inspections.add(inspection{View: v, err: err}) })
 	}
 }
 

@@ -48,8 +48,8 @@ type Receiver interface {
 // Reply is the reply to a command.
 type Reply struct {
 	lock.Result
-	// Busy are the channels of the parts that others hold. Messages on other channels may be ignored; some are caused
-	// by our own roll-backs.
+	// Busy are the channels of the parts that others hold, or that may be free by now: a message on one of them comes
+	// before the lock can be taken. Messages on other channels may be ignored; some are caused by our own roll-backs.
 	Busy []Channel
 }
 
@@ -84,6 +84,7 @@ type part interface {
 type inspection struct {
 	protocol.View
 	err error
+	on  *member // nil for the part of a MultiLock
 }
 
 // rollBackTime is how long a roll-back may take, even if the deadline of the command is over.

@@ -36,6 +36,8 @@ func (c *Counter) Drawn(token int64) {
 // counters are those of one Server. A counter is forgotten when no lock actor has used it for some time.
 type counters struct {
 	keep time.Duration
+	// known is how many there are. Most Systems have none.
+	known atomic.Int64
 
 	mu     sync.Mutex // guards what follows
 	byName map[string]*Counter
@@ -51,6 +53,14 @@ type unused struct {
 // Counter returns the counter of a lock, for one more user, which leaves it with LeaveCounter.
 func (s *Server) Counter(name string) *Counter { return s.counters.enter(name, s.System.Now()) }
 
+// KnownCounter is Counter if there is one already; otherwise it returns nil.
+func (s *Server) KnownCounter(name string) *Counter {
+	if s.counters.known.Load() == 0 {
+		return nil
+	}
+	return s.counters.enterKnown(name)
+}
+
 // LeaveCounter ends the use of a counter.
 func (s *Server) LeaveCounter(c *Counter) { s.counters.leave(c, s.System.Now()) }
 
@@ -65,8 +75,19 @@ func (all *counters) enter(name string, now machine.Instant) *Counter {
 		}
 		c = &Counter{name: name}
 		all.byName[name] = c
+		all.known.Add(1)
 	}
 	c.users++
+	return c
+}
+
+func (all *counters) enterKnown(name string) *Counter {
+	all.mu.Lock()
+	defer all.mu.Unlock()
+	c := all.byName[name]
+	if c != nil {
+		c.users++
+	}
 	return c
 }
 
@@ -93,6 +114,7 @@ func (all *counters) forget(now machine.Instant) {
 		}
 		if c := first.counter; c.users == 0 && c.unusedSince == first.since {
 			delete(all.byName, c.name)
+			all.known.Add(-1)
 		}
 	}
 }

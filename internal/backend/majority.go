@@ -19,6 +19,8 @@ type majority struct {
 	quarantine time.Duration
 	// ended is the last term that was released; a grant to it that arrives later is released as well.
 	ended atomic.Uint64
+	// refused are the refusals of the last try that a majority did not grant.
+	refused atomic.Pointer[[]vote]
 }
 
 func newMajority(servers []*Server, name string, options *protocol.Options) *majority {

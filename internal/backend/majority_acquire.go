@@ -8,42 +8,39 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 )
 
-// acquire asks all servers concurrently. It ends with a majority, or as soon as a majority is impossible; the
-// grants of a minority are then released. When a majority has answered but the votes are split, it does not wait
-// for much slower servers: two processes would otherwise block each other until the servers that hang have timed
-// out.
+// acquire asks all servers concurrently. It ends with a majority, or when that is impossible and refusal can say what
+// to wait for; the grants of a minority are then released. A far server counts like a near one. A server that does not
+// answer is not waited for when a majority has answered: two processes would otherwise block each other until its call
+// has timed out.
 func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply)) {
-	began := time.Now()
-	var grace *time.Timer
-	end := func() {
-		if grace != nil {
-			grace.Stop()
-		}
-	}
+	var limit cutOff
 	answers := &collect[vote]{n: len(m.members)}
 	answers.judge = func(votes []vote, _ bool) (func(), bool) {
 		t := count(votes)
 		switch {
 		case len(t.done) >= m.quorum():
-			end()
+			limit.stop()
 			if Distinct(m.servers) != nil {
 				m.end(c.Term)
 				return func() { m.giveBack(c, t, done) }, true
 			}
 			return func() { done(Reply{Result: lock.Result{Outcome: lock.Done}}) }, true
-		case len(votes)-len(t.done) > len(m.members)-m.quorum():
-			end()
+		case m.isRefused(t):
+			limit.stop()
 			m.end(c.Term) // before a late vote arrives
 			return func() { m.giveBack(c, t, done) }, true
-		case len(t.done)+len(t.refused) >= m.quorum() && grace == nil:
-			grace = time.AfterFunc(max(split, 2*time.Since(began)), func() {
+		case len(t.done)+len(t.refused) >= m.quorum():
+			limit.set(answerBy(missing(m, votes), time.Now(), deadline), func() {
 				answers.cut(func(votes []vote) func() {
 					m.end(c.Term)
-					t := count(votes)
-					for range len(m.members) - len(votes) {
-						t.failed = append(t.failed, vote{Reply: Reply{Result: tooSlow}})
+					silent := missing(m, votes)
+					for _, on := range silent {
+						votes = append(votes, vote{Reply{Result: tooSlow}, on})
 					}
-					return func() { m.giveBack(c, t, done) }
+					return func() {
+						noteSilent(silent)
+						m.giveBack(c, count(votes), done)
+					}
 				})
 			})
 		}
@@ -82,7 +79,11 @@ func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, de
 // giveBack releases the grants. It waits for the servers that have granted the lock. Servers
 // that failed get the release as well, and those that have not answered yet get it when they do.
 func (m *majority) giveBack(c lock.Command, t tally, done func(Reply)) {
-	why := m.refusal(t)
+	var before []vote
+	if last := m.refused.Swap(&t.refused); last != nil {
+		before = *last
+	}
+	why := m.refusal(t, before)
 	if err := Distinct(m.servers); err != nil {
 		why = Reply{Result: lock.Result{Outcome: lock.Failed, Err: err}}
 	}

@@ -14,22 +14,26 @@ import (
 // those: a command that arrives late, when another owner holds the lock, has no effect, and can be repeated where it
 // has failed.
 func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
-	began := time.Now()
-	var grace *time.Timer
-	next := func(inspections []inspection) func() {
-		return func() { m.evict(c, inspections, deadline, done) }
-	}
+	var limit cutOff
+	evict := func(inspections []inspection) { m.evict(c, inspections, deadline, done) }
 	answers := &collect[inspection]{n: len(m.members)}
 	answers.judge = func(inspections []inspection, last bool) (func(), bool) {
 		answered, held := heldOn(inspections)
 		switch {
 		case last, held >= m.quorum():
-			if grace != nil {
-				grace.Stop()
-			}
-			return next(inspections), true
-		case answered >= m.quorum() && grace == nil: // as in acquire; a minority must be freed as well
-			grace = time.AfterFunc(max(split, 2*time.Since(began)), func() { answers.cut(next) })
+			limit.stop()
+			return func() { evict(inspections) }, true
+		case answered >= m.quorum(): // as in acquire; a minority must be freed as well
+			now := time.Now()
+			half := now.Add(deadline.Sub(now) / 2) // the releases follow
+			limit.set(answerBy(missing(m, inspections), now, half), func() {
+				answers.cut(func(inspections []inspection) func() {
+					return func() {
+						noteSilent(missing(m, inspections))
+						evict(inspections)
+					}
+				})
+			})
 		}
 		return nil, false
 	}
@@ -38,7 +42,7 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 			if c.Owners != nil && !slices.Contains(c.Owners, v.Holder) {
 				v.Locked = false // by an owner that is not named
 			}
-			answers.add(inspection{v, err})
+			answers.add(inspection{v, err, on})
 		})
 	}
 }

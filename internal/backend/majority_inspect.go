@@ -18,7 +18,7 @@ func (m *majority) inspect(deadline time.Time, done func(protocol.View, error)) 
 		return func() { done(view, err) }, true
 	}}
 	for _, on := range m.members {
-		m.inspectOn(on, deadline, func(v protocol.View, err error) { answers.add(inspection{v, err}) })
+		m.inspectOn(on, deadline, func(v protocol.View, err error) { answers.add(inspection{v, err, on}) })
 	}
 }
 

@@ -34,32 +34,76 @@ func count(votes []vote) (t tally) {
 	return t
 }
 
-// refusal returns why there was no majority.
-func (m *majority) refusal(t tally) Reply {
-	if len(t.refused) == 0 || len(t.failed) > len(m.members)-m.quorum() {
+// blocking is how many servers prevent every majority.
+func (m *majority) blocking() int { return len(m.members) - m.quorum() + 1 }
+
+// isRefused reports whether a majority is impossible, and the missing votes cannot change what refusal says to wait for.
+func (m *majority) isRefused(t tally) bool {
+	against := len(t.refused) + len(t.absent) + len(t.failed)
+	if against < m.blocking() {
+		return false
+	}
+	_, most := mostVotes(t.refused)
+	most += len(t.failed)
+	return most >= m.blocking() || most+len(m.members)-len(t.done)-against < m.blocking()
+}
+
+// mostVotes returns a refusal because of the owner that holds the most servers, and their number.
+func mostVotes(refused []vote) (of vote, most int) {
+	held := map[string]int{}
+	for _, v := range refused {
+		if held[v.Holder]++; held[v.Holder] > most {
+			of, most = v, held[v.Holder]
+		}
+	}
+	return of, most
+}
+
+// refusal returns why there was no majority. before are the refusals of the try before.
+//
+// Every majority that becomes free later must have one of the busy servers, or waiters would sleep. As few as possible
+// are busy: minorities of other waiters come and go, and waiting for those would cause endless retries. If the servers of
+// one owner, and those that failed, prevent every majority, the others do not matter. Nor do they if the owners that have
+// refused the last try as well do, such as the holders of plain locks: each try of a waiter has another owner.
+func (m *majority) refusal(t tally, before []vote) Reply {
+	if len(t.refused) == 0 || len(t.failed) >= m.blocking() {
 		return m.failure(t)
 	}
+	refused, again := t.refused, len(t.done) > 0
+	if lasting := bothIn(t.refused, before); len(lasting)+len(t.failed) >= m.blocking() {
+		refused, again = lasting, false
+	}
 	r := Reply{Result: lock.Result{Outcome: lock.Refused}}
-	holders := map[string]int{}
-	for _, v := range t.refused {
-		if holders[v.Holder]++; holders[v.Holder] > holders[r.Holder] || r.Holder == "" {
-			r.Holder, r.OwnTerm = v.Holder, v.OwnTerm
+	by, held := mostVotes(refused)
+	r.Holder, r.OwnTerm = by.Holder, by.OwnTerm
+	again = again && held < m.quorum()-len(t.failed)
+	only := again || held+len(t.failed) >= m.blocking()
+	for _, v := range refused {
+		if v.Holder == r.Holder || !only {
+			r.Busy = append(r.Busy, v.on.channels()...)
 		}
 	}
-	for _, v := range t.refused {
-		if v.Holder == r.Holder { // other owners fail like this one: waiting for them would cause the next collision
-			r.Busy = append(r.Busy, v.Busy...)
-		}
+	for _, v := range t.failed {
+		r.Busy = append(r.Busy, v.on.channels()...)
 	}
-	if len(t.done) > 0 && holders[r.Holder] < m.quorum()-len(t.failed) {
+	if again {
 		r.TTL = rand.N(split) // this owner has a minority, and no owner has a majority
 		return r
 	}
-	// The TTL ends when so many of these holds have expired that a majority is free.
-	slices.SortFunc(t.refused, func(a, b vote) int { return cmp.Compare(uint64(a.TTL), uint64(b.TTL)) })
-	lacking := max(m.quorum()-len(t.done), 1)
-	r.TTL = t.refused[min(lacking, len(t.refused))-1].TTL
+	// The TTL ends when so many of these holds have expired that the others may be a majority.
+	ends := slices.SortedFunc(slices.Values(refused), func(a, b vote) int { return cmp.Compare(uint64(a.TTL), uint64(b.TTL)) })
+	r.TTL = ends[max(len(ends)-m.blocking(), 0)].TTL
 	return r
+}
+
+// bothIn returns those of the refusals that were there before, of the same owner on the same server.
+func bothIn(refused, before []vote) (lasting []vote) {
+	for _, v := range refused {
+		if slices.ContainsFunc(before, func(b vote) bool { return b.on == v.on && b.Holder == v.Holder }) {
+			lasting = append(lasting, v)
+		}
+	}
+	return lasting
 }
 
 // errNoVote is the error if there is no majority although every server has answered.

@@ -2,7 +2,10 @@ package backend
 
 import (
 	"errors"
+	"iter"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -12,10 +15,18 @@ import (
 
 func servers(n int) *majority {
 	m := &majority{}
-	for range n {
-		m.members = append(m.members, &member{})
+	for i := range n {
+		m.members = append(m.members, newMember(Part{Server: NewServer(clock(0), nil, Config{}), Name: strconv.Itoa(i + 1)}, options()))
 	}
 	return m
+}
+
+// tally counts votes, which come from one server after another.
+func (m *majority) tally(votes []vote) tally {
+	for i := range votes {
+		votes[i].on = m.members[i]
+	}
+	return count(votes)
 }
 
 // held returns a refusal because of a holder, with that TTL.
@@ -43,7 +54,14 @@ func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 			name: "all: until three have run out", votes: []vote{held("a", 1*ms), held("a", 2*ms), held("a", 3*ms), held("a", 4*ms), held("a", 5*ms)},
 			want: lock.Refused, holder: "a", least: 3 * ms, most: 3 * ms,
 		},
-		{name: "known from three of them", votes: []vote{held("a", 7*ms), held("a", 8*ms), held("a", 9*ms)}, want: lock.Refused, holder: "a", least: 9 * ms, most: 9 * ms},
+		{
+			name: "known from three of them: the others may be free", votes: []vote{held("a", 9*ms), held("a", 7*ms), held("a", 8*ms)},
+			want: lock.Refused, holder: "a", least: 7 * ms, most: 7 * ms,
+		},
+		{
+			name: "one that is down may be free when two have run out", votes: []vote{held("a", 9*ms), held("b", 7*ms), held("c", 8*ms), held("d", -1), down},
+			want: lock.Refused, least: 8 * ms, most: 8 * ms,
+		},
 		{name: "without an end", votes: []vote{held("a", -1), held("a", -1), held("a", -1)}, want: lock.Refused, holder: "a", least: -1, most: -1},
 		{
 			name: "one of them without an end", votes: []vote{done, done, held("a", -1), held("a", 50*ms), held("a", -1)},
@@ -62,7 +80,8 @@ func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 		{name: "not held", votes: []vote{done, done, down, unsure, wrong}, want: lock.Failed},
 	}
 	for _, test := range tests {
-		v := servers(5).refusal(count(test.votes))
+		m := servers(5)
+		v := m.refusal(m.tally(test.votes), nil)
 		if v.Outcome != test.want || test.holder != "" && v.Holder != test.holder || v.TTL < test.least || v.TTL > test.most {
 			t.Errorf("%s: %+v", test.name, v.Result)
 		}
@@ -78,16 +97,162 @@ func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 	}
 }
 
-// Only servers on which the holder has the lock are waited for. The minorities of other owners come and go: waiting
-// for those would cause endless retries.
-func TestMajority_RefusalWaitsOnlyForTheHolder(t *testing.T) {
-	at := func(server string, v vote) vote {
-		v.Busy = []Channel{{Name: server}}
-		return v
+// ballot returns the votes of servers in the order of their answers: "+" grants, "-" fails, and a letter is the owner
+// that holds the lock there.
+func ballot(words string) (votes []vote) {
+	for of := range strings.FieldsSeq(words) {
+		switch of {
+		case "+":
+			votes = append(votes, vote{Reply: outcome(lock.Done)})
+		case "-":
+			votes = append(votes, vote{Reply: failing(true, false)})
+		default:
+			votes = append(votes, held(of, time.Hour))
+		}
 	}
-	votes := []vote{at("1", held("b", time.Hour)), at("2", held("a", time.Hour)), at("3", held("a", time.Hour)), at("4", held("c", time.Hour))}
-	if v := servers(5).refusal(count(votes)); !slices.Equal(v.Busy, []Channel{{Name: "2"}, {Name: "3"}}) {
-		t.Errorf("it waits for %v", v.Busy)
+	return votes
+}
+
+// refused returns how many of the votes refuse a try, 0 if they never do, and the servers that are then busy. before are
+// the votes of the try before.
+func refused(votes, before []vote) (after int, r Reply, busy string) {
+	m := servers(len(votes))
+	last := m.tally(before).refused
+	for n := 1; n <= len(votes); n++ {
+		t := m.tally(votes[:n])
+		if !m.isRefused(t) {
+			continue
+		}
+		r = m.refusal(t, last)
+		var names []string
+		for i, on := range m.members {
+			if slices.Contains(r.Busy, on.channels()[0]) {
+				names = append(names, strconv.Itoa(i+1))
+			}
+		}
+		return n, r, strings.Join(names, " ")
+	}
+	return 0, r, ""
+}
+
+// A waiter waits for the servers of the owner that prevents every majority, or of those that have done so for longer. If
+// there are none, it waits for all.
+func TestMajority_RefusalSaysWhatToWaitFor(t *testing.T) {
+	for _, test := range []struct {
+		what, before, votes string
+		after               int
+		busy                string
+	}{
+		{"a majority has granted it", "", "h + h + +", 0, ""},
+		{"a majority holds it", "", "h h h + +", 3, "1 2 3"},
+		{"beside the minority of another waiter, which comes and goes", "", "h w h h +", 4, "1 3 4"},
+		{"beside one that is down", "", "h h w - +", 4, "1 2 4"},
+		{"beside what a killed process has left", "", "a a h h h", 5, "3 4 5"},
+		{"known when the last has voted", "", "b a a c a", 5, "2 3 5"},
+		{"each of three has another owner, as behind plain locks or a RedLock of Redisson's", "", "b a c", 3, "1 2 3"},
+		{"one of several owners has two of five", "", "a a b c d", 5, "1 2 3 4 5"},
+		{"each of five has another owner", "", "b a c d e", 4, "1 2 3 4"},
+		{"two of them have two of five", "", "a a b b c", 5, "1 2 3 4 5"},
+		{"a server that is down decides", "", "a + -", 3, "1 3"},
+		{"servers that are down, and the holder of another one", "", "- a - + +", 3, "1 2 3"},
+		{"a majority is down", "", "- - - a a", 3, ""},
+		{"plain locks have a majority", "a b c + +", "a b c + +", 4, "1 2 3"},
+		{"and others have the minority meanwhile", "a b c + +", "a b c v w", 4, "1 2 3"},
+		{"one of them on a server that failed", "a b c + +", "a b - + w", 5, "1 2 3"},
+		{"two of them are left", "a b c + +", "a b v v +", 5, "3 4"},
+	} {
+		if after, _, busy := refused(ballot(test.votes), ballot(test.before)); after != test.after || busy != test.busy {
+			t.Errorf("%s: %s is refused after %d votes, and waits for %s", test.what, test.votes, after, busy)
+		}
+	}
+}
+
+// Whatever the votes and their order: a try is refused only when a majority is impossible. A waiter then tries again
+// soon, unless it was refused like that before, or every majority that may become free later has a busy server. The
+// minorities of others are not busy while an owner has a majority: waiters that wait for one another would retry without
+// end.
+func TestMajority_RefusalMissesNoRelease(t *testing.T) {
+	for n := 3; n <= 5; n++ {
+		m := servers(n)
+		for words := range sequences("+-abc", n) {
+			votes := ballot(words)
+			all := m.tally(votes)
+			for _, before := range [][]vote{nil, votes, votes[:n-1]} {
+				after, r, busy := refused(votes, before)
+				if (after == 0) != (len(all.done) >= m.quorum()) {
+					t.Fatalf("%s: refused after %d votes", words, after)
+				}
+				if after == 0 {
+					continue
+				}
+				if granted := len(m.tally(votes[:after]).done); granted+n-after >= m.quorum() {
+					t.Fatalf("%s: refused after %d votes, though a majority is possible", words, after)
+				}
+				if r.Outcome != lock.Refused {
+					continue
+				}
+				among := strings.Fields(busy)
+				if soon := 0 <= r.TTL && r.TTL <= split; !soon && n-len(among) >= m.quorum() || soon && len(before) == n {
+					t.Fatalf("%s: after %d votes, and %d before, a waiter waits for %s, and for %v", words, after, len(before), busy, r.TTL)
+				}
+				holder, most := mostVotes(all.refused)
+				for _, i := range among {
+					at, _ := strconv.Atoi(i)
+					if v := votes[at-1]; most >= m.quorum() && before == nil && v.Outcome == lock.Refused && v.Holder != holder.Holder {
+						t.Fatalf("%s: behind the holder %s, the minority of %s is busy", words, holder.Holder, v.Holder)
+					}
+				}
+			}
+		}
+	}
+}
+
+// sequences returns all sequences of n words of one letter each.
+func sequences(letters string, n int) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		var each func(words string, left int) bool
+		each = func(words string, left int) bool {
+			if left == 0 {
+				return yield(words)
+			}
+			for _, letter := range letters {
+				if !each(words+string(letter)+" ", left-1) {
+					return false
+				}
+			}
+			return true
+		}
+		each("", n)
+	}
+}
+
+// The servers whose votes are missing have as long as the slowest of them should need.
+func TestMajority_WaitsAsLongAsServersShouldNeed(t *testing.T) {
+	now := time.Unix(1000, 0)
+	const timeout = 2 * time.Second
+	for _, test := range []struct {
+		what  string
+		tooks []time.Duration // of the missing servers; 0 for one that has never answered
+		want  time.Duration
+	}{
+		{"near", []time.Duration{time.Millisecond}, minTimeout},
+		{"far", []time.Duration{120 * time.Millisecond}, 960 * time.Millisecond},
+		{"near and far", []time.Duration{120 * time.Millisecond, time.Millisecond}, 960 * time.Millisecond},
+		{"too far", []time.Duration{time.Second}, timeout},
+		{"never answered", []time.Duration{time.Millisecond, 0}, timeout},
+	} {
+		m := servers(5)
+		voted := []vote{{on: m.members[4]}, {on: m.members[1]}}
+		for len(m.members)-len(voted) > len(test.tooks) {
+			voted = append(voted, vote{on: missing(m, voted)[0]})
+		}
+		left := missing(m, voted)
+		for i, took := range test.tooks {
+			left[i].server.silence.took = took
+		}
+		if got := answerBy(left, now, now.Add(timeout)).Sub(now); got != test.want {
+			t.Errorf("%s: %v, want %v", test.what, got, test.want)
+		}
 	}
 }
 

@@ -43,12 +43,12 @@ func (s *Server) isSilent() bool {
 	return s.silence.silent
 }
 
-// answerBy returns by when the server should answer, judging by its last answers.
-func (s *Server) answerBy(deadline time.Time) time.Time {
+// answerBy returns by when the server should answer a call that is sent now, judging by its last answers.
+func (s *Server) answerBy(now, deadline time.Time) time.Time {
 	s.silence.mu.Lock()
 	took := s.silence.took
 	s.silence.mu.Unlock()
-	soon := time.Now().Add(max(minTimeout, 8*took))
+	soon := now.Add(max(minTimeout, 8*took))
 	if took == 0 || deadline.Before(soon) {
 		return deadline
 	}
@@ -64,10 +64,17 @@ func (s *single) watched(deadline time.Time, done func(Reply)) func(Reply) {
 		switch {
 		case r.Outcome != lock.Failed:
 			s.server.silence.answered(took)
-		case late && r.Transient && !s.server.redis.Cluster() && s.server.silence.begin():
-			s.probe()
+		case late && r.Transient:
+			s.noteSilent()
 		}
 		done(r)
+	}
+}
+
+// noteSilent records that the server has not answered in time, and probes it.
+func (s *single) noteSilent() {
+	if !s.server.redis.Cluster() && s.server.silence.begin() {
+		s.probe()
 	}
 }
 

@@ -1,6 +1,7 @@
 package backend
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -151,15 +152,105 @@ func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 func TestServer_TimeoutFollowsLastAnswers(t *testing.T) {
 	s := NewServer(clock(0), nil, Config{})
 	deadline := time.Now().Add(time.Minute)
-	if got := s.answerBy(deadline); got != deadline {
+	if got := s.answerBy(time.Now(), deadline); got != deadline {
 		t.Errorf("before the first answer: %v", time.Until(got))
 	}
 	for _, test := range []struct{ took, least, most time.Duration }{
 		{time.Millisecond, minTimeout / 2, minTimeout}, {time.Second, 7 * time.Second, 8 * time.Second}, {time.Hour, 50 * time.Second, time.Minute},
 	} {
 		s.silence.answered(test.took)
-		if got := time.Until(s.answerBy(deadline)); got < test.least || got > test.most {
+		if got := time.Until(s.answerBy(time.Now(), deadline)); got < test.least || got > test.most {
 			t.Errorf("after %v: %v", test.took, got)
 		}
 	}
+}
+
+// Servers that are far away vote like near ones, although a majority has answered long before them.
+func TestMajority_FarServersVote(t *testing.T) {
+	name := redistest.Name(t)
+	var on []*Server
+	var proxies []*redistest.Proxy
+	servers := redistest.SharedServers(t, 3)
+	for _, s := range servers {
+		proxies = append(proxies, redistest.NewProxy(t, s.Addr()))
+		on = append(on, open(t, proxies[len(proxies)-1].URL()))
+	}
+	proxies[1].Delay(10 * time.Millisecond)
+	proxies[2].Delay(150 * time.Millisecond)
+	m := newMajority(on, name, options())
+	if r := ran(t, newMember(Part{Server: on[0], Name: name}, options()), term(1)); r.Outcome != lock.Done { // of another owner
+		t.Fatalf("%+v", r)
+	}
+	for n := range uint64(3) { // first without knowing how far they are
+		if r := ran(t, m, term(2+n)); r.Outcome != lock.Done {
+			t.Errorf("two of three are free: %+v", r)
+		}
+		if r := ran(t, m, asRelease(term(2+n))); r.Outcome != lock.Done {
+			t.Fatalf("%+v", r)
+		}
+	}
+
+	// A forced release of nothing frees the server whose owner has died.
+	for i, s := range servers {
+		if keys := s.Keys(t, name); i > 0 && len(keys) > 0 {
+			t.Fatalf("server %d has %v", i, keys)
+		}
+	}
+	if r := ran(t, newMember(Part{Server: on[2], Name: name}, options()), term(1)); r.Outcome != lock.Done {
+		t.Fatalf("%+v", r)
+	}
+	force := lock.Command{Kind: lock.ForceRelease, Seq: 100, Lease: time.Minute}
+	if r := ran(t, m, force); r.Outcome != lock.Done {
+		t.Errorf("%+v", r)
+	}
+	redistest.Eventually(t, "the far server to be free", func() bool { return len(servers[2].Keys(t, name)) == 0 })
+}
+
+// A server that hangs is waited for once, and not until the call's deadline, when the votes of the others are split. It
+// votes again when it answers.
+func TestMajority_SplitVoteDoesNotWaitForAFrozenServer(t *testing.T) {
+	name := redistest.Name(t)
+	var on []*Server
+	servers := redistest.SharedServers(t, 3)
+	for _, s := range servers[:2] {
+		on = append(on, open(t, s.URL()))
+	}
+	proxy := redistest.NewProxy(t, servers[2].Addr())
+	on = append(on, open(t, proxy.URL()+"?write_timeout=1m")) // it closes no silent connection
+	m := newMajority(on, name, options())
+	turn := func(n uint64, want lock.Outcome) (r Reply) {
+		t.Helper()
+		if r = ran(t, m, term(n)); r.Outcome != want {
+			t.Fatalf("term %d: %+v", n, r)
+		}
+		if r := ran(t, m, asRelease(term(n))); want == lock.Done && r.Outcome != lock.Done {
+			t.Fatalf("the release of term %d: %+v", n, r)
+		}
+		return r
+	}
+	turn(1, lock.Done)
+	for _, s := range servers {
+		redistest.Eventually(t, "the release everywhere", func() bool { return len(s.Keys(t, name)) == 0 })
+	}
+	if r := ran(t, newMember(Part{Server: on[0], Name: name}, options()), term(2)); r.Outcome != lock.Done { // of another owner
+		t.Fatalf("%+v", r)
+	}
+	proxy.Freeze(true)
+	began := time.Now()
+	for n := range uint64(10) {
+		r := turn(3+n, lock.Refused)
+		if busy := slices.Concat(m.members[0].channels(), m.members[2].channels()); !slices.Equal(r.Busy, busy) {
+			t.Errorf("%v are busy, want %v", r.Busy, busy)
+		}
+		if !on[2].isSilent() {
+			t.Error("the server is not known to be silent")
+		}
+	}
+	if took := time.Since(began); took > redistest.Limit/2 {
+		t.Errorf("it was waited for: %v", took)
+	}
+	proxy.Freeze(false)
+	redistest.Eventually(t, "the server to answer", func() bool { return !on[2].isSilent() })
+	redistest.Eventually(t, "the late grants to be given back", func() bool { return len(servers[2].Keys(t, name)) == 0 })
+	turn(20, lock.Done)
 }

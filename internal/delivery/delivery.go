@@ -26,9 +26,15 @@ type Post struct {
 // event stream run inside the sender, and may block or panic. A process on another node takes everything, whether it
 // arrives there or not. A future that has timed out takes nothing, though it may still be found then.
 func (p *Post) Deliver(pid *actor.PID, message any) (taken bool) {
+	return p.DeliverTo(nil, pid, message)
+}
+
+// DeliverTo is Deliver if the PID has the same process as before; any if life is nil. Since a dead actor's name is free
+// before its watchers know that it has died, another actor may have it.
+func (p *Post) DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool) {
 	defer p.Host.Recover("a recipient panicked") // a process of the host's own, or what a future is piped to
 	process, taken := p.System.ProcessRegistry.Get(pid)
-	if taken {
+	if taken = taken && (life == nil || process == life); taken {
 		process.SendUserMessage(pid, message)
 		taken = !timedOut(pid, process)
 	}
@@ -44,12 +50,18 @@ func timedOut(pid *actor.PID, process actor.Process) bool {
 
 // DeliverSystem is Deliver for proto.actor's own messages.
 func (p *Post) DeliverSystem(pid *actor.PID, message any) (taken bool) {
-	defer p.Host.Recover("a recipient panicked")
 	process, taken := p.System.ProcessRegistry.Get(pid)
 	if taken {
-		process.SendSystemMessage(pid, message)
+		p.SendSystem(process, pid, message)
 	}
 	return taken
+}
+
+// SendSystem sends one of proto.actor's own messages to a process, which may be that of an actor whose PID another has
+// by now.
+func (p *Post) SendSystem(process actor.Process, pid *actor.PID, message any) {
+	defer p.Host.Recover("a recipient panicked")
+	process.SendSystemMessage(pid, message)
 }
 
 // Forward hands on the message that an actor is handling, with its sender and headers.

@@ -45,6 +45,19 @@ func TestRandomWorlds(t *testing.T) {
 	})
 }
 
+// No more permits are trusted than there are when Redis loses its data again and again, at once or one part after the
+// other, and its clients set the number again.
+func TestRandomLosses(t *testing.T) {
+	explore.Walk(t, 50, 2000, func(r *rand.Rand) *explore.Processes[*shared] {
+		s := scene{permits: 1 + r.IntN(2), again: true, clients: make([][]want, 2), empties: true, evicts: true, unset: r.IntN(2) == 0}
+		s.may = explore.Budget{explore.Slow: 10, explore.Leave: 20, explore.Meddle: 100}
+		for i := range s.clients {
+			s.clients[i] = []want{{total: s.permits}, {total: s.permits}}
+		}
+		return s.begin()
+	})
+}
+
 // scene is a world: its permits, what the clients of each process want, once or again and again, and
 // what may go wrong.
 type scene struct {
@@ -54,6 +67,7 @@ type scene struct {
 	may     explore.Budget
 	again   bool
 	empties bool // Redis may lose its data
+	evicts  bool // Redis may lose the number, and then the permits that are taken
 	unset   bool // no number of permits is set at first
 }
 
@@ -92,6 +106,8 @@ var scenes = []scene{
 	{name: "Redis comes back empty", permits: 1, clients: [][]want{{numbered, numbered}, {numbered}}, may: explore.May(5, 1, explore.Meddle), empties: true},
 	{name: "Redis comes back empty, two permits", permits: 2, clients: [][]want{{ofTwo, ofTwo, ofTwo}, {one}}, may: explore.May(5, 0, explore.Meddle), empties: true},
 	{name: "set again, and deleted", permits: 1, clients: [][]want{{numbered}, {numbered}}, may: explore.May(4, 0, explore.Meddle), empties: true, unset: true},
+	{name: "evicted one after the other", permits: 1, clients: [][]want{{numbered}, {numbered}}, may: explore.Budget{explore.Times: 5, explore.Meddle: 2}, evicts: true},
+	{name: "evicted, two permits", permits: 2, clients: [][]want{{ofTwo, ofTwo}, {ofTwo}}, may: explore.Budget{explore.Times: 5, explore.Meddle: 2}, evicts: true},
 	{name: "asleep", permits: 1, clients: [][]want{{one, {lease: 3 * time.Hour}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1, explore.Sleep)},
 	{name: "asleep, and set again", permits: 1, clients: [][]want{{numbered, {mode: SetTotal, count: 2}}, {numbered}}, may: explore.May(4, 1, explore.Sleep), unset: true},
 	{name: "more and fewer permits", permits: 1, clients: [][]want{{one, {mode: SetTotal, count: 0}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1)},

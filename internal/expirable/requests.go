@@ -82,15 +82,17 @@ func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any)
 	s.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
-// OwnerGone says that an owner has died: its requests leave the queue unanswered, and its permits
-// are given back.
+// OwnerGone refuses the requests of an owner that has died, and gives its permits back. Another actor may have sent the
+// requests.
 func (s *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
 	s.begin(now)
 	defer s.settle()
 	if owner == 0 {
 		return
 	}
-	s.queue.RemoveOwner(uint64(owner))
+	for _, req := range s.queue.RemoveOwner(uint64(owner)) {
+		s.refuse(req, machine.CancelledByRequest, machine.OwnerDied)
+	}
 	for _, h := range s.holds {
 		if h.owner == owner {
 			s.release(h, h.shown, nil)

@@ -2,7 +2,6 @@ package expirable
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 	"time"
 
@@ -112,7 +111,7 @@ func (s *Semaphore) send(o *op) {
 	}
 	o.seq, o.inFlight = s.seq, true
 	c := Command{Kind: o.kind, Seq: o.seq, Number: o.number}
-	timeout := s.cfg.CallTimeout // also for shorter leases: else Redis might be too far away for every try
+	timeout := s.cfg.CallTimeout // not shortened for short leases: over a slow link every try would time out
 	switch o.kind {
 	case Acquire:
 		c.IDs, c.Leases = o.ids(), s.leases(o)
@@ -153,7 +152,7 @@ func (s *Semaphore) backoff(tries int) time.Duration {
 }
 
 // noReply is the outcome of a command whose reply was lost between Redis and here.
-var noReply = Result{Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
+var noReply = Result{Err: machine.ErrNoReply, Transient: true, Unsure: true}
 
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is
 // made anew.

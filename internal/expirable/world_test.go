@@ -35,8 +35,16 @@ type redis struct {
 	// set: a number of permits is set. lost are the permits that were taken when Redis lost its data.
 	set  bool
 	lost []machine.PermitID
-	// restoreAt is when a Restore is to be done; 0 before the first.
-	restoreAt Instant
+	// waits is the Restore that waits, and saved the one in the last snapshot.
+	waits, saved restore
+}
+
+// restore is a Restore that waits: at is when it is to be done, 0 if none waits, and taken how many permits are taken
+// then. old: it began in another memory.
+type restore struct {
+	at    Instant
+	taken int
+	old   bool
 }
 
 // issued is a permit that was taken.
@@ -199,8 +207,12 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 			k := r.find(id)
 			if reply.Valid = append(reply.Valid, k >= 0); k >= 0 {
 				r.issued = slices.Delete(r.issued, k, k+1)
-				r.free++
-				freed = true
+				if freed = true; r.set {
+					r.free++
+					continue
+				}
+				r.made--
+				r.waits.taken--
 			}
 		}
 		if freed && r.free > 0 {
@@ -213,14 +225,19 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 		case c.Mode == SetTotal:
 			more -= r.made
 		case c.Mode == Restore && r.set:
+			r.waits = restore{}
 			return reply
-		case c.Mode == Restore && r.restoreAt == 0:
-			r.restoreAt = n.Now + c.Lease
+		case c.Mode == Restore:
+			if r.waits.at == 0 || r.waits.old || r.waits.taken != len(r.issued) {
+				r.waits = restore{at: n.Now + c.Lease, taken: len(r.issued)}
+				r.saved = r.waits
+			}
+			if reply.Wait = r.waits.at - n.Now; reply.Wait > 0 {
+				return reply
+			}
+			more -= r.made // the permits that are taken
 		}
-		if reply.Wait = r.restoreAt - n.Now; c.Mode == Restore && reply.Wait > 0 {
-			return reply
-		}
-		r.restoreAt, reply.Wait = 0, 0
+		r.waits, reply.Wait = restore{}, 0
 		r.free, r.made, r.set, reply.Done = r.free+more, r.made+more, true, true
 		for k, id := range c.IDs {
 			if r.find(id) < 0 {
@@ -252,6 +269,8 @@ const (
 	frees   = "frees another's permit"
 	forgets = "sees Redis come back empty"
 	deletes = "sees the permits deleted"
+	reloads = "sees Redis come back from a snapshot without a number"
+	evicts  = "sees the number evicted, or then the permits that are taken"
 )
 
 func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
@@ -261,6 +280,12 @@ func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
 			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
 			if s.empties {
 				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle}, explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
+				if s.redis.saved.at != 0 {
+					all = append(all, explore.Wish{Client: k, What: reloads, Costs: explore.Meddle})
+				}
+			}
+			if s.evicts && (s.redis.set || len(s.redis.issued) > 0) {
+				all = append(all, explore.Wish{Client: k, What: evicts, Costs: explore.Meddle})
 			}
 			if s.clients[i][k].shown {
 				all = append(all, explore.Wish{Client: k, What: frees, Costs: explore.Meddle})
@@ -291,14 +316,19 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		}
 		s.processes[other].permits.ReleaseID(n.Now, c.permit, nil)
 		s.CarryOut(n, other)
-	case forgets, deletes:
-		for _, issued := range s.redis.issued {
-			s.redis.lost = append(s.redis.lost, issued.id)
-		}
-		if s.redis = (redis{lost: s.redis.lost, restoreAt: s.redis.restoreAt}); w.What == deletes { // by Redisson, which leaves what is only ours
+	case evicts:
+		if r := &s.redis; r.set {
+			r.set, r.free, r.made = false, 0, len(r.issued)
 			break
 		}
-		s.redis.restoreAt = 0
+		s.lose(s.redis.waits)
+	case deletes: // by Redisson, which leaves what is only ours
+		s.lose(s.redis.waits)
+	case forgets, reloads:
+		if s.lose(restore{}); w.What == reloads {
+			s.redis.waits = s.redis.saved
+			s.redis.waits.old = true
+		}
 		for i := range s.processes {
 			s.processes[i].record = record{}
 		}
@@ -324,6 +354,14 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		}
 		p.Acquire(n.Now, req)
 	}
+}
+
+// lose makes Redis lose its data, except a Restore that waits, and its snapshot.
+func (s *shared) lose(waits restore) {
+	for _, issued := range s.redis.issued {
+		s.redis.lost = append(s.redis.lost, issued.id)
+	}
+	s.redis = redis{lost: s.redis.lost, waits: waits, saved: s.redis.saved}
 }
 
 func (s *shared) Kill(i int) {
@@ -362,7 +400,7 @@ func (s *shared) Check(n *explore.Net) {
 			}
 		}
 	}
-	if s.empties && len(trusted) > s.permits {
+	if (s.empties || s.evicts) && len(trusted) > s.permits {
 		n.Violated("%d permits are trusted, and there are %d", len(trusted), s.permits)
 	}
 	if all := s.redis.free + len(s.redis.issued); all != s.redis.made {

@@ -29,6 +29,25 @@ func Of(system *actor.ActorSystem) []actor.ReceiverMiddleware {
 	return middleware
 }
 
+// Guarded returns that middleware, and before it one that ends a panic in a lifecycle message by a call of recovers.
+// Such a panic would do what proto.actor cannot repair: the actor would never stop, or its watchers would not be
+// notified.
+func Guarded(system *actor.ActorSystem, recovers func(what string)) []actor.ReceiverMiddleware {
+	middleware := Of(system)
+	if len(middleware) == 0 {
+		return nil
+	}
+	return append([]actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+			switch envelope.Message.(type) {
+			case *actor.Restarting, *actor.Stopping, *actor.Stopped:
+				defer recovers("an actor panicked while it was stopping")
+			}
+			next(ctx, envelope)
+		}
+	}}, middleware...)
+}
+
 // Request is what a message of a lock actor says of itself, if it is a request.
 type Request interface {
 	// Requested returns the type of the message that asks for it, and the name of the lock.

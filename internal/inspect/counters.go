@@ -89,7 +89,7 @@ func withoutDuplicates(all []Counter) []Counter {
 }
 
 // refused returns the counters of the keys whose last command was refused because no number is set, according to the
-// command records; see scripts/common/once.lua.
+// command records; see scripts/common/record.lua.
 func (l Inspector) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
 	keys := map[string]string{} // by the record; if two keys have the same, the one without braces
 	for key, records := range found {

@@ -124,7 +124,7 @@ func counted(n int64, err error) Number {
 	return Known(n)
 }
 
-// waitQueue converts the wait queue of a lock, at a time in epoch µs; see scripts/common/wait_queue.lua.
+// waitQueue converts the wait queue of a lock, at a time in epoch µs; see scripts/common/wait_queue_entries.lua.
 func waitQueue(fields [][2]string, now int64) (waiters []Waiter) {
 	came := map[string]int64{}
 	for _, f := range fields {

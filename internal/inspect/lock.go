@@ -178,7 +178,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 			return false, fmt.Errorf("%q: %w", key, errChanged)
 		}
 		if named {
-			return false, fmt.Errorf("the key %q is a hash with %d fields, and no lock: expected are owners, \"<client uuid>:<number>\", and their hold counts", key, n)
+			return false, fmt.Errorf("the key %q is a hash with %d fields, but not a lock: expected owners, \"<client uuid>:<number>\", and their hold counts", key, n)
 		}
 		return false, nil
 	}
@@ -228,7 +228,7 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		if mode != "" && f[0] == "mode" {
 			continue
 		}
-		if !looksLikeNumber.MatchString(f[1]) || !ownerField.MatchString(f[0]) {
+		if !holdCount.MatchString(f[1]) || !ownerField.MatchString(f[0]) {
 			return false
 		}
 		count, problem := exact("the hold count of "+f[0], f[1], mostExact)

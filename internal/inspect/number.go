@@ -60,6 +60,9 @@ const (
 // looksLikeNumber matches the values that the scripts show in their errors. Other values may be secrets.
 var looksLikeNumber = regexp.MustCompile(`^(-?[0-9]{1,19}|[0-9]{20})$`)
 
+// holdCount matches hold counts; see scripts/common/foreign_hash.lua. Another value belongs to another application.
+var holdCount = regexp.MustCompile(`^[0-9]{1,18}$`)
+
 // exact parses a number as the scripts do. If they refuse it, it is unknown, and problem is the reason.
 func exact(what, text string, most int64) (n Number, problem string) {
 	value, err := strconv.ParseInt(text, 10, 64)

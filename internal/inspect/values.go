@@ -19,7 +19,7 @@ type hash struct {
 
 // The maximum lengths of a hold count and of an entry of the wait queue, in bytes.
 const (
-	longestCount = 19
+	longestCount = 18
 	longestEntry = 200
 )
 

@@ -53,8 +53,8 @@ type Kind interface {
 
 	// End of life.
 
-	// Retires is called when the actor is about to leave with nothing left to do; it may stay after all. closing says that
-	// the System closes.
+	// Retires is called when the actor is about to leave, before another one may be started for the name; it may stay
+	// after all. closing says that the System closes, and the actor has nothing left to do.
 	Retires(m machine.Machine, closing bool)
 	// Cleanups returns the actions that remove everything of the machine from Redis, when the actor is given up.
 	Cleanups(m machine.Machine) []Cleanup
@@ -142,6 +142,10 @@ func (t *Traits) DrawsTokens() bool {
 	return t.Fenced || t.Consists == Members || t.Consists == Servers
 }
 
+// SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one of
+// them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
+func SameType(a, b messages.Kind) bool { return (Of(a).new == nil) == (Of(b).new == nil) }
+
 // Table registers each kind.
 var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
@@ -158,10 +162,18 @@ var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
 }
 
+// byNumber is Table as a slice, since every request looks kinds up several times.
+var byNumber = func() (all []*Traits) {
+	for kind := range messages.Kind(len(Table)) {
+		all = append(all, Table[kind])
+	}
+	return all
+}()
+
 // Of returns the traits of a kind; for an unknown kind, the traits of a plain lock.
 func Of(kind messages.Kind) *Traits {
-	if traits := Table[kind]; traits != nil {
-		return traits
+	if kind < 0 || int(kind) >= len(byNumber) {
+		return byNumber[messages.Kind_KIND_REENTRANT]
 	}
-	return Table[messages.Kind_KIND_REENTRANT]
+	return byNumber[kind]
 }

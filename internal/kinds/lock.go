@@ -66,6 +66,7 @@ func (k *lockKind) Send(c any, now machine.Instant) {
 	}
 	if command.Kind == lock.Acquire {
 		k.signals.tried()
+		k.tokens.keep()
 	}
 	if command.Tokens > 0 || command.Entry.Tokens > 0 {
 		command.Above = k.tokens.above(command.Above)
@@ -143,7 +144,6 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	return all
 }
 
-// Late also reports a command that may have added entries to the queue of a fair lock.
-func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) {
-	return r.Lock.Outcome == lock.Done || k.traits.Queued && r.Lock.Outcome == lock.Refused
-}
+// Late reports each command that Redis has carried out: one that did not take the lock may have added an entry to a
+// queue.
+func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }

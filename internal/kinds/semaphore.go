@@ -118,17 +118,7 @@ func (k *semaphoreKind) returnRejected(detail string) {
 }
 
 // forgotten records and logs that permits may not have been given back, or that a count-down may be missing.
-func (k *semaphoreKind) forgotten(detail string) {
-	s := k.system
-	s.Server.LeaveToExpire(s.Now() + request.MaxLease)
-	if k.latch {
-		s.forgottenCounts.Store(true)
-		s.Host.Error("count-downs may be missing", "latch", k.name, "detail", detail)
-		return
-	}
-	s.forgottenPermits.Store(true)
-	s.Host.Error("permits may stay taken though no process has them", "semaphore", k.name, "detail", detail)
-}
+func (k *semaphoreKind) forgotten(detail string) { k.system.Forget(k.name, k.latch, detail) }
 
 // Replied implements backend.PermitReceiver.
 func (k *semaphoreKind) Replied(number uint64, r semaphore.Result) {
@@ -172,7 +162,7 @@ func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
 	switch {
 	case closing && number != 0 && certain:
 		k.backend.Forget(number)
-	case !closing && !certain:
+	case !closing && !(certain && m.Idle()):
 		k.system.renewCommandClient()
 	}
 }

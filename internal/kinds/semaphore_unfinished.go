@@ -10,9 +10,6 @@ import (
 
 // Stop implements Stopper.
 func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool) {
-	if !m.Idle() {
-		k.system.renewCommandClient()
-	}
 	if awaits {
 		m.(*pool).Stop(now, reason, detail)
 	} else {

@@ -54,9 +54,23 @@ type WaitQueue = protocol.WaitQueue
 // NewSystem returns a System of which no lock is used yet.
 func NewSystem(cfg SystemConfig) *System {
 	s := &System{SystemConfig: cfg, options: cfg.Options}
-	s.commands.Store(&s.ID)
+	client := s.NewClientID() // not that of expirable semaphores, which number their commands in another way
+	s.commands.Store(&client)
 	s.locks.New, s.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
 	return s
+}
+
+// Forget records and logs that permits of a semaphore may not have been given back, or that a count-down of a latch may
+// be missing.
+func (s *System) Forget(name string, latch bool, detail string) {
+	s.Server.LeaveToExpire(s.Now() + request.MaxLease)
+	if latch {
+		s.forgottenCounts.Store(true)
+		s.Host.Error("count-downs may be missing", "latch", name, "detail", detail)
+		return
+	}
+	s.forgottenPermits.Store(true)
+	s.Host.Error("permits may stay taken though no process has them", "semaphore", name, "detail", detail)
 }
 
 // Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
@@ -90,13 +104,15 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 		return spec.Traits.new(s, spec.Name, a), s.ID
 	}
 	l := &lockKind{system: s, actor: a, observer: spec.Observer}
-	switch options := s.withNewClient(); spec.Traits.Consists {
+	switch spec.Traits.Consists {
 	case Members:
+		options := s.withNewClient()
 		l.traits = lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
 		return l, options.Client
 	case Servers:
+		options := s.withNewClient()
 		l.traits = lock.Kind{Parts: true}
 		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
 		return l, options.Client

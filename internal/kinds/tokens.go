@@ -29,6 +29,17 @@ func tokensOf(members []backend.Part) (t tokens) {
 	return t
 }
 
+// keep makes a lock that draws no token a user of its counter, if the System knows one: its tokens are known for as
+// long as the lock is used.
+func (t *tokens) keep() {
+	if t.used != nil || len(t.of) != 1 {
+		return
+	}
+	if counter := t.of[0].server.KnownCounter(t.of[0].name); counter != nil {
+		t.used = []*backend.Counter{counter}
+	}
+}
+
 // above returns the tokens above which a command must draw, given those that its lock knows.
 func (t *tokens) above(known []int64) []int64 {
 	if t.used == nil {

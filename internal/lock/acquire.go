@@ -59,7 +59,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
-		l.triedAs(o)
+		l.forgetBefore(o)
 		l.noteRefusal(r)
 	case Failed:
 		l.attemptFailed(o, r)
@@ -176,7 +176,7 @@ func (l *Lock) listen() {
 // be older than that.
 func (l *Lock) attemptSoon() {
 	switch {
-	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
+	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant || l.main.kind == opYield):
 		l.wait.refusalIsStale = true
 	case l.phase == contending:
 		l.wait.nextAt = l.now

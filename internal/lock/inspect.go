@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -88,7 +89,9 @@ func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 	var all []Command
 	leave := func(term uint64, ttl time.Duration) {
-		all = append(all, Command{Kind: Release, Term: term, MaxTTL: ttl})
+		if !slices.ContainsFunc(all, func(c Command) bool { return c.Term == term && c.MaxTTL >= ttl }) {
+			all = append(all, Command{Kind: Release, Term: term, MaxTTL: ttl})
+		}
 	}
 	if l.phase != free && l.lease.term != 0 {
 		leave(l.lease.term, l.maxTTL())
@@ -100,6 +103,9 @@ func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 		if o.term != 0 {
 			leave(o.term, max(l.maxTTL(), o.until-now))
 		}
+	}
+	for _, late := range l.late {
+		leave(late.term, l.maxTTL())
 	}
 	return append(all, l.order.cleanup(l)...)
 }

@@ -21,17 +21,26 @@ func (l *Lock) noteUnanswered(o *op) {
 		if o.term != 0 && o.term == l.lease.term {
 			l.lease.lateMode[mode] = true
 		}
-		if o.term != 0 { // a fair lock has its terms taken care of by the next command about its queue
-			l.late = append(slices.Clone(l.late[max(0, len(l.late)-machine.MaxLateTries+1):]), lateTake{o.seq, o.term})
-		}
+		l.awaitLate(o.seq, o.term)
+	case opYield:
+		l.awaitLate(o.seq, o.next)
 	}
 }
 
-// lateTake is a command without a reply which may still take the key.
+// lateTake is a command without a reply which may still take the key, or add an entry to the wait queue.
 type lateTake struct{ seq, term uint64 }
 
+// awaitLate remembers such a command. A fair lock has its terms, which are 0 here, taken care of by the next command
+// about its queue.
+func (l *Lock) awaitLate(seq, term uint64) {
+	if term != 0 {
+		l.late = append(slices.Clone(l.late[max(0, len(l.late)-machine.MaxLateTries+1):]), lateTake{seq, term})
+	}
+}
+
 // lateReply handles the reply to a command that was not awaited any more. If it has taken the key for a term
-// that is over, the key is released: no process would know that it holds it.
+// that is over, the key is released: no process would know that it holds it. The entry of such a term is removed: the
+// lock would be transferred to it.
 func (l *Lock) lateReply(seq uint64, r Result) {
 	i := slices.IndexFunc(l.late, func(t lateTake) bool { return t.seq == seq })
 	if i < 0 {
@@ -39,7 +48,7 @@ func (l *Lock) lateReply(seq uint64, r Result) {
 	}
 	t := l.late[i]
 	l.late = slices.Delete(slices.Clone(l.late), i, i+1)
-	if r.Outcome == Done && t.term != l.lease.term {
+	if (r.Outcome == Done || r.Outcome == Refused && l.kind.WaitQueue) && t.term != l.lease.term {
 		l.cleanUp(t.term)
 	}
 }

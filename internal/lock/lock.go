@@ -168,7 +168,7 @@ type waiting struct {
 	refusalIsStale bool
 	// refused: a try was refused, so the lock subscribes to its channel.
 	refused bool
-	// unsure: a try of this term seemed to fail, and may have been carried out.
+	// unsure: a try of this term seemed to fail, and may have been carried out, or there may be an entry that is not in sent.
 	unsure bool
 	// tried: a try of this term was sent. A refused try of a lock with parts releases what it took.
 	tried bool

@@ -117,7 +117,7 @@ func (l *Lock) send(o *op) {
 	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
-	timeout := l.cfg.CallTimeout // also for a shorter lease: else Redis might be too far away for every try
+	timeout := l.cfg.CallTimeout // not shortened for a short lease: over a slow link every try would time out
 	switch o.kind {
 	case opRenew:
 		timeout = l.cfg.Timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left

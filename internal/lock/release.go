@@ -1,6 +1,7 @@
 package lock
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -15,8 +16,12 @@ func (l *Lock) release(ref any) {
 
 // releaseInstead releases the lease after a command whose outcome is not known.
 func (l *Lock) releaseInstead(r Result) {
-	if l.wait.transfer.Term != 0 {
-		l.cleanUp(l.wait.transfer.Term) // the yield was carried out, and its entry got the lock
+	if r.Unsure {
+		l.noteUnanswered(&l.main) // before it becomes a release
+	}
+	// A yield may have been carried out: then it has added an entry, which gets the lock in its turn.
+	if term := cmp.Or(l.wait.transfer.Term, l.main.next); term != 0 {
+		l.cleanUp(term)
 		l.wait.transfer = machine.Transfer{}
 	}
 	l.main.kind, l.main.counts, l.main.request, l.main.next = opRelease, counts{}, nil, 0

@@ -84,14 +84,19 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 	}
 }
 
-// OwnerGone removes the requests of an owner that has died, without an answer, and releases its hold.
+// OwnerGone refuses the requests of an owner that has died, and releases its hold. Another actor may have sent a
+// request for it.
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
+	var orphans []*waiter
 	if owner != 0 { // before a hold that is over by now makes way for one of them
-		l.queue.takeByOwner(owner)
-		l.withdrawReentries(func(req *waiter) bool { return req.Owner == owner }, func(*waiter) {})
+		orphans = l.queue.takeByOwner(owner)
+		l.withdrawReentries(func(req *waiter) bool { return req.Owner == owner }, func(req *waiter) { orphans = append(orphans, req) })
 	}
 	l.begin(now)
 	defer l.settle()
+	for _, req := range orphans {
+		l.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
+	}
 	if owner == 0 {
 		return
 	}

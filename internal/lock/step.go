@@ -1,7 +1,6 @@
 package lock
 
 import (
-	"errors"
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -154,7 +153,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 }
 
 // noReply is the outcome of a command whose reply did not come in time.
-var noReply = Result{Outcome: Failed, Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
+var noReply = Result{Outcome: Failed, Err: machine.ErrNoReply, Transient: true, Unsure: true}
 
 // overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
 func (l *Lock) overdue() {

@@ -73,11 +73,17 @@ func (l *Lock) drawTokens(o op, r Result) {
 // change it.
 func (l *Lock) HighestTokens() []int64 { return l.seen }
 
-// KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters.
+// KnowTokens raises what HighestTokens returns: other locks of the System draw from the same counters. If one has drawn
+// while this lock was held, the lease is lost, and the tokens that are left are too low for another hold.
 func (l *Lock) KnowTokens(highest []int64) {
 	known := slices.Clone(highest)
 	for i, had := range l.seen {
 		known[i] = max(known[i], had)
+	}
+	for i, last := range l.lease.tokens.last {
+		if known[i] > last {
+			l.lease.tokens.left = 0
+		}
 	}
 	l.seen = known
 }

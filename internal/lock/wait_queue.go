@@ -23,6 +23,9 @@ type Entry struct {
 	// Reserves says that the lock is one of several that are taken together: it cannot be transferred,
 	// and stays free while this entry is the first. Package protocol sets it.
 	Reserves bool
+	// Waited is for how long the process has waited, if several scripts take the locks together. It decides the
+	// place of a new entry. Package backend sets it.
+	Waited time.Duration
 }
 
 // queued is a command that may have added or confirmed the entry in the wait queue.
@@ -73,12 +76,16 @@ func (l *Lock) entryRefused(seq uint64) {
 	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
 }
 
-// triedAs forgets the commands before a try of a writer that named a reader's entry: if the lock was transferred to that
-// entry, the try has ended the read hold, and the message of the transfer may still come.
-func (l *Lock) triedAs(o op) {
-	if o.mode == machine.Exclusive {
-		l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq < o.seq && p.mode == machine.Shared })
+// forgetBefore forgets the commands before a try that was refused. A transfer to the entry as one of them left it is over:
+// if it had been made before the try, the try would have found the lock its own, unless it has been taken away since; and
+// a try of a writer ends a read hold that it finds. The message of such a transfer may still come.
+func (l *Lock) forgetBefore(o op) {
+	if l.kind.Parts {
+		return // it gets no transfers
 	}
+	before := len(l.wait.sent)
+	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq < o.seq })
+	l.wait.unsure = l.wait.unsure || len(l.wait.sent) < before // the entry stays unless the try has confirmed it
 }
 
 // Transferred makes this process the owner of a lock that another process has transferred to it.
@@ -92,7 +99,9 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 			l.cleanUp(t.Term)
 		}
 	case l.phase == contending && l.main.inFlight, t.Term != l.lease.term:
-		l.wait.transfer = t
+		if t.Term != l.wait.transfer.Term || t.Seq > l.wait.transfer.Seq { // else it is over, and its message was late
+			l.wait.transfer = t
+		}
 	case l.phase == contending:
 		l.takeTransfer(t)
 	}

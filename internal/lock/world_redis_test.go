@@ -172,6 +172,9 @@ func (w *world) watch(i int, c lock.Command) {
 	f.countUncertain = f.countUncertain || c.Seq < f.ranSeq
 	f.late = f.late || tooLate || c.Seq < f.ranSeq
 	f.ranSeq = max(f.ranSeq, c.Seq)
+	if c.Kind == lock.Yield {
+		w.factFor(w.owner(i, c.Entry.Term)).late = f.late
+	}
 	if c.Kind != lock.SyncQueue {
 		return
 	}

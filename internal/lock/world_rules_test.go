@@ -256,8 +256,8 @@ func (w *world) checkProcess(i int) {
 	}
 }
 
-// checkIdle checks that an idle process holds nothing in Redis, except what a late command has taken, or what Redis
-// does not let it release, or what was transferred to waiters that have left.
+// checkIdle checks that an idle process holds nothing in Redis and has no entry, except what a late command has taken,
+// or what Redis does not let it release, or what was transferred to waiters that have left.
 func (w *world) checkIdle(i int) {
 	p := &w.processes[i]
 	if !p.lock.Idle() || w.any(rejected) || w.underWay(i, command, reply) > 0 {
@@ -269,6 +269,11 @@ func (w *world) checkIdle(i int) {
 			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+machine.Margin(ttl)
 			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred {
 				w.violated("p%d is idle, but in Redis %v holds the lock", i, h.Owner)
+			}
+		}
+		for _, e := range w.redis.Part(k).Entries {
+			if o := w.owner(i, e.Term); e.Client == p.client && !w.factOf(o).late {
+				w.violated("p%d is idle, but in Redis it has the entry %+v", i, e)
 			}
 		}
 	}

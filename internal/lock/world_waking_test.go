@@ -79,7 +79,10 @@ func (w *world) checkLeft() {
 			}
 		}
 	}
-	const soon = 200 * ms // it still listens for a moment
+	soon := 200 * ms // it still listens for a moment
+	if w.used(slow) > 0 {
+		soon += w.config.CallTimeout // it repeats a command whose reply came too late
+	}
 	for i := range w.processes {
 		p := &w.processes[i]
 		if !p.dead && len(p.requests)+len(p.holds) == 0 && !p.lock.Idle() && (p.closed || p.wakeAt == never || p.wakeAt > w.now+soon) {
@@ -111,11 +114,12 @@ func (w *world) hasEnded() bool {
 	})
 }
 
-// wakesSoon reports whether a process sleeps no longer than Redis has asked it to leave the lock to others. A free lock
+// wakesSoon reports whether a process wakes at once, or sleeps no longer than Redis has asked it to leave the lock to
+// others. A free lock
 // that is reserved for a MultiLock by now stays free until the timer of that fires. A reader that took the lock while it
 // was left to foreign clients notifies no other reader, and none that it leaves a part of a MultiLock.
 func (w *world) wakesSoon(p *process) bool {
-	if w.kind.Parts && p.wakeAt <= p.leaveUntil+ms {
+	if p.wakeAt <= w.now+2*ms || w.kind.Parts && p.wakeAt <= p.leaveUntil+ms {
 		return true
 	}
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {

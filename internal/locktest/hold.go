@@ -110,3 +110,16 @@ func ExpectValidFor(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
 		OK(t, hold.Err())
 	}
 }
+
+// AwaitRequests waits until n requests wait in a site, for any lock.
+func AwaitRequests(t testing.TB, s *Site, n int) {
+	t.Helper()
+	redistest.Eventually(t, fmt.Sprintf("%d requests to wait", n), func() bool {
+		all, err := s.Locks(Within(t))
+		waiting := 0
+		for _, each := range all {
+			waiting += each.Waiters
+		}
+		return err == nil && waiting == n
+	})
+}

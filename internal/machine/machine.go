@@ -24,8 +24,7 @@ type Machine interface {
 
 	// Facts from outside. The replies of Redis are such facts, too: kinds.Kind applies them, since they differ by kind.
 
-	// OwnerGone reports that an owner has died: its requests leave the queue without an answer, and its holds are
-	// released.
+	// OwnerGone reports that an owner has died: its requests are refused, and its holds are released.
 	OwnerGone(now Instant, owner Owner)
 	// Signal reports a message on a channel: the lock, or permits, may be free.
 	Signal(now Instant)

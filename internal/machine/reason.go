@@ -31,6 +31,9 @@ const (
 	NoPermits
 )
 
+// OwnerDied is the detail of the refusal of a request whose owner has died.
+const OwnerDied = "the owner of the request has died"
+
 // String returns the reason as the messages spell it, in lower case.
 func (r Reason) String() string {
 	names := [...]string{

@@ -17,8 +17,8 @@ type Config struct {
 	Post       *delivery.Post
 	// Root spawns the actors, which are no children of the guardian: it could not stop while one of them is held up.
 	Root *actor.RootContext
-	// Guardian gets Admitted and Drained.
-	Guardian *actor.PID
+	// ToGuardian sends it Admitted and Drained, and reports whether it is there.
+	ToGuardian func(message any) (taken bool)
 	// Refuse answers a request that the middleware has crashed over, or whose guardian has stopped. panicked is nil
 	// then.
 	Refuse func(message any, sender *actor.PID, panicked any)
@@ -167,7 +167,7 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 			f.stop()
 		}
 	case f.leaving.Load() || !f.passed:
-		f.cfg.Post.Deliver(f.cfg.Guardian, &Drained{f.key})
+		f.cfg.ToGuardian(&Drained{f.key})
 	}
 }
 
@@ -175,13 +175,13 @@ func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
 func (f *middlewareActor) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stopped := m.(*actor.Stopped); stopped {
-		f.cfg.Post.Deliver(f.cfg.Guardian, &Drained{f.key}) // which may not know, if something else has stopped it
+		f.cfg.ToGuardian(&Drained{f.key}) // which may not know, if something else has stopped it
 	}
 	if !request.IsMessage(m) {
 		return
 	}
 	f.passed = true
-	if !f.cfg.Post.Deliver(f.cfg.Guardian, &Admitted{Key: f.key, Message: m, Sender: ctx.Sender(), Header: ctx.MessageHeader()}) {
+	if !f.cfg.ToGuardian(&Admitted{Key: f.key, Message: m, Sender: ctx.Sender(), Header: ctx.MessageHeader()}) {
 		f.cfg.Refuse(m, ctx.Sender(), nil)
 	}
 }

@@ -53,12 +53,12 @@ var described = [instruments]struct {
 	kinded, script bool
 	what           string
 }{
-	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are none."},
+	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are not counted."},
 	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
 	standbys:      {name: "standbys", form: upDown, unit: "{request}", kinded: true, text: "Those of the waiters that wait to lead, with Elect, Lead or LeaderProps."},
 	grants:        {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Grants to requests for a lock, permits or a latch, by the way they came."},
 	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
-	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are none of them."},
+	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are not counted."},
 	risks:         {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
 	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer; not those that stood by to lead."},
 	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
@@ -95,10 +95,11 @@ type sample struct {
 // metrics.scripts.
 type subject uint16
 
-const unknownKind = subject(messages.Kind_KIND_LATCH) + 1
+// unknownKind follows the kinds, which are numbered from 0.
+var unknownKind = subject(len(messages.Kind_name))
 
 func subjectOf(kind messages.Kind) subject {
-	if kind < 0 || kind > messages.Kind_KIND_LATCH {
+	if kind < 0 || int(kind) >= len(messages.Kind_name) {
 		return unknownKind // in a message of a later version
 	}
 	return subject(kind)

@@ -109,6 +109,7 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 		return
 	}
 	does := [callEnds]string{Failed: "is unavailable", Rejected: "rejects calls"}[end]
+	still := [callEnds]string{Failed: "is still unavailable", Rejected: "still rejects calls"}[end]
 	out.mu.Lock()
 	defer out.mu.Unlock()
 	next, what := out.after(o.cfg.Now(), end)
@@ -118,9 +119,9 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 		out.on.Store(true)
 		o.logLoad(slog.LevelWarn, "Redis "+does, "script", script, "error", err)
 	case outageLasts:
-		o.logLoad(slog.LevelWarn, "Redis still "+does, "for", rounded(next.failed-next.began), "failed", next.calls, "script", script, "error", err)
+		o.logLoad(slog.LevelWarn, "Redis "+still, "for", rounded(next.failed-next.began), "failed", next.calls, "script", script, "error", err)
 	case outageEnds:
-		o.logLoad(slog.LevelInfo, "Redis serves again", "after", rounded(next.back-next.began), "failed", next.calls)
+		o.logLoad(slog.LevelInfo, "Redis is available again", "after", rounded(next.back-next.began), "failed", next.calls)
 		out.outage = outage{}
 		out.on.Store(false)
 	}

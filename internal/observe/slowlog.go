@@ -49,10 +49,11 @@ func (l *Lock) LongTimes(now machine.Instant, wait, hold *machine.Instant) (long
 	return longWait, longHold
 }
 
-// LongHold logs that a lock is held for long. stack returns where the holder took it; it may be nil, and return nil.
+// LongHold logs that a lock has been held for a long time. stack returns where the holder took it; it may be nil, and
+// return nil.
 func (l *Lock) LongHold(h Hold, stack func() []uintptr) {
 	args := l.args(h)
-	l.o.host.Report(slog.LevelWarn, "a lock is held for long", func() []any {
+	l.o.host.Report(slog.LevelWarn, "a lock has been held for a long time", func() []any {
 		if stack != nil {
 			if pcs := stack(); pcs != nil {
 				args = append(args, "stack", frames(pcs))
@@ -93,7 +94,7 @@ func (l *Lock) LongWaitUnexplained(w Wait, reason machine.Reason, detail string)
 }
 
 func (l *Lock) logLongWait(w Wait, args ...any) {
-	l.o.host.Warn("a request waits for long",
+	l.o.host.Warn("a request has been waiting for a long time",
 		append([]any{"lock", l.label, "kind", w.Kind, "waiting", rounded(w.For), "waiters", w.Waiters}, args...)...)
 }
 

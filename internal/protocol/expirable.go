@@ -17,7 +17,7 @@ type ExpirableSemaphore struct {
 	// Channel is the channel on which free permits are published.
 	Channel string
 
-	keys []string // the last one is the time when the number is restored
+	keys []string // the last one is the time at which the number is restored
 }
 
 // NewExpirableSemaphore returns an expirable semaphore. name is the key of the number of free permits.
@@ -36,7 +36,7 @@ func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 		call.Script, call.Confirm = scripts.ExpirableAcquire, true
 		return withLeases(call, c)
 	case expirable.Release:
-		call.Script, call.Urgent = scripts.ExpirableRelease, true
+		call.Script, call.Urgent, call.Args = scripts.ExpirableRelease, true, append(call.Args, p.keys[3])
 	case expirable.Renew:
 		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.ExpirableRenew, true, true, true
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}

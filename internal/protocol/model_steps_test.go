@@ -166,7 +166,9 @@ func (s *sequence) addEntry(owner redismodel.Owner, c *lock.Command) {
 		return
 	}
 	c.Entry = lock.Entry{Term: later, TTL: []time.Duration{18 * time.Second, 26 * time.Second}[s.choices.IntN(2)], Listens: s.chance(85)}
-	c.Entry.Reserves = len(s.setup.Kinds) > 1
+	if c.Entry.Reserves = len(s.setup.Kinds) > 1; c.Entry.Reserves && c.Kind == lock.Acquire && s.chance(50) {
+		c.Entry.Waited = time.Duration(5+10*s.choices.IntN(5)) * time.Second
+	}
 	switch {
 	case c.Kind == lock.Yield && s.setup.Kinds[0] == redismodel.ReadWrite, len(s.setup.Kinds) > 1:
 		c.Entry.Mode = machine.Mode(s.choices.IntN(2))

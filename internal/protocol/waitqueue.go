@@ -50,6 +50,9 @@ func entry(c *lock.Command) string {
 	text = append(text, digit(c.Entry.Listens)...)
 	if c.Entry.Reserves {
 		text = append(text, " r"...)
+		if c.Entry.Waited > 0 {
+			text = strconv.AppendInt(text, c.Entry.Waited.Microseconds(), 10)
+		}
 	}
 	return string(text)
 }

@@ -121,7 +121,7 @@ func (r *run) yielded(part int, written bool) lock.Result {
 	if r.passOnOrOpen(part, written) {
 		answer.Others = 1
 	}
-	r.enterAtEnd(part)
+	r.enterAnew(part)
 	return answer
 }
 

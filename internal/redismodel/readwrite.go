@@ -50,7 +50,7 @@ func (r *run) readWrite(part int) lock.Result {
 				return r.yielded(part, written)
 			}
 			r.passUnblocked(part)
-			r.enterAtEnd(part)
+			r.enterAnew(part)
 			return result(lock.Done)
 		}
 		r.hold(l, Counts{min(held.Exclusive, 1), 1 - min(held.Exclusive, 1)})
@@ -109,14 +109,15 @@ func (r *run) setReadWrite(part int) lock.Result {
 		if want.Exclusive+want.Shared > 1 {
 			return result(lock.Absent)
 		}
+		r.place(part)
 		granted = r.mayTake(part, want.Shared > 0)
 	case ours:
 		granted = !upgrade
 	default:
+		r.place(part)
 		granted = !written && want == (Counts{Shared: 1}) && !r.writerAhead(l)
-		if granted && l.OpenUntil != 0 {
+		if granted {
 			l.OpenUntil = 0 // a foreign client has had the lock
-			r.touch(l)
 		}
 	}
 	if !granted {

@@ -21,6 +21,9 @@ func (r *run) plain(part int) lock.Result {
 	ours := l.holds(r.owner)
 	switch r.Kind {
 	case lock.Acquire:
+		if !ours && r.Count == 1 {
+			r.place(part)
+		}
 		switch {
 		case l.Free() && r.Count != 1:
 			return result(lock.Absent)

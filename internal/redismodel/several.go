@@ -28,7 +28,7 @@ func (r *run) several() lock.Result {
 	}
 	if yields && !slices.Contains(r.setup.Kinds, Fair) {
 		for i := range r.Parts() {
-			r.enterAtEnd(i)
+			r.enterAnew(i)
 		}
 	}
 	return whole
@@ -89,6 +89,9 @@ func (r *run) takeAll() lock.Result {
 func (r *run) refuses(i int) (refusal lock.Result, refused bool) {
 	l, reads := &r.parts[i], r.setup.Kinds[i] == ReadPart
 	held := l.Of(r.owner)
+	if r.setup.Kinds[i] != Fair {
+		r.place(i)
+	}
 	switch {
 	case l.Free():
 		for _, w := range l.Queue {

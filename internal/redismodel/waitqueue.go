@@ -28,6 +28,9 @@ type Entry struct {
 	// MultiLock tries again.
 	Lapsed bool
 	Since  machine.Instant
+	// Arrived decides the place. isNew: the command adds the entry if it is refused.
+	Arrived machine.Instant
+	isNew   bool
 }
 
 // mostKept is the longest time for which a free lock is kept for a MultiLock.
@@ -74,6 +77,9 @@ func (r *run) dropEntry(l *Lock, c Client) {
 	switch {
 	case i < 0:
 		return
+	case l.Entries[i].isNew:
+		l.Entries = slices.Delete(slices.Clone(l.Entries), i, i+1)
+		return
 	case l.Entries[i].Mode == machine.Exclusive && (!any || i < place):
 		r.vacated[l] = i
 	case any && i < place:
@@ -100,30 +106,57 @@ func (r *run) enter(part int, busy bool) {
 	if r.Entry.Term == 0 {
 		return
 	}
-	l, p := &r.parts[part], Entry{Client: r.client, Entry: r.Entry, Seq: r.Seq, Until: r.end(r.Entry.TTL)}
-	if p.Reserves {
-		if p.Mode = machine.Exclusive; r.setup.Kinds[part] == ReadPart {
-			p.Mode = machine.Shared
-		}
-	}
+	l, p := &r.parts[part], r.newEntry(part)
 	i := slices.IndexFunc(l.Entries, func(p Entry) bool { return p.Client == r.client })
 	switch {
 	case i < 0:
-		l.Entries = append(slices.Clip(l.Entries), p)
+		l.insert(p)
 	case l.Entries[i].Term > p.Term:
 		return
 	default:
+		p.Arrived = l.Entries[i].Arrived
 		if p.Since, p.Lapsed = l.Entries[i].Since, l.Entries[i].Lapsed; p.Lapsed && !busy {
 			p.Since, p.Lapsed = 0, false
 		}
 		l.Entries = slices.Clone(l.Entries)
 		l.Entries[i] = p
 	}
-	r.touch(l)
+	l.WaitQueueEnds = max(l.WaitQueueEnds, r.end(p.TTL))
+}
+
+// newEntry returns an entry for the command. Its place is that of the time for which the client has waited.
+func (r *run) newEntry(part int) Entry {
+	p := Entry{Client: r.client, Entry: r.Entry, Seq: r.Seq, Until: r.end(r.Entry.TTL), Arrived: max(r.now-r.Entry.Waited, 0)}
+	p.Waited = 0
+	if p.Reserves {
+		if p.Mode = machine.Exclusive; r.setup.Kinds[part] == ReadPart {
+			p.Mode = machine.Shared
+		}
+	}
+	return p
+}
+
+func (l *Lock) insert(p Entry) {
+	i := slices.IndexFunc(l.Entries, func(other Entry) bool { return other.Arrived > p.Arrived })
+	if i < 0 {
+		i = len(l.Entries)
+	}
+	l.Entries = slices.Insert(slices.Clone(l.Entries), i, p)
+}
+
+// place gives a client that asks for a MultiLock the place of the time for which it has waited, if it has no entry.
+func (r *run) place(part int) {
+	l := &r.parts[part]
+	own := func(p Entry) bool { return p.Client == r.client }
+	if r.Entry.Waited != 0 && !slices.ContainsFunc(l.Entries, own) {
+		p := r.newEntry(part)
+		p.isNew = true
+		l.insert(p)
+	}
 }
 
 // enterAll adds the entries of a MultiLock to the wait queues of its parts. A client that lacks an entry in
-// one of them goes to the end of all: with different orders, MultiLocks would wait for each other.
+// one of them gets a new place in all: with different orders, MultiLocks would wait for each other.
 func (r *run) enterAll() {
 	if r.Entry.Term == 0 {
 		for i := range r.Parts() {
@@ -133,25 +166,30 @@ func (r *run) enterAll() {
 		}
 		return
 	}
+	has := func(p Entry) bool { return p.Client == r.client && !p.isNew }
 	whole, busy := true, 0
 	for i := range r.Parts() {
+		if r.setup.Kinds[i] != Fair {
+			r.place(i)
+		}
 		if r.busy(i) {
 			busy++
 		}
-		has := func(p Entry) bool { return p.Client == r.client }
 		whole = whole && (r.setup.Kinds[i] == Fair || slices.ContainsFunc(r.parts[i].Entries, has))
 	}
 	for i := range r.Parts() {
-		switch {
-		case r.setup.Kinds[i] == Fair:
-		case whole:
-			if r.busy(i) && !r.parts[i].Written() {
-				r.passUnblocked(i)
-			}
-			r.enter(i, busy > 1 || busy == 1 && !r.busy(i))
-		default:
+		if r.setup.Kinds[i] == Fair {
+			continue
+		}
+		if !whole && slices.ContainsFunc(r.parts[i].Entries, has) {
 			r.stepBack(i)
-			r.enterAtEnd(i)
+		} else if r.busy(i) && !r.parts[i].Written() {
+			r.passUnblocked(i)
+		}
+		if whole {
+			r.enter(i, busy > 1 || busy == 1 && !r.busy(i))
+		} else {
+			r.enterAnew(i)
 		}
 	}
 }
@@ -166,11 +204,13 @@ func (r *run) busy(part int) bool {
 	return !l.Free() && held == Counts{}
 }
 
-func (r *run) enterAtEnd(part int) {
+func (r *run) enterAnew(part int) {
 	l := &r.parts[part]
 	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Entry.Term }
 	if r.Entry.Term != 0 && !slices.ContainsFunc(l.Entries, late) {
+		ends := l.WaitQueueEnds
 		r.dropEntry(l, r.client)
+		l.WaitQueueEnds = ends // the script overwrites the entry
 		r.enter(part, false)
 	}
 }
@@ -184,7 +224,6 @@ func (r *run) refuseAndEnter(part int) lock.Result {
 		refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
 	} else if l.OpenUntil != 0 && r.Kind == lock.Acquire {
 		l.OpenUntil = 0 // a foreign client has had the lock
-		r.touch(l)
 	}
 	r.enter(part, false)
 	return refusal

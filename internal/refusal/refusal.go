@@ -144,7 +144,7 @@ var permanent = []struct {
 	{formed("unknown command 'CLUSTER', with args beginning with: 'SLOTS'", "unknown command ['`]CLUSTER['`],? with args beginning with: ['`](?:SLOTS|SHARDS)['`]"),
 		fixedHint("if this is a Sentinel, the URL needs the option master_set=NAME")},
 	{formed("unknown command 'SENTINEL', with args beginning with: 'SENTINELS'", "unknown command ['`]SENTINEL['`],? with args beginning with: ['`]SENTINELS['`]"),
-		fixedHint("master_set is for Sentinels, and this is none; the URL of a server goes without it")},
+		fixedHint("this server is not a Sentinel: remove master_set from the URL")},
 	{begin("No such master with that name"), fixedHint("check master_set, the name that the Sentinels have for the master")},
 	{ofKeys[1], fixedHint("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},
 }

@@ -23,6 +23,9 @@ type ByMessage struct {
 	latch     *messages.Latch
 	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
 	replyTo, ownerPID *actor.PID
+	// life is the process of replyTo when the request came; nil if that was dead or is on another node. A later actor
+	// with the same PID gets no answer: it would take a grant for its own.
+	life actor.Process
 	// permit is the id of a permit, if showsPermit.
 	permit      machine.PermitID
 	showsPermit bool
@@ -46,12 +49,20 @@ func (m *ByMessage) holder(call *Call) *actor.PID {
 
 func (m *ByMessage) Parent(*Call) context.Context { return m.Within }
 
-// send sends what follows from the request, with the span that the request belongs to.
-func (m *ByMessage) send(from Sender, pid *actor.PID, message proto.Message) (taken bool) {
+// traced returns what follows from the request, with the span that the request belongs to.
+func (m *ByMessage) traced(message proto.Message) any {
 	if m.Within == nil {
-		return from.Deliver(pid, message)
+		return message
 	}
-	return from.Deliver(pid, WithTrace(m.Within, message))
+	return WithTrace(m.Within, message)
+}
+
+// answer sends a message to the sender of the request.
+func (m *ByMessage) answer(from Sender, message proto.Message) (taken bool) {
+	if m.life == nil && !from.Foreign(m.replyTo) {
+		return false
+	}
+	return from.DeliverTo(m.life, m.replyTo, m.traced(message))
 }
 
 // HasSender reports whether an actor gets the answer.
@@ -61,7 +72,7 @@ func (m *ByMessage) Answered(from Sender, call *Call, a *machine.Answer) (taken 
 	if m.replyTo == nil {
 		return false
 	}
-	return m.send(from, m.replyTo, m.Message(from, call, a))
+	return m.answer(from, m.Message(from, call, a))
 }
 
 // Message returns an answer as a message of package messages.
@@ -115,7 +126,7 @@ func (m *ByMessage) semaphoreMessage(a *machine.Answer) proto.Message {
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
 		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
 	case machine.Withdrawn:
-		return &messages.PermitsChanged{Semaphore: m.semaphore, Permits: int64(a.Count)}
+		return &messages.PermitsChanged{Semaphore: m.semaphore, Done: true, Permits: int64(a.Count)}
 	}
 	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
 }
@@ -127,26 +138,26 @@ func (m *ByMessage) latchMessage(a *machine.Answer) proto.Message {
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
 		return &messages.LatchRefused{Latch: m.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail}
 	case machine.Withdrawn:
-		return &messages.LatchChanged{Latch: m.latch, Count: int64(a.Count)}
+		return &messages.LatchChanged{Latch: m.latch, Done: true, Count: int64(a.Count)}
 	}
 	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
 }
 
 func (m *ByMessage) Lost(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
-		m.send(from, holder, &messages.LeaseLost{
+		from.Deliver(holder, m.traced(&messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,
-		})
+		}))
 	}
 }
 
 func (m *ByMessage) AtRisk(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
-		m.send(from, holder, &messages.LeaseAtRisk{
+		from.Deliver(holder, m.traced(&messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
 			Validity: durationpb.New(m.validity(from, call, a.Until)), Detail: a.Detail,
-		})
+		}))
 	}
 }
 
@@ -171,7 +182,7 @@ func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) mac
 
 func (m *ByMessage) Inspected(from Sender, _ *Call, status *messages.Status) {
 	status.Lock = m.lock
-	m.send(from, m.replyTo, status)
+	m.answer(from, status)
 }
 
 // Duration converts d; it returns nil if d is negative.

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -41,8 +42,8 @@ type Rules struct {
 	KeyPrefix string
 	// Cluster says that Redis is a cluster, and Sharded that its pub/sub is sharded.
 	Cluster, Sharded bool
-	// Watchdog bounds fixed leases on a RedLock.
-	Watchdog time.Duration
+	// Config has the times; Watchdog bounds fixed leases on a RedLock.
+	Config *machine.Config
 	// RedLock returns the Systems of the RedLock of this System; nil if it has none.
 	RedLock func() []System
 	// Actors has the actors that are owners.
@@ -55,7 +56,7 @@ func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) e
 		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
 	}
 	if kind == messages.Kind_KIND_SEMAPHORE || kind == messages.Kind_KIND_LATCH {
-		return fmt.Errorf("a %v is no lock: requests about it have messages of their own, such as AcquirePermits and AwaitLatch", kind)
+		return fmt.Errorf("a %v is not a lock: requests about it have messages of their own, such as AcquirePermits and AwaitLatch", kind)
 	}
 	if _, known := messages.Mode_name[int32(mode)]; !known {
 		return fmt.Errorf("the mode %d is unknown; known are %s", mode, listed(messages.Mode_name))
@@ -146,8 +147,8 @@ func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Durati
 			}
 		}
 	}
-	if kind == messages.Kind_KIND_RED && lease > r.Watchdog {
-		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.Watchdog)
+	if kind == messages.Kind_KIND_RED && lease > r.Config.Watchdog {
+		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.Config.Watchdog)
 	}
 	return nil
 }

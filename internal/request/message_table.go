@@ -84,7 +84,11 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 		by.belongsTo(sender)
 	}
 	call = &Call{Op: row.op, By: by}
-	return call, row.read(r, m, call, by)
+	err = row.read(r, m, call, by)
+	if by.replyTo != nil {
+		by.life = r.Process(by.replyTo)
+	}
+	return call, err
 }
 
 func aboutLock[M interface{ GetLock() *messages.Lock }](op Op, read func(*Rules, M, *Call, *ByMessage) error) requestMessage {

@@ -14,6 +14,9 @@ import (
 // not report a frozen node, and a restarted process reuses PIDs. So remote owners are not watched and
 // need a fixed lease, and a PID is not enough to re-enter or release the hold of a remote owner.
 
+// GuardianName is documented in package lockkeeper.
+const GuardianName = "lockkeeper"
+
 // Foreign reports whether a PID is that of a process on another node.
 func (r *Rules) Foreign(pid *actor.PID) bool {
 	return pid != nil && pid.Address != r.Actors.Address() && pid.Address != "nonhost"

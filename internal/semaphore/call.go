@@ -123,15 +123,13 @@ func (p *Pool) replied(r *Result) {
 	}
 }
 
-var errNoReply = errors.New("no reply from Redis in time")
-
 // overdue stops waiting for a reply that is late, or sends the command again if that is due. If the process was
 // stopped, or the machine slept, it may be too late for that.
 func (p *Pool) overdue() {
 	switch {
 	case p.call.kind == 0 || p.now < p.call.due:
 	case p.call.inFlight:
-		p.replied(&Result{Err: errNoReply, Transient: true, Unsure: true})
+		p.replied(&Result{Err: machine.ErrNoReply, Transient: true, Unsure: true})
 	case p.now >= p.call.until:
 		p.replied(&Result{Err: errors.New(p.call.lastErr), Transient: true})
 	default:

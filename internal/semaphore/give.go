@@ -162,7 +162,7 @@ func (p *Pool) giveReplied(r *Result) {
 	case r.Err == nil:
 		p.end()
 		for _, d := range c.debts {
-			if r.N[0] == 0 && !d.ifExists {
+			if r.N[0] <= 0 && !d.ifExists { // the replies of a Give and of a Yield differ
 				p.refuseReturn(d.ref, machine.NoPermits, noNumber+"; nothing is given back")
 				continue
 			}

@@ -77,12 +77,15 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	p.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
-// OwnerGone says that an owner has died: its requests leave the queue unanswered.
+// OwnerGone refuses the requests of an owner that has died. Another actor may have sent them.
 func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	p.begin(now)
 	defer p.settle()
-	if owner != 0 {
-		p.queue.RemoveOwner(uint64(owner))
+	if owner == 0 {
+		return
+	}
+	for _, req := range p.queue.RemoveOwner(uint64(owner)) {
+		p.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
 	}
 }
 

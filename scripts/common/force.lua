@@ -1,4 +1,5 @@
--- Common part of the scripts that free a lock with one owner by force; prepended to each of them.
+-- Common part of the scripts that free a lock with one owner by force; prepended to each of them,
+-- after foreign_fields.lua.
 
 -- Ends the holds of the owners in ARGV, from the given one on. Reports whether one of them held the lock.
 local function end_named(hash, from)
@@ -6,12 +7,17 @@ local function end_named(hash, from)
   local fields, ended = redis.call('HLEN', hash), 0
   for i = from, #ARGV do
     -- While a cluster moves the slot, a hash that was just deleted cannot be read.
-    if is_owner(ARGV[i]) and ended < fields then
-      ended = ended + redis.call('HDEL', hash, ARGV[i], ARGV[i] .. ':write')
+    local named = {}
+    for _, field in ipairs(is_owner(ARGV[i]) and ended < fields and {ARGV[i], ARGV[i] .. ':write'} or {}) do
+      named[#named + 1] = count_in(hash, field) and field
     end
+    ended = ended + (named[1] and redis.call('HDEL', hash, unpack(named)) or 0)
   end
-  if ended > 0 and ended == fields - 1 then
-    redis.call('HDEL', hash, 'mode') -- it was a read/write lock
+  if ended > 0 and ended < fields then
+    if ended == fields - 1 and is_our_mode(hash) then
+      redis.call('HDEL', hash, 'mode') -- it was a read/write lock
+    end
+    keep_foreign(hash)
   end
   return ended > 0
 end

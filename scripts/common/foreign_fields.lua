@@ -12,7 +12,7 @@ local function keep_foreign(hash)
   pcall(function()
     local foreign = false
     for _, field in ipairs(redis.call('HRANDFIELD', hash, MOST_SEEN)) do
-      if is_owner(field) and string.find(value_of(hash, field) or '', '^%d+$') then
+      if is_owner(field) and count_in(hash, field) then
         return -- another owner holds the lock
       end
       foreign = foreign or field ~= 'mode' or not is_our_mode(hash)

@@ -39,6 +39,12 @@ local function value_of(hash, field)
   return length > 0 and length <= LONGEST_COUNT and redis.call('HGET', hash, field) or nil
 end
 
+-- Returns the hold count in a field of a lock's hash; nil if the field is not there, or has another value.
+local function count_in(hash, field)
+  local value = value_of(hash, field)
+  return value and string.find(value, '^%d+$') and value or nil
+end
+
 -- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
 -- one of them is not a lock's. names are two fields of the hash, or its only one, if they are known. Values
 -- are read only once the names are those of owners, and all values are as short as hold counts.
@@ -95,20 +101,24 @@ local function check_entries(entries)
   end
 end
 
+-- Checks some of the n entries of a fair lock's queue, or of its timeouts, the first before the others: entries of
+-- another application may be large. range is the command that reads them, and run runs it.
+local function check_some(run, range, key, n)
+  check_entries(run(range, key, 0, 0) or {})
+  if n > 1 then
+    check_entries(run(range, key, 0, MOST_SEEN - 1) or {})
+  end
+end
+
 -- Returns the entries of a fair lock's queue, and their timeouts, at most a year from now. Fails if there are more than
--- may be read, or if one is not an owner. Some entries are checked, the first before the others: entries of another
--- application may be large. All that count as dead are checked, since those are deleted.
+-- may be read, or if one is not an owner. All that count as dead are checked, since those are deleted.
 local function read_queue(queue, timeouts, now)
   local n = math.max(redis.call('LLEN', queue), redis.call('ZCARD', timeouts))
   if n > MOST_ENTRIES then
     refuse_foreign('the queue of the lock has ' .. n .. ' entries, more than ' .. MOST_ENTRIES)
   end
-  check_entries(redis.call('LRANGE', queue, 0, 0))
-  check_entries(redis.call('ZRANGE', timeouts, 0, 0))
-  if n > 1 then
-    check_entries(redis.call('LRANGE', queue, 0, MOST_SEEN - 1))
-    check_entries(redis.call('ZRANGE', timeouts, 0, MOST_SEEN - 1))
-  end
+  check_some(redis.call, 'LRANGE', queue, n)
+  check_some(redis.call, 'ZRANGE', timeouts, n)
   local waiters, timed = redis.call('LRANGE', queue, 0, -1), redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
   local scores, dead = {}, {}
   for i = 1, #timed, 2 do

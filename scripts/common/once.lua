@@ -1,17 +1,14 @@
 -- Common part of the scripts that add or subtract, which must not have their effect twice; prepended to
--- each of them.
+-- each of them, after number.lua and record.lua.
 --
 -- A client numbers the commands that it sends about a key. It has one of them outstanding, and repeats
--- that one, under its number, until it gets the reply. Another key, the record, has its last command as
--- "<number> <reply>", in which the reply is numbers with spaces between them. A command that was carried
--- out gets that reply again and does nothing. A command that arrives after a later one is late: no request
--- waits for its reply, and it fails, unless it cannot have its effect twice anyway.
+-- that one, under its number, until it gets the reply. Another key, the record, has its last command and the
+-- reply. A command that was carried out gets that reply again and does nothing. A command that arrives after
+-- a later one is late: no request waits for its reply, and it fails, unless it cannot have its effect twice
+-- anyway.
 --
 -- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
-
--- The length of the longest record: it has few numbers, of at most 20 digits each.
-local MOST_REMEMBERED = 100
 
 -- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns the reply,
 -- a list of numbers, and change(), which makes all other writes; nil if there are none. An error before
@@ -19,12 +16,10 @@ local MOST_REMEMBERED = 100
 -- out, but not recorded.
 local function once(record, number, decide, late)
   local keep = 3600000
-  local before = redis.call('GETRANGE', record, 0, MOST_REMEMBERED)
+  local last, said, before = read_record(record)
   if before == '' then
-    before = '0'
-  end
-  local last, said = string.match(before, '^(%d+)(.*)$')
-  if not last or string.gsub(said, ' %-?%d+', '') ~= '' or #before > MOST_REMEMBERED then
+    last, said, before = '0', '', '0'
+  elseif not last then
     error('WRONGTYPE the key of the last command has another value', 0)
   end
   if last == number then
@@ -62,7 +57,7 @@ local MOST_PERMITS = 2147483647
 -- Fails the script if the number of free permits would be out of range.
 local function check_permits(free)
   if math.abs(free) > MOST_PERMITS then
-    error('BADVALUE there would be ' .. (free > 0 and 'more than ' or 'less than -') .. MOST_PERMITS .. ' permits', 0)
+    error('BADVALUE there would be ' .. (free > 0 and 'more than ' or 'fewer than -') .. MOST_PERMITS .. ' permits', 0)
   end
 end
 
@@ -71,7 +66,8 @@ local function number_of(key, most, what)
   local value = text_of(key)
   local n = value and exactly(value)
   if value and not (n and math.abs(n) <= most) then
-    refuse_value(key, value, 'the number of ' .. what .. ' is an integer up to ' .. string.format('%.0f', most) .. '; delete the key, and set the number again')
+    refuse_value(key, value, 'the number of ' .. what .. ' is an integer up to ' .. string.format('%.0f', most) ..
+      '; delete the key, and set the number again')
   end
   return n or nil
 end

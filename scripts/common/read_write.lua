@@ -69,63 +69,79 @@ local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   end
 end
 
--- Ends all holds of the owner; reads is how many of them are read holds.
-local function end_holds(hash, owner, prefix, reads)
+-- Ends the leases of an owner's read holds.
+local function end_leases(owner, prefix, reads)
   for i = 1, holds_of(reads) do
     beside('DEL', lease_key(prefix, owner, i))
   end
-  redis.call('HDEL', hash, owner, owner .. ':write')
 end
 
--- Reports whether the lock is free, after the holds of an owner have ended.
-local function is_over(hash, prefix)
-  -- The lock lasts as long as the longest remaining hold. A reader without a live lease is
-  -- dead: Redisson ignores it as well when it ends the lock.
-  local longest, fields = 0, redis.call('HRANDFIELD', hash, MOST_READERS + 1)
-  if #fields > MOST_READERS then
-    return false -- too many to check: the lock keeps its TTL
-  end
-  local owners = {}
+-- Looks at fields of the hash. Returns whether one is another application's; for how many ms the longest lease of
+-- a reader lasts, nil if it may be on the other server; and the owners that have none. Those are dead: Redisson
+-- ignores them as well when it ends the lock.
+local function look_at(hash, prefix, fields)
+  local foreign, owners = false, {}
   for _, field in ipairs(fields) do
-    local ours
     if field == 'mode' then
-      ours = is_our_mode(hash)
-    else
-      ours = is_owner(field) and redis.call('HSTRLEN', hash, field) <= LONGEST_COUNT
+      foreign = foreign or not is_our_mode(hash)
+    elseif is_owner(field) and redis.call('HSTRLEN', hash, field) <= LONGEST_COUNT then
       owners[#owners + 1] = field
-    end
-    if not ours then
-      keep_foreign(hash)
-      return false -- another application's field
+    else
+      foreign = true
     end
   end
   local counts = owners[1] and redis.call('HMGET', hash, unpack(owners))
+  local longest, dead = 0, {}
   for i, field in ipairs(owners) do
-    local holds = exactly(counts[i])
-    if not holds then
-      keep_foreign(hash)
-      return false -- the count is not a number: another application's field
+    local lasts, holds = 0, exactly(counts[i])
+    if not holds or holds < 0 then
+      foreign, lasts, holds = true, nil, 0
     end
     for n = 1, math.min(holds, MOST_HOLDS) do
       local key = lease_key(prefix, field, n)
       local left = beside('PTTL', key)
       if not left or left == -2 and not beside('EXISTS', hash, key) then
-        return false -- the lease may be on the other server: the lock keeps its TTL
+        return foreign
       end
-      longest = math.max(longest, left)
+      lasts = math.max(lasts, left)
+    end
+    longest = math.max(longest, lasts or 0)
+    if lasts == 0 then
+      dead[#dead + 1] = field
     end
   end
-  if longest > 0 then
-    redis.call('PEXPIRE', hash, longest)
-    return false
-  end
-  redis.call('DEL', hash)
-  return true
+  return foreign, longest, dead
 end
 
--- Ends all holds of the owner, as end_holds does. Reports whether the lock is free now.
+-- Reports whether the lock is free, after the holds of an owner have ended. It lasts as long as the longest
+-- remaining hold. A hash with fields of another application stays, without a TTL.
+local function is_over(hash, prefix)
+  local fields = redis.call('HRANDFIELD', hash, MOST_READERS + 1)
+  local many = #fields > MOST_READERS -- too many to look at all
+  local foreign, longest, dead = look_at(hash, prefix, many and {unpack(fields, 1, MOST_SEEN)} or fields)
+  if not longest or many and (longest > 0 or not foreign) then
+    return false -- the lock keeps its TTL
+  elseif longest > 0 then
+    redis.call('PEXPIRE', hash, longest)
+    return false
+  elseif not foreign then
+    redis.call('DEL', hash)
+    return true
+  end
+  if not many and is_our_mode(hash) then
+    dead[#dead + 1] = 'mode'
+  end
+  if dead[1] then
+    redis.call('HDEL', hash, unpack(dead))
+  end
+  redis.pcall('PERSIST', hash) -- no error may keep the hold from ending
+  return false
+end
+
+-- Ends all holds of the owner; reads is how many of them are read holds. Reports whether the lock is free now.
 local function leave(hash, owner, prefix, reads)
-  end_holds(hash, owner, prefix, reads)
+  end_leases(owner, prefix, reads)
+  redis.call('HDEL', hash, owner, owner .. ':write')
   return is_over(hash, prefix)
 end
 

@@ -5,8 +5,9 @@ if freed and not foreign and #fields == 2 then
   local ok, done = pcall(function()
     local client = fields[1]
     local seen, ttl, term, seq = string.match(fields[2], '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
-    local open_time, every = string.match(ARGV[6], '^(%d+) 1 (%d+)$')
-    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > LONGEST_ENTRY or not open_time or string.find(ARGV[1], client, 1, true) then
+    local open_time, every = string.match(settings, '^(%d+) 1 (%d+)$')
+    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > LONGEST_ENTRY
+      or not open_time or string.find(owner, client, 1, true) then
       return false
     end
     local clock = redis.call('TIME')
@@ -15,13 +16,14 @@ if freed and not foreign and #fields == 2 then
       return false
     end
     local turn = 'lockkeeper_turn:' .. client
-    local n = redis.call('PUBSUB', 'NUMSUB', turn, ARGV[4], 'lockkeeper_waiters' .. string.sub(ARGV[5], #'lockkeeper_wait_queue' + 1))
+    local waiters = 'lockkeeper_waiters' .. string.sub(queue_key, #'lockkeeper_wait_queue' + 1)
+    local n = redis.call('PUBSUB', 'NUMSUB', turn, channel, waiters)
     if n[2] == 0 or n[4] > n[6] then
       return false
     end
-    redis.call('HDEL', ARGV[5], client)
-    take(KEYS[1], ttl, client .. ':' .. term, '1')
-    redis.call('PUBLISH', turn, term .. ' ' .. seq .. ' 0 ' .. KEYS[1])
+    redis.call('HDEL', queue_key, client)
+    take(hash, ttl, client .. ':' .. term, '1')
+    redis.call('PUBLISH', turn, term .. ' ' .. seq .. ' 0 ' .. hash)
     return true
   end)
   if ok and done then

@@ -121,6 +121,70 @@ func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	}
 }
 
+// restoring acquires a permit of one on a goroutine, and returns when the number waits to be set again.
+func restoring(t *testing.T, server *redistest.Server, p *lockkeeper.ExpirableSemaphore) <-chan *lockkeeper.Permit {
+	t.Helper()
+	got, ctx := make(chan *lockkeeper.Permit, 1), locktest.Within(t)
+	go func() {
+		permit, err := p.WithPermits(1).Acquire(ctx)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- permit
+	}()
+	redistest.Eventually(t, "a wait for the number", func() bool { return restoreTTL(t, server, p.Name()) > 0 })
+	return got
+}
+
+// restoreTTL is the TTL of a number that waits to be set again. It ends a Watchdog after the wait.
+func restoreTTL(t *testing.T, server *redistest.Server, name string) time.Duration {
+	t.Helper()
+	return time.Duration(locktest.Must(server.Do(t, "PTTL", keyspace.Calls(name)+":restore").AsInt64())(t)) * time.Millisecond
+}
+
+// A snapshot that was made while the number waited to be set brings the time of that wait back, but not the permits
+// that were taken after it.
+func TestExpirable_WaitsAnewAfterASnapshot(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond}
+	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
+	here.SkipCloseCheck, there.SkipCloseCheck = true, true // their permits are lost
+	waiter := restoring(t, server, here.ExpirableSemaphore(name))
+	locktest.Check(t, server.Do(t, "SAVE").Error())
+	first := <-waiter
+	server.Kill(t)
+	server.Restart(t)
+	if restoreTTL(t, server, name) <= 0 {
+		t.Log("this machine is so busy that the wait in the snapshot has expired")
+	}
+	if second := acquire(t, there.ExpirableSemaphore(name).WithPermits(1)); first.Valid() && second.Valid() {
+		t.Error("two permits of one are trusted")
+	}
+}
+
+// If permits vanish while the number waits to be set again, their holders may trust them for longer than that: here one
+// that is cut off just before it would notice.
+func TestExpirable_WaitsAnewAfterPermitsVanish(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond}
+	here, there := locktest.NewRemote(t, server, cfg), locktest.Open(t, server.URL(), cfg)
+	here.SkipCloseCheck, there.SkipCloseCheck = true, true // their permits are lost
+	name, p := here.LockName, here.ExpirableSemaphore(here.LockName)
+	locktest.Must(p.TrySetPermits(locktest.Within(t), 1))(t)
+	first := acquire(t, p)
+	server.Do(t, "DEL", name)
+	waiter := restoring(t, server, there.ExpirableSemaphore(name))
+	redistest.Eventually(t, "the end of the wait", func() bool { return restoreTTL(t, server, name) < watchdog*5/4 })
+	here.Proxy.Freeze(true)
+	server.Do(t, "DEL", keyspace.Taken(name))
+	if second := <-waiter; first.Valid() && second.Valid() {
+		t.Error("two permits of one are trusted")
+	}
+	here.Proxy.Freeze(false)
+}
+
 func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)

@@ -25,6 +25,7 @@ import (
 // Redis has carried out.
 type slowClient struct {
 	rueidis.Client
+	scripts  []string // the SHAs of those that it holds back; SyncQueue if there are none
 	mu       sync.Mutex
 	delays   []*delay
 	answered atomic.Int64
@@ -36,7 +37,7 @@ type delay struct {
 	goesOn, answers chan struct{}
 }
 
-// delayNext holds back the next SyncQueue.
+// delayNext holds back the next of the scripts.
 func (c *slowClient) delayNext() *delay {
 	d := &delay{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
 	c.mu.Lock()
@@ -45,9 +46,9 @@ func (c *slowClient) delayNext() *delay {
 	return d
 }
 
-// take returns how many of the commands are SyncQueues, and the delay for them, or nil.
+// take returns how many of the commands are the scripts, and the delay for them, or nil.
 func (c *slowClient) take(commands []rueidis.Completed) (n int64, next *delay) {
-	matches := redistest.Script(scripts.SyncQueue.SHA)
+	matches := redistest.Script(append(c.scripts, scripts.SyncQueue.SHA)...)
 	for _, command := range commands {
 		if matches(command.Commands()) {
 			n++

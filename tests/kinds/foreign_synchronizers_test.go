@@ -63,8 +63,8 @@ func TestForeignPermits_AreRefusedAndUnchanged(t *testing.T) {
 	}
 }
 
-// The time at which a number of permits is set again is ours only if it lies within the TTL of its key. Any other
-// value is refused at once: it is not waited for, and not taken for a time that has passed.
+// The time at which a number of permits is set again is ours only if it has our form and lies within the TTL of its
+// key. Any other value is refused at once: it is not waited for, and not taken for a time that has passed.
 func TestForeignRestoreTime_IsRefusedAtOnce(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
@@ -73,9 +73,9 @@ func TestForeignRestoreTime_IsRefusedAtOnce(t *testing.T) {
 	for kind, write := range foreignTypes {
 		writes[kind] = write
 	}
-	for _, value := range []string{"99999999999999999", "9007199254740991", "9223372036854775807", "7", "-7", "0", ""} {
-		writes["number "+value] = []string{"SET", value}
-		writes["number "+value+" with a TTL"] = []string{"SET", value, "PX", "100000"}
+	for _, value := range []string{"99999999999999999", "9007199254740991", "9223372036854775807", "7", "-7", "0", "", "12:30:45:10", "a:b:9007199254740991:0"} {
+		writes["value "+value] = []string{"SET", value}
+		writes["value "+value+" with a TTL"] = []string{"SET", value, "PX", "100000"}
 	}
 	for kind, write := range writes {
 		k := locktest.NewKey(t, server)

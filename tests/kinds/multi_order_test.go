@@ -51,9 +51,9 @@ func takeCrossed(t *testing.T, open func() (a, m, n *lockkeeper.Lock)) {
 			})
 		}
 	}
-	redistest.Eventually(t, "100 grants of each", func() bool {
+	redistest.Eventually(t, "30 grants of each", func() bool {
 		for i := range granted {
-			if granted[i].Load() < 100 {
+			if granted[i].Load() < 30 {
 				return false
 			}
 		}

@@ -268,6 +268,21 @@ func TestReadWrite_DowngradeWakesReaders(t *testing.T) {
 	k.awaitNothing(t)
 }
 
+// A writer that has become a reader by message, and has released both, keeps the lock actor no longer.
+func TestReadWrite_ActorLeavesAfterADowngrade(t *testing.T) {
+	t.Parallel()
+	k, s, _ := readWrite(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
+	p := s.Probe(t)
+	before := s.Processes()
+	for _, kind := range []string{"write", "read", "write"} {
+		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: locktest.KindMessage(kind, k.LockName)})
+	}
+	for _, kind := range []string{"write", "write", "read"} {
+		locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: locktest.KindMessage(kind, k.LockName)})
+	}
+	redistest.Eventually(t, "the lock actor to leave", func() bool { return s.Processes() == before })
+}
+
 // The death of a reader ends all its holds, and no others.
 func TestReadWrite_DeathOfReaderEndsOnlyItsHolds(t *testing.T) {
 	t.Parallel()

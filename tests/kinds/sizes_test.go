@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -13,15 +14,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// sized is a lock on a server that logs the calls that have blocked it.
+// sized is a lock on a server whose work is measured.
 type sized struct {
 	locktest.Key
 	*locktest.Site
 }
 
 const (
-	// blocked is how long a call may run, in µs: reading a large value in full takes several times as long.
-	blocked = "20000"
+	// most is how long the server may compute for a few calls: reading a large value in full takes several times as long.
+	most = 20 * time.Millisecond
 	// large is the length of a value in bytes, and many the number of entries.
 	large = 24 << 20
 	many  = 60_000
@@ -37,25 +38,35 @@ func (s sized) put(t *testing.T, script string, keys ...string) {
 	s.Atomically(t, "local large, many = string.rep('1', "+fmt.Sprint(large)+"), "+fmt.Sprint(many)+"\n"+script, keys)
 }
 
-// quick repeats do a few times, until none of its calls has blocked the server: the server itself may have waited for
-// a processor.
+// quick does something, for which the server must not compute for long.
 func (s sized) quick(t *testing.T, what string, do func()) {
 	t.Helper()
-	var slow any
-	for range 4 {
-		s.Do(t, "SLOWLOG", "RESET")
-		do()
-		if s.Number(t, "SLOWLOG", "LEN") == 0 {
-			return
-		}
-		slow, _ = s.Do(t, "SLOWLOG", "GET", "1").ToAny()
+	before := s.computed(t)
+	do()
+	if took := s.computed(t) - before; took > most {
+		t.Errorf("%s: Redis computes for %v", what, took)
 	}
-	t.Errorf("%s blocks Redis: %.300s", what, fmt.Sprint(slow))
+}
+
+// computed is the processor time of the server's main thread.
+func (s sized) computed(t *testing.T) (sum time.Duration) {
+	t.Helper()
+	for line := range strings.Lines(locktest.Must(s.Do(t, "INFO", "cpu").ToString())(t)) {
+		var seconds float64
+		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
+		if strings.HasSuffix(name, "_main_thread") {
+			if _, err := fmt.Sscan(value, &seconds); err != nil {
+				t.Fatal(err)
+			}
+			sum += time.Duration(seconds * float64(time.Second))
+		}
+	}
+	return sum
 }
 
 // No call about a lock reads large foreign keys under its names in full, and all are refused.
 func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
-	server := redistest.Start(t, "--slowlog-log-slower-than", blocked)
+	server := redistest.Start(t)
 	const owner = "'" + locktest.Redisson + "'"
 	for what, script := range map[string]string{
 		"a large count":       `redis.call('HSET', KEYS[1], ` + owner + `, large)`,
@@ -75,8 +86,9 @@ func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 				if what == "large entries" && kind != "fair" {
 					continue // they wait for the owner
 				}
+				site := newSized(t, server).Site // in another, the name may still be in use as another kind
 				s.quick(t, kind, func() {
-					for call, err := range locktest.Errors(locktest.Within(t), of(s.Site, s.LockName)) {
+					for call, err := range locktest.Errors(locktest.Within(t), of(site, s.LockName)) {
 						if inspects := what == "large entries" && call == "Inspect"; !inspects {
 							locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 						}
@@ -90,7 +102,7 @@ func TestForeignKey_LargeValuesAreNotRead(t *testing.T) {
 
 // Long queues are not read in full: requests are refused, and holds still end.
 func TestWaitQueue_IsNotReadInFull(t *testing.T) {
-	server := redistest.Start(t, "--slowlog-log-slower-than", blocked)
+	server := redistest.Start(t)
 	entry := `string.format('%08x-6b1d-4a53-9a5e-2f4b7c1d0e88', i)`
 	t.Run("wait queue", func(t *testing.T) {
 		for _, kind := range []string{"fenced", "write", "multi"} {
@@ -164,7 +176,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 // Of a value that should be a number only the beginning is read, and of the taken permits only as many as can be
 // freed.
 func TestForeignNumber_IsNotReadInFull(t *testing.T) {
-	server := redistest.Start(t, "--slowlog-log-slower-than", blocked)
+	server := redistest.Start(t)
 	refused := func(t *testing.T, s sized, what string, calls ...func(ctx context.Context) error) {
 		t.Helper()
 		for i, call := range calls {
@@ -194,9 +206,12 @@ func TestForeignNumber_IsNotReadInFull(t *testing.T) {
 	})
 	t.Run("last command", func(t *testing.T) {
 		s := newSized(t, server)
-		s.put(t, `redis.call('SET', KEYS[1], '3') redis.call('SET', KEYS[2], large)`, s.Name, keyspace.Calls(s.Name)+":"+s.ID())
+		s.Do(t, "SET", s.Name, "3")
+		locktest.OK(t, s.Semaphore(s.LockName).TryAcquire(locktest.Within(t), 1))
+		record := server.Keys(t, keyspace.Calls(s.Name)+":*")[0]
+		s.put(t, `redis.call('SET', KEYS[1], large)`, record)
 		refused(t, s, "semaphore", func(ctx context.Context) error { return s.Semaphore(s.LockName).TryAcquire(ctx, 1) })
-		s.Do(t, "UNLINK", keyspace.Calls(s.Name)+":"+s.ID())
+		s.Do(t, "UNLINK", record)
 	})
 	t.Run("taken", func(t *testing.T) {
 		s := newSized(t, server)

@@ -10,11 +10,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 const (
@@ -203,4 +206,59 @@ func TestRelease_OfShortLeaseDoesNotWaitForADial(t *testing.T) {
 	if err := locktest.Limited(t, "the release", func() error { return hold.Release(context.Background()) }); err == nil {
 		t.Error("a release is confirmed without a connection")
 	}
+}
+
+// The guardian of the next System of an actor system has the name of the one before.
+func TestClose_ItsHandlesDoNotUseTheNextSystem(t *testing.T) {
+	t.Parallel()
+	actors := locktest.QuietActorSystem()
+	t.Cleanup(actors.Shutdown)
+	open := func() *lockkeeper.System {
+		sys := locktest.Must(lockkeeper.Open(locktest.Within(t), redistest.Shared(t).URL(), lockkeeper.WithActorSystem(actors)))(t)
+		t.Cleanup(func() { _ = sys.Close(locktest.Within(t)) })
+		return sys
+	}
+	first, name := open(), redistest.Name(t)
+	lock, permits := first.Lock(name), first.Semaphore(name+" permits")
+	locktest.OK(t, first.Close(locktest.Within(t)))
+	second := open()
+	if _, err := lock.TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrClosed) {
+		t.Errorf("a lock of the closed System: %v", err)
+	}
+	if _, err := permits.TrySetPermits(locktest.Within(t), 1, 0); !errors.Is(err, lockkeeper.ErrClosed) {
+		t.Errorf("a semaphore of the closed System: %v", err)
+	}
+	locktest.OK(t, first.Close(locktest.Within(t))) // again: it does not end the second
+	locktest.Release(t, locktest.Acquire(t, second.Lock(name)))
+}
+
+// A request that the host's middleware holds up until its System is closed is not served by the next System.
+func TestClose_HeldUpRequestDoesNotReachTheNextSystem(t *testing.T) {
+	t.Parallel()
+	actors := locktest.QuietActorSystem()
+	t.Cleanup(actors.Shutdown)
+	entered, goOn := make(chan struct{}), make(chan struct{})
+	open := func(config lockkeeper.Config) *lockkeeper.System {
+		sys := locktest.Must(lockkeeper.Open(locktest.Within(t), redistest.Shared(t).URL(), lockkeeper.WithActorSystem(actors), lockkeeper.WithConfig(config)))(t)
+		t.Cleanup(func() { _ = sys.Close(locktest.Within(t)) })
+		return sys
+	}
+	first, name := open(lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+			close(entered)
+			<-goOn
+			next(ctx, envelope)
+		}
+	}}}), redistest.Name(t)
+	answer := actors.Root.RequestFuture(first.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: name}, Lease: durationpb.New(time.Minute)}, redistest.Limit)
+	locktest.Await(t, "the middleware", entered)
+	locktest.OK(t, first.Close(locktest.Within(t)))
+	second := open(lockkeeper.Config{})
+	close(goOn)
+	if m, err := answer.Result(); err != nil {
+		t.Error(err)
+	} else if refused, is := m.(*messages.NotAcquired); !is || refused.Reason != messages.Reason_REASON_CLOSED {
+		t.Errorf("the answer is %v", m)
+	}
+	locktest.Release(t, locktest.Acquire(t, second.Lock(name)))
 }

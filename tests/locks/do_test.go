@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -183,8 +184,7 @@ func TestElect_HandsOverAndLeadsAgain(t *testing.T) {
 	k.IsFree(t)
 }
 
-// A leader that resigns has handed over when resign returns, whatever error its work returns. The end of a work that
-// was not asked to resign is logged.
+// A leader that resigns has handed over when resign returns, whatever error its work returns.
 func TestLead_HandsOverWhenItResigns(t *testing.T) {
 	t.Parallel()
 	var log redistest.Log
@@ -217,15 +217,45 @@ func TestLead_HandsOverWhenItResigns(t *testing.T) {
 		}
 		k.IsFree(t)
 	}
-	ended := s.Lock(k.LockName).Lead(func(context.Context) error { leads <- "once"; return errWork })
-	locktest.Await(t, "the last leader", leads)
-	redistest.Eventually(t, "its log line", func() bool { return strings.Contains(log.String(), "does not lead again") })
-	if err := ended(locktest.Within(t)); err != errWork {
-		t.Errorf("it has ended with %v", err)
+}
+
+// A leader whose work fails is a candidate again, and logs it. One whose work is done is not.
+func TestLead_LeadsAgainAfterAFailure(t *testing.T) {
+	t.Parallel()
+	var log redistest.Log
+	s, k := locktest.New(t, lockkeeper.Config{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	leads := make(chan func() error)
+	resign := s.Lock(k.LockName).Lead(func(context.Context) error { return (<-leads)() })
+	for _, end := range []func() error{
+		func() error { return errWork },
+		func() error { runtime.Goexit(); return nil },
+		func() error { return nil },
+	} {
+		select {
+		case leads <- end:
+		case <-locktest.Within(t).Done():
+			t.Fatal("it does not lead again")
+		}
 	}
+	redistest.Eventually(t, "its last line", func() bool { return strings.Contains(log.String(), "does not lead again") })
+	locktest.OK(t, resign(locktest.Within(t)))
+	k.IsFree(t)
 	locktest.Stop(t, s)
-	if lines := strings.Count(log.String(), "\n"); lines != 1 || !strings.Contains(log.String(), errWork.Error()) {
+	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+	if len(lines) != 3 || !strings.Contains(lines[0], errWork.Error()) || !strings.Contains(lines[1], "runtime.Goexit") || strings.Contains(lines[2], "ERROR") {
 		t.Errorf("logged:\n%s", log.String())
+	}
+}
+
+// A leader that resigns before it leads again reports why it has failed.
+func TestLead_ReportsTheLastFailure(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	failed := make(chan bool, 1000)
+	resign := s.Lock(k.LockName).Lead(func(context.Context) error { failed <- true; return errWork })
+	locktest.Await(t, "the failure", failed)
+	if err := resign(locktest.Within(t)); err != errWork {
+		t.Errorf("it resigns with %v", err)
 	}
 }
 

@@ -2,6 +2,7 @@ package locks_test
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -163,5 +164,56 @@ func TestLeaderActor_StopsThoughItIsRestarted(t *testing.T) {
 	k.AwaitFree(t)
 	if len(first.restarted) != 0 || len(terms) != 0 {
 		t.Error("it leads after its stop")
+	}
+}
+
+// A panic of the host's middleware may lose the notice that the child has stopped. The lock is released nevertheless.
+func TestLeaderActor_ReleasesThoughMiddlewarePanics(t *testing.T) {
+	t.Parallel()
+	panicsAt := func(is func(message any) bool) actor.PropsOption {
+		var done atomic.Bool
+		return actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+			return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
+				if is(envelope.Message) && done.CompareAndSwap(false, true) {
+					panic("as planned")
+				}
+				next(ctx, envelope)
+			}
+		})
+	}
+	noticed := func(message any) bool { _, is := message.(*actor.Terminated); return is }
+	stopped := func(message any) bool { _, is := message.(*actor.Stopped); return is }
+	never := func(any) bool { return false }
+	for name, test := range map[string]struct {
+		leader, child func(message any) bool
+		byItself      bool
+	}{
+		"the leader's, and the child stops by itself": {leader: noticed, child: never, byItself: true},
+		"the leader's, and the leader is stopped":     {leader: noticed, child: never},
+		"the child's, and it stops by itself":         {leader: never, child: stopped, byItself: true},
+		"the child's, and the leader is stopped":      {leader: never, child: stopped},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			children := make(chan *actor.PID, 10)
+			leader := s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(context.Context) *actor.Props {
+				return actor.PropsFromFunc(func(ctx actor.Context) {
+					if _, is := ctx.Message().(*actor.Started); is {
+						children <- ctx.Self()
+					}
+				}, panicsAt(test.child))
+			}).Configure(panicsAt(test.leader)))
+			child := locktest.Await(t, "the child", children)
+			next := locktest.AcquireSoon(t.Context(), s.Lock(k.LockName))
+			locktest.AwaitWaiters(t, s.Lock(k.LockName), 1)
+			if test.byItself {
+				s.Actors.Root.Stop(child)
+			} else {
+				s.Actors.Root.Stop(leader)
+			}
+			locktest.Release(t, locktest.Got(t, next).Hold)
+			s.Actors.Root.Stop(leader)
+		})
 	}
 }

@@ -65,6 +65,7 @@ func TestNilArguments(t *testing.T) {
 			"From": lockkeeper.From, "HoldFrom": lockkeeper.HoldFrom, "MultiLock": lockkeeper.MultiLock, "New": lockkeeper.New, "Open": lockkeeper.Open,
 			"NewRedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf,
 			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig,
+			"WithDrain": lockkeeper.WithDrain,
 			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold,
 			"WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
 			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,

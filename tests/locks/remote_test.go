@@ -147,6 +147,24 @@ func TestRemoteOwner_NeedsALease(t *testing.T) {
 	s.ExpectGranted(t, k)
 }
 
+// Another node addresses the guardian by its name. Only one System of an actor system has it.
+func TestRemoteOwner_AddressesTheGuardianByName(t *testing.T) {
+	t.Parallel()
+	_, s, k, there := withRemoteNode(t, lockkeeper.Config{})
+	second := locktest.OpenIn(t, s.Actors, locktest.Connect(t, k.Server.URL()), nil, lockkeeper.Config{})
+	if id := second.Guardian().Id; id == lockkeeper.GuardianName {
+		t.Errorf("two guardians are named %s", id)
+	}
+	request := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)}
+	future := there.Actors.Root.RequestFuture(actor.NewPID("here:1", lockkeeper.GuardianName), request, locktest.Soon)
+	if answer, err := future.Result(); err != nil {
+		t.Error(err)
+	} else if _, is := answer.(*messages.Acquired); !is {
+		t.Errorf("it is answered %v", answer)
+	}
+	locktest.ForceRelease(t, s.Lock(k.LockName), true)
+}
+
 // A broken connection does not count as a death: the owner may be alive, and trust its lease.
 func TestRemoteOwner_KeepsItsHoldWhenDisconnected(t *testing.T) {
 	t.Parallel()

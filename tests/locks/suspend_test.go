@@ -2,11 +2,16 @@ package locks_test
 
 import (
 	"context"
+	"runtime/debug"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
+
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -123,4 +128,51 @@ func TestSuspend_LateRenewalRestoresNoLease(t *testing.T) {
 	proxy.Cut()
 	k.AwaitFree(t)
 	s.ExpectGranted(t, k)
+}
+
+// hooked is a clock that calls hook, once, before a Hold gets the time.
+type hooked struct {
+	boottime.Clock
+	hook atomic.Pointer[func()]
+}
+
+func (h *hooked) Now() time.Duration {
+	if hook := h.hook.Load(); hook != nil && strings.Contains(string(debug.Stack()), "lockkeeper.(*Hold).") && h.hook.CompareAndSwap(hook, nil) {
+		(*hook)()
+	}
+	return h.Clock.Now()
+}
+
+// A hold is lost, and the next waiter gets the lock, while a goroutine asks whether the first hold is valid.
+func TestValid_LeaseOfTheNextHoldDoesNotCount(t *testing.T) {
+	t.Parallel()
+	for what, isGood := range map[string]func(*lockkeeper.Hold) bool{
+		"Valid":  (*lockkeeper.Hold).Valid,
+		"Left":   func(h *lockkeeper.Hold) bool { return h.Left() > 0 },
+		"Ensure": func(h *lockkeeper.Hold) bool { return h.Ensure(locktest.Within(t), time.Millisecond) == nil },
+	} {
+		t.Run(what, func(t *testing.T) {
+			k := locktest.NewKey(t, redistest.Shared(t))
+			var machine *boottime.Suspendable
+			clock := &hooked{}
+			s := locktest.OpenWith(t, locktest.Connect(t, k.Server.URL()), nil, lockkeeper.Config{Watchdog: time.Hour, CallTimeout: time.Hour}, func(actors *actor.ActorSystem) {
+				machine = boottime.Install(actors)
+				clock.Clock, machine.Clock = machine.Clock, clock
+			})
+			first := s.Acquire(t, k)
+			next := s.AcquireSoon(t, k)
+			s.AwaitWaiters(t, k, 1)
+			var second *lockkeeper.Hold
+			hook := func() {
+				machine.Suspend(2 * time.Hour)
+				second = locktest.Got(t, next).Hold
+			}
+			clock.hook.Store(&hook)
+			if isGood(first) {
+				t.Errorf("the first hold is good although the second one is %v", second.Valid())
+			}
+			locktest.ExpectValid(t, second)
+			locktest.Release(t, second)
+		})
+	}
 }

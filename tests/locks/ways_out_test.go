@@ -121,7 +121,7 @@ func TestWayOut_AlwaysReleases(t *testing.T) {
 			}
 			t.Run(name+"/"+how, func(t *testing.T) {
 				key := locktest.Key{Server: k.Server, LockName: k.LockName + name + how, Name: k.Name + name + how}
-				running, reports := make(chan bool, 1), make(chan error, 1)
+				running, reports := make(chan bool, 1000), make(chan error, 1)
 				ctx, cancel := context.WithCancelCause(context.Background())
 				defer cancel(nil)
 				go api(ctx, s, s.Lock(key.LockName), func(ctx context.Context) error {

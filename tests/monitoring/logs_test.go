@@ -120,12 +120,12 @@ func TestLog_ReportsLongWaitsAndHolds(t *testing.T) {
 		return err == nil && status.Process.Application == "billing"
 	})
 	granted := locktest.AcquireSoon(t.Context(), waiter.Lock(k.LockName))
-	waits.await(t, "a request waits for long", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "waiting=", "waiters=1", "owner="+owner+" ",
+	waits.await(t, "a request has been waiting for a long time", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "waiting=", "waiters=1", "owner="+owner+" ",
 		"held_here=false", "application=billing", fmt.Sprint("pid=", os.Getpid()), "host=")
-	holds.await(t, "a lock is held for long", "lock="+k.LockName+" ", "owner="+owner+" ", "age=", `stack="locktest.AcquireSoon.func1 (hold.go:`)
+	holds.await(t, "a lock has been held for a long time", "lock="+k.LockName+" ", "owner="+owner+" ", "age=", `stack="locktest.AcquireSoon.func1 (hold.go:`)
 	locktest.Release(t, held)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
-	if n := len(waits.lines("a lock is held for long")); n > 0 {
+	if n := len(waits.lines("a lock has been held for a long time")); n > 0 {
 		t.Errorf("%d long holds were logged without LongHold", n)
 	}
 }
@@ -144,18 +144,18 @@ func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
 	}()
 	m.expect(t, map[string]int64{"lockkeeper.standbys plain": 1, "lockkeeper.waiters plain": 1})
 	granted := m.AcquireSoon(t, ordinary)
-	j.await(t, "a request waits for long", "lock="+ordinary.LockName+" ")
+	j.await(t, "a request has been waiting for a long time", "lock="+ordinary.LockName+" ")
 
 	s.Release(t, leader)
 	m.expect(t, map[string]int64{"lockkeeper.standbys plain": 0, "lockkeeper.holds plain": 1})
 	s.Release(t, held)
 	hold := locktest.Got(t, granted).Hold
-	j.await(t, "a lock is held for long", "lock="+ordinary.LockName+" ")
+	j.await(t, "a lock has been held for a long time", "lock="+ordinary.LockName+" ")
 	m.Release(t, hold)
 	resign()
 	locktest.Check(t, locktest.Await(t, "the end of Elect", elected))
 	m.expect(t, map[string]int64{"lockkeeper.wait.duration plain granted": 1, "lockkeeper.hold.duration plain": 2})
-	for _, message := range []string{"a request waits for long", "a lock is held for long"} {
+	for _, message := range []string{"a request has been waiting for a long time", "a lock has been held for a long time"} {
 		for _, line := range j.lines(message) {
 			if !strings.Contains(line, "lock="+ordinary.LockName+" ") {
 				t.Errorf("logged: %s", line)
@@ -204,7 +204,7 @@ func TestLog_ReportsAnOutageOnce(t *testing.T) {
 	proxy.Freeze(true)
 	j.await(t, "Redis is unavailable", "level=WARN", "error=", "waiting=2", "held=0")
 	proxy.Heal()
-	j.await(t, "Redis serves again", "level=INFO", "after=", "failed=")
+	j.await(t, "Redis is available again", "level=INFO", "after=", "failed=")
 	k.Unlock(t)
 	locktest.Release(t, locktest.Got(t, granted).Hold)
 	locktest.Check(t, errors.Join(semaphore.Release(t.Context(), 1), locktest.Await(t, "the permit", permit)))
@@ -248,13 +248,13 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 			for over := time.Now().Add(5 * time.Second); time.Now().Before(over); time.Sleep(50 * time.Millisecond) { // longer than the quiet period that ends an outage
 				locktest.IsError(t, try(), lockkeeper.ErrRejected)
 			}
-			if lines := len(j.lines("Redis rejects calls")); lines != 1 || len(j.lines("Redis serves again")) > 0 {
+			if lines := len(j.lines("Redis rejects calls")); lines != 1 || len(j.lines("Redis is available again")) > 0 {
 				t.Errorf("while every call is refused: %s", j.String())
 			}
 			server.Do(t, append([]string{"ACL", "SETUSER", "app"}, broken.right...)...)
 			redistest.Eventually(t, "the end", func() bool {
 				_ = try()
-				return len(j.lines("Redis serves again")) == 1
+				return len(j.lines("Redis is available again")) == 1
 			})
 			locktest.Check(t, try())
 		})
@@ -275,7 +275,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 	proxy.Heal()
 	redistest.Eventually(t, "the end of the outage", func() bool {
 		_, err := s.Lock(k.LockName).TryAcquire(t.Context())
-		return errors.Is(err, lockkeeper.ErrRejected) && len(j.lines("Redis serves again")) == 1
+		return errors.Is(err, lockkeeper.ErrRejected) && len(j.lines("Redis is available again")) == 1
 	})
 	k.Do(t, "SET", k.Name+" permits", "007")
 	err := s.Semaphore(k.LockName+" permits").TryAcquire(t.Context(), 1)
@@ -395,7 +395,7 @@ func TestLog_EscapesHiddenCharacters(t *testing.T) {
 	name := k.LockName + hidden
 	held := locktest.Acquire(t, holder.Lock(name))
 	granted := locktest.AcquireSoon(t.Context(), s.Lock(name))
-	logged(t, "a request waits for long")
+	logged(t, "a request has been waiting for a long time")
 	locktest.Release(t, held)
 	hold := locktest.Got(t, granted).Hold
 	k.Do(t, "DEL", name)

@@ -337,7 +337,7 @@ func TestClose_LeavesNoRecordOfACommand(t *testing.T) {
 		"permits":     func(s *locktest.Remote) error { return s.ExpirableSemaphore(s.LockName).AddPermits(t.Context(), 3) },
 	} {
 		for _, idle := range []bool{false, true} {
-			s := locktest.NewRemote(t, server, lockkeeper.Config{Idle: 10 * time.Millisecond})
+			s := locktest.NewRemote(t, server, lockkeeper.Config{Idle: time.Second}) // the second actor must not leave before Close
 			before := s.Processes()
 			loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 1, redistest.Lost)
 			locktest.OK(t, use(s))

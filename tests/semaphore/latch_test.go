@@ -175,7 +175,7 @@ func TestLatch_CountsOnceByMessage(t *testing.T) {
 	if got := locktest.Next[*messages.LatchRefused](t, p); got.Reason != messages.Reason_REASON_CANCELLED {
 		t.Errorf("the wait is answered %v", got)
 	}
-	if got := locktest.Next[*messages.LatchChanged](t, p); got.Count != 1 {
+	if got := locktest.Next[*messages.LatchChanged](t, p); !got.Done || got.Count != 1 {
 		t.Errorf("the cancel is answered %v", got)
 	}
 	faults.Hit(locktest.InTurn("*messages.CountDown"), nil)

@@ -2,12 +2,14 @@ package semaphore_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // numberCalls change a number in Redis. left is what is left of 3 after a call that has its effect but is
@@ -112,6 +114,44 @@ func TestSemaphore_RefusedReleaseHandsOnNothing(t *testing.T) {
 			}
 			locktest.Await(t, "the second waiter", second)
 			locktest.OK(t, server.Do(t, "ACL", "SETUSER", "default", "+@all").Error())
+		})
+	}
+}
+
+// A release and a count-down whose contexts have ended come while Close waits for Redis: Close reports that they are
+// lost, since their callers do not know.
+func TestClose_ReportsWhatCameTooLate(t *testing.T) {
+	t.Parallel()
+	actors := locktest.QuietActorSystem()
+	t.Cleanup(actors.Shutdown)
+	for what, give := range map[string]func(ctx context.Context, s *lockkeeper.System) error{
+		"permits": func(ctx context.Context, s *lockkeeper.System) error { return s.Semaphore("s").Release(ctx, 1) },
+		"latch":   func(ctx context.Context, s *lockkeeper.System) error { return s.Latch("l").CountDown(ctx) },
+		"message without a sender": func(_ context.Context, s *lockkeeper.System) error {
+			actors.Root.Send(s.Guardian(), &messages.ReleasePermits{Semaphore: &messages.Semaphore{Name: "s"}})
+			return nil
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			server := redistest.Start(t)
+			s := locktest.Must(lockkeeper.Open(locktest.Within(t), server.URL(), lockkeeper.WithActorSystem(actors)))(t)
+			locktest.Must(s.Semaphore("s").TrySetPermits(t.Context(), 2, 0))(t)
+			locktest.Must(s.Latch("l").TrySetCount(t.Context(), 2))(t)
+			locktest.OK(t, s.Semaphore("s").Acquire(t.Context(), 1))
+			locktest.Acquire(t, s.Lock("busy"))
+			server.Do(t, "CLIENT", "PAUSE", "2000", "ALL")
+			closed := make(chan error, 1)
+			go func() { closed <- s.Close(locktest.Within(t)) }()
+			redistest.Eventually(t, "the System to be closing", func() bool {
+				_, err := s.Lock("another").TryAcquire(t.Context())
+				return errors.Is(err, lockkeeper.ErrClosed)
+			})
+			ended, cancel := context.WithCancel(t.Context())
+			cancel()
+			given := give(ended, s)
+			if err := <-closed; err == nil && !errors.Is(given, lockkeeper.ErrClosed) {
+				t.Errorf("the caller gets %v, and Close reports nothing", given)
+			}
 		})
 	}
 }

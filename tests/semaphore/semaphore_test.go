@@ -166,7 +166,7 @@ func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 				t.Error(m)
 			}
 		case *messages.PermitsChanged:
-			if m.Permits != 1 {
+			if !m.Done || m.Permits != 1 {
 				t.Error(m)
 			}
 		default:
@@ -254,10 +254,26 @@ func TestName_HasOneKindAtATime(t *testing.T) {
 			return err
 		},
 	}
+	// Redis cannot tell the numbers of these kinds apart.
+	givesBack := map[string]func(ctx context.Context, s *locktest.Site, name string) error{
+		"permits": func(ctx context.Context, s *locktest.Site, name string) error {
+			return s.ExpirableSemaphore(name).ReleaseID(ctx, strings.Repeat("0", 32))
+		},
+		"semaphore": func(ctx context.Context, s *locktest.Site, name string) error {
+			return s.Semaphore(name).Release(ctx, 1)
+		},
+		"latch": func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).CountDown(ctx) },
+	}
 	for first, use := range uses {
 		s, k := locktest.New(t, lockkeeper.Config{})
 		if err := use(locktest.Within(t), s, k.LockName); err != nil {
 			t.Fatal(first, err)
+		}
+		for second, giveBack := range givesBack {
+			if first != "lock" && second != first {
+				locktest.IsError(t, giveBack(locktest.Within(t), s, k.LockName), lockkeeper.ErrInvalid)
+				locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "the number is %d")
+			}
 		}
 		for second, misuse := range uses {
 			locks := first == "permits" && second == "lock" // an idle one makes room for the other
@@ -268,7 +284,7 @@ func TestName_HasOneKindAtATime(t *testing.T) {
 	}
 }
 
-// Permits can be released although the name is in use as another kind.
+// Permits can be released although a lock of that name was tried.
 func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
@@ -278,6 +294,29 @@ func TestSemaphore_ReleaseWorksBesideAnotherKind(t *testing.T) {
 	}
 	locktest.OK(t, s.Semaphore(k.LockName).Release(locktest.Within(t), 1))
 	locktest.Equal(t, k.Number(t, "GET", k.LockName), 2, "%d are free")
+}
+
+// A name of an expirable semaphore can become that of a semaphore: the commands of both have numbers of their own.
+func TestSemaphore_FollowsAnExpirableOne(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond})
+	ctx := locktest.Within(t)
+	before := s.ExpirableSemaphore(k.LockName)
+	if _, err := before.TrySetPermits(ctx, 1); err != nil {
+		t.Fatal(err)
+	}
+	if permit, err := before.Acquire(ctx); err != nil {
+		t.Fatal(err)
+	} else {
+		locktest.OK(t, permit.Release(ctx))
+	}
+	k.Do(t, "DEL", k.LockName, "{"+k.LockName+"}:timeout")
+	redistest.Eventually(t, "the name to be idle", func() bool {
+		_, err := s.Semaphore(k.LockName).TrySetPermits(ctx, 2, 0)
+		return err == nil
+	})
+	locktest.OK(t, s.Semaphore(k.LockName).Acquire(ctx, 1))
+	locktest.OK(t, s.Semaphore(k.LockName).Release(ctx, 1))
 }
 
 // A System lists the semaphores and latches that have waiters in it, by message or on a goroutine, and no others. If

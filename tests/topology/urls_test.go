@@ -163,7 +163,7 @@ func TestURLs_ReportWhatIsMissing(t *testing.T) {
 		{open, "redis://" + dead + "," + sentinel, lockkeeper.ErrRejected, "master_set"},
 		{open, "redis-sentinel://" + sentinel, lockkeeper.ErrInvalid, "master_set"},
 		{open, "redis-sentinel://" + sentinel + "?master_set=other", lockkeeper.ErrRejected, "check master_set"},
-		{open, server.URL() + "?master_set=master", lockkeeper.ErrRejected, "without it"},
+		{open, server.URL() + "?master_set=master", lockkeeper.ErrRejected, "remove master_set"},
 		{open, "redis://" + guarded + "?master_set=master", lockkeeper.ErrRejected, "NOAUTH"},
 		{open, "redis-cluster://" + seed + "?master_set=master", lockkeeper.ErrInvalid, "for Sentinels"},
 		{open, "redis://" + seed + "?sentinel_username=x", lockkeeper.ErrInvalid, "need master_set"},

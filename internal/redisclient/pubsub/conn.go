@@ -207,6 +207,39 @@ func (s *Subscriptions) adopt(next *conn) {
 	}
 }
 
+// retire closes a connection that was replaced. If it does not reply any more, it may have ended before the new
+// one was subscribed, so messages may have been missed: all channels are reported as subscribed again.
+func (s *Subscriptions) retire(old *conn) {
+	if !s.replies(old) && s.ctx.Err() == nil {
+		s.reconnected()
+		s.mu.Lock()
+		s.added = s.wanted()
+		s.wake()
+		s.mu.Unlock()
+	}
+	old.end()
+}
+
+// replies reports whether a connection replies to another SUBSCRIBE to one of its channels, be it with an error.
+// All messages before are read by then. A PING would not do: in RESP2, rueidis sends it over another connection.
+func (s *Subscriptions) replies(old *conn) bool {
+	s.mu.Lock()
+	var one []string
+	for channel, confirmed := range old.asked {
+		if confirmed {
+			one = []string{channel}
+			break
+		}
+	}
+	s.mu.Unlock()
+	if one == nil {
+		return true // no message was to come
+	}
+	inTime, cancel := context.WithTimeout(s.ctx, subscribeTimeout)
+	defer cancel()
+	return old.client.Do(inTime, s.command(old, one)).NonRedisError() == nil
+}
+
 // subscribe subscribes a connection to channels. It returns an error if the connection cannot be used any
 // more. A replica confirms shard channels as its master does, but the scripts do not count its subscribers;
 // so the server is asked afterwards for its role. A master that becomes a replica later unsubscribes its

@@ -9,8 +9,9 @@ type Listener interface {
 	// a channel that was removed a moment ago.
 	Message(channel, payload string)
 	// Subscribed reports that from now on no message on the channel is missed. It is called again
-	// after every reconnect, since messages may have been missed before. It is called for the first
-	// channel before any other one, unless the first channel was refused.
+	// after every reconnect, since messages may have been missed before; also if a connection may have
+	// broken before another one has replaced it. It is called for the first channel before any other
+	// one, unless the first channel was refused.
 	Subscribed(channel string)
 	// Refused reports that Redis does not allow this client to subscribe to the channels.
 	Refused(channels []string, err *redisio.Error)

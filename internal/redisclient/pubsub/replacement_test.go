@@ -3,6 +3,7 @@ package pubsub
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,14 +36,16 @@ func TestReplacedConnections(t *testing.T) {
 	}
 	for _, channel := range wanted {
 		e.Await(t, "message "+channel, published)
-		if n := e.Count("subscribed " + channel); n != 1 {
-			t.Errorf("%s: %d subscriptions were reported, want 1", channel, n)
-		}
 		clienttest.AwaitSubscribers(t, s, channel, 1)
 	}
 	for n := range 200 { // as fast as they come
 		clienttest.Listen(t, subs, e, fmt.Sprint("c", n))
 		subs.Remove(fmt.Sprint("c", n))
+	}
+	for _, channel := range wanted {
+		if n := e.Count("subscribed " + channel); n != 1 {
+			t.Errorf("%s: %d subscriptions were reported, want 1", channel, n)
+		}
 	}
 	calls := s.Calls(t)
 	if n, most := calls["hello"], int64(time.Since(began)/unusedDelay)+5; n > most {
@@ -50,6 +53,98 @@ func TestReplacedConnections(t *testing.T) {
 	}
 	if n := calls["unsubscribe"]; n != 0 {
 		t.Errorf("%d UNSUBSCRIBE were sent", n)
+	}
+}
+
+// reopen replaces the connection of subscriptions by one of a client.
+func reopen(t *testing.T, subs *Subscriptions, client rueidis.Client) {
+	t.Helper()
+	current := func() *conn {
+		subs.mu.Lock()
+		defer subs.mu.Unlock()
+		return subs.current
+	}
+	before := current()
+	subs.dedicate = func(string) *conn { return newConn(client, "") }
+	subs.Replace()
+	redistest.Eventually(t, "the connection to be replaced", func() bool { return current() != before })
+}
+
+// A connection ends before the one that replaces it is subscribed, which is known only later, or never. Messages are
+// missed meanwhile, so each channel is reported again, the first one first.
+func TestReplacedAfterItsEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct{ resp2, shards, neverKnown bool }{
+		"RESP3":       {},
+		"RESP2":       {resp2: true},
+		"shards":      {shards: true},
+		"never known": {neverKnown: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			const channel = "c"
+			var s *redistest.Server
+			var subs *Subscriptions
+			e, reconnects := clienttest.NewEvents(), atomic.Int64{}
+			reconnected := func() { reconnects.Add(1) }
+			publish, subscribers := "PUBLISH", func() int64 { return s.Subscribers(t, channel) }
+			if c.shards {
+				s = redistest.Cluster(t, 1)[0]
+				shards := NewShards(clienttest.Connect(t, s.URL()), e, reconnected)
+				t.Cleanup(shards.Close)
+				clienttest.Listen(t, shards, e, channel)
+				subs = shards.on[channel].Subscriptions
+				publish, subscribers = "SPUBLISH", func() int64 { return s.ShardSubscribers(t, channel) }
+			} else {
+				s = redistest.Start(t)
+				subs = NewSubscriptions(clienttest.Connect(t, s.URL()), e, first, reconnected)
+				t.Cleanup(subs.Close)
+				clienttest.Listen(t, subs, e, channel)
+			}
+			options := rueidis.ClientOption{ForceSingleClient: true, DisableRetry: true, AlwaysRESP2: c.resp2}
+			options.ConnWriteTimeout = time.Minute // so that no PING tells of the end
+			p := redistest.NewProxy(t, s.Addr())
+			reopen(t, subs, clienttest.Custom(t, p.Addr(), options))
+			redistest.Eventually(t, "the first connection to be closed", func() bool { return subscribers() == 1 })
+			if n := e.Count("subscribed " + channel); n != 1 {
+				t.Errorf("%d subscriptions were reported, want 1", n)
+			}
+			e.OnSubscribed = func(channel string) {
+				if !c.shards && channel != first && e.Count("subscribed "+first) < 2 {
+					t.Errorf("%s was reported before the first channel", channel)
+				}
+			}
+
+			p.Freeze(true)
+			s.KillClients(t, "pubsub")
+			clienttest.Do(t, s, publish, channel, "missed")
+			reopen(t, subs, clienttest.Custom(t, s.Addr(), options))
+			if !c.neverKnown {
+				p.Freeze(false)
+			}
+			e.Await(t, "subscribed "+channel, 2)
+			if n := e.Count("message " + channel); n != 0 {
+				t.Error("the message was not missed")
+			}
+			if n := reconnects.Load(); n != 1 {
+				t.Errorf("%d reconnects were reported, want 1", n)
+			}
+			clienttest.Do(t, s, publish, channel, "0")
+			e.Await(t, "message "+channel, 1)
+			p.Freeze(false)
+		})
+	}
+}
+
+// A confirmation that is read from a connection that is being closed is no reconnect, and reports no subscription.
+func TestConfirmedTooLate(t *testing.T) {
+	t.Parallel()
+	e := clienttest.NewEvents()
+	subs := newSubscriptions(e, func() { t.Error("a reconnect was reported") })
+	subs.want["c"], subs.broke = struct{}{}, true
+	subs.confirmed(&conn{asked: map[string]bool{"c": false}}, "c")
+	if n := e.Count("subscribed c"); n != 0 || !subs.broke {
+		t.Errorf("%d subscriptions were reported, broke: %v", n, subs.broke)
 	}
 }
 
@@ -121,6 +216,7 @@ func TestReplacedAtOnce(t *testing.T) {
 		t.Errorf("%d subscriptions were reported: there was a gap", n)
 	}
 	master.Resume(t)
+	clienttest.AwaitSubscribers(t, master, "stays", 0) // it gets no SUBSCRIBE any more
 
 	// One attempt fails.
 	held := p.Hold(redistest.Command("SUBSCRIBE"))

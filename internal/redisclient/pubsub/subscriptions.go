@@ -35,8 +35,10 @@ const (
 // error to that, or to the PING that rueidis sends with it, as Redis does while a script does not end
 // (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused channels is soon replaced
 // by one without them. The new connection is subscribed before the old one is closed, and the old one
-// is read to its end, so no message is missed. In a cluster it leads to the same server: a message may
-// reach one server later than another, and so neither connection if they lead to two.
+// is read to its end, so no message is missed: unless the old one has ended before, which may be known
+// only later. So it must reply once more; if it does not, that counts as a reconnect. In a cluster the
+// new connection leads to the same server: a message may reach one server later than another, and so
+// neither connection if they lead to two.
 //
 // Shards uses Subscriptions for shard channels, with one connection to each master.
 type Subscriptions struct {
@@ -265,7 +267,7 @@ func (s *Subscriptions) serve(connection *conn) error {
 			connection = r.connection
 			s.adopt(connection)
 			err := s.catchUp(connection)
-			s.others.Go(old.end) // not before the new one has everything
+			s.others.Go(func() { s.retire(old) }) // not before the new one has everything
 			if err != nil {
 				return err
 			}
@@ -358,6 +360,10 @@ func (s *Subscriptions) catchUp(connection *conn) error {
 // because of the other connection.
 func (s *Subscriptions) confirmed(by *conn, channel string) {
 	s.mu.Lock()
+	if by != s.current && by != s.next { // it is being closed
+		s.mu.Unlock()
+		return
+	}
 	other := s.current
 	if other == by {
 		other = s.next

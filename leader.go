@@ -39,16 +39,15 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 		o.work = invalid("elect", l.Name(), errNoFunction)
 		return
 	}
-	options = append(options[:len(options):len(options)], lockOption(func(r *acquireOptions) { r.leads = true }))
+	options = append(options[:len(options):len(options)], worked, lockOption(func(r *acquireOptions) { r.leads = true }))
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		hold, err := l.Acquire(ctx, options...)
 		*o = outcome{work: err}
 		if err == nil {
-			since := time.Now()
-			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) {
+			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) && !hold.drained() {
 				return
 			}
-			if time.Since(since) > maxBackoff {
+			if !o.led.IsZero() && time.Since(o.led) > maxBackoff {
 				backoff = firstBackoff
 			}
 		} else if !mayPass(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
@@ -65,29 +64,19 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 // lead, and returns when lead has returned and the lock is released, or when the ctx of resign ends.
 // Allow it more than 5 s, the time for which Do waits for Redis to confirm the release.
 //
+// If lead fails before that, by an error or [runtime.Goexit], Lead logs the error, and this process waits for
+// the lock again after a back-off of up to 10 s. If lead returns nil, or Acquire fails with an error that does not
+// pass, Lead logs that, and this process does not lead again. A panic of lead ends the program, as in any goroutine.
+//
 // resign returns nil if the lock is free or was never acquired, and lead has returned nil, the error of
 // its context, the cause of its context, or an error that wraps only that cause. Otherwise it returns the
 // error of Elect, which also wraps ErrNotReleased if the release is not confirmed. An error that wraps
-// context.Canceled is returned, since it may come from another context.
-//
-// If lead returns before that without a loss, or calls [runtime.Goexit], or if Elect fails for good,
-// Lead logs it, and this process does not lead again. A panic of lead ends the program, as in any
-// goroutine.
+// context.Canceled is returned, since it may come from another context. If lead has failed and has not led
+// since, resign returns its error.
 func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
-	go func() {
-		var o outcome
-		defer func() {
-			if candidacy.Err() == nil {
-				l.logEnded(o.err())
-			} else if isEndOf(candidacy, o.work) {
-				o.work = nil
-			}
-			ended <- o.err()
-		}()
-		l.elect(candidacy, lead, options, &o)
-	}()
+	go func() { ended <- l.campaign(candidacy, lead, options) }()
 	return func(ctx context.Context) error {
 		if ctx == nil {
 			return invalid("resign", l.Name(), errNoContext) // it continues to lead
@@ -99,6 +88,40 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 			return err
 		case <-ctx.Done():
 			return &Error{Op: "resign", Lock: l.Name(), Detail: "the function that leads has not returned, or the release is not confirmed", Err: context.Cause(ctx)}
+		}
+	}
+}
+
+// campaign runs Elect until the candidacy ends, lead returns nil, or an Acquire fails for good.
+func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context) error, options []Option) error {
+	var last outcome
+	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		var o outcome
+		ended := make(chan struct{})
+		go func() { // lead may end the goroutine
+			defer close(ended)
+			l.elect(candidacy, lead, options, &o)
+		}()
+		<-ended
+		switch {
+		case candidacy.Err() != nil && !isEndOf(candidacy, o.work):
+			return o.err()
+		case candidacy.Err() != nil && o.led.IsZero():
+			return last.err()
+		case candidacy.Err() != nil:
+			return o.release
+		case o.led.IsZero() || o.work == nil:
+			l.logEnded(o.err())
+			return o.err()
+		case time.Since(o.led) > maxBackoff:
+			backoff = firstBackoff
+		}
+		last = o
+		pause := backoff - rand.N(backoff/2)
+		l.runtime.Log(slog.LevelError, "a leader has failed, and this process waits to lead again", "lock", l.Name(), "error", o.err(), "pause", pause)
+		select {
+		case <-time.After(pause):
+		case <-candidacy.Done(): // the next Elect returns its cause
 		}
 	}
 }

@@ -1,0 +1,140 @@
+package backend
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// onTwoServers returns three locks; that of another server is between the others.
+func onTwoServers(t *testing.T) (a, b, c Part) {
+	name := redistest.Name(t)
+	on := []*Server{open(t, redistest.Start(t).URL()), open(t, redistest.Start(t).URL())}
+	return Part{Server: on[0], Name: name + "a"}, Part{Server: on[1], Name: name + "b"}, Part{Server: on[0], Name: name + "c"}
+}
+
+// A MultiLock gives up its places in other wait queues if a member that is free is kept for another MultiLock: one takes
+// a and c apart, since b of another server is between them, the other by one script. Otherwise c would stay kept for the
+// first, and a for the second.
+func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
+	a, b, c := onTwoServers(t)
+	apart, together := newAll([]Part{a, b, c}, options()), newAll([]Part{a, c}, options())
+	holdA, holdC := newAll([]Part{a}, options()), newAll([]Part{c}, options())
+	waits := term(8)
+	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
+	for i, step := range []struct {
+		of   part
+		c    lock.Command
+		want lock.Outcome
+	}{
+		{holdC, take, lock.Done}, {apart, waits, lock.Refused}, // at c
+		{holdA, take, lock.Done}, {together, waits, lock.Refused}, // at a
+		{holdC, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, and c is kept for it
+		{holdA, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, which is kept for the other
+		{together, waits, lock.Refused}, {apart, waits, lock.Refused}, // a while later
+		{together, waits, lock.Done}, {apart, waits, lock.Refused},
+		{together, asRelease(waits), lock.Done}, {apart, waits, lock.Done},
+	} {
+		places := &apart.(*all).places
+		places.since = time.Time{} // the other has waited for as long: then entries may be in different orders
+		if i == 9 {
+			places.keptFrom = time.Now().Add(-keptTime)
+		}
+		if r := ran(t, step.of, step.c); r.Outcome != step.want {
+			t.Fatalf("step %d: %+v", i, r)
+		}
+	}
+}
+
+// A MultiLock over several servers gets a free member that is kept for another MultiLock which has waited for less time.
+// Otherwise it starved: each try lost the places in the members that it had taken, and the other kept them.
+func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
+	a, b, c := onTwoServers(t)
+	apart, together := newAll([]Part{a, b, c}, options()), newAll([]Part{a, c}, options())
+	holdA, holdB := newAll([]Part{a}, options()), newAll([]Part{b}, options())
+	waits := term(8)
+	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
+	for i, step := range []struct {
+		of   part
+		c    lock.Command
+		want lock.Outcome
+	}{
+		{holdB, take, lock.Done}, {apart, waits, lock.Refused}, // at b, and a is released again
+		{holdA, take, lock.Done}, {together, waits, lock.Refused}, // at a
+		{holdA, asRelease(take), lock.Done}, {holdB, asRelease(take), lock.Done}, // a is kept for the other
+		{apart, waits, lock.Done}, {together, waits, lock.Refused},
+		{apart, asRelease(waits), lock.Done}, {together, waits, lock.Done},
+	} {
+		if r := ran(t, step.of, step.c); r.Outcome != step.want {
+			t.Fatalf("step %d: %+v", i, r)
+		}
+	}
+}
+
+// A MultiLock has the same place in all wait queues of a script. Otherwise two that have waited equally long would have
+// different orders in them, and each would wait for what is kept for the other.
+func TestAll_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
+	name := redistest.Name(t)
+	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
+	first := Part{Server: open(t, servers[1].URL()), Name: name + "a"}
+	parts, on := []Part{first}, open(t, servers[0].URL())
+	for i := range 40 {
+		parts = append(parts, Part{Server: on, Name: fmt.Sprint(name, "b", i)})
+	}
+	apart, holdFirst, holdLast := newAll(parts, options()), newAll(parts[:1], options()), newAll(parts[40:], options())
+	waits := term(8)
+	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
+	for i, step := range []struct {
+		of   part
+		c    lock.Command
+		want lock.Outcome
+	}{
+		{holdFirst, take, lock.Done}, {holdLast, take, lock.Done}, {apart, waits, lock.Refused}, // at the first
+		{holdFirst, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at the last
+	} {
+		if r := ran(t, step.of, step.c); r.Outcome != step.want {
+			t.Fatalf("step %d: %+v", i, r)
+		}
+	}
+	places := map[string]int{}
+	for _, part := range parts[1:] {
+		values, err := servers[0].Do(t, "HVALS", keyspace.WaitQueue(part.Name)).AsStrSlice()
+		if err != nil || len(values) != 1 {
+			t.Fatal(values, err)
+		}
+		arrived, _, _ := strings.Cut(values[0], " ")
+		places[arrived]++
+	}
+	if len(places) != 1 {
+		t.Errorf("it has come to 40 queues at %d times", len(places))
+	}
+}
+
+// A MultiLock that Redis rejects has not waited when it is acquired again.
+func TestAll_HasNotWaitedAfterARejection(t *testing.T) {
+	name, servers := redistest.Name(t), []*redistest.Server{redistest.Start(t), redistest.Start(t)}
+	parts := []Part{{Server: open(t, servers[0].URL()), Name: name + "a"}, {Server: open(t, servers[1].URL()), Name: name + "b"}}
+	both, holdA := newAll(parts, options()), newAll(parts[:1], options())
+	waits := term(8)
+	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}
+	servers[1].Do(t, "HSET", name+"b", "email", "x")
+	for i, step := range []struct {
+		of   part
+		c    lock.Command
+		want lock.Outcome
+	}{
+		{holdA, take, lock.Done}, {both, waits, lock.Refused}, {holdA, asRelease(take), lock.Done}, {both, waits, lock.Failed},
+	} {
+		if r := ran(t, step.of, step.c); r.Outcome != step.want {
+			t.Fatalf("step %d: %+v", i, r)
+		}
+	}
+	if waited := both.(*all).places.waited(time.Minute, time.Now()); waited != 0 {
+		t.Errorf("it has waited for %v", waited)
+	}
+}

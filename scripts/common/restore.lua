@@ -1,0 +1,30 @@
+-- Common part of the scripts that know of a waiting "restore"; prepended to each of them, after number.lua and
+-- other_keys.lua.
+--
+-- Its key has "<memory><when it may be carried out, epoch ms>:<how many permits are taken>". That counts only in the
+-- memory that wrote it, and as long as the permits that were taken still are, or have been given back: data that comes
+-- back from a disk or a replica has an old time, and permits that have vanished since may still be trusted.
+
+-- The length of the longest value: two ids, and two numbers.
+local MOST_RESTORE = 150
+
+-- Writes a value that restore_of reads, with a TTL for SET.
+local function put_restore(key, memory, at, taken, ...)
+  redis.call('SET', key, memory .. string.format('%.0f:%.0f', at, taken), ...)
+end
+
+-- Returns the memory, the time and the number of permits of a waiting restore; nil if none waits. Fails if the key has
+-- another value.
+local function restore_of(key, now)
+  local text = beside('GETRANGE', key, 0, MOST_RESTORE)
+  if not text or text == '' and beside('EXISTS', key) ~= 1 then
+    return nil
+  end
+  local memory, at, taken = string.match(text, '^(%w+:%w+:)(%d+):(%-?%d+)$')
+  at, taken = at and exactly(at), taken and exactly(taken)
+  local rest, ends = at and at - now, beside('PTTL', key)
+  if not (at and taken) or ends < 0 or rest > ends or rest < -now / 2 then -- no such time is before 1990
+    error('WRONGTYPE ' .. string.gsub(key, '%c', '?') .. ' has something other than when the number of permits is set again; delete it', 0)
+  end
+  return memory, at, taken
+end

@@ -1,0 +1,122 @@
+-- The third part of the wait queue: a client asks for the lock, and gets an entry if it is refused. See
+-- wait_queue_entries.lua.
+
+-- Adds the claims to a queue that has transfers.
+local function add_claims(queue)
+  local now = queue.now
+
+  -- Returns the term of an entry in ARGV.
+  function queue.term(wanted)
+    return tonumber(string.match(wanted, '^%d+ (%d+)'))
+  end
+
+  -- Returns the entry of a MultiLock in ARGV without its end, and when the client has come: after the "r" is for how
+  -- long it has waited.
+  local function arrival(wanted)
+    local core, waited = string.match(wanted, '^(.*) r(%d*)$')
+    return core, string.format('%.0f', math.max(now - (tonumber(waited) or 0), 0))
+  end
+
+  -- Before a MultiLock asks that has waited: gives it the place of that time if it has no entry. So MultiLocks have
+  -- the same order in all wait queues, and the first of them is kept waiting only by holders and by clients that have
+  -- waited for longer.
+  function queue.place(wanted)
+    if not queue.mine and string.find(wanted, ' r%d') then
+      local core, arrived = arrival(wanted)
+      local ttl, term, seq, mode, tokens = string.match(core, '^(%d+) (%d+) (%d+) ([01]) (%d+)')
+      local entry = {
+        client = queue.client, arrived = arrived, at = tonumber(arrived), ttl = tonumber(ttl), term = term, seq = seq, mode = mode,
+        tokens = tokens, listens = false, kept = '0', is_new = true,
+      }
+      queue.mine = entry
+      queue.add(entry)
+    end
+  end
+
+  -- Reports whether the client has an entry in Redis.
+  function queue.has_entry()
+    local mine = queue.mine
+    return mine and not mine.gone and not mine.is_new
+  end
+
+  -- Adds an entry for the client, or confirms the one that it has; last: at a new place, usually the end. busy: it
+  -- wants several locks, of which another is not free, so that a renewed reservation would keep this one
+  -- free in vain.
+  function queue.enter(wanted, last, busy)
+    local old = queue.mine and not queue.mine.gone and queue.mine
+    if wanted == '' or old and tonumber(old.term) > queue.term(wanted) then
+      return -- it does not wait, or this is a late command
+    end
+    if old then
+      queue.count(old.ttl, -1)
+    end
+    old = not last and old
+    local core, arrived = arrival(wanted)
+    local text = (old and old.arrived or arrived) .. ' ' .. string.format('%.0f', now) .. ' ' .. (core or wanted)
+    if core then
+      local kept = old and old.kept or '0'
+      text = text .. ' ' .. (kept == '-' and not busy and '0' or kept)
+    end
+    queue.entered = tonumber(string.match(wanted, '^%d+'))
+    queue.set(queue.client, text, queue.entered)
+  end
+
+  -- Reports whether the client may take the free lock; shared: together with readers that get it before;
+  -- outside: the client waits as a foreign client. If the lock is left to others, rest is for how many ms.
+  function queue.may_take(shared, notified, outside)
+    queue.ask()
+    if queue.open and queue.open > now then
+      if outside then
+        return true
+      elseif notified ~= '1' then
+        return false, math.ceil((queue.open - now) / 1000)
+      end
+      queue.open = nil
+      queue.drop('open')
+    end
+    local first = queue.reserving()
+    if first and tonumber(first.kept) > 0 and now >= queue.kept_until(first) then
+      queue.keep(first, '-') -- the holder of another lock of that MultiLock may wait for this one
+    end
+    local passed = queue.ahead() and queue.pass_found()
+    first = passed == nil and queue.reserving()
+    if first then
+      return false, math.max(math.ceil((queue.kept_until(first) - now) / 1000), 1)
+    end
+    return not passed or shared and passed == '1' and not queue.ahead(true)
+  end
+
+  -- Reports whether the client may join the readers that hold the lock. If so, the script passes the lock
+  -- on to the readers before and behind it too.
+  function queue.may_join()
+    queue.ask()
+    return not queue.ahead(true)
+  end
+
+  -- Decides whether the client may take a lock that it does not hold. free: the lock is free. joins: the
+  -- client wants to share it; if it is not free, with the readers that hold it. notified: "1" if the client
+  -- was notified of a release since it was last refused. Reports whether it may; if not, it adds the entry,
+  -- and rest is for how many ms the free lock is left to others.
+  function queue.claim(free, joins, notified, entry)
+    queue.place(entry)
+    local may, rest
+    if free then
+      may, rest = queue.may_take(joins, notified, string.match(entry, ' 0$'))
+    else
+      may = joins and queue.may_join()
+    end
+    if queue.open and not rest and not (free and may) then
+      queue.open = nil -- a foreign client has had the lock
+      beside('HDEL', queue.key, 'open')
+    end
+    if may then
+      queue.leave()
+      return true
+    end
+    if joins and not free then
+      queue.pass_unblocked()
+    end
+    queue.enter(entry)
+    return false, rest
+  end
+end

@@ -1,0 +1,199 @@
+-- The second part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
+
+-- True in a cluster with sharded pub/sub: the server knows all subscribers of the lock's channels,
+-- and each lock has its own turn channel for each client, since that must have the lock's slot.
+local SHARDED = false
+
+-- For how many µs a free lock is kept for a MultiLock at most.
+local MOST_KEPT = 60000000
+
+-- Adds the transfers to a queue. counter is the key of the lock's token counter; give is that of wait_queue.
+local function add_transfers(queue, key, hash, counter, give)
+  local entries, now = queue.entries, queue.now
+  queue.of_lock = string.sub(key, (string.find(key, ':', 1, true)))
+  queue.channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. queue.of_lock
+  queue.sees_subscribers = SHARDED or queue.alone
+  local asker -- the client's own entry, while it asks for the lock
+  local unblocked = math.huge -- the first place that an exclusive client has left since this script began
+
+  local function turn_channel(entry)
+    return 'lockkeeper_turn:' .. entry.client .. (SHARDED and queue.of_lock or '')
+  end
+
+  -- From now on, the client asks for the lock.
+  function queue.ask()
+    asker = queue.mine
+  end
+
+  -- Reports whether an entry counts. An entry that does not listen yet gets no transfer, and keeps no
+  -- client waiting. An entry whose client no longer listens is removed.
+  local function check_alive(entry)
+    if entry == asker or entry.kept then
+      return entry == asker or entry.kept ~= '-'
+    elseif entry.listens and not entry.reachable and queue.sees_subscribers then
+      entry.reachable = redis.call('PUBSUB', 'NUMSUB', turn_channel(entry))[2] > 0
+      if not entry.reachable then
+        queue.remove(entry)
+      end
+      return entry.reachable
+    end
+    return entry.listens
+  end
+
+  -- Returns the first entry from the i-th on that counts, and its index.
+  function queue.from(i)
+    for j = i, #entries do
+      local entry = queue.entry(j)
+      if not entry.gone and check_alive(entry) then
+        return entry, j
+      elseif entry.gone and entry.mode == '0' then
+        unblocked = math.min(unblocked, j)
+      end
+    end
+  end
+
+  -- Reports whether no entry that counts is before the client's own.
+  function queue.is_first()
+    for i = 1, #entries do
+      local entry = queue.entry(i)
+      if entry == queue.mine or not entry.gone and check_alive(entry) then
+        return entry == queue.mine
+      end
+    end
+  end
+
+  -- Reports whether an entry is before that of the client that asks; exclusive: one that does not share.
+  function queue.ahead(exclusive)
+    local entry, i = queue.from(1)
+    while entry and entry ~= asker do
+      if entry.mode == '0' or not exclusive then
+        return true
+      end
+      entry, i = queue.from(i + 1)
+    end
+    return false
+  end
+
+  -- Returns the first entry if it is that of a MultiLock, which does not ask.
+  function queue.reserving()
+    local entry = queue.from(1)
+    return entry and entry ~= asker and entry.kept and entry
+  end
+  function queue.kept_until(entry)
+    return entry.kept + math.min(entry.ttl * 500, MOST_KEPT)
+  end
+  function queue.keep(entry, since)
+    entry.kept = since
+    queue.set(entry.client, entry.text .. ' ' .. since)
+  end
+
+  local foreign -- whether the hash that readers seem to hold is another application's; nil if that was not checked
+
+  -- Makes a waiter the owner. Returns false while the slot is being moved, since the hash cannot be created
+  -- again on the old server, and the counter may be on the other; and if another application has put
+  -- something into the hash.
+  local function transfer(entry, joins)
+    if not joins then
+      if not queue.all_here() or beside('EXISTS', hash) == 1 then
+        return false
+      end
+      foreign = false -- this script makes the hash
+    elseif foreign == nil then
+      local ok, problem = pcall(check_lock, hash)
+      foreign = not ok
+      if not ok and not string.find(words_of(problem), '^WRONGTYPE') then
+        error(problem, 0)
+      end
+    end
+    if foreign then
+      return false
+    end
+    local token = 0
+    if entry.tokens ~= '0' then
+      -- Without a token, the waiter draws one itself, and gets the error of the counter.
+      token = try_draw(counter, tonumber(entry.tokens), 0) or 0
+      if token > 0 then
+        redis.call('PERSIST', counter)
+      end
+    end
+    queue.remove(entry)
+    give(entry.client .. ':' .. entry.term, entry.mode, entry.ttl, joins)
+    -- The hash is not formatted with %s, which would end at a NUL byte.
+    local message = entry.term .. ' ' .. entry.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash
+    redis.call('PUBLISH', turn_channel(entry), message)
+    return true
+  end
+
+  -- Transfers the lock to the first entry, or to all readers before the first that does not share. joins:
+  -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. begins: reading
+  -- begins with this script. MultiLocks that could not join readers before, and can now, are woken. Returns the mode in
+  -- which the lock is held then, nil if it was not transferred; and whether it is kept for a MultiLock from now on.
+  function queue.pass_on(joins, asks, begins)
+    local passed, reads
+    asker = asks and queue.mine or asker
+    local entry, i = queue.from(1)
+    while entry do
+      local exclusive = entry.mode == '0' and entry.listens
+      if entry.kept and entry.mode == '1' and (joins or passed) then
+        reads = reads or entry ~= asker and (begins or not joins or i > unblocked)
+      elseif entry.kept or exclusive and (entry == asker or joins or passed)
+        or entry ~= asker and not transfer(entry, joins or passed) then
+        break
+      elseif entry ~= asker then
+        passed = entry.mode
+      end
+      if passed == '0' then
+        break
+      end
+      entry, i = queue.from(i + 1)
+    end
+    if reads then
+      -- All processes that wait are woken: so not with each reader that joins others.
+      redis.call('PUBLISH', queue.channel, '0')
+    end
+    local first = not joins and not passed and queue.reserving()
+    local begun = first and first.kept == '0'
+    if begun then
+      queue.keep(first, string.format('%.0f', now))
+    end
+    return passed, begun
+  end
+
+  -- Passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is kept
+  -- from now on has not been told that the lock is free, and is woken. Returns the mode as pass_on does.
+  function queue.pass_found()
+    local passed, begun = queue.pass_on()
+    if begun then
+      redis.call('PUBLISH', queue.channel, '0')
+    end
+    return passed
+  end
+
+  -- Reports whether the lock is free, and not left to foreign clients.
+  local function is_free()
+    return not (queue.open and queue.open > now) and redis.call('EXISTS', hash) == 0
+  end
+
+  -- Passes on a lock that is free and not left to others. If no client gets it, that is published.
+  function queue.pass_free()
+    if is_free() and not queue.pass_on() then
+      redis.call('PUBLISH', queue.channel, '0')
+    end
+  end
+
+  -- Passes on a lock that the client has no hold of any more, if it is free.
+  function queue.pass_expired()
+    if is_free() then
+      queue.pass_found()
+    end
+  end
+
+  -- Passes on the lock, which readers hold, if a writer that is gone kept others from joining them. Reports whether it
+  -- did.
+  function queue.pass_unblocked()
+    if unblocked < math.huge then
+      queue.pass_on(true)
+      return true
+    end
+  end
+end

@@ -1,0 +1,148 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// drained are the methods that run work, each with a function that begins it and returns one that ends it. leads says
+// that the work begins again after a loss.
+var drained = map[string]struct {
+	leads bool
+	begin func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) (end func())
+}{
+	"Do": {begin: func(_ *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- lock.Do(ctx, do, drain) }()
+		return func() { cancel(); <-ended }
+	}},
+	"Elect": {leads: true, begin: func(_ *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+		ctx, cancel := context.WithCancel(context.Background())
+		ended := make(chan error, 1)
+		go func() { ended <- lock.Elect(ctx, do, drain) }()
+		return func() { cancel(); <-ended }
+	}},
+	"LeaderProps": {leads: true, begin: func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+		leader := s.Actors.Root.Spawn(lock.LeaderProps(func(term context.Context) *actor.Props {
+			ended := make(chan struct{})
+			return actor.PropsFromFunc(func(c actor.Context) {
+				switch c.Message().(type) {
+				case *actor.Started:
+					go func() {
+						defer close(ended)
+						_ = do(term)
+					}()
+				case *actor.Stopping:
+					<-ended
+				}
+			})
+		}, drain))
+		return func() { _ = s.Actors.Root.StopFuture(leader).Wait() }
+	}},
+	"Spawn": {begin: func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+		pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
+			if _, is := c.Message().(*actor.Started); is {
+				lock.Spawn(c, do, drain)
+			}
+		}))
+		return func() { _ = s.Actors.Root.StopFuture(pid).Wait() }
+	}},
+}
+
+// A process that is cut from Redis ends its work while it still holds the lock, and a leader leads again later.
+func TestDrain_EndsWorkWhileTheLockIsHeld(t *testing.T) {
+	t.Parallel()
+	for name, method := range drained {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			cfg := lockkeeper.Config{Watchdog: 6 * time.Second, CallTimeout: 500 * time.Millisecond}
+			r := locktest.NewRemote(t, redistest.Shared(t), cfg)
+			there := locktest.Open(t, r.Server.URL(), cfg)
+			type ending struct {
+				valid bool
+				cause error
+			}
+			running, ended := make(chan bool, 10), make(chan ending, 10)
+			end := method.begin(r.Site, r.Lock(r.LockName), func(ctx context.Context) error {
+				running <- true
+				<-ctx.Done()
+				ended <- ending{lockkeeper.HoldFrom(ctx).Valid(), context.Cause(ctx)}
+				return nil
+			}, lockkeeper.WithDrain(2*time.Second))
+			defer end()
+			locktest.Await(t, "the work", running)
+			r.Proxy.Freeze(true)
+			next := locktest.AcquireSoon(t.Context(), there.Lock(r.LockName))
+			if how := locktest.Await(t, "the end of the work", ended); !how.valid || !errors.Is(how.cause, lockkeeper.ErrLost) {
+				t.Errorf("when the work is to end, the lock is held: %v; the cause is %v", how.valid, how.cause)
+			}
+			locktest.NotYet(t, next, "the lock is granted to another process")
+			r.Proxy.Freeze(false)
+			locktest.Release(t, locktest.Got(t, next).Hold)
+			if method.leads {
+				locktest.Await(t, "the next term", running)
+			}
+		})
+	}
+}
+
+// A fixed lease is drained before its end, and work whose lease is renewed is not.
+func TestDrain_DependsOnTheLease(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{Watchdog: 3 * time.Second, CallTimeout: 500 * time.Millisecond})
+	locktest.OK(t, s.Lock(k.LockName).Do(t.Context(), func(ctx context.Context) error {
+		k.AwaitRenewals(t, 3*time.Second)
+		return context.Cause(ctx)
+	}, lockkeeper.WithDrain(100*time.Millisecond)))
+	locktest.OK(t, s.Lock(k.LockName).Do(t.Context(), func(ctx context.Context) error {
+		hold := lockkeeper.HoldFrom(ctx)
+		<-ctx.Done()
+		if left := hold.Left(); left <= 0 || left > 2*time.Second {
+			t.Errorf("%v are left when the drain begins", left)
+		}
+		return nil
+	}, lockkeeper.WithLease(4*time.Second), lockkeeper.WithDrain(2*time.Second)))
+	k.IsFree(t)
+}
+
+func TestDrain_RefusesWhatCannotBeKept(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{CallTimeout: 2 * time.Second})
+	l, never := s.Lock(k.LockName), func(context.Context) error { t.Error("the work has begun"); return nil }
+	for _, test := range []struct {
+		drain time.Duration
+		more  []lockkeeper.Option
+		words string
+	}{
+		{0, nil, "less than 17.698s"},
+		{-time.Second, nil, "more than 0"},
+		{18 * time.Second, nil, "less than 17.698s: Watchdog"},
+		{time.Second, []lockkeeper.Option{lockkeeper.WithLease(time.Second)}, ": the lease"},
+		{time.Second, []lockkeeper.Option{lockkeeper.WithMaxHold(time.Second)}, ": the max hold"},
+	} {
+		err := l.Do(t.Context(), never, append(test.more, lockkeeper.WithDrain(test.drain))...)
+		locktest.IsError(t, err, lockkeeper.ErrInvalid, test.words)
+	}
+	locktest.Fails(l.Acquire(t.Context(), lockkeeper.WithDrain(time.Second)))(t, lockkeeper.ErrInvalid, "Hold.Left")
+	locktest.Fails(l.TryAcquire(t.Context(), lockkeeper.WithDrain(time.Second)))(t, lockkeeper.ErrInvalid, "Hold.Left")
+	permits := s.ExpirableSemaphore(k.LockName + " permits")
+	locktest.Check(t, permits.SetPermits(t.Context(), 1))
+	_, err := permits.Acquire(t.Context(), lockkeeper.WithDrain(time.Second))
+	locktest.IsError(t, err, lockkeeper.ErrInvalid, "Permit.Left")
+	permit := locktest.Must(permits.Acquire(t.Context()))(t)
+	if left := permit.Left(); left <= 0 || left > 30*time.Second {
+		t.Errorf("of a permit, %v is left", left)
+	}
+	locktest.OK(t, permit.Release(t.Context()))
+	var none *lockkeeper.Hold
+	locktest.Equal(t, none.Left(), 0, "of no hold, %v is left, want %v")
+}

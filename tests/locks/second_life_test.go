@@ -1,0 +1,120 @@
+package locks_test
+
+import (
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// life is an actor of a name that other actors have before and after it.
+type life struct {
+	answers chan any
+	// stops is received from before the actor has stopped; nil if that takes no time.
+	stops chan struct{}
+}
+
+func newLife() *life { return &life{answers: make(chan any, 10)} }
+
+func (l *life) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Stopped:
+		if l.stops != nil {
+			<-l.stops
+		}
+	case proto.Message:
+		l.answers <- m
+	}
+}
+
+// spawn starts a life as soon as the name is free.
+func (l *life) spawn(t *testing.T, s *locktest.Site) (pid *actor.PID) {
+	t.Helper()
+	redistest.Eventually(t, "the name to be free", func() bool {
+		var err error
+		pid, err = s.Actors.Root.SpawnNamed(actor.PropsFromProducer(func() actor.Actor { return l }), "phoenix")
+		return err == nil
+	})
+	return pid
+}
+
+// proto.actor frees an actor's name before the actor handles its Stopped, and notifies watchers after that. A grant to
+// an actor that has died must not reach another one of its name: that would take it for its own, and another process
+// would get the lock when the notice comes.
+func TestSecondLife_GetsNoAnswerOfTheFirst(t *testing.T) {
+	t.Parallel()
+	for kind, message := range map[string]func(name string) (request proto.Message, take func(s *locktest.Site) (free func())){
+		"lock": func(name string) (proto.Message, func(*locktest.Site) func()) {
+			return &messages.Acquire{Lock: &messages.Lock{Name: name}}, func(s *locktest.Site) func() {
+				hold := locktest.Acquire(t, s.Lock(name))
+				return func() { locktest.Release(t, hold) }
+			}
+		},
+		"semaphore": func(name string) (proto.Message, func(*locktest.Site) func()) {
+			return &messages.AcquirePermits{Semaphore: &messages.Semaphore{Name: name}, Permits: 1}, func(s *locktest.Site) func() {
+				permits := s.Semaphore(name)
+				_, err := permits.TrySetPermits(locktest.Within(t), 0, 0)
+				locktest.OK(t, err)
+				return func() { locktest.OK(t, permits.AddPermits(locktest.Within(t), 1)) }
+			}
+		},
+	} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			request, take := message(k.LockName)
+			free := take(s)
+			first, second := newLife(), newLife()
+			first.stops = make(chan struct{})
+			pid := first.spawn(t, s)
+			s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
+			locktest.AwaitRequests(t, s, 1)
+			s.Actors.Root.Stop(pid)
+			pid = second.spawn(t, s)
+			free()
+			locktest.AwaitRequests(t, s, 0)
+			close(first.stops)
+			marker := &messages.Inspect{}
+			s.Actors.Root.Send(pid, marker)
+			if m := locktest.Await(t, "the marker", second.answers); m != marker {
+				t.Errorf("the second one has asked for nothing, and has got a %T", m)
+			}
+			s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
+			locktest.Await(t, "the answer to its own request", second.answers)
+			locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
+			if kind == "lock" {
+				k.AwaitFree(t)
+			}
+		})
+	}
+}
+
+// An actor that handles its Stopped still has its lock: one that has its name by then waits like any other.
+func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	request := &messages.Acquire{Lock: k.Message()}
+	first, second := newLife(), newLife()
+	first.stops = make(chan struct{})
+	pid := first.spawn(t, s)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
+	locktest.Await(t, "the grant", first.answers)
+	s.Actors.Root.Stop(pid)
+	pid = second.spawn(t, s)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), request, pid)
+	locktest.AwaitRequests(t, s, 1)
+	if len(second.answers) > 0 {
+		t.Errorf("the first has not stopped, and the second has got a %T", <-second.answers)
+	}
+	close(first.stops)
+	if m, is := locktest.Await(t, "the grant", second.answers).(*messages.Acquired); !is || m.HoldCount != 1 {
+		t.Errorf("it is granted %v", m)
+	}
+	locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
+	k.AwaitFree(t)
+}

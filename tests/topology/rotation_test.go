@@ -1,0 +1,60 @@
+package topology_test
+
+import (
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// The password of the Redis user is replaced while one process holds a lock and another waits for it, and all
+// connections are opened anew: nothing is lost. docs/kubernetes.md describes these steps.
+func TestRotation_LosesNoLock(t *testing.T) {
+	t.Parallel()
+	for protocol, option := range map[string]string{"RESP3": "", "RESP2": "?protocol=2"} {
+		t.Run(protocol, func(t *testing.T) { rotate(t, option) })
+	}
+}
+
+func rotate(t *testing.T, option string) {
+	t.Helper()
+	server := redistest.Start(t)
+	server.Do(t, "ACL", "SETUSER", "locker", "on", ">old", "+@all", "~*", "&*")
+	var password atomic.Value
+	password.Store("old")
+	open := func() *lockkeeper.Lock {
+		sys, err := lockkeeper.Open(locktest.Within(t), server.URL()+option,
+			lockkeeper.WithConfig(lockkeeper.Config{Watchdog: time.Minute, Poll: time.Hour}),
+			lockkeeper.WithClientOption(func(o *rueidis.ClientOption) {
+				o.AuthCredentialsFn = func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
+					return rueidis.AuthCredentials{Username: "locker", Password: password.Load().(string)}, nil
+				}
+			}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = sys.Close(locktest.Within(t)) })
+		return sys.Lock("rotated")
+	}
+	holds, waits := open(), open()
+	hold := locktest.Acquire(t, holds)
+	waiter := locktest.AcquireSoon(locktest.Within(t), waits)
+	locktest.Key{Server: server, LockName: "rotated", Channel: "redisson_lock__channel:{rotated}"}.AwaitSubscribers(t, 1)
+
+	server.Do(t, "ACL", "SETUSER", "locker", ">new") // both are good
+	password.Store("new")
+	server.Do(t, "ACL", "SETUSER", "locker", "<old") // connections stay
+	for _, kind := range []string{"pubsub", "normal"} {
+		server.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
+	}
+	// It renews the lease.
+	locktest.OK(t, hold.Ensure(locktest.Within(t), 58*time.Second))
+	locktest.Release(t, hold)
+	next := locktest.Got(t, waiter).Hold
+	locktest.Release(t, next)
+}
