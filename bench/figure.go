@@ -2,6 +2,7 @@ package main
 
 import (
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -49,6 +50,7 @@ var (
 	readWriteColumns = []figure{rate, writeWait, readWait, p50Wait, maxMin, sent, called, clientTime, redisTime}
 	workColumns      = []figure{utilisation, p99Wait, rate, p50Wait, maxMin, sent, called, clientTime, redisTime}
 	handOverColumns  = []figure{p50, p99, sent, called, clientTime, redisTime}
+	freshColumns     = append(slices.Clone(pairColumns), resident)
 	heldColumns      = []figure{commands, resident, heap, running, clientShare, redisShare}
 	growthColumns    = []figure{heapEach, rssEach, commandsEach, clientEach, redisEach}
 )

@@ -14,6 +14,7 @@ require (
 	github.com/zeromicro/go-zero v1.10.3
 	go.opentelemetry.io/otel/metric v1.40.0
 	go.opentelemetry.io/otel/sdk/metric v1.40.0
+	go.uber.org/goleak v1.3.0
 	golang.org/x/sys v0.49.0
 )
 

@@ -85,6 +85,9 @@ func (a *turns) ask(ctx actor.Context) {
 		return
 	}
 	a.user.begin()
+	if a.user.s.fresh {
+		a.lock = a.user.message()
+	}
 	ctx.Request(a.guardian, &messages.Acquire{Lock: a.lock})
 }
 

@@ -55,6 +55,9 @@ func openMetered(addr string, lease time.Duration, s scenario) (library, error) 
 }
 
 func openLockkeeper(addr string, lease time.Duration, s scenario) (library, error) {
+	if s.systems > 0 {
+		return openSystems(addr, lease, s)
+	}
 	_, system, err := start(addr, lease, s)
 	if err == nil && s.kind == semaphore {
 		return openSemaphore(system, s)

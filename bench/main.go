@@ -76,7 +76,7 @@ func (o options) measure() error {
 	}
 	if o.quick {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
-			return s.grows() && s.size > 1000 || s.distance > time.Millisecond
+			return s.grows() && s.size > 1000 || s.systems > 32 || s.distance > time.Millisecond
 		})
 	}
 	if o.cluster {

@@ -44,6 +44,9 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	if err != nil {
 		return r, err
 	}
+	if s.fresh {
+		r.Memory = readMemory()
+	}
 	ended := make(chan struct{})
 	go func() { all.Wait(); close(ended) }()
 	select {
@@ -111,6 +114,7 @@ type user struct {
 	began   time.Time
 	took    time.Duration
 
+	turns  int // s18
 	grants int
 	times  histogram
 	reads  *histogram // s8: the times of reads, which times then excludes
@@ -160,6 +164,10 @@ func (u *user) loop(lib library) {
 // begin comes before the request.
 func (u *user) begin() {
 	u.began = time.Now()
+	if u.s.fresh {
+		u.turns++
+		u.key = fmt.Sprint(theKey, u.i, "-", u.turns)
+	}
 	if u.waits != nil {
 		u.waits.begin(u.i)
 	}

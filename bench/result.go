@@ -107,6 +107,9 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 		r.RSSPerLock = max(first.Memory.RSS-first.Before.RSS, 0) * 1e6 / size
 		r.HeapPerLock = max(first.Memory.Heap-first.Before.Heap, 0) * 1e6 / size
 	}
+	if s.fresh {
+		r.RSS = first.Memory.RSS
+	}
 	r.RedisCommandsPerOp, r.SentPerOp = float64(first.Redis.All)/n, float64(first.Redis.Sent)/n
 	r.BusPerOp = float64(first.Redis.Bus) / n
 	if s.compares() {

@@ -20,6 +20,7 @@ type scenario struct {
 	goroutines   int
 	kind         kind
 	oneKey       bool          // one key for all goroutines, instead of one for each
+	fresh        bool          // a new key for each turn
 	pinned       bool          // client and Redis share one core
 	away         time.Duration // s12: the delay in each direction between all processes and Redis
 	distance     time.Duration // s14, s15: the delay in each direction between the last process and Redis; the others have none
@@ -27,6 +28,7 @@ type scenario struct {
 	work         time.Duration // done under the lock
 	size         int           // locks held, or waiting requests
 	permits      int           // of the semaphore
+	systems      int           // s19: of a process; otherwise one
 	handOffLimit time.Duration // of Lockkeeper; 0 is the default
 	meter        metric.Meter  // of Lockkeeper
 	stretch      float64       // a factor of -seconds; 0 is 1
@@ -163,7 +165,12 @@ var scenarios = slices.Concat([]scenario{
 		processes: 4, goroutines: 16, kind: semaphore, oneKey: true, permits: 10,
 		libs: semaphores, columns: waitColumns, run: (*task).pairs,
 	},
-})
+	{
+		name: "s18", title: "a new key for each turn, 64 goroutines",
+		processes: 1, goroutines: 64, fresh: true, stretch: 5,
+		libs: actorsFree, columns: freshColumns, run: (*task).pairs,
+	},
+}, systems())
 
 // growth is s10: more and more held locks, and more and more waiting requests.
 func growth() (list []scenario) {
@@ -204,6 +211,8 @@ func (s scenario) variant() string {
 	switch {
 	case s.grows():
 		return figure{}.text(float64(s.size))
+	case s.systems > 0:
+		return figure{}.text(float64(s.systems))
 	case s.handOffLimit > 0:
 		return s.handOffLimit.String()
 	case s.shares != "":

@@ -72,6 +72,8 @@ func (c comparison) columns() []column {
 	switch {
 	case s.shares != "":
 		columns = slices.Concat(c.variant("kind"), columns)
+	case s.systems > 0:
+		columns = slices.Concat(c.variant("Systems"), columns)
 	case s.handOffLimit > 0:
 		columns = slices.Concat(c.variant("hand-off limit"), columns)
 	default:
