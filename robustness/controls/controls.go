@@ -94,19 +94,19 @@ var All = []Control{
 	},
 	{
 		Name: "acquire adds", Rule: "3 scripts are idempotent", Broken: "acquire adds to the hold count instead of setting it",
-		Edits: []Edit{{"scripts/acquire.lua", "redis.call('HSET', KEYS[1], ARGV[1], ARGV[2])", "redis.call('HINCRBY', KEYS[1], ARGV[1], 1)"}},
+		Edits: []Edit{{"scripts/acquire.lua", "redis.call('HSET', hash, owner, count)", "redis.call('HINCRBY', hash, owner, 1)"}},
 		Plan: plan(busyOn(traffic.Reentrant), traffic.Style{
 			Kind: traffic.Reentrant, Workers: 1, Hold: ms(0, 25), Think: ms(0, 30), Fixed: 700 * time.Millisecond,
 		}), Faults: "lost replies",
 	},
 	{
 		Name: "release of any owner", Rule: "3, 5 a release names its term", Broken: "release deletes the lock of any owner",
-		Edits: []Edit{{"scripts/common/release_unwanted.lua", "redis.call('HDEL', KEYS[1], ARGV[1]) == 1", "redis.call('DEL', KEYS[1]) == 1"}},
+		Edits: []Edit{{"scripts/common/release_unwanted.lua", "redis.call('HDEL', hash, owner) == 1", "redis.call('DEL', hash) == 1"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},
 	{
 		Name: "renewal of any owner", Rule: "3, 5 a renewal names its term", Broken: "a renewal renews the lock of any owner",
-		Edits: []Edit{{"scripts/renew.lua", "redis.pcall('HEXISTS', key, ARGV[2 * i - 1])", "redis.pcall('EXISTS', key)"}},
+		Edits: []Edit{{"scripts/renew.lua", "redis.pcall('HEXISTS', key, owner)", "redis.pcall('EXISTS', key)"}},
 		Plan:  plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(1500, 4000), Think: ms(0, 30)}), Faults: "DEL plain",
 	},
 	{
@@ -135,7 +135,7 @@ var All = []Control{
 	},
 	{
 		Name: "unwatched owner", Rule: "8 the death of the holder releases the lock", Broken: "owners are not watched",
-		Edits: []Edit{{"actors/owners.go", "!s.rt.post.DeliverSystem(pid, &actor.Watch{Watcher: s.pid})", "false"}},
+		Edits: []Edit{{"actors/owners.go", "s.rt.post.SendSystem(process, pid, &actor.Watch{Watcher: s.pid})", ""}},
 		Plan:  plan(busyOn(traffic.Actor)),
 	},
 	{
@@ -145,7 +145,7 @@ var All = []Control{
 	},
 	{
 		Name: "constant tokens", Rule: "fencing tokens grow", Broken: "the token counter is not used",
-		Edits: []Edit{{"scripts/fenced_acquire.lua", "draw_tokens(ARGV[5], string.match(ARGV[4], '^(%d+)%+?(%d*)$'))", "tonumber(string.match(ARGV[4], '^%d+'))"}},
+		Edits: []Edit{{"scripts/fenced_acquire.lua", "draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))", "tonumber(string.match(wanted, '^%d+'))"}},
 		Plan:  plan(busyOn(traffic.Fenced)),
 	},
 	{
@@ -158,14 +158,14 @@ var All = []Control{
 	},
 	{
 		Name: "wait queue reversed", Rule: "processes have their turns one after another", Broken: "the wait queue is served from its end",
-		Edits: []Edit{{"scripts/common/wait_queue.lua", "return x < y or", "return x > y or"}},
+		Edits: []Edit{{"scripts/common/wait_queue_entries.lua", "return a.at < b.at or", "return a.at > b.at or"}},
 		Turns: true, GreenWithoutEdits: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),
 	},
 	{
 		Name: "short transfer", Rule: "a lease is as long as its holder assumes", Broken: "the lease of a transfer is shorter than its receiver assumes",
 		Edits: []Edit{
-			{"scripts/common/wait_queue.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
-			{"scripts/common/release_to_next.lua", "take(KEYS[1], ttl, client", "take(KEYS[1], 100, client"},
+			{"scripts/common/wait_queue_transfer.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
+			{"scripts/common/release_to_next.lua", "take(hash, ttl, client", "take(hash, 100, client"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
 	},
@@ -209,7 +209,7 @@ var All = []Control{
 	},
 	{
 		Name: "one watchdog for all", Rule: "a lease is as long as its holder assumes", Broken: "renewals set the TTL to a second, with any watchdog",
-		Edits: []Edit{{"scripts/renew.lua", "redis.call('PEXPIRE', key, ARGV[2 * i])", "redis.call('PEXPIRE', key, 1000)"}},
+		Edits: []Edit{{"scripts/renew.lua", "redis.call('PEXPIRE', key, lease)", "redis.call('PEXPIRE', key, 1000)"}},
 		Plan:  mixed(plan(busyOn(traffic.Plain), traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(1500, 2500), Think: ms(0, 30)})), Faults: "nothing reaches Redis",
 	},
 	{
@@ -252,7 +252,7 @@ var All = []Control{
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
 		Edits: []Edit{
-			{"actors/guardian.go", "made: kinds.Of(kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(kind)}"},
+			{"actors/guardian.go", "made: kinds.Of(call.Kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(call.Kind)}"},
 			{"actors/guardian.go", "kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}", "kinds.OneKey}"},
 		},
 		Plan: plan(busyOn(traffic.APIs)),
@@ -265,14 +265,14 @@ var All = []Control{
 	{
 		Name: "permits are free too early", Rule: "1 a valid permit is not granted again", Broken: "a permit counts as expired before its lease is over",
 		Edits: []Edit{
-			{"scripts/expirable_acquire.lua", "redis.call('ZCOUNT', KEYS[2], 0, now)", "redis.call('ZCOUNT', KEYS[2], 0, now + 300)"},
-			{"scripts/expirable_acquire.lua", "redis.call('ZRANGE', KEYS[2], 0, now, 'BYSCORE'", "redis.call('ZRANGE', KEYS[2], 0, now + 300, 'BYSCORE'"},
+			{"scripts/expirable_acquire.lua", "redis.call('ZCOUNT', taken_key, 0, now)", "redis.call('ZCOUNT', taken_key, 0, now + 300)"},
+			{"scripts/expirable_acquire.lua", "redis.call('ZRANGE', taken_key, 0, now, 'BYSCORE'", "redis.call('ZRANGE', taken_key, 0, now + 300, 'BYSCORE'"},
 		},
 		Plan: plan(synchronizers()...),
 	},
 	{
 		Name: "an id counts twice", Rule: "a latch opens when all ids have counted down", Broken: "every count-down of an id counts",
-		Edits:             []Edit{{"scripts/latch_count_down.lua", "if not seen[id] and not (known and redis.call('SISMEMBER', KEYS[3], id) == 1) then", "if not seen[id] then"}},
+		Edits:             []Edit{{"scripts/latch_count_down.lua", "if not seen[id] and not (known and redis.call('SISMEMBER', ids_key, id) == 1) then", "if not seen[id] then"}},
 		GreenWithoutEdits: true, Plan: plan(busyOn(traffic.Latch)),
 	},
 	{
@@ -294,7 +294,7 @@ var All = []Control{
 	},
 	{
 		Name: "reservation not passed on", Rule: "a waiter that gives up wakes the waiters behind it", Broken: "a MultiLock that gives up does not pass on its reservation",
-		Edits:             []Edit{{"scripts/common/wait_queue.lua", "return not (open and open > now) and redis.call('EXISTS', hash) == 0", "return false and redis.call('EXISTS', hash) == 0"}},
+		Edits:             []Edit{{"scripts/common/wait_queue_transfer.lua", "return not (queue.open and queue.open > now) and redis.call('EXISTS', hash) == 0", "return false and redis.call('EXISTS', hash) == 0"}},
 		GreenWithoutEdits: true, Plan: traffic.MembersPlan(),
 	},
 	{
@@ -309,7 +309,7 @@ var All = []Control{
 	},
 	{
 		Name: "forced release of any holder", Rule: "a forced release ends only the inspected hold", Broken: "a forced release ends the hold that exists when it arrives",
-		Edits:             []Edit{{"scripts/force_release.lua", "if not end_named", "ARGV[2] = redis.call('HRANDFIELD', KEYS[1]) or ''\nif not end_named"}},
+		Edits:             []Edit{{"scripts/force_release.lua", "if not end_named", "ARGV[2] = redis.call('HRANDFIELD', hash) or ''\nif not end_named"}},
 		GreenWithoutEdits: true, Plan: traffic.ForcedPlan(), Faults: "late forced release",
 	},
 	{

@@ -297,7 +297,7 @@ func failover(w *World) error {
 	if err != nil {
 		return err
 	}
-	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true}, func() error {
+	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true, Takeover: true}, func() error {
 		if err := replica.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}

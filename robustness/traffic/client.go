@@ -97,6 +97,7 @@ type round struct {
 	ctx     context.Context
 	end     context.CancelFunc
 	out     *history.Recorder
+	file    string // of the history
 	workers sync.WaitGroup
 }
 
@@ -220,7 +221,7 @@ func (c *client) begin(file string) error {
 	if err != nil {
 		return err
 	}
-	r := &round{out: out}
+	r := &round{out: out, file: file}
 	r.ctx, r.end = context.WithCancel(context.Background())
 	c.round = r
 	r.workers.Go(func() { c.watch(r) })
@@ -251,18 +252,49 @@ func (c *client) stop() {
 	c.round = nil
 }
 
-// watch records when the process could not run.
+// watch records when the process could not run, and what its goroutines do when it runs, but answers no request. A
+// process does not run either while one of its threads stands still that runs a goroutine: the kernel gives it no
+// processor, or it awaits a page. Others may continue, but not what waits for that goroutine, which may be the guardian.
+// So the watch stops the world now and then, which takes until that thread runs; but not beside goroutines that compute,
+// where that would change how they share the processors.
 func (c *client) watch(r *round) {
 	const beat, late = 10 * time.Millisecond, 30 * time.Millisecond
-	last := history.Now()
-	for r.ctx.Err() == nil {
+	const stopEvery, standing = 5, 100 * time.Millisecond
+	const crowd, quiet, most = 10, 150 * time.Millisecond, 30
+	last, stopped, written, n := history.Now(), history.Now(), time.Duration(0), 0
+	var memory runtime.MemStats
+	for beats := 1; r.ctx.Err() == nil; beats++ {
 		time.Sleep(beat)
 		now := history.Now()
-		if now-last > beat+late {
+		pending, since := r.out.Silence()
+		switch {
+		case now-last > beat+late:
 			r.out.Add(history.Event{Stage: history.Stalled, Since: last, At: now})
+		case pending >= crowd && now-since > quiet && since != written && n < most:
+			written, n = since, n+1
+			r.writeStacks(fmt.Sprintf("%s.silent-since-%v", r.file, since))
 		}
 		last = now
+		if c.plan.Busy.To > 0 || beats%stopEvery > 0 {
+			continue
+		}
+		runtime.ReadMemStats(&memory)
+		if last = history.Now(); last-now > standing {
+			r.out.Add(history.Event{Stage: history.Stalled, Since: stopped, At: last})
+		}
+		stopped = last
 	}
+}
+
+// writeStacks writes the stacks of all goroutines into a file beside the history. Only the histories of rounds in which
+// a promise was not kept stay.
+func (r *round) writeStacks(name string) {
+	out, err := os.Create(name)
+	if err != nil {
+		return // the history goes on without it
+	}
+	defer out.Close()
+	_ = pprof.Lookup("goroutine").WriteTo(out, 2)
 }
 
 func (c *client) measure() Footprint {
