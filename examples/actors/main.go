@@ -23,6 +23,7 @@ var ledgerLock = &messages.Lock{Name: "ledger"}
 type job struct {
 	name     string
 	imported atomic.Int64     // the rows of it in the ledger, which stands for a table
+	releases int              // how many Releases have no answer yet, in all lives of the importer
 	mishaps  map[int64]func() // by row; each happens once
 	finished chan struct{}
 }
@@ -52,16 +53,28 @@ type nextRow struct{ hold string }
 func (i *importer) Receive(ctx actor.Context) {
 	// The actor is the owner of the lock. The answers come as messages.
 	request := func(m any) { lockkeeper.Request(ctx, m) }
+	release := func(hold string) {
+		i.releases++
+		request(&messages.Release{Lock: ledgerLock, HoldId: hold})
+	}
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
 		// Each life begins here, also after a crash. A restart is not a death: the PID stays, and so
-		// do the requests and the hold of the last life. Cancel and release them. When the Release
-		// is answered, everything before it is over.
+		// do the requests and the hold of the last life. Cancel and release them. When all Releases
+		// are answered, everything before is over. Answers do not say which life they are for: so those
+		// that are to come are counted where a crash does not lose the number.
 		request(&messages.Cancel{Lock: ledgerLock})
-		request(&messages.Release{Lock: ledgerLock})
+		release("")
 	case *messages.Released, *messages.NotReleased:
+		if i.releases--; i.releases > 0 {
+			return // another one is to come
+		}
 		switch i.state {
 		case arriving: // if not released, nothing was held
+			if r, is := m.(*messages.Released); is && r.HoldCount > 0 {
+				release("") // a life before the last had the lock, too
+				return
+			}
 			request(&messages.Acquire{Lock: ledgerLock}) // the lock is renewed until the release; no wait limit
 			i.state = waiting
 		case leaving: // if not released, the lock was lost after the last row
@@ -85,7 +98,7 @@ func (i *importer) Receive(ctx actor.Context) {
 		}
 		row := i.imported.Load() + 1
 		if row > rows {
-			request(&messages.Release{Lock: ledgerLock, HoldId: i.hold})
+			release(i.hold)
 			i.state = leaving
 			return
 		}
