@@ -16,9 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// guardian is the parent of all lock actors and of the subscriber. It spawns a lock actor at the
-// first request for its key, passes requests on, and stops the actor when it has retired. It is
-// the only address that users need.
+// guardian is the parent of all lock actors and of the subscriber. It spawns a lock actor at the first request for its
+// key, passes requests on, and stops the actor when it has retired. It is the only address that users need.
 //
 // It must never restart, since that would stop its children; its supervisor resumes it.
 type guardian struct {

@@ -9,8 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// owner is an actor that holds or wants a lock, and is watched for that time unless it is
-// on another node.
+// owner is an actor that holds or wants a lock, and is watched for that time unless it is on another node.
 type owner struct {
 	// id is fresh whenever the owner begins to use the lock.
 	id  machine.Owner
@@ -43,8 +42,8 @@ type pidKey struct{ address, id string }
 
 func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId()} }
 
-// newOwner numbers an owner that no request has named before. Numbers are used once in a
-// system: one from a lock actor's earlier life fits no owner in a later one.
+// newOwner numbers an owner that no request has named before. Numbers are used once in a system: one from a lock
+// actor's earlier life fits no owner in a later one.
 func (r *Runtime) newOwner() machine.Owner { return machine.Owner(r.owners.Add(1)) }
 
 // acquire finds or begins the record of an owner that makes a request, counts this use, and watches the owner unless it
@@ -148,13 +147,16 @@ func (o *owners) forget(s *lockState, n int) {
 	}
 }
 
-// terminated handles the death of an owner, unless it is that of an earlier life.
+// terminated handles the death of an owner, unless it is that of an earlier life, or is yet to come.
 func (o *owners) terminated(s *lockState, pid *actor.PID) {
 	w := o.find(pid)
 	if i := slices.IndexFunc(o.former, func(f *owner) bool { return f.pid.Equal(pid) }); i >= 0 {
 		w = o.former[i]
 		o.former = slices.Delete(o.former, i, i+1)
-	} else if w == nil || s.rt.rules.Foreign(pid) || w.process != nil && s.rt.rules.Process(pid) == w.process {
+	} else if w == nil || s.rt.rules.Foreign(pid) {
+		return
+	} else if w.process != nil && s.rt.rules.Process(pid) == w.process { // it is stopping, or has said so of an earlier life
+		s.rt.post.WatchAgain(w.process, pid, s.pid)
 		return
 	}
 	o.gone(s, w)

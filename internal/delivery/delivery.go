@@ -4,6 +4,7 @@ package delivery
 
 import (
 	"errors"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -62,6 +63,15 @@ func (p *Post) DeliverSystem(pid *actor.PID, message any) (taken bool) {
 func (p *Post) SendSystem(process actor.Process, pid *actor.PID, message any) {
 	defer p.Host.Recover("a recipient panicked")
 	process.SendSystemMessage(pid, message)
+}
+
+// stoppingPause is how long WatchAgain waits: it asks an actor that is stopping until that has stopped.
+const stoppingPause = 100 * time.Millisecond
+
+// WatchAgain watches an actor that is registered though it has said that it has terminated. proto.actor says so while it
+// waits for its children to stop, and does not say when they have.
+func (p *Post) WatchAgain(process actor.Process, pid, watcher *actor.PID) {
+	time.AfterFunc(stoppingPause, func() { p.SendSystem(process, pid, &actor.Watch{Watcher: watcher}) })
 }
 
 // Forward hands on the message that an actor is handling, with its sender and headers.

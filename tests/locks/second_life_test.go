@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -116,5 +117,38 @@ func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
 		t.Errorf("it is granted %v", m)
 	}
 	locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
+	k.AwaitFree(t)
+}
+
+// An actor that is stopping lives until its children have stopped, and handles its messages. Until then proto.actor says
+// to whoever begins to watch it that it has terminated, and says nothing afterwards.
+func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	stopping, mayStop, granted := make(chan struct{}), make(chan struct{}), make(chan any, 1)
+	child := actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, is := ctx.Message().(*actor.Stopping); is {
+			close(stopping)
+			<-mayStop
+		}
+	})
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Spawn(child)
+		case string:
+			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
+		case *messages.Acquired:
+			granted <- m
+		}
+	}))
+	s.Actors.Root.Stop(pid)
+	locktest.Await(t, "the child to stop", stopping)
+	s.Actors.Root.Send(pid, "acquire")
+	locktest.Await(t, "the grant", granted)
+	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Errorf("its child has not stopped, and another acquires the lock: %v", err)
+	}
+	close(mayStop)
 	k.AwaitFree(t)
 }
