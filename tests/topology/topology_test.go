@@ -115,6 +115,28 @@ func TestCluster_WaiterOnAnotherServerIsNotDelayed(t *testing.T) {
 	}
 }
 
+// Without sharded pub/sub, messages go to all servers of a cluster. A server that leaves it gets none any more, keeps its
+// subscribers and tells them nothing: they must leave it by themselves.
+func TestCluster_SubscribersLeaveAServerThatHasLeft(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 2)
+	name, _ := firstHalf(t)
+	channel := keyspace.Channel(name)
+	s := listensOnSecond(t, servers, name)
+	replica := redistest.ClusterReplica(t, []*redistest.Server{servers[1], servers[0]})
+	hold := locktest.Acquire(t, locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff}).Lock(name))
+	waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(name))
+	redistest.Eventually(t, "its subscription", func() bool { return servers[1].Subscribers(t, channel) == 1 })
+	replica.Do(t, "CLUSTER", "FAILOVER")
+	replica.AwaitMaster(t)
+	servers[1].Leave(t, servers[0], replica)
+	redistest.Eventually(t, "its subscription on a member", func() bool {
+		return servers[0].Subscribers(t, channel)+replica.Subscribers(t, channel) == 1
+	})
+	locktest.Release(t, hold)
+	locktest.Release(t, locktest.Got(t, waiter).Hold)
+}
+
 // listensOnSecond is a site that has subscribed on the second of two servers; the client chooses it at random.
 func listensOnSecond(t *testing.T, servers []*redistest.Server, name string) *locktest.Site {
 	channel := keyspace.Channel(name)

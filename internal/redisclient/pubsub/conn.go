@@ -36,8 +36,8 @@ type conn struct {
 }
 
 // dedicate takes a connection from a client. In a cluster it leads to this server if the client knows it, otherwise
-// to any.
-func dedicate(client rueidis.Client, server string) *conn {
+// to any, and to the one to avoid only if there is no other.
+func dedicate(client rueidis.Client, server, avoid string) *conn {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return newConn(client, "")
 	}
@@ -46,7 +46,9 @@ func dedicate(client rueidis.Client, server string) *conn {
 		return newConn(node, server)
 	}
 	for server, node := range nodes {
-		return newConn(node, server)
+		if server != avoid || len(nodes) == 1 {
+			return newConn(node, server)
+		}
 	}
 	return nil
 }
@@ -80,10 +82,10 @@ var errNoServer = errors.New("the client does not know the server, or no longer 
 
 // open takes a connection to a server from the client, as dedicate does, unless ctx ends first. The client itself
 // may block for a dial, or until its pool has room.
-func (s *Subscriptions) open(ctx context.Context, server string) (*conn, error) {
+func (s *Subscriptions) open(ctx context.Context, server, avoid string) (*conn, error) {
 	opened := make(chan *conn)
 	go func() {
-		p := s.dedicate(server)
+		p := s.dedicate(server, avoid)
 		select {
 		case opened <- p:
 		case <-ctx.Done():
@@ -133,7 +135,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, 
 	if stale {
 		server = "" // it may be the wrong one
 	}
-	next, err := s.open(inTime, server)
+	next, err := s.open(inTime, server, "")
 	noRoom := err != nil
 	if err == nil {
 		err = s.subscribe(ctx, next, s.begin(current, next))

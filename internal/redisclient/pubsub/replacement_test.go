@@ -65,7 +65,7 @@ func reopen(t *testing.T, subs *Subscriptions, client rueidis.Client) {
 		return subs.current
 	}
 	before := current()
-	subs.dedicate = func(string) *conn { return newConn(client, "") }
+	subs.dedicate = func(_, _ string) *conn { return newConn(client, "") }
 	subs.Replace()
 	redistest.Eventually(t, "the connection to be replaced", func() bool { return current() != before })
 }

@@ -148,7 +148,7 @@ func (s *Shards) at(channel string) *shard {
 
 // connect implements Subscriptions.dedicate: it leads to the shard's server. If the client does not know that, connect
 // makes it discover the server, and the next attempt may succeed.
-func (at *shard) connect(string) *conn {
+func (at *shard) connect(_, _ string) *conn {
 	client := at.of.client
 	if node := client.Nodes()[at.address]; node != nil {
 		return newConn(node, at.address)

@@ -43,8 +43,10 @@ const (
 // Shards uses Subscriptions for shard channels, with one connection to each master.
 type Subscriptions struct {
 	// dedicate returns a connection, or nil if there is none at the moment. In a cluster it leads to this server if
-	// the client knows it, otherwise to any.
-	dedicate func(server string) *conn
+	// the client knows it, otherwise to any, and to the one to avoid only if there is no other.
+	dedicate func(server, avoid string) *conn
+	// left reports whether a server has left its cluster; nil if that is noticed otherwise.
+	left     func(ctx context.Context, server string) bool
 	listener Listener
 	first    string
 	// reconnected is called for each connection that was opened after one had broken.
@@ -83,7 +85,10 @@ type Subscriptions struct {
 func NewSubscriptions(client rueidis.Client, listener Listener, first string, reconnected func()) *Subscriptions {
 	s := newSubscriptions(listener, reconnected)
 	s.first, s.want[first] = first, struct{}{}
-	s.dedicate = func(server string) *conn { return dedicate(client, server) }
+	s.dedicate = func(server, avoid string) *conn { return dedicate(client, server, avoid) }
+	if client.Mode() == rueidis.ClientModeCluster {
+		s.left = func(ctx context.Context, server string) bool { return left(ctx, client, server) }
+	}
 	return s
 }
 
@@ -186,11 +191,12 @@ func (s *Subscriptions) Close() {
 func (s *Subscriptions) run() {
 	defer close(s.done)
 	defer s.others.Wait()
-	backoff := reconnectFirst
+	backoff, avoid := reconnectFirst, ""
 	for {
 		began := time.Now()
 		s.takeStale()
-		if connection, err := s.open(s.ctx, ""); err == nil {
+		if connection, err := s.open(s.ctx, "", avoid); err == nil {
+			avoid = connection.server
 			s.failed(s.serve(connection))
 		}
 		if s.shard != nil {
@@ -223,6 +229,7 @@ func (s *Subscriptions) serve(connection *conn) error {
 	var giveUp context.CancelFunc
 	urgent := false
 	timer := time.NewTimer(0)
+	alone := s.awaitLeave(ctx)
 	defer func() {
 		timer.Stop()
 		cancel() // ends the connection that is being prepared
@@ -273,6 +280,8 @@ func (s *Subscriptions) serve(connection *conn) error {
 			}
 		case err := <-connection.broken:
 			return err
+		case <-alone:
+			return nil
 		case <-s.ctx.Done():
 			return nil
 		}
