@@ -40,8 +40,12 @@ var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return
 func (r *Runtime) startGuardian() {
 	g := &guardian{rt: r, children: map[string]*lockState{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
+	box := mailbox.NewSeparate
+	if len(r.cfg.Middleware) == 0 { // the host's middleware reads the messages, and would see what is noted
+		box = r.rules.NotingLives(box)
+	}
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.post.WithMailbox(mailbox.NewSeparate, nil), actor.WithDispatcher(&r.goroutines))
+		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.post.WithMailbox(box, nil), actor.WithDispatcher(&r.goroutines))
 	if _, taken := r.root.SpawnNamed(props, request.GuardianName); taken != nil { // by that of another System
 		r.root.Spawn(props)
 	}

@@ -114,9 +114,11 @@ func (s *lockState) requested(call *request.Call) {
 			on.Release(now, id, owner, machine.Mode(call.Mode), call)
 		})
 	case request.OpCancel:
-		id, owner := uint64(0), s.owners.number(call.OwnerPID())
+		id, owner := uint64(0), machine.Owner(0)
 		if call.Target != nil { // by a goroutine
 			id = call.Target.RequestID.Load()
+		} else if w := s.owners.find(call); w != nil {
+			owner = w.id
 		}
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
 	case request.OpForceRelease:
@@ -138,9 +140,9 @@ func (s *lockState) requested(call *request.Call) {
 }
 
 func (s *lockState) acquire(call *request.Call) {
-	if call.Withdrawn.Load() {
+	if why := s.rt.rules.Ended(call); why != "" {
 		s.accepted = call
-		s.rt.refuse(call, machine.CancelledByRequest, "the request was withdrawn")
+		s.rt.refuse(call, machine.CancelledByRequest, why)
 		return
 	}
 	req := machine.Request{
@@ -159,8 +161,8 @@ func (s *lockState) acquire(call *request.Call) {
 // registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
 // this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
 func (s *lockState) registerOwner(call *request.Call) machine.Owner {
-	if pid := call.OwnerPID(); pid != nil {
-		w := s.owners.acquire(s, pid)
+	if pid, life := call.OwnerLife(); pid != nil {
+		w := s.owners.acquire(s, pid, life)
 		call.Record = w
 		return w.id
 	}
@@ -173,7 +175,7 @@ func (s *lockState) registerOwner(call *request.Call) machine.Owner {
 // holdToRelease returns the hold of a release, by its id or by its owner.
 func (s *lockState) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
-	if w := s.owners.find(call.OwnerPID()); w != nil {
+	if w := s.owners.find(call); w != nil {
 		id, owner = w.lost, w.id
 	}
 	if id == 0 && owner == 0 {

@@ -48,8 +48,7 @@ func (r *Runtime) newOwner() machine.Owner { return machine.Owner(r.owners.Add(1
 
 // acquire finds or begins the record of an owner that makes a request, counts this use, and watches the owner unless it
 // is on another node.
-func (o *owners) acquire(s *lockState, pid *actor.PID) *owner {
-	process := s.rt.rules.Process(pid)
+func (o *owners) acquire(s *lockState, pid *actor.PID, process actor.Process) *owner {
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && known.process != process {
 		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
@@ -84,20 +83,14 @@ func (o *owners) wake(w *owner) {
 	}
 }
 
-// find returns the record of an owner that may have requests here, or nil.
-func (o *owners) find(pid *actor.PID) *owner {
-	if pid == nil {
-		return nil
+// find returns the record of the owner of a call that may have requests here; nil if there is none, or if it is that of
+// another life.
+func (o *owners) find(call *request.Call) *owner {
+	pid, life := call.OwnerLife()
+	if w := o.byPID[pidKeyOf(pid)]; w != nil && (life == nil || life == w.process) {
+		return w
 	}
-	return o.byPID[pidKeyOf(pid)]
-}
-
-// number returns the owner number of a PID; 0 if it has no requests here.
-func (o *owners) number(pid *actor.PID) machine.Owner {
-	if w := o.find(pid); w != nil {
-		return w.id
-	}
-	return 0
+	return nil
 }
 
 // done ends one use of an owner.
@@ -149,7 +142,7 @@ func (o *owners) forget(s *lockState, n int) {
 
 // terminated handles the death of an owner, unless it is that of an earlier life, or is yet to come.
 func (o *owners) terminated(s *lockState, pid *actor.PID) {
-	w := o.find(pid)
+	w := o.byPID[pidKeyOf(pid)]
 	if i := slices.IndexFunc(o.former, func(f *owner) bool { return f.pid.Equal(pid) }); i >= 0 {
 		w = o.former[i]
 		o.former = slices.Delete(o.former, i, i+1)

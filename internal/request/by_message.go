@@ -23,9 +23,9 @@ type ByMessage struct {
 	latch     *messages.Latch
 	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
 	replyTo, ownerPID *actor.PID
-	// life is the process of replyTo when the request came; nil if that was dead or is on another node. A later actor
-	// with the same PID gets no answer: it would take a grant for its own.
-	life actor.Process
+	// life and ownerLife are their processes when the request was posted; nil for one that was dead or is on another
+	// node. A later actor with the same PID gets no answer: it would take a grant for its own.
+	life, ownerLife actor.Process
 	// permit is the id of a permit, if showsPermit.
 	permit      machine.PermitID
 	showsPermit bool

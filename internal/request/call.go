@@ -155,10 +155,17 @@ func (call *Call) Requester() Requester {
 
 // OwnerPID returns the actor that a request by message belongs to; nil if it has none, and for a goroutine.
 func (call *Call) OwnerPID() *actor.PID {
+	pid, _ := call.OwnerLife()
+	return pid
+}
+
+// OwnerLife is OwnerPID with the process that the actor had when the request was posted; nil if it was dead, or is on
+// another node.
+func (call *Call) OwnerLife() (*actor.PID, actor.Process) {
 	if m, is := call.By.(*ByMessage); is {
-		return m.ownerPID
+		return m.ownerPID, m.ownerLife
 	}
-	return nil
+	return nil, nil
 }
 
 // LockKind returns the kind of the lock, for metrics and logs.

@@ -75,6 +75,7 @@ func IsMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
 
 // Read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
 func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
+	m, lifeOf := r.lives(m, sender)
 	row := requestMessages[reflect.TypeOf(m)]
 	if row == nil {
 		return nil, nil
@@ -86,7 +87,10 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	call = &Call{Op: row.op, By: by}
 	err = row.read(r, m, call, by)
 	if by.replyTo != nil {
-		by.life = r.Process(by.replyTo)
+		by.life = lifeOf(by.replyTo)
+	}
+	if by.ownerPID != nil {
+		by.ownerLife = lifeOf(by.ownerPID)
 	}
 	return call, err
 }

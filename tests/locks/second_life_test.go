@@ -95,6 +95,39 @@ func TestSecondLife_GetsNoAnswerOfTheFirst(t *testing.T) {
 	}
 }
 
+// blockedProcess is a process of the host's that holds up what sends to it.
+type blockedProcess struct {
+	actor.Process
+	reached, mayGo chan struct{}
+}
+
+func (p *blockedProcess) SendUserMessage(*actor.PID, any) {
+	close(p.reached)
+	<-p.mayGo
+}
+
+// Between a request of the first and the turn of the guardian the first has died, and the second has started.
+func TestSecondLife_GetsNothingThatTheFirstHasAskedFor(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	busy := &blockedProcess{reached: make(chan struct{}), mayGo: make(chan struct{})}
+	self, _ := s.Actors.ProcessRegistry.Add(busy, "busy")
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), "no request", self)
+	locktest.Await(t, "the guardian to be held up", busy.reached)
+	first, second := newLife(), newLife()
+	pid := first.spawn(t, s)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message()}, pid)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: &messages.Lock{Name: k.LockName + "2", Kind: messages.Kind_KIND_READ_WRITE}}, pid)
+	locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
+	pid = second.spawn(t, s)
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Cancel{Lock: k.Message()}, pid)
+	close(busy.mayGo)
+	if m, is := locktest.Await(t, "the answer to its own request", second.answers).(*messages.Cancelled); !is || m.Withdrawn != 0 {
+		t.Errorf("the second one has asked for nothing else, and gets %v", m)
+	}
+	k.AwaitFree(t)
+}
+
 // An actor that handles its Stopped still has its lock: one that has its name by then waits like any other.
 func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
 	t.Parallel()
@@ -121,7 +154,7 @@ func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
 }
 
 // An actor that is stopping lives until its children have stopped, and handles its messages. Until then proto.actor says
-// to whoever begins to watch it that it has terminated, and says nothing afterwards.
+// to an actor that begins to watch it that it has terminated, and says nothing afterwards.
 func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
