@@ -145,7 +145,7 @@ func (m *ByMessage) latchMessage(a *machine.Answer) proto.Message {
 
 func (m *ByMessage) Lost(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
-		from.Deliver(holder, m.traced(&messages.LeaseLost{
+		from.DeliverTo(m.ownerLife, holder, m.traced(&messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
 			Reason: messages.Reason(a.Reason), Detail: a.Detail,
 		}))
@@ -154,7 +154,7 @@ func (m *ByMessage) Lost(from Sender, call *Call, a *machine.Answer) {
 
 func (m *ByMessage) AtRisk(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
-		from.Deliver(holder, m.traced(&messages.LeaseAtRisk{
+		from.DeliverTo(m.ownerLife, holder, m.traced(&messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
 			Validity: durationpb.New(m.validity(from, call, a.Until)), Detail: a.Detail,
 		}))

@@ -137,9 +137,8 @@ type Requester interface {
 
 // Sender sends messages to requesters. A Runtime is a Sender.
 type Sender interface {
-	// Deliver sends a message and reports whether it was taken.
-	Deliver(pid *actor.PID, message any) (taken bool)
-	// DeliverTo is Deliver if the PID has the same process as before; any if life is nil.
+	// DeliverTo sends a message if the PID has the same process as before, any if life is nil, and reports whether it was
+	// taken.
 	DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool)
 	// Foreign reports whether a PID is that of a process on another node.
 	Foreign(pid *actor.PID) bool
