@@ -192,9 +192,10 @@ func (j *judge) forgotten(l *lock) bool {
 	return slices.ContainsFunc(j.erased(l.name), func(s history.Span) bool { return s.To > asked })
 }
 
-// opened checks that no request waits for long at a latch that is open, and will not be closed again.
+// opened checks that no request waits for long at a latch that is open, and will not be closed again: no client closes
+// it, and no replica takes over, which may lack the last count-downs.
 func (j *judge) opened(l *lock) {
-	closed, open := time.Duration(0), never
+	closed, open, until := time.Duration(0), never, j.span.To
 	for _, s := range l.changes {
 		if s.part.Action == history.Close {
 			if closed = max(closed, s.Answered); !s.Granted && s.Err != history.AlreadyClosed {
@@ -207,6 +208,11 @@ func (j *judge) opened(l *lock) {
 			open = min(open, s.Answered)
 		}
 	}
+	for _, f := range j.faults {
+		if f.Takeover && f.To > open {
+			until = min(until, f.From)
+		}
+	}
 	for _, s := range l.requests {
 		end := s.Answered
 		if end == 0 {
@@ -214,7 +220,7 @@ func (j *judge) opened(l *lock) {
 				end = j.span.To
 			}
 		}
-		wait := history.Span{From: max(open, s.Asked), To: end}
+		wait := history.Span{From: max(open, s.Asked), To: min(end, until)}
 		waited := wait.To - wait.From
 		if waited <= 0 {
 			continue

@@ -38,6 +38,8 @@ func TestJudge_Synchronizers(t *testing.T) {
 	killed.Killed = ms(60)
 	wipe := history.Fault{Name: "FLUSHALL", Proc: -1, From: ms(30), To: ms(31), BreaksLeases: true, ErasesData: true}
 	takeover := history.Fault{Name: "a master is killed", Proc: -1, From: ms(95), To: ms(950), Takeover: true}
+	loses, later := takeover, takeover
+	loses.ErasesData, later.ErasesData, later.From = true, true, ms(890)
 	at := func(latch ...*history.Request) []*history.Process {
 		return []*history.Process{process(1, append(latch, does(of("latch", 1, 0, 2), history.Close, 2, 0))...)}
 	}
@@ -89,6 +91,8 @@ func TestJudge_Synchronizers(t *testing.T) {
 		{"one whose close is undone by a failover", undone, []history.Fault{takeover}, 0, ""},
 		{"one that opens by itself", undone, nil, 0, "linearizable: latch"},
 		{"one that is open and keeps a waiter waiting", at(down(10, 1), down(20, 0), wait(25, 26), wait(5, 300)), nil, 0, "an open latch lets its waiters pass"},
+		{"one that is closed again on a new master, which lacks its opening", at(down(10, 1), down(20, 0), wait(25, 26), wait(90, 900)), []history.Fault{loses}, 1, ""},
+		{"one that is open until a new master takes over", at(down(10, 1), down(20, 0), wait(25, 26), failed(wait(5, 900), "held")), []history.Fault{later}, 1, "an open latch lets its waiters pass"},
 		{"one that Redis has lost", at(down(10, 1), wait(5, 32)), []history.Fault{wipe}, 0, ""},
 	} {
 		found := map[string]Permits{"x": {Free: c.free}}
