@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"sync/atomic"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
@@ -44,28 +45,51 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	case root == nil, pid == nil, message == nil:
 		return nil, invalid("ask", "", errors.New("the root context, the PID or the message is nil"))
 	}
-	registry, process := root.ActorSystem().ProcessRegistry, &answerProcess{answers: make(chan any, 1)}
+	registry, process := root.ActorSystem().ProcessRegistry, &answerProcess{answers: make(chan any, 1), terminated: make(chan struct{}, 1)}
 	self, _ := registry.Add(process, "future"+registry.NextId()) // the name of a future, which cannot own a lock
 	defer registry.Remove(self)
-	if recipient, _ := registry.Get(pid); isActor(recipient) { // watching a future would complete it
-		recipient.SendSystemMessage(pid, &actor.Watch{Watcher: self})
+	recipient, _ := registry.Get(pid)
+	watch := func() { recipient.SendSystemMessage(pid, &actor.Watch{Watcher: self}) }
+	if isActor(recipient) { // watching a future would complete it
+		watch()
 		defer recipient.SendSystemMessage(pid, &actor.Unwatch{Watcher: self})
 	}
 	e := *actor.WrapEnvelope(message)
 	e.Sender = self
 	root.Send(pid, request.WithTrace(ctx, &e))
-	select {
-	case answer = <-process.answers:
-	case <-ctx.Done():
-		if process.state.CompareAndSwap(askWaits, askLeft) {
-			return nil, context.Cause(ctx)
+	var again <-chan time.Time
+	for {
+		select {
+		case answer = <-process.answers:
+			return asked(answer)
+		case <-process.terminated:
+			if now, _ := registry.Get(pid); now == recipient { // it waits for its children to stop, and still answers
+				again = time.After(stoppingPause)
+				continue
+			}
+			err = actor.ErrDeadLetter
+		case <-again:
+			watch()
+			continue
+		case <-ctx.Done():
+			err = context.Cause(ctx)
 		}
-		answer = <-process.answers // it may be a grant, which would be lost
+		if process.state.CompareAndSwap(askWaits, askLeft) {
+			return nil, err
+		}
+		return asked(<-process.answers) // it may be a grant, which would be lost
 	}
-	if _, dead := answer.(*actor.DeadLetterResponse); dead {
+}
+
+// stoppingPause is how long Ask waits before it watches an actor again that waits for its children to stop: proto.actor
+// says then that the actor has terminated, and does not say when it has.
+const stoppingPause = 100 * time.Millisecond
+
+func asked(m any) (answer any, err error) {
+	if _, dead := m.(*actor.DeadLetterResponse); dead {
 		return nil, actor.ErrDeadLetter
 	}
-	return answer, nil
+	return m, nil
 }
 
 func isActor(process actor.Process) bool {
@@ -77,7 +101,9 @@ func isActor(process actor.Process) bool {
 // support a context, are not notified that the actor stops, and have a data race if two messages arrive.
 type answerProcess struct {
 	answers chan any
-	state   atomic.Int32
+	// terminated has a value when proto.actor has said that the recipient has.
+	terminated chan struct{}
+	state      atomic.Int32
 }
 
 // The states of an answerProcess.
@@ -104,9 +130,12 @@ func (a *answerProcess) Wait() error {
 }
 
 // SendSystemMessage implements actor.Process.
-func (a *answerProcess) SendSystemMessage(pid *actor.PID, m any) {
-	if _, stopped := m.(*actor.Terminated); stopped {
-		a.SendUserMessage(pid, &actor.DeadLetterResponse{})
+func (a *answerProcess) SendSystemMessage(_ *actor.PID, m any) {
+	if _, is := m.(*actor.Terminated); is {
+		select {
+		case a.terminated <- struct{}{}:
+		default:
+		}
 	}
 }
 

@@ -58,7 +58,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 	// An owner has died: its lock is released at once.
 	case *actor.Terminated:
-		s.owners.terminated(s.lockState, m.Who)
+		s.ownerGone(s.owners.Terminated(s.watcher(), m.Who))
 		s.carryOut()
 
 	// The key may have been taken away.
@@ -67,7 +67,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 
 	// There are many lock actors: those that are idle leave.
 	case leaveIfIdle:
-		if s.idle() && !s.owners.inUse() {
+		if s.idle() && !s.owners.InUse() {
 			s.retire()
 		}
 
@@ -117,8 +117,8 @@ func (s *lockState) requested(call *request.Call) {
 		id, owner := uint64(0), machine.Owner(0)
 		if call.Target != nil { // by a goroutine
 			id = call.Target.RequestID.Load()
-		} else if w := s.owners.find(call); w != nil {
-			owner = w.id
+		} else if w := s.owners.Find(call.OwnerLife()); w != nil {
+			owner = w.ID
 		}
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
 	case request.OpForceRelease:
@@ -158,25 +158,11 @@ func (s *lockState) acquire(call *request.Call) {
 	})
 }
 
-// registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
-// this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
-func (s *lockState) registerOwner(call *request.Call) machine.Owner {
-	if pid, life := call.OwnerLife(); pid != nil {
-		w := s.owners.acquire(s, pid, life)
-		call.Record = w
-		return w.id
-	}
-	if call.By == nil && call.Owner == 0 && call.Count == nil { // a goroutine's first hold
-		call.Owner = s.rt.newOwner()
-	}
-	return call.Owner
-}
-
 // holdToRelease returns the hold of a release, by its id or by its owner.
 func (s *lockState) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
-	if w := s.owners.find(call); w != nil {
-		id, owner = w.lost, w.id
+	if w := s.owners.Find(call.OwnerLife()); w != nil {
+		id, owner = w.Lost, w.ID
 	}
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // no hold has it: the lock says so
@@ -207,6 +193,9 @@ func deadline(now machine.Instant, wait time.Duration) machine.Instant {
 func (s *lockState) tick() {
 	if s.retireIfIdle() {
 		return
+	}
+	for _, w := range s.owners.Missed(s.watcher(), s.rt.Now(), s.rt.cfg.Watchdog) {
+		s.ownerGone(w)
 	}
 	s.handle(timePassed{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()

@@ -12,6 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
+	"github.com/lockkeeper-go/lockkeeper/internal/owners"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -50,7 +51,7 @@ type lockState struct {
 	wakeAt machine.Instant
 	// idleSince is when the actor became idle, 0 while it is not.
 	idleSince machine.Instant
-	owners    owners
+	owners    *owners.Set // nil until an actor makes a request
 
 	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
 	// longer than its lock actor lives, so it is no part of the lockState.
@@ -180,7 +181,7 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.NotifyLost:
 		call := e.Ref.(*request.Call)
 		if w := ownerOf(call); w != nil {
-			w.lost = e.Answer.HoldID
+			w.Lost = e.Answer.HoldID
 		}
 		call.Requester().Lost(s.rt, call, &e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
@@ -190,7 +191,7 @@ func (s *lockState) perform(e *machine.Effect) {
 		s.observer.AtRisk(s.hold(call, e.Term, s.now), e.Answer.Until-s.now, e.Answer.Detail)
 	case machine.HoldEnded:
 		call := e.Ref.(*request.Call)
-		s.owners.done(s, ownerOf(call))
+		s.ownerDone(ownerOf(call))
 		s.observer.HoldEnded(s.about(call), call, s.now-call.From)
 	case machine.Subscribe:
 		s.listen(e.Term)
@@ -311,7 +312,7 @@ func (s *lockState) retire() bool {
 	if !s.gate.closeIf(s.seen) {
 		return false
 	}
-	s.owners.forget(s, len(s.owners.resting))
+	s.owners.Forget(s.watcher())
 	s.stopAlarm()
 	s.rt.toGuardian(&retired{state: s})
 	return true
@@ -337,7 +338,7 @@ func (s *lockState) setAlarm() {
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}
-	if s.idle() && !s.owners.inUse() {
+	if s.idle() && !s.owners.InUse() {
 		if s.idleSince == 0 {
 			s.idleSince = s.rt.Now()
 		}

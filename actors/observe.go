@@ -83,7 +83,7 @@ func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) o
 		h.Permit = id
 	}
 	if w := ownerOf(call); w != nil {
-		h.Holder = w.pid
+		h.Holder = w.PID
 	}
 	return h
 }

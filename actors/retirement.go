@@ -61,12 +61,12 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 // meanwhile. A Cancel sent directly after an Acquire may therefore overtake it; it then
 // withdraws nothing, and says so.
 func (s *lockState) otherFormat(call *request.Call) {
-	if !s.idle() || s.owners.inUse() {
+	if !s.idle() || s.owners.InUse() {
 		s.accepted = call
 		s.rt.refuse(call, machine.Invalid, inUse(s, call.LockKind()))
 		return
 	}
-	s.owners.forget(s, len(s.owners.resting))
+	s.owners.Forget(s.watcher())
 	s.stopAlarm()
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	s.rt.table.drop(s)

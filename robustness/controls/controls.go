@@ -135,8 +135,11 @@ var All = []Control{
 	},
 	{
 		Name: "unwatched owner", Rule: "8 the death of the holder releases the lock", Broken: "owners are not watched",
-		Edits: []Edit{{"actors/owners.go", "s.rt.post.SendSystem(process, pid, &actor.Watch{Watcher: s.pid})", ""}},
-		Plan:  plan(busyOn(traffic.Actor)),
+		Edits: []Edit{
+			{"internal/owners/owners.go", "by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})", ""},
+			{"internal/owners/owners.go", "now < o.checkAt", "now >= 0"},
+		},
+		Plan: plan(busyOn(traffic.Actor)),
 	},
 	{
 		Name: "state lost by a crash", Rule: "9 a crash of the lock actor loses nothing", Broken: "a restarted lock actor starts with a free lock",

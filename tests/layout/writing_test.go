@@ -111,7 +111,7 @@ func TestActors_StaySmall(t *testing.T) {
 			files, switches, lines = files+1, switches+strings.Count(text, ".(type) {"), lines+strings.Count(text, "\n")
 		}
 	}
-	if files > 14 || switches > 6 || lines > 2750 {
-		t.Errorf("actors has %d files, %d type switches and %d lines; 14, 6 and 2750 are allowed", files, switches, lines)
+	if files > 14 || switches > 6 || lines > 2650 {
+		t.Errorf("actors has %d files, %d type switches and %d lines; 14, 6 and 2650 are allowed", files, switches, lines)
 	}
 }

@@ -3,6 +3,7 @@ package locks_test
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
@@ -183,5 +184,28 @@ func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
 		t.Errorf("its child has not stopped, and another acquires the lock: %v", err)
 	}
 	close(mayStop)
+	k.AwaitFree(t)
+}
+
+// proto.actor tells no watcher that an actor has stopped if it panics over its Stopped. Its lock was renewed for as long
+// as the System lived.
+func TestOwnerThatPanicsWhenStopped_LosesItsLock(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{Watchdog: 600 * time.Millisecond, CallTimeout: 100 * time.Millisecond})
+	granted, stopped := make(chan any, 1), make(chan any, 1)
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
+		case *messages.Acquired:
+			granted <- m
+		case *actor.Stopped:
+			stopped <- m
+			panic("the host's own code")
+		}
+	}))
+	locktest.Await(t, "the grant", granted)
+	s.Actors.Root.Stop(pid)
+	locktest.Await(t, "the stop", stopped)
 	k.AwaitFree(t)
 }

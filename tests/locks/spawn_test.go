@@ -173,6 +173,54 @@ func TestAsk_ReturnsOneAnswer(t *testing.T) {
 	}
 }
 
+// proto.actor says that an actor has terminated while it waits for its children to stop. It still answers then.
+func TestAsk_WaitsForTheChildrenOfItsActor(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	stopping, mayStop := make(chan struct{}), make(chan struct{})
+	var later *actor.PID
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+				if _, is := ctx.Message().(*actor.Stopping); is {
+					close(stopping)
+					<-mayStop
+				}
+			}))
+		case string:
+			later = ctx.Sender()
+		case int:
+			ctx.Send(later, m)
+		}
+	}))
+	s.Actors.Root.Stop(pid)
+	locktest.Await(t, "the child to stop", stopping)
+	type reply struct {
+		answer any
+		err    error
+	}
+	ask := func() <-chan reply {
+		processes := s.Processes()
+		replies := locktest.Go(func() reply {
+			answer, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello")
+			return reply{answer, err}
+		})
+		redistest.Eventually(t, "the question", func() bool { return s.Processes() == processes+1 })
+		return replies
+	}
+	replies := ask()
+	s.Actors.Root.Send(pid, 1)
+	if got := locktest.Await(t, "the answer", replies); got != (reply{answer: 1}) {
+		t.Errorf("answered %v", got)
+	}
+	replies = ask()
+	close(mayStop)
+	if got := locktest.Await(t, "the end of the question", replies); got != (reply{err: actor.ErrDeadLetter}) {
+		t.Errorf("of an actor that has stopped: %v", got)
+	}
+}
+
 // An actor stops or restarts only after its work has ended and the lock is free.
 func TestSpawn_EndsBeforeItsActor(t *testing.T) {
 	t.Parallel()

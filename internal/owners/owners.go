@@ -1,0 +1,227 @@
+// Package owners keeps the actors that hold or want a lock. Each is watched for that time, unless it is on another node.
+package owners
+
+import (
+	"slices"
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+)
+
+// Owner is an actor that holds or wants a lock.
+type Owner struct {
+	// ID is fresh whenever the owner begins to use the lock.
+	ID machine.Owner
+	// Lost is its last hold, if that was lost: a release that names no hold is about that one.
+	Lost uint64
+	PID  *actor.PID
+	// process tells two lives of a local PID apart, since PIDs are equal by name; nil for one on another node, or dead.
+	process actor.Process
+	// uses counts the requests and holds that need the watch.
+	uses int
+	// missingSince is when its process was first found to be registered no more; 0 if it is registered.
+	missingSince machine.Instant
+}
+
+// Set has the owners of one lock. A nil Set has none.
+type Set struct {
+	byPID map[pidKey]*Owner
+	// resting are the owners that use the lock no more, the longest first. They stay watched for a while: an actor that
+	// has used a lock often uses it again, and each watch costs both actors a message.
+	resting []*Owner
+	// former are owners whose PID another actor has by now, and whose Terminated has not come.
+	former []*Owner
+	// checkAt is when Missed looks for the processes again.
+	checkAt machine.Instant
+}
+
+// maxIdleWatches bounds the owners that are watched without need.
+const maxIdleWatches = 64
+
+type pidKey struct{ address, id string }
+
+func pidKeyOf(pid *actor.PID) pidKey { return pidKey{pid.GetAddress(), pid.GetId()} }
+
+// Watcher is the lock actor that watches the owners.
+type Watcher struct {
+	Post  *delivery.Post
+	Rules *request.Rules
+	PID   *actor.PID
+	// Numbers counts the owners in the system. A number is used once: that of an owner of a lock actor's earlier life fits
+	// no owner in a later one.
+	Numbers *atomic.Uint64
+}
+
+// NewOwner numbers an owner that no request has named before.
+func (by Watcher) NewOwner() machine.Owner { return machine.Owner(by.Numbers.Add(1)) }
+
+// watch watches the process of an owner. By its PID, another life could be watched.
+func (by Watcher) watch(w *Owner) {
+	by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})
+}
+
+// registered reports whether the PID of an owner still has the owner's process.
+func (by Watcher) registered(w *Owner) bool {
+	return w.process != nil && by.Rules.Process(w.PID) == w.process
+}
+
+// InUse reports whether any owner holds or wants the lock.
+func (o *Set) InUse() bool { return o != nil && len(o.byPID) > len(o.resting) }
+
+// Acquire finds or begins the record of an owner that makes a request, counts this use, and watches the owner unless it
+// is on another node.
+func (o *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner {
+	known := o.byPID[pidKeyOf(pid)]
+	if known != nil && known.process != process {
+		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
+		o.wake(known)
+		o.former = append(o.former, known)
+		known = nil
+	}
+	switch {
+	case known == nil:
+		known = &Owner{ID: by.NewOwner(), PID: pid, process: process}
+		if o.byPID == nil {
+			o.byPID = map[pidKey]*Owner{}
+		}
+		o.byPID[pidKeyOf(pid)] = known
+		if process != nil {
+			by.watch(known)
+		} else if !by.Rules.Foreign(pid) {
+			by.Post.DeliverSystem(by.PID, &actor.Terminated{Who: pid, Why: actor.TerminatedReason_NotFound})
+		}
+	case known.uses == 0:
+		known.ID = by.NewOwner()
+		o.wake(known)
+	}
+	known.uses++
+	return known
+}
+
+// wake takes an owner out of the resting ones.
+func (o *Set) wake(w *Owner) {
+	if i := slices.Index(o.resting, w); i >= 0 {
+		o.resting = slices.Delete(o.resting, i, i+1)
+	}
+}
+
+// Find returns the record of an actor that may have requests here; nil if there is none, or if it is that of another
+// life. A nil life stands for any.
+func (o *Set) Find(pid *actor.PID, life actor.Process) *Owner {
+	if o == nil {
+		return nil
+	}
+	if w := o.byPID[pidKeyOf(pid)]; w != nil && (life == nil || life == w.process) {
+		return w
+	}
+	return nil
+}
+
+// Done ends one use of an owner.
+func (o *Set) Done(by Watcher, w *Owner) {
+	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.PID)] != w {
+		return
+	}
+	if w.process == nil { // it is not watched
+		delete(o.byPID, pidKeyOf(w.PID))
+		return
+	}
+	o.resting = append(o.resting, w)
+	o.forget(by, len(o.resting)-maxIdleWatches)
+}
+
+// Forget ends the watch of the owners that use the lock no more.
+func (o *Set) Forget(by Watcher) {
+	if o != nil {
+		o.forget(by, len(o.resting))
+	}
+}
+
+// forget ends the watch of the first n of the resting ones.
+func (o *Set) forget(by Watcher, n int) {
+	for range n {
+		w := o.resting[0]
+		o.resting = slices.Delete(o.resting, 0, 1)
+		delete(o.byPID, pidKeyOf(w.PID))
+		by.Post.SendSystem(w.process, w.PID, &actor.Unwatch{Watcher: by.PID})
+	}
+}
+
+// Terminated returns the owner that has stopped, as proto.actor says; nil if the notice is about an earlier life, or if
+// the owner is yet to stop: it is watched again then.
+func (o *Set) Terminated(by Watcher, pid *actor.PID) (gone *Owner) {
+	if o == nil {
+		return nil
+	}
+	w := o.byPID[pidKeyOf(pid)]
+	if f := o.formerLife(pid); f != nil {
+		w = f
+	} else if w == nil || by.Rules.Foreign(pid) {
+		return nil
+	} else if by.registered(w) { // it is stopping, or has said so of an earlier life
+		by.Post.WatchAgain(w.process, pid, by.PID)
+		return nil
+	}
+	o.drop(w)
+	return w
+}
+
+// formerLife returns the former owner that a notice is about: the one with the same pointer, since an actor says itself
+// that it has stopped, or else the earliest; nil if there is none.
+func (o *Set) formerLife(pid *actor.PID) (f *Owner) {
+	for _, each := range o.former {
+		if each.PID == pid {
+			return each
+		}
+		if f == nil && each.PID.Equal(pid) {
+			f = each
+		}
+	}
+	if w := o.byPID[pidKeyOf(pid)]; w != nil && w.PID == pid {
+		return nil
+	}
+	return f
+}
+
+// drop removes an owner that has gone.
+func (o *Set) drop(w *Owner) {
+	o.wake(w)
+	o.former = slices.DeleteFunc(o.former, func(f *Owner) bool { return f == w })
+	if o.byPID[pidKeyOf(w.PID)] == w {
+		delete(o.byPID, pidKeyOf(w.PID))
+	}
+}
+
+// Missed returns owners that have gone without a notice: an actor that panics while it handles its Stopped sends none. An
+// actor that has left the registry may still be handling it, so it counts as gone after patience. It looks for the
+// processes three times in that time, however often it is called.
+func (o *Set) Missed(by Watcher, now, patience machine.Instant) (gone []*Owner) {
+	if o == nil || now < o.checkAt {
+		return nil
+	}
+	o.checkAt = now + patience/3
+	look := func(w *Owner) {
+		switch {
+		case w.process == nil || by.registered(w):
+		case w.missingSince == 0:
+			w.missingSince = now
+			by.watch(w) // once it has stopped, it answers at once
+		case now-w.missingSince >= patience:
+			gone = append(gone, w)
+		}
+	}
+	for _, w := range o.byPID {
+		look(w)
+	}
+	for _, w := range o.former {
+		look(w)
+	}
+	for _, w := range gone {
+		o.drop(w)
+	}
+	return gone
+}
