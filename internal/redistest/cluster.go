@@ -86,3 +86,9 @@ func (s *Server) Leave(t testing.TB, others ...*Server) {
 	t.Helper()
 	check(t, s.Server.Leave("SOFT", bare(others)...))
 }
+
+// Forgotten removes a server from the cluster of the others, but does not tell it.
+func (s *Server) Forgotten(t testing.TB, others ...*Server) {
+	t.Helper()
+	check(t, s.Server.Forgotten(bare(others)...))
+}

@@ -196,8 +196,8 @@ func (s *Subscriptions) run() {
 		began := time.Now()
 		s.takeStale()
 		if connection, err := s.open(s.ctx, "", avoid); err == nil {
-			avoid = connection.server
-			s.failed(s.serve(connection))
+			avoid, err = s.serve(connection)
+			s.failed(err)
 		}
 		if s.shard != nil {
 			s.shard.disconnected()
@@ -214,9 +214,9 @@ func (s *Subscriptions) run() {
 	}
 }
 
-// serve uses a connection, and those that replace it, until one breaks or Close is called. It returns
-// why a connection broke, or nil.
-func (s *Subscriptions) serve(connection *conn) error {
+// serve uses a connection, and those that replace it, until one breaks, its server leaves the cluster, or Close is
+// called. It returns the server that has left, and why a connection broke.
+func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 	s.mu.Lock()
 	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
 	clear(s.lingering)
@@ -229,7 +229,7 @@ func (s *Subscriptions) serve(connection *conn) error {
 	var giveUp context.CancelFunc
 	urgent := false
 	timer := time.NewTimer(0)
-	alone := s.awaitLeave(ctx)
+	leaves := s.awaitLeave(ctx)
 	defer func() {
 		timer.Stop()
 		cancel() // ends the connection that is being prepared
@@ -240,7 +240,7 @@ func (s *Subscriptions) serve(connection *conn) error {
 	}()
 	for {
 		if err := s.catchUp(connection); err != nil {
-			return err
+			return "", err
 		}
 		switch at, wanted, stale := s.replaceAt(); {
 		case wanted && giveUp == nil:
@@ -265,7 +265,7 @@ func (s *Subscriptions) serve(connection *conn) error {
 			giveUp, urgent = nil, false
 			s.prepared(r)
 			if r.noRoom {
-				return nil
+				return "", nil
 			}
 			if r.connection == nil {
 				continue
@@ -276,14 +276,16 @@ func (s *Subscriptions) serve(connection *conn) error {
 			err := s.catchUp(connection)
 			s.others.Go(func() { s.retire(old) }) // not before the new one has everything
 			if err != nil {
-				return err
+				return "", err
 			}
 		case err := <-connection.broken:
-			return err
-		case <-alone:
-			return nil
+			return "", err
+		case server := <-leaves:
+			if server == connection.server { // it may have been replaced meanwhile
+				return server, nil
+			}
 		case <-s.ctx.Done():
-			return nil
+			return "", nil
 		}
 	}
 }

@@ -162,6 +162,14 @@ func (s *Server) EndMove(slot int, to *Server) error {
 // Leave removes a server without slots from its cluster; the server keeps running. How is SOFT or HARD; after the latter
 // it has another ID.
 func (s *Server) Leave(how string, others ...*Server) error {
+	if err := s.Forgotten(others...); err != nil {
+		return err
+	}
+	return s.ok("CLUSTER", "RESET", how)
+}
+
+// Forgotten removes a server from the cluster of the others, but does not tell it.
+func (s *Server) Forgotten(others ...*Server) error {
 	id, err := s.NodeID()
 	if err != nil {
 		return err
@@ -171,5 +179,5 @@ func (s *Server) Leave(how string, others ...*Server) error {
 			return err
 		}
 	}
-	return s.ok("CLUSTER", "RESET", how)
+	return nil
 }
