@@ -87,7 +87,7 @@ type Config struct {
 	// Anonymous keeps no record. It saves a script every 5 s.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor
-	// system. Its handler runs on a separate goroutine and may block or panic. Up to 1024
+	// system, and for Open without WithActorSystem none. Its handler runs on a separate goroutine and may block or panic. Up to 1024
 	// records wait for it; further ones are dropped, and a record reports how many. Close waits
 	// for it for at most a second.
 	Logger *slog.Logger

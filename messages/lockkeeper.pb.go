@@ -448,7 +448,10 @@ type Acquire struct {
 	// granting a re-entry.
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
 	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_id.
-	ShowPermit    bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
+	ShowPermit bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
+	// Chosen by the requester, to tell the answers to its requests apart: each answer has that of its request, and
+	// LeaseLost and LeaseAtRisk that of the first Acquire of the hold.
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -537,6 +540,13 @@ func (x *Acquire) GetShowPermit() bool {
 	return false
 }
 
+func (x *Acquire) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type Acquired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -559,6 +569,7 @@ type Acquired struct {
 	// For KIND_EXPIRABLE_SEMAPHORE with show_permit: the id of the permit in Redis, 32 hexadecimal digits.
 	// Any client that knows it can release the permit, also with Redisson.
 	PermitId      string `protobuf:"bytes,8,opt,name=permit_id,json=permitId,proto3" json:"-"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -654,6 +665,13 @@ func (x *Acquired) GetPermitId() string {
 	return ""
 }
 
+func (x *Acquired) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type NotAcquired struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -662,6 +680,7 @@ type NotAcquired struct {
 	Ttl *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
 	// A description of the reason.
 	Detail        string `protobuf:"bytes,4,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -729,6 +748,13 @@ func (x *NotAcquired) GetDetail() string {
 	return ""
 }
 
+func (x *NotAcquired) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // Release releases a hold, once for every Acquired. Answered by Released or NotReleased.
 type Release struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -737,6 +763,7 @@ type Release struct {
 	HoldId string `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
 	// Instead of hold_id: releases the hold of this owner. With neither, the sender is the owner.
 	Owner         *actor.PID `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	CorrelationId string     `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -797,11 +824,19 @@ func (x *Release) GetOwner() *actor.PID {
 	return nil
 }
 
+func (x *Release) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type Released struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// The remaining hold count; 0: the hold has ended.
-	HoldCount     int64 `protobuf:"varint,2,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
+	HoldCount     int64  `protobuf:"varint,2,opt,name=hold_count,json=holdCount,proto3" json:"hold_count,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -855,6 +890,13 @@ func (x *Released) GetHoldCount() int64 {
 	return 0
 }
 
+func (x *Released) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type NotReleased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -862,6 +904,7 @@ type NotReleased struct {
 	// ended nevertheless; do not send the Release again.
 	Reason        Reason `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -922,6 +965,13 @@ func (x *NotReleased) GetDetail() string {
 	return ""
 }
 
+func (x *NotReleased) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // ReleaseByID releases a permit of KIND_EXPIRABLE_SEMAPHORE by its id. Another process may hold it, for instance
 // a Java process. A holder in this system is sent LeaseLost. Answered by Released or NotReleased.
 type ReleaseByID struct {
@@ -929,6 +979,7 @@ type ReleaseByID struct {
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// 32 hexadecimal digits.
 	PermitId      string `protobuf:"bytes,2,opt,name=permit_id,json=permitId,proto3" json:"-"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -982,6 +1033,13 @@ func (x *ReleaseByID) GetPermitId() string {
 	return ""
 }
 
+func (x *ReleaseByID) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // SetExpirablePermits sets the number of permits of KIND_EXPIRABLE_SEMAPHORE. Answered by ExpirablePermitsSet or
 // Failed.
 type SetExpirablePermits struct {
@@ -989,6 +1047,7 @@ type SetExpirablePermits struct {
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Permits       int64                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
 	How           SetPermitsHow          `protobuf:"varint,3,opt,name=how,proto3,enum=lockkeeper.v1.SetPermitsHow" json:"how,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1049,11 +1108,19 @@ func (x *SetExpirablePermits) GetHow() SetPermitsHow {
 	return SetPermitsHow_SET_PERMITS_HOW_TRY
 }
 
+func (x *SetExpirablePermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type ExpirablePermitsSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// False if the number was set before; only for SET_PERMITS_HOW_TRY.
-	Set           bool `protobuf:"varint,2,opt,name=set,proto3" json:"set,omitempty"`
+	Set           bool   `protobuf:"varint,2,opt,name=set,proto3" json:"set,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1107,6 +1174,13 @@ func (x *ExpirablePermitsSet) GetSet() bool {
 	return false
 }
 
+func (x *ExpirablePermitsSet) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // Cancel withdraws an owner's waiting Acquire, which is answered by
 // NotAcquired{REASON_CANCELLED}. Cancel itself is answered by Cancelled or Failed.
 type Cancel struct {
@@ -1114,6 +1188,7 @@ type Cancel struct {
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// Default: the sender.
 	Owner         *actor.PID `protobuf:"bytes,2,opt,name=owner,proto3" json:"owner,omitempty"`
+	CorrelationId string     `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1167,11 +1242,19 @@ func (x *Cancel) GetOwner() *actor.PID {
 	return nil
 }
 
+func (x *Cancel) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type Cancelled struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// How many waiting requests were withdrawn; 0 if none was waiting.
-	Withdrawn     int64 `protobuf:"varint,2,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	Withdrawn     int64  `protobuf:"varint,2,opt,name=withdrawn,proto3" json:"withdrawn,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1225,6 +1308,13 @@ func (x *Cancelled) GetWithdrawn() int64 {
 	return 0
 }
 
+func (x *Cancelled) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // ForceRelease releases the lock if one of the owners holds it, in any process. Even if it arrives late, it does
 // not release the hold of another owner. Answered by ForceReleased or Failed.
 type ForceRelease struct {
@@ -1233,6 +1323,7 @@ type ForceRelease struct {
 	// The owners to release, at most 1000, as in Status.owners. Without any, the system uses the current owners in
 	// Redis.
 	Owners        []string `protobuf:"bytes,2,rep,name=owners,proto3" json:"owners,omitempty"`
+	CorrelationId string   `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1286,11 +1377,19 @@ func (x *ForceRelease) GetOwners() []string {
 	return nil
 }
 
+func (x *ForceRelease) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type ForceReleased struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	// Whether one of the owners held the lock.
-	WasHeld       bool `protobuf:"varint,2,opt,name=was_held,json=wasHeld,proto3" json:"was_held,omitempty"`
+	WasHeld       bool   `protobuf:"varint,2,opt,name=was_held,json=wasHeld,proto3" json:"was_held,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1344,10 +1443,18 @@ func (x *ForceReleased) GetWasHeld() bool {
 	return false
 }
 
+func (x *ForceReleased) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // Inspect asks for the state of a lock. Answered by Status or Failed.
 type Inspect struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1394,6 +1501,13 @@ func (x *Inspect) GetLock() *Lock {
 	return nil
 }
 
+func (x *Inspect) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type Status struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -1436,6 +1550,7 @@ type Status struct {
 	// record does not have them.
 	HolderWaiters *int64               `protobuf:"varint,19,opt,name=holder_waiters,json=holderWaiters,proto3,oneof" json:"holder_waiters,omitempty"`
 	HeldAtLeast   *durationpb.Duration `protobuf:"bytes,20,opt,name=held_at_least,json=heldAtLeast,proto3" json:"held_at_least,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1615,6 +1730,13 @@ func (x *Status) GetHeldAtLeast() *durationpb.Duration {
 	return nil
 }
 
+func (x *Status) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // Process describes the process of a Redis client, from the record that its Lockkeeper system keeps in
 // Redis. For a client without a record, such as Redisson, only the field client is set.
 type Process struct {
@@ -1734,6 +1856,7 @@ type Failed struct {
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
 	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1794,6 +1917,13 @@ func (x *Failed) GetDetail() string {
 	return ""
 }
 
+func (x *Failed) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // LeaseLost notifies the holder that its hold has ended although it did not release it. It is final.
 type LeaseLost struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
@@ -1803,6 +1933,7 @@ type LeaseLost struct {
 	Token         int64                  `protobuf:"varint,4,opt,name=token,proto3" json:"token,omitempty"`
 	Reason        Reason                 `protobuf:"varint,5,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string                 `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1884,6 +2015,13 @@ func (x *LeaseLost) GetDetail() string {
 	return ""
 }
 
+func (x *LeaseLost) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // LeaseAtRisk warns the holder that renewals fail. LeaseLost follows unless one succeeds.
 type LeaseAtRisk struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
@@ -1894,6 +2032,7 @@ type LeaseAtRisk struct {
 	// How long the lease is still valid.
 	Validity      *durationpb.Duration `protobuf:"bytes,5,opt,name=validity,proto3" json:"validity,omitempty"`
 	Detail        string               `protobuf:"bytes,6,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1975,6 +2114,13 @@ func (x *LeaseAtRisk) GetDetail() string {
 	return ""
 }
 
+func (x *LeaseAtRisk) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // Semaphore names a semaphore: a number of permits, Redisson's RSemaphore. Permits have no owner: another
 // client may release them, and those of a process that has died stay taken.
 type Semaphore struct {
@@ -2040,6 +2186,7 @@ type AcquirePermits struct {
 	Permits int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
 	// The longest wait. Absent: no limit. Zero: try once.
 	Wait          *durationpb.Duration `protobuf:"bytes,3,opt,name=wait,proto3" json:"wait,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2100,10 +2247,18 @@ func (x *AcquirePermits) GetWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *AcquirePermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type PermitsAcquired struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	Permits       int32                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2157,6 +2312,13 @@ func (x *PermitsAcquired) GetPermits() int32 {
 	return 0
 }
 
+func (x *PermitsAcquired) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // ReleasePermits releases permits, which another client may have acquired. Answered by PermitsReleased or
 // PermitsRefused. With REASON_UNAVAILABLE the system keeps trying in the background: do not send it again.
 // With any other reason they were not released.
@@ -2166,7 +2328,8 @@ type ReleasePermits struct {
 	// At least 1; absent: 1.
 	Permits int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
 	// If there is no such semaphore, does nothing instead of failing with REASON_NO_PERMITS.
-	IfExists      bool `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	IfExists      bool   `protobuf:"varint,3,opt,name=if_exists,json=ifExists,proto3" json:"if_exists,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2227,11 +2390,19 @@ func (x *ReleasePermits) GetIfExists() bool {
 	return false
 }
 
+func (x *ReleasePermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type PermitsReleased struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	// False if there was no such semaphore, and if_exists was given.
-	Released      bool `protobuf:"varint,2,opt,name=released,proto3" json:"released,omitempty"`
+	Released      bool   `protobuf:"varint,2,opt,name=released,proto3" json:"released,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2285,11 +2456,19 @@ func (x *PermitsReleased) GetReleased() bool {
 	return false
 }
 
+func (x *PermitsReleased) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // CancelPermits withdraws the sender's waiting AcquirePermits, which is refused with
 // REASON_CANCELLED. Answered by PermitsChanged.
 type CancelPermits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2336,6 +2515,13 @@ func (x *CancelPermits) GetSemaphore() *Semaphore {
 	return nil
 }
 
+func (x *CancelPermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // TrySetPermits creates a semaphore, unless it exists. Answered by PermitsChanged or PermitsRefused.
 type TrySetPermits struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2343,6 +2529,7 @@ type TrySetPermits struct {
 	Permits   int32                  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
 	// After how long the semaphore is deleted, at least 10 ms. Absent: never.
 	Ttl           *durationpb.Duration `protobuf:"bytes,3,opt,name=ttl,proto3" json:"ttl,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2403,12 +2590,20 @@ func (x *TrySetPermits) GetTtl() *durationpb.Duration {
 	return nil
 }
 
+func (x *TrySetPermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // AddPermits changes the number of permits. Answered by PermitsChanged or PermitsRefused.
 type AddPermits struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	// Negative: removes permits, even more than are free.
-	Permits       int32 `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	Permits       int32  `protobuf:"varint,2,opt,name=permits,proto3" json:"permits,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2462,10 +2657,18 @@ func (x *AddPermits) GetPermits() int32 {
 	return 0
 }
 
+func (x *AddPermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // DrainPermits acquires all permits that are free. Answered by PermitsChanged or PermitsRefused.
 type DrainPermits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2512,10 +2715,18 @@ func (x *DrainPermits) GetSemaphore() *Semaphore {
 	return nil
 }
 
+func (x *DrainPermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // InspectPermits asks how many permits are free. Answered by PermitsChanged or PermitsRefused.
 type InspectPermits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2562,6 +2773,13 @@ func (x *InspectPermits) GetSemaphore() *Semaphore {
 	return nil
 }
 
+func (x *InspectPermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // PermitsChanged answers the requests that do not wait for permits.
 type PermitsChanged struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
@@ -2570,7 +2788,8 @@ type PermitsChanged struct {
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	// How many permits are free then; for DrainPermits, how many were; for CancelPermits, how many
 	// requests were withdrawn.
-	Permits       int64 `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
+	Permits       int64  `protobuf:"varint,3,opt,name=permits,proto3" json:"permits,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2631,12 +2850,20 @@ func (x *PermitsChanged) GetPermits() int64 {
 	return 0
 }
 
+func (x *PermitsChanged) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // PermitsRefused answers a request about a semaphore that was not carried out.
 type PermitsRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
 	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2693,6 +2920,13 @@ func (x *PermitsRefused) GetReason() Reason {
 func (x *PermitsRefused) GetDetail() string {
 	if x != nil {
 		return x.Detail
+	}
+	return ""
+}
+
+func (x *PermitsRefused) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
 	}
 	return ""
 }
@@ -2759,6 +2993,7 @@ type AwaitLatch struct {
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
 	// The longest wait. Absent: no limit. Zero: does not wait; the answer is REASON_HELD if the latch is closed.
 	Wait          *durationpb.Duration `protobuf:"bytes,2,opt,name=wait,proto3" json:"wait,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2812,9 +3047,17 @@ func (x *AwaitLatch) GetWait() *durationpb.Duration {
 	return nil
 }
 
+func (x *AwaitLatch) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 type LatchOpened struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2861,6 +3104,13 @@ func (x *LatchOpened) GetLatch() *Latch {
 	return nil
 }
 
+func (x *LatchOpened) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // CountDown counts a latch down by one. Answered by LatchChanged or LatchRefused. With REASON_UNAVAILABLE
 // the system keeps trying in the background: do not send it again, unless with an id. With any other reason
 // the latch was not counted down.
@@ -2870,6 +3120,7 @@ type CountDown struct {
 	// At most 512 bytes. All messages with the same id, from any sender, are counted once, until the latch
 	// opens. Absent: every message is counted.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2923,11 +3174,19 @@ func (x *CountDown) GetId() string {
 	return ""
 }
 
+func (x *CountDown) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // CancelAwait withdraws the sender's waiting AwaitLatch, which is refused with REASON_CANCELLED.
 // Answered by LatchChanged.
 type CancelAwait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -2974,12 +3233,20 @@ func (x *CancelAwait) GetLatch() *Latch {
 	return nil
 }
 
+func (x *CancelAwait) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // TrySetCount sets the count of a latch, unless it has one. Answered by LatchChanged or LatchRefused.
 type TrySetCount struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
 	// 1 to 10^12.
-	Count         int64 `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	Count         int64  `protobuf:"varint,2,opt,name=count,proto3" json:"count,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3033,10 +3300,18 @@ func (x *TrySetCount) GetCount() int64 {
 	return 0
 }
 
+func (x *TrySetCount) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // InspectLatch asks for the count. Answered by LatchChanged or LatchRefused.
 type InspectLatch struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3083,6 +3358,13 @@ func (x *InspectLatch) GetLatch() *Latch {
 	return nil
 }
 
+func (x *InspectLatch) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // LatchChanged answers the requests that do not wait for a latch.
 type LatchChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
@@ -3090,7 +3372,8 @@ type LatchChanged struct {
 	// Whether TrySetCount has set the count; true for the others.
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	// The count then, 0 if the latch is open; for CancelAwait, how many requests were withdrawn.
-	Count         int64 `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	Count         int64  `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
+	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3151,12 +3434,20 @@ func (x *LatchChanged) GetCount() int64 {
 	return 0
 }
 
+func (x *LatchChanged) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // LatchRefused answers a request about a latch that was not carried out.
 type LatchRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
 	Reason        Reason                 `protobuf:"varint,2,opt,name=reason,proto3,enum=lockkeeper.v1.Reason" json:"reason,omitempty"`
 	Detail        string                 `protobuf:"bytes,3,opt,name=detail,proto3" json:"detail,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3217,6 +3508,13 @@ func (x *LatchRefused) GetDetail() string {
 	return ""
 }
 
+func (x *LatchRefused) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
 
 const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
@@ -3226,7 +3524,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12-\n" +
-	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\xaa\x02\n" +
+	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\xd1\x02\n" +
 	"\aAcquire\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
@@ -3237,7 +3535,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\n" +
 	"no_reentry\x18\x06 \x01(\bR\tnoReentry\x12\x1f\n" +
 	"\vshow_permit\x18\a \x01(\bR\n" +
-	"showPermit\"\xa6\x02\n" +
+	"showPermit\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xcd\x02\n" +
 	"\bAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -3248,50 +3547,63 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x05token\x18\x05 \x01(\x03R\x05token\x125\n" +
 	"\bvalidity\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12#\n" +
 	"\rmember_tokens\x18\a \x03(\x03R\fmemberTokens\x12 \n" +
-	"\tpermit_id\x18\b \x01(\tB\x03\x80\x01\x01R\bpermitId\"\xaa\x01\n" +
+	"\tpermit_id\x18\b \x01(\tB\x03\x80\x01\x01R\bpermitId\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xd1\x01\n" +
 	"\vNotAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12+\n" +
 	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12\x16\n" +
-	"\x06detail\x18\x04 \x01(\tR\x06detail\"r\n" +
+	"\x06detail\x18\x04 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x99\x01\n" +
 	"\aRelease\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
 	"\x05owner\x18\x03 \x01(\v2\n" +
-	".actor.PIDR\x05owner\"R\n" +
+	".actor.PIDR\x05owner\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"y\n" +
 	"\bReleased\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1d\n" +
 	"\n" +
-	"hold_count\x18\x02 \x01(\x03R\tholdCount\"}\n" +
+	"hold_count\x18\x02 \x01(\x03R\tholdCount\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xa4\x01\n" +
 	"\vNotReleased\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"X\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x7f\n" +
 	"\vReleaseByID\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
-	"\tpermit_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\bpermitId\"\x88\x01\n" +
+	"\tpermit_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\bpermitId\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xaf\x01\n" +
 	"\x13SetExpirablePermits\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x18\n" +
 	"\apermits\x18\x02 \x01(\x03R\apermits\x12.\n" +
-	"\x03how\x18\x03 \x01(\x0e2\x1c.lockkeeper.v1.SetPermitsHowR\x03how\"P\n" +
+	"\x03how\x18\x03 \x01(\x0e2\x1c.lockkeeper.v1.SetPermitsHowR\x03how\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"w\n" +
 	"\x13ExpirablePermitsSet\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x10\n" +
-	"\x03set\x18\x02 \x01(\bR\x03set\"S\n" +
+	"\x03set\x18\x02 \x01(\bR\x03set\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"z\n" +
 	"\x06Cancel\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
-	".actor.PIDR\x05owner\"R\n" +
+	".actor.PIDR\x05owner\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"y\n" +
 	"\tCancelled\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
-	"\twithdrawn\x18\x02 \x01(\x03R\twithdrawn\"O\n" +
+	"\twithdrawn\x18\x02 \x01(\x03R\twithdrawn\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"v\n" +
 	"\fForceRelease\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
-	"\x06owners\x18\x02 \x03(\tR\x06owners\"S\n" +
+	"\x06owners\x18\x02 \x03(\tR\x06owners\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"z\n" +
 	"\rForceReleased\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x19\n" +
-	"\bwas_held\x18\x02 \x01(\bR\awasHeld\"2\n" +
+	"\bwas_held\x18\x02 \x01(\bR\awasHeld\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"Y\n" +
 	"\aInspect\x12'\n" +
-	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\"\x82\x06\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xa9\x06\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -3316,7 +3628,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"allPermits\x12\x16\n" +
 	"\x06owners\x18\x12 \x03(\tR\x06owners\x12*\n" +
 	"\x0eholder_waiters\x18\x13 \x01(\x03H\x00R\rholderWaiters\x88\x01\x01\x12=\n" +
-	"\rheld_at_least\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\vheldAtLeastB\x11\n" +
+	"\rheld_at_least\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\vheldAtLeast\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationIdB\x11\n" +
 	"\x0f_holder_waiters\"\xfe\x01\n" +
 	"\aProcess\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +
@@ -3326,11 +3639,12 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x05since\x18\x05 \x01(\v2\x1a.google.protobuf.TimestampR\x05since\x12\x18\n" +
 	"\aversion\x18\x06 \x01(\tR\aversion\x12-\n" +
 	"\x04seen\x18\a \x01(\v2\x19.google.protobuf.DurationR\x04seen\x12\x18\n" +
-	"\aoverdue\x18\b \x01(\bR\aoverdue\"x\n" +
+	"\aoverdue\x18\b \x01(\bR\aoverdue\"\x9f\x01\n" +
 	"\x06Failed\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\xd1\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xf8\x01\n" +
 	"\tLeaseLost\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -3338,7 +3652,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	".actor.PIDR\x05owner\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x03R\x05token\x12-\n" +
 	"\x06reason\x18\x05 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail\"\xdb\x01\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x82\x02\n" +
 	"\vLeaseAtRisk\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -3346,71 +3661,91 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	".actor.PIDR\x05owner\x12\x14\n" +
 	"\x05token\x18\x04 \x01(\x03R\x05token\x125\n" +
 	"\bvalidity\x18\x05 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12\x16\n" +
-	"\x06detail\x18\x06 \x01(\tR\x06detail\"\x1f\n" +
+	"\x06detail\x18\x06 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x1f\n" +
 	"\tSemaphore\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"\x91\x01\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\xb8\x01\n" +
 	"\x0eAcquirePermits\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
 	"\apermits\x18\x02 \x01(\x05R\apermits\x12-\n" +
-	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"c\n" +
+	"\x04wait\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x8a\x01\n" +
 	"\x0fPermitsAcquired\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
-	"\apermits\x18\x02 \x01(\x05R\apermits\"\x7f\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xa6\x01\n" +
 	"\x0eReleasePermits\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
 	"\apermits\x18\x02 \x01(\x05R\apermits\x12\x1b\n" +
-	"\tif_exists\x18\x03 \x01(\bR\bifExists\"e\n" +
+	"\tif_exists\x18\x03 \x01(\bR\bifExists\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x8c\x01\n" +
 	"\x0fPermitsReleased\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x1a\n" +
-	"\breleased\x18\x02 \x01(\bR\breleased\"G\n" +
+	"\breleased\x18\x02 \x01(\bR\breleased\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"n\n" +
 	"\rCancelPermits\x126\n" +
-	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\"\x8e\x01\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xb5\x01\n" +
 	"\rTrySetPermits\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
 	"\apermits\x18\x02 \x01(\x05R\apermits\x12+\n" +
-	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\"^\n" +
+	"\x03ttl\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\x03ttl\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x85\x01\n" +
 	"\n" +
 	"AddPermits\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x18\n" +
-	"\apermits\x18\x02 \x01(\x05R\apermits\"F\n" +
+	"\apermits\x18\x02 \x01(\x05R\apermits\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"m\n" +
 	"\fDrainPermits\x126\n" +
-	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\"H\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"o\n" +
 	"\x0eInspectPermits\x126\n" +
-	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\"v\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x9d\x01\n" +
 	"\x0ePermitsChanged\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x18\n" +
-	"\apermits\x18\x03 \x01(\x03R\apermits\"\x8f\x01\n" +
+	"\apermits\x18\x03 \x01(\x03R\apermits\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xb6\x01\n" +
 	"\x0ePermitsRefused\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail\"\x1b\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x1b\n" +
 	"\x05Latch\x12\x12\n" +
-	"\x04name\x18\x01 \x01(\tR\x04name\"g\n" +
+	"\x04name\x18\x01 \x01(\tR\x04name\"\x8e\x01\n" +
 	"\n" +
 	"AwaitLatch\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
-	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\"9\n" +
+	"\x04wait\x18\x02 \x01(\v2\x19.google.protobuf.DurationR\x04wait\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"`\n" +
 	"\vLatchOpened\x12*\n" +
-	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\"G\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"n\n" +
 	"\tCountDown\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12\x0e\n" +
-	"\x02id\x18\x02 \x01(\tR\x02id\"9\n" +
+	"\x02id\x18\x02 \x01(\tR\x02id\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"`\n" +
 	"\vCancelAwait\x12*\n" +
-	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\"O\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"v\n" +
 	"\vTrySetCount\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12\x14\n" +
-	"\x05count\x18\x02 \x01(\x03R\x05count\":\n" +
+	"\x05count\x18\x02 \x01(\x03R\x05count\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"a\n" +
 	"\fInspectLatch\x12*\n" +
-	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\"d\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x8b\x01\n" +
 	"\fLatchChanged\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12\x12\n" +
 	"\x04done\x18\x02 \x01(\bR\x04done\x12\x14\n" +
-	"\x05count\x18\x03 \x01(\x03R\x05count\"\x81\x01\n" +
+	"\x05count\x18\x03 \x01(\x03R\x05count\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xa8\x01\n" +
 	"\fLatchRefused\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
-	"\x06detail\x18\x03 \x01(\tR\x06detail*\xaf\x01\n" +
+	"\x06detail\x18\x03 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId*\xaf\x01\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +

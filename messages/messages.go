@@ -28,6 +28,8 @@
 //	TrySetCount    LatchChanged
 //	InspectLatch   LatchChanged
 //
+// Each answer has the correlation_id of its request.
+//
 // A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold has
 // ended although the holder did not release it.
 //

@@ -23,7 +23,7 @@ var ledgerLock = &messages.Lock{Name: "ledger"}
 type job struct {
 	name     string
 	imported atomic.Int64     // the rows of it in the ledger, which stands for a table
-	releases int              // how many Releases have no answer yet, in all lives of the importer
+	lives    int              // of the importer, which is restarted after a crash
 	mishaps  map[int64]func() // by row; each happens once
 	finished chan struct{}
 }
@@ -33,6 +33,7 @@ const rows = 5 // of each job
 // importer acquires the lock, imports its rows, and releases the lock.
 type importer struct {
 	*job
+	life  string // the correlation id of its requests
 	state state
 	hold  string // names the hold; "" while there is none
 }
@@ -51,54 +52,50 @@ type nextRow struct{ hold string }
 
 // Receive implements actor.Actor.
 func (i *importer) Receive(ctx actor.Context) {
+	if m, is := ctx.Message().(interface{ GetCorrelationId() string }); is && m.GetCorrelationId() != i.life {
+		return // it is for an earlier life
+	}
 	// The actor is the owner of the lock. The answers come as messages.
-	request := func(m any) { lockkeeper.Request(ctx, m) }
-	release := func(hold string) {
-		i.releases++
-		request(&messages.Release{Lock: ledgerLock, HoldId: hold})
+	acquire := func() {
+		lockkeeper.Request(ctx, &messages.Acquire{Lock: ledgerLock, CorrelationId: i.life}) // renewed until the release; no wait limit
+		i.hold, i.state = "", waiting
+	}
+	release := func() {
+		lockkeeper.Request(ctx, &messages.Release{Lock: ledgerLock, HoldId: i.hold, CorrelationId: i.life})
 	}
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		// Each life begins here, also after a crash. A restart is not a death: the PID stays, and so
-		// do the requests and the hold of the last life. Cancel and release them. When all Releases
-		// are answered, everything before is over. Answers do not say which life they are for: so those
-		// that are to come are counted where a crash does not lose the number.
-		request(&messages.Cancel{Lock: ledgerLock})
-		release("")
+		// Each life begins here, also after a crash. A restart is not a death: the PID stays, and so do the requests and
+		// the hold of the last life. Cancel and release them.
+		i.lives++
+		i.life = fmt.Sprint(i.name, " ", i.lives)
+		lockkeeper.Request(ctx, &messages.Cancel{Lock: ledgerLock, CorrelationId: i.life})
+		release()
 	case *messages.Released, *messages.NotReleased:
-		if i.releases--; i.releases > 0 {
-			return // another one is to come
-		}
-		switch i.state {
-		case arriving: // if not released, nothing was held
-			if r, is := m.(*messages.Released); is && r.HoldCount > 0 {
-				release("") // a life before the last had the lock, too
-				return
-			}
-			request(&messages.Acquire{Lock: ledgerLock}) // the lock is renewed until the release; no wait limit
-			i.state = waiting
-		case leaving: // if not released, the lock was lost after the last row
+		r, is := m.(*messages.Released)
+		switch {
+		case is && r.HoldCount > 0: // a life before the last had the lock, too
+			release()
+		case i.state == arriving: // if not released, nothing was held
+			acquire()
+		default: // if not released, the lock was lost after the last row
 			fmt.Println(i.name, "is done")
 			close(i.finished)
 			ctx.Stop(ctx.Self())
 		}
 	case *messages.Acquired:
-		if i.state == waiting { // otherwise it was for the last life, and is released
-			fmt.Println(i.name, "has the lock, and the ledger has", i.imported.Load(), "of its rows")
-			i.hold, i.state = m.HoldId, importing
-			ctx.Send(ctx.Self(), nextRow{i.hold})
-		}
+		fmt.Println(i.name, "has the lock, and the ledger has", i.imported.Load(), "of its rows")
+		i.hold, i.state = m.HoldId, importing
+		ctx.Send(ctx.Self(), nextRow{i.hold})
 	case *messages.NotAcquired:
-		if i.state == waiting { // otherwise it was cancelled
-			panic(m.Detail) // the supervisor restarts the actor
-		}
+		panic(m.Detail) // the supervisor restarts the actor
 	case nextRow:
 		if m.hold != i.hold {
 			return // it was sent under a hold that is over
 		}
 		row := i.imported.Load() + 1
 		if row > rows {
-			release(i.hold)
+			release()
 			i.state = leaving
 			return
 		}
@@ -115,10 +112,9 @@ func (i *importer) Receive(ctx actor.Context) {
 	case *messages.LeaseAtRisk:
 		// The lease is valid for another m.Validity: time to save the work.
 	case *messages.LeaseLost:
-		if i.state == importing && m.HoldId == i.hold {
+		if i.state == importing {
 			fmt.Println(i.name, "has lost the lock:", m.Detail)
-			request(&messages.Acquire{Lock: ledgerLock})
-			i.hold, i.state = "", waiting
+			acquire()
 		}
 	}
 }

@@ -17,6 +17,8 @@ import (
 type ByMessage struct {
 	// row is the row of the message in requestMessages.
 	row *requestMessage
+	// correlationID is for the requester.
+	correlationID string
 	// lock is what the message is about, or semaphore, or latch.
 	lock      *messages.Lock
 	semaphore *messages.Semaphore
@@ -92,7 +94,7 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 		}
 		granted := &messages.Acquired{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitId: permit, Owner: m.holder(call),
-			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens),
+			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens), CorrelationId: m.correlationID,
 		}
 		if call.Members != nil {
 			granted.MemberTokens = call.Members.Tokens(a.Tokens)
@@ -102,52 +104,52 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 		if a.Reason == machine.Reentry && from.Foreign(m.holder(call)) {
 			a.Detail = remoteReentryDetail
 		}
-		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail}
+		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Freed:
-		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count)}
+		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count), CorrelationId: m.correlationID}
 	case machine.NotFreed:
-		return &messages.NotReleased{Lock: m.lock, Reason: reason, Detail: a.Detail}
+		return &messages.NotReleased{Lock: m.lock, Reason: reason, Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Withdrawn:
-		return &messages.Cancelled{Lock: m.lock, Withdrawn: int64(a.Count)}
+		return &messages.Cancelled{Lock: m.lock, Withdrawn: int64(a.Count), CorrelationId: m.correlationID}
 	case machine.Changed:
-		return &messages.ExpirablePermitsSet{Lock: m.lock, Set: a.Done}
+		return &messages.ExpirablePermitsSet{Lock: m.lock, Set: a.Done, CorrelationId: m.correlationID}
 	case machine.ForceReleased:
-		return &messages.ForceReleased{Lock: m.lock, WasHeld: a.Count > 0}
+		return &messages.ForceReleased{Lock: m.lock, WasHeld: a.Count > 0, CorrelationId: m.correlationID}
 	}
-	return &messages.Failed{Lock: m.lock, Reason: reason, Detail: a.Detail}
+	return &messages.Failed{Lock: m.lock, Reason: reason, Detail: a.Detail, CorrelationId: m.correlationID}
 }
 
 func (m *ByMessage) semaphoreMessage(a *machine.Answer) proto.Message {
 	switch a.Kind {
 	case machine.Granted:
-		return &messages.PermitsAcquired{Semaphore: m.semaphore, Permits: int32(a.N)}
+		return &messages.PermitsAcquired{Semaphore: m.semaphore, Permits: int32(a.N), CorrelationId: m.correlationID}
 	case machine.Freed:
-		return &messages.PermitsReleased{Semaphore: m.semaphore, Released: a.Done}
+		return &messages.PermitsReleased{Semaphore: m.semaphore, Released: a.Done, CorrelationId: m.correlationID}
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
-		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Withdrawn:
-		return &messages.PermitsChanged{Semaphore: m.semaphore, Done: true, Permits: int64(a.Count)}
+		return &messages.PermitsChanged{Semaphore: m.semaphore, Done: true, Permits: int64(a.Count), CorrelationId: m.correlationID}
 	}
-	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N}
+	return &messages.PermitsChanged{Semaphore: m.semaphore, Done: a.Done, Permits: a.N, CorrelationId: m.correlationID}
 }
 
 func (m *ByMessage) latchMessage(a *machine.Answer) proto.Message {
 	switch a.Kind {
 	case machine.Granted:
-		return &messages.LatchOpened{Latch: m.latch}
+		return &messages.LatchOpened{Latch: m.latch, CorrelationId: m.correlationID}
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
-		return &messages.LatchRefused{Latch: m.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail}
+		return &messages.LatchRefused{Latch: m.latch, Reason: messages.Reason(a.Reason), Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Withdrawn:
-		return &messages.LatchChanged{Latch: m.latch, Done: true, Count: int64(a.Count)}
+		return &messages.LatchChanged{Latch: m.latch, Done: true, Count: int64(a.Count), CorrelationId: m.correlationID}
 	}
-	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N}
+	return &messages.LatchChanged{Latch: m.latch, Done: a.Done, Count: a.N, CorrelationId: m.correlationID}
 }
 
 func (m *ByMessage) Lost(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
 		from.DeliverTo(m.ownerLife, holder, m.traced(&messages.LeaseLost{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
-			Reason: messages.Reason(a.Reason), Detail: a.Detail,
+			Reason: messages.Reason(a.Reason), Detail: a.Detail, CorrelationId: m.correlationID,
 		}))
 	}
 }
@@ -156,7 +158,7 @@ func (m *ByMessage) AtRisk(from Sender, call *Call, a *machine.Answer) {
 	if holder := m.holder(call); holder != nil {
 		from.DeliverTo(m.ownerLife, holder, m.traced(&messages.LeaseAtRisk{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Owner: holder, Token: m.token(a.Tokens),
-			Validity: durationpb.New(m.validity(from, call, a.Until)), Detail: a.Detail,
+			Validity: durationpb.New(m.validity(from, call, a.Until)), Detail: a.Detail, CorrelationId: m.correlationID,
 		}))
 	}
 }
@@ -181,7 +183,7 @@ func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) mac
 }
 
 func (m *ByMessage) Inspected(from Sender, _ *Call, status *messages.Status) {
-	status.Lock = m.lock
+	status.Lock, status.CorrelationId = m.lock, m.correlationID
 	m.answer(from, status)
 }
 

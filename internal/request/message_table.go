@@ -63,6 +63,9 @@ type requestMessage struct {
 	read func(r *Rules, m any, call *Call, by *ByMessage) error
 }
 
+// correlated is every request message.
+type correlated interface{ GetCorrelationId() string }
+
 func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
 	table := map[reflect.Type]*requestMessage{}
 	for i := range rows {
@@ -80,7 +83,7 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	if row == nil {
 		return nil, nil
 	}
-	by := &ByMessage{row: row, replyTo: sender}
+	by := &ByMessage{row: row, correlationID: m.(correlated).GetCorrelationId(), replyTo: sender}
 	if sender != nil && !IsFuture(sender) {
 		by.belongsTo(sender)
 	}

@@ -1,0 +1,73 @@
+package locks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+func correlationOf(m any) string { return m.(interface{ GetCorrelationId() string }).GetCorrelationId() }
+
+// Each answer has the correlation id of its request: also a refusal, and that of a request that is not valid.
+func TestCorrelation_IsInEachAnswer(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	of := map[protoreflect.Name]proto.Message{
+		"lock": k.Message(), "semaphore": &messages.Semaphore{Name: k.LockName + " s"}, "latch": &messages.Latch{Name: k.LockName + " l"},
+	}
+	all, requests := messages.File_lockkeeper_v1_lockkeeper_proto.Messages(), 0
+	for i := range all.Len() {
+		kind := locktest.Must(protoregistry.GlobalTypes.FindMessageByName(all.Get(i).FullName()))(t)
+		name := all.Get(i).Name()
+		if !request.IsMessage(kind.New().Interface()) {
+			continue
+		}
+		requests++
+		for _, valid := range []bool{true, false} {
+			m := kind.New()
+			m.Set(all.Get(i).Fields().ByName("correlation_id"), protoreflect.ValueOfString(string(name)))
+			for field, about := range of {
+				if f := all.Get(i).Fields().ByName(field); f != nil && valid {
+					m.Set(f, protoreflect.ValueOfMessage(about.ProtoReflect()))
+				}
+			}
+			answer := locktest.Must(lockkeeper.Ask(locktest.Within(t), s.Actors.Root, s.Guardian(), m.Interface()))(t)
+			if got := correlationOf(answer); got != string(name) {
+				t.Errorf("%s, valid: %v: %T has %q", name, valid, answer, got)
+			}
+		}
+	}
+	if requests < 19 {
+		t.Errorf("there are only %d requests", requests)
+	}
+}
+
+// A loss, which answers nothing, has the id of the Acquire.
+func TestCorrelation_OfALossIsThatOfTheAcquire(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	received := make(chan proto.Message, 2)
+	s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(50 * time.Millisecond), CorrelationId: "job 7"})
+		case proto.Message:
+			received <- m
+		}
+	}))
+	for _, what := range []string{"the grant", "the loss"} {
+		if m := locktest.Await(t, what, received); correlationOf(m) != "job 7" {
+			t.Errorf("%s is %v", what, m)
+		}
+	}
+}
