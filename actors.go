@@ -17,6 +17,9 @@ import (
 // as a message. The spans of the request are children of the span that the request carries (see
 // [WithTrace]), or otherwise of the span of the message that the actor is handling.
 //
+// While the actor handles its Stopped, the request has no sender, and an Acquire is refused: an owner that has stopped
+// gets no answer, and its locks are released.
+//
 // After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse. With a nil ctx Request
 // does nothing, since there is no actor to receive an answer.
 func Request(ctx actor.Context, message any) {
@@ -24,12 +27,19 @@ func Request(ctx actor.Context, message any) {
 		return
 	}
 	e := *actor.WrapEnvelope(message)
-	e.Sender = ctx.Self()
+	if e.Sender = ctx.Self(); isStopped(ctx) {
+		e.Sender = nil // another actor may have its name by now
+	}
 	within := request.TraceIn(actor.UnwrapEnvelopeHeader(&e))
 	if !trace.SpanContextFromContext(within).IsValid() {
 		within = TraceOf(ctx)
 	}
 	ctx.Send(From(ctx.ActorSystem()).Guardian(), request.WithTrace(within, &e))
+}
+
+func isStopped(ctx actor.Context) bool {
+	_, is := ctx.Message().(*actor.Stopped)
+	return is
 }
 
 // Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. It is for
@@ -49,28 +59,36 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	self, _ := registry.Add(process, "future"+registry.NextId()) // the name of a future, which cannot own a lock
 	defer registry.Remove(self)
 	recipient, _ := registry.Get(pid)
+	registered := func() bool { now, _ := registry.Get(pid); return now == recipient }
 	watch := func() { recipient.SendSystemMessage(pid, &actor.Watch{Watcher: self}) }
-	if isActor(recipient) { // watching a future would complete it
+	var due <-chan time.Time // when to watch the actor again
+	if isActor(recipient) {  // watching a future would complete it
 		watch()
+		due = time.After(gonePause)
 		defer recipient.SendSystemMessage(pid, &actor.Unwatch{Watcher: self})
 	}
 	e := *actor.WrapEnvelope(message)
 	e.Sender = self
 	root.Send(pid, request.WithTrace(ctx, &e))
-	var again <-chan time.Time
+	gone := false
 	for {
 		select {
 		case answer = <-process.answers:
 			return asked(answer)
 		case <-process.terminated:
-			if now, _ := registry.Get(pid); now == recipient { // it waits for its children to stop, and still answers
-				again = time.After(stoppingPause)
+			if registered() { // it waits for its children to stop, and still answers
+				due = time.After(stoppingPause)
 				continue
 			}
 			err = actor.ErrDeadLetter
-		case <-again:
-			watch()
-			continue
+		case <-due:
+			if registered() || !gone {
+				gone = !registered()
+				watch()
+				due = time.After(gonePause)
+				continue
+			}
+			err = actor.ErrDeadLetter
 		case <-ctx.Done():
 			err = context.Cause(ctx)
 		}
@@ -81,9 +99,14 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	}
 }
 
-// stoppingPause is how long Ask waits before it watches an actor again that waits for its children to stop: proto.actor
-// says then that the actor has terminated, and does not say when it has.
-const stoppingPause = 100 * time.Millisecond
+const (
+	// stoppingPause is how long Ask waits before it watches an actor again that waits for its children to stop:
+	// proto.actor says then that the actor has terminated, and does not say when it has.
+	stoppingPause = 100 * time.Millisecond
+	// gonePause is how often Ask looks for the actor. proto.actor says nothing of one that panics over its Stopped: it has
+	// stopped if it is missing twice.
+	gonePause = 2 * time.Second
+)
 
 func asked(m any) (answer any, err error) {
 	if _, dead := m.(*actor.DeadLetterResponse); dead {

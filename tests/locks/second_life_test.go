@@ -209,3 +209,31 @@ func TestOwnerThatPanicsWhenStopped_LosesItsLock(t *testing.T) {
 	locktest.Await(t, "the stop", stopped)
 	k.AwaitFree(t)
 }
+
+// An actor's name is free while the actor handles its Stopped. What it asks for then is not for the next one of its name.
+func TestSecondLife_IsNotTheSenderOfWhatTheFirstAsksForInStopped(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	stopping, mayAsk := make(chan any, 1), make(chan any)
+	first := locktest.Must(s.Actors.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+		if m, is := ctx.Message().(*actor.Stopped); is {
+			stopping <- m
+			<-mayAsk
+			lockkeeper.Request(ctx, &messages.Release{Lock: k.Message()})
+			lockkeeper.Request(ctx, &messages.ReleasePermits{Semaphore: &messages.Semaphore{Name: k.LockName + " permits"}})
+		}
+	}), "phoenix"))(t)
+	locktest.Must(s.Semaphore(k.LockName+" permits").TrySetPermits(t.Context(), 1, 0))(t)
+	s.Actors.Root.Stop(first)
+	locktest.Await(t, "the stop", stopping)
+	second := newLife()
+	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message()}, second.spawn(t, s))
+	locktest.Await(t, "the grant", second.answers)
+	close(mayAsk)
+	redistest.Eventually(t, "what needs no owner to be carried out", func() bool {
+		return locktest.Must(s.Semaphore(k.LockName+" permits").Available(t.Context()))(t) == 2
+	})
+	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Errorf("the first has released the lock of the second: %v", err)
+	}
+}

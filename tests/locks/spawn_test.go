@@ -221,6 +221,30 @@ func TestAsk_WaitsForTheChildrenOfItsActor(t *testing.T) {
 	}
 }
 
+// proto.actor tells no watcher of an actor that panics over its Stopped.
+func TestAsk_EndsWithAnActorThatPanicsWhenStopped(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	asked := make(chan any, 1)
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case string:
+			asked <- m
+		case *actor.Stopped:
+			panic("the host's own code")
+		}
+	}))
+	ended := locktest.Go(func() error {
+		_, err := lockkeeper.Ask(t.Context(), s.Actors.Root, pid, "hello")
+		return err
+	})
+	locktest.Await(t, "the question", asked)
+	s.Actors.Root.Stop(pid)
+	if err := locktest.Await(t, "the end of the question", ended); err != actor.ErrDeadLetter {
+		t.Error(err)
+	}
+}
+
 // An actor stops or restarts only after its work has ended and the lock is free.
 func TestSpawn_EndsBeforeItsActor(t *testing.T) {
 	t.Parallel()

@@ -119,22 +119,31 @@ func TestCluster_WaiterOnAnotherServerIsNotDelayed(t *testing.T) {
 // subscribers and tells them nothing: they must leave it by themselves.
 func TestCluster_SubscribersLeaveAServerThatHasLeft(t *testing.T) {
 	t.Parallel()
-	for how, leave := range map[string]func(s *redistest.Server, t testing.TB, others ...*redistest.Server){
-		"reset": (*redistest.Server).Leave, "only forgotten": (*redistest.Server).Forgotten,
+	for how, c := range map[string]struct {
+		leave    func(s *redistest.Server, t testing.TB, others ...*redistest.Server)
+		endpoint string // how the servers name each other
+	}{
+		"reset":                              {(*redistest.Server).Leave, "ip"},
+		"only forgotten":                     {(*redistest.Server).Forgotten, "ip"},
+		"only forgotten, with unknown names": {(*redistest.Server).Forgotten, "unknown-endpoint"},
 	} {
 		t.Run(how, func(t *testing.T) {
 			t.Parallel()
 			servers := redistest.Cluster(t, 2)
+			for _, s := range servers {
+				s.Do(t, "CONFIG", "SET", "cluster-preferred-endpoint-type", c.endpoint)
+			}
 			name, _ := firstHalf(t)
 			channel := keyspace.Channel(name)
 			s := listensOnSecond(t, servers, name)
 			replica := redistest.ClusterReplica(t, []*redistest.Server{servers[1], servers[0]})
+			replica.Do(t, "CONFIG", "SET", "cluster-preferred-endpoint-type", c.endpoint)
 			hold := locktest.Acquire(t, locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff}).Lock(name))
 			waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(name))
 			redistest.Eventually(t, "its subscription", func() bool { return servers[1].Subscribers(t, channel) == 1 })
 			replica.Do(t, "CLUSTER", "FAILOVER")
 			replica.AwaitMaster(t)
-			leave(servers[1], t, servers[0], replica)
+			c.leave(servers[1], t, servers[0], replica)
 			redistest.Eventually(t, "its subscription on a member", func() bool {
 				return servers[0].Subscribers(t, channel)+replica.Subscribers(t, channel) == 1
 			})

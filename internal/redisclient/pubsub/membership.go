@@ -2,12 +2,12 @@ package pubsub
 
 import (
 	"context"
-	"net"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/slots"
 )
 
 // memberPause is how often it is checked whether the server of the subscriptions is still in the cluster.
@@ -51,34 +51,16 @@ func left(ctx context.Context, client rueidis.Client, server string) bool {
 	}
 	inTime, cancel := context.WithTimeout(ctx, memberPause)
 	defer cancel()
-	if members, err := membersBy(inTime, nodes[server]); err == nil && len(members) == 0 {
+	if members, err := slots.Members(inTime, nodes[server], server); err == nil && len(members) == 0 {
 		return true
 	}
 	for other, node := range nodes { // in a random order
 		if other == server {
 			continue
 		}
-		members, err := membersBy(inTime, node)
+		members, err := slots.Members(inTime, node, other)
 		// One that does not list itself calls servers by other names than the client does.
 		return err == nil && slices.Contains(members, other) && !slices.Contains(members, server)
 	}
 	return false
-}
-
-// membersBy returns the servers with slots, and their replicas, that a server knows.
-func membersBy(ctx context.Context, node rueidis.Client) (members []string, err error) {
-	ranges, err := node.Do(ctx, node.B().ClusterSlots().Build()).ToArray()
-	for _, each := range ranges {
-		fields, _ := each.ToArray() // the first slot, the last one, and then the servers
-		for _, field := range fields[min(2, len(fields)):] {
-			server, _ := field.ToArray()
-			if len(server) < 2 {
-				continue
-			}
-			host, _ := server[0].ToString()
-			port, _ := server[1].AsInt64()
-			members = append(members, net.JoinHostPort(host, strconv.FormatInt(port, 10)))
-		}
-	}
-	return members, err
 }

@@ -105,26 +105,47 @@ func Locate(ctx context.Context, client rueidis.Client, addresses []string) Map 
 	return nil
 }
 
-// readRange reads an element of the reply to CLUSTER SLOTS: first, last, [host, port, …] of the master,
-// and its replicas. The host is empty if a server does not know its own.
+// readRange reads an element of the reply to CLUSTER SLOTS: first, last, the master, and its replicas.
 func readRange(m *rueidis.RedisMessage, from string) (r slotRange, ok bool) {
 	parts, _ := m.ToArray()
 	if len(parts) < 3 {
 		return r, false
 	}
-	master, _ := parts[2].ToArray()
-	if len(master) < 2 {
-		return r, false
-	}
 	first, noFirst := parts[0].AsInt64()
 	last, noLast := parts[1].AsInt64()
-	port, noPort := master[1].AsInt64()
-	host, _ := master[0].ToString()
+	master := readAddress(&parts[2], from)
+	if noFirst != nil || noLast != nil || master == "" || first < 0 || last > 16383 {
+		return r, false
+	}
+	return slotRange{uint16(first), uint16(last), master}, true
+}
+
+// readAddress reads a server in the reply to CLUSTER SLOTS: [host, port, …]. The host is empty if a server does not know
+// its own: it is that of the server that was asked, from. It returns "" for an unknown host.
+func readAddress(m *rueidis.RedisMessage, from string) string {
+	server, _ := m.ToArray()
+	if len(server) < 2 {
+		return ""
+	}
+	port, noPort := server[1].AsInt64()
+	host, _ := server[0].ToString()
 	if host == "" {
 		host, _, _ = net.SplitHostPort(from)
 	}
-	if noFirst != nil || noLast != nil || noPort != nil || host == "?" || first < 0 || last > 16383 {
-		return r, false
+	if noPort != nil || host == "?" {
+		return ""
 	}
-	return slotRange{uint16(first), uint16(last), net.JoinHostPort(host, strconv.FormatInt(port, 10))}, true
+	return net.JoinHostPort(host, strconv.FormatInt(port, 10))
+}
+
+// Members returns the masters that have slots, and their replicas, that a server knows.
+func Members(ctx context.Context, server rueidis.Client, address string) (members []string, err error) {
+	ranges, err := server.Do(ctx, server.B().ClusterSlots().Build()).ToArray()
+	for _, each := range ranges {
+		parts, _ := each.ToArray()
+		for i := 2; i < len(parts); i++ {
+			members = append(members, readAddress(&parts[i], address))
+		}
+	}
+	return members, err
 }
