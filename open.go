@@ -59,12 +59,15 @@ func WithTLS(c *tls.Config) OpenOption {
 // default user. Use it for a password that is not in the URL.
 func WithUser(name, password string) OpenOption {
 	return func(r *openRequest) {
-		r.amend = append(r.amend, func(o *rueidis.ClientOption) { o.Username, o.Password = name, password })
+		r.amend = append(r.amend, func(o *rueidis.ClientOption) {
+			o.Username, o.Password, o.AuthCredentialsFn = name, password, nil
+		})
 	}
 }
 
 // WithClientOption lets f change the options of the Redis client, for what neither the URL nor another
-// option of Open can say, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel).
+// option of Open can say, such as a dialer, or another user or TLS configuration for the Sentinels (o.Sentinel);
+// o.AuthCredentialsFn is for the servers alone.
 // Open calls f once, after it has applied the URL and the other options. With an empty URL, f must set the
 // addresses. Open disables retries and the client-side cache.
 func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {

@@ -36,6 +36,8 @@ const helloTimeout = 2 * time.Second
 //
 // The options are those of rueidis.ParseURL (client_name, dial_timeout, addr, master_set, …), and
 //
+//	password_file                         a file with the password, which is read for each connection: it
+//	                                      may be replaced while the program runs
 //	sentinel_username, sentinel_password  for the Sentinels; the user and the password before the
 //	                                      host are for the servers
 //	tls_ca                                a file with the CAs to trust, instead of the system's

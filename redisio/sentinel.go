@@ -59,6 +59,7 @@ func (s *sentinel) askSoon() {
 func ofSentinels(options rueidis.ClientOption) rueidis.ClientOption {
 	s := options.Sentinel
 	options.Username, options.Password, options.ClientName = s.Username, s.Password, s.ClientName
+	options.AuthCredentialsFn = nil // it is for the servers
 	options.Dialer, options.TLSConfig, options.SelectDB = s.Dialer, s.TLSConfig, 0
 	options.Sentinel, options.ForceSingleClient = rueidis.SentinelOption{}, true
 	return options

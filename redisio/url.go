@@ -19,7 +19,7 @@ import (
 // needs a client without retries and cache.
 var urlOptions = map[string][]string{
 	"addr": nil, "client_cache": {"0"}, "client_name": nil, "db": nil, "dial_timeout": nil, "master_set": nil,
-	"max_retries": {"0"}, "protocol": {"2", "3"}, "sentinel_password": nil, "sentinel_username": nil, "skip_verify": nil,
+	"max_retries": {"0"}, "password_file": nil, "protocol": {"2", "3"}, "sentinel_password": nil, "sentinel_username": nil, "skip_verify": nil,
 	"tls_ca": nil, "tls_cert": nil, "tls_key": nil, "tls_server_name": nil, "write_timeout": nil,
 }
 
@@ -98,8 +98,16 @@ func parse(redisURL string) (rueidis.ClientOption, error) {
 		// server. With two addresses it does not.
 		options.InitAddress = append(options.InitAddress, options.InitAddress[0])
 	}
-	if err = checkOptions(query, &options); err != nil || options.TLSConfig == nil {
+	if err = checkOptions(query, &options); err != nil {
 		return options, err
+	}
+	if file := query.Get("password_file"); file != "" {
+		if err = usePasswordFile(&options, file); err != nil {
+			return options, err
+		}
+	}
+	if options.TLSConfig == nil {
+		return options, nil
 	}
 	if err = readTLS(query, options.TLSConfig); err == nil && options.Sentinel.MasterSet != "" {
 		options.Sentinel.TLSConfig = options.TLSConfig

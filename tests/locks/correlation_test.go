@@ -16,7 +16,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-func correlationOf(m any) string { return m.(interface{ GetCorrelationId() string }).GetCorrelationId() }
+func correlationOf(m any) string {
+	return m.(interface{ GetCorrelationId() string }).GetCorrelationId()
+}
 
 // Each answer has the correlation id of its request: also a refusal, and that of a request that is not valid.
 func TestCorrelation_IsInEachAnswer(t *testing.T) {

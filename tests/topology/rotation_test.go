@@ -1,11 +1,11 @@
 package topology_test
 
 import (
-	"sync/atomic"
+	"net/url"
+	"os"
+	"path/filepath"
 	"testing"
 	"time"
-
-	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -16,7 +16,7 @@ import (
 // connections are opened anew: nothing is lost. docs/kubernetes.md describes these steps.
 func TestRotation_LosesNoLock(t *testing.T) {
 	t.Parallel()
-	for protocol, option := range map[string]string{"RESP3": "", "RESP2": "?protocol=2"} {
+	for protocol, option := range map[string]string{"RESP3": "", "RESP2": "&protocol=2"} {
 		t.Run(protocol, func(t *testing.T) { rotate(t, option) })
 	}
 }
@@ -25,16 +25,12 @@ func rotate(t *testing.T, option string) {
 	t.Helper()
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "locker", "on", ">old", "+@all", "~*", "&*")
-	var password atomic.Value
-	password.Store("old")
+	file := filepath.Join(t.TempDir(), "password")
+	write := func(password string) { locktest.OK(t, os.WriteFile(file, []byte(password+"\n"), 0o600)) }
+	write("old")
 	open := func() *lockkeeper.Lock {
-		sys, err := lockkeeper.Open(locktest.Within(t), server.URL()+option,
-			lockkeeper.WithConfig(lockkeeper.Config{Watchdog: time.Minute, Poll: time.Hour}),
-			lockkeeper.WithClientOption(func(o *rueidis.ClientOption) {
-				o.AuthCredentialsFn = func(rueidis.AuthCredentialsContext) (rueidis.AuthCredentials, error) {
-					return rueidis.AuthCredentials{Username: "locker", Password: password.Load().(string)}, nil
-				}
-			}))
+		sys, err := lockkeeper.Open(locktest.Within(t), "redis://locker@"+server.Addr()+"?password_file="+url.QueryEscape(file)+option,
+			lockkeeper.WithConfig(lockkeeper.Config{Watchdog: time.Minute, Poll: time.Hour}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -47,7 +43,7 @@ func rotate(t *testing.T, option string) {
 	locktest.Key{Server: server, LockName: "rotated", Channel: "redisson_lock__channel:{rotated}"}.AwaitSubscribers(t, 1)
 
 	server.Do(t, "ACL", "SETUSER", "locker", ">new") // both are good
-	password.Store("new")
+	write("new")
 	server.Do(t, "ACL", "SETUSER", "locker", "<old") // connections stay
 	for _, kind := range []string{"pubsub", "normal"} {
 		server.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")

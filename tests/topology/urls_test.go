@@ -3,6 +3,8 @@ package topology_test
 import (
 	"errors"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -58,6 +60,8 @@ func TestURLs_AreAccepted(t *testing.T) {
 	secure, cluster := a.Start(t, nil), tlsCluster(t, a)
 	own := a.Sentinel(t, secure, []string{"localhost"})
 	plain, _, _ := strings.Cut(after(redistest.Sentinel(t, redistest.Start(t))), "?")
+	password := filepath.Join(t.TempDir(), "password")
+	locktest.OK(t, os.WriteFile(password, []byte("s3rver\n"), 0o600))
 	watcher := lockkeeper.WithClientOption(func(o *rueidis.ClientOption) {
 		o.Sentinel.TLSConfig, o.Sentinel.Username, o.Sentinel.Password = nil, "watcher", "p@ss"
 	})
@@ -78,6 +82,7 @@ func TestURLs_AreAccepted(t *testing.T) {
 		{"rediss-sentinel://" + dead + ",localhost:" + own + "?master_set=master&" + files, nil, rueidis.ClientModeSentinel},
 		{"redis://localhost:" + own + "?master_set=master", []lockkeeper.OpenOption{lockkeeper.WithTLS(a.Client)}, rueidis.ClientModeSentinel},
 		{"redis://:s3rver@" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss", nil, rueidis.ClientModeSentinel},
+		{"redis://" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss&" + url.Values{"password_file": {password}}.Encode(), nil, rueidis.ClientModeSentinel},
 		{"redis://:s3rver@" + sentinel + "?master_set=master", []lockkeeper.OpenOption{watcher}, rueidis.ClientModeSentinel},
 	} {
 		s, err := lockkeeper.Open(locktest.Within(t), c.url, c.options...)
