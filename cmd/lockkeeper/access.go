@@ -27,12 +27,17 @@ type access struct {
 	args          []string // the arguments that are not flags
 }
 
-// accessHelp describes the flags of an access.
-const accessHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
-                 the environment's REDIS_URL, or redis://127.0.0.1:6379. Put a URL with a
-                 password there: other users can see a command line
-  -prefix P      the Config.KeyPrefix of the Systems; names are without it
+// accessHelp describes the flags of an access, and redisHelp those of the URL.
+const accessHelp = redisHelp + `  -prefix P      the Config.KeyPrefix of the Systems; names are without it
   --json         print JSON, an object a line; times are in milliseconds
+`
+
+const redisHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; for a cluster
+                 redis[s]-cluster://host[:port][,host[:port]…], and for Sentinels
+                 redis[s]-sentinel://host[:port][,host[:port]…]?master_set=NAME. Without it
+                 the environment's REDIS_URL, or redis://127.0.0.1:6379. Other users can see a
+                 command line: put a password into REDIS_URL, or into a file that
+                 ?password_file=FILE names. docs/using.md has all options of a URL
 `
 
 // redisOf returns the URL of Redis from the environment; of several variables, the last one is used.

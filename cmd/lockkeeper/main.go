@@ -14,6 +14,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 )
 
@@ -59,7 +60,7 @@ func subcommands() []subcommand {
 		{"doctor", "check whether this Redis is suitable for locks, and print what to change", doctorHelp, new(doctor).flags, examine},
 		{"bench", "measure locks against this Redis", benchHelp, new(benchOptions).flags, bench},
 		{"completion", "print the completion of the command line for a shell", completionHelp, noFlags, complete},
-		{"version", "print the version", versionHelp, noFlags, printVersion},
+		{"version", "print the version", versionHelp, new(versionOptions).flags, printVersion},
 	}
 }
 
@@ -83,6 +84,7 @@ func dispatch(args []string, env environment) int {
 }
 
 func route(args []string, env environment) int {
+	common, args := commonFlags(args)
 	name, rest := "", []string(nil)
 	if len(args) > 0 {
 		name, rest = args[0], args[1:]
@@ -105,12 +107,22 @@ func route(args []string, env environment) int {
 		return printVersion(rest, env)
 	default:
 		if c := find(name); c != nil {
-			return c.run(rest, env)
+			return c.run(slices.Concat(common, rest), env)
 		}
 	}
 	env.complain(fmt.Errorf("unknown subcommand %q", name))
 	fmt.Fprint(env.stderr, overview())
 	return exitUsage
+}
+
+// commonFlags splits off the flags before the subcommand: those of an access may stand there, too.
+func commonFlags(args []string) (common, rest []string) {
+	flags := new(access).flags("")
+	if err := flags.Parse(args); err != nil {
+		return nil, args // for example, --help
+	}
+	common = args[:len(args)-flags.NArg()]
+	return common, flags.Args()
 }
 
 func find(name string) *subcommand {
@@ -128,6 +140,7 @@ func overview() string {
 	for _, c := range subcommands() {
 		fmt.Fprintf(&b, "  %-11s%s\n", c.name, c.summary)
 	}
-	b.WriteString("  help       print the help of a subcommand: lockkeeper help run\n")
+	b.WriteString("  help       print the help of a subcommand: lockkeeper help run\n\n")
+	b.WriteString("-redis URL, -prefix P and --json may also stand before the subcommand.\n")
 	return b.String()
 }

@@ -19,9 +19,7 @@ Runs a command while it holds a lock, or several, and releases the lock when the
 even by a signal. Meanwhile no other client of the same Redis can acquire a lock of that name:
 other commands under lockkeeper, Go programs with Lockkeeper, Java programs with Redisson.
 
-  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; without it
-                 the environment's REDIS_URL, or redis://127.0.0.1:6379
-  -prefix P      the Config.KeyPrefix of the Systems that use the lock; its name is without it
+` + redisHelp + `  -prefix P      the Config.KeyPrefix of the Systems that use the lock; its name is without it
   -lock NAME     the name of the lock; may be given more than once: all of them or none are
                  held; a command that waits for one of them holds none of the others
   -kind KIND     the kind of the lock or locks:

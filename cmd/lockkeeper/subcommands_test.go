@@ -15,21 +15,23 @@ func TestSubcommands(t *testing.T) {
 		code           int
 		stdout, stderr string
 	}{
-		"":               {exitUsage, "", overview()},
-		"help":           {0, overview(), ""},
-		"--help":         {0, overview(), ""},
-		"help run":       {0, runHelp, ""},
-		"run -h":         {0, runHelp, ""},
-		"help nothing":   {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
-		"nothing":        {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
-		"version extra":  {exitUsage, "", versionHelp},
-		"run":            {exitUsage, "", "lockkeeper: -lock is missing\n" + runUsage + "\n"},
-		"ls -h":          {0, listHelp, ""},
-		"ls a b":         {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
-		"ls -systems a":  {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
-		"inspect":        {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
-		"inspect a b":    {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
-		"watch -every 0": {exitUsage, "", "lockkeeper: -every must be at least 10ms\n" + usageOf(watchHelp) + "\n"},
+		"":                 {exitUsage, "", overview()},
+		"help":             {0, overview(), ""},
+		"--help":           {0, overview(), ""},
+		"help run":         {0, runHelp, ""},
+		"run -h":           {0, runHelp, ""},
+		"help nothing":     {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
+		"nothing":          {exitUsage, "", "lockkeeper: unknown subcommand \"nothing\"\n" + overview()},
+		"version extra":    {exitUsage, "", versionHelp},
+		"run":              {exitUsage, "", "lockkeeper: -lock is missing\n" + runUsage + "\n"},
+		"ls -h":            {0, listHelp, ""},
+		"ls a b":           {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
+		"ls -systems a":    {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
+		"-prefix p ls a b": {exitUsage, "", "lockkeeper: \"a\" is not expected\n" + usageOf(listHelp) + "\n"},
+		"--json":           {exitUsage, "", overview()},
+		"inspect":          {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
+		"inspect a b":      {exitUsage, "", "lockkeeper: the name of one lock is expected\n" + usageOf(inspectHelp) + "\n"},
+		"watch -every 0":   {exitUsage, "", "lockkeeper: -every must be at least 10ms\n" + usageOf(watchHelp) + "\n"},
 		"release a": {exitUsage, "", "lockkeeper: --force is missing: a holder that is alive would continue without the lock\n" +
 			usageOf(releaseHelp) + "\n"},
 	} {
@@ -39,9 +41,10 @@ func TestSubcommands(t *testing.T) {
 			t.Errorf("%q: exit code %d\n%s%s", line, code, &stdout, &stderr)
 		}
 	}
-	for _, name := range []string{"version", "--version"} {
+	for _, name := range []string{"version", "--version", "version --json", "--json version"} {
 		var stdout strings.Builder
-		if code := dispatch([]string{name}, environment{stdout: &stdout}); code != 0 || !strings.HasPrefix(stdout.String(), "lockkeeper ") {
+		code := dispatch(strings.Fields(name), environment{stdout: &stdout})
+		if begins := stdout.String(); code != 0 || !strings.HasPrefix(begins, "lockkeeper ") && !strings.HasPrefix(begins, `{"go":"go1`) {
 			t.Errorf("%s: exit code %d: %s", name, code, &stdout)
 		}
 	}

@@ -3,24 +3,44 @@
 package main
 
 import (
+	"encoding/json"
+	"flag"
 	"fmt"
+	"io"
 	"runtime"
 	"runtime/debug"
 )
 
-const versionHelp = `usage: lockkeeper version
+const versionHelp = `usage: lockkeeper version [--json]
 
 Prints the version of the program, and the Go that it was built with.
+
+  --json  print JSON
 `
 
+type versionOptions struct{ json bool }
+
+func (o *versionOptions) flags() *flag.FlagSet {
+	flags := noFlags()
+	flags.SetOutput(io.Discard)
+	flags.BoolVar(&o.json, "json", false, "")
+	return flags
+}
+
 func printVersion(args []string, env environment) int {
-	if len(args) > 0 {
+	var o versionOptions
+	flags := o.flags()
+	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
 		fmt.Fprint(env.stderr, versionHelp)
 		return exitUsage
 	}
 	version := "(unknown)"
 	if info, ok := debug.ReadBuildInfo(); ok {
 		version = info.Main.Version
+	}
+	if o.json {
+		_ = json.NewEncoder(env.stdout).Encode(map[string]string{"version": version, "go": runtime.Version()}) // dispatch reports an error
+		return 0
 	}
 	fmt.Fprintf(env.stdout, "lockkeeper %s %s\n", version, runtime.Version())
 	return 0
