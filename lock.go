@@ -149,16 +149,15 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 		}
 		return *d
 	}
-	call.Lease, call.MaxHold, call.Wait = value(r.lease), value(r.maxHold), value(r.wait)
+	call.Lease, call.MaxHold, call.AtLeast, call.Wait = value(r.lease), value(r.maxHold), value(r.atLeast), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
 	call.NoReentry, call.Leads = r.once, r.leads
 	hold.initRareFields(r.atRisk, r.drain)
 	call.Permit = hold.permit()
-	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 {
-		return nil, errors.New("a lease or a max hold of zero would be over at once; leave the option out for none")
+	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 || r.atLeast != nil && *r.atLeast == 0 {
+		return nil, errors.New("a lease, a max hold or a minimum time of zero would be over at once; leave the option out for none")
 	}
-	err := request.CheckAcquire(call.Lease, call.Wait, call.MaxHold)
-	return call, errors.Join(err, l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
+	return call, errors.Join(call.CheckTimes(), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
 }
 
 // newCall returns a call for this lock.

@@ -44,6 +44,19 @@ func WithMaxHold(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.maxHold = &d })
 }
 
+// WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends before, by Release, the end of
+// the work or Close, no other client gets the lock until then. So a job that takes a moment runs once, although the clocks
+// of the processes that start it differ. The key is left to expire in Redis, and no process needs to be alive for that.
+// Release returns as usual. A re-entry can only prolong the time.
+//
+// It is for reentrant, fenced and fair locks, and a MultiLock of such locks. A process that dies while it holds the lock
+// leaves it for the rest of the lease, as without the option; a loss of the lock, or a forced release, ends the time.
+// Waiters get the lock up to Config.Poll after the time. After a command that was delayed on the network it may be
+// kept for Config.Watchdog longer.
+func WithAtLeast(d time.Duration) Option {
+	return lockOption(func(r *acquireOptions) { r.atLeast = &d })
+}
+
 // WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
 // renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
 // only the loss is reported, by the context of the hold.
@@ -63,9 +76,9 @@ func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.onc
 
 // acquireOptions has what the options of an Acquire ask for; a time that was not given is nil.
 type acquireOptions struct {
-	lease, wait, maxHold, drain *time.Duration
-	once, leads                 bool
-	atRisk                      func(left time.Duration)
+	lease, wait, maxHold, atLeast, drain *time.Duration
+	once, leads                          bool
+	atRisk                               func(left time.Duration)
 	// works: the method runs work under the lock.
 	works bool
 	// wrong is why an option cannot be used.

@@ -147,7 +147,7 @@ func (s *lockState) acquire(call *request.Call) {
 	}
 	req := machine.Request{
 		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(call.OwnerPID()),
-		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, Try: call.Try, Ref: call,
+		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, AtLeast: call.AtLeast, Try: call.Try, Ref: call,
 	}
 	req.Owner = s.registerOwner(call)
 	call.RequestID.Store(req.ID)

@@ -449,6 +449,9 @@ type Acquire struct {
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
 	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_id.
 	ShowPermit bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
+	// The minimum time of the hold, at least 10 ms: if the hold ends before, the key stays until then. For KIND_REENTRANT,
+	// KIND_FENCED and KIND_FAIR, and for KIND_MULTI of these. Absent: none.
+	AtLeast *durationpb.Duration `protobuf:"bytes,8,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
 	// Chosen by the requester, to tell the answers to its requests apart: each answer has that of its request, and
 	// LeaseLost and LeaseAtRisk that of the first Acquire of the hold.
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
@@ -538,6 +541,13 @@ func (x *Acquire) GetShowPermit() bool {
 		return x.ShowPermit
 	}
 	return false
+}
+
+func (x *Acquire) GetAtLeast() *durationpb.Duration {
+	if x != nil {
+		return x.AtLeast
+	}
+	return nil
 }
 
 func (x *Acquire) GetCorrelationId() string {
@@ -3524,7 +3534,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12-\n" +
-	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\xd1\x02\n" +
+	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\x87\x03\n" +
 	"\aAcquire\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
@@ -3535,7 +3545,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\n" +
 	"no_reentry\x18\x06 \x01(\bR\tnoReentry\x12\x1f\n" +
 	"\vshow_permit\x18\a \x01(\bR\n" +
-	"showPermit\x12%\n" +
+	"showPermit\x124\n" +
+	"\bat_least\x18\b \x01(\v2\x19.google.protobuf.DurationR\aatLeast\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xcd\x02\n" +
 	"\bAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
@@ -3861,73 +3872,74 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	46, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
 	46, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
 	46, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
-	4,  // 8: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	45, // 9: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	46, // 10: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
-	4,  // 11: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 12: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	46, // 13: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
-	4,  // 14: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	45, // 15: lockkeeper.v1.Release.owner:type_name -> actor.PID
-	4,  // 16: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 17: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 18: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 19: lockkeeper.v1.ReleaseByID.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 20: lockkeeper.v1.SetExpirablePermits.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 21: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
-	4,  // 22: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 23: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	45, // 24: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
-	4,  // 25: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 26: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 27: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 28: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 29: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	46, // 30: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
-	1,  // 31: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
-	20, // 32: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	46, // 33: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	46, // 34: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	46, // 35: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
-	47, // 36: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	46, // 37: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
-	4,  // 38: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 39: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 40: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	45, // 41: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 42: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 43: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	45, // 44: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	46, // 45: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	24, // 46: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	46, // 47: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
-	24, // 48: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 49: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 50: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 51: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 52: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	46, // 53: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
-	24, // 54: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 55: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 56: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 57: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 58: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
-	2,  // 59: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
-	36, // 60: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
-	46, // 61: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
-	36, // 62: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
-	36, // 63: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
-	36, // 64: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
-	36, // 65: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
-	36, // 66: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
-	36, // 67: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
-	36, // 68: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
-	2,  // 69: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
-	70, // [70:70] is the sub-list for method output_type
-	70, // [70:70] is the sub-list for method input_type
-	70, // [70:70] is the sub-list for extension type_name
-	70, // [70:70] is the sub-list for extension extendee
-	0,  // [0:70] is the sub-list for field type_name
+	46, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
+	4,  // 9: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
+	45, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	46, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	4,  // 12: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 13: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
+	46, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	4,  // 15: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
+	45, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	4,  // 17: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 18: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 19: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 20: lockkeeper.v1.ReleaseByID.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 21: lockkeeper.v1.SetExpirablePermits.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 22: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
+	4,  // 23: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 24: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
+	45, // 25: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	4,  // 26: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 27: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 28: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 29: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 30: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
+	46, // 31: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	1,  // 32: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
+	20, // 33: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
+	46, // 34: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	46, // 35: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	46, // 36: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
+	47, // 37: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	46, // 38: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	4,  // 39: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 40: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 41: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	45, // 42: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 43: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 44: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	45, // 45: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	46, // 46: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	24, // 47: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	46, // 48: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	24, // 49: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 50: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 51: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 52: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 53: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	46, // 54: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	24, // 55: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 56: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 57: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 58: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 59: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
+	2,  // 60: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
+	36, // 61: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
+	46, // 62: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	36, // 63: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
+	36, // 64: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
+	36, // 65: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
+	36, // 66: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
+	36, // 67: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
+	36, // 68: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
+	36, // 69: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
+	2,  // 70: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
+	71, // [71:71] is the sub-list for method output_type
+	71, // [71:71] is the sub-list for method input_type
+	71, // [71:71] is the sub-list for extension type_name
+	71, // [71:71] is the sub-list for extension extendee
+	0,  // [0:71] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }

@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
 
 const runHelp = runUsage + `
 
@@ -39,6 +39,9 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
                  getPermitExpirableSemaphore, never getSemaphore: it has the same key
   -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit
   -lease 10s     a fixed lease: the lock is not renewed, and is lost after that time
+  -at-least 50s  how long the lock is held at least, also when the command has ended: of several
+                 machines that start it by their clocks, one runs it; not for read, write and
+                 semaphore
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
   -grace 10s     how long the command has to end when the lock is lost, before it is killed
   -v             print what happens
@@ -87,6 +90,7 @@ type options struct {
 	permits  int
 	wait     *time.Duration
 	lease    *time.Duration
+	atLeast  *time.Duration
 	watchdog time.Duration
 	grace    time.Duration
 	verbose  bool
@@ -129,6 +133,7 @@ func (o *options) flags(env []string) *flag.FlagSet {
 	flags.IntVar(&o.permits, "permits", 0, "")
 	flags.Func("wait", "", duration(&o.wait))
 	flags.Func("lease", "", duration(&o.lease))
+	flags.Func("at-least", "", duration(&o.atLeast))
 	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "")
 	flags.BoolVar(&o.verbose, "v", false, "")

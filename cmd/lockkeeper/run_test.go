@@ -81,6 +81,9 @@ var cases = []struct {
 	{"token of a lock around", "-kind fenced -lock %L", nested + `fair sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
 	{"lock in a lock", "-lock %L", nested + `fenced sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
 
+	{"minimum time after the end", "-lock %L", `"$0" run -lock %Lb -at-least 10m true; "$0" run -lock %Lb -wait 0 echo ran; echo code $?`,
+		"> code 75; PEXPIRE %Lb 1", 0, "lock is held"},
+
 	{"several", "-lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
 	{"reader beside a reader", "-kind read -lock %L echo ran", "", reading + "> ran", 0, ""},
 	{"writer beside a reader", "-kind write -lock %L -wait 0 echo ran", "", reading, exitHeld, "lock is held"},
@@ -104,6 +107,7 @@ var cases = []struct {
 	{"negative wait", "-lock x -wait -1s true", "", "", exitUsage, "must not be negative"},
 	{"no lease", "-lock x -lease 0 true", "", "", exitUsage, "a lease"},
 	{"short lease", "-lock x -lease 1ms true", "", "", exitUsage, "the lease is 1ms"},
+	{"minimum time of a reader", "-lock x -kind read -at-least 1s true", "", "", exitUsage, "a minimum time is for"},
 	{"no watchdog", "-lock x -watchdog 0 true", "", "", exitUsage, "-watchdog must not be 0"},
 	{"negative grace", "-lock x -grace -1s true", "", "", exitUsage, "-grace must not be negative"},
 	{"unknown flag", "-lock x -nonsense true", "", "", exitUsage, "-nonsense"},

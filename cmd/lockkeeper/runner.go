@@ -132,6 +132,9 @@ func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, lo
 	if r.lease != nil {
 		options = append(options, lockkeeper.WithLease(*r.lease))
 	}
+	if r.atLeast != nil {
+		options = append(options, lockkeeper.WithAtLeast(*r.atLeast))
+	}
 	r.verboseLog.Printf("asks for %s", r.what)
 	began := time.Now()
 	var hold holding

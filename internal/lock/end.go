@@ -96,7 +96,7 @@ func (l *Lock) expiry() string {
 }
 
 // endHold ends a hold that is released, and answers ref once that is done. After the last hold
-// the lease passes to the next waiter, or is released in Redis.
+// the lease passes to the next waiter, or is released in Redis; or the key stays for the minimum time.
 func (l *Lock) endHold(own hold, ref any) {
 	l.removeHold(own)
 	if l.holds.len() == 0 {
@@ -107,6 +107,8 @@ func (l *Lock) endHold(own hold, ref any) {
 	switch {
 	case l.holds.len() > 0:
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true}) // others share the lease
+	case own.keepUntil > l.now:
+		l.keep(ref, own.keepUntil)
 	case l.closing || l.queue.len() == 0 || l.mayBeCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)
 	default:

@@ -41,6 +41,7 @@ const (
 	someFenced     = "1, 2 fenced | 1 fenced"
 	fourSomeFenced = "1, 2 fenced | 1 fenced, 2"
 	fixedRead      = "1 shared fixed=300ms, 2 shared | 1"
+	atLeast        = "1 atleast=300ms, 2 | 1 atleast=700ms"
 	besideMembers  = "1 | 1: 1 | 2: 1, 2" // a MultiLock, and processes that want its first or its second member
 )
 
@@ -76,6 +77,8 @@ var scenariosOf = []struct {
 		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
 		{name: "withdrawn in every way", callers: "1, 2 until=300ms | 1, 2", begin: "00 10", may: tally{cancels: 1, closing: 1, death: 1}, times: 8},
 		{name: "yielding to others", callers: twoEach, begin: "00 10 01", may: tally{foreign: 1, cancels: 1}, times: 8},
+		{name: "minimum times", callers: atLeast, may: tally{network: 2}},
+		{name: "minimum times of what ends otherwise", callers: atLeast, may: tally{network: 1, closing: 1, death: 1, kill: 1, reentry: 1}},
 	}},
 	{name: "plain and fenced", kind: lock.Kind{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
@@ -99,6 +102,7 @@ var scenariosOf = []struct {
 		{name: "an actor fails for good", callers: twoAndOne, may: tally{actorFails: 1}},
 		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, suspects: 1}},
 		{name: "withdrawn in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
+		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
 	}},
 	{name: "readwrite", kind: lock.Kind{Shares: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.ReadWrite}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
@@ -127,6 +131,7 @@ var scenariosOf = []struct {
 		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1, network: 1}},
 		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
 		{name: "closed, or withdrawn in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
+		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
 	}},
 	{name: "multi and its members", kind: lock.Kind{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, scenarios: []scenario{
 		{name: "cancelled", callers: besideMembers, begin: "10 20 00", may: tally{cancels: 1}, times: 8},

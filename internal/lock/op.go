@@ -22,6 +22,8 @@ const (
 	opYield
 	// opRelease frees the lock.
 	opRelease
+	// opKeep leaves the key to expire after the minimum time of a hold that has ended.
+	opKeep
 	// opRenew renews the lease.
 	opRenew
 	// opForce frees the lock of the named owners, which may be foreign clients.
@@ -76,7 +78,7 @@ type op struct {
 	earlier []try
 	// due is when the reply is overdue, or the command has to be sent again.
 	due machine.Instant
-	// until ends the tries of a background op, or the wait for a partial release.
+	// until ends the tries of a background op, the wait for a partial release, or the time for which a key is kept.
 	until machine.Instant
 }
 
@@ -127,6 +129,9 @@ func (l *Lock) send(o *op) {
 	o.due = l.now + timeout + machine.ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
+	if c.Kind == Renew {
+		c.Latest = c.Deadline
+	}
 	if o.kind == opRenew {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}

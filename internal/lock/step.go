@@ -75,6 +75,8 @@ func (l *Lock) command(o *op, c *Command) {
 		l.yieldCommand(o, c)
 	case opRelease:
 		l.releaseCommand(o, c)
+	case opKeep:
+		l.keepCommand(o, c)
 	case opRenew:
 		l.renewCommand(o, c)
 	case opForce:
@@ -124,6 +126,8 @@ func (l *Lock) mainReplied(r Result) {
 		l.yieldReplied(o, r)
 	case opRelease:
 		l.releaseReplied(o, l.order.released(l, o, r))
+	case opKeep:
+		l.releaseReplied(o, r)
 	case opCountWaiters:
 		l.waitersCounted(r)
 	}

@@ -235,7 +235,7 @@ func (w *world) holdEnded(i int, id uint64) {
 	if h == nil {
 		w.violated("p%d: hold %d is over, but the holders are %v", i, id, p.holds)
 	}
-	p.ended = append(p.ended, ended{id, w.now, h.lost})
+	p.ended = append(p.ended, ended{id, w.now, h.keepUntil, h.lost})
 	p.holds = slices.DeleteFunc(p.holds, func(h hold) bool { return h.id == id })
 }
 

@@ -32,7 +32,13 @@ func (w *world) checkGranted(i int, r request, a machine.Answer) {
 		w.violated("p%d: %v is granted in term %d, but it waited as %d", i, r, p.lock.Term(), r.term)
 	}
 	w.checkTokens(i, r, a)
+	if w.now < w.keptUntil && !w.any(deleted, forced, restart) {
+		w.violated("p%d: %v is granted at %v, although the minimum time of another lasts until %v", i, r, w.now, w.keptUntil)
+	}
 	h := hold{request: r, counts: counts{}.plus(r.req.Mode, 1), tokens: a.Tokens}
+	if r.req.AtLeast > 0 && !p.stalled {
+		h.keepUntil = w.now + r.req.AtLeast
+	}
 	w.setBound(i, &h, r, a)
 	p.holds = append(p.holds, h)
 	p.grants++
@@ -179,8 +185,13 @@ func (w *world) checkUnconfirmed(i int, r request, a machine.Answer) {
 // checkFreed checks that a hold was released or lost, but never both.
 func (w *world) checkFreed(i int, r request, a machine.Answer) {
 	p := &w.processes[i]
-	if e, over := p.endOf(r.hold); over && e.lost {
+	e, over := p.endOf(r.hold)
+	if over && e.lost {
 		w.violated("p%d: %v is answered as if its hold had not been lost", i, r)
+	}
+	if over && e.keepUntil > w.now {
+		w.keptUntil = max(w.keptUntil, e.keepUntil)
+		return
 	}
 	h := w.holdByID(i, r.hold)
 	if o := w.owner(i, p.before); h == nil && !a.HandedOff && !w.factOf(o).late {
@@ -205,6 +216,9 @@ func (w *world) checkSend(i int, c lock.Command) {
 		w.violated("p%d: after command %d it sends %+v", i, p.lastSeq, c)
 	}
 	p.lastSeq = c.Seq
+	if c.Keeps {
+		w.factFor(w.owner(i, c.Term)).keptUntil = w.now + c.Lease
+	}
 	frees := c.Kind == lock.Release && c.Count+c.Shared == 0 || c.Kind == lock.ForceRelease || c.Kind == lock.SyncQueue
 	// The event may have sent a command before it ended the term.
 	if present := c.Term == p.lock.Term() || c.Term == p.before; !frees && (c.Term == 0 || !present) || c.Kind == lock.Release && c.Term == 0 {
@@ -267,7 +281,8 @@ func (w *world) checkIdle(i int) {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
 			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+machine.Margin(ttl)
-			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred {
+			kept := w.mostAtLeast() > 0 && w.redis.Part(k).Lasts(h.Owner) <= w.now+max(w.mostAtLeast(), w.config.Watchdog)
+			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred && !kept {
 				w.violated("p%d is idle, but in Redis %v holds the lock", i, h.Owner)
 			}
 		}
@@ -277,6 +292,16 @@ func (w *world) checkIdle(i int) {
 			}
 		}
 	}
+}
+
+// mostAtLeast is the longest minimum time of a hold.
+func (w *world) mostAtLeast() (most time.Duration) {
+	for _, callers := range w.callers {
+		for _, req := range callers {
+			most = max(most, req.AtLeast)
+		}
+	}
+	return most
 }
 
 // checkOutstanding checks that the lock knows its holders and its requests without an answer.

@@ -28,10 +28,11 @@ type world struct {
 	// Redis does not answer, or has no memory left, until these times.
 	frozenUntil, fullUntil machine.Instant
 	facts                  []fact
-	tokens                 []int64 // those that were given to holds
-	tokensLost             bool    // Redis has lost its data, and so the counter of tokens
-	hasLateCommand         bool    // a command, or its reply, came after its deadline
-	happened, atThisTime   int     // number of events, in all and at the present time
+	tokens                 []int64         // those that were given to holds
+	keptUntil              machine.Instant // until when the lock is kept for the minimum time of a hold that has ended
+	tokensLost             bool            // Redis has lost its data, and so the counter of tokens
+	hasLateCommand         bool            // a command, or its reply, came after its deadline
+	happened, atThisTime   int             // number of events, in all and at the present time
 	trace                  *[]string
 }
 
@@ -69,6 +70,8 @@ type fact struct {
 	// keyLost: an event that the protocol cannot prevent has removed its key, at keyLostAt.
 	keyLost   bool
 	keyLostAt machine.Instant
+	// keptUntil is until when its key is left to expire.
+	keptUntil machine.Instant
 }
 
 // factOf returns the history of a term.
@@ -161,13 +164,14 @@ type hold struct {
 	tokens      []int64
 	bound, good machine.Instant // its own end (0: none), and the end of its validity as last seen
 	ensured     machine.Instant // until when it is valid, as an Ensure has answered
+	keepUntil   machine.Instant // the end of its minimum time; 0 for none
 	lost, dead  bool            // its holder was notified of the loss; its owner is dead
 }
 
 type ended struct {
-	id   uint64
-	at   machine.Instant
-	lost bool
+	id            uint64
+	at, keepUntil machine.Instant
+	lost          bool
 }
 
 // counts are the hold counts of an owner, in each mode.

@@ -48,7 +48,7 @@ func (w *world) checkAwake() {
 	for k := range w.redis.Parts() {
 		part := w.redis.Part(k)
 		for _, h := range part.Holders {
-			if p := w.living(h.Client); p != nil && !p.lock.KnowsTerm(h.Term) {
+			if p := w.living(h.Client); p != nil && !p.lock.KnowsTerm(h.Term) && w.now >= w.factOf(h.Owner).keptUntil {
 				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
 			}
 		}

@@ -19,6 +19,8 @@ func Request(now time.Duration, options ...string) (req machine.Request) {
 			req.Lease = Duration(value)
 		case "maxhold":
 			req.MaxHold = Duration(value)
+		case "atleast":
+			req.AtLeast = Duration(value)
 		case "until": // a time
 			req.Deadline = Duration(value)
 		case "within": // a duration

@@ -48,10 +48,11 @@ type Call struct {
 	// Members are the members of a MultiLock, which has no name.
 	Members *Members
 
-	// For OpAcquire: the fixed lease, the max hold and the wait, each 0 for none. Try tries once
-	// and does not wait.
+	// For OpAcquire: the fixed lease, the max hold, the minimum time of a hold and the wait, each 0 for none. Try tries
+	// once and does not wait.
 	Lease   time.Duration
 	MaxHold time.Duration
+	AtLeast time.Duration
 	Wait    time.Duration
 	Try     bool
 	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.

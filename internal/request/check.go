@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -98,9 +99,16 @@ func (r *Rules) CheckName(name string) error {
 	return nil
 }
 
-// CheckAcquire returns an error if the times of an Acquire are not valid; 0 stands for none.
-func CheckAcquire(lease, wait, maxHold time.Duration) error {
+// CheckTimes returns an error if the times of an Acquire are not valid; 0 stands for none.
+func (call *Call) CheckTimes() error {
+	lease, wait, maxHold, atLeast := call.Lease, call.Wait, call.MaxHold, call.AtLeast
 	switch {
+	case atLeast != 0 && (atLeast < MinLease || atLeast > MaxLease):
+		return fmt.Errorf("the minimum time is %v, and must be between %v and %v", atLeast, MinLease, MaxLease)
+	case lease != 0 && atLeast > lease:
+		return fmt.Errorf("a minimum time of %v is longer than the lease of %v: the lock is free when the lease ends", atLeast, lease)
+	case atLeast != 0 && !keepsMinimum(call.Kind, call.Members):
+		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case lease != 0 && (lease < MinLease || lease > MaxLease):
 		return fmt.Errorf("the lease is %v, and must be between %v and %v", lease, MinLease, MaxLease)
 	case maxHold != 0 && (maxHold < MinLease || maxHold > MaxLease):
@@ -111,6 +119,15 @@ func CheckAcquire(lease, wait, maxHold time.Duration) error {
 		return fmt.Errorf("the wait is %v, and must not be negative", wait)
 	}
 	return nil
+}
+
+// keepsMinimum reports whether holds of a lock can have a minimum time. The scripts of a read/write lock shorten no
+// lease, a RedLock releases what a server grants late, and permits are released by an id.
+func keepsMinimum(kind messages.Kind, members *Members) bool {
+	if members != nil {
+		return !slices.ContainsFunc(members.Sorted, func(m Member) bool { return !keepsMinimum(m.Kind, nil) })
+	}
+	return kind == messages.Kind_KIND_REENTRANT || kind == messages.Kind_KIND_FENCED || kind == messages.Kind_KIND_FAIR
 }
 
 // Check validates a call of a goroutine; that of a message is valid already (see requestMessages).
@@ -172,8 +189,8 @@ func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
 	return err
 }
 
-func checkTimes(m *messages.Acquire) error {
-	for name, d := range map[string]*durationpb.Duration{"lease": m.Lease, "wait": m.Wait, "max_hold": m.MaxHold} {
+func checkTimes(m *messages.Acquire, call *Call) error {
+	for name, d := range map[string]*durationpb.Duration{"lease": m.Lease, "wait": m.Wait, "max_hold": m.MaxHold, "at_least": m.AtLeast} {
 		if d == nil {
 			continue
 		}
@@ -184,7 +201,7 @@ func checkTimes(m *messages.Acquire) error {
 			return fmt.Errorf("the %s is zero; leave it out for none, or give at least %v", name, MinLease)
 		}
 	}
-	return CheckAcquire(m.Lease.AsDuration(), m.Wait.AsDuration(), m.MaxHold.AsDuration())
+	return call.CheckTimes()
 }
 
 func listed(names map[int32]string) string {

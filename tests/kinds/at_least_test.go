@@ -1,0 +1,138 @@
+package kinds_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// A job takes a moment, and the clocks of the four processes that start it differ by 50 ms. It runs once in each period,
+// whether its process ends or goes on.
+func TestAtLeast_JobRunsOnceInEachPeriod(t *testing.T) {
+	t.Parallel()
+	const minimum = 600 * time.Millisecond
+	for kind, lock := range map[string]func(s *lockkeeper.System, name string) *lockkeeper.Lock{
+		"reentrant": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
+		"MultiLock": func(s *lockkeeper.System, name string) *lockkeeper.Lock {
+			return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
+		},
+	} {
+		for _, closes := range []bool{false, true} {
+			t.Run(kind, func(t *testing.T) {
+				t.Parallel()
+				url, name := redistest.Shared(t).URL(), redistest.Name(t)
+				ran := 0
+				try := func(s *locktest.Site) {
+					err := lock(s.System, name).Do(t.Context(), func(context.Context) error { ran++; return nil },
+						lockkeeper.WithWait(0), lockkeeper.WithAtLeast(minimum))
+					if err != nil && !errors.Is(err, lockkeeper.ErrHeld) {
+						t.Error(err)
+					}
+				}
+				var sites []*locktest.Site
+				for range 4 {
+					sites = append(sites, locktest.Open(t, url, lockkeeper.Config{}))
+				}
+				for round := 1; round <= 2; round++ {
+					began := time.Now()
+					for i, s := range sites {
+						try(s)
+						if closes && i == 0 && round == 2 {
+							locktest.Stop(t, s.System)
+						}
+						if i > 0 {
+							try(s) // its clock is not that good
+						}
+					}
+					if ran != round && time.Since(began) < minimum {
+						t.Fatalf("it ran %d times in period %d", ran, round)
+					}
+					// The next period begins when a waiter gets the lock, after the minimum time.
+					hold := locktest.Acquire(t, lock(sites[3].System, name))
+					if took := time.Since(began); took < minimum {
+						t.Errorf("the lock is free after %v", took)
+					}
+					locktest.Release(t, hold)
+				}
+			})
+		}
+	}
+}
+
+// A minimum time that cannot be kept is refused, by goroutine and by message.
+func TestAtLeast_IsRefusedWhereItCannotBeKept(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	rw := s.ReadWriteLock(k.LockName)
+	for what, acquire := range map[string]func(o ...lockkeeper.Option) error{
+		"a reader": func(o ...lockkeeper.Option) error { _, err := rw.Read().Acquire(t.Context(), o...); return err },
+		"a member": func(o ...lockkeeper.Option) error {
+			_, err := lockkeeper.MultiLock(rw.Write()).Acquire(t.Context(), o...)
+			return err
+		},
+		"a permit": func(o ...lockkeeper.Option) error {
+			_, err := s.ExpirableSemaphore(k.LockName).Acquire(t.Context(), o...)
+			return err
+		},
+		"a lease less": func(o ...lockkeeper.Option) error {
+			_, err := s.Lock(k.LockName).Acquire(t.Context(), append(o, lockkeeper.WithLease(time.Minute-1))...)
+			return err
+		},
+	} {
+		if err := acquire(lockkeeper.WithAtLeast(time.Minute)); !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	for _, d := range []time.Duration{-1, 0, time.Millisecond, 1 << 62} {
+		if _, err := s.Lock(k.LockName).Acquire(t.Context(), lockkeeper.WithAtLeast(d)); !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("%v: %v", d, err)
+		}
+		m := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Hour), AtLeast: durationpb.New(d)}
+		answer := locktest.Must(lockkeeper.Ask(t.Context(), s.Actors.Root, s.Guardian(), m))(t)
+		if refusal, is := answer.(*messages.NotAcquired); !is || refusal.Reason != messages.Reason_REASON_INVALID {
+			t.Errorf("%v: answered %v", d, answer)
+		}
+	}
+}
+
+// The process that has kept a lock does not take it for one that an earlier term has left behind, also not when a new lock
+// actor handles the name.
+func TestAtLeast_IsKeptAlsoFromItsOwnProcess(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
+	began, before := time.Now(), s.Processes()
+	answer := locktest.Must(lockkeeper.Ask(t.Context(), s.Actors.Root, s.Guardian(),
+		&messages.Acquire{Lock: k.Message(), MaxHold: durationpb.New(time.Hour), AtLeast: durationpb.New(500 * time.Millisecond)}))(t)
+	locktest.Must(lockkeeper.Ask(t.Context(), s.Actors.Root, s.Guardian(), &messages.Release{Lock: k.Message(), HoldId: answer.(*messages.Acquired).HoldId}))(t)
+	redistest.Eventually(t, "the lock actor to leave", func() bool { return s.Processes() == before })
+	hold := locktest.Acquire(t, s.Lock(k.LockName))
+	if took := time.Since(began); took < 500*time.Millisecond {
+		t.Errorf("it is free after %v", took)
+	}
+	locktest.Release(t, hold)
+}
+
+// Close ends the hold, and keeps the lock.
+func TestAtLeast_IsKeptByClose(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+	began := time.Now()
+	locktest.Acquire(t, s.Lock(k.LockName), lockkeeper.WithAtLeast(500*time.Millisecond))
+	locktest.Stop(t, s.System)
+	if hold, err := other.Lock(k.LockName).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) && time.Since(began) < 500*time.Millisecond {
+		t.Errorf("acquired %v, %v", hold, err)
+	}
+	locktest.Release(t, locktest.Acquire(t, other.Lock(k.LockName)))
+	if took := time.Since(began); took < 500*time.Millisecond {
+		t.Errorf("it is free after %v", took)
+	}
+}
