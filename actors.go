@@ -59,7 +59,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	self, _ := registry.Add(process, "future"+registry.NextId()) // the name of a future, which cannot own a lock
 	defer registry.Remove(self)
 	recipient, _ := registry.Get(pid)
-	registered := func() bool { now, _ := registry.Get(pid); return now == recipient }
+	registered := func() bool { now, _ := registry.Get(pid); return request.SameLife(now, recipient) }
 	watch := func() { recipient.SendSystemMessage(pid, &actor.Watch{Watcher: self}) }
 	var due <-chan time.Time // when to watch the actor again
 	if isActor(recipient) {  // watching a future would complete it

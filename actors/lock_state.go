@@ -338,6 +338,9 @@ func (s *lockState) setAlarm() {
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}
+	if look, too := s.owners.NextLook(s.now, s.rt.cfg.Watchdog); too && (!wanted || look < at) {
+		at, wanted = look, true
+	}
 	if s.idle() && !s.owners.InUse() {
 		if s.idleSince == 0 {
 			s.idleSince = s.rt.Now()

@@ -35,7 +35,7 @@ func (p *Post) Deliver(pid *actor.PID, message any) (taken bool) {
 func (p *Post) DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool) {
 	defer p.Host.Recover("a recipient panicked") // a process of the host's own, or what a future is piped to
 	process, taken := p.System.ProcessRegistry.Get(pid)
-	if taken = taken && (life == nil || process == life); taken {
+	if taken = taken && (life == nil || request.SameLife(process, life)); taken {
 		process.SendUserMessage(pid, message)
 		taken = !timedOut(pid, process)
 	}

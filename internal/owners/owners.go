@@ -33,8 +33,8 @@ type Set struct {
 	// resting are the owners that use the lock no more, the longest first. They stay watched for a while: an actor that
 	// has used a lock often uses it again, and each watch costs both actors a message.
 	resting []*Owner
-	// former are owners whose PID another actor has by now, and whose Terminated has not come.
-	former []*Owner
+	// former are owners whose PID another actor has by now, and whose Terminated has not come; the earliest first.
+	former map[pidKey][]*Owner
 	// checkAt is when Missed looks for the processes again.
 	checkAt machine.Instant
 }
@@ -66,7 +66,7 @@ func (by Watcher) watch(w *Owner) {
 
 // registered reports whether the PID of an owner still has the owner's process.
 func (by Watcher) registered(w *Owner) bool {
-	return w.process != nil && by.Rules.Process(w.PID) == w.process
+	return w.process != nil && request.SameLife(by.Rules.Process(w.PID), w.process)
 }
 
 // InUse reports whether any owner holds or wants the lock.
@@ -76,10 +76,13 @@ func (o *Set) InUse() bool { return o != nil && len(o.byPID) > len(o.resting) }
 // is on another node.
 func (o *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner {
 	known := o.byPID[pidKeyOf(pid)]
-	if known != nil && known.process != process {
+	if known != nil && !request.SameLife(known.process, process) {
 		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
 		o.wake(known)
-		o.former = append(o.former, known)
+		if o.former == nil {
+			o.former = map[pidKey][]*Owner{}
+		}
+		o.former[pidKeyOf(pid)] = append(o.former[pidKeyOf(pid)], known)
 		known = nil
 	}
 	switch {
@@ -115,7 +118,7 @@ func (o *Set) Find(pid *actor.PID, life actor.Process) *Owner {
 	if o == nil {
 		return nil
 	}
-	if w := o.byPID[pidKeyOf(pid)]; w != nil && (life == nil || life == w.process) {
+	if w := o.byPID[pidKeyOf(pid)]; w != nil && (life == nil || request.SameLife(life, w.process)) {
 		return w
 	}
 	return nil
@@ -172,28 +175,41 @@ func (o *Set) Terminated(by Watcher, pid *actor.PID) (gone *Owner) {
 
 // formerLife returns the former owner that a notice is about: the one with the same pointer, since an actor says itself
 // that it has stopped, or else the earliest; nil if there is none.
-func (o *Set) formerLife(pid *actor.PID) (f *Owner) {
-	for _, each := range o.former {
-		if each.PID == pid {
-			return each
-		}
-		if f == nil && each.PID.Equal(pid) {
-			f = each
-		}
+func (o *Set) formerLife(pid *actor.PID) *Owner {
+	former := o.former[pidKeyOf(pid)]
+	if i := slices.IndexFunc(former, func(f *Owner) bool { return f.PID == pid }); i >= 0 {
+		return former[i]
 	}
-	if w := o.byPID[pidKeyOf(pid)]; w != nil && w.PID == pid {
+	if w := o.byPID[pidKeyOf(pid)]; len(former) == 0 || w != nil && w.PID == pid {
 		return nil
 	}
-	return f
+	return former[0]
 }
 
 // drop removes an owner that has gone.
 func (o *Set) drop(w *Owner) {
 	o.wake(w)
-	o.former = slices.DeleteFunc(o.former, func(f *Owner) bool { return f == w })
-	if o.byPID[pidKeyOf(w.PID)] == w {
-		delete(o.byPID, pidKeyOf(w.PID))
+	key := pidKeyOf(w.PID)
+	if former := slices.DeleteFunc(o.former[key], func(f *Owner) bool { return f == w }); len(former) > 0 {
+		o.former[key] = former
+	} else {
+		delete(o.former, key)
 	}
+	if o.byPID[key] == w {
+		delete(o.byPID, key)
+	}
+}
+
+// NextLook returns when Missed is to be called next. It matters for a fixed lease, which is not renewed: nothing else
+// wakes the lock actor.
+func (o *Set) NextLook(now, patience machine.Instant) (at machine.Instant, wanted bool) {
+	if !o.InUse() && (o == nil || len(o.former) == 0) {
+		return 0, false
+	}
+	if o.checkAt == 0 {
+		o.checkAt = now + patience/3
+	}
+	return o.checkAt, true
 }
 
 // Missed returns owners that have gone without a notice: an actor that panics while it handles its Stopped sends none. An
@@ -217,8 +233,10 @@ func (o *Set) Missed(by Watcher, now, patience machine.Instant) (gone []*Owner) 
 	for _, w := range o.byPID {
 		look(w)
 	}
-	for _, w := range o.former {
-		look(w)
+	for _, former := range o.former {
+		for _, w := range former {
+			look(w)
+		}
 	}
 	for _, w := range gone {
 		o.drop(w)

@@ -66,7 +66,7 @@ func TestTerminated_IsAboutTheLifeThatSaysSo(t *testing.T) {
 		return &Owner{ID: n, PID: by.Rules.Actors.NewLocalPID("phoenix"), uses: 1}
 	}
 	first, second, third := life(1), life(2), life(3)
-	set := &Set{byPID: map[pidKey]*Owner{pidKeyOf(third.PID): third}, former: []*Owner{first, second}}
+	set := &Set{byPID: map[pidKey]*Owner{pidKeyOf(third.PID): third}, former: map[pidKey][]*Owner{pidKeyOf(third.PID): {first, second}}}
 	for _, notice := range []struct {
 		who  *actor.PID
 		gone *Owner

@@ -3,6 +3,7 @@ package request
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -32,6 +33,22 @@ func (r *Rules) Process(pid *actor.PID) actor.Process {
 		return nil
 	}
 	return process
+}
+
+// SameLife reports whether two processes of one PID are the same. The host's own may have a type that cannot be compared:
+// then they count as the same.
+func SameLife(a, b actor.Process) bool {
+	if a, is := a.(*actor.ActorProcess); is {
+		b, is := b.(*actor.ActorProcess)
+		return is && a == b
+	}
+	if a == nil || b == nil {
+		return a == nil && b == nil
+	}
+	if !reflect.ValueOf(a).Comparable() || !reflect.ValueOf(b).Comparable() {
+		return reflect.TypeOf(a) == reflect.TypeOf(b)
+	}
+	return a == b
 }
 
 var (

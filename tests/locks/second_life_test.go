@@ -7,6 +7,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -191,23 +192,63 @@ func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
 // as the System lived.
 func TestOwnerThatPanicsWhenStopped_LosesItsLock(t *testing.T) {
 	t.Parallel()
+	for how, lease := range map[string]*durationpb.Duration{"renewed": nil, "with a fixed lease": durationpb.New(time.Hour)} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{Watchdog: 600 * time.Millisecond, CallTimeout: 100 * time.Millisecond})
+			granted, stopped := make(chan any, 1), make(chan any, 1)
+			pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+				switch m := ctx.Message().(type) {
+				case *actor.Started:
+					ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message(), Lease: lease})
+				case *messages.Acquired:
+					granted <- m
+				case *actor.Stopped:
+					stopped <- m
+					panic("the host's own code")
+				}
+			}))
+			locktest.Await(t, "the grant", granted)
+			// By the end of this wait, the lock actor has handled all timers of the grant.
+			hold := locktest.Acquire(t, s.Lock(k.LockName+" beside"))
+			if _, err := s.Lock(k.LockName+" beside").Acquire(t.Context(), lockkeeper.WithWait(time.Second)); !errors.Is(err, lockkeeper.ErrTimeout) {
+				t.Error(err)
+			}
+			locktest.Release(t, hold)
+			s.Actors.Root.Stop(pid)
+			locktest.Await(t, "the stop", stopped)
+			k.AwaitFree(t)
+		})
+	}
+}
+
+// incomparable is a process of the host's own. To compare two of them panics.
+type incomparable struct{ received func(any) }
+
+func (p incomparable) SendUserMessage(_ *actor.PID, m any) {
+	p.received(actor.UnwrapEnvelopeMessage(m))
+}
+func (incomparable) SendSystemMessage(*actor.PID, any) {}
+func (incomparable) Stop(*actor.PID)                   {}
+
+func TestOwnerThatCannotBeCompared_IsAnswered(t *testing.T) {
+	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{Watchdog: 600 * time.Millisecond, CallTimeout: 100 * time.Millisecond})
-	granted, stopped := make(chan any, 1), make(chan any, 1)
-	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		switch m := ctx.Message().(type) {
-		case *actor.Started:
-			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
-		case *messages.Acquired:
-			granted <- m
-		case *actor.Stopped:
-			stopped <- m
-			panic("the host's own code")
+	answers := make(chan any, 10)
+	pid, _ := s.Actors.ProcessRegistry.Add(incomparable{func(m any) { answers <- m }}, "odd")
+	defer s.Actors.ProcessRegistry.Remove(pid)
+	for range 2 {
+		s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Acquire{Lock: k.Message()}, pid)
+		if m, is := locktest.Await(t, "the grant", answers).(*messages.Acquired); !is {
+			t.Fatalf("answered %v", m)
 		}
-	}))
-	locktest.Await(t, "the grant", granted)
-	s.Actors.Root.Stop(pid)
-	locktest.Await(t, "the stop", stopped)
-	k.AwaitFree(t)
+		waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(k.LockName))
+		s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.Release{Lock: k.Message()}, pid)
+		if m, is := locktest.Await(t, "the release", answers).(*messages.Released); !is {
+			t.Fatalf("answered %v", m)
+		}
+		locktest.Release(t, locktest.Got(t, waiter).Hold)
+	}
 }
 
 // An actor's name is free while the actor handles its Stopped. What it asks for then is not for the next one of its name.
