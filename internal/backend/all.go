@@ -20,7 +20,7 @@ type all struct {
 func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1 && a.isSilent():
-		done(skipped)
+		a.skip(c, done)
 	case c.Kind == lock.Acquire && c.Count == 1:
 		began := time.Now()
 		a.acquire(0, c, nil, deadline, func(r Reply) {
@@ -44,10 +44,22 @@ func (a *all) isSilent() bool {
 	return slices.ContainsFunc(a.parts, func(part part) bool { return part.only() != nil && part.only().isSilent() })
 }
 
+// skip replies to a try that is not made. The wait queues that earlier tries have entered are left: the first in them is
+// waited for.
+func (a *all) skip(c lock.Command, done func(Reply)) {
+	var left []part
+	for _, part := range a.parts[:a.places.leaveAll()] {
+		if part.only() == nil || !part.only().isSilent() {
+			left = append(left, part)
+		}
+	}
+	rollBack(left, c, skipped, done)
+}
+
 func (a *all) only() *Server { return nil }
 
-// acquire takes the parts from the i-th on. From the second on, a server has only the time that it should need,
-// since the first parts are held meanwhile.
+// acquire takes the parts from the i-th on. A server has only the time that it should need if other clients wait for
+// that meanwhile: the first parts are held, or there may be entries in the wait queues of others.
 func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time, done func(Reply)) {
 	if i == len(a.parts) {
 		done(Reply{Result: lock.Result{Outcome: lock.Done, Tokens: tokens}})
@@ -61,7 +73,7 @@ func (a *all) acquire(i int, c lock.Command, tokens []int64, deadline time.Time,
 	// For each part anew: otherwise the place would be later by the time that the parts before have taken.
 	c.Entry.Waited = a.places.waited(c.Entry.TTL, time.Now())
 	until := deadline
-	if server := a.parts[i].only(); i > 0 && server != nil {
+	if server := a.parts[i].only(); (i > 0 || a.places.any()) && server != nil {
 		until = server.answerBy(time.Now(), deadline)
 	}
 	if a.twins == nil || c.Held {
@@ -85,8 +97,8 @@ func (a *all) take(i int, c lock.Command, tokens []int64, until, deadline time.T
 		switch {
 		case r.Outcome == lock.Done:
 			a.acquire(i+1, c, append(tokens[:len(tokens):len(tokens)], r.Tokens...), deadline, done)
-		case r.Unsure:
-			rollBack(a.parts[:i+1], c, r, done)
+		case r.Unsure: // other clients must not wait for this server
+			rollBack(a.parts[:max(i+1, a.places.leaveAll())], c, r, done)
 		default:
 			from, to := a.places.leave(i, &r, time.Now())
 			rollBack(slices.Concat(a.parts[:i], a.parts[from:to]), c, r, done)

@@ -60,6 +60,21 @@ func (p *places) left() {
 	p.since = time.Time{}
 }
 
+// any reports whether there may be entries.
+func (p *places) any() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.queued > 0
+}
+
+// leaveAll notes that all entries are removed, and returns for how many of the parts there may be one.
+func (p *places) leaveAll() (queued int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	queued, p.queued = p.queued, 0
+	return queued
+}
+
 // leave returns the parts behind the i-th, which has refused, whose wait queues this MultiLock, A, leaves now: those with
 // an entry of an earlier try. A leaves them if the i-th part is free, but has been kept for another MultiLock, B, for
 // keptTime: B may wait for one of those parts, which is kept for A, if both have waited equally long. If another client
