@@ -199,7 +199,7 @@ func TestRedisIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
 	s.Acquire(t, k)
-	base := web(t, console.Handler(s.System, quick))
+	base := web(t, console.Handler(s.System, quick, console.WithFleet(k.Server.Client(t), "")))
 	k.Server.Pause(t)
 	d := read(t, base+"data.json")
 	if len(d.Errors) == 0 || len(d.Locks) != 1 || !d.Locks[0].Here || d.Locks[0].Asked {
@@ -207,6 +207,9 @@ func TestRedisIsUnavailable(t *testing.T) {
 	}
 	if page := get(t, base); !strings.Contains(page, `class="error"`) {
 		t.Errorf("the page does not show the error: %s", page)
+	}
+	if page := get(t, base+"?fleet=1"); !strings.Contains(page, "Unknown.") || strings.Contains(page, "No lock is held") {
+		t.Errorf("the page of all Systems does not show that it knows nothing: %s", page)
 	}
 	k.Server.Resume(t)
 	redistest.Eventually(t, "an end of the errors", func() bool { return len(read(t, base+"data.json").Errors) == 0 })

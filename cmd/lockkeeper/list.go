@@ -257,7 +257,7 @@ func ttl(ms int64) string {
 	switch {
 	case ms == inspect.NoKey:
 		return "-"
-	case ms < 0:
+	case ms < 0, ms > math.MaxInt64/int64(time.Millisecond): // or in centuries
 		return "never"
 	}
 	d := time.Duration(ms) * time.Millisecond
