@@ -51,8 +51,7 @@ func WithMaxHold(d time.Duration) Option {
 //
 // It is for reentrant, fenced and fair locks, and a MultiLock of such locks. A process that dies while it holds the lock
 // leaves it for the rest of the lease, as without the option; a loss of the lock, or a forced release, ends the time.
-// Waiters get the lock up to Config.Poll after the time. After a command that was delayed on the network it may be
-// kept for Config.Watchdog longer.
+// Waiters get the lock up to Config.Poll after the time, which is 1 % and 2 ms longer by the clock of Redis.
 func WithAtLeast(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.atLeast = &d })
 }

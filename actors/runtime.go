@@ -170,7 +170,6 @@ func (r *Runtime) newKinds() *kinds.System {
 		Options: kinds.LockOptions{
 			Client: r.id, WaiterTimeout: r.cfg.WaiterTimeout,
 			WaitQueue: kinds.WaitQueue{OpenTime: r.cfg.OpenTime(), OpenEvery: r.cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
-			Kept:      new(kinds.Kept),
 		},
 	})
 }

@@ -57,7 +57,7 @@ var system = Rights{
 }
 
 var plainScripts = []*scripts.Script{
-	scripts.Acquire, scripts.Release, scripts.Renew, scripts.Yield, scripts.ForceRelease, scripts.Inspect,
+	scripts.Acquire, scripts.Release, scripts.Renew, scripts.Keep, scripts.Yield, scripts.ForceRelease, scripts.Inspect,
 }
 
 // plain includes the rights for fencing tokens: the process that releases a lock draws the token of

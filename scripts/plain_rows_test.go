@@ -159,6 +159,14 @@ var plainTables = []table{
 		{name: "wrong type", before: "'x' 30000", reply: "[-1]", after: same},
 		{name: "own, behind the bad ones", before: "a=1 30000", reply: "[1]", after: "a=1 60000"},
 	}},
+	{script: scripts.Keep, call: "NAME / owner=u:1 keeper=u:01 rest=3000", rows: []row{
+		{name: "own", before: "u:1=2 30000", reply: "1", after: "u:01=1 3000"},
+		{name: "kept before", before: "u:01=1 30000", reply: "1", after: "u:01=1 3000"},
+		{name: "gone", reply: "0"},
+		{name: "other", before: "b=1 30000", reply: "-1", after: same},
+		{name: "own, half foreign", before: "u:1=1 email=7 30000", reply: "1", again: "-1", after: "email=7"},
+		{name: "wrong type", before: "'x'", reply: "-WRONGTYPE", after: same},
+	}},
 	{script: scripts.Yield, call: "NAME / owner=u:1 lease=60000 forced=0 CHANNEL WAITQUEUE SETTINGS TOKENS entry=-", rows: []row{
 		{
 			name: "the hold has expired", listeners: "1-1 v", reply: "[-1 0]", published: "v>2.7.0",

@@ -136,6 +136,8 @@ var (
 	release string
 	//go:embed renew.lua
 	renew string
+	//go:embed keep.lua
+	keep string
 	//go:embed yield.lua
 	yield string
 	//go:embed common/force.lua
@@ -238,6 +240,7 @@ var (
 	Acquire      = script("acquire", take+acquireFree+otherKeys+foreignHash+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
 	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
+	Keep         = script("keep", foreignHash+foreignFields+keep, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
 	ForceRelease = script("force_release", foreignHash+foreignFields+force+forceRelease, Shape{Numbers: 1})
 	Inspect      = script("inspect", foreignHash+inspect, Shape{Numbers: 2, Texts: 2})
@@ -302,7 +305,7 @@ var (
 
 // All lists every script, for tests and for loading in advance.
 var All = []*Script{
-	Acquire, Release, Renew, Yield, ForceRelease, Inspect,
+	Acquire, Release, Renew, Keep, Yield, ForceRelease, Inspect,
 	FencedAcquire, Draw, MajorityAcquire, Memory, AcquireAll, YieldAll,
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,

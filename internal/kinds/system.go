@@ -48,9 +48,6 @@ type SystemConfig struct {
 // LockOptions are the options of the commands of locks; see protocol.Options.
 type LockOptions = protocol.Options
 
-// Kept is shared by the locks of a System; see protocol.Kept.
-type Kept = protocol.Kept
-
 // WaitQueue are the settings of the wait queue of a lock.
 type WaitQueue = protocol.WaitQueue
 

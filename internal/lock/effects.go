@@ -16,6 +16,8 @@ const (
 	Renew
 	Yield
 	ForceRelease
+	// Keep replaces the owner, and leaves the key to expire after Lease: no later command of the term changes it.
+	Keep
 	// CountWaiters counts the other clients that wait.
 	CountWaiters
 	// SyncQueue synchronises the queue in Redis, and takes the lock if a waiter of this process is next.
@@ -59,9 +61,6 @@ type Command struct {
 	Forced bool
 	// Immediate sends a Renew at once, without waiting for others in the same script.
 	Immediate bool
-	// Keeps says that the term of a Renew has ended, and that its key stays for Lease: until then the process finds
-	// the term as the holder, and must not release it.
-	Keeps bool
 	// Deadline is when the wait for the reply ends. A late reply to a Renew is useful until Latest.
 	Deadline, Latest machine.Instant
 	// MaxTTL is how long from now a key of this term may exist in Redis, even if a command arrives late.

@@ -1,9 +1,6 @@
 package lock
 
 import (
-	"slices"
-	"time"
-
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
@@ -11,23 +8,23 @@ import (
 // clocks of the processes that start it differ. If its hold ends before that time, the lock is not released. Its key is
 // left to expire instead, and no process needs to be alive for that.
 
-// keep leaves the key to expire at that time. No waiter of this process gets the lease before. The reply to a command
-// that may have taken the key again late is ignored, since the term must not be released; then the key expires later.
+// keep leaves the key to expire at that time. No waiter of this process gets the lease before.
 func (l *Lock) keep(ref any, until machine.Instant) {
 	l.phase = releasing
-	l.late = slices.DeleteFunc(slices.Clone(l.late), func(t lateTake) bool { return t.term == l.lease.term })
 	l.renewal = op{}
 	l.start(op{kind: opKeep, ref: ref, until: until})
 }
 
 // keepCommand sets the rest of the time. A try that comes too late for that releases the lock.
 func (l *Lock) keepCommand(o *op, c *Command) {
-	if o.lease = o.until - l.now + time.Millisecond; o.lease <= time.Millisecond { // Redis rounds its clock down
+	rest := o.until - l.now
+	if rest <= 0 {
 		o.kind, o.lease = opRelease, l.cfg.Watchdog
 		l.releaseCommand(o, c)
 		return
 	}
-	c.Kind, c.Immediate, c.Keeps = Renew, true, true
+	o.lease = rest + machine.Margin(rest) // the clock of Redis may be faster
+	c.Kind = Keep
 }
 
 // atLeast notes the minimum time of a request that is granted now. That of a re-entry can only prolong that of its hold.

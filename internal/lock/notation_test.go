@@ -52,7 +52,7 @@ func parseResult(words ...string) lock.Result {
 }
 
 var commandNames = [...]string{
-	lock.Acquire: "acquire", lock.Release: "release", lock.Renew: "renew", lock.Yield: "yield", lock.ForceRelease: "force",
+	lock.Acquire: "acquire", lock.Release: "release", lock.Renew: "renew", lock.Keep: "keep", lock.Yield: "yield", lock.ForceRelease: "force",
 	lock.CountWaiters: "count", lock.SyncQueue: "sync",
 }
 
@@ -123,6 +123,7 @@ func commandSentence(c lock.Command) string {
 	default:
 		add(true, " #%d", c.Term)
 		add(c.Kind == lock.Acquire, " %s for %v", count, c.Lease)
+		add(c.Kind == lock.Keep, " for %v", c.Lease)
 		add(c.Kind == lock.Release && c.Count+c.Shared > 0, " to %s for %v", count, c.Lease)
 		add(c.Immediate, " now")
 		add(c.Notified, " notified")

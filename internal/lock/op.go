@@ -129,9 +129,6 @@ func (l *Lock) send(o *op) {
 	o.due = l.now + timeout + machine.ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
-	if c.Kind == Renew {
-		c.Latest = c.Deadline
-	}
 	if o.kind == opRenew {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}

@@ -99,6 +99,8 @@ func (l *Lock) reentryRefusal(own *hold, req *waiter) (machine.Reason, string) {
 	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < own.until:
 		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
 			req.Lease, leaseFor(own.until-l.now))
+	case req.AtLeast > 0 && own.fixed() && l.now+req.AtLeast > max(own.until, l.now+req.Lease):
+		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a minimum time of %v, since the fixed lease of the hold that it joins ends before: leave it out", req.AtLeast)
 	case req.MaxHold > 0 && (own.until == 0 || own.until > l.now+req.MaxHold):
 		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a max hold of %v, since the hold that it joins may last longer: leave it out, or bound the first hold", req.MaxHold)
 	}

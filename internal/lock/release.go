@@ -84,7 +84,9 @@ func (l *Lock) leaveToExpire(until machine.Instant) {
 func (l *Lock) releaseInBackground() {
 	l.answer(l.main.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable,
 		Detail: fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)})
-	if l.main.kind != opKeep || l.main.until <= l.now {
+	if l.main.kind == opKeep {
+		l.inBackground(op{kind: opKeep, term: l.lease.term, until: l.main.until})
+	} else {
 		l.cleanUp(l.lease.term)
 	}
 	l.afterRelease()

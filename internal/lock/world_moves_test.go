@@ -222,5 +222,8 @@ func (w *world) wanted(i int, a move, h hold) (req machine.Request) {
 	case 2:
 		req.Deadline = w.now + oneOf(t, 300*ms, 0, ms, 20*ms, 2*sec)
 	}
+	if !w.kind.Shares && (req.Lease == 0 || req.Lease > 2*sec) {
+		req.AtLeast = oneOf(t, 0, 0, 0, 0, 0, 20*ms, 300*ms, 2*sec)
+	}
 	return req
 }

@@ -147,9 +147,6 @@ func (w *world) runCommand(i int, c lock.Command, part int) lock.Result {
 		part = w.processes[i].part
 	}
 	result, published := w.redis.Run(owner.Client, part, c)
-	if result.Outcome == lock.Refused && w.now < w.factOf(w.owner(i, result.OwnTerm)).keptUntil {
-		result.OwnTerm = 0
-	}
 	if c.Kind == lock.ForceRelease {
 		w.noteLostKeys(&before)
 		w.checkForced(&before, c)

@@ -87,6 +87,9 @@ func (w *world) checkReentered(i int, r request, a machine.Answer) {
 		w.violated("p%d: %v has become exclusive together with others: %v", i, r, p.holds)
 	}
 	w.setBound(i, h, r, a)
+	if r.req.AtLeast > 0 {
+		h.keepUntil = max(h.keepUntil, w.now+r.req.AtLeast)
+	}
 	if h.tokens == nil && r.req.Fenced {
 		w.checkTokens(i, r, a) // the hold had no token before
 		h.tokens = a.Tokens
@@ -147,7 +150,7 @@ func (w *world) checkRefused(i int, r request, a machine.Answer) {
 	case machine.QueueFull:
 		fits = len(w.processes[i].requests) >= w.config.QueueLimit
 	case machine.Invalid:
-		fits = r.req.Owner != 0 && (r.req.Lease > 0 || r.req.MaxHold > 0)
+		fits = r.req.Owner != 0 && (r.req.Lease > 0 || r.req.MaxHold > 0 || r.req.AtLeast > 0)
 	case machine.Reentry:
 		fits = r.req.Owner != 0 && (r.req.NoReentry || r.req.Mode == machine.Exclusive && w.kind.Shares)
 	case machine.Lost, machine.MaxHold:
@@ -191,7 +194,6 @@ func (w *world) checkFreed(i int, r request, a machine.Answer) {
 	}
 	if over && e.keepUntil > w.now {
 		w.keptUntil = max(w.keptUntil, e.keepUntil)
-		return
 	}
 	h := w.holdByID(i, r.hold)
 	if o := w.owner(i, p.before); h == nil && !a.HandedOff && !w.factOf(o).late {
@@ -216,10 +218,10 @@ func (w *world) checkSend(i int, c lock.Command) {
 		w.violated("p%d: after command %d it sends %+v", i, p.lastSeq, c)
 	}
 	p.lastSeq = c.Seq
-	if c.Keeps {
-		w.factFor(w.owner(i, c.Term)).keptUntil = w.now + c.Lease
+	if c.Kind == lock.Keep {
+		w.factFor(w.owner(i, c.Term)).kept = true
 	}
-	frees := c.Kind == lock.Release && c.Count+c.Shared == 0 || c.Kind == lock.ForceRelease || c.Kind == lock.SyncQueue
+	frees := c.Kind == lock.Keep || c.Kind == lock.Release && c.Count+c.Shared == 0 || c.Kind == lock.ForceRelease || c.Kind == lock.SyncQueue
 	// The event may have sent a command before it ended the term.
 	if present := c.Term == p.lock.Term() || c.Term == p.before; !frees && (c.Term == 0 || !present) || c.Kind == lock.Release && c.Term == 0 {
 		w.violated("p%d: %+v is sent in term %d", i, c, p.lock.Term())
@@ -281,8 +283,7 @@ func (w *world) checkIdle(i int) {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
 			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+machine.Margin(ttl)
-			kept := w.mostAtLeast() > 0 && w.redis.Part(k).Lasts(h.Owner) <= w.now+max(w.mostAtLeast(), w.config.Watchdog)
-			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred && !kept {
+			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred && !h.Kept {
 				w.violated("p%d is idle, but in Redis %v holds the lock", i, h.Owner)
 			}
 		}
@@ -292,16 +293,6 @@ func (w *world) checkIdle(i int) {
 			}
 		}
 	}
-}
-
-// mostAtLeast is the longest minimum time of a hold.
-func (w *world) mostAtLeast() (most time.Duration) {
-	for _, callers := range w.callers {
-		for _, req := range callers {
-			most = max(most, req.AtLeast)
-		}
-	}
-	return most
 }
 
 // checkOutstanding checks that the lock knows its holders and its requests without an answer.

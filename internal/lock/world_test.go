@@ -70,8 +70,8 @@ type fact struct {
 	// keyLost: an event that the protocol cannot prevent has removed its key, at keyLostAt.
 	keyLost   bool
 	keyLostAt machine.Instant
-	// keptUntil is until when its key is left to expire.
-	keptUntil machine.Instant
+	// kept: its key is left to expire, under another owner.
+	kept bool
 }
 
 // factOf returns the history of a term.

@@ -203,6 +203,9 @@ func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Own
 // checkTurn checks that a new holder has overtaken no other waiter: neither a living one before it in the queue, nor
 // one that should have had an entry there.
 func (w *world) checkTurn(taker redismodel.Owner, queue []redismodel.Waiter, index int) {
+	if taker.Kept {
+		return // it has had the lock already
+	}
 	ahead := queue
 	if index >= 0 {
 		ahead = queue[:index]

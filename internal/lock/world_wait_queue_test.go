@@ -35,7 +35,7 @@ func (w *world) checkOvertaking(before *redismodel.Server) {
 		}
 		for _, h := range is.Holders {
 			j := int(h.Client)
-			if was.Of(h.Owner) != (redismodel.Counts{}) || j == i || j >= len(p.overtaken) || isBefore(was, h.Client, p.client) {
+			if h.Kept || was.Of(h.Owner) != (redismodel.Counts{}) || j == i || j >= len(p.overtaken) || isBefore(was, h.Client, p.client) {
 				continue
 			}
 			if p.overtaken[j]++; p.overtaken[j] > maxOvertakes {

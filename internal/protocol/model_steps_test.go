@@ -119,7 +119,10 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 			c.Count = 1 + s.choices.IntN(3)
 		}
 	case n < acquire+33:
-		c.Kind = lock.Renew
+		keeps := kind == redismodel.Reentrant || kind == redismodel.Fenced || kind == redismodel.Fair
+		if c.Kind = lock.Renew; keeps && s.chance(30) {
+			c.Kind = lock.Keep
+		}
 	case n < acquire+40:
 		c.Kind, c.Mode = lock.ForceRelease, machine.Mode(s.choices.IntN(2))
 		for range s.choices.IntN(4) {

@@ -121,7 +121,12 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	return s
 }
 
-func (s *sequence) owner(o redismodel.Owner) string { return s.members[o.Client][0].Owner(o.Term) }
+func (s *sequence) owner(o redismodel.Owner) string {
+	if o.Kept {
+		return s.members[o.Client][0].Keeper(o.Term)
+	}
+	return s.members[o.Client][0].Owner(o.Term)
+}
 
 // channel returns the channel of a part, or of a waiter in its queue; the channel of the clients that use the
 // wait queue; or the turn channel of a client.

@@ -36,8 +36,6 @@ type Options struct {
 	Unconfirmed bool
 	// WaitQueue are its settings.
 	WaitQueue WaitQueue
-	// Kept is shared by all locks of a System.
-	Kept *Kept
 }
 
 // Lock is one lock on one Redis.
@@ -99,14 +97,20 @@ func (l *Lock) Owner(term uint64) string {
 	return l.field
 }
 
-// ownTerm returns the term of an owner field of this client, and 0 for other fields, and while its key is left to expire.
+// Keeper returns the owner field that replaces that of a term that has ended, while its key is left to expire. Its client is
+// the same, so that the process is known; it is the owner of no term.
+func (l *Lock) Keeper(term uint64) string {
+	return l.options.Client + ":0" + strconv.FormatUint(term, 10)
+}
+
+// ownTerm returns the term of an owner field of this client, and 0 for other fields.
 func (l *Lock) ownTerm(field string) uint64 {
 	number, ours := strings.CutPrefix(strings.TrimSuffix(field, ":write"), l.options.Client+":")
 	if !ours {
 		return 0
 	}
 	term, err := strconv.ParseUint(number, 10, 64)
-	if err != nil || l.options.Kept.has(term) {
+	if err != nil || number[0] == '0' { // see Keeper
 		return 0
 	}
 	return term
@@ -140,9 +144,6 @@ func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal 
 		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
-	}
-	if c.Keeps { // also if this fails: it may have been carried out
-		l.options.Kept.add(c.Term, time.Now().Add(c.Lease))
 	}
 	if l.Kind == ReadWrite {
 		n.Extra = []string{l.holds}

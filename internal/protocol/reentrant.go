@@ -31,6 +31,9 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisclient.Call, how reply
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.waitQueue, l.waitQueueSettings(), l.Tokens,
 		}
+	case c.Kind == lock.Keep:
+		call.Script, how = scripts.Keep, renewed
+		call.Args = []string{l.Owner(c.Term), l.Keeper(c.Term), ms(c.Lease)}
 	case c.Kind == lock.Yield:
 		call.Script, how = scripts.Yield, yielded
 		call.Args = []string{

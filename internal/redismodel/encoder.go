@@ -89,6 +89,7 @@ func (e *Encoder) Owner(o Owner) {
 	e.For(max(o.Client, 0))
 	e.Number(int64(o.Client))
 	e.Term(o.Term)
+	e.Bool(o.Kept)
 }
 
 // Encode writes everything that can affect later replies of the server. Tokens are left out: only their

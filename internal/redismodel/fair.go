@@ -30,7 +30,7 @@ func latest(queue []Waiter, now time.Duration) time.Duration {
 func (r *run) fair(part int) lock.Result {
 	switch {
 	case r.Kind == lock.SyncQueue:
-		return r.syncQueue(part, Owner{r.client, r.Term}, r.Take, r.Top, r.Entries)
+		return r.syncQueue(part, Owner{Client: r.client, Term: r.Term}, r.Take, r.Top, r.Entries)
 	case r.Kind == lock.Acquire && r.Count == 1:
 		return r.syncQueue(part, Owner{}, true, 0, []lock.QueueEntry{{Term: r.Term, Lease: r.Lease, Try: true}})
 	case r.Kind == lock.Release && r.Count == 0:
@@ -70,7 +70,7 @@ func (r *run) syncQueue(part int, ends Owner, mayTake bool, top uint64, entries 
 	}
 	e.left = r.pttl(l)
 	for _, entry := range entries {
-		e.listed[Owner{r.client, entry.Term}] = entry.Lease
+		e.listed[Owner{Client: r.client, Term: entry.Term}] = entry.Lease
 	}
 	if lease, ours := e.listed[e.holder]; ours { // the reply to an earlier take was lost
 		e.taken = e.holder
@@ -167,7 +167,7 @@ func (e *queueRun) walk(now time.Duration, top uint64) (last time.Duration) {
 // join adds the waiters that are new, or takes the lock for one of them.
 func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 	for _, entry := range entries {
-		o := Owner{e.client, entry.Term}
+		o := Owner{Client: e.client, Term: entry.Term}
 		if _, waits := e.listed[o]; entry.Try || !waits || slices.ContainsFunc(e.stay, func(w Waiter) bool { return w.Owner == o }) {
 			continue
 		}
@@ -175,7 +175,7 @@ func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 			e.take(o)
 			continue
 		}
-		if behind := (Owner{e.client, e.Behind}); !e.mayTake && e.Behind != 0 && e.holder != behind {
+		if behind := (Owner{Client: e.client, Term: e.Behind}); !e.mayTake && e.Behind != 0 && e.holder != behind {
 			continue // it is late: the lock has been released since
 		}
 		if last == now {
@@ -186,7 +186,7 @@ func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 	}
 	for _, entry := range entries {
 		if e.open() {
-			e.take(Owner{e.client, entry.Term})
+			e.take(Owner{Client: e.client, Term: entry.Term})
 		}
 	}
 }

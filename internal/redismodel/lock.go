@@ -108,7 +108,13 @@ func (l *Lock) setLease(o Owner, n int, until machine.Instant) {
 }
 
 func compare(a, b Owner) int {
-	return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Term, b.Term))
+	kept := func(o Owner) int {
+		if o.Kept {
+			return 1
+		}
+		return 0
+	}
+	return cmp.Or(cmp.Compare(a.Client, b.Client), cmp.Compare(a.Term, b.Term), cmp.Compare(kept(a), kept(b)))
 }
 
 // with returns a copy of a sorted list with the element, or without it.
@@ -194,7 +200,7 @@ func (s *Server) refused(c Client, ttl time.Duration, by Field) lock.Result {
 	if r.Holder = s.setup.Name(by.Owner); by.Write {
 		r.Holder += ":write"
 	}
-	if by.Client == c {
+	if by.Client == c && !by.Kept {
 		r.OwnTerm = by.Term
 	}
 	return r

@@ -54,6 +54,16 @@ func (r *run) plain(part int) lock.Result {
 		}
 		r.pexpire(l, r.Lease)
 		return result(lock.Done)
+	case lock.Keep:
+		keeper := r.owner
+		keeper.Kept = true
+		if !ours && !l.holds(keeper) {
+			return lock.Result{Outcome: lock.Absent, Taken: !l.Free()}
+		}
+		l.put(r.owner, Counts{})
+		l.put(keeper, Counts{Exclusive: 1})
+		r.pexpire(l, r.Lease)
+		return result(lock.Done)
 	case lock.Yield:
 		return r.yield(part)
 	case lock.ForceRelease:

@@ -43,9 +43,16 @@ type Client int16
 type Owner struct {
 	Client Client
 	Term   uint64
+	// Kept: its term has ended, and the key is left to expire.
+	Kept bool
 }
 
-func (o Owner) String() string { return fmt.Sprintf("%d:%d", o.Client, o.Term) }
+func (o Owner) String() string {
+	if o.Kept {
+		return fmt.Sprintf("%d:0%d", o.Client, o.Term)
+	}
+	return fmt.Sprintf("%d:%d", o.Client, o.Term)
+}
 
 // Setup are the constant settings of a server.
 type Setup struct {
@@ -215,7 +222,7 @@ type run struct {
 // Run runs a command of a client as the scripts do, and returns the reply and the publications. If part is not
 // negative, it runs on that part of a MultiLock only.
 func (s *Server) Run(client Client, part int, c lock.Command) (answer lock.Result, published []Publication) {
-	r := run{Server: s, client: client, Command: c, owner: Owner{client, c.Term}, vacated: map[*Lock]int{}}
+	r := run{Server: s, client: client, Command: c, owner: Owner{Client: client, Term: c.Term}, vacated: map[*Lock]int{}}
 	switch {
 	case part >= 0:
 		answer = r.part(part)

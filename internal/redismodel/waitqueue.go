@@ -42,11 +42,11 @@ func (p *Entry) keptUntil() machine.Instant { return p.Since + min(p.TTL/2, most
 const turns = math.MaxUint64
 
 // TurnChannel returns the channel on which a client receives transfers.
-func TurnChannel(c Client) Owner { return Owner{c, turns} }
+func TurnChannel(c Client) Owner { return Owner{Client: c, Term: turns} }
 
 // Waiters is the channel to which clients of Lockkeeper subscribe besides the lock's own. The difference of
 // both counts is the number of foreign clients.
-var Waiters = Owner{-1, turns}
+var Waiters = Owner{Client: -1, Term: turns}
 
 // expireWaitQueue removes expired entries. Redis keeps them until a script reads them, with the same effect.
 func (l *Lock) expireWaitQueue(now machine.Instant) {
@@ -362,7 +362,7 @@ func (r *run) waiting(l *Lock) (foreign, entries int) {
 func (e *Encoder) waitQueue(l *Lock) {
 	e.Number(int64(len(l.Entries)))
 	for _, p := range l.Entries {
-		e.Owner(Owner{p.Client, p.Term})
+		e.Owner(Owner{Client: p.Client, Term: p.Term})
 		e.Number(int64(p.Mode))
 		e.Number(p.Tokens)
 		e.Number(int64(p.TTL))

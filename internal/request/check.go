@@ -121,8 +121,8 @@ func (call *Call) CheckTimes() error {
 	return nil
 }
 
-// keepsMinimum reports whether holds of a lock can have a minimum time. The scripts of a read/write lock shorten no
-// lease, a RedLock releases what a server grants late, and permits are released by an id.
+// keepsMinimum reports whether holds of a lock can have a minimum time. Readers share the key, the servers of a RedLock would
+// have to agree, and permits are released by an id.
 func keepsMinimum(kind messages.Kind, members *Members) bool {
 	if members != nil {
 		return !slices.ContainsFunc(members.Sorted, func(m Member) bool { return !keepsMinimum(m.Kind, nil) })

@@ -103,8 +103,8 @@ func TestAtLeast_IsRefusedWhereItCannotBeKept(t *testing.T) {
 	}
 }
 
-// The process that has kept a lock does not take it for one that an earlier term has left behind, also not when a new lock
-// actor handles the name.
+// The process that has kept a lock does not take it for one that an earlier term has left behind: it would release it. A new
+// lock actor handles the name.
 func TestAtLeast_IsKeptAlsoFromItsOwnProcess(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{Idle: 10 * time.Millisecond})

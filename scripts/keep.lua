@@ -1,0 +1,24 @@
+-- Leaves a lock to expire, after the minimum time of a hold that has ended. The owner is replaced, so that no command of its
+-- term changes the key any more, however late it is carried out.
+--
+-- KEYS[1]  the lock's hash: owner -> hold count
+-- ARGV[1]  owner
+-- ARGV[2]  the owner that replaces it
+-- ARGV[3]  the rest of the time, ms
+--
+-- Reply: RENEWED, also if it was replaced before; GONE if there is no key, TAKEN if it belongs to another owner
+local hash = KEYS[1]
+local owner, keeper, rest = unpack(ARGV)
+local fields = redis.call('HLEN', hash)
+local held, kept = redis.call('HEXISTS', hash, owner), redis.call('HEXISTS', hash, keeper)
+if held + kept == 0 then
+  return fields == 0 and GONE or TAKEN
+elseif fields > held + kept then -- no client gets the lock while another application has something there
+  redis.call('HDEL', hash, owner, keeper)
+  keep_foreign(hash)
+  return RENEWED
+end
+redis.call('PEXPIRE', hash, rest) -- first: a command that is refused leaves no key without a TTL
+redis.call('HSET', hash, keeper, '1')
+redis.call('HDEL', hash, owner)
+return RENEWED
