@@ -53,7 +53,9 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	r.submit(acquire.About(request.OpCancel, 0))
 	out := acquire.Future.Leave()
 	if out.Kind == machine.Granted {
-		r.submit(acquire.About(request.OpRelease, out.HoldID))
+		back := acquire.About(request.OpRelease, out.HoldID)
+		back.GivesBack = true
+		r.submit(back)
 	}
 	return out
 }

@@ -111,6 +111,9 @@ func (s *lockState) requested(call *request.Call) {
 		id, owner := s.holdToRelease(call)
 		s.handle(call, func(on machine.Machine, now machine.Instant) {
 			call.From = now
+			if call.GivesBack {
+				kinds.DropMinimum(on, id)
+			}
 			on.Release(now, id, owner, machine.Mode(call.Mode), call)
 		})
 	case request.OpCancel:

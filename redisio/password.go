@@ -19,11 +19,11 @@ func usePasswordFile(options *rueidis.ClientOption, file string) error {
 	read := func(rueidis.AuthCredentialsContext) (c rueidis.AuthCredentials, err error) {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return c, fmt.Errorf("option password_file: %w", err)
+			return c, &Error{Transient: true, Err: fmt.Errorf("option password_file: %w", err)} // nothing was sent
 		}
 		c = rueidis.AuthCredentials{Username: user, Password: strings.TrimRight(string(text), "\r\n")}
 		if c.Password == "" {
-			return c, fmt.Errorf("option password_file: %s is empty", file)
+			return c, &Error{Transient: true, Err: fmt.Errorf("option password_file: %s is empty", file)}
 		}
 		return c, nil
 	}

@@ -18,6 +18,10 @@ elseif fields > held + kept then -- no client gets the lock while another applic
   keep_foreign(hash)
   return RENEWED
 end
+local left = redis.call('PTTL', hash)
+if held == 0 and left >= 0 and left <= tonumber(rest) then
+  return RENEWED -- this command is late
+end
 redis.call('PEXPIRE', hash, rest) -- first: a command that is refused leaves no key without a TTL
 redis.call('HSET', hash, keeper, '1')
 redis.call('HDEL', hash, owner)

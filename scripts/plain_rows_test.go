@@ -161,7 +161,8 @@ var plainTables = []table{
 	}},
 	{script: scripts.Keep, call: "NAME / owner=u:1 keeper=u:01 rest=3000", rows: []row{
 		{name: "own", before: "u:1=2 30000", reply: "1", after: "u:01=1 3000"},
-		{name: "kept before", before: "u:01=1 30000", reply: "1", after: "u:01=1 3000"},
+		{name: "kept before, for longer", before: "u:01=1 30000", reply: "1", after: "u:01=1 3000"},
+		{name: "kept before, until earlier", before: "u:01=1 2000", reply: "1", after: same},
 		{name: "gone", reply: "0"},
 		{name: "other", before: "b=1 30000", reply: "-1", after: same},
 		{name: "own, half foreign", before: "u:1=1 email=7 30000", reply: "1", again: "-1", after: "email=7"},

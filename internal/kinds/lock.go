@@ -147,3 +147,10 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 // Late reports each command that Redis has carried out: one that did not take the lock may have added an entry to a
 // queue.
 func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }
+
+// DropMinimum ends the minimum time of a hold that no requester has got; only locks have one.
+func DropMinimum(on machine.Machine, holdID uint64) {
+	if l, is := on.(*lock.Lock); is {
+		l.DropMinimum(holdID)
+	}
+}

@@ -55,6 +55,14 @@ func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode
 	}
 }
 
+// DropMinimum ends the minimum time of a hold, which no requester has got.
+func (l *Lock) DropMinimum(id uint64) {
+	if own := l.holds.byID(id); own.id != 0 {
+		own.keepUntil = 0
+		l.holds.update(own)
+	}
+}
+
 // Cancel withdraws the waiting requests of an owner, or the request with that id.
 func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref any) {
 	l.begin(now)

@@ -60,6 +60,9 @@ func (r *run) plain(part int) lock.Result {
 		if !ours && !l.holds(keeper) {
 			return lock.Result{Outcome: lock.Absent, Taken: !l.Free()}
 		}
+		if !ours && r.pttl(l) <= r.Lease {
+			return result(lock.Done) // the command is late
+		}
 		l.put(r.owner, Counts{})
 		l.put(keeper, Counts{Exclusive: 1})
 		r.pexpire(l, r.Lease)

@@ -57,6 +57,8 @@ type Call struct {
 	Try     bool
 	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
+	// GivesBack: an OpRelease is for a grant that no requester has got, and ends the minimum time.
+	GivesBack bool
 	// Lends: the caller may run a command. Withdrawn: the caller has given up. They fill what would be padding.
 	Lends     bool
 	Withdrawn atomic.Bool

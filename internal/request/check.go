@@ -105,8 +105,8 @@ func (call *Call) CheckTimes() error {
 	switch {
 	case atLeast != 0 && (atLeast < MinLease || atLeast > MaxLease):
 		return fmt.Errorf("the minimum time is %v, and must be between %v and %v", atLeast, MinLease, MaxLease)
-	case lease != 0 && atLeast > lease:
-		return fmt.Errorf("a minimum time of %v is longer than the lease of %v: the lock is free when the lease ends", atLeast, lease)
+	case lease != 0 && atLeast > lease-machine.Margin(lease):
+		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease", atLeast, lease, machine.Margin(lease))
 	case atLeast != 0 && !keepsMinimum(call.Kind, call.Members):
 		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case lease != 0 && (lease < MinLease || lease > MaxLease):

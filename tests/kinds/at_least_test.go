@@ -12,6 +12,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // A job takes a moment, and the clocks of the four processes that start it differ by 50 ms. It runs once in each period,
@@ -135,4 +136,26 @@ func TestAtLeast_IsKeptByClose(t *testing.T) {
 	if took := time.Since(began); took < 500*time.Millisecond {
 		t.Errorf("it is free after %v", took)
 	}
+}
+
+// A grant that no caller has got is given back at once: else the job would run in no process.
+func TestAtLeast_IsNotKeptForACallerThatHasLeft(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{})
+	name := redistest.Name(t)
+	locktest.Release(t, locktest.Acquire(t, s.Lock(name))) // so that Redis has the script
+	held := proxy.Hold(redistest.Script(scripts.Acquire.SHA), redistest.Silent)
+	asked := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{
+		Lock: &messages.Lock{Name: name}, MaxHold: durationpb.New(time.Hour), AtLeast: durationpb.New(time.Hour),
+	}, 50*time.Millisecond)
+	held.Wait(t)
+	if answer, err := asked.Result(); err == nil {
+		t.Fatalf("answered %v", answer)
+	}
+	server.ResetStats(t)
+	held.Release(t)
+	redistest.Eventually(t, "the grant to be given back", func() bool { return server.Calls(t)["evalsha"] >= 2 && len(server.Keys(t, name)) == 0 })
+	locktest.ExpectGranted(t, s.Lock(name))
 }
