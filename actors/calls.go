@@ -53,9 +53,7 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	r.submit(acquire.About(request.OpCancel, 0))
 	out := acquire.Future.Leave()
 	if out.Kind == machine.Granted {
-		back := acquire.About(request.OpRelease, out.HoldID)
-		back.GivesBack = true
-		r.submit(back)
+		r.submit(acquire.GiveBack(out.HoldID))
 	}
 	return out
 }

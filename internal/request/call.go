@@ -276,6 +276,13 @@ func (call *Call) About(op Op, holdID uint64) *Call {
 	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
 }
 
+// GiveBack returns the release of a hold that the caller has not got.
+func (call *Call) GiveBack(holdID uint64) *Call {
+	back := call.About(OpRelease, holdID)
+	back.GivesBack = true
+	return back
+}
+
 // Refusal returns the answer to a request that is refused.
 func Refusal(op Op, reason machine.Reason, detail string) machine.Answer {
 	return machine.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}

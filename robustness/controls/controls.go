@@ -113,7 +113,7 @@ var All = []Control{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released", Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
 			{"actors/lock_state.go", "case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:", "case false:"},
-			{"actors/calls.go", "	if out.Kind == machine.Granted {\n		r.submit(acquire.About(request.OpRelease", "	if out.Kind == machine.Granted && false {\n		r.submit(acquire.About(request.OpRelease"},
+			{"actors/calls.go", "	if out.Kind == machine.Granted {\n		r.submit(acquire.GiveBack(", "	if out.Kind == machine.Granted && false {\n		r.submit(acquire.GiveBack("},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(0, 1), Think: ms(0, 2), GiveUpShare: 1, GiveUpAfter: ms(0, 1)}),
 	},
