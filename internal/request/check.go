@@ -103,18 +103,18 @@ func (r *Rules) CheckName(name string) error {
 func (call *Call) CheckTimes() error {
 	lease, wait, maxHold, atLeast := call.Lease, call.Wait, call.MaxHold, call.AtLeast
 	switch {
-	case atLeast != 0 && (atLeast < MinLease || atLeast > MaxLease):
-		return fmt.Errorf("the minimum time is %v, and must be between %v and %v", atLeast, MinLease, MaxLease)
-	case lease != 0 && atLeast > lease-machine.Margin(lease):
-		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease", atLeast, lease, machine.Margin(lease))
-	case atLeast != 0 && !keepsMinimum(call.Kind, call.Members):
-		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case lease != 0 && (lease < MinLease || lease > MaxLease):
 		return fmt.Errorf("the lease is %v, and must be between %v and %v", lease, MinLease, MaxLease)
 	case maxHold != 0 && (maxHold < MinLease || maxHold > MaxLease):
 		return fmt.Errorf("the max hold is %v, and must be between %v and %v", maxHold, MinLease, MaxLease)
 	case lease != 0 && maxHold != 0:
 		return fmt.Errorf("a lease of %v and a max hold of %v exclude each other: a fixed lease is its own limit", lease, maxHold)
+	case atLeast != 0 && (atLeast < MinLease || atLeast > MaxLease):
+		return fmt.Errorf("the minimum time is %v, and must be between %v and %v", atLeast, MinLease, MaxLease)
+	case lease != 0 && atLeast != 0 && atLeast > lease-machine.Margin(lease):
+		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease", atLeast, lease, machine.Margin(lease))
+	case atLeast != 0 && !keepsMinimum(call.Kind, call.Members):
+		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case wait < 0:
 		return fmt.Errorf("the wait is %v, and must not be negative", wait)
 	}

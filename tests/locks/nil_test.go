@@ -64,7 +64,7 @@ func TestNilArguments(t *testing.T) {
 			"Ask": lockkeeper.Ask, "Connect": lockkeeper.Connect, "ConnectLater": lockkeeper.ConnectLater, "ErrorOf": lockkeeper.ErrorOf,
 			"From": lockkeeper.From, "HoldFrom": lockkeeper.HoldFrom, "MultiLock": lockkeeper.MultiLock, "New": lockkeeper.New, "Open": lockkeeper.Open,
 			"NewRedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf,
-			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig,
+			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtLeast": lockkeeper.WithAtLeast, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig,
 			"WithDrain": lockkeeper.WithDrain,
 			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold,
 			"WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
