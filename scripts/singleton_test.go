@@ -1,0 +1,52 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// The instance with the highest token decides each field, and the fields do not depend on each other. Tokens are
+// compared as numbers.
+func TestSingleton_TheHighestTokenWins(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		key := keyspace.Whereabouts(redistest.Name(t))
+		set := func(field, token, value, want string) {
+			t.Helper()
+			if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{field, token, value, "60000"}); reply != want {
+				t.Errorf("%s of %s: reply %s, want %s", field, token, reply, want)
+			}
+		}
+		reads := func(want string) {
+			t.Helper()
+			if reply := d.run(t, scripts.SingletonInspect, []string{key}, nil); reply != want {
+				t.Errorf("read %s, want %s", reply, want)
+			}
+		}
+		reads("[ ]")
+		set("at", "9", "a b", "1")
+		set("at", "9", "a c", "1") // the same instance again
+		reads("[9 a c ]")
+		set("at", "10", "d", "1")
+		set("at", "9", "a c", "0")
+		set("left", "9", "l", "1")
+		set("left", "8", "k", "0")
+		reads("[10 d 9 l]")
+		if ttl := number(t, d.do(t, "PTTL", key)); ttl <= 0 || ttl > 60_000 {
+			t.Errorf("the TTL is %d", ttl)
+		}
+		d.must(t, "HSET", key, "at", "foreign", "left", strings.Repeat("1", 1_000_001))
+		reads("[foreign ]")
+		set("at", "1", "e", "1")
+		d.must(t, "DEL", key)
+		d.must(t, "SET", key, "foreign")
+		if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{"at", "1", "e", "1"}); !agree(reply, "WRONGTYPE", time.Minute) && !strings.Contains(reply, "WRONGTYPE") {
+			t.Errorf("a string under the key: reply %s", reply)
+		}
+		d.must(t, "DEL", key)
+	})
+}
