@@ -1,4 +1,4 @@
--- Reads where the instance of a singleton is, and what the last instance had begun when it stopped.
+-- Reads where the instance of a singleton is, and what the last instances had begun when they stopped.
 --
 -- KEYS[1]  the whereabouts of the singleton, a hash
 -- ARGV     none
