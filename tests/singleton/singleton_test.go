@@ -1,0 +1,294 @@
+package singleton_test
+
+import (
+	"errors"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Candidates hand over again and again under load: each message is begun once, and in order.
+func TestSingleton_HandsOver(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	nodes := []*node{f.node(short).runs(), f.node(short).runs()}
+	sender := f.node(short).sends()
+	const rounds, each = 8, 200
+	for i := range int64(rounds) {
+		was := locktest.Await(t, "an instance", f.terms)
+		sender.send(i*each+1, (i+1)*each)
+		redistest.Eventually(t, "half of the messages", func() bool { return f.last() > i*each+each/2 })
+		was.node.handOver()
+		was.node.runs()
+	}
+	f.awaitBegun(rounds * each)
+	for _, n := range nodes {
+		n.handOver()
+	}
+	f.mu.Lock()
+	if !slices.IsSorted(f.tokens) || len(f.tokens) < rounds {
+		t.Errorf("the tokens of the terms are %v", f.tokens)
+	}
+	f.mu.Unlock()
+	f.expectKeys()
+}
+
+// The network loses messages in both directions: they are sent again, and none is begun twice.
+func TestSingleton_SendsAgainWhatIsLost(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var lost atomic.Int64
+	f.Lose = func(*actor.PID, any) bool {
+		if rand.N(20) > 0 {
+			return false
+		}
+		lost.Add(1)
+		return true
+	}
+	cfg := short
+	cfg.Poll = 50 * time.Millisecond
+	f.node(cfg).runs()
+	sender := f.node(cfg).sends()
+	sender.send(1, 500)
+	f.awaitBegun(500)
+	if lost.Load() < 10 {
+		t.Errorf("%d messages were lost: the test has tested nothing", lost.Load())
+	}
+}
+
+// A message that never arrives is refused after some tries, and does not hold up those behind it.
+func TestSingleton_RefusesWhatNeverArrives(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.Lose = func(_ *actor.PID, m any) bool { v, is := m.(*wrapperspb.Int64Value); return is && v.Value == 2 }
+	f.node(short).runs()
+	n := f.node(short).sends()
+	probe := n.Probe(t)
+	for i := range int64(3) {
+		n.Actors.Root.RequestWithCustomSender(n.proxy, wrapperspb.Int64(i+1), probe.Pid)
+	}
+	locktest.Next[*wrapperspb.Int64Value](t, probe)
+	locktest.Next[*actor.DeadLetterResponse](t, probe)
+	locktest.Next[*wrapperspb.Int64Value](t, probe)
+	f.expectBegun(1, 3)
+}
+
+// The instance sees the sender and the headers of a message, and its answer goes to the sender.
+func TestSingleton_KeepsSenderAndHeaders(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.node(short).runs()
+	n := f.node(short).sends()
+	answer, err := lockkeeper.Ask(locktest.Within(t), n.Actors.Root, n.proxy, wrapperspb.Int64(7))
+	if m, is := answer.(*wrapperspb.Int64Value); err != nil || !is || m.Value != 7 {
+		t.Errorf("answered %v: %v", answer, err)
+	}
+	probe := n.Probe(t)
+	e := &actor.MessageEnvelope{Message: wrapperspb.Int64(8), Sender: probe.Pid}
+	e.SetHeader("colour", "blue")
+	n.Actors.Root.Send(n.proxy, e)
+	locktest.Next[*wrapperspb.Int64Value](t, probe)
+	n.send(9, 9)
+	redistest.Eventually(t, "the last message", func() bool { return f.last() == 9 })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.senders[1].Equal(probe.Pid) || f.senders[2] != nil || f.headers[1] != "map[colour:blue]" || f.headers[2] != "map[]" {
+		t.Errorf("the senders are %v, the headers %v", f.senders, f.headers)
+	}
+}
+
+// What waits too long, is too much, is not protobuf, or is left when the proxy stops, is refused and reported.
+func TestProxy_RefusesAndReports(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short).sends(lockkeeper.WithWait(300 * time.Millisecond))
+	within := locktest.Within(t)
+	refused := func(what string, m any) {
+		t.Helper()
+		if answer, err := lockkeeper.Ask(within, n.Actors.Root, n.proxy, m); !errors.Is(err, actor.ErrDeadLetter) {
+			t.Errorf("%s is answered %v, %v", what, answer, err)
+		}
+	}
+	refused("a message that has waited", wrapperspb.Int64(1))
+	refused("a message that is not protobuf", "text")
+
+	dead := make(chan any, 2000)
+	subscription := n.Actors.EventStream.Subscribe(func(event any) {
+		if letter, is := event.(*actor.DeadLetterEvent); is {
+			dead <- letter.Message
+		}
+	})
+	defer n.Actors.EventStream.Unsubscribe(subscription)
+	n.send(1, 1)
+	if m, is := locktest.Await(t, "a dead letter", dead).(*wrapperspb.Int64Value); !is || m.Value != 1 {
+		t.Errorf("the dead letter is %v", m)
+	}
+
+	patient := f.node(short).sends(lockkeeper.WithWait(time.Hour))
+	probe := patient.Probe(t)
+	for i := range int64(1001) {
+		patient.Actors.Root.RequestWithCustomSender(patient.proxy, wrapperspb.Int64(i), probe.Pid)
+	}
+	locktest.Next[*actor.DeadLetterResponse](t, probe) // the last one
+	patient.Actors.Root.Stop(patient.proxy)
+	for i := range int64(100) { // some of them are in its mailbox when it stops
+		patient.Actors.Root.RequestWithCustomSender(patient.proxy, wrapperspb.Int64(i), probe.Pid)
+	}
+	for range 1100 {
+		locktest.Next[*actor.DeadLetterResponse](t, probe)
+	}
+
+	for what, option := range map[string]lockkeeper.WaitOption{"no option": nil, "no wait": lockkeeper.WithWait(0)} {
+		pid := n.Actors.Root.Spawn(n.Singleton(n.LockName).Proxy(option))
+		redistest.Eventually(t, "the end of a proxy with "+what, func() bool {
+			_, lives := n.Actors.ProcessRegistry.GetLocal(pid.Id)
+			return !lives
+		})
+	}
+	f.expectBegun()
+}
+
+// A crash costs the message that was being handled, which is not begun again, and no other.
+func TestSingleton_CrashCostsOneMessage(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short).runs().sends()
+	f.blockWith(func(_ term, m int64) {
+		if m%5 == 0 {
+			panic("crash")
+		}
+	})
+	n.send(1, 23)
+	f.awaitBegun(23)
+	for range 5 {
+		locktest.Await(t, "a start of the instance", f.terms)
+	}
+}
+
+// An instance that is stopped while it handles a message has begun that and no other: the next one handles the rest. An
+// answer that was lost does not matter.
+func TestSingleton_MovesWhatIsNotBegun(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var deaf atomic.Bool
+	f.Lose = func(_ *actor.PID, m any) bool { _, is := m.(*messages.SingletonHere); return is && deaf.Load() }
+	began, end := make(chan term), make(chan struct{})
+	f.blockWith(func(at term, m int64) {
+		if m == 3 {
+			began <- at
+			<-end
+		}
+	})
+	first := f.node(short).runs()
+	locktest.Await(t, "the first instance", f.terms)
+	f.node(short).runs()
+	sender := f.node(short).sends()
+	sender.send(1, 2)
+	f.awaitBegun(2)
+	deaf.Store(true)
+	sender.send(3, 50)
+	locktest.Await(t, "the third message", began)
+	first.Actors.Root.Stop(first.candidate)
+	f.awaitBegun(3)
+	deaf.Store(false)
+	close(end)
+	locktest.Await(t, "the second instance", f.terms)
+	f.awaitBegun(50)
+}
+
+// An instance that is cut off from Redis has stopped before the next one starts. What its proxy does not know is refused.
+func TestSingleton_StopsWhenItIsCutOff(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	proxy := redistest.NewProxy(t, f.Server.Addr())
+	far := f.nodeAt(proxy.URL()+"?write_timeout=1s", short)
+	far.runs()
+	locktest.Await(t, "the first instance", f.terms)
+	f.node(short).runs()
+	sender := f.node(short).sends()
+	sender.send(1, 10)
+	f.awaitBegun(10)
+	proxy.Freeze(true)
+	locktest.Await(t, "the next instance", f.terms) // which checks that it is alone
+	sender.send(11, 20)
+	f.awaitBegun(20)
+	proxy.Freeze(false)
+}
+
+// After a sleep of the machine that was longer than the lease, an instance handles nothing, neither from proxies nor from
+// others.
+func TestSingleton_HandlesNothingAfterItsLease(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var machine *boottime.Suspendable
+	cfg := short
+	cfg.Watchdog, cfg.Renewal = time.Hour, 20*time.Minute
+	began, end := make(chan term, 10), make(chan struct{})
+	f.blockWith(func(at term, m int64) {
+		began <- at
+		<-end
+	})
+	n := f.node(cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) }).runs().sends()
+	probe := n.Probe(t)
+	n.send(1, 5)
+	at := locktest.Await(t, "the first message", began)
+	n.Actors.Root.RequestWithCustomSender(at.self, wrapperspb.Int64(6), probe.Pid)
+	machine.Sleep(2 * time.Hour)
+	close(end)
+	locktest.Next[*actor.DeadLetterResponse](t, probe)
+	f.expectBegun(1)
+	redistest.Eventually(t, "the overrun is logged", func() bool {
+		machine.Suspend(0)
+		return strings.Contains(f.logs.String(), "after its lease had ended")
+	})
+}
+
+// Redis may lose where the instance is: it is written again, and new proxies find it.
+func TestSingleton_IsFoundAfterRedisHasForgotten(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	cfg := short
+	cfg.Renewal = 300 * time.Millisecond
+	f.node(cfg).runs()
+	locktest.Await(t, "the instance", f.terms)
+	f.Do(t, "DEL", keyspace.Whereabouts(f.Name))
+	n := f.node(short).sends()
+	n.send(1, 1)
+	f.awaitBegun(1)
+}
+
+// Without a System, or without a function, nothing is spawned that stays.
+func TestSingleton_IsNothingWithoutASystem(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short)
+	var none *lockkeeper.Singleton
+	var noSystem *lockkeeper.System
+	for what, props := range map[string]*actor.Props{
+		"nil: candidate": none.Props(nil), "nil: proxy": none.Proxy(), "zero: proxy": (&lockkeeper.Singleton{}).Proxy(),
+		"no System: candidate": noSystem.Singleton("a").Props(nil), "no System: proxy": noSystem.Singleton("a").Proxy(),
+		"no function": n.Singleton(n.LockName).Props(nil),
+	} {
+		pid := n.Actors.Root.Spawn(props)
+		redistest.Eventually(t, "the end of "+what, func() bool {
+			_, lives := n.Actors.ProcessRegistry.GetLocal(pid.Id)
+			return !lives
+		})
+	}
+	if none.Name() != "" || n.Singleton("a").Name() != "a" {
+		t.Error("a singleton has another name")
+	}
+}
