@@ -35,6 +35,8 @@ type fleet struct {
 	locktest.Network
 	nodes int
 	logs  redistest.Log
+	// stopping is how long an instance takes to stop.
+	stopping time.Duration
 
 	mu      sync.Mutex
 	alive   int
@@ -116,6 +118,7 @@ func (i *instance) Receive(ctx actor.Context) {
 		f.mu.Unlock()
 		f.terms <- i.term
 	case *actor.Restarting, *actor.Stopped:
+		<-time.After(f.stopping)
 		f.mu.Lock()
 		f.alive--
 		f.mu.Unlock()
@@ -169,7 +172,7 @@ func (f *fleet) blockWith(block func(term, int64)) {
 	f.block = block
 }
 
-// expectRefused checks what instances have begun.
+// expectBegun checks what instances have begun.
 func (f *fleet) expectBegun(want ...int64) {
 	f.t.Helper()
 	f.mu.Lock()

@@ -101,7 +101,9 @@ func TestSingleton_KeepsSenderAndHeaders(t *testing.T) {
 	e.SetHeader("colour", "blue")
 	n.Actors.Root.Send(n.proxy, e)
 	locktest.Next[*wrapperspb.Int64Value](t, probe)
-	n.send(9, 9)
+	e = &actor.MessageEnvelope{Message: wrapperspb.Int64(9)}
+	e.SetHeader("lockkeeper-sender", "node1:1/another") // as if another singleton had forwarded it
+	n.Actors.Root.Send(n.proxy, e)
 	redistest.Eventually(t, "the last message", func() bool { return f.last() == 9 })
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -213,6 +215,7 @@ func TestSingleton_MovesWhatIsNotBegun(t *testing.T) {
 func TestSingleton_StopsWhenItIsCutOff(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
+	f.stopping = 500 * time.Millisecond // less than the default of WithDrain
 	proxy := redistest.NewProxy(t, f.Server.Addr())
 	far := f.nodeAt(proxy.URL()+"?write_timeout=1s", short)
 	far.runs()
