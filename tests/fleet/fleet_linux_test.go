@@ -4,11 +4,13 @@ package fleet_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -331,4 +333,28 @@ func (l *link) cut() {
 		_ = c.Close()
 	}
 	l.conns = nil
+}
+
+// The example moves and kills its importer.
+func TestExample(t *testing.T) {
+	t.Parallel()
+	program := filepath.Join(t.TempDir(), "importer")
+	if out, err := exec.Command("go", "build", "-C", "../../examples/importer", "-o", program, ".").CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	const want = `north has imported row 1
+north has imported row 2
+north is stopped
+south has imported row 3
+south is killed
+north has imported row 4
+`
+	server := redistest.Start(t)
+	for _, args := range [][]string{nil, {"-redis", server.URL()}} {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if out, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil || string(out) != want {
+			t.Errorf("%v: %v, the output is\n%s", args, err, out)
+		}
+	}
 }

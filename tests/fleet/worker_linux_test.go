@@ -92,7 +92,7 @@ func work(s settings) {
 	if err := locks.Close(context.Background()); err != nil {
 		panic(err)
 	}
-	time.Sleep(100 * time.Millisecond) // for the last answers: a remote that is shut down drops them
+	<-time.After(100 * time.Millisecond) // for the last answers: a remote that is shut down drops them
 	node.Shutdown(true)
 }
 
@@ -117,11 +117,11 @@ func (s settings) child(term context.Context) *actor.Props {
 		case *actor.Started:
 			report("started", token)
 		case *actor.Stopped:
-			time.Sleep(s.stopping)
+			<-time.After(s.stopping)
 			report("stopped", token)
 		case *wrapperspb.Int64Value:
 			report("begins-"+strconv.FormatInt(token, 10), m.Value)
-			time.Sleep(s.handling)
+			<-time.After(s.handling)
 			ctx.Respond(m)
 		}
 	})
@@ -137,7 +137,7 @@ func (s settings) send(system *actor.ActorSystem, proxy *actor.PID, terminated <
 		select {
 		case <-terminated:
 			for deadline := time.Now().Add(20 * time.Second); waiting.Load() > 0 && time.Now().Before(deadline); {
-				time.Sleep(10 * time.Millisecond)
+				<-time.After(10 * time.Millisecond)
 			}
 			return
 		case <-ticker.C:
