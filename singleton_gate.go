@@ -206,7 +206,7 @@ func (g *gate) publish(at singleton.Place) {
 			next := config.Renewal
 			if err != nil {
 				next, pause = min(pause+rand.N(pause), config.Renewal), 2*pause
-				if !logged {
+				if !logged && g.hold.Valid() {
 					s.lock.runtime.Log(slog.LevelError, "proxies do not find the instance of a singleton: Redis does not have its place", "singleton", s.Name(), "error", err)
 					logged = true
 				}

@@ -109,6 +109,9 @@ func (p *proxy) Receive(ctx actor.Context) {
 		if p.timer != nil {
 			p.timer.Stop()
 		}
+		if p.watched != nil {
+			ctx.Unwatch(p.watched)
+		}
 		p.refuse(p.outbox.Stop())
 	case timeToTick:
 		p.act(ctx, p.outbox.Tick(now))

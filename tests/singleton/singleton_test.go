@@ -18,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Candidates hand over again and again under load: each message is begun once, and in order.
@@ -293,5 +294,36 @@ func TestSingleton_IsNothingWithoutASystem(t *testing.T) {
 	}
 	if none.Name() != "" || n.Singleton("a").Name() != "a" {
 		t.Error("a singleton has another name")
+	}
+}
+
+// The rights in docs/acl.md are enough, and in a cluster all keys are in one slot.
+func TestSingleton_WorksWithACLAndCluster(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for _, r := range redisio.ACL() {
+		if r.Kind == "singleton" {
+			server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(r.Rules(redisio.OneServer, "locks:"))...)...)
+		}
+	}
+	for what, url := range map[string]string{
+		"as an ACL user": locktest.URLAs(server, "user", "pw"), "in a cluster": redistest.Cluster(t, 2)[1].URL(),
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFleet(t)
+			cfg := short
+			cfg.KeyPrefix, cfg.Renewal = "locks:", 100*time.Millisecond
+			first := f.nodeAt(url, cfg).runs()
+			locktest.Await(t, "the first instance", f.terms)
+			f.nodeAt(url, cfg).runs()
+			n := f.nodeAt(url, cfg).sends()
+			n.send(1, 50)
+			f.awaitBegun(25)
+			first.handOver()
+			f.awaitBegun(50)
+			if logs := f.logs.String(); logs != "" {
+				t.Errorf("logged: %s", logs)
+			}
+		})
 	}
 }
