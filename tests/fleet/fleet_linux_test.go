@@ -6,7 +6,6 @@ import (
 	"bufio"
 	"context"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -151,20 +150,22 @@ func (f *fleet) leader() *process {
 // begins waits until n more messages are begun, and until what was sent by then is settled.
 func (f *fleet) begins(n int) {
 	f.t.Helper()
-	count := func(kind string) (count int) {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		for _, e := range f.history {
-			if strings.HasPrefix(e.what, kind) {
-				count++
-			}
+	begun := f.count("begins-") + n
+	redistest.Eventually(f.t, fmt.Sprintf("%d more beginnings", n), func() bool { return f.count("begins-") >= begun })
+	sent := f.count("sent")
+	redistest.Eventually(f.t, "an answer to each message", func() bool { return f.count("answered")+f.count("refused") >= sent })
+}
+
+// count counts the events of a kind.
+func (f *fleet) count(kind string) (count int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range f.history {
+		if strings.HasPrefix(e.what, kind) {
+			count++
 		}
-		return count
 	}
-	begun := count("begins-") + n
-	redistest.Eventually(f.t, fmt.Sprintf("%d more beginnings", n), func() bool { return count("begins-") >= begun })
-	sent := count("sent")
-	redistest.Eventually(f.t, "an answer to each message", func() bool { return count("answered")+count("refused") >= sent })
+	return count
 }
 
 // expect ends a sender, and judges the history. At most refused messages may be refused for each fault.
@@ -283,12 +284,68 @@ func TestFleet_SurvivesBrokenConnections(t *testing.T) {
 	f.expect(sender, rounds, 0)
 }
 
-// link forwards connections to a port.
+// The network swallows everything between sender and instance for longer than a lease, and breaks no connection.
+func TestFleet_SurvivesABlackHole(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	link := newLink(t)
+	f.start(settings{role: "candidate", watchdog: lease, port: link.port, advertise: link.address()})
+	sender := f.start(settings{role: "sender", watchdog: lease, rate: 100, burst: 1})
+	const rounds = 2
+	for range rounds {
+		f.begins(100)
+		link.hole.Lock()
+		<-time.After(3 * time.Second)
+		link.hole.Unlock()
+	}
+	f.begins(100)
+	f.expect(sender, rounds, 0)
+}
+
+// Redis does not answer for longer than a lease: the instance stops in time, and there is one again when Redis is back.
+func TestFleet_SurvivesOutagesOfRedis(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	candidate := settings{role: "candidate", watchdog: lease}
+	f.start(candidate)
+	f.start(candidate)
+	sender := f.start(settings{role: "sender", watchdog: lease, rate: 100, burst: 1})
+	const rounds = 2
+	for range rounds {
+		f.begins(100)
+		stopped := f.count("stopped")
+		f.redis.Pause(t)
+		redistest.Eventually(t, "the stop of the instance", func() bool { return f.count("stopped") > stopped })
+		<-time.After(time.Second)
+		f.redis.Resume(t)
+	}
+	f.begins(100)
+	f.expect(sender, rounds, 64)
+}
+
+// link forwards connections to a port. While its hole is locked, it forwards nothing.
 type link struct {
 	net.Listener
 	port  int
+	hole  sync.RWMutex
 	mu    sync.Mutex
 	conns []net.Conn
+}
+
+// forward copies what comes.
+func (l *link) forward(to, from net.Conn) {
+	buffer := make([]byte, 32<<10)
+	for {
+		n, err := from.Read(buffer)
+		l.hole.RLock()
+		_, failed := to.Write(buffer[:n])
+		l.hole.RUnlock()
+		if err != nil || failed != nil {
+			_ = to.Close()
+			_ = from.Close()
+			return
+		}
+	}
 }
 
 func newLink(t *testing.T) *link {
@@ -315,8 +372,8 @@ func newLink(t *testing.T) *link {
 			l.mu.Lock()
 			l.conns = append(l.conns, from, to)
 			l.mu.Unlock()
-			go func() { _, _ = io.Copy(to, from); _ = to.Close() }()
-			go func() { _, _ = io.Copy(from, to); _ = from.Close() }()
+			go l.forward(to, from)
+			go l.forward(from, to)
 		}
 	}()
 	t.Cleanup(func() { _ = l.Close(); l.cut() })
