@@ -205,7 +205,7 @@ func (g *gate) publish(at singleton.Place) {
 		case err := <-written:
 			next := config.Renewal
 			if err != nil {
-				next, pause = min(pause+rand.N(pause), config.Renewal), 2*pause
+				next, pause = pause/2+rand.N(pause/2+1), min(2*pause, config.Renewal)
 				if !logged && g.hold.Valid() {
 					s.lock.runtime.Log(slog.LevelError, "proxies do not find the instance of a singleton: Redis does not have its place", "singleton", s.Name(), "error", err)
 					logged = true

@@ -5,7 +5,7 @@
 --
 -- Reply: {at, left}; each is "" if it is missing, or too long to be from an instance
 local whereabouts = KEYS[1]
-local MOST_READ = 1000000
+local MOST_READ = 4000000
 
 local function read(field)
   if redis.call('HSTRLEN', whereabouts, field) > MOST_READ then

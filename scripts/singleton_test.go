@@ -43,7 +43,7 @@ func TestSingleton_TheHighestTokenWins(t *testing.T) {
 		if ttl := number(t, d.do(t, "PTTL", key)); ttl <= 0 || ttl > 60_000 {
 			t.Errorf("the TTL is %d", ttl)
 		}
-		d.must(t, "HSET", key, "at", "foreign", "left", strings.Repeat("1", 1_000_001))
+		d.must(t, "HSET", key, "at", "foreign", "left", strings.Repeat("1", 4_000_001))
 		reads("[foreign ]")
 		set("at", "1", "e", "1")
 		d.must(t, "DEL", key)
