@@ -284,6 +284,32 @@ func TestFleet_SurvivesBrokenConnections(t *testing.T) {
 	f.expect(sender, rounds, 0)
 }
 
+// The only candidate is restarted at its address, in good order: all messages wait for it. So do those that come after a
+// kill.
+func TestFleet_RestartsAtTheSameAddress(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	candidate := settings{role: "candidate", watchdog: lease, port: freePort(t)}
+	p := f.start(candidate)
+	sender := f.start(settings{role: "sender", watchdog: lease, rate: 100, burst: 1})
+	const rounds = 3
+	for range rounds {
+		f.begins(50)
+		p.terminate()
+		p = f.start(candidate)
+	}
+	f.begins(50)
+	refused := f.count("refused")
+	p.kill()
+	p.add("killed")
+	f.start(candidate)
+	f.begins(50)
+	f.expect(sender, 1, 64)
+	if refused > 0 {
+		t.Errorf("%d messages are refused after restarts in good order", refused)
+	}
+}
+
 // The network swallows everything between sender and instance for longer than a lease, and breaks no connection.
 func TestFleet_SurvivesABlackHole(t *testing.T) {
 	t.Parallel()
@@ -348,16 +374,22 @@ func (l *link) forward(to, from net.Conn) {
 	}
 }
 
-func newLink(t *testing.T) *link {
-	free, err := net.Listen("tcp", "127.0.0.1:0")
+// freePort returns a port that was free a moment ago.
+func freePort(t *testing.T) int {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	l := &link{port: free.Addr().(*net.TCPAddr).Port}
-	_ = free.Close()
-	if l.Listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
+	defer func() { _ = listener.Close() }()
+	return listener.Addr().(*net.TCPAddr).Port
+}
+
+func newLink(t *testing.T) *link {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
 		t.Fatal(err)
 	}
+	l := &link{port: freePort(t), Listener: listener}
 	go func() {
 		for {
 			from, err := l.Accept()
