@@ -151,13 +151,10 @@ func (g *gate) begin(ctx actor.ReceiverContext, e *actor.MessageEnvelope) *actor
 	}
 	number, _ := strconv.ParseUint(e.GetHeader(headerNumber), 10, 64)
 	g.mu.Lock()
-	here, begun := singleton.Here{}, false
-	if g.receives() {
-		here, begun = g.ledger.Begin(runtime.Now(), e.GetHeader(headerProxy), number)
-	}
+	here, begun := g.ledger.Begin(runtime.Now(), e.GetHeader(headerProxy), number, g.receives())
 	g.mu.Unlock()
 	if !begun {
-		return nil // the proxy sends it to the next instance, or refuses it
+		return nil // the proxy sends it again, or refuses it
 	}
 	runtime.Deliver(e.Sender, hereMessage(here))
 	return received(e)

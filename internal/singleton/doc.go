@@ -5,8 +5,8 @@
 // message, answer or probe is taken for that of another instance. Between them there is a sliding window:
 //
 //   - The messages of a proxy are numbered. A gate takes them without gaps, and ignores the others.
-//   - A message is begun when the instance is about to handle it. What is only queued is not begun: it can still be sent
-//     to the next instance.
+//   - A message is begun when the instance is about to handle it, also without gaps. What is only queued is not begun: it
+//     can still be sent again, or to the next instance.
 //   - After each beginning, and to each probe, the gate answers with what it has received and begun (a [Here]).
 //   - A proxy that has doubts sends no messages. It looks for the whereabouts of the instance in Redis, and probes the gate
 //     there. The answer to a probe says what was lost on the way: that is sent again.

@@ -88,14 +88,19 @@ func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool
 	return true
 }
 
-// Begin reports whether the instance may handle a message that it has got, and the answer to the proxy. The proxy may have
-// refused the message since.
-func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64) (Here, bool) {
+// Begin reports whether the instance handles a message that it has got, and the answer to the proxy. may says whether the
+// instance may handle messages. The proxy may have refused the message since, or one before it is missing: messages are
+// begun without gaps, too. What is not begun then counts as not received, so that it is sent again.
+func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, may bool) (Here, bool) {
 	a := l.proxies[proxy]
-	if a == nil || number <= a.begun {
+	switch {
+	case a == nil || number <= a.begun:
+		return Here{}, false
+	case !may || number != a.begun+1:
+		a.received = a.begun
 		return Here{}, false
 	}
-	a.begun, a.heard = number, now
+	a.begun, a.received, a.heard = number, max(a.received, number), now
 	return l.here(a), true
 }
 

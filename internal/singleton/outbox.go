@@ -15,7 +15,7 @@ const (
 	firstPause = 25 * time.Millisecond
 	// mostTries is how often a message is sent again that does not arrive although what follows it does: it cannot be
 	// encoded, or is too long for the connection.
-	mostTries = 3
+	mostTries = 5
 )
 
 // Limits are the settings of an Outbox.

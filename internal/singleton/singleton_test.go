@@ -176,19 +176,49 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 	receive(5, false)
 	receive(6, true)
 	receive(7, true)
-	if h, ok := l.Begin(0, "p", 5); !ok || h != (Here{Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
+	if h, ok := l.Begin(0, "p", 5, true); !ok || h != (Here{Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
 		t.Errorf("%+v", h)
 	}
-	if _, ok := l.Begin(0, "p", 5); ok {
+	if _, ok := l.Begin(0, "p", 5, true); ok {
 		t.Error("a message is begun twice")
 	}
 	l.Probe(0, "p", "", Probe{Number: 2, Next: 7, Known: true})
-	if _, ok := l.Begin(0, "p", 6); ok {
+	if _, ok := l.Begin(0, "p", 6, true); ok {
 		t.Error("a message that was refused is begun")
 	}
-	if _, ok := l.Begin(0, "p", 7); !ok || !maps.Equal(l.Begun(), map[string]uint64{"p": 7}) {
+	if _, ok := l.Begin(0, "p", 7, true); !ok || !maps.Equal(l.Begun(), map[string]uint64{"p": 7}) {
 		t.Errorf("begun are %v", l.Begun())
 	}
+}
+
+// What an instance may not begin, or what is behind a message that it has never got, is sent again.
+func TestLedger_HasNoGaps(t *testing.T) {
+	l := &Ledger[string]{}
+	l.Probe(0, "p", "", Probe{Number: 1, Next: 1})
+	receive := func() {
+		for number := range uint64(4) {
+			l.Receive(0, "p", number)
+		}
+	}
+	begin := func(number uint64, may, want bool) {
+		t.Helper()
+		if _, got := l.Begin(0, "p", number, may); got != want {
+			t.Errorf("begins %d: %v", number, got)
+		}
+	}
+	receive()
+	begin(1, true, true)
+	begin(2, false, false)
+	begin(3, true, false) // would lose the second
+	if h := l.Probe(0, "p", "", Probe{Number: 2, Next: 1, Known: true}); h.Received != 1 || h.Begun != 1 {
+		t.Errorf("%+v", h)
+	}
+	receive()
+	begin(3, true, false) // the second is lost in a mailbox
+	receive()
+	begin(2, true, true)
+	begin(3, true, true)
+	begin(3, true, false)
 }
 
 // A gate forgets idle proxies when it knows many. It says so to one that asks again, and knows what it has not begun.
