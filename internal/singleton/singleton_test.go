@@ -56,6 +56,9 @@ func TestOutbox_SendsAgainWhatHasNotArrived(t *testing.T) {
 	if do := o.Tick(time.Second); !do.Look || len(do.Sent) > 0 {
 		t.Errorf("%+v", do)
 	}
+	if do := o.Tick(2 * time.Second); do.Look {
+		t.Error("it looks again before the reply to a look")
+	}
 	if do := o.Here(time.Second, Here{Gate: "g", Probe: 1, Received: 3, Begun: 1}); len(do.Sent) > 0 {
 		t.Errorf("an answer to an earlier probe sends %v", do.Sent)
 	}
@@ -112,6 +115,7 @@ func TestOutbox_Settles(t *testing.T) {
 	}{
 		"left":                 {left(map[string]uint64{"p": 2}), nil, 3},
 		"left, forgotten":      {left(map[string]uint64{"q": 2}), []int{2, 3, 4}, 5},
+		"left, no other":       {&Whereabouts{At: Place{"a", "g"}, Left: map[string]map[string]uint64{"g": {"p": 2}}}, nil, 0},
 		"gone":                 {&Whereabouts{At: place, Left: map[string]map[string]uint64{"f": {"p": 3}}}, []int{2, 3, 4}, 5},
 		"there":                {&Whereabouts{At: Place{"a", "g"}}, nil, 2},
 		"Redis has forgotten":  {&Whereabouts{}, nil, 0},
@@ -167,6 +171,9 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 		}
 	}
 	receive(1, false)
+	if h := l.Probe(0, "p", "", Probe{}); !h.Forgotten {
+		t.Errorf("answers %+v to what is no probe", h)
+	}
 	if h := l.Probe(0, "p", "", Probe{Number: 1, Next: 5}); h != (Here{Gate: "g", Probe: 1, Received: 4, Begun: 4}) {
 		t.Errorf("%+v", h)
 	}
@@ -194,7 +201,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 // What an instance may not begin, or what is behind a message that it has never got, is sent again.
 func TestLedger_HasNoGaps(t *testing.T) {
 	l := &Ledger[string]{}
-	l.Probe(0, "p", "", Probe{Number: 1, Next: 1})
+	l.Probe(0, "p", "contact", Probe{Number: 1, Next: 1})
 	receive := func() {
 		for number := range uint64(4) {
 			l.Receive(0, "p", number)
@@ -207,8 +214,10 @@ func TestLedger_HasNoGaps(t *testing.T) {
 		}
 	}
 	receive()
+	expect(t, "waiting", l.Waiting(), "contact")
 	begin(1, true, true)
 	begin(2, false, false)
+	expect(t, "waiting", l.Waiting())
 	begin(3, true, false) // would lose the second
 	if h := l.Probe(0, "p", "", Probe{Number: 2, Next: 1, Known: true}); h.Received != 1 || h.Begun != 1 {
 		t.Errorf("%+v", h)
