@@ -32,7 +32,7 @@ func (v verdict) String() string {
 }
 
 // judge judges a history: never two instances at once, none handles a message after the next one has started, tokens grow,
-// each message is begun once and in order, or refused.
+// each message is begun once and in order, or refused. One that was begun may be refused too, if its outcome was not known.
 func judge(history []event) (v verdict) {
 	slices.SortStableFunc(history, func(a, b event) int { return cmp.Compare(a.at, b.at) })
 	fault := func(format string, args ...any) { v.faults = append(v.faults, fmt.Sprintf(format, args...)) }
@@ -57,7 +57,8 @@ func judge(history []event) (v verdict) {
 			sent[e.n] = true
 			v.sent++
 		case "answered", "refused":
-			if before := settled[e.n]; before != "" {
+			// The answer to a message whose outcome was not known may be late.
+			if before := settled[e.n]; before != "" && (before != "refused" || e.what != "answered") {
 				fault("%d is %s, and was %s before", e.n, e.what, before)
 			}
 			settled[e.n] = e.what
