@@ -182,7 +182,7 @@ func (g *gate) publish(at singleton.Place) {
 	config := s.lock.runtime.Rules().Config
 	timer := time.NewTimer(0)
 	defer timer.Stop()
-	logged := false
+	failures := 0
 	for pause := firstLook; ; {
 		select {
 		case <-timer.C:
@@ -203,12 +203,11 @@ func (g *gate) publish(at singleton.Place) {
 			next := config.Renewal
 			if err != nil {
 				next, pause = pause/2+rand.N(pause/2+1), min(2*pause, config.Renewal)
-				if !logged && g.hold.Valid() {
+				if failures++; failures == 2 && g.hold.Valid() { // one lost reply does no harm
 					s.lock.runtime.Log(slog.LevelError, "proxies do not find the instance of a singleton: Redis does not have its place", "singleton", s.Name(), "error", err)
-					logged = true
 				}
 			} else {
-				pause, logged = firstLook, false
+				pause, failures = firstLook, 0
 			}
 			timer.Reset(next)
 		case <-g.closed:

@@ -63,9 +63,9 @@ func TestSingleton_SendsAgainWhatIsLost(t *testing.T) {
 	cfg.Poll = 50 * time.Millisecond
 	f.node(cfg).runs()
 	sender := f.node(cfg).sends()
-	sender.send(1, 500)
-	f.awaitBegun(500)
-	if lost.Load() < 10 {
+	sender.send(1, 200)
+	f.awaitBegun(200)
+	if lost.Load() < 5 {
 		t.Errorf("%d messages were lost: the test has tested nothing", lost.Load())
 	}
 }
@@ -312,7 +312,7 @@ func TestSingleton_WorksWithACLAndCluster(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			f := newFleet(t)
 			cfg := short
-			cfg.KeyPrefix, cfg.Renewal = "locks:", 100*time.Millisecond
+			cfg.KeyPrefix, cfg.Renewal, cfg.CallTimeout = "locks:", 100*time.Millisecond, locktest.Soon
 			first := f.nodeAt(url, cfg).runs()
 			locktest.Await(t, "the first instance", f.terms)
 			f.nodeAt(url, cfg).runs()
