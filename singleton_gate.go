@@ -134,7 +134,9 @@ func (*gate) SendSystemMessage(*actor.PID, any) {}
 func (*gate) Stop(*actor.PID) {}
 
 func hereMessage(h singleton.Here) *messages.SingletonHere {
-	return &messages.SingletonHere{Gate: h.Gate, Probe: h.Probe, Received: h.Received, Begun: h.Begun, Forgotten: h.Forgotten}
+	return &messages.SingletonHere{
+		Proxy: h.Proxy, Gate: h.Gate, Probe: h.Probe, Received: h.Received, Begun: h.Begun, Forgotten: h.Forgotten,
+	}
 }
 
 // begin returns the message that the instance is to handle, as its sender has sent it; nil if it must not handle it.

@@ -94,6 +94,8 @@ type letter struct {
 
 // looked is sent to the proxy when Redis has replied where the instance is, or has not.
 type looked struct {
+	// by is the outbox that has asked: another proxy may have the PID since.
+	by  *singleton.Outbox[letter]
 	at  singleton.Whereabouts
 	err error
 }
@@ -116,6 +118,9 @@ func (p *proxy) Receive(ctx actor.Context) {
 	case timeToTick:
 		p.act(ctx, p.outbox.Tick(now))
 	case looked:
+		if m.by != p.outbox {
+			return
+		}
 		if m.err == nil {
 			p.failed = false
 			p.act(ctx, p.outbox.Looked(now, &m.at))
@@ -127,7 +132,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 		}
 		p.act(ctx, p.outbox.Looked(now, nil))
 	case *messages.SingletonHere:
-		p.act(ctx, p.outbox.Here(now, singleton.Here{Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten}))
+		p.act(ctx, p.outbox.Here(now, singleton.Here{Proxy: m.Proxy, Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten}))
 	case *actor.DeadLetterResponse: // the gate is closed, or its node does not have it any more
 		p.act(ctx, p.outbox.Doubt(now))
 	case *actor.Terminated: // the node has ended, or the connection is broken
@@ -157,9 +162,9 @@ func (p *proxy) act(ctx actor.Context, do singleton.Actions[letter]) {
 		p.watch(ctx, to)
 	}
 	if do.Look {
-		self := ctx.Self()
+		self, by := ctx.Self(), p.outbox
 		p.singleton.system.board.Look(p.singleton.key(), func(w singleton.Whereabouts, err error) {
-			p.runtime.Deliver(self, looked{w, err})
+			p.runtime.Deliver(self, looked{by, w, err})
 		})
 	}
 	if !there { // the gate was in this process

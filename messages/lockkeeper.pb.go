@@ -3306,7 +3306,9 @@ type SingletonHere struct {
 	Received uint64 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
 	Begun    uint64 `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
 	// The gate does not know what it has received from the proxy.
-	Forgotten     bool `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	Forgotten bool `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	// The proxy, a UUID. Another one may have had its PID before.
+	Proxy         string `protobuf:"bytes,6,opt,name=proxy,proto3" json:"proxy,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -3379,6 +3381,13 @@ func (x *SingletonHere) GetForgotten() bool {
 		return x.Forgotten
 	}
 	return false
+}
+
+func (x *SingletonHere) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
 }
 
 var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
@@ -3579,13 +3588,14 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x05proxy\x18\x01 \x01(\tR\x05proxy\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
 	"\x04next\x18\x03 \x01(\x04R\x04next\x12\x14\n" +
-	"\x05known\x18\x04 \x01(\bR\x05known\"\x89\x01\n" +
+	"\x05known\x18\x04 \x01(\bR\x05known\"\x9f\x01\n" +
 	"\rSingletonHere\x12\x12\n" +
 	"\x04gate\x18\x01 \x01(\tR\x04gate\x12\x14\n" +
 	"\x05probe\x18\x02 \x01(\x04R\x05probe\x12\x1a\n" +
 	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x14\n" +
 	"\x05begun\x18\x04 \x01(\x04R\x05begun\x12\x1c\n" +
-	"\tforgotten\x18\x05 \x01(\bR\tforgotten*\xaf\x01\n" +
+	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12\x14\n" +
+	"\x05proxy\x18\x06 \x01(\tR\x05proxy*\xaf\x01\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +

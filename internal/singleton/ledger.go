@@ -4,6 +4,8 @@ import "time"
 
 // Here is the answer of a gate to a proxy.
 type Here struct {
+	// Proxy is the proxy that it is for: another one may have had its PID before.
+	Proxy string
 	// Gate is the gate that answers, and Probe the number of the last probe that it has got; 0 if it has forgotten the proxy.
 	Gate  string
 	Probe uint64
@@ -48,9 +50,9 @@ func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) H
 	a := l.proxies[proxy]
 	switch {
 	case p.Next == 0: // is not from a proxy
-		return Here{Gate: l.Gate, Forgotten: true}
+		return Here{Proxy: proxy, Gate: l.Gate, Forgotten: true}
 	case a == nil && p.Known:
-		return Here{Gate: l.Gate, Forgotten: true}
+		return Here{Proxy: proxy, Gate: l.Gate, Forgotten: true}
 	case a == nil:
 		l.forget(now)
 		a = &account[C]{received: p.Next - 1, begun: p.Next - 1}
@@ -62,7 +64,7 @@ func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) H
 	a.heard, a.contact = now, contact
 	a.probe, a.next = max(a.probe, p.Number), max(a.next, p.Next)
 	a.received, a.begun = max(a.received, a.next-1), max(a.begun, a.next-1)
-	return l.here(a)
+	return l.here(proxy, a)
 }
 
 // forget makes room for another proxy. What it forgets is idle, but its proxy may not know the outcome of each message:
@@ -101,11 +103,11 @@ func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, may bo
 		return Here{}, false
 	}
 	a.begun, a.received, a.heard = number, max(a.received, number), now
-	return l.here(a), true
+	return l.here(proxy, a), true
 }
 
-func (l *Ledger[C]) here(a *account[C]) Here {
-	return Here{Gate: l.Gate, Probe: a.probe, Received: a.received, Begun: a.begun}
+func (l *Ledger[C]) here(proxy string, a *account[C]) Here {
+	return Here{Proxy: proxy, Gate: l.Gate, Probe: a.probe, Received: a.received, Begun: a.begun}
 }
 
 // Waiting returns the proxies that have sent more than the instance has begun.

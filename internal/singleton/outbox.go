@@ -170,7 +170,7 @@ func (o *Outbox[M]) leave(now time.Duration) {
 // Here handles an answer of a gate.
 func (o *Outbox[M]) Here(now time.Duration, h Here) (do Actions[M]) {
 	switch {
-	case h.Gate == "" || h.Gate != o.place.Gate: // it is late
+	case h.Proxy != o.Proxy || h.Gate == "" || h.Gate != o.place.Gate: // it is for an earlier proxy, or late
 	case h.Forgotten && h.Gate == o.gate:
 		o.refuse(o.sent, &do)
 		o.leave(now)

@@ -19,18 +19,18 @@ func open(t *testing.T, n int, received, begun uint64) *Outbox[int] {
 	if do.Probe == nil || do.Probe.Next != 1 || do.Probe.Known {
 		t.Fatalf("%+v", do)
 	}
-	do = o.Here(0, Here{Gate: "g", Probe: do.Probe.Number})
+	do = o.Here(0, Here{Proxy: "p", Gate: "g", Probe: do.Probe.Number})
 	if len(do.Sent) != min(n, Window) {
 		t.Fatalf("%d are sent", len(do.Sent))
 	}
-	o.Here(0, Here{Gate: "g", Probe: 1, Received: received, Begun: begun})
+	o.Here(0, Here{Proxy: "p", Gate: "g", Probe: 1, Received: received, Begun: begun})
 	return o
 }
 
 // again opens an outbox that is closed.
 func again(o *Outbox[int], now time.Duration, received, begun uint64) Actions[int] {
 	do := o.Looked(now, &Whereabouts{At: Place{"a", "g"}})
-	return o.Here(now, Here{Gate: "g", Probe: do.Probe.Number, Received: received, Begun: begun})
+	return o.Here(now, Here{Proxy: "p", Gate: "g", Probe: do.Probe.Number, Received: received, Begun: begun})
 }
 
 func numbers(sent []Numbered[int]) (list []uint64) {
@@ -59,10 +59,24 @@ func TestOutbox_SendsAgainWhatHasNotArrived(t *testing.T) {
 	if do := o.Tick(2 * time.Second); do.Look {
 		t.Error("it looks again before the reply to a look")
 	}
-	if do := o.Here(time.Second, Here{Gate: "g", Probe: 1, Received: 3, Begun: 1}); len(do.Sent) > 0 {
+	if do := o.Here(time.Second, Here{Proxy: "p", Gate: "g", Probe: 1, Received: 3, Begun: 1}); len(do.Sent) > 0 {
 		t.Errorf("an answer to an earlier probe sends %v", do.Sent)
 	}
 	expect(t, "sent again", numbers(again(o, time.Second, 3, 2).Sent), 4, 5)
+}
+
+// An answer to an earlier proxy, which had the same PID, has other numbers.
+func TestOutbox_IgnoresAnswersToAnotherProxy(t *testing.T) {
+	o := open(t, 5, 5, 1)
+	o.Here(0, Here{Proxy: "earlier", Gate: "g", Probe: 1, Received: 64, Begun: 64})
+	o.Doubt(0)
+	do := o.Looked(0, &Whereabouts{At: Place{"a", "g"}})
+	if do.Probe == nil || do.Probe.Next != 2 {
+		t.Errorf("%+v", do.Probe)
+	}
+	if do = o.Here(0, Here{Proxy: "earlier", Gate: "g", Probe: 64, Forgotten: true}); len(do.Refused) > 0 {
+		t.Errorf("refuses %v", do.Refused)
+	}
 }
 
 // A message that does not arrive though it is sent again and again is refused when it is the first, and its number is not
@@ -138,7 +152,7 @@ func TestOutbox_AsksAfterAWhile(t *testing.T) {
 	if do := o.Add(time.Second, 2, 10); len(do.Sent) != 1 || do.Look {
 		t.Errorf("soon: %+v", do)
 	}
-	o.Here(time.Second, Here{Gate: "g", Probe: 1, Received: 2, Begun: 2})
+	o.Here(time.Second, Here{Proxy: "p", Gate: "g", Probe: 1, Received: 2, Begun: 2})
 	if do := o.Add(3*time.Second, 3, 10); len(do.Sent) > 0 || !do.Look {
 		t.Errorf("later: %+v", do)
 	}
@@ -150,7 +164,7 @@ func TestOutbox_BoundsBytes(t *testing.T) {
 	expect(t, "a large one", numbers(o.Add(0, 2, 2*windowBytes).Sent), 2)
 	expect(t, "behind it", numbers(o.Add(0, 3, 1).Sent))
 	o.Add(0, 4, windowBytes-1)
-	expect(t, "when it is begun", numbers(o.Here(0, Here{Gate: "g", Probe: 1, Received: 2, Begun: 2}).Sent), 3, 4)
+	expect(t, "when it is begun", numbers(o.Here(0, Here{Proxy: "p", Gate: "g", Probe: 1, Received: 2, Begun: 2}).Sent), 3, 4)
 }
 
 func TestOutbox_HasABoundedBuffer(t *testing.T) {
@@ -174,7 +188,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 	if h := l.Probe(0, "p", "", Probe{}); !h.Forgotten {
 		t.Errorf("answers %+v to what is no probe", h)
 	}
-	if h := l.Probe(0, "p", "", Probe{Number: 1, Next: 5}); h != (Here{Gate: "g", Probe: 1, Received: 4, Begun: 4}) {
+	if h := l.Probe(0, "p", "", Probe{Number: 1, Next: 5}); h != (Here{Proxy: "p", Gate: "g", Probe: 1, Received: 4, Begun: 4}) {
 		t.Errorf("%+v", h)
 	}
 	receive(4, false)
@@ -183,7 +197,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 	receive(5, false)
 	receive(6, true)
 	receive(7, true)
-	if h, ok := l.Begin(0, "p", 5, true); !ok || h != (Here{Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
+	if h, ok := l.Begin(0, "p", 5, true); !ok || h != (Here{Proxy: "p", Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
 		t.Errorf("%+v", h)
 	}
 	if _, ok := l.Begin(0, "p", 5, true); ok {
@@ -249,7 +263,7 @@ func TestLedger_ForgetsIdleProxies(t *testing.T) {
 	o := open(t, 3, 3, 1)
 	o.Doubt(0)
 	o.Looked(0, &Whereabouts{At: Place{"a", "g"}})
-	do := o.Here(0, Here{Gate: "g", Forgotten: true})
+	do := o.Here(0, Here{Proxy: "p", Gate: "g", Forgotten: true})
 	expect(t, "refused", do.Refused, 2, 3)
 	o.Add(0, 4, 10)
 	if do = o.Looked(0, &Whereabouts{At: Place{"a", "g"}}); do.Probe == nil || do.Probe.Known || do.Probe.Next != 4 {
