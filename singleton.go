@@ -80,7 +80,7 @@ func defaultDrain(c *machine.Config) time.Duration {
 // answers directly.
 //
 // While there is no instance, or while 64 messages are not begun, up to 1,000 messages wait, each for at most 10 s or the
-// time of [WithWait], which must be positive. A message that is not handled is refused. So is one whose outcome is not
+// time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not handled is refused. So is one whose outcome is not
 // known, because the process of the instance was killed or is cut off. The proxy also refuses what it has when it stops.
 // The sender of a message that is refused is answered with [actor.DeadLetterResponse]; if there is none, the proxy publishes
 // an [actor.DeadLetterEvent]. Between processes an answer may be lost: a sender that needs one must bound its wait.

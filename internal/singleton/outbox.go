@@ -20,7 +20,8 @@ const (
 
 // Limits are the settings of an Outbox.
 type Limits struct {
-	// Buffer is how many messages may be unsettled, and Wait how long one waits until it is sent.
+	// Buffer is how many messages may be unsettled, and Wait how long one waits until it is sent, from the last hand-over
+	// on. Sums with Wait must not overflow.
 	Buffer int
 	Wait   time.Duration
 	// Poll is how long a gate may be silent before the proxy has doubts.
@@ -155,6 +156,9 @@ func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actio
 		o.refuse(o.sent, do)
 	}
 	o.begun(last)
+	for i := range o.queue {
+		o.queue[i].since = now // a hand-over refuses nothing, also if the instance was slow
+	}
 	o.leave(now)
 }
 

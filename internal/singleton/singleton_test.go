@@ -146,6 +146,21 @@ func TestOutbox_Settles(t *testing.T) {
 	}
 }
 
+// A hand-over refuses nothing: the wait begins anew, also of messages that a slow instance has had for longer.
+func TestOutbox_WaitsAnewAfterAHandOver(t *testing.T) {
+	o := open(t, Window+1, Window, 1)
+	now := 9 * time.Second
+	o.Add(now, Window+2, 10)
+	o.Here(now, Here{Proxy: "p", Gate: "g", Probe: 1, Received: Window, Begun: 2})
+	now = 18 * time.Second
+	do := o.Looked(now, &Whereabouts{Left: map[string]map[string]uint64{"g": {"p": 2}}})
+	expect(t, "refused", do.Refused)
+	expect(t, "refused within the wait", o.Tick(now+o.Wait-1).Refused)
+	if do = o.Tick(now + o.Wait); len(do.Refused) != Window {
+		t.Errorf("%d are refused", len(do.Refused))
+	}
+}
+
 // After a while without messages the proxy asks whether the instance is still there.
 func TestOutbox_AsksAfterAWhile(t *testing.T) {
 	o := open(t, 1, 1, 1)
