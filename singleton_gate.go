@@ -20,7 +20,7 @@ import (
 const (
 	headerProxy  = "lockkeeper-proxy"
 	headerNumber = "lockkeeper-number"
-	headerSender = "lockkeeper-sender" // address/id, if the message has a sender
+	headerSender = "lockkeeper-sender" // the address, a space and the id, if the message has a sender
 )
 
 // gate is the process, in front of an instance, to which proxies send, and the middleware of the instance. There is one for
@@ -169,7 +169,7 @@ func received(e *actor.MessageEnvelope) *actor.MessageEnvelope {
 		switch key {
 		case headerProxy, headerNumber:
 		case headerSender:
-			address, id, _ := strings.Cut(value, "/")
+			address, id, _ := strings.Cut(value, " ")
 			original.Sender = actor.NewPID(address, id)
 		default:
 			original.SetHeader(key, value)

@@ -25,6 +25,9 @@ const (
 	proxyWait   = 10 * time.Second
 )
 
+// longestWait bounds WithWait, so that no sum overflows.
+const longestWait = 100 * 365 * 24 * time.Hour
+
 var (
 	errNoSingleton = errors.New("the singleton, its System or its function is nil")
 	errHigherToken = errors.New("an instance with a higher fencing token was there: the token counter was deleted, or another instance has the lock")
@@ -49,7 +52,7 @@ func (s *Singleton) proxyProps(options []WaitOption) *actor.Props {
 			continue
 		}
 		option.applyLock(&r)
-		if limits.Wait = *r.wait; limits.Wait <= 0 {
+		if limits.Wait = min(*r.wait, longestWait); limits.Wait <= 0 {
 			wrong = errNoProxy
 		}
 	}
@@ -192,7 +195,7 @@ func (p *proxy) envelope(self *actor.PID, n singleton.Numbered[letter]) *actor.M
 	e.SetHeader(headerProxy, p.outbox.Proxy)
 	e.SetHeader(headerNumber, strconv.FormatUint(n.Number, 10))
 	if sender := n.Message.sender; sender != nil {
-		e.SetHeader(headerSender, sender.Address+"/"+sender.Id)
+		e.SetHeader(headerSender, sender.Address+" "+sender.Id)
 	} else {
 		delete(e.Header, headerSender) // the message may have been forwarded
 	}

@@ -79,7 +79,7 @@ func (f *fleet) nodeAt(url string, cfg lockkeeper.Config, prepare ...func(*actor
 	f.nodes++
 	address := fmt.Sprintf("node%d:1", f.nodes)
 	cfg.Logger = slog.New(slog.NewTextHandler(&f.logs, nil))
-	prepare = append(prepare, func(system *actor.ActorSystem) { f.Join(system, address) })
+	prepare = append([]func(*actor.ActorSystem){func(system *actor.ActorSystem) { f.Join(system, address) }}, prepare...)
 	return &node{Site: locktest.OpenWith(f.t, locktest.Connect(f.t, url), nil, cfg, prepare...), fleet: f}
 }
 

@@ -2,6 +2,7 @@ package singleton_test
 
 import (
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -111,6 +112,45 @@ func TestSingleton_KeepsSenderAndHeaders(t *testing.T) {
 	if !f.senders[1].Equal(probe.Pid) || f.senders[2] != nil || f.headers[1] != "map[colour:blue]" || f.headers[2] != "map[]" {
 		t.Errorf("the senders are %v, the headers %v", f.senders, f.headers)
 	}
+}
+
+// The address of a node may have slashes, as those of gRPC's resolvers.
+func TestSingleton_AnswersToAnyAddress(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.node(short).runs()
+	n := f.node(short, func(system *actor.ActorSystem) { f.Join(system, "dns:///sender:1") })
+	n.sends()
+	if answer, err := lockkeeper.Ask(locktest.Within(t), n.Actors.Root, n.proxy, wrapperspb.Int64(7)); err != nil {
+		t.Errorf("answered %v: %v", answer, err)
+	}
+}
+
+// A proxy may wait for ever: the sums of its times do not overflow.
+func TestProxy_WaitsForEver(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short).runs()
+	sender := f.node(short).sends(lockkeeper.WithWait(math.MaxInt64))
+	began, end := make(chan struct{}), make(chan struct{})
+	f.blockWith(func(_ term, m int64) {
+		if m == 1 {
+			close(began)
+			<-end
+		}
+	})
+	probe := sender.Probe(t)
+	for m := range int64(3) {
+		sender.Actors.Root.RequestWithCustomSender(sender.proxy, wrapperspb.Int64(m+1), probe.Pid)
+	}
+	locktest.Await(t, "the first message", began)
+	sender.Actors.Root.Send(sender.proxy, &actor.DeadLetterResponse{}) // the gate seems to have gone
+	sender.Actors.Root.RequestWithCustomSender(sender.proxy, wrapperspb.Int64(4), probe.Pid)
+	close(end)
+	for range 4 {
+		locktest.Next[*wrapperspb.Int64Value](t, probe)
+	}
+	n.handOver()
 }
 
 // What waits too long, is too much, is not protobuf, or is left when the proxy stops, is refused and reported.
