@@ -196,7 +196,7 @@ func (g *gate) publish(at singleton.Place) {
 		written := make(chan error, 1)
 		s.system.board.At(s.key(), g.hold.Token(), at, func(done bool, err error) {
 			if err == nil && !done {
-				err = errHigherToken
+				err = errOtherInstance
 			}
 			written <- err
 		})

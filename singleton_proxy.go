@@ -29,9 +29,9 @@ const (
 const longestWait = 100 * 365 * 24 * time.Hour
 
 var (
-	errNoSingleton = errors.New("the singleton, its System or its function is nil")
-	errHigherToken = errors.New("an instance with a higher fencing token was there: the token counter was deleted, or another instance has the lock")
-	errNoProxy     = errors.New("the wait of a proxy must be positive")
+	errNoSingleton   = errors.New("the singleton, its System or its function is nil")
+	errOtherInstance = errors.New("another instance has the lock, or Redis has lost the lock and its token counter")
+	errNoProxy       = errors.New("the wait of a proxy must be positive")
 )
 
 // key returns the name with the key prefix.

@@ -307,7 +307,7 @@ var (
 
 // The operations on the whereabouts of a singleton.
 var (
-	SingletonSet     = script("singleton_set", singletonSet, Shape{Numbers: 1})
+	SingletonSet     = script("singleton_set", otherKeys+singletonSet, Shape{Numbers: 1})
 	SingletonInspect = script("singleton_inspect", singletonInspect, Shape{Texts: 2})
 )
 

@@ -13,11 +13,12 @@ import (
 // compared as numbers.
 func TestSingleton_TheHighestTokenWins(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
-		key := keyspace.Whereabouts(redistest.Name(t))
+		name := redistest.Name(t)
+		key, counter := keyspace.Whereabouts(name), keyspace.Token(name)
 		most := map[string]string{"at": "1", "left": "3"}
 		set := func(field, token, value, want string) {
 			t.Helper()
-			if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{field, token, value, most[field], "60000"}); reply != want {
+			if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{field, token, value, most[field], "60000", counter}); reply != want {
 				t.Errorf("%s of %s: reply %s, want %s", field, token, reply, want)
 			}
 		}
@@ -47,8 +48,25 @@ func TestSingleton_TheHighestTokenWins(t *testing.T) {
 		reads("[foreign ]")
 		set("at", "1", "e", "1")
 		d.must(t, "DEL", key)
+
+		// Redis has lost its data, and the counter has started over: the instances of before are gone.
+		set("at", "1000", "old", "1")
+		set("left", "1000", "old", "1")
+		d.must(t, "SET", counter, "2")
+		set("at", "1000", "old", "0")
+		set("at", "1", "first", "1")
+		set("at", "2", "second", "1")
+		set("at", "3", "not granted", "0")
+		set("left", "2", "second", "1")
+		reads("[2 second 2 second]")
+		d.must(t, "SET", counter, "foreign")
+		set("at", "3", "third", "1")
+		reads("[3 third 2 second]")
+		d.must(t, "DEL", counter)
+
+		d.must(t, "DEL", key)
 		d.must(t, "SET", key, "foreign")
-		if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{"at", "1", "e", "1", "1"}); !strings.Contains(reply, "WRONGTYPE") {
+		if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{"at", "1", "e", "1", "1", counter}); !strings.Contains(reply, "WRONGTYPE") {
 			t.Errorf("a string under the key: reply %s", reply)
 		}
 		d.must(t, "DEL", key)

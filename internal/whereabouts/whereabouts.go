@@ -42,7 +42,8 @@ func (b *Board) Close(done <-chan struct{}) {
 	}
 }
 
-// At writes where an instance is. Fields that were written with a higher token are not changed: written is false then.
+// At writes where an instance is. Fields that were written with a higher token are not changed: written is false then, and
+// if the token is from before Redis lost the token counter.
 func (b *Board) At(key string, token int64, at singleton.Place, done func(written bool, err error)) {
 	b.set(key, "at", token, at.String(), 1, done)
 }
@@ -57,7 +58,7 @@ const mostLeft = 8
 
 func (b *Board) set(key, field string, token int64, text string, most int, done func(written bool, err error)) {
 	call := b.call(scripts.SingletonSet, key, func(r redisclient.Reply) { done(r.N[0] == 1, errorOf(r)) })
-	call.Args = []string{field, strconv.FormatInt(token, 10), text, strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10)}
+	call.Args = []string{field, strconv.FormatInt(token, 10), text, strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10), keyspace.Token(key)}
 	call.Urgent = true // other processes wait for it
 	b.redis.Run(call)
 }

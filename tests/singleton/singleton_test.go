@@ -314,6 +314,24 @@ func TestSingleton_IsFoundAfterRedisHasForgotten(t *testing.T) {
 	f.awaitBegun(1)
 }
 
+// When Redis has lost all its data, an instance of before may write its place once more, with its high token. The next one
+// is found nevertheless, and hands over.
+func TestSingleton_IsFoundAfterRedisHasLostTheCounter(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	for _, field := range []string{"at", "left"} {
+		f.Do(t, "HSET", keyspace.Whereabouts(f.Name), field, "1000 node0:1 {}")
+	}
+	first := f.node(short).runs()
+	locktest.Await(t, "the first instance", f.terms)
+	f.node(short).runs()
+	n := f.node(short).sends()
+	n.send(1, 1000)
+	redistest.Eventually(t, "the first message", func() bool { return f.last() > 0 })
+	first.handOver()
+	f.awaitBegun(1000)
+}
+
 // Without a System, or without a function, nothing is spawned that stays.
 func TestSingleton_IsNothingWithoutASystem(t *testing.T) {
 	t.Parallel()
