@@ -13,8 +13,8 @@ const (
 const (
 	// firstPause is the first pause between two looks; it doubles up to a quarter of Limits.Poll.
 	firstPause = 25 * time.Millisecond
-	// mostTries is how often a message is sent again that does not arrive although what follows it does: it cannot be
-	// encoded, or is too long for the connection.
+	// mostTries is how often, once each Poll, a message is sent again that does not arrive although what follows it does:
+	// it cannot be encoded, or is too long for the connection.
 	mostTries = 5
 )
 
@@ -61,7 +61,9 @@ type entry[M any] struct {
 	message M
 	size    int
 	since   time.Duration
-	tries   int
+	// tries counts how often it was sent again, at most once each Poll, and tried is when it was counted last.
+	tries int
+	tried time.Duration
 }
 
 // Numbered is a message with its number.
@@ -204,7 +206,10 @@ func (o *Outbox[M]) sendAgain(now time.Duration, received uint64, do *Actions[M]
 		return
 	}
 	lost := &o.queue[arrived]
-	if lost.tries++; lost.tries > mostTries && arrived == 0 {
+	if lost.tries == 0 || now-lost.tried >= o.Poll { // a connection may break often for a short time
+		lost.tries, lost.tried = lost.tries+1, now
+	}
+	if lost.tries > mostTries && arrived == 0 {
 		o.refuse(1, do)
 		o.close(now) // the gate learns from the next probe that it will not come
 		return

@@ -99,6 +99,16 @@ func TestOutbox_RefusesWhatNeverArrives(t *testing.T) {
 	}
 }
 
+// A connection that breaks again and again for a short time costs no message.
+func TestOutbox_CountsOneTryEachPoll(t *testing.T) {
+	o := open(t, 3, 0, 0)
+	for i := range 5 * mostTries {
+		now := time.Duration(i) * o.Poll / (5 * mostTries)
+		o.Doubt(now)
+		expect(t, "refused", again(o, now, 0, 0).Refused)
+	}
+}
+
 // Messages that were sent are refused together, if the gate is silent for too long and no other one is found; others when
 // they have waited for long enough.
 func TestOutbox_RefusesInTime(t *testing.T) {
