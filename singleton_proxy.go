@@ -95,6 +95,17 @@ type letter struct {
 	header  actor.ReadonlyMessageHeader
 }
 
+// size returns about how many bytes the remote sends.
+func (l letter) size() int {
+	n := proto.Size(l.message)
+	if l.header != nil {
+		for key, value := range l.header.ToMap() {
+			n += len(key) + len(value)
+		}
+	}
+	return n
+}
+
 // looked is sent to the proxy when Redis has replied where the instance is, or has not.
 type looked struct {
 	// by is the outbox that has asked: another proxy may have the PID since.
@@ -144,7 +155,8 @@ func (p *proxy) Receive(ctx actor.Context) {
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	case proto.Message:
-		p.act(ctx, p.outbox.Add(now, letter{m, ctx.Sender(), ctx.MessageHeader()}, proto.Size(m)))
+		l := letter{m, ctx.Sender(), ctx.MessageHeader()}
+		p.act(ctx, p.outbox.Add(now, l, l.size()))
 	default:
 		p.runtime.Log(slog.LevelError, "a proxy was sent a message that is not protobuf", "singleton", p.name, "type", fmt.Sprintf("%T", m))
 		p.report(m, ctx.Sender())
