@@ -45,7 +45,11 @@ func (s *Singleton) Name() string {
 // long: the instance has that long to stop when its lease cannot be renewed.
 //
 // To hand over, stop the candidate. The instance ends the message that it is handling and stops; the messages behind it
-// go to the next instance. Close the System, and shut down the remote, after that.
+// go to the next instance. Close the System, and shut down the remote, after that: Close releases the lock at once, as that
+// of any leader, so that the next instance may start while this one is still stopping.
+//
+// The mailbox of the instance must not block, as that of [actor.Bounded] does when it is full, and its own middleware must
+// not panic over [actor.Stopped].
 //
 // An instance handles no message after the end of its lease, even if its process was paused meanwhile. It logs an error if
 // it stops later than that: then the next one may have run beside it. A sender of a message that it does not handle is
@@ -80,10 +84,11 @@ func defaultDrain(c *machine.Config) time.Duration {
 // answers directly.
 //
 // While there is no instance, or while 64 messages are not begun, up to 1,000 messages wait, each for at most 10 s or the
-// time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not handled is refused. So is one whose outcome is not
-// known, because the process of the instance was killed or is cut off. The proxy also refuses what it has when it stops.
-// The sender of a message that is refused is answered with [actor.DeadLetterResponse]; if there is none, the proxy publishes
-// an [actor.DeadLetterEvent]. Between processes an answer may be lost: a sender that needs one must bound its wait.
+// time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not handled is
+// refused. So is one whose outcome is not known, because the process of the instance was killed or is cut off. The proxy
+// also refuses what it has when it stops. The sender of a message that is refused is answered with
+// [actor.DeadLetterResponse]; if there is none, the proxy publishes an [actor.DeadLetterEvent]. Between processes an answer
+// may be lost: a sender that needs one must bound its wait.
 //
 // A process needs one proxy for each singleton that it sends to: the order is that of a proxy. A proxy without messages
 // costs nothing.
