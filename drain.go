@@ -40,7 +40,7 @@ func (r *acquireOptions) checkDrain(c *machine.Config) error {
 		return errors.New("WithDrain is for the methods that run work, such as Do; see Hold.Left and Permit.Left")
 	}
 	const margin = ", less a margin for clocks that differ"
-	limit, of := c.Watchdog-machine.Margin(c.Watchdog)-c.Renewal-min(c.CallTimeout, c.Watchdog/4), "Watchdog − Renewal − CallTimeout"+margin
+	limit, of := longestDrain(c), "Watchdog − Renewal − CallTimeout"+margin
 	switch {
 	case r.lease != nil:
 		limit, of = *r.lease-machine.Margin(*r.lease), "the lease"+margin
@@ -51,6 +51,11 @@ func (r *acquireOptions) checkDrain(c *machine.Config) error {
 		return fmt.Errorf("the drain is %v, and must be more than 0 and less than %v: %s", d, limit, of)
 	}
 	return nil
+}
+
+// longestDrain returns the time that is left of a lease when one renewal has failed.
+func longestDrain(c *machine.Config) time.Duration {
+	return c.Watchdog - machine.Margin(c.Watchdog) - c.Renewal - min(c.CallTimeout, c.Watchdog/4)
 }
 
 // drain returns the drain of the hold; 0 if it has none.

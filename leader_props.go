@@ -24,7 +24,7 @@ import (
 // decides.
 //
 // To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, at most
-// 5 s later.
+// 5 s later. Stop it before the System is closed: Close releases the lock at once, while the child is still stopping.
 //
 //	leader := system.Root.Spawn(locks.FencedLock("cleaner").LeaderProps(func(term context.Context) *actor.Props {
 //		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })

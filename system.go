@@ -38,6 +38,7 @@
 //   - [Lock.Spawn], [Lock.Respond]: a function runs under the lock on another goroutine, and the actor or the sender
 //     of its message gets the result.
 //   - [Lock.LeaderProps]: an actor runs in one of all processes.
+//   - [System.Singleton]: such an actor, with proxies that forward messages to it from all processes.
 //   - [Request]: the actor owns the lock, and gets the messages of package messages; [ErrorOf] is the error in one.
 //     [Ask] is for goroutines that send a message to an actor.
 //
@@ -56,7 +57,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/whereabouts"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -65,6 +68,10 @@ type System struct {
 	runtime *actors.Runtime
 	// owned is what Open has created for the System; nil if New was called.
 	owned *openedResources
+	// What singletons need: the actor system, what runs the host's code, and their whereabouts in Redis.
+	actors *actor.ActorSystem
+	host   *host.Host
+	board  *whereabouts.Board
 }
 
 // GuardianName is the id of the guardian's PID, by which other nodes can address it over proto.actor's remote:
@@ -136,7 +143,12 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 		return nil, err
 	}
 	blind := client.Mode() == rueidis.ClientModeCluster && !sharded
-	s := &System{runtime: actors.Start(system, client, config.actors(sharded, blind))}
+	s := &System{
+		runtime: actors.Start(system, client, config.actors(sharded, blind)),
+		actors:  system,
+		host:    host.New(system, config.Logger),
+		board:   whereabouts.New(client, config.CallTimeout, config.Watchdog+keepWhereabouts),
+	}
 	system.Extensions.Register(s)
 	return s, nil
 }
@@ -202,6 +214,7 @@ func (s *System) Close(ctx context.Context) error {
 		return fmt.Errorf("lockkeeper: close: %w: %w", ErrInvalid, errNoContext) // the System stays open
 	}
 	complete := s.runtime.Close(ctx.Done())
+	s.board.Close(ctx.Done())
 	if s.owned != nil {
 		s.owned.closeAfter(ctx, s.runtime.Ended())
 	}

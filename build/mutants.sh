@@ -10,4 +10,5 @@ seed=${1:-1} n=${2:-}
 mutants 120 ./internal/lock
 mutants 60 ./internal/semaphore
 mutants 60 ./internal/expirable
+mutants 60 ./internal/singleton
 mutants 80 ./scripts

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # All tests but those in a browser, with the race detector. The exploration goes on for longer without it. What waits
-# the longest begins first.
+# the longest begins first. proto.actor's remote has data races, so singletons in real processes run without the detector.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -8,3 +8,4 @@ build/need.sh redis-server
 go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore
 go test -race -p 5 -timeout 10m ./cmd/lockkeeper/... ./interop/... ./tests/conformance ./tests/faults ./tests/kinds \
   ./... ./examples/... ./lockkeepertest
+go test -C tests/fleet -timeout 5m .

@@ -3525,6 +3525,179 @@ func (x *LatchRefused) GetCorrelationId() string {
 	return ""
 }
 
+// SingletonProbe asks a gate whether it is there. Answered by SingletonHere, or not at all.
+type SingletonProbe struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The proxy, a UUID.
+	Proxy string `protobuf:"bytes,1,opt,name=proxy,proto3" json:"proxy,omitempty"`
+	// Probes are numbered.
+	Number uint64 `protobuf:"varint,2,opt,name=number,proto3" json:"number,omitempty"`
+	// The number of the first message whose outcome the proxy does not know.
+	Next uint64 `protobuf:"varint,3,opt,name=next,proto3" json:"next,omitempty"`
+	// The gate has answered the proxy before.
+	Known         bool `protobuf:"varint,4,opt,name=known,proto3" json:"known,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SingletonProbe) Reset() {
+	*x = SingletonProbe{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SingletonProbe) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *SingletonProbe) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*SingletonProbe) ProtoMessage() {}
+
+func (x *SingletonProbe) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SingletonProbe.ProtoReflect.Descriptor instead.
+func (*SingletonProbe) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{41}
+}
+
+func (x *SingletonProbe) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
+func (x *SingletonProbe) GetNumber() uint64 {
+	if x != nil {
+		return x.Number
+	}
+	return 0
+}
+
+func (x *SingletonProbe) GetNext() uint64 {
+	if x != nil {
+		return x.Next
+	}
+	return 0
+}
+
+func (x *SingletonProbe) GetKnown() bool {
+	if x != nil {
+		return x.Known
+	}
+	return false
+}
+
+// SingletonHere answers a SingletonProbe, and is sent each time that the instance begins to handle a message.
+type SingletonHere struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// The gate, a UUID.
+	Gate string `protobuf:"bytes,1,opt,name=gate,proto3" json:"gate,omitempty"`
+	// The number of the last probe.
+	Probe uint64 `protobuf:"varint,2,opt,name=probe,proto3" json:"probe,omitempty"`
+	// The numbers of the last messages of the proxy that the gate has received, and that its instance has begun.
+	Received uint64 `protobuf:"varint,3,opt,name=received,proto3" json:"received,omitempty"`
+	Begun    uint64 `protobuf:"varint,4,opt,name=begun,proto3" json:"begun,omitempty"`
+	// The gate does not know what it has received from the proxy.
+	Forgotten bool `protobuf:"varint,5,opt,name=forgotten,proto3" json:"forgotten,omitempty"`
+	// The proxy, a UUID. Another one may have had its PID before.
+	Proxy         string `protobuf:"bytes,6,opt,name=proxy,proto3" json:"proxy,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *SingletonHere) Reset() {
+	*x = SingletonHere{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *SingletonHere) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *SingletonHere) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*SingletonHere) ProtoMessage() {}
+
+func (x *SingletonHere) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use SingletonHere.ProtoReflect.Descriptor instead.
+func (*SingletonHere) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{42}
+}
+
+func (x *SingletonHere) GetGate() string {
+	if x != nil {
+		return x.Gate
+	}
+	return ""
+}
+
+func (x *SingletonHere) GetProbe() uint64 {
+	if x != nil {
+		return x.Probe
+	}
+	return 0
+}
+
+func (x *SingletonHere) GetReceived() uint64 {
+	if x != nil {
+		return x.Received
+	}
+	return 0
+}
+
+func (x *SingletonHere) GetBegun() uint64 {
+	if x != nil {
+		return x.Begun
+	}
+	return 0
+}
+
+func (x *SingletonHere) GetForgotten() bool {
+	if x != nil {
+		return x.Forgotten
+	}
+	return false
+}
+
+func (x *SingletonHere) GetProxy() string {
+	if x != nil {
+		return x.Proxy
+	}
+	return ""
+}
+
 var File_lockkeeper_v1_lockkeeper_proto protoreflect.FileDescriptor
 
 const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
@@ -3756,7 +3929,19 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12%\n" +
-	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId*\xaf\x01\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"h\n" +
+	"\x0eSingletonProbe\x12\x14\n" +
+	"\x05proxy\x18\x01 \x01(\tR\x05proxy\x12\x16\n" +
+	"\x06number\x18\x02 \x01(\x04R\x06number\x12\x12\n" +
+	"\x04next\x18\x03 \x01(\x04R\x04next\x12\x14\n" +
+	"\x05known\x18\x04 \x01(\bR\x05known\"\x9f\x01\n" +
+	"\rSingletonHere\x12\x12\n" +
+	"\x04gate\x18\x01 \x01(\tR\x04gate\x12\x14\n" +
+	"\x05probe\x18\x02 \x01(\x04R\x05probe\x12\x1a\n" +
+	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x14\n" +
+	"\x05begun\x18\x04 \x01(\x04R\x05begun\x12\x1c\n" +
+	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12\x14\n" +
+	"\x05proxy\x18\x06 \x01(\tR\x05proxy*\xaf\x01\n" +
 	"\x04Kind\x12\x12\n" +
 	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +
@@ -3812,7 +3997,7 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 }
 
 var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 41)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
@@ -3859,28 +4044,30 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(*InspectLatch)(nil),          // 42: lockkeeper.v1.InspectLatch
 	(*LatchChanged)(nil),          // 43: lockkeeper.v1.LatchChanged
 	(*LatchRefused)(nil),          // 44: lockkeeper.v1.LatchRefused
-	(*actor.PID)(nil),             // 45: actor.PID
-	(*durationpb.Duration)(nil),   // 46: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 47: google.protobuf.Timestamp
+	(*SingletonProbe)(nil),        // 45: lockkeeper.v1.SingletonProbe
+	(*SingletonHere)(nil),         // 46: lockkeeper.v1.SingletonHere
+	(*actor.PID)(nil),             // 47: actor.PID
+	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
 	4,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
 	4,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	45, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	46, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	46, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	46, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
-	46, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
+	47, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	48, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	48, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	48, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	48, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
 	4,  // 9: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	45, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	46, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	47, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	48, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
 	4,  // 12: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 13: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	46, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	48, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
 	4,  // 15: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	45, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	47, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
 	4,  // 17: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 18: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 19: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
@@ -3889,36 +4076,36 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	3,  // 22: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
 	4,  // 23: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 24: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	45, // 25: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	47, // 25: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
 	4,  // 26: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 27: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 28: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 29: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 30: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	46, // 31: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	48, // 31: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
 	1,  // 32: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
 	20, // 33: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	46, // 34: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	46, // 35: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	46, // 36: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
-	47, // 37: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	46, // 38: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	48, // 34: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	48, // 35: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	48, // 36: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
+	49, // 37: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	48, // 38: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
 	4,  // 39: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 40: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
 	4,  // 41: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	45, // 42: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	47, // 42: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
 	2,  // 43: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
 	4,  // 44: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	45, // 45: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	46, // 46: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	47, // 45: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	48, // 46: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
 	24, // 47: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	46, // 48: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	48, // 48: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
 	24, // 49: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 50: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 51: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 52: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 53: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	46, // 54: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	48, // 54: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
 	24, // 55: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 56: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 57: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
@@ -3926,7 +4113,7 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	24, // 59: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
 	2,  // 60: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
 	36, // 61: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
-	46, // 62: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	48, // 62: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
 	36, // 63: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
 	36, // 64: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
 	36, // 65: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
@@ -3954,7 +4141,7 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   41,
+			NumMessages:   43,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

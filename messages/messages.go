@@ -33,6 +33,8 @@
 // A holder receives LeaseAtRisk when renewals of its hold fail, and LeaseLost when the hold has
 // ended although the holder did not release it.
 //
+// SingletonProbe and SingletonHere go between the proxies and the instance of a singleton; only Lockkeeper sends them.
+//
 // Any client that knows a hold id can release the hold. String, log/slog and encoding/json therefore
 // redact it; fmt's %#v does not. Use package protojson to encode a message completely.
 package messages

@@ -116,7 +116,14 @@ var synchronizers = []Rights{
 	}),
 }
 
-// ACL returns the rights for each kind of lock on one Redis, for MultiLocks of these and for RedLocks,
+// singleton has the rights for singletons, whose candidates hold a fenced lock.
+var singleton = plain.and(Rights{
+	Kind:    "singleton",
+	scripts: []*scripts.Script{scripts.SingletonSet, scripts.SingletonInspect},
+	keys:    []derived{{from: keyspace.Whereabouts}},
+})
+
+// ACL returns the rights for each kind of lock on one Redis, for MultiLocks of these, for RedLocks and for singletons,
 // for each synchronizer, and for all of them together.
 func ACL() []Rights {
 	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll, scripts.YieldAll}}
@@ -129,12 +136,12 @@ func ACL() []Rights {
 		scripts: []*scripts.Script{scripts.MajorityAcquire, scripts.Memory},
 		keys:    []derived{{from: keyspace.Memory}},
 	})
-	all := multi.and(red)
+	all := multi.and(red).and(singleton)
 	for _, s := range synchronizers {
 		all = all.and(s)
 	}
 	all.Kind = "all kinds"
-	return append(slices.Concat(kinds, []Rights{multi, red}, synchronizers), all)
+	return append(slices.Concat(kinds, []Rights{multi, red, singleton}, synchronizers), all)
 }
 
 // and returns the rights of other, with those of r added.

@@ -223,6 +223,11 @@ var (
 	systemInspect string
 	//go:embed system_list.lua
 	systemList string
+
+	//go:embed singleton_set.lua
+	singletonSet string
+	//go:embed singleton_inspect.lua
+	singletonInspect string
 )
 
 // The common parts of the scripts that use the wait queue, of the plain and the fenced lock, and of the
@@ -303,6 +308,12 @@ var (
 	SystemList    = script("system_list", systemList, Shape{Numbers: 2, Texts: 1})
 )
 
+// The operations on the whereabouts of a singleton.
+var (
+	SingletonSet     = script("singleton_set", otherKeys+singletonSet, Shape{Numbers: 1})
+	SingletonInspect = script("singleton_inspect", singletonInspect, Shape{Texts: 2})
+)
+
 // All lists every script, for tests and for loading in advance.
 var All = []*Script{
 	Acquire, Release, Renew, Keep, Yield, ForceRelease, Inspect,
@@ -312,5 +323,6 @@ var All = []*Script{
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreYield, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
 	LatchSet, LatchCountDown, LatchInspect, ForgetCommand,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
+	SingletonSet, SingletonInspect,
 	ExpirableAcquire, ExpirableRelease, ExpirableRenew, ExpirableSet, ExpirableInspect,
 }

@@ -34,6 +34,7 @@ var keyForms = [...]keyForm{
 	ofTaken:          {behind: ":timeout", holds: "the permits of a semaphore that are taken"},
 	ofCalls:          {before: "lockkeeper_calls:", open: true, holds: "the last commands about a semaphore or a latch"},
 	ofCounted:        {before: "lockkeeper_counted:", holds: "the ids that have counted a latch down"},
+	ofWhereabouts:    {before: "lockkeeper_singleton:", holds: "where the instance of a singleton is"},
 	ofMemory:         {behind: "lockkeeper_memory", perPrefix: true, holds: "the age of a RedLock's server"},
 	ofSystems:        {behind: "{lockkeeper_systems}", perPrefix: true, holds: "the list of the processes"},
 	ofSystem:         {behind: "{lockkeeper_systems}:", open: true, perPrefix: true, holds: "the record of a process"},
@@ -49,6 +50,7 @@ const (
 	ofTaken
 	ofCalls
 	ofCounted
+	ofWhereabouts
 	ofMemory
 	ofSystems
 	ofSystem
@@ -129,6 +131,9 @@ func LatchChannel(name string) string { return "redisson_countdownlatch__channel
 
 // Counted returns the key of the set of the ids that have counted a latch down; Redisson has no such key.
 func Counted(name string) string { return key(ofCounted, name) }
+
+// Whereabouts returns the key that says where the instance of a singleton is; Redisson has no such key.
+func Whereabouts(name string) string { return key(ofWhereabouts, name) }
 
 // Patterns that match what Calls, Taken, PermitsChannel and LatchChannel return for any name.
 const (

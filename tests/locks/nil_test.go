@@ -81,6 +81,7 @@ func TestNilArguments(t *testing.T) {
 			"ReadWrite":          {(*lockkeeper.ReadWrite)(nil), &lockkeeper.ReadWrite{}, s.ReadWriteLock(k.LockName + " rw")},
 			"RedLock":            {(*lockkeeper.RedLock)(nil), &lockkeeper.RedLock{}},
 			"Semaphore":          {(*lockkeeper.Semaphore)(nil), &lockkeeper.Semaphore{}, s.Semaphore(k.LockName + " semaphore")},
+			"Singleton":          {(*lockkeeper.Singleton)(nil), &lockkeeper.Singleton{}, s.Singleton(k.LockName + " singleton")},
 			"System":             {(*lockkeeper.System)(nil), &lockkeeper.System{}, s.System},
 		},
 		Good: func(name string, t reflect.Type) (reflect.Value, bool) {

@@ -1,15 +1,12 @@
 package locks_test
 
-// Owners on other nodes. proto.actor's remote would bring gRPC into this module; a network with the same behaviour
-// replaces it.
+// Owners on other nodes.
 
 import (
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -18,96 +15,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// network connects actor systems by their addresses.
-type network struct {
-	mu    sync.Mutex
-	nodes map[string]*actor.ActorSystem
-	// watches are pairs of watcher and watched actor on different nodes.
-	watches [][2]*actor.PID
-}
-
-// node is a new actor system at an address, whose actors request locks from a site.
-func (n *network) node(s *locktest.Site, address string) *locktest.Site {
-	system := locktest.QuietActorSystem()
-	n.join(system, address)
-	return &locktest.Site{System: s.System, Actors: system}
-}
-
-// join gives an actor system an address, and replaces the previous one there.
-func (n *network) join(system *actor.ActorSystem, address string) {
-	system.ProcessRegistry.Address = address
-	system.ProcessRegistry.RegisterAddressResolver(func(*actor.PID) (actor.Process, bool) { return link{n}, true })
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	if n.nodes == nil {
-		n.nodes = map[string]*actor.ActorSystem{}
-	}
-	n.nodes[address] = system
-}
-
-// target is a process behind an address, if the node is there.
-func (n *network) target(pid *actor.PID) (actor.Process, *actor.PID, bool) {
-	n.mu.Lock()
-	system := n.nodes[pid.GetAddress()]
-	n.mu.Unlock()
-	if system == nil {
-		return nil, nil, false
-	}
-	there := proto.Clone(pid).(*actor.PID)
-	process, _ := system.ProcessRegistry.Get(there)
-	return process, there, true
-}
-
-// cut breaks all connections for a moment, and notifies watchers as remote does.
-func (n *network) cut() {
-	n.mu.Lock()
-	watches := n.watches
-	n.watches = nil
-	n.mu.Unlock()
-	for _, w := range watches {
-		if process, there, ok := n.target(w[0]); ok {
-			process.SendSystemMessage(there, &actor.Terminated{Who: w[1], Why: actor.TerminatedReason_AddressTerminated})
-		}
-	}
-}
-
-// link is a process on another node, as seen from here.
-type link struct{ *network }
-
-// SendUserMessage implements actor.Process.
-func (l link) SendUserMessage(pid *actor.PID, m any) {
-	_, m, sender := actor.UnwrapEnvelope(m)
-	process, there, ok := l.target(pid)
-	if message, is := m.(proto.Message); ok && is {
-		envelope := &actor.MessageEnvelope{Message: proto.Clone(message)}
-		if sender != nil {
-			envelope.Sender = proto.Clone(sender).(*actor.PID)
-		}
-		process.SendUserMessage(there, envelope)
-	}
-}
-
-// SendSystemMessage implements actor.Process.
-func (l link) SendSystemMessage(pid *actor.PID, m any) {
-	if watch, ok := m.(*actor.Watch); ok {
-		l.mu.Lock()
-		l.watches = append(l.watches, [2]*actor.PID{watch.Watcher, pid})
-		l.mu.Unlock()
-	}
-	if process, there, ok := l.target(pid); ok {
-		process.SendSystemMessage(there, m)
-	}
-}
-
-// Stop implements actor.Process.
-func (l link) Stop(*actor.PID) {}
-
 // withRemoteNode returns a site, and a node with its owners.
-func withRemoteNode(t *testing.T, cfg lockkeeper.Config) (n *network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
+func withRemoteNode(t *testing.T, cfg lockkeeper.Config) (n *locktest.Network, s *locktest.Site, k locktest.Key, there *locktest.Site) {
 	t.Helper()
-	k, n = locktest.NewKey(t, redistest.Shared(t)), &network{}
-	s = locktest.OpenWith(t, locktest.Connect(t, k.Server.URL()), nil, cfg, func(system *actor.ActorSystem) { n.join(system, "here:1") })
-	return n, s, k, n.node(s, "there:1")
+	k, n = locktest.NewKey(t, redistest.Shared(t)), &locktest.Network{}
+	s = locktest.OpenWith(t, locktest.Connect(t, k.Server.URL()), nil, cfg, func(system *actor.ActorSystem) { n.Join(system, "here:1") })
+	return n, s, k, n.Node(s, "there:1")
 }
 
 // A process cannot know whether an actor on another node is dead. Its holds must end by themselves, which the
@@ -174,7 +87,7 @@ func TestRemoteOwner_KeepsItsHoldWhenDisconnected(t *testing.T) {
 	field := k.HeldBy(t, s, "1")
 	next := s.AcquireSoon(t, k)
 	s.AwaitWaiters(t, k, 1)
-	n.cut()
+	n.Cut()
 	if status := s.Inspect(t, k); !status.HeldHere || status.Waiters != 1 {
 		t.Errorf("after the cut: %+v", status)
 	}
@@ -195,11 +108,11 @@ func TestRemoteOwner_IsNotItsNamesake(t *testing.T) {
 	acquire := &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(locktest.Watchdog)}
 	first := there.Probe(t)
 	granted := locktest.Ask[*messages.Acquired](t, first, acquire)
-	second := n.node(s, "there:1").Probe(t)
+	second := n.Node(s, "there:1").Probe(t)
 	if second.Pid.Id != first.Pid.Id {
 		t.Fatalf("%s is no namesake of %s", second.Pid, first.Pid)
 	}
-	n.cut()
+	n.Cut()
 	locktest.ExpectRefusal(t, second, acquire, messages.Reason_REASON_REENTRY, "another node")
 	locktest.ExpectRefusal(t, second, &messages.Release{Lock: k.Message()}, invalid, "hold_id")
 	k.HeldBy(t, s, "1")

@@ -1,0 +1,130 @@
+package singleton
+
+import "time"
+
+// Here is the answer of a gate to a proxy.
+type Here struct {
+	// Proxy is the proxy that it is for: another one may have had its PID before.
+	Proxy string
+	// Gate is the gate that answers, and Probe the number of the last probe that it has got; 0 if it has forgotten the proxy.
+	Gate  string
+	Probe uint64
+	// Received and Begun are the numbers of the last messages of the proxy that it has received, and that its instance has
+	// begun.
+	Received, Begun uint64
+	// Forgotten: the gate does not know what it has received from the proxy.
+	Forgotten bool
+}
+
+// Probe asks a gate whether it is there.
+type Probe struct {
+	Number uint64
+	// Next is the number of the first message whose outcome the proxy does not know. All before are settled, and are not
+	// begun any more.
+	Next uint64
+	// Known: the gate has answered the proxy before.
+	Known bool
+}
+
+// Ledger is what a gate knows of the proxies of its instance. Contact is how it reaches one.
+type Ledger[Contact any] struct {
+	Gate    string
+	proxies map[string]*account[Contact]
+}
+
+// account is what a gate knows of a proxy.
+type account[Contact any] struct {
+	contact                      Contact
+	probe, next, received, begun uint64
+	heard                        time.Duration
+}
+
+// A gate forgets proxies that were silent for forgetAfter, when it knows more than mostKnown.
+const (
+	mostKnown   = 1000
+	forgetAfter = time.Minute
+)
+
+// Probe answers a probe.
+func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) Here {
+	a := l.proxies[proxy]
+	switch {
+	case p.Next == 0: // is not from a proxy
+		return Here{Proxy: proxy, Gate: l.Gate, Forgotten: true}
+	case a == nil && p.Known:
+		return Here{Proxy: proxy, Gate: l.Gate, Forgotten: true}
+	case a == nil:
+		l.forget(now)
+		a = &account[C]{received: p.Next - 1, begun: p.Next - 1}
+		if l.proxies == nil {
+			l.proxies = map[string]*account[C]{}
+		}
+		l.proxies[proxy] = a
+	}
+	a.heard, a.contact = now, contact
+	a.probe, a.next = max(a.probe, p.Number), max(a.next, p.Next)
+	a.received, a.begun = max(a.received, a.next-1), max(a.begun, a.next-1)
+	return l.here(proxy, a)
+}
+
+// forget makes room for another proxy. What it forgets is idle, but its proxy may not know the outcome of each message:
+// it is notified that it is forgotten when it probes.
+func (l *Ledger[C]) forget(now time.Duration) {
+	if len(l.proxies) < mostKnown {
+		return
+	}
+	for proxy, a := range l.proxies {
+		if a.received == a.begun && now-a.heard > forgetAfter {
+			delete(l.proxies, proxy)
+		}
+	}
+}
+
+// Receive reports whether a message is the next one of its proxy, so that the instance gets it.
+func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool {
+	a := l.proxies[proxy]
+	if a == nil || number != a.received+1 {
+		return false
+	}
+	a.received, a.heard = number, now
+	return true
+}
+
+// Begin reports whether the instance handles a message that it has got, and the answer to the proxy. may says whether the
+// instance may handle messages. The proxy may have refused the message since, or one before it is missing: messages are
+// begun without gaps, too. What is not begun then counts as not received, so that it is sent again.
+func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, may bool) (Here, bool) {
+	a := l.proxies[proxy]
+	switch {
+	case a == nil || number <= a.begun:
+		return Here{}, false
+	case !may || number != a.begun+1:
+		a.received = a.begun
+		return Here{}, false
+	}
+	a.begun, a.received, a.heard = number, max(a.received, number), now
+	return l.here(proxy, a), true
+}
+
+func (l *Ledger[C]) here(proxy string, a *account[C]) Here {
+	return Here{Proxy: proxy, Gate: l.Gate, Probe: a.probe, Received: a.received, Begun: a.begun}
+}
+
+// Waiting returns the proxies that have sent more than the instance has begun.
+func (l *Ledger[C]) Waiting() (proxies []C) {
+	for _, a := range l.proxies {
+		if a.received > a.begun {
+			proxies = append(proxies, a.contact)
+		}
+	}
+	return proxies
+}
+
+// Begun returns the number of the last message that the instance has begun, by proxy.
+func (l *Ledger[C]) Begun() map[string]uint64 {
+	begun := make(map[string]uint64, len(l.proxies))
+	for proxy, a := range l.proxies {
+		begun[proxy] = a.begun
+	}
+	return begun
+}

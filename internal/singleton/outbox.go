@@ -1,0 +1,314 @@
+package singleton
+
+import "time"
+
+// Window is how many messages of a proxy may be on their way, and so how many outcomes may be unknown when an instance has
+// gone without a word. Together they have windowBytes at most, unless there is only one: proto.actor sends them in one
+// piece, and gRPC takes no more than 4 MiB.
+const (
+	Window      = 64
+	windowBytes = 1 << 20
+)
+
+const (
+	// firstPause is the first pause between two looks; it doubles up to a quarter of Limits.Poll.
+	firstPause = 25 * time.Millisecond
+	// mostTries is how often, once each Poll, a message is sent again that does not arrive although what follows it does:
+	// it cannot be encoded, or is too long for the connection.
+	mostTries = 5
+)
+
+// Limits are the settings of an Outbox.
+type Limits struct {
+	// Buffer is how many messages may be unsettled, and Wait how long one waits until it is sent, from the last hand-over
+	// on. Sums with Wait must not overflow.
+	Buffer int
+	Wait   time.Duration
+	// Poll is how long a gate may be silent before the proxy has doubts.
+	Poll time.Duration
+}
+
+// Outbox has the messages that a proxy was sent and whose outcome it does not know.
+type Outbox[M any] struct {
+	Proxy string
+	Limits
+
+	// queue has the messages in order. The first of them has the number first, and the first sent of them were sent to
+	// gate.
+	queue []entry[M]
+	first uint64
+	sent  int
+	// bytes is the size of the messages that are sent.
+	bytes int
+	// gate has answered a probe; "" if none has since the last instance left.
+	gate string
+	// place is where the instance is, as Redis says; its Gate is "" if there is none.
+	place Place
+	// open: there are no doubts, and messages are sent to gate.
+	open bool
+	// heard is when the gate has answered, or was first sent something after it had begun everything.
+	heard time.Duration
+	// probes counts the probes. Only answers to probes after closed open the outbox: what was sent before them has arrived,
+	// or is lost.
+	probes, closed uint64
+	// looking: the reply to a look is awaited. The next look is at nextLook.
+	looking  bool
+	nextLook time.Duration
+	pause    time.Duration
+}
+
+type entry[M any] struct {
+	message M
+	size    int
+	since   time.Duration
+	// tries counts how often it was sent again, at most once each Poll, and tried is when it was counted last.
+	tries int
+	tried time.Duration
+}
+
+// Numbered is a message with its number.
+type Numbered[M any] struct {
+	Message M
+	Number  uint64
+}
+
+// Actions are what a proxy does next, in this order.
+type Actions[M any] struct {
+	// Refused are messages that were not begun and will not be, or of which that is not known.
+	Refused []M
+	// Sent are to be sent to the gate at the Place, before the probe.
+	Sent  []Numbered[M]
+	Probe *Probe
+	Look  bool
+}
+
+// Place returns where messages and probes go.
+func (o *Outbox[M]) Place() Place { return o.place }
+
+// Add adds a message of a size in bytes.
+func (o *Outbox[M]) Add(now time.Duration, message M, size int) (do Actions[M]) {
+	if len(o.queue) >= o.Buffer {
+		do.Refused = []M{message}
+		return do
+	}
+	if o.first == 0 {
+		o.first = 1
+	}
+	o.queue = append(o.queue, entry[M]{message: message, size: size, since: now})
+	switch {
+	case o.open && o.sent == 0 && now-o.heard > o.Poll: // after a long time the instance may have gone
+		o.close(now)
+	case o.open:
+		o.flush(now, &do)
+	case len(o.queue) == 1:
+		o.close(now)
+	}
+	o.tick(now, &do)
+	return do
+}
+
+// Tick is due at NextWake.
+func (o *Outbox[M]) Tick(now time.Duration) (do Actions[M]) {
+	o.tick(now, &do)
+	return do
+}
+
+// Doubt handles a hint that the gate has gone.
+func (o *Outbox[M]) Doubt(now time.Duration) (do Actions[M]) {
+	if o.open {
+		o.close(now)
+	}
+	o.tick(now, &do)
+	return do
+}
+
+// Looked handles the reply to a look; nil if it has failed.
+func (o *Outbox[M]) Looked(now time.Duration, w *Whereabouts) (do Actions[M]) {
+	o.looking = false
+	if w != nil {
+		begun, left := w.Left[o.gate]
+		switch {
+		case o.gate == "":
+		case left:
+			o.settle(now, begun, &do)
+		case w.At.Gate != "" && w.At.Gate != o.gate: // it has gone without a word
+			o.refuse(o.sent, &do)
+			o.leave(now)
+		}
+		o.place = w.At
+		if _, left = w.Left[w.At.Gate]; left {
+			o.place = Place{}
+		}
+	}
+	if !o.open && len(o.queue) > 0 && o.place.Gate != "" {
+		o.probes++
+		do.Probe = &Probe{Number: o.probes, Next: o.first, Known: o.place.Gate == o.gate}
+	}
+	o.nextLook = now + o.pause
+	o.pause = min(2*o.pause, o.Poll/4)
+	o.tick(now, &do)
+	return do
+}
+
+// settle settles the messages that were sent to an instance which has left: it has begun some, and the others are for the
+// next one.
+func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actions[M]) {
+	last, known := begun[o.Proxy]
+	if !known { // the gate has forgotten this proxy
+		o.refuse(o.sent, do)
+	}
+	o.begun(last)
+	for i := range o.queue {
+		o.queue[i].since = now // a hand-over refuses nothing, also if the instance was slow
+	}
+	o.leave(now)
+}
+
+// leave ends the relation to a gate, to which nothing is on its way any more.
+func (o *Outbox[M]) leave(now time.Duration) {
+	for i := range o.sent {
+		o.queue[i].tries = 0
+	}
+	o.gate, o.sent, o.bytes = "", 0, 0
+	o.close(now)
+}
+
+// Here handles an answer of a gate.
+func (o *Outbox[M]) Here(now time.Duration, h Here) (do Actions[M]) {
+	switch {
+	case h.Proxy != o.Proxy || h.Gate == "" || h.Gate != o.place.Gate: // it is for an earlier proxy, or late
+	case h.Forgotten && h.Gate == o.gate:
+		o.refuse(o.sent, &do)
+		o.leave(now)
+	case h.Forgotten:
+	default:
+		o.heard = now
+		o.begun(h.Begun)
+		if !o.open && h.Probe > o.closed {
+			o.gate, o.open = h.Gate, true
+			o.sendAgain(now, h.Received, &do)
+		}
+		if o.open {
+			o.flush(now, &do)
+		}
+	}
+	o.tick(now, &do)
+	return do
+}
+
+// sendAgain sends what has not arrived.
+func (o *Outbox[M]) sendAgain(now time.Duration, received uint64, do *Actions[M]) {
+	arrived := 0
+	if received >= o.first {
+		arrived = int(min(received-o.first+1, uint64(o.sent)))
+	}
+	if arrived == o.sent {
+		return
+	}
+	lost := &o.queue[arrived]
+	if lost.tries == 0 || now-lost.tried >= o.Poll { // a connection may break often for a short time
+		lost.tries, lost.tried = lost.tries+1, now
+	}
+	if lost.tries > mostTries && arrived == 0 {
+		o.refuse(1, do)
+		o.close(now) // the gate learns from the next probe that it will not come
+		return
+	}
+	for i := arrived; i < o.sent; i++ {
+		do.Sent = append(do.Sent, Numbered[M]{o.queue[i].message, o.first + uint64(i)})
+	}
+}
+
+// flush sends messages that wait.
+func (o *Outbox[M]) flush(now time.Duration, do *Actions[M]) {
+	if o.sent == 0 {
+		o.heard = now
+	}
+	for o.sent < min(len(o.queue), Window) {
+		next := o.queue[o.sent]
+		if o.sent > 0 && o.bytes+next.size > windowBytes {
+			return
+		}
+		do.Sent = append(do.Sent, Numbered[M]{next.message, o.first + uint64(o.sent)})
+		o.sent++
+		o.bytes += next.size
+	}
+}
+
+// begun removes the messages up to the last that was begun.
+func (o *Outbox[M]) begun(last uint64) {
+	for o.sent > 0 && o.first <= last {
+		o.drop()
+	}
+}
+
+// refuse refuses the first n messages, which were sent. Their numbers are not used again.
+func (o *Outbox[M]) refuse(n int, do *Actions[M]) {
+	for range n {
+		do.Refused = append(do.Refused, o.queue[0].message)
+		o.drop()
+	}
+}
+
+// drop removes the first message, which was sent.
+func (o *Outbox[M]) drop() {
+	o.bytes -= o.queue[0].size
+	o.queue[0] = entry[M]{}
+	o.queue = o.queue[1:]
+	o.first++
+	o.sent--
+}
+
+// close stops sending, until a gate answers a probe.
+func (o *Outbox[M]) close(now time.Duration) {
+	o.open, o.closed = false, o.probes
+	o.nextLook, o.pause = now, min(firstPause, o.Poll/4)
+}
+
+func (o *Outbox[M]) tick(now time.Duration, do *Actions[M]) {
+	if o.open && o.sent > 0 && now-o.heard >= o.Poll {
+		o.close(now)
+	}
+	if !o.open && o.sent > 0 && now-o.heard >= o.Poll+o.Wait { // the instance does not answer, and no other one was found
+		o.refuse(o.sent, do)
+		o.closed = o.probes
+	}
+	for o.sent < len(o.queue) && now-o.queue[o.sent].since >= o.Wait { // they have no number yet
+		do.Refused = append(do.Refused, o.queue[o.sent].message)
+		o.queue = append(o.queue[:o.sent], o.queue[o.sent+1:]...)
+	}
+	if !o.open && !o.looking && len(o.queue) > 0 && now >= o.nextLook {
+		o.looking, do.Look = true, true
+	}
+}
+
+// NextWake returns when Tick is due; false if it is not.
+func (o *Outbox[M]) NextWake() (at time.Duration, due bool) {
+	earliest := func(t time.Duration) {
+		if !due || t < at {
+			at, due = t, true
+		}
+	}
+	if o.open && o.sent > 0 {
+		earliest(o.heard + o.Poll)
+	}
+	if !o.open && o.sent > 0 {
+		earliest(o.heard + o.Poll + o.Wait)
+	}
+	if !o.open && !o.looking && len(o.queue) > 0 {
+		earliest(o.nextLook)
+	}
+	if o.sent < len(o.queue) {
+		earliest(o.queue[o.sent].since + o.Wait)
+	}
+	return at, due
+}
+
+// Stop refuses all messages, since the proxy stops. Some of them may have been begun.
+func (o *Outbox[M]) Stop() (refused []M) {
+	for _, e := range o.queue {
+		refused = append(refused, e.message)
+	}
+	o.queue, o.sent, o.bytes = nil, 0, 0
+	return refused
+}

@@ -1,0 +1,30 @@
+-- Writes where the instance of a singleton is, or what an instance had begun when it stopped. Of several writers the one
+-- with the highest token wins, however late the others come. A token above the counter is from before Redis lost the
+-- counter: its instance has gone, or lost the lock.
+--
+-- KEYS[1]  the whereabouts of the singleton, a hash
+-- ARGV[1]  the field, "at" or "left": lines, the newest first, each of which begins with a token
+-- ARGV[2]  the fencing token of the writer's hold
+-- ARGV[3]  the rest of the line
+-- ARGV[4]  how many lines the field keeps
+-- ARGV[5]  the TTL of the hash in ms
+-- ARGV[6]  the key of the lock's token counter
+--
+-- Reply: 1, or 0 if the field was written with a higher token, or the token is above the counter
+local whereabouts, field, token, text, most, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local last = tonumber(beside('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
+if token > last then
+  return 0
+end
+local lines = {ARGV[2] .. ' ' .. text}
+for line in string.gmatch(redis.call('HGET', whereabouts, field) or '', '[^\n]+') do
+  local other = tonumber(string.match(line, '^%d+')) or 0
+  if other > token and other <= last then
+    return 0
+  elseif other < token and #lines < most then
+    lines[#lines + 1] = line
+  end
+end
+redis.call('HSET', whereabouts, field, table.concat(lines, '\n'))
+redis.call('PEXPIRE', whereabouts, ttl)
+return 1

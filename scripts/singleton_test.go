@@ -1,0 +1,74 @@
+package scripts_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// The instance with the highest token decides each field, and the fields do not depend on each other. Tokens are
+// compared as numbers.
+func TestSingleton_TheHighestTokenWins(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		name := redistest.Name(t)
+		key, counter := keyspace.Whereabouts(name), keyspace.Token(name)
+		most := map[string]string{"at": "1", "left": "3"}
+		set := func(field, token, value, want string) {
+			t.Helper()
+			if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{field, token, value, most[field], "60000", counter}); reply != want {
+				t.Errorf("%s of %s: reply %s, want %s", field, token, reply, want)
+			}
+		}
+		reads := func(want string) {
+			t.Helper()
+			if reply := d.run(t, scripts.SingletonInspect, []string{key}, nil); reply != want {
+				t.Errorf("read %s, want %s", reply, want)
+			}
+		}
+		reads("[ ]")
+		set("at", "9", "a b", "1")
+		set("at", "9", "a c", "1") // the same instance again
+		reads("[9 a c ]")
+		set("at", "10", "d", "1")
+		set("at", "9", "a c", "0")
+		set("left", "9", "l", "1")
+		set("left", "8", "k", "0")
+		reads("[10 d 9 l]")
+		for _, token := range []string{"10", "11", "11", "12"} {
+			set("left", token, "m", "1")
+		}
+		reads("[10 d 12 m\n11 m\n10 m]")
+		if ttl := number(t, d.do(t, "PTTL", key)); ttl <= 0 || ttl > 60_000 {
+			t.Errorf("the TTL is %d", ttl)
+		}
+		d.must(t, "HSET", key, "at", "foreign", "left", strings.Repeat("1", 4_000_001))
+		reads("[foreign ]")
+		set("at", "1", "e", "1")
+		d.must(t, "DEL", key)
+
+		// Redis has lost its data, and the counter has started over: the instances of before are gone.
+		set("at", "1000", "old", "1")
+		set("left", "1000", "old", "1")
+		d.must(t, "SET", counter, "2")
+		set("at", "1000", "old", "0")
+		set("at", "1", "first", "1")
+		set("at", "2", "second", "1")
+		set("at", "3", "not granted", "0")
+		set("left", "2", "second", "1")
+		reads("[2 second 2 second]")
+		d.must(t, "SET", counter, "foreign")
+		set("at", "3", "third", "1")
+		reads("[3 third 2 second]")
+		d.must(t, "DEL", counter)
+
+		d.must(t, "DEL", key)
+		d.must(t, "SET", key, "foreign")
+		if reply := d.run(t, scripts.SingletonSet, []string{key}, []string{"at", "1", "e", "1", "1", counter}); !strings.Contains(reply, "WRONGTYPE") {
+			t.Errorf("a string under the key: reply %s", reply)
+		}
+		d.must(t, "DEL", key)
+	})
+}

@@ -1,0 +1,422 @@
+package singleton_test
+
+import (
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
+)
+
+// Candidates hand over again and again under load: each message is begun once, and in order.
+func TestSingleton_HandsOver(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	nodes := []*node{f.node(short).runs(), f.node(short).runs()}
+	sender := f.node(short).sends()
+	const rounds, each = 8, 200
+	for i := range int64(rounds) {
+		was := locktest.Await(t, "an instance", f.terms)
+		sender.send(i*each+1, (i+1)*each)
+		redistest.Eventually(t, "half of the messages", func() bool { return f.last() > i*each+each/2 })
+		was.node.handOver()
+		was.node.runs()
+	}
+	f.awaitBegun(rounds * each)
+	for _, n := range nodes {
+		n.handOver()
+	}
+	f.mu.Lock()
+	if !slices.IsSorted(f.tokens) || len(f.tokens) < rounds {
+		t.Errorf("the tokens of the terms are %v", f.tokens)
+	}
+	f.mu.Unlock()
+	f.expectKeys()
+}
+
+// The network loses messages in both directions: they are sent again, and none is begun twice.
+func TestSingleton_SendsAgainWhatIsLost(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var lost atomic.Int64
+	f.Lose = func(*actor.PID, any) bool {
+		if rand.N(20) > 0 {
+			return false
+		}
+		lost.Add(1)
+		return true
+	}
+	cfg := short
+	cfg.Poll = 50 * time.Millisecond
+	f.node(cfg).runs()
+	sender := f.node(cfg).sends()
+	sender.send(1, 200)
+	f.awaitBegun(200)
+	if lost.Load() < 5 {
+		t.Errorf("%d messages were lost: the test has tested nothing", lost.Load())
+	}
+}
+
+// A message that never arrives is refused after some tries, and does not hold up those behind it.
+func TestSingleton_RefusesWhatNeverArrives(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.Lose = func(_ *actor.PID, m any) bool { v, is := m.(*wrapperspb.Int64Value); return is && v.Value == 2 }
+	f.node(short).runs()
+	n := f.node(short).sends()
+	probe := n.Probe(t)
+	for i := range int64(3) {
+		n.Actors.Root.RequestWithCustomSender(n.proxy, wrapperspb.Int64(i+1), probe.Pid)
+	}
+	locktest.Next[*wrapperspb.Int64Value](t, probe)
+	locktest.Next[*actor.DeadLetterResponse](t, probe)
+	locktest.Next[*wrapperspb.Int64Value](t, probe)
+	f.expectBegun(1, 3)
+}
+
+// The instance sees the sender and the headers of a message, and its answer goes to the sender.
+func TestSingleton_KeepsSenderAndHeaders(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.node(short).runs()
+	n := f.node(short).sends()
+	answer, err := lockkeeper.Ask(locktest.Within(t), n.Actors.Root, n.proxy, wrapperspb.Int64(7))
+	if m, is := answer.(*wrapperspb.Int64Value); err != nil || !is || m.Value != 7 {
+		t.Errorf("answered %v: %v", answer, err)
+	}
+	probe := n.Probe(t)
+	e := &actor.MessageEnvelope{Message: wrapperspb.Int64(8), Sender: probe.Pid}
+	e.SetHeader("colour", "blue")
+	n.Actors.Root.Send(n.proxy, e)
+	locktest.Next[*wrapperspb.Int64Value](t, probe)
+	e = &actor.MessageEnvelope{Message: wrapperspb.Int64(9)}
+	e.SetHeader("lockkeeper-sender", "node1:1/another") // as if another singleton had forwarded it
+	n.Actors.Root.Send(n.proxy, e)
+	redistest.Eventually(t, "the last message", func() bool { return f.last() == 9 })
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.senders[1].Equal(probe.Pid) || f.senders[2] != nil || f.headers[1] != "map[colour:blue]" || f.headers[2] != "map[]" {
+		t.Errorf("the senders are %v, the headers %v", f.senders, f.headers)
+	}
+}
+
+// The address of a node may have slashes, as those of gRPC's resolvers.
+func TestSingleton_AnswersToAnyAddress(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.node(short).runs()
+	n := f.node(short, func(system *actor.ActorSystem) { f.Join(system, "dns:///sender:1") })
+	n.sends()
+	if answer, err := lockkeeper.Ask(locktest.Within(t), n.Actors.Root, n.proxy, wrapperspb.Int64(7)); err != nil {
+		t.Errorf("answered %v: %v", answer, err)
+	}
+}
+
+// A proxy may wait for ever: the sums of its times do not overflow.
+func TestProxy_WaitsForEver(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short).runs()
+	sender := f.node(short).sends(lockkeeper.WithWait(math.MaxInt64))
+	began, end := make(chan struct{}), make(chan struct{})
+	f.blockWith(func(_ term, m int64) {
+		if m == 1 {
+			close(began)
+			<-end
+		}
+	})
+	probe := sender.Probe(t)
+	for m := range int64(3) {
+		sender.Actors.Root.RequestWithCustomSender(sender.proxy, wrapperspb.Int64(m+1), probe.Pid)
+	}
+	locktest.Await(t, "the first message", began)
+	sender.Actors.Root.Send(sender.proxy, &actor.DeadLetterResponse{}) // the gate seems to have gone
+	sender.Actors.Root.RequestWithCustomSender(sender.proxy, wrapperspb.Int64(4), probe.Pid)
+	close(end)
+	for range 4 {
+		locktest.Next[*wrapperspb.Int64Value](t, probe)
+	}
+	n.handOver()
+}
+
+// What waits too long, is too much, is not protobuf, or is left when the proxy stops, is refused and reported.
+func TestProxy_RefusesAndReports(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short).sends(lockkeeper.WithWait(300 * time.Millisecond))
+	within := locktest.Within(t)
+	refused := func(what string, m any) {
+		t.Helper()
+		if answer, err := lockkeeper.Ask(within, n.Actors.Root, n.proxy, m); !errors.Is(err, actor.ErrDeadLetter) {
+			t.Errorf("%s is answered %v, %v", what, answer, err)
+		}
+	}
+	refused("a message that has waited", wrapperspb.Int64(1))
+	refused("a message that is not protobuf", "text")
+
+	dead := make(chan any, 2000)
+	subscription := n.Actors.EventStream.Subscribe(func(event any) {
+		if letter, is := event.(*actor.DeadLetterEvent); is {
+			dead <- letter.Message
+		}
+	})
+	defer n.Actors.EventStream.Unsubscribe(subscription)
+	n.send(1, 1)
+	if m, is := locktest.Await(t, "a dead letter", dead).(*wrapperspb.Int64Value); !is || m.Value != 1 {
+		t.Errorf("the dead letter is %v", m)
+	}
+
+	patient := f.node(short).sends(lockkeeper.WithWait(time.Hour))
+	probe := patient.Probe(t)
+	for i := range int64(1001) {
+		patient.Actors.Root.RequestWithCustomSender(patient.proxy, wrapperspb.Int64(i), probe.Pid)
+	}
+	locktest.Next[*actor.DeadLetterResponse](t, probe) // the last one
+	patient.Actors.Root.Stop(patient.proxy)
+	for i := range int64(100) { // some of them are in its mailbox when it stops
+		patient.Actors.Root.RequestWithCustomSender(patient.proxy, wrapperspb.Int64(i), probe.Pid)
+	}
+	for range 1100 {
+		locktest.Next[*actor.DeadLetterResponse](t, probe)
+	}
+
+	for what, option := range map[string]lockkeeper.WaitOption{"no option": nil, "no wait": lockkeeper.WithWait(0)} {
+		pid := n.Actors.Root.Spawn(n.Singleton(n.LockName).Proxy(option))
+		redistest.Eventually(t, "the end of a proxy with "+what, func() bool {
+			_, lives := n.Actors.ProcessRegistry.GetLocal(pid.Id)
+			return !lives
+		})
+	}
+	f.expectBegun()
+}
+
+// Long headers count, too, for how much is on its way.
+func TestProxy_BoundsBytes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var sent atomic.Int64
+	f.Lose = func(_ *actor.PID, m any) bool {
+		if _, is := m.(*wrapperspb.Int64Value); is {
+			sent.Add(1)
+		}
+		return false
+	}
+	f.node(short).runs()
+	n := f.node(short).sends()
+	first, end := make(chan struct{}), make(chan struct{})
+	f.blockWith(func(_ term, m int64) {
+		if m == 1 {
+			close(first)
+			<-end
+		}
+	})
+	n.send(1, 1)
+	locktest.Await(t, "the first message", first)
+	for m := range int64(20) {
+		e := &actor.MessageEnvelope{Message: wrapperspb.Int64(m + 2)}
+		e.SetHeader("long", strings.Repeat("-", 100_000))
+		n.Actors.Root.Send(n.proxy, e)
+	}
+	redistest.Eventually(t, "ten more are sent", func() bool { return sent.Load() >= 11 })
+	if n := sent.Load(); n > 11 {
+		t.Errorf("%d are sent", n)
+	}
+	close(end)
+	f.awaitBegun(21)
+}
+
+// A crash costs the message that was being handled, which is not begun again, and no other.
+func TestSingleton_CrashCostsOneMessage(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short).runs().sends()
+	f.blockWith(func(_ term, m int64) {
+		if m%5 == 0 {
+			panic("crash")
+		}
+	})
+	n.send(1, 23)
+	f.awaitBegun(23)
+	for range 5 {
+		locktest.Await(t, "a start of the instance", f.terms)
+	}
+}
+
+// An instance that is stopped while it handles a message has begun that and no other: the next one handles the rest. An
+// answer that was lost does not matter.
+func TestSingleton_MovesWhatIsNotBegun(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var deaf atomic.Bool
+	f.Lose = func(_ *actor.PID, m any) bool { _, is := m.(*messages.SingletonHere); return is && deaf.Load() }
+	began, end := make(chan term), make(chan struct{})
+	f.blockWith(func(at term, m int64) {
+		if m == 3 {
+			began <- at
+			<-end
+		}
+	})
+	first := f.node(short).runs()
+	locktest.Await(t, "the first instance", f.terms)
+	f.node(short).runs()
+	sender := f.node(short).sends()
+	sender.send(1, 2)
+	f.awaitBegun(2)
+	deaf.Store(true)
+	sender.send(3, 50)
+	locktest.Await(t, "the third message", began)
+	first.Actors.Root.Stop(first.candidate)
+	f.awaitBegun(3)
+	deaf.Store(false)
+	close(end)
+	locktest.Await(t, "the second instance", f.terms)
+	f.awaitBegun(50)
+}
+
+// An instance that is cut off from Redis has stopped before the next one starts. What its proxy does not know is refused.
+func TestSingleton_StopsWhenItIsCutOff(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.stopping = 500 * time.Millisecond // less than the default of WithDrain
+	proxy := redistest.NewProxy(t, f.Server.Addr())
+	far := f.nodeAt(proxy.URL()+"?write_timeout=1s", short)
+	far.runs()
+	locktest.Await(t, "the first instance", f.terms)
+	f.node(short).runs()
+	sender := f.node(short).sends()
+	sender.send(1, 10)
+	f.awaitBegun(10)
+	proxy.Freeze(true)
+	locktest.Await(t, "the next instance", f.terms) // which checks that it is alone
+	sender.send(11, 20)
+	f.awaitBegun(20)
+	proxy.Freeze(false)
+}
+
+// After a sleep of the machine that was longer than the lease, an instance handles nothing, neither from proxies nor from
+// others.
+func TestSingleton_HandlesNothingAfterItsLease(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	var machine *boottime.Suspendable
+	cfg := short
+	cfg.Watchdog, cfg.Renewal = time.Hour, 20*time.Minute
+	began, end := make(chan term, 10), make(chan struct{})
+	f.blockWith(func(at term, m int64) {
+		began <- at
+		<-end
+	})
+	n := f.node(cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) }).runs().sends()
+	probe := n.Probe(t)
+	n.send(1, 5)
+	at := locktest.Await(t, "the first message", began)
+	n.Actors.Root.RequestWithCustomSender(at.self, wrapperspb.Int64(6), probe.Pid)
+	machine.Sleep(2 * time.Hour)
+	close(end)
+	locktest.Next[*actor.DeadLetterResponse](t, probe)
+	f.expectBegun(1)
+	redistest.Eventually(t, "the overrun is logged", func() bool {
+		machine.Suspend(0)
+		return strings.Contains(f.logs.String(), "after its lease had ended")
+	})
+}
+
+// Redis may lose where the instance is: it is written again, and new proxies find it.
+func TestSingleton_IsFoundAfterRedisHasForgotten(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	cfg := short
+	cfg.Renewal = 300 * time.Millisecond
+	f.node(cfg).runs()
+	locktest.Await(t, "the instance", f.terms)
+	f.Do(t, "DEL", keyspace.Whereabouts(f.Name))
+	n := f.node(short).sends()
+	n.send(1, 1)
+	f.awaitBegun(1)
+}
+
+// When Redis has lost all its data, an instance of before may write its place once more, with its high token. The next one
+// is found nevertheless, and hands over.
+func TestSingleton_IsFoundAfterRedisHasLostTheCounter(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	for _, field := range []string{"at", "left"} {
+		f.Do(t, "HSET", keyspace.Whereabouts(f.Name), field, "1000 node0:1 {}")
+	}
+	first := f.node(short).runs()
+	locktest.Await(t, "the first instance", f.terms)
+	f.node(short).runs()
+	n := f.node(short).sends()
+	n.send(1, 1000)
+	redistest.Eventually(t, "the first message", func() bool { return f.last() > 0 })
+	first.handOver()
+	f.awaitBegun(1000)
+}
+
+// Without a System, or without a function, nothing is spawned that stays.
+func TestSingleton_IsNothingWithoutASystem(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	n := f.node(short)
+	var none *lockkeeper.Singleton
+	var noSystem *lockkeeper.System
+	for what, props := range map[string]*actor.Props{
+		"nil: candidate": none.Props(nil), "nil: proxy": none.Proxy(), "zero: proxy": (&lockkeeper.Singleton{}).Proxy(),
+		"no System: candidate": noSystem.Singleton("a").Props(nil), "no System: proxy": noSystem.Singleton("a").Proxy(),
+		"no function": n.Singleton(n.LockName).Props(nil),
+	} {
+		pid := n.Actors.Root.Spawn(props)
+		redistest.Eventually(t, "the end of "+what, func() bool {
+			_, lives := n.Actors.ProcessRegistry.GetLocal(pid.Id)
+			return !lives
+		})
+	}
+	if none.Name() != "" || n.Singleton("a").Name() != "a" {
+		t.Error("a singleton has another name")
+	}
+}
+
+// The rights in docs/acl.md are enough, and in a cluster all keys are in one slot.
+func TestSingleton_WorksWithACLAndCluster(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	for _, r := range redisio.ACL() {
+		if r.Kind == "singleton" {
+			server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(r.Rules(redisio.OneServer, "locks:"))...)...)
+		}
+	}
+	for what, url := range map[string]string{
+		"as an ACL user": locktest.URLAs(server, "user", "pw"), "in a cluster": redistest.Cluster(t, 2)[1].URL(),
+	} {
+		t.Run(what, func(t *testing.T) {
+			f := newFleet(t)
+			cfg := short
+			cfg.KeyPrefix, cfg.Renewal, cfg.CallTimeout = "locks:", 100*time.Millisecond, locktest.Soon
+			first := f.nodeAt(url, cfg).runs()
+			locktest.Await(t, "the first instance", f.terms)
+			f.nodeAt(url, cfg).runs()
+			n := f.nodeAt(url, cfg).sends()
+			n.send(1, 50)
+			f.awaitBegun(25)
+			first.handOver()
+			f.awaitBegun(50)
+			if logs := f.logs.String(); logs != "" {
+				t.Errorf("logged: %s", logs)
+			}
+		})
+	}
+}
