@@ -48,8 +48,8 @@ func (s *Singleton) Name() string {
 // go to the next instance. Close the System, and shut down the remote, after that: Close releases the lock at once, as that
 // of any leader, so that the next instance may start while this one is still stopping.
 //
-// The mailbox of the instance must not block, as that of [actor.Bounded] does when it is full, and its own middleware must
-// not panic over [actor.Stopped].
+// The mailbox of the instance must not block, as that of [actor.Bounded] does when it is full. Its own receiver middleware
+// must pass on the headers of messages, and must not panic over [actor.Stopped].
 //
 // An instance handles no message after the end of its lease, even if its process was paused meanwhile. It logs an error if
 // it stops later than that: then the next one may have run beside it. A sender of a message that it does not handle is
