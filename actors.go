@@ -9,6 +9,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"go.opentelemetry.io/otel/trace"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -77,7 +78,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 			return asked(answer)
 		case <-process.terminated:
 			if registered() { // it waits for its children to stop, and still answers
-				due = time.After(stoppingPause)
+				due = time.After(delivery.StoppingPause)
 				continue
 			}
 			err = actor.ErrDeadLetter
@@ -99,14 +100,9 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	}
 }
 
-const (
-	// stoppingPause is how long Ask waits before it watches an actor again that waits for its children to stop:
-	// proto.actor says then that the actor has terminated, and does not say when it has.
-	stoppingPause = 100 * time.Millisecond
-	// gonePause is how often Ask looks for the actor. proto.actor says nothing of one that panics over its Stopped: it has
-	// stopped if it is missing twice.
-	gonePause = 2 * time.Second
-)
+// gonePause is how often Ask looks for the actor. proto.actor says nothing of one that panics over its Stopped: it has
+// stopped if it is missing twice.
+const gonePause = 2 * time.Second
 
 func asked(m any) (answer any, err error) {
 	if _, dead := m.(*actor.DeadLetterResponse); dead {

@@ -65,13 +65,14 @@ func (p *Post) SendSystem(process actor.Process, pid *actor.PID, message any) {
 	process.SendSystemMessage(pid, message)
 }
 
-// stoppingPause is how long WatchAgain waits: it asks an actor that is stopping until that has stopped.
-const stoppingPause = 100 * time.Millisecond
+// StoppingPause is the pause before an actor is watched again that waits for its children to stop: it is asked until it
+// has stopped.
+const StoppingPause = 100 * time.Millisecond
 
 // WatchAgain watches an actor that is registered though it has said that it has terminated. proto.actor says so while it
 // waits for its children to stop, and does not say when they have.
 func (p *Post) WatchAgain(process actor.Process, pid, watcher *actor.PID) {
-	time.AfterFunc(stoppingPause, func() { p.SendSystem(process, pid, &actor.Watch{Watcher: watcher}) })
+	time.AfterFunc(StoppingPause, func() { p.SendSystem(process, pid, &actor.Watch{Watcher: watcher}) })
 }
 
 // Forward hands on the message that an actor is handling, with its sender and headers.

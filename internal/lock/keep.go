@@ -1,8 +1,6 @@
 package lock
 
-import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-)
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // A request may ask for a lock to be held for a minimum time: a job that takes a moment then runs once, although the
 // clocks of the processes that start it differ. If its hold ends before that time, the lock is not released. Its key is

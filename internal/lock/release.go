@@ -82,14 +82,14 @@ func (l *Lock) leaveToExpire(until machine.Instant) {
 
 // releaseInBackground ends the wait for a release to be confirmed; the release goes on in the background.
 func (l *Lock) releaseInBackground() {
-	detail := fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length)
-	if l.main.kind == opKeep {
-		detail = "Redis has not confirmed that the lock is kept for its minimum time, which is still being tried"
+	answer := func(detail string) {
+		l.answer(l.main.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: detail})
 	}
-	l.answer(l.main.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: detail})
 	if l.main.kind == opKeep {
+		answer("Redis has not confirmed that the lock is kept for its minimum time, which is still being tried")
 		l.inBackground(op{kind: opKeep, term: l.lease.term, until: l.main.until})
 	} else {
+		answer(fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length))
 		l.cleanUp(l.lease.term)
 	}
 	l.afterRelease()
