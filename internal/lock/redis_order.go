@@ -22,6 +22,9 @@ type redisOrder struct {
 	last       uint64
 	again      bool
 	unanswered bool
+	// overlapped says that the last command that listed the waiters was under way together with an earlier one. If
+	// the last one granted the lock to a waiter, the earlier one may add the waiter's entry again.
+	overlapped bool
 	// nextAt is when to confirm again that the waiters are alive.
 	nextAt machine.Instant
 	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
@@ -59,6 +62,7 @@ func (q *redisOrder) taken(l *Lock, o op, r Result) {
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)
 		if l.queue.len() == 1 {
+			q.again = q.again || q.overlapped
 			q.noteEmptied(l, o.seq, 0) // its entry was the last of this process
 		}
 	}
@@ -133,6 +137,8 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	beside := func(other *op) bool { return other != o && other.inFlight && !slices.Equal(other.listed, o.listed) }
 	q.again = q.unanswered || lists(&l.main) && beside(&l.main) || beside(&q.op)
+	overlaps := func(other *op) bool { return other != o && other.inFlight && len(other.listed) > 0 }
+	q.overlapped = overlaps(&l.main) || overlaps(&q.op)
 	q.unanswered = false
 	q.registered = q.registered || l.queue.len() > 0
 	for _, req := range l.queue.waiters.Front(maxEntries) {
