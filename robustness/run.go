@@ -47,6 +47,7 @@ func mixed() traffic.Plan {
 	p.Styles = append(p.Styles,
 		traffic.Style{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 25), Think: ms(1000, 3000), Fixed: 600 * time.Millisecond, ToTheEnd: true},
 		traffic.Style{Kind: traffic.Fenced, Workers: 1, Hold: ms(0, 25), Think: ms(0, 100), Fixed: 700 * time.Millisecond},
+		traffic.JobStyle,
 	)
 	return p
 }

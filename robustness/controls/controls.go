@@ -236,6 +236,11 @@ var All = []Control{
 		}, Faults: "a server is out of reach",
 	},
 	{
+		Name: "minimum time under its owner", Rule: "a hold lasts for its minimum time", Broken: "the key that is left to expire keeps its owner",
+		Edits: []Edit{{"scripts/keep.lua", "redis.call('HSET', hash, keeper, '1')\nredis.call('HDEL', hash, owner)\n", ""}},
+		Plan:  plan(traffic.JobStyle), Faults: "late replies,lost replies",
+	},
+	{
 		Name: "channel as a key", Rule: "15 KEYS has only keys", Broken: "the channel is among the keys of a script",
 		Edits: []Edit{{"internal/protocol/reentrant.go", "call.Keys = l.hash()", "call.Keys = []string{l.Key, l.Channel}"}},
 		Plan: traffic.Plan{

@@ -87,6 +87,8 @@ type Event struct {
 	Parts  []Part `json:"parts,omitempty"`
 	// Unlimited: it waits without limit.
 	Unlimited bool `json:"unlimited,omitempty"`
+	// AtLeast is the minimum time of its hold, from the grant.
+	AtLeast time.Duration `json:"at_least,omitempty"`
 
 	// Bound is how long a request or a call may take; 0 for no limit. Call names the call.
 	Bound time.Duration `json:"bound,omitempty"`

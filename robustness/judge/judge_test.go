@@ -43,6 +43,11 @@ func token(r *history.Request, n int64) *history.Request {
 	return r
 }
 
+func atLeast(r *history.Request, ms int) *history.Request {
+	r.AtLeast = time.Duration(ms) * time.Millisecond
+	return r
+}
+
 func bounded(r *history.Request, ms int) *history.Request {
 	r.Bound = time.Duration(ms) * time.Millisecond
 	return r
@@ -141,6 +146,11 @@ func TestJudge(t *testing.T) {
 			[]string{"at most one is trusted", "linearizable: mutex, partly fenced"}},
 		{"plain between fenced", []*history.Process{process(1, kept(1, 1, 30, 31, 40, "plain")), process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1))}, nil,
 			[]string{"linearizable: mutex, partly fenced", "tokens grow"}},
+		{"a minimum time", []*history.Process{process(1, atLeast(kept(1, 1, 10, 11, 12, "job"), 40)), process(2, kept(2, 1, 49, 51, 52, "job"))}, nil, nil},
+		{"granted within a minimum time", []*history.Process{process(1, atLeast(kept(1, 1, 10, 11, 12, "job"), 40)), process(2, kept(2, 1, 47, 49, 52, "job"))}, nil,
+			[]string{"a hold lasts for its minimum time"}},
+		{"granted within a minimum time after a deletion", []*history.Process{process(1, atLeast(kept(1, 1, 10, 11, 12, "job"), 40)), process(2, kept(2, 1, 47, 49, 52, "job"))},
+			[]history.Fault{deletion}, nil},
 		{"an answer within the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 20, 30, "plain"), 5))}, nil, nil},
 		{"an answer after the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 36, 40, "plain"), 5))}, nil, []string{"every call is bounded"}},
 		{"no answer at all", []*history.Process{process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5))}, nil, []string{"every call is bounded"}},

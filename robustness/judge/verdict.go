@@ -135,6 +135,10 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 		case foreign:
 			j.foreign(lock)
 			continue
+		case job:
+			j.trust(lock)
+			j.keepsMinimum(lock)
+			continue
 		case edgeSemaphore, edgeLatch:
 			j.edge(lock, found)
 			continue

@@ -142,6 +142,7 @@ const (
 	Spread    Kind = "spread" // a RedLock, or a MultiLock over servers; needs three of them
 	APIs      Kind = "apis"   // one name, plain and fenced, through every API; see apis.go
 	Fresh     Kind = "fresh"  // plain locks of ever new names; see fresh.go
+	Job       Kind = "job"    // locks with a minimum time; see job.go
 	// Of synchronizers.
 	Expirable Kind = "expirable" // an expirable semaphore
 	Semaphore Kind = "semaphore"

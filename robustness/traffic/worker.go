@@ -55,6 +55,8 @@ func (w *worker) run() {
 			w.read()
 		case Fresh:
 			w.takeFresh()
+		case Job:
+			w.doJob()
 		default:
 			w.once(choose(w.c.system, w.style.Kind, w.random))
 		}
@@ -78,6 +80,15 @@ func (w *worker) asking(parts []history.Part, root int, unlimited bool, bound ti
 	}
 	w.r.out.Add(history.Event{
 		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: root, Parts: parts, Unlimited: unlimited, Bound: bound,
+	})
+	return id
+}
+
+// askingForAtLeast is asking for a hold with a minimum time.
+func (w *worker) askingForAtLeast(parts []history.Part, atLeast, bound time.Duration) int {
+	id := int(w.c.ids.Add(1))
+	w.r.out.Add(history.Event{
+		Stage: history.Asked, At: history.Now(), ID: id, Worker: w.number, Root: id, Parts: parts, AtLeast: atLeast, Bound: bound,
 	})
 	return id
 }
