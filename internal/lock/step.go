@@ -146,9 +146,12 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	}
 	ended := *o
 	l.background = slices.Delete(l.background, i, i+1)
-	if ended.kind == opForce {
+	switch {
+	case ended.kind == opForce:
 		l.forceReplied(ended, r)
-	} else if r.Outcome == Failed && l.now < ended.until {
+	case ended.kind == opKeep && r.Outcome == Failed:
+		l.cleanUp(ended.term) // the key may stay for longer than the minimum time
+	case r.Outcome == Failed && l.now < ended.until:
 		l.leaveToExpire(ended.until)
 	}
 	if l.phase == contending && !l.isDeferred() {
