@@ -53,7 +53,7 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	r.submit(acquire.About(request.OpCancel, 0))
 	out := acquire.Future.Leave()
 	if out.Kind == machine.Granted {
-		r.submit(acquire.GiveBack(out.HoldID))
+		r.submit(acquire.GiveBack(&out.Answer))
 	}
 	return out
 }

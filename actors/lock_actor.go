@@ -111,7 +111,7 @@ func (s *lockState) requested(call *request.Call) {
 		id, owner := s.holdToRelease(call)
 		s.handle(call, func(on machine.Machine, now machine.Instant) {
 			call.From = now
-			if call.GivesBack {
+			if call.DropsMinimum {
 				kinds.DropMinimum(on, id)
 			}
 			on.Release(now, id, owner, machine.Mode(call.Mode), call)

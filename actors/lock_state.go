@@ -146,7 +146,9 @@ func (s *lockState) giveBack(call *request.Call, a *machine.Answer, n int64) {
 		release.Count = &request.Count{N: n, ID: call.Count.ID, IfExists: true}
 	}
 	s.step(func(on machine.Machine, now machine.Instant) {
-		kinds.DropMinimum(on, a.HoldID)
+		if call.BeganHold(a) {
+			kinds.DropMinimum(on, a.HoldID)
+		}
 		on.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
 	})
 	s.until.Store(int64(s.machine.LeaseUntil()))

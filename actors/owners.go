@@ -44,7 +44,7 @@ func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
 	if a.Kind == machine.Granted {
 		w.Lost = 0
 	}
-	if a.Kind == machine.NotGranted || a.Kind == machine.Granted && a.FirstRef != any(call) {
+	if a.Kind == machine.NotGranted || a.Kind == machine.Granted && !call.BeganHold(a) {
 		s.ownerDone(w)
 	}
 }

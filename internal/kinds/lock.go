@@ -148,7 +148,7 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 // queue.
 func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }
 
-// DropMinimum ends the minimum time of a hold that no requester has got; only locks have one.
+// DropMinimum ends the minimum time of the first request of a hold, which no requester has got; only locks have one.
 func DropMinimum(on machine.Machine, holdID uint64) {
 	if l, is := on.(*lock.Lock); is {
 		l.DropMinimum(holdID)

@@ -108,7 +108,7 @@ func (l *Lock) counted(o op) {
 		if o.request.Lease > 0 {
 			own.until = max(own.until, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
 		}
-		own.atLeast(o.request, l.now)
+		own.atLeast(o.request, l.now, true)
 		if own.tokens == nil {
 			own.tokens = l.nextTokens(o.request)
 		}

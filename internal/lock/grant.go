@@ -109,7 +109,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 	case req.MaxHold > 0:
 		own.until, own.ends = l.now+req.MaxHold, machine.MaxHold
 	}
-	own.atLeast(req, l.now)
+	own.atLeast(req, l.now, false)
 	if l.holds.len() == 0 {
 		l.lease.atRisk = false // this holder has not been warned
 	}

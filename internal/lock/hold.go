@@ -44,8 +44,8 @@ type hold struct {
 	// then. 0: the hold lasts as long as the lease. Renewals of the lease do not change it.
 	until machine.Instant
 	ends  machine.Reason
-	// keepUntil is the end of its minimum time; 0 for none.
-	keepUntil machine.Instant
+	// keepUntil is the end of its minimum time, and keepAgainUntil that of its re-entries alone; 0 for none.
+	keepUntil, keepAgainUntil machine.Instant
 	// dead: its owner has died, and its release is on its way.
 	dead   bool
 	tokens []int64

@@ -26,8 +26,12 @@ func (l *Lock) keepCommand(o *op, c *Command) {
 }
 
 // atLeast notes the minimum time of a request that is granted now. That of a re-entry can only prolong that of its hold.
-func (h *hold) atLeast(req *waiter, now machine.Instant) {
-	if req.AtLeast > 0 {
-		h.keepUntil = max(h.keepUntil, now+req.AtLeast)
+func (h *hold) atLeast(req *waiter, now machine.Instant, reenters bool) {
+	if req.AtLeast == 0 {
+		return
+	}
+	h.keepUntil = max(h.keepUntil, now+req.AtLeast)
+	if reenters {
+		h.keepAgainUntil = max(h.keepAgainUntil, now+req.AtLeast)
 	}
 }

@@ -55,10 +55,10 @@ func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode
 	}
 }
 
-// DropMinimum ends the minimum time of a hold, which no requester has got.
+// DropMinimum ends the minimum time of the first request of a hold, which no requester has got.
 func (l *Lock) DropMinimum(id uint64) {
 	if own := l.holds.byID(id); own.id != 0 {
-		own.keepUntil = 0
+		own.keepUntil = own.keepAgainUntil
 		l.holds.update(own)
 	}
 }

@@ -57,8 +57,8 @@ type Call struct {
 	Try     bool
 	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
-	// GivesBack: an OpRelease is for a grant that no requester has got, and ends the minimum time.
-	GivesBack bool
+	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
+	DropsMinimum bool
 	// Lends: the caller may run a command. Withdrawn: the caller has given up. They fill what would be padding.
 	Lends     bool
 	Withdrawn atomic.Bool
@@ -276,12 +276,15 @@ func (call *Call) About(op Op, holdID uint64) *Call {
 	return &Call{Op: op, Kind: call.Kind, Mode: call.Mode, Name: call.Name, Members: call.Members, HoldID: holdID, Target: call}
 }
 
-// GiveBack returns the release of a hold that the caller has not got.
-func (call *Call) GiveBack(holdID uint64) *Call {
-	back := call.About(OpRelease, holdID)
-	back.GivesBack = true
+// GiveBack returns the release of a grant that the caller has not got.
+func (call *Call) GiveBack(grant *machine.Answer) *Call {
+	back := call.About(OpRelease, grant.HoldID)
+	back.DropsMinimum = call.BeganHold(grant)
 	return back
 }
+
+// BeganHold reports whether the grant was no re-entry.
+func (call *Call) BeganHold(grant *machine.Answer) bool { return grant.FirstRef == any(call) }
 
 // Refusal returns the answer to a request that is refused.
 func Refusal(op Op, reason machine.Reason, detail string) machine.Answer {

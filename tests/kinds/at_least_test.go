@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -158,4 +159,42 @@ func TestAtLeast_IsNotKeptForACallerThatHasLeft(t *testing.T) {
 	held.Release(t)
 	redistest.Eventually(t, "the grant to be given back", func() bool { return server.Calls(t)["evalsha"] >= 2 && len(server.Keys(t, name)) == 0 })
 	locktest.ExpectGranted(t, s.Lock(name))
+}
+
+// A future re-enters the hold of an actor, and gives up before the answer. The minimum time of the actor's hold stays.
+func TestAtLeast_StaysWhenAReentryIsGivenBack(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	s, other := locktest.Open(t, proxy.URL(), lockkeeper.Config{}), locktest.Open(t, server.URL(), lockkeeper.Config{})
+	lock, answers := &messages.Lock{Name: name}, make(chan any, 10)
+	owner := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *messages.Acquire, *messages.Release:
+			lockkeeper.Request(ctx, m)
+		case *messages.Acquired, *messages.Released, *messages.NotAcquired, *messages.NotReleased:
+			answers <- m
+		}
+	}))
+	s.Actors.Root.Send(owner, &messages.Acquire{Lock: lock, AtLeast: durationpb.New(time.Minute)})
+	granted, ok := (<-answers).(*messages.Acquired)
+	if !ok {
+		t.Fatal("not acquired")
+	}
+	held := proxy.Hold(redistest.Script(scripts.Acquire.SHA), redistest.Silent)
+	asked := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: lock, Owner: owner}, 50*time.Millisecond)
+	held.Wait(t)
+	if answer, err := asked.Result(); err == nil {
+		t.Fatalf("answered %v", answer)
+	}
+	server.ResetStats(t)
+	held.Release(t)
+	redistest.Eventually(t, "the re-entry to be given back", func() bool { return server.Calls(t)["evalsha"] >= 2 })
+	s.Actors.Root.Send(owner, &messages.Release{Lock: lock, HoldId: granted.HoldId})
+	if released, ok := (<-answers).(*messages.Released); !ok {
+		t.Fatalf("%v", released)
+	}
+	if hold, err := other.Lock(name).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Errorf("another process has got %v, %v within the minimum time", hold, err)
+	}
 }
