@@ -38,8 +38,28 @@ type call struct {
 	change Change
 	// last is the id of the last request that the command may serve.
 	last uint64
-	// changed: the last command was a change. It outlasts the call.
-	changed bool
+	// after is the work of the last command. It outlasts the call.
+	after work
+}
+
+// work is what a command does. There may always be more of each, so they take turns.
+type work uint8
+
+const (
+	taking work = iota
+	giving
+	changing
+	works
+)
+
+func (c *call) work() work {
+	switch c.kind {
+	case Take:
+		return taking
+	case Give, Yield:
+		return giving
+	}
+	return changing
 }
 
 // start sends a command for the first time.
@@ -60,7 +80,7 @@ func (p *Pool) send() {
 }
 
 // end ends the command.
-func (p *Pool) end() { p.call = call{changed: p.call.change.Kind != 0} }
+func (p *Pool) end() { p.call = call{after: p.call.work()} }
 
 // again schedules another try.
 func (p *Pool) again(r *Result) {

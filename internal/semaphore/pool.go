@@ -158,17 +158,23 @@ func (p *Pool) proceed() {
 		}
 		return
 	}
-	takes := p.queue.Len() > 0 && p.now >= p.wait.nextAt
-	switch {
-	case len(p.rejects.debts) > 0 && p.now >= p.givesAgainAt():
+	if len(p.rejects.debts) > 0 && p.now >= p.givesAgainAt() {
 		// in a separate command, since Redis may reject these debts and accept others
 		p.rejects.debts = p.give(p.rejects.debts)
-	case len(p.owed) > 0:
-		p.owed = p.give(p.owed)
-	case len(p.changes) > 0 && !(takes && p.call.changed):
-		p.change()
-	case takes:
-		p.take()
+		return
+	}
+	for i := range works {
+		switch next := (p.call.after + 1 + i) % works; {
+		case next == giving && len(p.owed) > 0:
+			p.owed = p.give(p.owed)
+			return
+		case next == changing && len(p.changes) > 0:
+			p.change()
+			return
+		case next == taking && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.owed) > 0):
+			p.take() // a count-down tells the waiters of a latch as much
+			return
+		}
 	}
 }
 
