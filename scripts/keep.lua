@@ -19,8 +19,8 @@ elseif fields > held + kept then -- no client gets the lock while another applic
   return RENEWED
 end
 local left = redis.call('PTTL', hash)
-if held == 0 and left >= 0 and left <= tonumber(rest) then
-  return RENEWED -- this command is late
+if held == 0 and left >= 0 and left < tonumber(rest) then -- this command is late, or repeated for a replica
+  rest = math.max(left, 1)
 end
 redis.call('PEXPIRE', hash, rest) -- first: a command that is refused leaves no key without a TTL
 redis.call('HSET', hash, keeper, '1')

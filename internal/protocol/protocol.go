@@ -133,9 +133,9 @@ func (l *Lock) Call(c *lock.Command, deadline time.Time) redisclient.Call {
 	return tagged(call, c.Seq, how)
 }
 
-// extendsTrust reports whether the command may extend a lease, or give a token to a hold.
+// extendsTrust reports whether the command may extend a lease, give a token to a hold, or keep a lock after it.
 func extendsTrust(c *lock.Command) bool {
-	return c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.SyncQueue && c.Take
+	return c.Kind == lock.Acquire || c.Kind == lock.Keep || c.Kind == lock.Yield || c.Kind == lock.SyncQueue && c.Take
 }
 
 // Renewal returns a Renew command as a renewal of package redisclient.

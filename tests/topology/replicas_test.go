@@ -107,6 +107,32 @@ func TestReplicas_UnreachableGrantsNothing(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
 }
 
+// The release of a lock that is kept for a minimum time is confirmed when a replica has that, too.
+func TestReplicas_ConfirmAMinimumTime(t *testing.T) {
+	t.Parallel()
+	master := redistest.Start(t)
+	replica, link := redistest.ReplicaBehind(t, master)
+	s := locktest.Open(t, master.URL(), lockkeeper.Config{Replicas: 1, ReplicaTimeout: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
+	for kind, lock := range map[string]*lockkeeper.Lock{
+		"reentrant": s.Lock("reentrant"), "fair": s.FairLock("fair"), "multi": lockkeeper.MultiLock(s.Lock("multi"), s.FencedLock("multi too")),
+	} {
+		t.Run(kind, func(t *testing.T) {
+			hold := locktest.Acquire(t, lock, lockkeeper.WithAtLeast(time.Hour))
+			link.Freeze(true)
+			ctx, cancel := context.WithTimeout(t.Context(), 500*time.Millisecond)
+			defer cancel()
+			if err := hold.Release(ctx); err == nil {
+				t.Error("confirmed, and the replica does not know it")
+			}
+			link.Freeze(false)
+			redistest.Eventually(t, "the replica to keep the lock", func() bool {
+				ttl, _ := replica.Do(t, "PTTL", kind).AsInt64()
+				return ttl > time.Minute.Milliseconds()
+			})
+		})
+	}
+}
+
 // In a cluster, the replicas are those of the server with the lock. While the client follows a slot to another
 // server, the replicas of the former one confirm nothing.
 func TestReplicas_InAClusterAreThoseOfTheSlot(t *testing.T) {
