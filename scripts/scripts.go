@@ -194,6 +194,8 @@ var (
 	once string
 	//go:embed forget_command.lua
 	forgetCommand string
+	//go:embed common/whereabouts.lua
+	whereabouts string
 	//go:embed common/add.lua
 	add string
 	//go:embed semaphore_acquire.lua
@@ -310,8 +312,8 @@ var (
 
 // The operations on the whereabouts of a singleton.
 var (
-	SingletonSet     = script("singleton_set", otherKeys+singletonSet, Shape{Numbers: 1})
-	SingletonInspect = script("singleton_inspect", singletonInspect, Shape{Texts: 2})
+	SingletonSet     = script("singleton_set", otherKeys+whereabouts+singletonSet, Shape{Numbers: 1})
+	SingletonInspect = script("singleton_inspect", whereabouts+singletonInspect, Shape{Texts: 2})
 )
 
 // All lists every script, for tests and for loading in advance.

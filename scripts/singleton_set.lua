@@ -16,8 +16,9 @@ local last = tonumber(beside('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- 
 if token > last then
   return 0
 end
+local at, left = read_whereabouts(whereabouts)
 local lines = {ARGV[2] .. ' ' .. text}
-for line in string.gmatch(redis.call('HGET', whereabouts, field) or '', '[^\n]+') do
+for line in string.gmatch(field == 'at' and at or left, '[^\n]+') do
   local other = tonumber(string.match(line, '^%d+')) or 0
   if other > token and other <= last then
     return 0

@@ -44,9 +44,21 @@ func TestSingleton_TheHighestTokenWins(t *testing.T) {
 		if ttl := number(t, d.do(t, "PTTL", key)); ttl <= 0 || ttl > 60_000 {
 			t.Errorf("the TTL is %d", ttl)
 		}
-		d.must(t, "HSET", key, "at", "foreign", "left", strings.Repeat("1", 4_000_001))
-		reads("[foreign ]")
-		set("at", "1", "e", "1")
+		for _, fields := range [][]string{{"at", "foreign"}, {"left", strings.Repeat("1 ", 2_000_001)}, {"password", "secret"}, {"at", "1 a", "password", "secret"}} {
+			d.must(t, "DEL", key)
+			d.must(t, append([]string{"HSET", key}, fields...)...)
+			for script, reply := range map[string]string{
+				"set":     d.run(t, scripts.SingletonSet, []string{key}, []string{"at", "1", "e", "1", "1", counter}),
+				"inspect": d.run(t, scripts.SingletonInspect, []string{key}, nil),
+			} {
+				if !strings.Contains(reply, "WRONGTYPE") || strings.Contains(reply, "secret") {
+					t.Errorf("%s of a foreign hash: reply %s", script, reply)
+				}
+			}
+			if ttl := number(t, d.do(t, "PTTL", key)); ttl != -1 {
+				t.Errorf("a foreign hash has a TTL of %d", ttl)
+			}
+		}
 		d.must(t, "DEL", key)
 
 		// Redis has lost its data, and the counter has started over: the instances of before are gone.
