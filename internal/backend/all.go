@@ -172,7 +172,7 @@ func (a *all) retryRelease(c lock.Command) {
 }
 
 // sum combines the replies of the parts. A lost part outweighs a part that did not answer, except for a full
-// release, which is retried. A command that only some parts have carried out is unsure.
+// release and for a minimum time, which are retried: the other parts must not stay held, or must be kept. A command that only some parts have carried out is unsure.
 func sum(c lock.Command, replies []Reply) Reply {
 	total := Reply{Result: lock.Result{Outcome: lock.Done}}
 	var failed, lost *Reply
@@ -192,7 +192,7 @@ func sum(c lock.Command, replies []Reply) Reply {
 		}
 	}
 	switch {
-	case failed != nil && (lost == nil || isFull(c)):
+	case failed != nil && (lost == nil || isFull(c) || c.Kind == lock.Keep):
 		total.Result = failed.Result
 		total.Unsure = unsure
 	case lost != nil:

@@ -145,6 +145,7 @@ func TestSum_OfRepliesIsTheWorst(t *testing.T) {
 		{name: "one failed for certain, and the others did it", kind: lock.Release, answers: []Reply{failing(true, false), done}, want: failing(true, true).Result},
 		{name: "a loss counts for more", kind: lock.Renew, answers: []Reply{failing(true, true), absent}, want: lock.Result{Outcome: lock.Absent}},
 		{name: "but not for a release", kind: lock.Release, answers: []Reply{failing(true, true), absent}, want: failing(true, true).Result},
+		{name: "nor for a minimum time", kind: lock.Keep, answers: []Reply{failing(true, true), absent}, want: failing(true, true).Result},
 		{name: "unless a count stays", kind: lock.Release, answers: []Reply{failing(true, true), absent}, want: lock.Result{Outcome: lock.Absent}, count: 1},
 		{name: "one was held", kind: lock.ForceRelease, answers: []Reply{done, held, done}, want: lock.Result{Outcome: lock.Done, WasHeld: true}},
 	}
