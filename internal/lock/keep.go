@@ -10,12 +10,12 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 func (l *Lock) keep(ref any, until machine.Instant) {
 	l.phase = releasing
 	l.renewal = op{}
-	l.start(op{kind: opKeep, ref: ref, until: until})
+	l.start(op{kind: opKeep, ref: ref, keepUntil: until})
 }
 
 // keepCommand sets the rest of the time. A try that comes too late for that releases the lock.
 func (l *Lock) keepCommand(o *op, c *Command) {
-	rest := o.until - l.now
+	rest := o.keepUntil - l.now
 	if rest <= 0 {
 		o.kind, o.lease = opRelease, l.cfg.Watchdog
 		l.releaseCommand(o, c)

@@ -78,8 +78,8 @@ type op struct {
 	earlier []try
 	// due is when the reply is overdue, or the command has to be sent again.
 	due machine.Instant
-	// until ends the tries of a background op, the wait for a partial release, or the time for which a key is kept.
-	until machine.Instant
+	// until ends the tries of a background op, or the wait for a partial release. keepUntil is until when a key is kept.
+	until, keepUntil machine.Instant
 }
 
 // try is one sending of a command.

@@ -149,10 +149,8 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	switch {
 	case ended.kind == opForce:
 		l.forceReplied(ended, r)
-	case ended.kind == opKeep && r.Outcome == Failed:
-		l.cleanUp(ended.term) // the key may stay for longer than the minimum time
-	case r.Outcome == Failed && l.now < ended.until:
-		l.leaveToExpire(ended.until)
+	case r.Outcome == Failed && l.now < max(ended.until, ended.keepUntil):
+		l.leaveToExpire(max(ended.until, ended.keepUntil))
 	}
 	if l.phase == contending && !l.isDeferred() {
 		l.attemptSoon()
