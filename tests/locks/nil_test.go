@@ -71,6 +71,7 @@ func TestNilArguments(t *testing.T) {
 			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,
 		},
 		Types: map[string][]any{
+			"Claim":              {(*lockkeeper.Claim)(nil), &lockkeeper.Claim{}},
 			"Error":              {(*lockkeeper.Error)(nil), &lockkeeper.Error{}},
 			"Hold":               {(*lockkeeper.Hold)(nil), &lockkeeper.Hold{}, hold},
 			"Latch":              {(*lockkeeper.Latch)(nil), &lockkeeper.Latch{}, s.Latch(k.LockName + " latch")},
@@ -91,7 +92,7 @@ func TestNilArguments(t *testing.T) {
 			}
 			return reflect.ValueOf(v), ok
 		},
-		Accepts: []string{"Error.Unwrap", "ErrorOf"},
+		Accepts: []string{"Claim.Err", "Error.Unwrap", "ErrorOf"},
 	}
 	api.Check(t)
 

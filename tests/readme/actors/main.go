@@ -15,23 +15,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// biller holds a lock itself, from message to message. If it stops, the lock is released; a restart keeps it.
-type biller struct{}
+// biller holds a lock itself, from message to message. If it stops or is restarted, the lock is released.
+type biller struct{ invoices lockkeeper.Claim }
 
-var invoices = &messages.Lock{Name: "invoices"}
+var invoices = &messages.Acquire{Lock: &messages.Lock{Name: "invoices"}, Wait: durationpb.New(2 * time.Second)}
 
-func (biller) Receive(ctx actor.Context) {
-	switch m := ctx.Message().(type) {
-	case *actor.Started:
-		lockkeeper.Request(ctx, &messages.Acquire{Lock: invoices, Wait: durationpb.New(2 * time.Second)})
-	case *messages.Acquired:
+func (b *biller) Receive(ctx actor.Context) {
+	switch b.invoices.Handle(ctx) { // with every message
+	case lockkeeper.ClaimGranted:
 		fmt.Println("billing") // your work, or a message to start it
-		lockkeeper.Request(ctx, &messages.Release{Lock: invoices, HoldId: m.HoldId})
-	case *messages.LeaseLost: // another owner may hold the lock: stop the work
+		b.invoices.Release(ctx)
+	case lockkeeper.ClaimLost, lockkeeper.ClaimRefused, lockkeeper.ClaimReleased:
+		fmt.Println("billed:", b.invoices.Err()) // <nil>, ErrTimeout, ErrLost: another owner may hold the lock, …
 		ctx.Stop(ctx.Self())
-	case *messages.Released, *messages.NotAcquired, *messages.NotReleased:
-		fmt.Println("billed:", lockkeeper.ErrorOf(m)) // <nil>, ErrTimeout, ErrLost, …
-		ctx.Stop(ctx.Self())
+	}
+	if _, is := ctx.Message().(*actor.Started); is {
+		b.invoices.Acquire(ctx, invoices)
 	}
 }
 
@@ -64,7 +63,7 @@ func main() {
 	answer, err := lockkeeper.Ask(ctx, system.Root, ships, &ship{"1001"})
 	fmt.Println("answer:", answer, err)
 
-	bills := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return biller{} }))
+	bills := system.Root.Spawn(actor.PropsFromProducer(func() actor.Actor { return &biller{} }))
 	_, _ = lockkeeper.Ask(ctx, system.Root, bills, "wait") // it does not answer: Ask returns when it has stopped
 
 	_ = system.Root.StopFuture(ships).Wait()

@@ -1,0 +1,238 @@
+package lockkeeper
+
+import (
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/google/uuid"
+	"google.golang.org/protobuf/proto"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Claim is what an actor keeps of a lock, or of a permit of an expirable semaphore, that it acquires by message. The
+// zero value is ready for use, as a field of the actor:
+//
+//	func (b *biller) Receive(ctx actor.Context) {
+//		switch b.invoices.Handle(ctx) { // first, with every message
+//		case lockkeeper.ClaimGranted:
+//			ctx.Send(ctx.Self(), bill{b.invoices.Held()})
+//		case lockkeeper.ClaimLost:
+//			b.invoices.Acquire(ctx, request) // again
+//		case lockkeeper.ClaimRefused, lockkeeper.ClaimReleased:
+//			ctx.Stop(ctx.Self()) // b.invoices.Err() says why
+//		}
+//		switch m := ctx.Message().(type) {
+//		case *actor.Started:
+//			b.invoices.Acquire(ctx, request)
+//		case bill:
+//			if m.under != b.invoices.Held() {
+//				return // it is of a hold that has ended
+//			}
+//			…
+//			b.invoices.Release(ctx)
+//		}
+//	}
+//
+// A Claim ends with the instance of its actor. When the actor is restarted, the Claim releases what it holds and
+// withdraws its request; the next instance begins without the lock, and its Claim ignores what was meant for the last
+// one. When the actor stops, the System releases the lock; no Release is needed.
+//
+// An actor may have several Claims, each for another lock. Only the actor itself may use them, while it handles a
+// message. The System is that of [Request].
+type Claim struct {
+	state claimState
+	// id is the correlation id of the present or last Acquire: no other has it, in any life of the actor.
+	id   string
+	lock *messages.Lock
+	held *messages.Acquired
+	// next is sent when the release is answered.
+	next *messages.Acquire
+	err  error
+}
+
+type claimState uint8
+
+const (
+	claimIdle claimState = iota
+	claimWaiting
+	claimHeld
+	claimReleasing // also while a request is withdrawn
+)
+
+// ClaimEvent is what a message has changed for a [Claim].
+type ClaimEvent string
+
+const (
+	// ClaimUnchanged: the message changes nothing for the user of the Claim; most have nothing to do with it.
+	ClaimUnchanged ClaimEvent = ""
+	// ClaimGranted: the actor has the lock; Held returns the grant.
+	ClaimGranted ClaimEvent = "granted"
+	// ClaimRefused: the lock was not granted; Err says why, such as ErrTimeout, and whether another Acquire may help.
+	ClaimRefused ClaimEvent = "refused"
+	// ClaimAtRisk: renewals fail. The message is a LeaseAtRisk, and says for how long the lease is valid.
+	ClaimAtRisk ClaimEvent = "at risk"
+	// ClaimLost: the lock was lost before it was released, and another owner may have it; Err says why.
+	ClaimLost ClaimEvent = "lost"
+	// ClaimReleased: a Release is answered. Err is nil, or wraps ErrNotReleased if it is not confirmed.
+	ClaimReleased ClaimEvent = "released"
+)
+
+// Acquire requests the lock, and Handle returns ClaimGranted or ClaimRefused later. The request says which lock, for how
+// long it waits, and its lease. The actor is the owner, and no re-entry is granted: the request is refused with ErrReentry
+// if the actor has the lock by another Claim or request. While the Claim waits for the lock or has it, Acquire does
+// nothing; after a Release it waits for the answer to that.
+func (c *Claim) Acquire(ctx actor.Context, request *messages.Acquire) {
+	if c == nil || ctx == nil || c.state == claimWaiting || c.state == claimHeld {
+		return
+	}
+	own := &messages.Acquire{}
+	if request != nil {
+		own = proto.CloneOf(request)
+	}
+	own.Owner, own.NoReentry = nil, true
+	if c.state == claimReleasing {
+		c.next = own
+		return
+	}
+	Request(ctx, c.begin(own))
+}
+
+// begin returns the request with which the Claim waits for the lock.
+func (c *Claim) begin(own *messages.Acquire) *messages.Acquire {
+	c.id = uuid.NewString()
+	own.CorrelationId = c.id
+	c.state, c.lock, c.next = claimWaiting, own.Lock, nil
+	return own
+}
+
+// Release releases the lock, or withdraws the request that waits for it; Handle returns ClaimReleased later, or ClaimLost.
+// If the Claim does neither hold nor wait, Release does nothing.
+func (c *Claim) Release(ctx actor.Context) {
+	if c == nil || ctx == nil {
+		return
+	}
+	c.next = nil
+	switch c.state {
+	case claimWaiting:
+		if isStopped(ctx) {
+			return // its request ends with it
+		}
+		Request(ctx, &messages.Cancel{Lock: c.lock, CorrelationId: c.id})
+	case claimHeld:
+		Request(ctx, c.release(c.held.HoldId))
+	default:
+		return
+	}
+	c.state, c.held = claimReleasing, nil
+}
+
+func (c *Claim) release(hold string) *messages.Release {
+	return &messages.Release{Lock: c.lock, HoldId: hold, CorrelationId: c.id}
+}
+
+// Handle looks at the message that the actor is handling, and returns what it has changed. Call it first, with every
+// message, also with those of proto.actor.
+func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
+	if c == nil || ctx == nil {
+		return ClaimUnchanged
+	}
+	switch m := ctx.Message().(type) {
+	case *actor.Restarting:
+		asked := c.state == claimWaiting || c.state == claimReleasing
+		c.Release(ctx)
+		if asked {
+			Request(ctx, c.release("")) // a grant may be on its way, of which only the owner is known
+		}
+		*c = Claim{} // the next instance may be the same value
+	case *actor.DeadLetterResponse:
+		// It does not say what it answers: some message of the actor, or a request to a System that is closed.
+		guardian := From(ctx.ActorSystem()).Guardian()
+		if _, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(guardian.Id); !lives {
+			return c.answered(ErrorOf(m))
+		}
+	case interface{ GetCorrelationId() string }:
+		if c.id == "" || m.GetCorrelationId() != c.id {
+			return ClaimUnchanged
+		}
+		request, happened := c.step(m)
+		if request != nil {
+			Request(ctx, request)
+		}
+		return happened
+	}
+	return ClaimUnchanged
+}
+
+// step handles a message that is for the present Acquire. It returns a request to be sent, or nil.
+func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
+	switch m := message.(type) {
+	case *messages.Acquired:
+		if c.state != claimWaiting { // it has withdrawn the request
+			return c.release(m.HoldId), ClaimUnchanged
+		}
+		c.state, c.held, c.err = claimHeld, m, nil
+		return nil, ClaimGranted
+	case *messages.LeaseAtRisk:
+		if c.state == claimHeld {
+			return nil, ClaimAtRisk
+		}
+	case *messages.LeaseLost:
+		if c.state == claimHeld || c.state == claimReleasing {
+			happened = c.ended(ErrorOf(m), ClaimLost)
+		}
+	case *messages.NotAcquired:
+		err := ErrorOf(m)
+		if c.state == claimReleasing {
+			err = nil // as it was to be
+		}
+		happened = c.answered(err)
+	case *messages.Released:
+		happened = c.answered(nil)
+	case *messages.NotReleased:
+		switch m.Reason {
+		case messages.Reason_REASON_LOST, messages.Reason_REASON_NOT_HELD:
+			if c.state == claimReleasing {
+				happened = c.ended(ErrorOf(m), ClaimLost)
+			}
+		default:
+			happened = c.answered(ErrorOf(m))
+		}
+	}
+	if happened != ClaimUnchanged && c.next != nil {
+		request = c.begin(c.next)
+	}
+	return request, happened
+}
+
+// answered ends a wait for the lock, or a release.
+func (c *Claim) answered(err error) ClaimEvent {
+	switch c.state {
+	case claimWaiting:
+		return c.ended(err, ClaimRefused)
+	case claimReleasing:
+		return c.ended(err, ClaimReleased)
+	}
+	return ClaimUnchanged
+}
+
+func (c *Claim) ended(err error, as ClaimEvent) ClaimEvent {
+	c.state, c.held, c.err = claimIdle, nil, err
+	return as
+}
+
+// Held returns the grant of the hold, with its token, and nil while the actor does not have the lock. It is the same
+// for the whole hold, and another one for each hold: put it into the messages that the actor sends itself, and ignore
+// those of another hold.
+func (c *Claim) Held() *messages.Acquired {
+	if c == nil {
+		return nil
+	}
+	return c.held
+}
+
+// Err returns why the lock was refused or lost, or its release is not confirmed; nil after a grant or a release.
+func (c *Claim) Err() error {
+	if c == nil {
+		return nil
+	}
+	return c.err
+}
