@@ -274,7 +274,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	}
 	call := h.lock.newCall(request.OpRelease)
 	call.HoldID, call.Permit = h.id, h.permit()
-	if h.lock.runtime.Traces() {
+	if h.lock.runtime.Observer().Traces() {
 		call.Holder = releaser{(*holder)(h), ctx}
 	}
 	out, answered := h.lock.runtime.Do(ctx, call)

@@ -29,6 +29,8 @@ const (
 // goroutine, and LeaderProps with an actor.
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
 	var o outcome
+	c := l.stand(ctx, options)
+	defer func() { c.end(&o) }() // also if lead panics
 	l.elect(ctx, lead, options, &o)
 	return o.err()
 }
@@ -76,7 +78,13 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- l.campaign(candidacy, lead, options) }()
+	c := l.stand(candidacy, options)
+	go func() {
+		var o outcome
+		err := l.campaign(candidacy, lead, options, &o)
+		c.end(&o)
+		ended <- err
+	}()
 	return func(ctx context.Context) error {
 		if ctx == nil {
 			return invalid("resign", l.Name(), errNoContext) // it continues to lead
@@ -92,15 +100,16 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 	}
 }
 
-// campaign runs Elect until the candidacy ends, lead returns nil, or an Acquire fails for good.
-func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context) error, options []Option) error {
+// campaign runs Elect until the candidacy ends, lead returns nil, or an Acquire fails for good. It sets the outcome of the
+// last one.
+func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context) error, options []Option, o *outcome) error {
 	var last outcome
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
-		var o outcome
+		*o = outcome{}
 		ended := make(chan struct{})
 		go func() { // lead may end the goroutine
 			defer close(ended)
-			l.elect(candidacy, lead, options, &o)
+			l.elect(candidacy, lead, options, o)
 		}()
 		<-ended
 		switch {
@@ -116,7 +125,7 @@ func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context
 		case time.Since(o.led) > maxBackoff:
 			backoff = firstBackoff
 		}
-		last = o
+		last = *o
 		pause := backoff - rand.N(backoff/2)
 		l.runtime.Log(slog.LevelError, "a leader has failed, and this process waits to lead again", "lock", l.Name(), "error", o.err(), "pause", pause)
 		select {

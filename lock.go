@@ -108,8 +108,8 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 		call.Owner = tree.owner
 	}
 	if call.Leads {
-		l.runtime.Standbys(l.kind, 1)
-		defer l.runtime.Standbys(l.kind, -1)
+		l.runtime.Observer().Standbys(l.kind, 1)
+		defer l.runtime.Observer().Standbys(l.kind, -1)
 	}
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
@@ -157,7 +157,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 || r.atLeast != nil && *r.atLeast == 0 {
 		return nil, errors.New("a lease, a max hold or a minimum time of zero would be over at once; leave the option out for none")
 	}
-	return call, errors.Join(call.CheckTimes(), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
+	return call, errors.Join(call.CheckTimes(), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config), r.checkEnded())
 }
 
 // newCall returns a call for this lock.

@@ -78,6 +78,7 @@ type acquireOptions struct {
 	lease, wait, maxHold, atLeast, drain *time.Duration
 	once, leads                          bool
 	atRisk                               func(left time.Duration)
+	ended                                func(err error)
 	// works: the method runs work under the lock.
 	works bool
 	// wrong is why an option cannot be used.

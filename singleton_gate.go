@@ -76,6 +76,7 @@ func (g *gate) open(ctx actor.ReceiverContext) {
 	g.ledger.Gate, g.isOpen, g.child = id, true, ctx.Self()
 	g.mu.Unlock()
 	g.pid, _ = system.ProcessRegistry.Add(g, gateName(id))
+	g.singleton.lock.runtime.Observer().Instances(1)
 	go g.publish(singleton.Place{Address: system.Address(), Gate: id})
 }
 
@@ -230,6 +231,7 @@ func (g *gate) leave(system *actor.ActorSystem) {
 	}
 	defer system.ProcessRegistry.Remove(g.pid)
 	s := g.singleton
+	s.lock.runtime.Observer().Instances(-1)
 	left := g.hold.Left()
 	if left == 0 {
 		s.lock.runtime.Log(slog.LevelError, "the instance of a singleton has stopped after its lease had ended, and another one may have run beside it", "singleton", s.Name())

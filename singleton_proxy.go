@@ -248,6 +248,7 @@ func (r *refusals) refuse(letters []letter) {
 
 // report reports a message that is refused.
 func (r *refusals) report(message any, sender *actor.PID) {
+	r.runtime.Observer().MessageRefused()
 	if sender != nil {
 		r.runtime.Deliver(sender, &actor.DeadLetterResponse{})
 		return

@@ -14,7 +14,7 @@ const closedText = "the Lockkeeper system is closed"
 // Do submits a call and waits for its outcome; answered is false if ctx ends first.
 func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outcome, answered bool) {
 	ended, within := ctx.Done(), context.Background()
-	if r.Traces() {
+	if r.observer.Traces() {
 		within = ctx // the client may have spans of its own
 	}
 	call.Lends = ended == nil

@@ -61,16 +61,13 @@ func endOf(err *redisclient.Error) observe.CallEnd {
 	return observe.Rejected
 }
 
-// Standbys counts requests that begin to wait to lead, or cease to.
-func (r *Runtime) Standbys(kind messages.Kind, n int64) { r.observer.Standbys(kind, n) }
-
-// Traces reports whether spans are made.
-func (r *Runtime) Traces() bool { return r.observer.Traces() }
+// Observer returns what measures, traces and logs for the System.
+func (r *Runtime) Observer() *observe.Observer { return r.observer }
 
 // about returns what is observed of a request after its answer, when the Call may be in use again.
 func (s *lockState) about(call *request.Call) observe.Request {
 	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
-	if s.rt.Traces() {
+	if s.rt.observer.Traces() {
 		of.Parent = call.Requester().Parent(call)
 	}
 	return of

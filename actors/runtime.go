@@ -305,7 +305,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 
 // parentIn returns the context of the span that a message's header names; nil without a tracer.
 func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
-	if !r.Traces() {
+	if !r.observer.Traces() {
 		return nil
 	}
 	return request.TraceIn(header)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks the alerting rules with a tool of Prometheus, which is fetched into bin if it is missing (Debian, Ubuntu).
+# Checks the alerting rules and the links to their runbook, with a tool of Prometheus, which is fetched into bin if it is missing (Debian, Ubuntu).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,3 +13,4 @@ if [ ! -x bin/promtool ]; then
 fi
 bin/promtool check rules docs/monitoring/alerts.yml
 bin/promtool test rules docs/monitoring/alerts_test.yml
+go test ./tests/layout -run TestRunbook -count 1 # each alert names a heading of docs/operate.md

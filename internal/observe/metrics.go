@@ -11,6 +11,10 @@ const (
 	holds instrument = iota
 	waiters
 	standbys
+	candidacies
+	candidaciesEnded
+	instances
+	refusedMessages
 	grants
 	refusals
 	losses
@@ -53,22 +57,26 @@ var described = [instruments]struct {
 	kinded, script bool
 	what           string
 }{
-	holds:         {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are not counted."},
-	waiters:       {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
-	standbys:      {name: "standbys", form: upDown, unit: "{request}", kinded: true, text: "Those of the waiters that wait to lead, with Elect, Lead or LeaderProps."},
-	grants:        {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Grants to requests for a lock, permits or a latch, by the way they came."},
-	refusals:      {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
-	losses:        {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are not counted."},
-	risks:         {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
-	waitTime:      {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer; not those that stood by to lead."},
-	holdTime:      {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
-	calls:         {name: "redis.calls", unit: "{call}", script: true, what: resultAttribute, text: "Calls of scripts, by what became of them."},
-	callTime:      {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute, text: "How long Redis took to answer the call of a script."},
-	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
-	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},
-	reconnects:    {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that were opened after one had broken."},
-	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches alive."},
-	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed, since the meter was too slow or panicked."},
+	holds:            {name: "holds", form: upDown, unit: "{hold}", kinded: true, text: "Holds of this process. Permits of a semaphore have no owner, and are not counted."},
+	waiters:          {name: "waiters", form: upDown, unit: "{request}", kinded: true, text: "Requests of this process that wait for a lock, permits or a latch."},
+	standbys:         {name: "standbys", form: upDown, unit: "{request}", kinded: true, text: "Those of the waiters that wait to lead, with Elect, Lead or LeaderProps."},
+	candidacies:      {name: "candidacies", form: upDown, unit: "{candidacy}", kinded: true, text: "Candidacies of this process that wait to lead, or lead: with Elect, Lead or LeaderProps."},
+	candidaciesEnded: {name: "candidacies.ended", unit: "{candidacy}", kinded: true, what: resultAttribute, text: "Candidacies that have ended."},
+	instances:        {name: "singleton.instances", form: upDown, unit: "{actor}", text: "Instances of singletons in this process."},
+	refusedMessages:  {name: "singleton.refused", unit: "{message}", text: "Messages that the proxies of singletons in this process have refused."},
+	grants:           {name: "grants", unit: "{grant}", kinded: true, what: wayAttribute, text: "Grants to requests for a lock, permits or a latch, by the way they came."},
+	refusals:         {name: "refusals", unit: "{request}", kinded: true, what: reasonAttribute, text: "Requests for a lock, permits or a latch that were not granted."},
+	losses:           {name: "losses", unit: "{hold}", kinded: true, what: reasonAttribute, text: "Holds that were lost. Those that Close ended are not counted."},
+	risks:            {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
+	waitTime:         {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute, text: "How long requests for a lock, permits or a latch waited for their answer; not those that stood by to lead."},
+	holdTime:         {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
+	calls:            {name: "redis.calls", unit: "{call}", script: true, what: resultAttribute, text: "Calls of scripts, by what became of them."},
+	callTime:         {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute, text: "How long Redis took to answer the call of a script."},
+	renewals:         {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
+	subscriptions:    {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels on which this process waits for a release."},
+	reconnects:       {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that were opened after one had broken."},
+	lockActors:       {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches alive."},
+	missed:           {name: "missed", unit: "{value}", text: "Values that histograms missed, since the meter was too slow or panicked."},
 }
 
 // Boundaries in seconds: a call to Redis takes tenths of a millisecond, a job may hold a lock for hours.
@@ -124,6 +132,8 @@ const (
 	refused
 	done
 	renewed
+	resigned
+	failed
 	words
 )
 
@@ -134,7 +144,7 @@ func (w word) String() string {
 	if w < byRedis {
 		return reasonWord(machine.Reason(w))
 	}
-	return [...]string{"redis", "hand_off", "transfer", "reentry", "granted", "refused", "done", "renewed"}[w-byRedis]
+	return [...]string{"redis", "hand_off", "transfer", "reentry", "granted", "refused", "done", "renewed", "resigned", "failed"}[w-byRedis]
 }
 
 // reasonWord is a reason as it is logged.

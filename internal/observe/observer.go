@@ -64,6 +64,26 @@ func (o *Observer) Standbys(kind messages.Kind, n int64) {
 	o.metrics.add(measurement{sample{instrument: standbys, of: subjectOf(kind)}, n})
 }
 
+// Candidacies counts candidacies that begin, or end.
+func (o *Observer) Candidacies(kind messages.Kind, n int64) {
+	o.metrics.add(measurement{sample{instrument: candidacies, of: subjectOf(kind)}, n})
+}
+
+// CandidacyEnded counts a candidacy that has ended, with a result of docs/operate.md.
+func (o *Observer) CandidacyEnded(kind messages.Kind, result string) {
+	for w := range words {
+		if w.String() == result {
+			o.metrics.add(measurement{sample{candidaciesEnded, w, subjectOf(kind)}, 1})
+		}
+	}
+}
+
+// Instances counts instances of singletons that begin, or end.
+func (o *Observer) Instances(n int64) { o.metrics.changed(instances, n) }
+
+// MessageRefused counts a message that a proxy of a singleton has refused.
+func (o *Observer) MessageRefused() { o.metrics.changed(refusedMessages, 1) }
+
 // LockActors counts lock actors that begin, or end.
 func (o *Observer) LockActors(n int64) { o.metrics.changed(lockActors, n) }
 

@@ -47,6 +47,7 @@ func TestNilArguments(t *testing.T) {
 		reflect.TypeFor[*tls.Config]():                        &tls.Config{},
 		reflect.TypeFor[func(*rueidis.ClientOption)]():        func(*rueidis.ClientOption) {},
 		reflect.TypeFor[func(left time.Duration)]():           func(time.Duration) {},
+		reflect.TypeFor[func(error)]():                        func(error) {},
 	}
 	hold := locktest.Acquire(t, s.FencedLock(k.LockName+" held"))
 	if _, err := s.ExpirableSemaphore(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1); err != nil {
@@ -65,7 +66,7 @@ func TestNilArguments(t *testing.T) {
 			"From": lockkeeper.From, "HoldFrom": lockkeeper.HoldFrom, "MultiLock": lockkeeper.MultiLock, "New": lockkeeper.New, "Open": lockkeeper.Open,
 			"NewRedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf,
 			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtLeast": lockkeeper.WithAtLeast, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig,
-			"WithDrain": lockkeeper.WithDrain,
+			"WithDrain": lockkeeper.WithDrain, "WithEnded": lockkeeper.WithEnded,
 			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold,
 			"WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
 			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,
