@@ -38,7 +38,7 @@ type data struct {
 	Client  string
 	Systems []process
 	Locks   []struct {
-		Name, Kind, Owner         string
+		Name, Kind, Owner, State  string
 		Held, Here, Shared, Asked bool
 		Process                   process
 		Since                     time.Time
@@ -396,7 +396,7 @@ func TestWaitersForASemaphore(t *testing.T) {
 	go func() { ended <- s.Semaphore(k.LockName).Acquire(ctx, 1) }()
 	s.AwaitWaiting(t, 1)
 	d := read(t, base+"data.json")
-	if len(d.Locks) != 1 || d.Locks[0].Name != k.LockName || d.Locks[0].Kind != "semaphore" || d.Locks[0].Asked || d.Waiters != 1 || len(d.Errors) > 0 {
+	if len(d.Locks) != 1 || d.Locks[0].Name != k.LockName || d.Locks[0].Kind != "semaphore" || d.Locks[0].State != "has 0 free permits" || d.Waiters != 1 || len(d.Errors) > 0 {
 		t.Errorf("the console has %+v", d)
 	}
 	for _, path := range []string{"", "lock?kind=semaphore&name=" + url.QueryEscape(k.LockName)} {

@@ -2,6 +2,7 @@ package console
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/redis/rueidis"
@@ -39,6 +40,7 @@ func (c *console) refreshFleet(ctx context.Context, _ []lockID) *snapshot {
 	for _, v := range all {
 		s.Locks = append(s.Locks, s.lockOf(v))
 	}
+	slices.SortStableFunc(s.Locks, byWait)
 	s.At = time.Now()
 	s.addJournal(c.journal)
 	return s
@@ -49,7 +51,7 @@ func (s *snapshot) lockOf(v inspect.Lock) lock {
 	first := v.Owners[0]
 	l := lock{
 		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read", Holders: len(v.Owners) + int(v.MoreOwners), Owner: first.Field, Count: int(first.Count.N),
-		Token: v.Token, Lease: v.TTL, Listeners: v.Waiters, HolderWaiters: v.HolderWaiters(), Asked: true, Problems: v.Problems,
+		Waiting: v.LongestWait().N, Token: v.Token, Lease: v.TTL, Listeners: v.Waiters, HolderWaiters: v.HolderWaiters(), Asked: true, Problems: v.Problems,
 	}
 	if first.HeldAtLeast.Known {
 		since := time.Now().Add(-time.Duration(first.HeldAtLeast.N) * time.Millisecond)

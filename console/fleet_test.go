@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -52,7 +53,15 @@ func TestFleet(t *testing.T) {
 		t.Error(err)
 	}
 
+	waiting, giveUp := context.WithCancel(ctx)
+	defer giveUp()
+	waiter := locktest.AcquireSoon(waiting, here.Lock("many 119"))
+	redistest.Eventually(t, "the wait in Redis", func() bool { return len(server.Keys(t, "*queue:{app:many 119}")) == 1 })
+
 	first := read(t, base+"data.json?fleet=1")
+	if first.Locks[0].Name != "many 119" {
+		t.Errorf("%s is first, before the lock with a waiter", first.Locks[0].Name)
+	}
 	looks := server.Calls(t)["scan"]
 	second := read(t, base+"data.json?fleet=1&page=1")
 	if len(first.Locks) != 100 || first.MoreLocks != len(want)-100 || len(first.Errors) > 0 {
@@ -69,6 +78,9 @@ func TestFleet(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not shown: %v", want)
 	}
+	if page := get(t, base+"?fleet=1&q=many&sort=name"); !strings.Contains(page, `href="?fleet=1&amp;page=1&amp;q=many&amp;sort=name"`) || !strings.Contains(page, `<a href="?fleet=1&amp;q=many">Waiting`) {
+		t.Errorf("the order is lost: %s", page)
+	}
 	page := get(t, base+"?fleet=1&q=many")
 	for _, text := range []string{`href="?fleet=1&amp;page=1&amp;q=many"`, ">many 000<", "20 more"} {
 		if !strings.Contains(page, text) {
@@ -83,6 +95,8 @@ func TestFleet(t *testing.T) {
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 
+	giveUp()
+	locktest.ExpectEnd(t, waiter, context.Canceled)
 	fleet := console.WithFleet(server.Client(t), "app:")
 	if err := here.Close(ctx); err != nil {
 		t.Error(err)

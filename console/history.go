@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -33,7 +34,7 @@ type history struct {
 	counted []counted
 }
 
-// holder is the owner of a lock at the last refresh, and when it was seen first. listed reports whether the System held
+// holder is the owner of a lock at the last refresh, or the state of a synchronizer, and when it was seen first. listed reports whether the System held
 // the lock or waited for it.
 type holder struct {
 	owner  string
@@ -120,10 +121,10 @@ func (h *history) record(l *lock, at time.Time, now map[lockID]holder) {
 		}
 		return
 	}
-	held := holder{owner: l.Owner, since: at}
+	held := holder{owner: cmp.Or(l.State, l.Owner), since: at}
 	if known && before.owner == held.owner {
 		held.since = before.since
-	} else if text := l.heldBy(); known || l.Held && h.last(l.Name) != text { // no second event for another look-up
+	} else if text := l.heldBy(); known || held.owner != "" && h.last(l.Name) != text { // no second event for another look-up
 		h.events = keep(h.events, Event{At: at, Lock: l.Name, Text: text})
 	}
 	now[l.id()] = held
@@ -146,9 +147,11 @@ func (h *history) last(lock string) string {
 	return ""
 }
 
-// heldBy describes the holder of the lock.
+// heldBy describes the holder of the lock, or the state of a synchronizer.
 func (l *lock) heldBy() string {
 	switch {
+	case l.State != "":
+		return l.State
 	case !l.Held:
 		return "is free"
 	case l.Here:

@@ -3,6 +3,7 @@ package console
 import (
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -33,7 +34,7 @@ func (c *console) join(w http.ResponseWriter, q query) *viewer {
 
 // lookedUp returns the lock of the page of one lock, if it can be looked up.
 func (c *console) lookedUp(q query) (id lockID) {
-	if c.lock(q.Kind, q.Name) != nil {
+	if q.Name != "" && slices.Contains(lookUpKinds, q.Kind) {
 		id = lockID{q.Kind, q.Name}
 	}
 	return id

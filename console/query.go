@@ -12,10 +12,17 @@ type query struct {
 	// Filter is a text that the names of the listed locks contain. Name and Kind are set for the page of one lock,
 	// which has no Filter and no Page.
 	Filter, Name, Kind string
+	// Sort is by what the rows are sorted: sortHold, sortName, or the longest wait.
+	Sort string
 	// Fleet is set for the locks of all Systems, and Page counts from 0.
 	Fleet bool
 	Page  int
 }
+
+const (
+	sortHold = "hold"
+	sortName = "name"
+)
 
 // queryOf returns the query of a request.
 func queryOf(r *http.Request) query {
@@ -23,6 +30,9 @@ func queryOf(r *http.Request) query {
 		return query{Name: name, Kind: cmp.Or(r.FormValue("kind"), plain)}
 	}
 	q := query{Filter: r.FormValue("q"), Fleet: r.FormValue("fleet") != ""}
+	if sort := r.FormValue("sort"); sort == sortHold || sort == sortName {
+		q.Sort = sort
+	}
 	if page, err := strconv.Atoi(r.FormValue("page")); err == nil && page > 0 && page < maxFleet {
 		q.Page = page
 	}
@@ -40,6 +50,9 @@ func (q query) encode() string {
 	if q.Filter != "" {
 		values.Set("q", q.Filter)
 	}
+	if q.Sort != "" {
+		values.Set("sort", q.Sort)
+	}
 	if q.Fleet {
 		values.Set("fleet", "1")
 	}
@@ -52,5 +65,11 @@ func (q query) encode() string {
 // Turn returns the link to another page of the same table.
 func (q query) Turn(by int) string {
 	q.Page += by
+	return "?" + q.encode()
+}
+
+// SortedBy returns the link to the same rows in another order, from the first page.
+func (q query) SortedBy(sort string) string {
+	q.Sort, q.Page = sort, 0
 	return "?" + q.encode()
 }

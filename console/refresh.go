@@ -29,10 +29,7 @@ func (c *console) refresh(ctx context.Context, lookUps []lockID) *snapshot {
 		s.Held += info.Holders
 		s.Waiters += info.Waiters
 	}
-	// Locks with waiters are first, in the order of the longest wait, then the others by the age of the hold.
-	slices.SortStableFunc(s.Locks, func(a, b lock) int {
-		return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), a.since().Compare(b.since()))
-	})
+	slices.SortStableFunc(s.Locks, byWait)
 	c.askListed(ctx, s)
 	c.askLookUps(ctx, s, lookUps)
 	s.At = time.Now()
@@ -90,7 +87,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 func (c *console) ask(ctx context.Context, l *lock) error {
 	by := c.lock(l.Kind, l.Name)
 	if by == nil {
-		return nil // a MultiLock, a RedLock or a synchronizer
+		return c.askSynchronizer(ctx, l)
 	}
 	status, err := by.Inspect(ctx)
 	if err != nil {
@@ -147,7 +144,7 @@ const (
 
 var kinds = []string{plain, fenced, fair, readWrite}
 
-// lock returns the lock of a kind and name, or nil if it cannot be looked up.
+// lock returns the lock of a kind and name, or nil if it cannot be asked for its holder.
 func (c *console) lock(kind, name string) *lockkeeper.Lock {
 	switch {
 	case name == "" || len(name) > maxName:

@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -96,13 +97,16 @@ type lock struct {
 	Token   int64      `json:"token,omitempty"`
 	// Lease is the rest of the lease; negative if the key has no TTL.
 	Lease int64 `json:"lease,omitempty"`
-	// Waiters is the number of requests that wait in this System, and Waiting for how long the first of them has waited.
+	// Waiters is the number of requests that wait in this System, and Waiting for how long the first of them has waited;
+	// in the list of all Systems, for how long a process has, as far as that is known.
 	// Listeners is the number of subscribed clients; for a fair lock, the length of the queue. HolderWaiters is the number
 	// of requests that wait in the process of another holder, from its record of some seconds ago.
 	Waiters       int            `json:"waiters"`
 	Waiting       int64          `json:"waiting,omitempty"`
 	Listeners     inspect.Number `json:"listeners"`
 	HolderWaiters inspect.Number `json:"holder_waiters"`
+	// State is what a semaphore or a latch has in Redis, in words.
+	State string `json:"state,omitempty"`
 	// Asked reports whether Redis was asked about this lock. If not, the fields are from this System
 	// alone.
 	Asked bool `json:"asked"`
@@ -115,7 +119,7 @@ type lock struct {
 
 // Others describes how many requests wait in other processes, as far as that is known; "" if none does.
 func (l lock) Others() string {
-	if !l.Asked {
+	if !l.Asked || l.State != "" {
 		return ""
 	}
 	var all []string
@@ -156,6 +160,16 @@ func (s *snapshot) addError(err error) {
 }
 
 func (l *lock) id() lockID { return lockID{l.Kind, l.Name} }
+
+// byWait compares for the order of the rows: the longest wait is first, then the longest hold.
+func byWait(a, b lock) int { return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), byHold(a, b)) }
+
+// byHold puts the longest hold first, and what is not held last.
+func byHold(a, b lock) int { return a.since().Compare(b.since()) }
+
+func byName(a, b lock) int {
+	return cmp.Or(strings.Compare(a.Name, b.Name), strings.Compare(a.Kind, b.Kind))
+}
 
 // since returns Since for sorting; a lock without it is the last.
 func (l lock) since() time.Time {

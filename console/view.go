@@ -74,12 +74,17 @@ func (s *snapshot) one(id lockID) []lock {
 func (s *snapshot) page(q query) (rows []lock, more int) {
 	rows = []lock{}
 	matches, begin := 0, q.Page*maxRows
-	for i := range s.Locks {
-		if !strings.Contains(s.Locks[i].Name, q.Filter) {
+	all := s.Locks
+	if by := map[string]func(a, b lock) int{sortHold: byHold, sortName: byName}[q.Sort]; by != nil {
+		all = slices.Clone(all)
+		slices.SortStableFunc(all, by)
+	}
+	for i := range all {
+		if !strings.Contains(all[i].Name, q.Filter) {
 			continue
 		}
 		if matches >= begin && len(rows) < maxRows {
-			rows = append(rows, s.Locks[i])
+			rows = append(rows, all[i])
 		}
 		matches++
 	}
@@ -117,7 +122,7 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"link":  func(l lock) string { return "lock?" + query{Name: l.Name, Kind: l.Kind}.encode() },
 	"clock": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") },
 	"can":   func(kind string) bool { return slices.Contains(kinds, kind) },
-	"kinds": func() []string { return kinds },
+	"kinds": func() []string { return lookUpKinds },
 	"show":  printable.Text,
 	"sum":   func(a, b int) int { return a + b },
 }).ParseFS(assets, "assets/page.html"))

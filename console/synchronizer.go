@@ -1,0 +1,60 @@
+package console
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// The kinds of synchronizers. They can be looked up, and have no holder that could be released by force.
+const (
+	expirableSemaphore = "expirable_semaphore"
+	semaphore          = "semaphore"
+	latch              = "latch"
+)
+
+var lookUpKinds = append(append([]string{}, kinds...), expirableSemaphore, semaphore, latch)
+
+// askSynchronizer adds the state of a semaphore or a latch in Redis, if it is one.
+func (c *console) askSynchronizer(ctx context.Context, l *lock) (err error) {
+	if l.Name == "" || len(l.Name) > maxName {
+		return nil
+	}
+	var n int64
+	switch l.Kind {
+	case expirableSemaphore:
+		var free, taken int
+		if free, err = c.sys.ExpirableSemaphore(l.Name).Available(ctx); err == nil {
+			taken, err = c.sys.ExpirableSemaphore(l.Name).Acquired(ctx)
+		}
+		l.State = fmt.Sprintf("has %s, and %d taken", permits(free), taken)
+	case semaphore:
+		var free int
+		free, err = c.sys.Semaphore(l.Name).Available(ctx)
+		l.State = "has " + permits(free)
+	case latch:
+		if n, err = c.sys.Latch(l.Name).Count(ctx); n == 0 {
+			l.State = "is open"
+		} else {
+			l.State = fmt.Sprintf("is closed, with a count of %d", n)
+		}
+	default:
+		return nil // a MultiLock or a RedLock
+	}
+	if errors.Is(err, lockkeeper.ErrNoPermits) {
+		l.State, err = "has no number of permits", nil
+	}
+	if l.Asked = err == nil; err != nil {
+		l.State = ""
+	}
+	return err
+}
+
+func permits(free int) string {
+	if free == 1 {
+		return "1 free permit"
+	}
+	return fmt.Sprintf("%d free permits", free)
+}
