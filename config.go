@@ -16,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // Config configures a System. The zero value of a field selects its default. The longest
@@ -80,6 +81,11 @@ type Config struct {
 	// KeyPrefix is put before a lock's name to form its key in Redis, like Redisson's NameMapper.
 	// Default: empty.
 	KeyPrefix string
+	// OneTokenCounter makes all fenced locks and singletons of this KeyPrefix draw their tokens from one counter. By
+	// default each name has a counter, which stays in Redis for ever; one is for programs that use many names once. All
+	// processes with these locks must have the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says
+	// how to turn it on for names that have had tokens. In a cluster New fails with ErrInvalid.
+	OneTokenCounter bool
 	// Application names the program in the record that the System keeps in Redis, so that other
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
 	// Default: the name of the program's file. The record also has the host name and the process id.
@@ -195,6 +201,17 @@ func (c Config) validate() error {
 	return nil
 }
 
+// tokenCounter returns the key of the counter of all tokens; "" if each fenced lock has one of its own.
+func (c Config) tokenCounter() string {
+	if !c.OneTokenCounter {
+		return ""
+	}
+	return redisio.TokenKey(c.KeyPrefix + sharedTokens)
+}
+
+// sharedTokens is the name of the counter of OneTokenCounter, behind the key prefix.
+const sharedTokens = "lockkeeper_tokens"
+
 // actors returns the settings of the actors. sharded reports whether the server is a cluster with
 // sharded pub/sub; blind, whether it is a cluster without, where a server sees only its own subscribers.
 func (c Config) actors(sharded, blind bool) actors.Config {
@@ -207,7 +224,7 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(), Replicated: c.Replicas > 0,
 		},
-		KeyPrefix: c.KeyPrefix, Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter, Tracer: c.Tracer,
+		KeyPrefix: c.KeyPrefix, TokenCounter: c.tokenCounter(), Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter, Tracer: c.Tracer,
 		Record: c.record(), LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
 		Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout,
 	}

@@ -138,6 +138,9 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	if err := config.validate(); err != nil {
 		return nil, err
 	}
+	if config.OneTokenCounter && client.Mode() == rueidis.ClientModeCluster {
+		return nil, fmt.Errorf("lockkeeper: config: %w: OneTokenCounter is not for a cluster, whose servers could not draw a token and take the lock in one step", ErrInvalid)
+	}
 	sharded, err := config.shards(client)
 	if err != nil {
 		return nil, err
@@ -147,7 +150,7 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 		runtime: actors.Start(system, client, config.actors(sharded, blind)),
 		actors:  system,
 		host:    host.New(system, config.Logger),
-		board:   whereabouts.New(client, config.CallTimeout, config.Watchdog+keepWhereabouts),
+		board:   whereabouts.New(client, config.CallTimeout, config.Watchdog+keepWhereabouts, config.tokenCounter()),
 	}
 	system.Extensions.Register(s)
 	return s, nil

@@ -35,6 +35,8 @@ type Config struct {
 	machine.Config
 	// KeyPrefix is put before every lock's name.
 	KeyPrefix string
+	// TokenCounter is that of backend.Config.
+	TokenCounter string
 	// Sharded says that the server is a cluster with sharded pub/sub, which is used.
 	Sharded bool
 	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
@@ -154,7 +156,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	}
 	r.clocks = alarm.New(r.Now, r.redis.Round)
 	r.endBeat = r.clock.Beat(r.clocks.Again)
-	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
+	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
 	r.kinds = r.newKinds()
 	r.channels = newChannels(r)
 	r.injected = faultinject.Guarded(system, r.host.Recover)

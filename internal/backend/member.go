@@ -20,7 +20,7 @@ type member struct {
 }
 
 func newMember(p Part, options *protocol.Options) *member {
-	l := protocol.New(p.Kind, p.Server.prefix+p.Name, options)
+	l := p.Server.lock(p.Kind, p.Name, options)
 	return &member{single: single{server: p.Server, lock: l}, as: protocol.Member{Lock: l, Mode: p.Mode, Fenced: p.Fenced}}
 }
 

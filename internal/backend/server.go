@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
@@ -15,6 +16,8 @@ type Server struct {
 
 	redis  *redisclient.Redis
 	prefix string
+	// tokenCounter is Config.TokenCounter.
+	tokenCounter string
 	// callTimeout is how long a call in the background may take.
 	callTimeout time.Duration
 	// quarantine is how old the server's memory must be for it to vote.
@@ -43,6 +46,8 @@ type Config struct {
 	CallTimeout time.Duration
 	// Quarantine is how old the memory of a RedLock's server must be for it to vote.
 	Quarantine time.Duration
+	// TokenCounter is the key of the token counter of all fenced locks; "" if each has one of its own.
+	TokenCounter string
 	// KeepTokens is how long the highest token of a counter is known after its last use.
 	KeepTokens time.Duration
 }
@@ -50,11 +55,20 @@ type Config struct {
 // NewServer returns a Server. It starts no goroutine. The caller closes the Redis.
 func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
 	s := &Server{
-		System: system, redis: redis, prefix: cfg.KeyPrefix, quarantine: cfg.Quarantine,
+		System: system, redis: redis, prefix: cfg.KeyPrefix, tokenCounter: cfg.TokenCounter, quarantine: cfg.Quarantine,
 		callTimeout: max(cfg.CallTimeout, time.Second), // no request waits for background calls
 	}
 	s.cleanups.server, s.counters.keep = s, cfg.KeepTokens
 	return s
+}
+
+// lock returns the lock of a kind and name on this Server.
+func (s *Server) lock(kind protocol.Kind, name string, options *protocol.Options) *protocol.Lock {
+	l := protocol.New(kind, s.prefix+name, options)
+	if l.Tokens != "" && s.tokenCounter != "" {
+		l.Tokens = s.tokenCounter
+	}
+	return l
 }
 
 // LeaveToExpire records that a key may stay in Redis until then.

@@ -91,7 +91,7 @@ type direct struct {
 
 // Single returns the Backend for the lock of that kind and name on one Redis.
 func Single(s *Server, kind protocol.Kind, name string, options *protocol.Options, to Receiver) Backend {
-	return &direct{single: single{server: s, lock: protocol.New(kind, s.prefix+name, options)}, to: to}
+	return &direct{single: single{server: s, lock: s.lock(kind, name, options)}, to: to}
 }
 
 // Run implements Backend.

@@ -2,6 +2,7 @@
 package whereabouts
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 
@@ -21,11 +22,13 @@ type Board struct {
 	callTimeout time.Duration
 	// ttl is how long Redis keeps the whereabouts.
 	ttl time.Duration
+	// tokenCounter is the key of the token counter of all singletons' locks; "" if each has one of its own.
+	tokenCounter string
 }
 
 // New returns a Board. Its goroutines are started on demand. It does not close the client.
-func New(client rueidis.Client, callTimeout, ttl time.Duration) *Board {
-	return &Board{redis: redisclient.New(client, 0), callTimeout: callTimeout, ttl: ttl}
+func New(client rueidis.Client, callTimeout, ttl time.Duration, tokenCounter string) *Board {
+	return &Board{redis: redisclient.New(client, 0), callTimeout: callTimeout, ttl: ttl, tokenCounter: tokenCounter}
 }
 
 // Close waits until every call has its reply, or until done. Later calls fail.
@@ -58,7 +61,7 @@ const mostLeft = 8
 
 func (b *Board) set(key, field string, token int64, text string, most int, done func(written bool, err error)) {
 	call := b.call(scripts.SingletonSet, key, func(r redisclient.Reply) { done(r.N[0] == 1, errorOf(r)) })
-	call.Args = []string{field, strconv.FormatInt(token, 10), text, strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10), keyspace.Token(key)}
+	call.Args = []string{field, strconv.FormatInt(token, 10), text, strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10), cmp.Or(b.tokenCounter, keyspace.Token(key))}
 	call.Urgent = true // other processes wait for it
 	b.redis.Run(call)
 }

@@ -71,6 +71,15 @@ func TestOpen_WorksWithEveryServer(t *testing.T) {
 	}
 }
 
+// A cluster's servers cannot draw a token of one counter in the script that takes the lock.
+func TestOneTokenCounter_IsRefusedInACluster(t *testing.T) {
+	t.Parallel()
+	_, err := lockkeeper.Open(locktest.Within(t), redistest.Cluster(t, 1)[0].URL(), lockkeeper.WithConfig(lockkeeper.Config{OneTokenCounter: true}))
+	if !errors.Is(err, lockkeeper.ErrInvalid) {
+		t.Errorf("it is opened with %v", err)
+	}
+}
+
 // The connections have the requested database and name, and end with the System.
 func TestOpen_ClosesItsClient(t *testing.T) {
 	t.Parallel()
