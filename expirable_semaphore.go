@@ -118,6 +118,12 @@ func (p *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
 	return err
 }
 
+// Delete deletes the semaphore, and reports whether it did: not if there is no number of permits, or while a permit is
+// taken. Those that wait for permits then get ErrNoPermits; with WithPermits, an Acquire sets the number again.
+func (p *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err error) {
+	return p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_DELETE, 0)
+}
+
 func (p *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow, n int) (set bool, err error) {
 	const op = "set permits"
 	if err := request.CheckPermits(how, int64(n)); err != nil {

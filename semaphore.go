@@ -127,6 +127,13 @@ func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
 	return int(a.N), err
 }
 
+// Delete deletes the semaphore, and reports whether there was one. Those that wait for permits get ErrNoPermits, and so
+// does a later Release. If it fails with ErrUnavailable, the semaphore may have been deleted.
+func (s *Semaphore) Delete(ctx context.Context) (deleted bool, err error) {
+	a, err := s.ask(ctx, "delete", request.NewCountCall(request.OpDelete, 0))
+	return a.Done, err
+}
+
 // Available returns how many permits are free. It is negative if AddPermits has removed more permits than
 // were free. It fails with ErrNoPermits if no number of permits is set.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {

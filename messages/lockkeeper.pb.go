@@ -296,6 +296,8 @@ const (
 	SetPermitsHow_SET_PERMITS_HOW_TOTAL SetPermitsHow = 1
 	// Adds to the number, or subtracts if SetExpirablePermits.permits is negative.
 	SetPermitsHow_SET_PERMITS_HOW_ADD SetPermitsHow = 2
+	// Deletes the semaphore, unless permits are taken. SetExpirablePermits.permits is 0.
+	SetPermitsHow_SET_PERMITS_HOW_DELETE SetPermitsHow = 3
 )
 
 // Enum value maps for SetPermitsHow.
@@ -304,11 +306,13 @@ var (
 		0: "SET_PERMITS_HOW_TRY",
 		1: "SET_PERMITS_HOW_TOTAL",
 		2: "SET_PERMITS_HOW_ADD",
+		3: "SET_PERMITS_HOW_DELETE",
 	}
 	SetPermitsHow_value = map[string]int32{
-		"SET_PERMITS_HOW_TRY":   0,
-		"SET_PERMITS_HOW_TOTAL": 1,
-		"SET_PERMITS_HOW_ADD":   2,
+		"SET_PERMITS_HOW_TRY":    0,
+		"SET_PERMITS_HOW_TOTAL":  1,
+		"SET_PERMITS_HOW_ADD":    2,
+		"SET_PERMITS_HOW_DELETE": 3,
 	}
 )
 
@@ -1128,7 +1132,8 @@ func (x *SetExpirablePermits) GetCorrelationId() string {
 type ExpirablePermitsSet struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
-	// False if the number was set before; only for SET_PERMITS_HOW_TRY.
+	// False if the number was set before (SET_PERMITS_HOW_TRY), or if there was no number or a permit is taken
+	// (SET_PERMITS_HOW_DELETE).
 	Set           bool   `protobuf:"varint,2,opt,name=set,proto3" json:"set,omitempty"`
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
@@ -2790,11 +2795,70 @@ func (x *InspectPermits) GetCorrelationId() string {
 	return ""
 }
 
+// DeletePermits deletes a semaphore; requests that wait for it are refused with REASON_NO_PERMITS. Answered by
+// PermitsChanged or PermitsRefused.
+type DeletePermits struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeletePermits) Reset() {
+	*x = DeletePermits{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeletePermits) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *DeletePermits) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*DeletePermits) ProtoMessage() {}
+
+func (x *DeletePermits) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeletePermits.ProtoReflect.Descriptor instead.
+func (*DeletePermits) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
+}
+
+func (x *DeletePermits) GetSemaphore() *Semaphore {
+	if x != nil {
+		return x.Semaphore
+	}
+	return nil
+}
+
+func (x *DeletePermits) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // PermitsChanged answers the requests that do not wait for permits.
 type PermitsChanged struct {
 	state     protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
-	// Whether TrySetPermits has created the semaphore; true for the others.
+	// Whether TrySetPermits has created the semaphore, or DeletePermits has found one; true for the others.
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	// How many permits are free then; for DrainPermits, how many were; for CancelPermits, how many
 	// requests were withdrawn.
@@ -2806,7 +2870,7 @@ type PermitsChanged struct {
 
 func (x *PermitsChanged) Reset() {
 	*x = PermitsChanged{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2823,7 +2887,7 @@ func (x *PermitsChanged) LogValue() slog.Value {
 func (*PermitsChanged) ProtoMessage() {}
 
 func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2836,7 +2900,7 @@ func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsChanged.ProtoReflect.Descriptor instead.
 func (*PermitsChanged) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *PermitsChanged) GetSemaphore() *Semaphore {
@@ -2880,7 +2944,7 @@ type PermitsRefused struct {
 
 func (x *PermitsRefused) Reset() {
 	*x = PermitsRefused{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2897,7 +2961,7 @@ func (x *PermitsRefused) LogValue() slog.Value {
 func (*PermitsRefused) ProtoMessage() {}
 
 func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2910,7 +2974,7 @@ func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsRefused.ProtoReflect.Descriptor instead.
 func (*PermitsRefused) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *PermitsRefused) GetSemaphore() *Semaphore {
@@ -2955,7 +3019,7 @@ type Latch struct {
 
 func (x *Latch) Reset() {
 	*x = Latch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2972,7 +3036,7 @@ func (x *Latch) LogValue() slog.Value {
 func (*Latch) ProtoMessage() {}
 
 func (x *Latch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2985,7 +3049,7 @@ func (x *Latch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latch.ProtoReflect.Descriptor instead.
 func (*Latch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *Latch) GetName() string {
@@ -3010,7 +3074,7 @@ type AwaitLatch struct {
 
 func (x *AwaitLatch) Reset() {
 	*x = AwaitLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3027,7 +3091,7 @@ func (x *AwaitLatch) LogValue() slog.Value {
 func (*AwaitLatch) ProtoMessage() {}
 
 func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3040,7 +3104,7 @@ func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLatch.ProtoReflect.Descriptor instead.
 func (*AwaitLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *AwaitLatch) GetLatch() *Latch {
@@ -3074,7 +3138,7 @@ type LatchOpened struct {
 
 func (x *LatchOpened) Reset() {
 	*x = LatchOpened{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3091,7 +3155,7 @@ func (x *LatchOpened) LogValue() slog.Value {
 func (*LatchOpened) ProtoMessage() {}
 
 func (x *LatchOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3104,7 +3168,7 @@ func (x *LatchOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchOpened.ProtoReflect.Descriptor instead.
 func (*LatchOpened) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *LatchOpened) GetLatch() *Latch {
@@ -3137,7 +3201,7 @@ type CountDown struct {
 
 func (x *CountDown) Reset() {
 	*x = CountDown{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3154,7 +3218,7 @@ func (x *CountDown) LogValue() slog.Value {
 func (*CountDown) ProtoMessage() {}
 
 func (x *CountDown) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3167,7 +3231,7 @@ func (x *CountDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDown.ProtoReflect.Descriptor instead.
 func (*CountDown) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *CountDown) GetLatch() *Latch {
@@ -3203,7 +3267,7 @@ type CancelAwait struct {
 
 func (x *CancelAwait) Reset() {
 	*x = CancelAwait{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3220,7 +3284,7 @@ func (x *CancelAwait) LogValue() slog.Value {
 func (*CancelAwait) ProtoMessage() {}
 
 func (x *CancelAwait) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3233,7 +3297,7 @@ func (x *CancelAwait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelAwait.ProtoReflect.Descriptor instead.
 func (*CancelAwait) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *CancelAwait) GetLatch() *Latch {
@@ -3263,7 +3327,7 @@ type TrySetCount struct {
 
 func (x *TrySetCount) Reset() {
 	*x = TrySetCount{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3280,7 +3344,7 @@ func (x *TrySetCount) LogValue() slog.Value {
 func (*TrySetCount) ProtoMessage() {}
 
 func (x *TrySetCount) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3293,7 +3357,7 @@ func (x *TrySetCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrySetCount.ProtoReflect.Descriptor instead.
 func (*TrySetCount) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *TrySetCount) GetLatch() *Latch {
@@ -3328,7 +3392,7 @@ type InspectLatch struct {
 
 func (x *InspectLatch) Reset() {
 	*x = InspectLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3345,7 +3409,7 @@ func (x *InspectLatch) LogValue() slog.Value {
 func (*InspectLatch) ProtoMessage() {}
 
 func (x *InspectLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3358,7 +3422,7 @@ func (x *InspectLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectLatch.ProtoReflect.Descriptor instead.
 func (*InspectLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{38}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *InspectLatch) GetLatch() *Latch {
@@ -3375,11 +3439,69 @@ func (x *InspectLatch) GetCorrelationId() string {
 	return ""
 }
 
+// DeleteLatch deletes a latch, which opens it. Answered by LatchChanged or LatchRefused.
+type DeleteLatch struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
+	CorrelationId string                 `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *DeleteLatch) Reset() {
+	*x = DeleteLatch{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *DeleteLatch) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *DeleteLatch) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*DeleteLatch) ProtoMessage() {}
+
+func (x *DeleteLatch) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use DeleteLatch.ProtoReflect.Descriptor instead.
+func (*DeleteLatch) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{40}
+}
+
+func (x *DeleteLatch) GetLatch() *Latch {
+	if x != nil {
+		return x.Latch
+	}
+	return nil
+}
+
+func (x *DeleteLatch) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // LatchChanged answers the requests that do not wait for a latch.
 type LatchChanged struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
-	// Whether TrySetCount has set the count; true for the others.
+	// Whether TrySetCount has set the count, or DeleteLatch has found one; true for the others.
 	Done bool `protobuf:"varint,2,opt,name=done,proto3" json:"done,omitempty"`
 	// The count then, 0 if the latch is open; for CancelAwait, how many requests were withdrawn.
 	Count         int64  `protobuf:"varint,3,opt,name=count,proto3" json:"count,omitempty"`
@@ -3390,7 +3512,7 @@ type LatchChanged struct {
 
 func (x *LatchChanged) Reset() {
 	*x = LatchChanged{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3407,7 +3529,7 @@ func (x *LatchChanged) LogValue() slog.Value {
 func (*LatchChanged) ProtoMessage() {}
 
 func (x *LatchChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3420,7 +3542,7 @@ func (x *LatchChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchChanged.ProtoReflect.Descriptor instead.
 func (*LatchChanged) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{39}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *LatchChanged) GetLatch() *Latch {
@@ -3464,7 +3586,7 @@ type LatchRefused struct {
 
 func (x *LatchRefused) Reset() {
 	*x = LatchRefused{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3481,7 +3603,7 @@ func (x *LatchRefused) LogValue() slog.Value {
 func (*LatchRefused) ProtoMessage() {}
 
 func (x *LatchRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3494,7 +3616,7 @@ func (x *LatchRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchRefused.ProtoReflect.Descriptor instead.
 func (*LatchRefused) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{40}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *LatchRefused) GetLatch() *Latch {
@@ -3542,7 +3664,7 @@ type SingletonProbe struct {
 
 func (x *SingletonProbe) Reset() {
 	*x = SingletonProbe{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3559,7 +3681,7 @@ func (x *SingletonProbe) LogValue() slog.Value {
 func (*SingletonProbe) ProtoMessage() {}
 
 func (x *SingletonProbe) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3572,7 +3694,7 @@ func (x *SingletonProbe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingletonProbe.ProtoReflect.Descriptor instead.
 func (*SingletonProbe) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{41}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *SingletonProbe) GetProxy() string {
@@ -3623,7 +3745,7 @@ type SingletonHere struct {
 
 func (x *SingletonHere) Reset() {
 	*x = SingletonHere{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3640,7 +3762,7 @@ func (x *SingletonHere) LogValue() slog.Value {
 func (*SingletonHere) ProtoMessage() {}
 
 func (x *SingletonHere) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3653,7 +3775,7 @@ func (x *SingletonHere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingletonHere.ProtoReflect.Descriptor instead.
 func (*SingletonHere) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{42}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *SingletonHere) GetGate() string {
@@ -3885,6 +4007,9 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"o\n" +
 	"\x0eInspectPermits\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"n\n" +
+	"\rDeletePermits\x126\n" +
+	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x9d\x01\n" +
 	"\x0ePermitsChanged\x126\n" +
 	"\tsemaphore\x18\x01 \x01(\v2\x18.lockkeeper.v1.SemaphoreR\tsemaphore\x12\x12\n" +
@@ -3918,6 +4043,9 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x05count\x18\x02 \x01(\x03R\x05count\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"a\n" +
 	"\fInspectLatch\x12*\n" +
+	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"`\n" +
+	"\vDeleteLatch\x12*\n" +
 	"\x05latch\x18\x01 \x01(\v2\x14.lockkeeper.v1.LatchR\x05latch\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x8b\x01\n" +
 	"\fLatchChanged\x12*\n" +
@@ -3978,11 +4106,12 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0fREASON_MAX_HOLD\x10\x10\x12\x12\n" +
 	"\x0eREASON_REENTRY\x10\x11\x12\x19\n" +
 	"\x15REASON_NOT_REPLICATED\x10\x12\x12\x15\n" +
-	"\x11REASON_NO_PERMITS\x10\x13*\\\n" +
+	"\x11REASON_NO_PERMITS\x10\x13*x\n" +
 	"\rSetPermitsHow\x12\x17\n" +
 	"\x13SET_PERMITS_HOW_TRY\x10\x00\x12\x19\n" +
 	"\x15SET_PERMITS_HOW_TOTAL\x10\x01\x12\x17\n" +
-	"\x13SET_PERMITS_HOW_ADD\x10\x02B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
+	"\x13SET_PERMITS_HOW_ADD\x10\x02\x12\x1a\n" +
+	"\x16SET_PERMITS_HOW_DELETE\x10\x03B7Z5github.com/lockkeeper-go/lockkeeper/messages;messagesb\x06proto3"
 
 var (
 	file_lockkeeper_v1_lockkeeper_proto_rawDescOnce sync.Once
@@ -3997,7 +4126,7 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 }
 
 var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 43)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
@@ -4033,41 +4162,43 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(*AddPermits)(nil),            // 31: lockkeeper.v1.AddPermits
 	(*DrainPermits)(nil),          // 32: lockkeeper.v1.DrainPermits
 	(*InspectPermits)(nil),        // 33: lockkeeper.v1.InspectPermits
-	(*PermitsChanged)(nil),        // 34: lockkeeper.v1.PermitsChanged
-	(*PermitsRefused)(nil),        // 35: lockkeeper.v1.PermitsRefused
-	(*Latch)(nil),                 // 36: lockkeeper.v1.Latch
-	(*AwaitLatch)(nil),            // 37: lockkeeper.v1.AwaitLatch
-	(*LatchOpened)(nil),           // 38: lockkeeper.v1.LatchOpened
-	(*CountDown)(nil),             // 39: lockkeeper.v1.CountDown
-	(*CancelAwait)(nil),           // 40: lockkeeper.v1.CancelAwait
-	(*TrySetCount)(nil),           // 41: lockkeeper.v1.TrySetCount
-	(*InspectLatch)(nil),          // 42: lockkeeper.v1.InspectLatch
-	(*LatchChanged)(nil),          // 43: lockkeeper.v1.LatchChanged
-	(*LatchRefused)(nil),          // 44: lockkeeper.v1.LatchRefused
-	(*SingletonProbe)(nil),        // 45: lockkeeper.v1.SingletonProbe
-	(*SingletonHere)(nil),         // 46: lockkeeper.v1.SingletonHere
-	(*actor.PID)(nil),             // 47: actor.PID
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
+	(*DeletePermits)(nil),         // 34: lockkeeper.v1.DeletePermits
+	(*PermitsChanged)(nil),        // 35: lockkeeper.v1.PermitsChanged
+	(*PermitsRefused)(nil),        // 36: lockkeeper.v1.PermitsRefused
+	(*Latch)(nil),                 // 37: lockkeeper.v1.Latch
+	(*AwaitLatch)(nil),            // 38: lockkeeper.v1.AwaitLatch
+	(*LatchOpened)(nil),           // 39: lockkeeper.v1.LatchOpened
+	(*CountDown)(nil),             // 40: lockkeeper.v1.CountDown
+	(*CancelAwait)(nil),           // 41: lockkeeper.v1.CancelAwait
+	(*TrySetCount)(nil),           // 42: lockkeeper.v1.TrySetCount
+	(*InspectLatch)(nil),          // 43: lockkeeper.v1.InspectLatch
+	(*DeleteLatch)(nil),           // 44: lockkeeper.v1.DeleteLatch
+	(*LatchChanged)(nil),          // 45: lockkeeper.v1.LatchChanged
+	(*LatchRefused)(nil),          // 46: lockkeeper.v1.LatchRefused
+	(*SingletonProbe)(nil),        // 47: lockkeeper.v1.SingletonProbe
+	(*SingletonHere)(nil),         // 48: lockkeeper.v1.SingletonHere
+	(*actor.PID)(nil),             // 49: actor.PID
+	(*durationpb.Duration)(nil),   // 50: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
 	4,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
 	4,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	47, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	48, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	48, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	48, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
-	48, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
+	49, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	50, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	50, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	50, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	50, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
 	4,  // 9: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	47, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	48, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	49, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	50, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
 	4,  // 12: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 13: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	48, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	50, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
 	4,  // 15: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	47, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	49, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
 	4,  // 17: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 18: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 19: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
@@ -4076,57 +4207,59 @@ var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	3,  // 22: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
 	4,  // 23: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 24: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	47, // 25: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	49, // 25: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
 	4,  // 26: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 27: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 28: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 29: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 30: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	48, // 31: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	50, // 31: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
 	1,  // 32: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
 	20, // 33: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	48, // 34: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	48, // 35: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	48, // 36: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
-	49, // 37: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	48, // 38: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	50, // 34: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	50, // 35: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	50, // 36: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
+	51, // 37: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	50, // 38: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
 	4,  // 39: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 40: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
 	4,  // 41: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	47, // 42: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	49, // 42: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
 	2,  // 43: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
 	4,  // 44: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	47, // 45: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	48, // 46: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	49, // 45: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	50, // 46: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
 	24, // 47: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	48, // 48: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	50, // 48: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
 	24, // 49: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 50: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 51: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 52: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 53: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	48, // 54: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	50, // 54: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
 	24, // 55: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 56: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
 	24, // 57: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 58: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 59: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
-	2,  // 60: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
-	36, // 61: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
-	48, // 62: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
-	36, // 63: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
-	36, // 64: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
-	36, // 65: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
-	36, // 66: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
-	36, // 67: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
-	36, // 68: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
-	36, // 69: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
-	2,  // 70: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
-	71, // [71:71] is the sub-list for method output_type
-	71, // [71:71] is the sub-list for method input_type
-	71, // [71:71] is the sub-list for extension type_name
-	71, // [71:71] is the sub-list for extension extendee
-	0,  // [0:71] is the sub-list for field type_name
+	24, // 58: lockkeeper.v1.DeletePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 59: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
+	24, // 60: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
+	2,  // 61: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
+	37, // 62: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
+	50, // 63: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	37, // 64: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
+	37, // 65: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
+	37, // 66: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
+	37, // 67: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
+	37, // 68: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
+	37, // 69: lockkeeper.v1.DeleteLatch.latch:type_name -> lockkeeper.v1.Latch
+	37, // 70: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
+	37, // 71: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
+	2,  // 72: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
+	73, // [73:73] is the sub-list for method output_type
+	73, // [73:73] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -4141,7 +4274,7 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   43,
+			NumMessages:   45,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -18,6 +18,7 @@
 //	TrySetPermits    PermitsChanged
 //	AddPermits       PermitsChanged
 //	DrainPermits     PermitsChanged
+//	DeletePermits    PermitsChanged
 //	InspectPermits   PermitsChanged
 //
 // Requests about a latch, any of which may be answered by LatchRefused:
@@ -26,6 +27,7 @@
 //	CountDown      LatchChanged
 //	CancelAwait    LatchChanged
 //	TrySetCount    LatchChanged
+//	DeleteLatch    LatchChanged
 //	InspectLatch   LatchChanged
 //
 // Each answer has the correlation_id of its request.

@@ -95,7 +95,7 @@ var synchronizers = []Rights{
 		Kind: "semaphore",
 		scripts: []*scripts.Script{
 			scripts.SemaphoreAcquire, scripts.SemaphoreAdd, scripts.SemaphoreYield, scripts.SemaphoreSet, scripts.SemaphoreDrain,
-			scripts.SemaphoreInspect, scripts.ForgetCommand,
+			scripts.SemaphoreInspect, scripts.SynchronizerDelete, scripts.ForgetCommand,
 		},
 		keys:     []derived{{from: keyspace.Calls, more: ":*"}},
 		channels: []derived{{from: keyspace.PermitsChannel}},
@@ -110,7 +110,7 @@ var synchronizers = []Rights{
 	}),
 	system.and(Rights{
 		Kind:     "latch",
-		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect, scripts.ForgetCommand},
+		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect, scripts.SynchronizerDelete, scripts.ForgetCommand},
 		keys:     []derived{{from: keyspace.Calls, more: ":*"}, {from: keyspace.Counted}},
 		channels: []derived{{from: keyspace.LatchChannel}},
 	}),

@@ -9,7 +9,8 @@
 -- ARGV[2]  the channel, on which the number is published if it is positive
 -- ARGV[3]  "try": sets the number if there are no permits yet; "set": sets the number of free and taken
 --          permits together, also in place of a number that is refused;
---          "add": adds the number, which may be negative; "restore": as "try", but only after
+--          "add": adds the number, which may be negative; "delete": deletes the semaphore, unless permits are
+--          taken; "restore": as "try", but only after
 --          the leases of permits that were taken before Redis lost its data are over. The wait begins again if the
 --          server has lost more since then: its memory, or permits that were taken
 -- ARGV[4]  the number
@@ -17,7 +18,7 @@
 -- ARGV[6…] for "restore", the rest of the lease in ms and the id of each permit that the client still
 --          trusts: it stays taken
 --
--- Reply: 1; 0 if there are permits already; or minus the ms that a restore must still wait
+-- Reply: 1; 0 if there are permits already, or if there is nothing to delete; or minus the ms that a restore must still wait
 local free_key, taken_key, record, restore_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local command, channel, how, number, lost_leases = unpack(ARGV, 1, 5)
 number = tonumber(number)
@@ -28,6 +29,16 @@ return once(record, command, function()
   local function restored()
     if memory then
       redis.call('PEXPIRE', restore_key, 0) -- deletes it
+    end
+  end
+  if how == 'delete' then
+    if not count_of(free_key) or redis.call('ZCOUNT', taken_key, now, '+inf') > 0 then
+      return {0}
+    end
+    return {1}, function()
+      restored()
+      redis.call('PEXPIRE', taken_key, 0)
+      redis.call('PEXPIRE', free_key, 0)
     end
   end
   local value = how == 'set' and text_of(free_key)

@@ -210,6 +210,8 @@ var (
 	semaphoreDrain string
 	//go:embed semaphore_inspect.lua
 	semaphoreInspect string
+	//go:embed synchronizer_delete.lua
+	synchronizerDelete string
 	//go:embed latch_set.lua
 	latchSet string
 	//go:embed latch_count_down.lua
@@ -299,6 +301,9 @@ var (
 	LatchInspect   = script("latch_inspect", onceCommon+latchInspect, Shape{Numbers: 1})
 )
 
+// SynchronizerDelete deletes a semaphore or a latch.
+var SynchronizerDelete = script("synchronizer_delete", onceCommon+synchronizerDelete, Shape{Numbers: 2})
+
 // ForgetCommand removes the records of commands about semaphores and latches.
 var ForgetCommand = script("forget_command", record+forgetCommand, Shape{Numbers: 1})
 
@@ -323,7 +328,7 @@ var All = []*Script{
 	SyncQueue, FairForceRelease, FairInspect,
 	ReadWriteSet, ReadWriteRelease, ReadWriteRenew, ReadWriteYield, ReadWriteForceRelease, ReadWriteInspect, CountWaiters,
 	SemaphoreAcquire, SemaphoreAdd, SemaphoreYield, SemaphoreSet, SemaphoreDrain, SemaphoreInspect,
-	LatchSet, LatchCountDown, LatchInspect, ForgetCommand,
+	LatchSet, LatchCountDown, LatchInspect, SynchronizerDelete, ForgetCommand,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
 	SingletonSet, SingletonInspect,
 	ExpirableAcquire, ExpirableRelease, ExpirableRenew, ExpirableSet, ExpirableInspect,

@@ -70,6 +70,16 @@ var semaphoreTables = []table{
 		{name: "no record of ours", before: "'7', %u.99:x", args: "number=100", reply: "0", after: same},
 		{name: "a foreign number", before: "'7', %u.1-800-555", args: "number=100", reply: "0", after: same},
 	}},
+	{script: scripts.SynchronizerDelete, call: "NAME CALLS:u / number=3 PERMITS", rows: []row{
+		{name: "a semaphore", before: "'7' 60000", reply: "[1 0]", after: "%u.3.1.0", published: "0"},
+		{name: "more taken than are", before: "'-2', %v.7.1", reply: "[1 0]", after: "%u.3.1.0, %v.7.1", published: "0"},
+		{name: "a large latch", before: "'1000000000000'", reply: "[1 0]", after: "%u.3.1.0", published: "0"},
+		{name: "none", reply: "[0 0]", after: "%u.3.0.0"},
+		{name: "made again since", before: "'7', %u.3.1.0", reply: "[1 0]", after: same},
+		{name: "late", before: "'7', %u.4.1.7", reply: "-LATE", after: same},
+		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+		{name: "no number", before: "'1.5'", reply: "-WRONGTYPE", after: same},
+	}},
 	{script: scripts.SemaphoreDrain, call: "NAME CALLS:u / number=3", rows: []row{
 		{name: "free ones", before: "'7' 60000", reply: "[7]", after: "'0' 60000, %u.3.7"},
 		{name: "none free", before: "'0'", reply: "[0]", after: "'0', %u.3.0"},

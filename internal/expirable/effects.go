@@ -44,6 +44,8 @@ const (
 	SetIfUnset SetMode = "try"
 	SetTotal   SetMode = "set"
 	SetAdd     SetMode = "add"
+	// Delete deletes the semaphore, unless permits are taken.
+	Delete SetMode = "delete"
 	// Restore is SetIfUnset by a process that gives the number with its requests. Its permits stay taken, and it
 	// waits for the leases of others.
 	Restore SetMode = "restore"
@@ -61,7 +63,7 @@ type Result struct {
 	// how many clients have heard of a Release.
 	Valid     []bool
 	Receivers int
-	// Done says, for a Set, that the number was set.
+	// Done says, for a Set, that the number was set, or the semaphore deleted.
 	Done bool
 	// Err is the error, temporary (Transient) or permanent. Unsure says that the script may have
 	// run all the same; Unconfirmed that it has, but too few replicas are known to have what it wrote.

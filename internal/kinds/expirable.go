@@ -76,6 +76,7 @@ func (k expirableKind) Gone()                         {}
 
 var setModes = map[messages.SetPermitsHow]expirable.SetMode{
 	messages.SetPermitsHow_SET_PERMITS_HOW_TRY: expirable.SetIfUnset, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL: expirable.SetTotal, messages.SetPermitsHow_SET_PERMITS_HOW_ADD: expirable.SetAdd,
+	messages.SetPermitsHow_SET_PERMITS_HOW_DELETE: expirable.Delete,
 }
 
 func (k expirableKind) Event(call *request.Call) Event {

@@ -143,6 +143,7 @@ func (k *semaphoreKind) Event(call *request.Call) Event {
 
 var changes = map[request.Op]semaphore.CommandKind{
 	request.OpSetPermits: semaphore.Set, request.OpAddPermits: semaphore.Add, request.OpDrain: semaphore.Drain, request.OpInspect: semaphore.Inspect,
+	request.OpDelete: semaphore.Delete,
 }
 
 func (k *semaphoreKind) Channels(uint64) []backend.Channel {

@@ -37,6 +37,9 @@ func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisclient.Call 
 	case semaphore.Set:
 		call.Script, call.Keys = scripts.LatchSet, l.keys[:2]
 		call.Args = []string{number, strconv.FormatInt(c.N, 10), l.Channel}
+	case semaphore.Delete:
+		call.Script, call.Keys = scripts.SynchronizerDelete, l.keys[:2]
+		call.Args = []string{number, l.Channel}
 	default:
 		call.Script, call.Keys, call.Confirm = scripts.LatchInspect, l.keys[:1], false
 	}

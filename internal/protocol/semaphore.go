@@ -47,6 +47,9 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.C
 	case semaphore.Set:
 		call.Script = scripts.SemaphoreSet
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), ms(c.TTL), s.Channel)
+	case semaphore.Delete:
+		call.Script = scripts.SynchronizerDelete
+		call.Args = append(call.Args, s.Channel)
 	case semaphore.Drain:
 		call.Script = scripts.SemaphoreDrain
 	default:

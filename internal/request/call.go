@@ -30,6 +30,8 @@ const (
 	// OpAddPermits and OpDrain are for semaphores.
 	OpAddPermits
 	OpDrain
+	// OpDelete deletes a semaphore or a latch.
+	OpDelete
 	// OpList asks only the lock actor, and only what it knows without Redis.
 	OpList
 )

@@ -40,6 +40,7 @@ var requestMessages = byType(
 		return nil
 	}),
 	aboutSemaphore(OpDrain, func(*messages.DrainPermits, *Call) error { return nil }),
+	aboutSemaphore(OpDelete, func(*messages.DeletePermits, *Call) error { return nil }),
 	aboutSemaphore(OpInspect, func(*messages.InspectPermits, *Call) error { return nil }),
 
 	aboutLatch(OpAcquire, func(m *messages.AwaitLatch, call *Call) error { return call.wait(m.Wait) }),
@@ -52,6 +53,7 @@ var requestMessages = byType(
 		call.Count.N = m.Count
 		return nil
 	}),
+	aboutLatch(OpDelete, func(*messages.DeleteLatch, *Call) error { return nil }),
 	aboutLatch(OpInspect, func(*messages.InspectLatch, *Call) error { return nil }),
 )
 

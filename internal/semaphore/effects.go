@@ -30,6 +30,8 @@ const (
 	Set
 	// Drain takes all that are free. Its number is how many were.
 	Drain
+	// Delete deletes the semaphore or the latch. Its first number is 1 if there was one, else 0.
+	Delete
 	// Inspect reads how many are free, and the TTL in ms as Redis has it.
 	Inspect
 )

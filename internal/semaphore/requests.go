@@ -45,7 +45,7 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
-// Change asks for a command that does not wait for permits: Add, Set, Drain or Inspect.
+// Change asks for a command that does not wait for permits: Add, Set, Drain, Delete or Inspect.
 func (p *Pool) Change(now Instant, c Change) {
 	p.begin(now)
 	defer p.settle()
