@@ -63,10 +63,15 @@ func (s *snapshot) lockOf(v inspect.Lock) lock {
 	for _, o := range v.Owners {
 		l.Here = l.Here || keyspace.SystemOf(o.Process.Client) == keyspace.SystemOf(s.Client)
 	}
-	p := first.Process
-	l.Process = &system{
-		Client: p.Client, Application: p.Application, Host: p.Host, PID: p.PID, Since: p.Since, Version: p.Version,
-		Seen: p.Seen, Overdue: p.Overdue, Here: l.Here,
-	}
+	l.Process = recordOf(first.Process)
+	l.Process.Here = l.Here
 	return l
+}
+
+// recordOf converts a process.
+func recordOf(p inspect.Process) *system {
+	return &system{
+		Client: p.Client, Application: p.Application, Host: p.Host, PID: p.PID, Since: p.Since, Version: p.Version,
+		Seen: p.Seen, Overdue: p.Overdue,
+	}
 }

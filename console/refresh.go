@@ -67,17 +67,22 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 		l := &s.Locks[i]
 		switch _, ok := s.lookUps[l.id()]; {
 		case !ok:
-		case l.Asked || l.err != nil:
+		case (l.Asked || l.err != nil) && l.Kind != expirableSemaphore:
 			s.lookUps[l.id()] = l
-		default: // it is not among the first rows: its row for other viewers does not change
+		default: // it is not among the first rows, or a look-up shows more: its row for other viewers does not change
 			own := *l
+			own.Asked, own.err = false, nil
 			s.lookUps[l.id()] = &own
 		}
 	}
 	var asking sync.WaitGroup
 	for _, l := range s.lookUps {
 		if !l.Asked && l.err == nil {
-			asking.Go(func() { l.err = c.ask(ctx, l) })
+			asking.Go(func() {
+				if l.err = c.ask(ctx, l); l.err == nil && l.Kind == expirableSemaphore && c.inspector != nil {
+					l.err = c.askTakers(ctx, l)
+				}
+			})
 		}
 	}
 	asking.Wait()

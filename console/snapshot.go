@@ -107,6 +107,9 @@ type lock struct {
 	HolderWaiters inspect.Number `json:"holder_waiters"`
 	// State is what a semaphore or a latch has in Redis, in words.
 	State string `json:"state,omitempty"`
+	// Takers are the processes that have permits of an expirable semaphore, each with how many; only in a look-up, and
+	// only WithFleet.
+	Takers []string `json:"takers,omitempty"`
 	// Asked reports whether Redis was asked about this lock. If not, the fields are from this System
 	// alone.
 	Asked bool `json:"asked"`

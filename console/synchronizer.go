@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper"
 )
@@ -57,4 +59,25 @@ func permits(free int) string {
 		return "1 free permit"
 	}
 	return fmt.Sprintf("%d free permits", free)
+}
+
+// askTakers adds the processes that have permits of an expirable semaphore. With very many, only those whose permits end
+// first are known.
+func (c *console) askTakers(ctx context.Context, l *lock) error {
+	counter, err := c.inspector.Counter(ctx, l.Name)
+	if err != nil || counter == nil {
+		return err
+	}
+	taken := map[string]int{}
+	for _, permit := range counter.Permits {
+		by := "a process without a record"
+		if permit.Process != nil {
+			by = recordOf(*permit.Process).String()
+		}
+		taken[by]++
+	}
+	for _, by := range slices.Sorted(maps.Keys(taken)) {
+		l.Takers = append(l.Takers, fmt.Sprintf("%d by %s", taken[by], by))
+	}
+	return nil
 }

@@ -15,7 +15,7 @@ func TestSynchronizers_HaveStories(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	here, there := locktest.Open(t, server.URL(), patient("shop")), locktest.Open(t, server.URL(), patient("billing"))
-	base := web(t, console.Handler(here.System, quick, console.WithForceRelease()))
+	base := web(t, console.Handler(here.System, quick, console.WithForceRelease(), console.WithFleet(server.Client(t), "")))
 	ctx := locktest.Within(t)
 	permits, slots, gate := there.ExpirableSemaphore("permits"), there.Semaphore("slots"), there.Latch("gate")
 	follow := func(kind, name string) *streaming {
@@ -30,6 +30,7 @@ func TestSynchronizers_HaveStories(t *testing.T) {
 	ofPermits.awaits(t, "<dd>has 2 free permits, and 0 taken")
 	locktest.Must(permits.Acquire(ctx))(t)
 	ofPermits.awaits(t, "(?s)<dd>has 1 free permit, and 1 taken.*<span>has 2 free permits, and 0 taken.*<span>has no number of permits")
+	ofPermits.awaits(t, "<dt>Taken</dt><dd>1 by billing on .*, pid [0-9]+, up since ")
 	locktest.Must(slots.TrySetPermits(ctx, 3, 0))(t)
 	ofSlots.awaits(t, "(?s)<dd>has 3 free permits.*<span>has 3 free permits.*<span>has no number")
 	locktest.Must(gate.TrySetCount(ctx, 2))(t)
