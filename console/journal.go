@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -95,12 +96,25 @@ func (w *writer) Handle(ctx context.Context, r slog.Record) error {
 // mostText bounds the text of an event, in bytes.
 const mostText = 1000
 
-// eventOf converts a log record to an event: the message and the reason, and in brackets the other attributes.
+// eventOf converts a log record to an event: the message and the reason, and in brackets the process that holds the lock
+// and the other attributes.
 func eventOf(r slog.Record) Event {
 	e := Event{At: r.Time, Text: r.Message, Grave: true}
 	var besides []string
+	owner, process := "", ""
 	r.Attrs(func(a slog.Attr) bool {
 		switch text := a.Value.Resolve().String(); a.Key {
+		case "owner":
+			owner = "owner " + text
+		case "application":
+			process = "held by " + text
+		case "host":
+			process += " on " + text
+		case "pid":
+			process += ", pid " + text
+		case "term": // which only this process knows
+			process = "held by this process"
+			besides = append(besides, "term "+text)
 		case "lock":
 			e.Lock = text
 		case "reason", "detail", "error":
@@ -113,6 +127,9 @@ func eventOf(r slog.Record) Event {
 		}
 		return true
 	})
+	if holder := cmp.Or(process, owner); holder != "" {
+		besides = append([]string{holder}, besides...)
+	}
 	if len(besides) > 0 {
 		e.Text += " (" + strings.Join(besides, ", ") + ")"
 	}
