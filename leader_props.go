@@ -156,6 +156,7 @@ func (l *leader) childProps(term context.Context) (props *actor.Props) {
 		}
 	}()
 	if <-ended; panicked != nil {
+		l.resign(errRestart) // the supervisor may stop it instead
 		panic(panicked)
 	}
 	return props

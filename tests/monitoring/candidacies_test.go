@@ -72,6 +72,11 @@ func TestCandidacies_AreCountedAndTheirEndIsReported(t *testing.T) {
 	m.Actors.Root.Spawn(lock("f").LeaderProps(func(context.Context) *actor.Props { return stops }, reported))
 	expect("done", 2, nil)
 
+	stopping := actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.StopDirective })
+	m.Actors.Root.WithGuardian(stopping).Spawn(lock("i").LeaderProps(func(context.Context) *actor.Props { panic("as planned") }, reported))
+	want["lockkeeper.candidacies.ended fenced crashed"] = 2
+	m.expect(t, want)
+
 	_ = lock("g").Lead(until, reported)
 	m.expect(t, map[string]int64{"lockkeeper.candidacies fenced": 1, "lockkeeper.holds fenced": 1})
 	if _, err := lock("h").Acquire(t.Context(), reported); !errors.Is(err, lockkeeper.ErrInvalid) {
