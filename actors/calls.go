@@ -36,7 +36,7 @@ func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outco
 
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *request.Call) {
-	if s := r.table.get(keyFor(call)); s != nil && s.gate.enter() {
+	if s := r.table.get(keyFor(call)); s != nil && s.gate.Enter() {
 		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
 		return
 	}

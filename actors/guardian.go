@@ -134,7 +134,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	}
 	key := keyFor(call)
 	s := g.rt.table.get(key)
-	if s == nil || !s.gate.enter() {
+	if s == nil || !s.gate.Enter() {
 		if other := g.rt.table.another(key, call); other != nil {
 			g.rt.refuse(call, machine.Invalid, inUse(other, call.LockKind()))
 			return
@@ -153,7 +153,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockState {
 	s := newLockState(g.rt, key, first.LockKind(), first.Members)
 	s.inspects = first.Op == request.OpInspect
-	s.gate.enter() // it must not retire before the request has come
+	s.gate.Enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
 	s.started(pid) // does nothing if the actor has handled Started already, on this goroutine
 	g.children[pid.Id] = s
@@ -304,7 +304,7 @@ func (t *table) another(key lockKey, call *request.Call) *lockState {
 	}
 	for _, made := range single {
 		c := t.get(lockKey{name: key.name, made: made})
-		if c != nil && made != key.made && !c.gate.closed() && (!call.Op.Frees() || kinds.SameType(c.format, call.LockKind())) {
+		if c != nil && made != key.made && !c.gate.Closed() && (!call.Op.Frees() || kinds.SameType(c.format, call.LockKind())) {
 			return c
 		}
 	}

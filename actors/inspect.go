@@ -115,7 +115,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	for i := range r.table.states {
 		for _, value := range r.table.states[i].Range {
 			s := value.(*lockState)
-			if !s.gate.enter() { // it is leaving, and was idle
+			if !s.gate.Enter() { // it is leaving, and was idle
 				continue
 			}
 			call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.name}

@@ -199,7 +199,7 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 					if _, starts := e.Message.(*actor.Started); is && starts {
 						s.kind = retiringKind{s.kind, func() {
 							select {
-							case inTime <- r.table.get(s.key) == s.lockState && !s.gate.closed():
+							case inTime <- r.table.get(s.key) == s.lockState && !s.gate.Closed():
 							default:
 							}
 						}}
@@ -244,51 +244,6 @@ func TestStoppedActor_SettlesReplies(t *testing.T) {
 
 // TestMain stops the shared redis-server and finds goroutines that were left behind.
 func TestMain(m *testing.M) { redistest.Main(m) }
-
-func TestGateClosesOnlyWhenAllIsSeen(t *testing.T) {
-	var g gate
-	for range 2 {
-		if !g.enter() {
-			t.Fatal("a new gate is closed")
-		}
-	}
-	if g.closeIf(1) {
-		t.Error("closed though a request is on its way")
-	}
-	if !g.enter() || !g.closeIf(3) {
-		t.Error("did not close though all was seen")
-	}
-	if g.enter() {
-		t.Error("entered a closed gate")
-	}
-	if g.closeIf(3) {
-		t.Error("closed a second time")
-	}
-	if sent := g.close(); sent != 3 {
-		t.Errorf("%d were sent, expected 3", sent)
-	}
-}
-
-// Each sender that entered is counted before the gate closes, and none enters after.
-func TestGateCountsEachSender(t *testing.T) {
-	for range 200 {
-		var g gate
-		var entered [4]uint64
-		var work sync.WaitGroup
-		for i := range entered {
-			work.Go(func() {
-				for g.enter() {
-					entered[i]++
-				}
-			})
-		}
-		sent := g.close()
-		work.Wait()
-		if sum := entered[0] + entered[1] + entered[2] + entered[3]; sum != sent {
-			t.Fatalf("%d entered, and %d were counted", sum, sent)
-		}
-	}
-}
 
 // recipient is a requester in whose process a panic is.
 type recipient struct{ request.Requester }

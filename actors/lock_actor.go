@@ -213,5 +213,5 @@ func (s *lockState) stopping() {
 		return
 	}
 	s.rt.table.drop(s)
-	s.gate.close()
+	s.gate.Close()
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/alarm"
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
@@ -43,7 +44,7 @@ type lockState struct {
 	subscribed []backend.Channel
 
 	// gate is shared with all senders to the actor; seen is the actor's side of it.
-	gate gate
+	gate delivery.Gate
 	seen uint64
 
 	alarm alarm.Alarm
@@ -312,7 +313,7 @@ func (s *lockState) idle() bool { return s.machine.Idle() && len(s.inspections) 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.
 func (s *lockState) retire() bool {
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
-	if !s.gate.closeIf(s.seen) {
+	if !s.gate.CloseIf(s.seen) {
 		return false
 	}
 	s.owners.Forget(s.watcher())

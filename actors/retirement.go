@@ -1,8 +1,6 @@
 package actors
 
 import (
-	"sync/atomic"
-
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
@@ -33,7 +31,7 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.kind.Retires(s.machine, false) // before another actor may be started for the name
 	s.rt.table.drop(s)
-	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.close()}
+	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.Close()}
 	if own, stops := s.kind.(kinds.Stopper); stops {
 		s.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
 		s.performAll()
@@ -70,7 +68,7 @@ func (s *lockState) otherFormat(call *request.Call) {
 	s.stopAlarm()
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	s.rt.table.drop(s)
-	s.leaving = &leaving{moving: true, sent: s.gate.close()}
+	s.leaving = &leaving{moving: true, sent: s.gate.Close()}
 	s.leaving.receive(s, call, nil)
 }
 
@@ -144,37 +142,4 @@ func (l *leaving) check(s *lockState) {
 		l.gone = true
 		s.rt.toGuardian(&retired{state: s})
 	}
-}
-
-// gate counts the requests sent to a lock actor and closes without losing one: a
-// stopping actor drops its mail silently, so an actor may stop only when it has
-// seen everything that was sent, and nothing can be sent any more.
-type gate struct{ word atomic.Uint64 }
-
-const gateClosed = 1 << 63
-
-// enter announces a request that is about to be sent; false if the actor is leaving.
-func (g *gate) enter() bool {
-	for {
-		sent := g.word.Load()
-		if sent&gateClosed != 0 {
-			return false
-		}
-		if g.word.CompareAndSwap(sent, sent+1) {
-			return true
-		}
-	}
-}
-
-// closed reports whether the actor is leaving.
-func (g *gate) closed() bool { return g.word.Load()&gateClosed != 0 }
-
-// closeIf closes the gate if no more requests were sent than have been seen.
-func (g *gate) closeIf(seen uint64) bool {
-	return g.word.CompareAndSwap(seen, seen|gateClosed)
-}
-
-// close closes the gate and returns how many requests were sent before.
-func (g *gate) close() (sent uint64) {
-	return g.word.Or(gateClosed) &^ gateClosed
 }

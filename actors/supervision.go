@@ -28,7 +28,7 @@ func (s *supervision) HandleFailure(_ *actor.ActorSystem, supervisor actor.Super
 	// The subscriber's instance keeps nothing, so that a new one would be no better, and a
 	// lock actor that is leaving needs none.
 	directive := actor.ResumeDirective
-	if s := s.guardian.children[child.GetId()]; s != nil && !s.gate.closed() {
+	if s := s.guardian.children[child.GetId()]; s != nil && !s.gate.Closed() {
 		directive = actor.RestartDirective
 		supervisor.RestartChildren(child)
 	} else {
@@ -79,7 +79,7 @@ func (s *lockState) repeat(swallowed any, sender *actor.PID) bool {
 	case *kinds.Reply, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
 		return s.rt.Deliver(s.pid, &again{m})
 	case *request.Call:
-		return m.Op.Frees() && s.gate.enter() && // it counts as one more request
+		return m.Op.Frees() && s.gate.Enter() && // it counts as one more request
 			s.rt.Deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 	}
 	return false
