@@ -151,13 +151,13 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 	}
 	call.Lease, call.MaxHold, call.AtLeast, call.Wait = value(r.lease), value(r.maxHold), value(r.atLeast), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
-	call.NoReentry, call.Leads = r.once, r.leads
+	call.NoReentry, call.Leads, call.Note = r.once, r.leads, r.note
 	hold.initRareFields(r.atRisk, r.drain)
 	call.Permit = hold.permit()
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 || r.atLeast != nil && *r.atLeast == 0 {
 		return nil, errors.New("a lease, a max hold or a minimum time of zero would be over at once; leave the option out for none")
 	}
-	return call, errors.Join(call.CheckTimes(), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config), r.checkEnded())
+	return call, errors.Join(call.CheckTimes(), call.CheckNote(), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config), r.checkEnded())
 }
 
 // newCall returns a call for this lock.
@@ -229,6 +229,9 @@ type Status struct {
 	// which is some seconds old; they are -1 and 0 if the record does not have them. For a free lock they are 0.
 	HolderWaiters int
 	HeldAtLeast   time.Duration
+	// Note is that of WithNote of the holder; "" if it has none, or if it is not known. For another process it comes from
+	// its record, which has it a moment after the grant. Other clients may have written it: escape it where it is shown.
+	Note string
 }
 
 // Inspect returns the state of the lock in Redis and in this System. If another process holds the
@@ -246,6 +249,7 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
 		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process), Owners: m.Owners,
 		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(), HolderWaiters: int(m.GetHolderWaiters()), HeldAtLeast: m.HeldAtLeast.AsDuration(),
+		Note: m.Note,
 	}
 	if m.Ttl != nil {
 		s.TTL = m.Ttl.AsDuration()

@@ -29,6 +29,8 @@ type LockInfo struct {
 	Count int
 	Token int64
 	Age   time.Duration
+	// Note is that of WithNote; of several holders, that of the first which has one.
+	Note string
 	// Lease is how long the lease is still valid if it is not renewed.
 	Lease time.Duration
 	// Waiters is the number of requests that wait in this System. Waiting is how long the first of
@@ -59,7 +61,7 @@ func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
 	for i, m := range states {
 		all[i] = LockInfo{
 			Name: m.Lock.Name, Kind: m.Lock.Kind, Held: m.HeldHere, Shared: m.HeldHere && m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders),
-			Count: int(m.HoldCount), Token: m.Token, Age: m.HeldFor.AsDuration(), Lease: m.Ttl.AsDuration(),
+			Count: int(m.HoldCount), Token: m.Token, Age: m.HeldFor.AsDuration(), Note: m.Note, Lease: m.Ttl.AsDuration(),
 			Waiters: int(m.Waiters), Waiting: m.WaitingFor.AsDuration(),
 		}
 	}

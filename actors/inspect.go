@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"sync/atomic"
@@ -35,7 +36,7 @@ func (s *lockState) inspected(m *inspection) {
 		return
 	}
 	if m.refusal == nil && m.status.Locked && m.holder == nil {
-		records.LookUp(m.status.Holder, s.keys()[0], s.rt.cfg.Record, s.servers(), m.deadline, func(h *records.Holder) {
+		records.LookUp(m.status.Holder, s.keys()[0], s.rt.ownRecord(), s.servers(), m.deadline, func(h *records.Holder) {
 			found := *m
 			found.holder = h
 			s.rt.Deliver(s.pid, &found)
@@ -149,6 +150,9 @@ func (s *lockState) listed() *messages.Status {
 	}
 	s.addToken(status, &here)
 	s.addAges(status, holders)
+	for _, holder := range holders {
+		status.Note = cmp.Or(status.Note, holder.Ref.(*request.Call).Note)
+	}
 	return status
 }
 
@@ -224,6 +228,16 @@ func (r *Runtime) register() {
 	})
 }
 
+// ownRecord returns the record of the system with its notes; nil if it keeps none.
+func (r *Runtime) ownRecord() *records.Record {
+	if r.cfg.Record == nil {
+		return nil
+	}
+	own := *r.cfg.Record
+	r.notes.AddTo(&own)
+	return &own
+}
+
 // Systems returns the processes of all systems that have a record in this Redis; ctx bounds the wait.
 func (r *Runtime) Systems(ctx context.Context) ([]*messages.Process, error) {
 	return records.List(ctx, r.server)
@@ -233,6 +247,7 @@ func (r *Runtime) Systems(ctx context.Context) ([]*messages.Process, error) {
 func (r *Runtime) addWork(record *records.Record) {
 	work := records.WorkOf(record)
 	defer work.End()
+	r.notes.AddTo(record)
 	for _, made := range []kinds.Composition{kinds.OneKey, kinds.Members, kinds.Servers} {
 		for _, state := range r.table.states[made].Range {
 			s := state.(*lockState)

@@ -187,6 +187,7 @@ func (s *lockState) perform(e *machine.Effect) {
 		if w := ownerOf(call); w != nil {
 			w.Lost = e.Answer.HoldID
 		}
+		s.rt.notes.Ended(call)
 		call.Requester().Lost(s.rt, call, &e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case machine.NotifyAtRisk:
@@ -196,6 +197,7 @@ func (s *lockState) perform(e *machine.Effect) {
 	case machine.HoldEnded:
 		call := e.Ref.(*request.Call)
 		s.ownerDone(ownerOf(call))
+		s.rt.notes.Ended(call)
 		s.observer.HoldEnded(s.about(call), call, s.now-call.From)
 	case machine.Subscribe:
 		s.listen(e.Term)
@@ -252,6 +254,7 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 		}
 		s.rt.server.Outlive(a.Until)
 		call.From, call.Until = s.now, s.until
+		s.rt.notes.Granted(call, a, s.machine.Term())
 	}
 	s.ownerAnswered(call, a)
 	if !call.Requester().Answered(s.rt, call, a) {

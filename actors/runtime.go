@@ -92,6 +92,8 @@ type Runtime struct {
 	host     *host.Host
 	post     delivery.Post
 	observer *observe.Observer
+	// notes are the notes of the holds.
+	notes records.Notes
 
 	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines
@@ -157,6 +159,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.clocks = alarm.New(r.Now, r.redis.Round)
 	r.endBeat = r.clock.Beat(r.clocks.Again)
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
+	r.notes.Changed = r.server.RecordChanged
 	r.kinds = r.newKinds()
 	r.channels = newChannels(r)
 	r.injected = faultinject.Guarded(system, r.host.Recover)

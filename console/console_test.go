@@ -38,7 +38,8 @@ type data struct {
 	Client  string
 	Systems []process
 	Locks   []struct {
-		Name, Kind, Owner, State  string
+		Name, Kind, Owner         string
+		State, Note               string
 		Held, Here, Shared, Asked bool
 		Process                   process
 		Since                     time.Time

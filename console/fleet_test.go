@@ -109,3 +109,22 @@ func TestFleet(t *testing.T) {
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 }
+
+// The note of a hold is shown with its holder, escaped, wherever the lock is.
+func TestNoteIsShown(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	here, there := locktest.Open(t, server.URL(), patient("shop")), locktest.Open(t, server.URL(), patient("billing"))
+	base := web(t, console.Handler(here.System, quick, console.WithFleet(server.Client(t), "")))
+	const note, printed = "<b>10.0.0.1</b>\u202e", "&lt;b&gt;10.0.0.1&lt;/b&gt;\\u202e"
+	locktest.Acquire(t, here.Lock("mine"), lockkeeper.WithNote(note))
+	locktest.Acquire(t, there.Lock("theirs"), lockkeeper.WithNote(note))
+	for path, shown := range map[string]int{"": 1, "lock?name=theirs&kind=plain": 1, "?fleet=1": 2} {
+		redistest.Eventually(t, "the notes on the page "+path, func() bool { return strings.Count(get(t, base+path), printed) == shown })
+	}
+	for _, l := range read(t, base+"data.json?fleet=1").Locks {
+		if l.Note != note {
+			t.Errorf("%s has the note %q", l.Name, l.Note)
+		}
+	}
+}

@@ -99,7 +99,7 @@ func (c *console) ask(ctx context.Context, l *lock) error {
 		return err
 	}
 	l.Asked, l.Held, l.Shared, l.Holders, l.Owner, l.Count = true, status.Locked, status.Locked && status.Shared, status.Holders, status.Holder, status.HoldCount
-	l.Owners = status.Owners
+	l.Owners, l.Note = status.Owners, status.Note
 	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, inspect.Known(int64(status.Subscribers)), status.Waiters, status.WaitingFor.Milliseconds(), status.Token
 	if status.HolderWaiters >= 0 {
 		l.HolderWaiters = inspect.Known(int64(status.HolderWaiters))

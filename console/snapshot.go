@@ -89,7 +89,9 @@ type lock struct {
 	// Owners are all owner fields, for a forced release.
 	Owners  []string `json:"owners,omitempty"`
 	Process *system  `json:"process,omitempty"`
-	Count   int      `json:"count,omitempty"`
+	// Note is what the holder says of its hold.
+	Note  string `json:"note,omitempty"`
+	Count int    `json:"count,omitempty"`
 	// Since is when the lock was granted here. For a holder in another process it is when the console saw it first,
 	// or the time from its record, whichever is earlier, and AtLeast is true.
 	Since   *time.Time `json:"since,omitempty"`
@@ -186,7 +188,7 @@ func (l lock) since() time.Time {
 func local(info lockkeeper.LockInfo, now time.Time) lock {
 	l := lock{
 		Name: info.Name, Kind: info.Kind.LogValue().String(), Held: info.Held, Here: info.Held, Shared: info.Shared, Holders: info.Holders,
-		Count: info.Count, Token: info.Token, Waiters: info.Waiters, Waiting: info.Waiting.Milliseconds(),
+		Count: info.Count, Note: info.Note, Token: info.Token, Waiters: info.Waiters, Waiting: info.Waiting.Milliseconds(),
 	}
 	if info.Held {
 		since := now.Add(-info.Age)

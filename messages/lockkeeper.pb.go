@@ -459,6 +459,9 @@ type Acquire struct {
 	// Chosen by the requester, to tell the answers to its requests apart: each answer has that of its request, and
 	// LeaseLost and LeaseAtRisk that of the first Acquire of the hold.
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	// A text that others see with the hold, at most 256 bytes of UTF-8; see Status.note. A re-entry joins the hold, and its
+	// note is not shown.
+	Note          string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -557,6 +560,13 @@ func (x *Acquire) GetAtLeast() *durationpb.Duration {
 func (x *Acquire) GetCorrelationId() string {
 	if x != nil {
 		return x.CorrelationId
+	}
+	return ""
+}
+
+func (x *Acquire) GetNote() string {
+	if x != nil {
+		return x.Note
 	}
 	return ""
 }
@@ -1566,6 +1576,9 @@ type Status struct {
 	HolderWaiters *int64               `protobuf:"varint,19,opt,name=holder_waiters,json=holderWaiters,proto3,oneof" json:"holder_waiters,omitempty"`
 	HeldAtLeast   *durationpb.Duration `protobuf:"bytes,20,opt,name=held_at_least,json=heldAtLeast,proto3" json:"held_at_least,omitempty"`
 	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	// Acquire.note of the holder: of several holders in one system, that of the first which has one. For another process it
+	// comes from its record, a moment after the grant. Empty if there is none, or if it is not known.
+	Note          string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1748,6 +1761,13 @@ func (x *Status) GetHeldAtLeast() *durationpb.Duration {
 func (x *Status) GetCorrelationId() string {
 	if x != nil {
 		return x.CorrelationId
+	}
+	return ""
+}
+
+func (x *Status) GetNote() string {
+	if x != nil {
+		return x.Note
 	}
 	return ""
 }
@@ -3829,7 +3849,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12-\n" +
-	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\x87\x03\n" +
+	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\x9b\x03\n" +
 	"\aAcquire\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
@@ -3842,7 +3862,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\vshow_permit\x18\a \x01(\bR\n" +
 	"showPermit\x124\n" +
 	"\bat_least\x18\b \x01(\v2\x19.google.protobuf.DurationR\aatLeast\x12%\n" +
-	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xcd\x02\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\x12\x12\n" +
+	"\x04note\x18! \x01(\tR\x04note\"\xcd\x02\n" +
 	"\bAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -3909,7 +3930,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"Y\n" +
 	"\aInspect\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12%\n" +
-	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xa9\x06\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xbd\x06\n" +
 	"\x06Status\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x16\n" +
 	"\x06locked\x18\x02 \x01(\bR\x06locked\x12\x1b\n" +
@@ -3935,7 +3956,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x06owners\x18\x12 \x03(\tR\x06owners\x12*\n" +
 	"\x0eholder_waiters\x18\x13 \x01(\x03H\x00R\rholderWaiters\x88\x01\x01\x12=\n" +
 	"\rheld_at_least\x18\x14 \x01(\v2\x19.google.protobuf.DurationR\vheldAtLeast\x12%\n" +
-	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationIdB\x11\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\x12\x12\n" +
+	"\x04note\x18! \x01(\tR\x04noteB\x11\n" +
 	"\x0f_holder_waiters\"\xfe\x01\n" +
 	"\aProcess\x12\x16\n" +
 	"\x06client\x18\x01 \x01(\tR\x06client\x12 \n" +

@@ -5,8 +5,8 @@
 -- ARGV[2]  the rank of the last
 --
 -- Reply: {how many are on the list, the rank of the first that is not read, a line of text for each System with
--- a record: TTL of the record in ms, a blank, and its text}. At most the first 4097 bytes of a record are read:
--- none has more than 4096. Records that are not strings, and names longer than any System's, are left out. If
+-- a record: TTL of the record in ms, a blank, and its text}. At most the first 8193 bytes of a record are read:
+-- none has more than 8192. Records that are not strings, and names longer than any System's, are left out. If
 -- names are so long that reading them would block Redis, fewer are read.
 local list, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
 local LONGEST_NAME, MOST_READ = 64, 1000000
@@ -18,7 +18,7 @@ while rank <= last and read < MOST_READ do
   end
   rank, read = rank + 1, read + #system
   local record = list .. ':' .. system
-  local says = #system <= LONGEST_NAME and redis.pcall('GETRANGE', record, 0, 4096)
+  local says = #system <= LONGEST_NAME and redis.pcall('GETRANGE', record, 0, 8192)
   if type(says) == 'table' and not string.match(says.err, '^WRONGTYPE') then
     return says
   end

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -21,7 +22,7 @@ const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json]
 Shows which process holds a lock: the owner field in Redis, and the application, host, process id and
 start time of the process, from the record of its System. The record remains for a while after that
 process was killed. An owner without a record is a Redisson client, or a System that keeps none. The
-record also has the minimum time for which the process has held the lock.
+record also has the minimum time for which the process has held the lock, and the note of WithNote.
 
 For a semaphore, an expirable semaphore and a latch it shows the count; for an expirable semaphore,
 also the taken permits, the rest of their leases, and the process that holds each, if it has a record;
@@ -105,6 +106,9 @@ func text(v inspect.Lock) string {
 		} else {
 			line("held by", by)
 		}
+		if o.Note != "" {
+			line("note", printable.Quote(o.Note))
+		}
 		if o.HeldAtLeast.Known {
 			line("", "for at least "+ttl(o.HeldAtLeast.N))
 		} else {
@@ -184,7 +188,7 @@ func (a *access) printCounter(c *inspect.Counter) error {
 	for _, p := range c.Permits {
 		line("permit", p.ID+", lease left: "+ttl(p.Left))
 		if p.Process != nil {
-			line("", "held by "+recordOf(*p.Process).String())
+			line("", "held by "+recordOf(*p.Process).String()+noted(p.Note))
 		}
 	}
 	if more := c.Taken - int64(len(c.Permits)); more > 0 {

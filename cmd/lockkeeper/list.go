@@ -130,7 +130,7 @@ func (o *listOptions) printLocks(all []inspect.Lock) error {
 					name = ""
 				}
 				row(name, kindOf(v, i), owner.Count, ttl(v.TTL), atLeast(owner.HeldAtLeast), waiters(v), waited(v),
-					strings.Join(append([]string{recordOf(owner.Process).String()}, v.Problems...), "; "))
+					strings.Join(append([]string{recordOf(owner.Process).String() + noted(owner.Note)}, v.Problems...), "; "))
 			}
 			if v.MoreOwners > 0 {
 				row("", "", "", "", "", moreOwners(v))
@@ -239,6 +239,14 @@ func moreOwners(v inspect.Lock) string { return fmt.Sprintf("and %d more", v.Mor
 
 // shown returns a text of Redis for a terminal or a table.
 func shown(text string) string { return printable.Text(text) }
+
+// noted returns the note of a holder, to follow the holder; "" for none. It is in quotes: any text may be in it.
+func noted(note string) string {
+	if note == "" {
+		return ""
+	}
+	return ", note " + printable.Quote(note)
+}
 
 // recordOf converts a process to the type of the library.
 func recordOf(v inspect.Process) lockkeeper.Process {

@@ -211,18 +211,18 @@ func (c change) before() string {
 // long reports whether a time is long enough to print: less than a second may be the time between two reads.
 func long(ms inspect.Number) bool { return ms.N >= 1000 }
 
-// holders returns a text that identifies the owners of a lock.
+// holders returns a text that identifies the owners of a lock, and their notes.
 func holders(v inspect.Lock) string {
 	var fields []string
 	for _, o := range v.Owners {
-		fields = append(fields, o.Mode+o.Field)
+		fields = append(fields, o.Mode+o.Field+noted(o.Note))
 	}
 	return strings.Join(fields, " ")
 }
 
 // holder describes the process of the first owner, and how many other owners there are.
 func holder(v inspect.Lock) string {
-	text := recordOf(v.Owners[0].Process).String()
+	text := recordOf(v.Owners[0].Process).String() + noted(v.Owners[0].Note)
 	if more := int64(len(v.Owners)) - 1 + v.MoreOwners; more > 0 {
 		text += fmt.Sprintf(", and by %d more", more)
 	}

@@ -35,6 +35,9 @@ type record struct {
 	busy     bool
 	answered chan struct{}
 	closed   bool
+	// began is when the last write began; stale: the work has changed since.
+	began time.Time
+	stale bool
 	// failed: the last try has failed, and the timer starts the next. reported: refused was called.
 	failed, reported bool
 }
@@ -46,6 +49,9 @@ const (
 	minRecordTTL      = time.Minute
 	maxRecordInterval = time.Minute
 )
+
+// changePause is the minimum time between two writes because the work has changed.
+const changePause = 100 * time.Millisecond
 
 // Register keeps a record that describes the System in Redis. work adds the locks that it holds and waits for, each
 // time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis refuses the
@@ -85,6 +91,23 @@ func (r *record) outlive(until machine.Instant) {
 	}
 }
 
+// RecordChanged writes the record, if there is one, soon: the work has changed in a way that others should see. It does not
+// block. However often it is called, there are at most ten writes a second.
+func (s *Server) RecordChanged() {
+	r := s.record
+	if r == nil {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.busy:
+		r.stale = true
+	case !r.closed && !r.failed: // otherwise the timer starts the next try
+		r.timer.Reset(max(changePause-time.Since(r.began), 0))
+	}
+}
+
 // write sends the record, unless it is being sent.
 func (r *record) write() {
 	r.mu.Lock()
@@ -92,7 +115,7 @@ func (r *record) write() {
 		r.mu.Unlock()
 		return
 	}
-	r.busy, r.answered = true, make(chan struct{})
+	r.busy, r.answered, r.began, r.stale = true, make(chan struct{}), time.Now(), false
 	if r.timer != nil {
 		r.timer.Stop()
 	}
@@ -118,6 +141,9 @@ func (r *record) written(covers machine.Instant, err *redisio.Error) {
 	r.failed = err != nil
 	switch {
 	case err == nil:
+		if r.stale {
+			pause = changePause
+		}
 		r.covers.Store(int64(covers))
 		again = r.longest > covers // a longer lease was added since
 	case err.Transient:

@@ -124,6 +124,31 @@ func TestRecord_OutlivesLeases(t *testing.T) {
 	}
 }
 
+// A change is written at once, and many changes with few writes; the last one is among them.
+func TestRecord_ChangesAreWrittenTogether(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	s := NewServer(clock(0), connect(t, server.URL()), Config{})
+	var latest atomic.Int64
+	client := uuid.NewString()
+	s.keep(protocol.Record{Client: client, Since: time.Now()}, time.Hour, time.Hour, func(r *protocol.Record) {
+		r.Notes = []string{protocol.Note("1", fmt.Sprint(latest.Load()))}
+	}, nil)
+	t.Cleanup(func() { s.Unregister(true, nil) })
+	const changes = 1000
+	for range changes {
+		latest.Add(1)
+		s.RecordChanged()
+	}
+	redistest.Eventually(t, "the last change", func() bool {
+		text, _ := server.Do(t, "GET", keyspace.System("", keyspace.SystemOf(client))).ToString()
+		return strings.Contains(text, fmt.Sprintf(`"1 %d"`, changes))
+	})
+	if n := server.Calls(t)["set"]; n > changes/10 {
+		t.Errorf("%d changes have caused %d writes", changes, n)
+	}
+}
+
 // A refusal is reported once, and leases cause no calls afterwards.
 func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	t.Parallel()

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -60,6 +61,8 @@ type Permit struct {
 	Left int64 `json:"left"`
 	// Process is the holder; nil if it is not known, as for Redisson and for Systems without a record.
 	Process *Process `json:"process,omitempty"`
+	// Note is what the holder says of it, from the record of its process.
+	Note string `json:"note,omitempty"`
 }
 
 const (
@@ -226,12 +229,12 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 func (l Inspector) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {
-		views[0].Owners[i].Field = keyspace.PermitSystemOf(p.ID)
+		views[0].Owners[i].Field = keyspace.PermitSystemOf(p.ID) + ":" + protocol.OfPermit(p.ID)
 	}
 	err := l.Identify(ctx, views)
 	for i, o := range views[0].Owners {
 		if o.Process.Since != nil {
-			c.Permits[i].Process = &o.Process
+			c.Permits[i].Process, c.Permits[i].Note = &o.Process, o.Note
 		}
 	}
 	return err

@@ -61,9 +61,11 @@ type Owner struct {
 	// HeldAtLeast is the minimum time for which the owner has held the lock, in ms. Waiters is how many requests for
 	// the lock waited in its process. Both come from the record of the process, which may be some seconds old; see
 	// Process.Seen.
-	HeldAtLeast Number  `json:"held_at_least"`
-	Waiters     Number  `json:"waiters"`
-	Process     Process `json:"process"`
+	HeldAtLeast Number `json:"held_at_least"`
+	Waiters     Number `json:"waiters"`
+	// Note is what the owner says of its hold, from the same record.
+	Note    string  `json:"note,omitempty"`
+	Process Process `json:"process"`
 }
 
 const (

@@ -94,6 +94,7 @@ func (o *Owner) add(r protocol.Record, key string) {
 	if n := r.Waiters(key); n >= 0 {
 		o.Waiters = Known(n)
 	}
+	o.Note = r.Note(o.Field)
 }
 
 // mostPrefixes bounds the prefixes of a name with which a record is looked for.

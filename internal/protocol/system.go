@@ -27,6 +27,8 @@ type Record struct {
 	// requests wait for are among them.
 	Locks    []string `json:"locks,omitempty"`
 	AllWaits bool     `json:"all_waits,omitempty"`
+	// Notes are the notes of some of the holds; see Note.
+	Notes []string `json:"notes,omitempty"`
 	// Seen is how long ago the record was renewed. It is not written.
 	Seen time.Duration `json:"-"`
 }
@@ -37,10 +39,10 @@ func (r Record) Overdue() bool { return r.Seen > 2*milliseconds(r.Every)+time.Se
 
 // SystemRenew returns the call that writes the record with a TTL.
 func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.Time) redisclient.Call {
-	r.TTL = ttl.Milliseconds()
+	notes := r.Notes
+	r.TTL, r.Notes = ttl.Milliseconds(), nil
 	text, _ := json.Marshal(r) // cannot fail: texts, numbers and a time of this era
-	if len(text) > MostOfRecord {
-		r.Locks, r.AllWaits = nil, false
+	if r.Notes = thatFit(notes, MostOfRecord-len(text)-len(`,"notes":[]`)); r.Notes != nil {
 		text, _ = json.Marshal(r)
 	}
 	call := r.call(scripts.SystemRenew, keyPrefix, deadline)
@@ -104,8 +106,9 @@ func Listed(reply redisclient.Reply) (records []Record, all, next int) {
 	return records, int(reply.N[0]), int(reply.N[1])
 }
 
-// MostOfRecord is the largest size of a record in bytes; the scripts read at most one byte more.
-const MostOfRecord = 4096
+// MostOfRecord is the largest size of a record in bytes; the scripts read at most one byte more. All but the notes takes at
+// most 4.5 KiB of it.
+const MostOfRecord = 8192
 
 // readRecord reads a record with left ms of its TTL. Any client may have written it, so a record that cannot be
 // shown counts as missing: one that is too long, or whose time has no year of four digits.

@@ -60,13 +60,15 @@ type Holder struct {
 	// Waiters and HeldAtLeast are what its record says of the lock; nil and 0 if it says nothing.
 	Waiters     *int64
 	HeldAtLeast time.Duration
+	// Note is that of the owner; "" if there is none.
+	Note string
 }
 
 // LookUp finds out which process an owner of a lock is in. own is the record of this System, nil if it has none. found is
 // called once, on any goroutine.
 func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline time.Time, found func(*Holder)) {
 	read := func(r Record) {
-		h := &Holder{Process: process(r), HeldAtLeast: r.HeldAtLeast(key, owner)}
+		h := &Holder{Process: process(r), HeldAtLeast: r.HeldAtLeast(key, owner), Note: r.Note(owner)}
 		if n := r.Waiters(key); n >= 0 {
 			h.Waiters = &n
 		}
@@ -82,7 +84,7 @@ func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline 
 
 // AddTo adds what is known of the holder to the status of a lock. Of this process more is known without its record.
 func (h *Holder) AddTo(status *messages.Status) {
-	status.Process = h.Process
+	status.Process, status.Note = h.Process, h.Note
 	switch {
 	case status.HeldHere:
 		status.HolderWaiters, status.HeldAtLeast = &status.Waiters, status.HeldFor

@@ -57,6 +57,8 @@ type Call struct {
 	AtLeast time.Duration
 	Wait    time.Duration
 	Try     bool
+	// Note is what others see of the hold; "" for none.
+	Note string
 	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.
 	NoReentry, Leads bool
 	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.

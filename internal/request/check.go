@@ -13,6 +13,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -117,6 +118,20 @@ func (call *Call) CheckTimes() error {
 		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case wait < 0:
 		return fmt.Errorf("the wait is %v, and must not be negative", wait)
+	}
+	return nil
+}
+
+// MaxNote is the maximum length of a note in bytes. Many holds of a System share its record.
+const MaxNote = protocol.MostOfNote
+
+// CheckNote returns an error if the note of an Acquire is not valid.
+func (call *Call) CheckNote() error {
+	switch {
+	case len(call.Note) > MaxNote:
+		return fmt.Errorf("the note has %d bytes, and %d are allowed", len(call.Note), MaxNote)
+	case !utf8.ValidString(call.Note):
+		return fmt.Errorf("the note %s is not valid UTF-8", printable.Quote(call.Note))
 	}
 	return nil
 }

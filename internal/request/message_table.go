@@ -166,14 +166,14 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error
 	if by.replyTo == nil {
 		by.replyTo = m.Owner
 	}
-	call.NoReentry = m.NoReentry
+	call.NoReentry, call.Note = m.NoReentry, m.Note
 	call.Lease, call.MaxHold, call.AtLeast = m.Lease.AsDuration(), m.MaxHold.AsDuration(), m.AtLeast.AsDuration()
 	_ = call.wait(m.Wait) // which checkTimes checks as well
 	var err error
 	if m.Owner != nil && IsFuture(m.Owner) {
 		err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
 	}
-	err = errors.Join(err, checkTimes(m, call), r.CheckRed(call.Kind, call.Members, call.Lease))
+	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), r.CheckRed(call.Kind, call.Members, call.Lease))
 	if err == nil {
 		err = r.checkEnd(m, by)
 	}

@@ -58,19 +58,19 @@ func TestInspect_ShowsHoldersProcess(t *testing.T) {
 	for kind, lock := range kinds {
 		t.Run(kind, func(t *testing.T) {
 			name := redistest.Name(t)
-			hold := locktest.AcquireIn(t, locktest.Within(t), lock(theirs, name))
+			hold := locktest.AcquireIn(t, locktest.Within(t), lock(theirs, name), lockkeeper.WithNote("note of "+kind))
 			for _, from := range [][]*locktest.Site{theirs, ours} {
 				redistest.Eventually(t, "the holder's record", func() bool {
 					status, err := lock(from, name).Inspect(locktest.Within(t))
-					return err == nil && status.Process.Known()
+					return err == nil && status.Process.Known() && status.Note == "note of "+kind
 				})
 				status, _ := lock(from, name).Inspect(locktest.Within(t))
 				isThis(t, status.Process, "theirs", began)
 			}
 			showsWaiters(t, kind, lock(theirs, name), lock(ours, name), theirs, &longest)
 			locktest.OK(t, hold.Release(locktest.Within(t)))
-			if status, err := lock(ours, name).Inspect(locktest.Within(t)); err != nil || status.Process != (lockkeeper.Process{}) {
-				t.Errorf("a free lock has the process %v, %v", status.Process, err)
+			if status, err := lock(ours, name).Inspect(locktest.Within(t)); err != nil || status.Process != (lockkeeper.Process{}) || status.Note != "" {
+				t.Errorf("a free lock has the process %v and the note %q, %v", status.Process, status.Note, err)
 			}
 		})
 	}
