@@ -243,7 +243,11 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	if err != nil {
 		return Status{}, err
 	}
-	m := out.Status
+	return statusOf(out.Status), nil
+}
+
+// statusOf converts a message.
+func statusOf(m *messages.Status) Status {
 	s := Status{
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
@@ -257,7 +261,7 @@ func (l *Lock) Inspect(ctx context.Context) (Status, error) {
 	if m.Locked && m.HolderWaiters == nil {
 		s.HolderWaiters = -1
 	}
-	return s, nil
+	return s
 }
 
 // ask submits a call with no arguments, and waits for the answer or for ctx.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -183,18 +182,7 @@ func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
 	}
 }
 
-// shown is what other goroutines may read of a lock without asking its actor, for the record of the System. The actor
-// alone writes it.
-type shown struct {
-	// term is the term of the lease, 0 while the lock is not held here; since is the time when the term began.
-	term  atomic.Uint64
-	since atomic.Int64
-	// waiters is how many requests wait here.
-	waiters atomic.Int64
-}
-
-// show keeps up to date what others read of the lock. It compares, since a store costs more than all the rest, and
-// hand-offs change little.
+// show keeps up to date what others read of the lock.
 func (s *lockState) show() {
 	if until := int64(s.machine.LeaseUntil()); s.until.Load() != until {
 		s.until.Store(until)
@@ -204,15 +192,7 @@ func (s *lockState) show() {
 	if held == 0 {
 		term = 0
 	}
-	if s.shown.term.Load() != term {
-		if term != 0 {
-			s.shown.since.Store(int64(s.now))
-		}
-		s.shown.term.Store(term)
-	}
-	if s.shown.waiters.Load() != int64(waiters) {
-		s.shown.waiters.Store(int64(waiters))
-	}
+	s.shown.Set(term, waiters, s.now)
 }
 
 // register writes the record of the system, if it is to have one.
@@ -254,8 +234,7 @@ func (r *Runtime) addWork(record *records.Record) {
 			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 				continue
 			}
-			age := max(r.Now()-machine.Instant(s.shown.since.Load()), 0)
-			if !work.Add(s.keys(), s.shown.term.Load(), age, int(s.shown.waiters.Load())) {
+			if !work.Add(s.keys(), &s.shown, r.Now()) {
 				return
 			}
 		}

@@ -14,6 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/owners"
+	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -65,7 +66,7 @@ type lockState struct {
 	effect machine.Effect
 	// inspections are the requests that await the state of the lock in Redis.
 	inspections map[*request.Call]struct{}
-	shown       shown
+	shown       records.Shown
 	// observer measures, traces and logs what happens to the lock.
 	observer observe.Lock
 
@@ -219,14 +220,14 @@ func (s *lockState) listen(term uint64) {
 	s.subscribed = s.kind.Channels(term)
 	for _, e := range s.subscribed {
 		on := systemOf(e)
-		on.Deliver(on.subscriber, &subscribe{state: s, channel: e, term: term})
+		on.Deliver(on.subscriber, &subscribe{to: s, channel: e, term: term})
 	}
 }
 
 func (s *lockState) stopListening() {
 	for _, e := range s.subscribed {
 		on := systemOf(e)
-		on.Deliver(on.subscriber, &unsubscribe{state: s, channel: e})
+		on.Deliver(on.subscriber, &unsubscribe{to: s, channel: e})
 	}
 	s.subscribed = nil
 }
@@ -254,7 +255,7 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 		}
 		s.rt.server.Outlive(a.Until)
 		call.From, call.Until = s.now, s.until
-		s.rt.notes.Granted(call, a, s.machine.Term())
+		s.rt.notes.Granted(call, a.FirstRef, s.machine.Term())
 	}
 	s.ownerAnswered(call, a)
 	if !call.Requester().Answered(s.rt, call, a) {

@@ -66,12 +66,12 @@ type (
 // To the subscriber.
 type (
 	subscribe struct {
-		state   *lockState
+		to      listener
 		channel backend.Channel
 		term    uint64
 	}
 	unsubscribe struct {
-		state   *lockState
+		to      listener
 		channel backend.Channel
 	}
 	// published and confirmed come from the connection.

@@ -27,6 +27,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/watch"
 )
 
 // Config is the configuration that the actors of a system share. Package lockkeeper fills in the
@@ -92,8 +93,9 @@ type Runtime struct {
 	host     *host.Host
 	post     delivery.Post
 	observer *observe.Observer
-	// notes are the notes of the holds.
-	notes records.Notes
+	// notes are the notes of the holds, and watches are the locks that are watched.
+	notes   records.Notes
+	watches watch.Hub
 
 	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines
@@ -189,6 +191,9 @@ func (r *Runtime) toGuardian(m any) (taken bool) { return r.post.DeliverTo(r.lif
 // Rules implements System.
 func (r *Runtime) Rules() *request.Rules { return &r.rules }
 
+// Watches returns the locks that are watched.
+func (r *Runtime) Watches() *watch.Hub { return &r.watches }
+
 // Foreign reports whether a PID is that of a process on another node.
 func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }
 
@@ -278,6 +283,7 @@ func (r *Runtime) released() bool {
 
 func (r *Runtime) end(done <-chan struct{}) {
 	defer close(r.ended)
+	r.watches.Close()
 	all := make(chan struct{})
 	r.toGuardian(&closeAll{done: all})
 	select {

@@ -10,7 +10,37 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
+
+// listener hears what is published on a channel: a lock actor, or an ear.
+type listener interface{ hear(m any) }
+
+func (s *lockState) hear(m any) { s.rt.Deliver(s.pid, m) }
+
+// ear is a function that is called for each message.
+type ear struct{ heard func() }
+
+func (e *ear) hear(any) { e.heard() }
+
+// Listen calls heard for each message on the channels of a lock's release, and each time that one is subscribed, until stop
+// is called. heard must not block.
+func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Members, heard func()) (stop func()) {
+	list := []request.Member{{System: r, Kind: kind, Name: name}}
+	if members != nil {
+		list = members.Sorted
+	}
+	e, all := &ear{heard}, backend.Releases(partsOf(list))
+	for _, channel := range all {
+		systemOf(channel).Deliver(systemOf(channel).subscriber, &subscribe{to: e, channel: channel})
+	}
+	return func() {
+		for _, channel := range all {
+			systemOf(channel).Deliver(systemOf(channel).subscriber, &unsubscribe{to: e, channel: channel})
+		}
+	}
+}
 
 // subscriber forwards the messages on the channels of locks to the lock actors that wait for
 // them, and each transfer on the turn channel to the lock actor whose turn it is. A system has
@@ -26,9 +56,9 @@ type channels struct {
 	turns   string
 	sharded bool
 
-	// listeners has the subscribe of each listening lock actor, by channel. A channel is subscribed
+	// listeners has the subscribe of each listener, by channel. A channel is subscribed
 	// while it has listeners. Only the mailbox of the subscriber touches them, also after a crash.
-	listeners map[string]map[*lockState]*subscribe
+	listeners map[string]map[listener]*subscribe
 }
 
 // keeper keeps channels subscribed: a pubsub.Subscriptions, or a pubsub.Shards.
@@ -40,7 +70,7 @@ type keeper interface {
 }
 
 func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: keyspace.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[*lockState]*subscribe{}}
+	c := &channels{rt: rt, turns: keyspace.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[listener]*subscribe{}}
 	if c.sharded {
 		c.subscriptions = rt.redis.NewShards(c)
 	} else {
@@ -68,12 +98,12 @@ func (s *subscriber) Receive(ctx actor.Context) {
 			s.transferred(m.payload)
 			return
 		}
-		for state, asked := range s.listeners[m.channel] {
-			state.rt.Deliver(state.pid, unlocked{channel: asked.channel})
+		for to, asked := range s.listeners[m.channel] {
+			to.hear(unlocked{channel: asked.channel})
 		}
 	case *confirmed:
-		for state, asked := range s.listeners[m.channel] {
-			state.rt.Deliver(state.pid, listening{channel: asked.channel, term: asked.term})
+		for to, asked := range s.listeners[m.channel] {
+			to.hear(listening{channel: asked.channel, term: asked.term})
 		}
 	case *subscribe:
 		s.add(m)
@@ -107,23 +137,23 @@ func (c *channels) end(m *unsubscribe) {
 }
 
 func (c *channels) add(m *subscribe) {
-	states := c.listeners[m.channel.Name]
-	if states == nil {
-		states = map[*lockState]*subscribe{}
-		c.listeners[m.channel.Name] = states
+	all := c.listeners[m.channel.Name]
+	if all == nil {
+		all = map[listener]*subscribe{}
+		c.listeners[m.channel.Name] = all
 		c.rt.observer.Subscriptions(1)
 	}
-	states[m.state] = m
+	all[m.to] = m
 }
 
 // drop reports whether it was the last on its channel.
 func (c *channels) drop(m *unsubscribe) (last bool) {
-	states := c.listeners[m.channel.Name]
-	if _, listened := states[m.state]; !listened {
+	all := c.listeners[m.channel.Name]
+	if _, listened := all[m.to]; !listened {
 		return false
 	}
-	delete(states, m.state)
-	if len(states) > 0 {
+	delete(all, m.to)
+	if len(all) > 0 {
 		return false
 	}
 	delete(c.listeners, m.channel.Name)

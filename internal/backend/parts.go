@@ -96,6 +96,9 @@ func Batches(parts []Part) (batches [][]int) {
 	return batches
 }
 
+// Releases returns the channels on which the releases of locks are published that no waiter is notified of otherwise.
+func Releases(parts []Part) []Channel { return newAll(parts, &protocol.Options{}).channels() }
+
 // Majority returns the Backend of a RedLock, a lock on a majority of servers.
 func Majority(servers []*Server, name string, options *protocol.Options, to Receiver) Backend {
 	return &several{newMajority(servers, name, options), to}

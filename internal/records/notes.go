@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -23,9 +22,10 @@ type Notes struct {
 // note is the note of a term, or of a permit.
 type note struct{ of, text string }
 
-// Granted adds the note of a request that was granted in that term, if it has one. A re-entry joins another hold.
-func (n *Notes) Granted(call *request.Call, a *machine.Answer, term uint64) {
-	if call.Note == "" || a.FirstRef != any(call) {
+// Granted adds the note of a request that was granted in that term, if it has one. A re-entry joins the hold of another
+// request, first.
+func (n *Notes) Granted(call *request.Call, first any, term uint64) {
+	if call.Note == "" || first != any(call) {
 		return
 	}
 	of := strconv.FormatUint(term, 10)

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -131,7 +130,7 @@ func (call *Call) CheckNote() error {
 	case len(call.Note) > MaxNote:
 		return fmt.Errorf("the note has %d bytes, and %d are allowed", len(call.Note), MaxNote)
 	case !utf8.ValidString(call.Note):
-		return fmt.Errorf("the note %s is not valid UTF-8", printable.Quote(call.Note))
+		return fmt.Errorf("the note %q is not valid UTF-8", call.Note)
 	}
 	return nil
 }

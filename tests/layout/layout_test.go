@@ -48,10 +48,11 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/delivery":           {"internal/host", "internal/request"},
 		"internal/owners":             {"internal/delivery", "internal/machine", "internal/request"},
 		"internal/alarm":              {},
+		"internal/watch":              {"messages"},
 		"internal/middleware":         {"internal/delivery", "internal/request"},
-		"actors":                      {"internal/alarm", "internal/backend", "internal/boottime", "internal/delivery", "internal/faultinject", "internal/host", "internal/keyspace", "internal/kinds", "internal/machine", "internal/mailbox", "internal/middleware", "internal/observe", "internal/owners", "internal/records", "internal/redisclient", "internal/request", "messages"},
+		"actors":                      {"internal/alarm", "internal/backend", "internal/boottime", "internal/delivery", "internal/faultinject", "internal/host", "internal/keyspace", "internal/kinds", "internal/machine", "internal/mailbox", "internal/middleware", "internal/observe", "internal/owners", "internal/records", "internal/redisclient", "internal/request", "internal/watch", "messages"},
 		"internal/printable":          {},
-		".":                           {"actors", "internal/delivery", "internal/host", "internal/records", "internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub"},
+		".":                           {"actors", "internal/delivery", "internal/host", "internal/records", "internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/watch", "internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub"},
 		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/refusal", "internal/protocol"},
 		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
@@ -60,7 +61,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"github.com/asynkron/protoactor-go":   {"messages", "internal/host", "internal/mailbox", "internal/delivery", "internal/middleware", "internal/owners", "internal/request", "actors", "."},
 		"google.golang.org/protobuf":          {"messages", "internal/request", "internal/records", "."},
 		"go.opentelemetry.io/otel":            {"internal/observe", "internal/request", "actors", ".", "console"},
-		"github.com/lockkeeper-go/lockkeeper": {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "internal/request", "internal/kinds", "internal/middleware", "internal/records", "internal/delivery", "internal/owners", "internal/whereabouts", "actors", ".", "internal/inspect", "console"},
+		"github.com/lockkeeper-go/lockkeeper": {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "scripts", "messages", "redisio", "internal/refusal", "internal/redisclient", "internal/redisclient/pubsub", "internal/redisclient/slots", "internal/protocol", "internal/backend", "internal/host", "internal/mailbox", "internal/observe", "internal/request", "internal/kinds", "internal/middleware", "internal/records", "internal/delivery", "internal/owners", "internal/watch", "internal/whereabouts", "actors", ".", "internal/inspect", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))

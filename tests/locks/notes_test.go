@@ -33,6 +33,7 @@ func TestNote_IsThatOfThePresentHold(t *testing.T) {
 	awaitNote(t, lock, "10.0.0.1:8080", here, there)
 	again := here.AcquireIn(t, hold.Context(), k, lockkeeper.WithNote("a re-entry"))
 	waits := here.AcquireSoon(t, k, lockkeeper.WithNote("the next"))
+	here.AwaitWaiters(t, k, 1)
 	last := here.AcquireSoon(t, k)
 	here.AwaitWaiters(t, k, 2)
 	if all := locktest.Must(here.Locks(locktest.Within(t)))(t); all[0].Note != "10.0.0.1:8080" {
@@ -45,7 +46,7 @@ func TestNote_IsThatOfThePresentHold(t *testing.T) {
 	awaitNote(t, lock, "", here, there)
 	here.Release(t, locktest.Got(t, last).Hold)
 
-	lost := here.Acquire(t, k, lockkeeper.WithNote("to be lost"))
+	here.Acquire(t, k, lockkeeper.WithNote("to be lost"))
 	awaitNote(t, lock, "to be lost", there)
 	locktest.ForceRelease(t, lock(here), true)
 	here.Acquire(t, k) // the record still has the note
@@ -54,7 +55,6 @@ func TestNote_IsThatOfThePresentHold(t *testing.T) {
 			t.Errorf("a hold without a note has %q", status.Note)
 		}
 	}
-	_ = lost
 }
 
 // A note of a MultiLock belongs to all its members, and of several readers the first that has one is shown.

@@ -1,0 +1,33 @@
+// Package watch shares the looks at a lock among all that watch it in a System.
+package watch
+
+import (
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// State is the state of a lock at the last look.
+type State struct {
+	Status *messages.Status
+	// Since is a time by which the present owners held the lock, or by which it was free: the earliest that is known.
+	Since time.Time
+}
+
+// next returns the state after a look at a time. changed reports whether the lock has other owners than before, or another
+// note.
+func (before *State) next(status *messages.Status, at time.Time) (after State, changed bool) {
+	after = State{status, at.Add(-status.HeldAtLeast.AsDuration())}
+	if before.Status == nil || !sameOwners(before.Status, status) {
+		return after, true
+	}
+	if before.Since.Before(after.Since) {
+		after.Since = before.Since
+	}
+	return after, before.Status.Note != status.Note
+}
+
+func sameOwners(a, b *messages.Status) bool {
+	return a.Locked == b.Locked && a.Mode == b.Mode && slices.Equal(slices.Sorted(slices.Values(a.Owners)), slices.Sorted(slices.Values(b.Owners)))
+}

@@ -1,0 +1,82 @@
+package lockkeeper
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/watch"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Change is the state of a lock that [Lock.Watch] yields.
+type Change struct {
+	// Status is that of Inspect, as of the last look.
+	Status
+	// Since is when the lock has had its present owners, or has been free, at the latest: the time of their grant in
+	// this process, from the record of their process, or when this System saw it first.
+	Since time.Time
+}
+
+// Watch yields the state of the lock, and then the new state each time that its owners or the note of [WithNote] have
+// changed, in any process:
+//
+//	for change, err := range sys.Lock("leader").Watch(ctx) {
+//
+// A slow loop misses states in between, but always gets the latest one. A state that lasts for less than Config.Poll may
+// be missed. A note may come after its hold, as a change of its own.
+//
+// Watch yields ErrUnavailable when Redis does not answer, once, and the state again when it does. A loop may go on after
+// such an error, and after ErrCrashed. Any other error is the last: the cause of ctx, ErrClosed, ErrRejected or ErrInvalid.
+//
+// The cost: a System with any number of watchers of a lock has one goroutine for it. It looks at the lock with one or two
+// scripts every Config.Poll, and at once when a message says that it was released, at most ten times a second. A transfer
+// to a waiter in another process, an expired lease and the grant of a free lock cause no message, and are seen within
+// 1.1 times Poll. The System is subscribed to the release, so it counts in Status.Subscribers.
+func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
+	const op = "watch"
+	return func(yield func(Change, error) bool) {
+		if err := l.checkCall(ctx); err != nil {
+			yield(Change{}, invalid(op, l.Name(), err))
+			return
+		}
+		watcher := l.runtime.Watches().Join(l.watched(), watch.How{
+			Look: l.look, Poll: l.runtime.Rules().Config.Poll,
+			Listen: func(heard func()) (stop func()) { return l.runtime.Listen(l.kind, l.name, l.members, heard) },
+		})
+		defer watcher.Leave()
+		for goesOn := true; goesOn; {
+			var change Change
+			state, err := watcher.Next(ctx)
+			switch {
+			case err == nil:
+				change = Change{statusOf(state.Status), state.Since}
+			case ctx.Err() != nil:
+				err = &Error{Op: op, Lock: l.Name(), Err: err}
+			case errors.Is(err, watch.ErrClosed):
+				err = failed(op, l.Name(), messages.Reason_REASON_CLOSED, "", true)
+			}
+			goesOn = yield(change, err) && (err == nil || mayPass(err) && ctx.Err() == nil)
+		}
+	}
+}
+
+// watched identifies the lock among those that are watched.
+func (l *Lock) watched() any {
+	type key struct {
+		kind messages.Kind
+		name string
+	}
+	if l.members != nil {
+		return key{messages.Kind_KIND_MULTI, l.members.ID()}
+	}
+	return key{l.kind, l.name}
+}
+
+// look asks Redis for the state.
+func (l *Lock) look(ctx context.Context) (status *messages.Status, final bool, err error) {
+	out, err := l.ask(ctx, "watch", request.OpInspect)
+	return out.Status, err != nil && !mayPass(err), err
+}
