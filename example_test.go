@@ -100,6 +100,33 @@ func ExampleLock_Elect() {
 	// context canceled
 }
 
+// The leader's note is its address. Other processes watch the lock to learn it, and of each new leader.
+func ExampleLock_Watch() {
+	sys, _, stop := start()
+	defer stop()
+	ctx := context.Background()
+
+	hold, err := sys.Lock("leader").Acquire(ctx, lockkeeper.WithNote("10.0.0.1:8080")) // or Elect, Lead, LeaderProps
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer hold.Release(ctx)
+
+	for change, err := range sys.Lock("leader").Watch(ctx) {
+		if errors.Is(err, lockkeeper.ErrUnavailable) {
+			continue // the state follows when Redis answers again
+		}
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		fmt.Println("the leader is at", change.Note)
+		break
+	}
+	// Output: the leader is at 10.0.0.1:8080
+}
+
 // Lead with an actor, which lives while this process leads.
 func ExampleLock_LeaderProps() {
 	sys, actors, stop := start()

@@ -88,6 +88,7 @@
 //	goroutines     up to 8 that stay for a second without work; they run mailboxes
 //	clocks         4; they wake the lock actors for which something is due, each clock for all of them
 //	middleware     1 for each request that it handles
+//	watches        1 for each lock that is watched; see package internal/watch
 //	beat           1; it makes the clocks read the time again when the machine wakes up
 //	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers
 //	redisclient    up to 24 workers (in a cluster 32), with Replicas as many again (in a cluster up to 128), and 1 for

@@ -113,6 +113,11 @@ anna is too late: the token is 1, and … was used already
 bert takes 20, and there are 80
 anna's release says: lockkeeper: hold "boxes": lock was lost: its fixed lease of 300ms is over
 `,
+	"forwarding": `
+tea asks anna: served by anna
+coffee asks bert: served by anna
+cake asks bert: served by bert
+`,
 	"leader": `
 anna leads
 anna leads no more: the leader has resigned

@@ -36,8 +36,9 @@ lacks rights for these, ls prints a warning on stderr, and lists only the locks,
 
 The kind is derived from the data in Redis: a fair lock without waiters looks like a plain one.
 WAITERS are the clients that are subscribed to the release, or the length of a fair lock's queue;
-in a cluster some are not seen. 2+3 is two, and three requests in the process that holds the lock.
-Redis does not know these: that process wrote them to its record some seconds ago. HELD is the
+in a cluster some are not seen, and Systems that watch the lock are among them. 2+3 is two, and
+three requests in the process that holds the lock. Redis does not know these: that process wrote
+them to its record some seconds ago, and the note that follows the holder. HELD is the
 minimum time for which the process has held the lock, from its record, and WAITED is the longest
 wait that Redis knows. "?" is unknown: a record has at most 40 locks, and Java's clients have no
 record. "up since" is the start of a process. A System that is overdue is dead, hangs, or cannot

@@ -22,7 +22,7 @@ import (
 
 const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-every 2s] [NAME …]
 
-Prints the holder of each lock, and then a line whenever the holder changes, until it is
+Prints the holder of each lock, and then a line whenever the holder or its note changes, until it is
 interrupted. With names it reads only these locks; without, all of them, as ls does. It does not
 notice a change that is undone between two reads. For each holder it prints the minimum time for
 which it has held the lock: from the record of its process, or since watch has seen it first. While
