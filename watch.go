@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -53,8 +54,9 @@ func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
 			switch {
 			case err == nil:
 				change = Change{statusOf(state.Status), state.Since}
+				change.Owners = slices.Clone(change.Owners) // other watchers get them, too
 			case ctx.Err() != nil:
-				err = &Error{Op: op, Lock: l.Name(), Err: err}
+				err = &Error{Op: op, Lock: l.Name(), Err: context.Cause(ctx)}
 			case errors.Is(err, watch.ErrClosed):
 				err = failed(op, l.Name(), messages.Reason_REASON_CLOSED, "", true)
 			}

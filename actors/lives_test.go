@@ -19,6 +19,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -255,7 +256,14 @@ func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
-	s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: &request.Call{By: recipient{}}})
+	s.rt.notes.Changed = func() {}
+	call := &request.Call{By: recipient{}, Note: "of the hold"}
+	s.rt.notes.Granted(call, call, 1)
+	s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: call})
+	var record records.Record
+	if s.rt.notes.AddTo(&record); len(record.Notes) > 0 {
+		t.Errorf("the lost hold still has a note: %q", record.Notes)
+	}
 	h.Drain()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)

@@ -103,7 +103,7 @@ func (s *Server) RecordChanged() {
 	switch {
 	case r.busy:
 		r.stale = true
-	case !r.closed && !r.failed: // otherwise the timer starts the next try
+	case r.timer != nil && !r.closed && !r.failed: // otherwise the next write follows anyway, or there is none
 		r.timer.Reset(max(changePause-time.Since(r.began), 0))
 	}
 }

@@ -168,9 +168,12 @@ func TestHub_Errors(t *testing.T) {
 		l.set(func() { l.final, l.err = false, nil })
 		again := h.Join("lock", l.how()) // beside the watcher that has not left yet
 		expect(t, "a", again)
+		w.Leave()
+		if h.subjects["lock"] != again.of {
+			t.Error("the lock of another watcher is forgotten")
+		}
 		h.Close()
 		expect(t, ErrClosed.Error(), again, h.Join("lock", l.how()))
-		w.Leave()
 		again.Leave()
 	})
 }

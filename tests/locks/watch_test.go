@@ -155,6 +155,7 @@ func TestWatch_Ends(t *testing.T) {
 		t.Error(text)
 	}
 
+	s = locktest.Open(t, k.Server.URL(), lockkeeper.Config{Poll: time.Hour})
 	watching := make(chan struct{})
 	ended := locktest.Go(func() (last error) {
 		for _, err := range s.Lock(k.LockName).Watch(locktest.Within(t)) {
