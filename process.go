@@ -70,7 +70,7 @@ func processFrom(m *messages.Process) Process {
 
 // Systems returns the processes of all Systems with the same KeyPrefix that have a record on this
 // Redis: those that run, and those that were killed a short while ago (see Process.Overdue). A
-// RedLock has a record on the server of its first System. The cost is one script per 100 Systems,
+// RedLock has a record on the server of its first System. The cost is one script per 50 Systems,
 // independent of the number of keys. Of more than 10,000 Systems it returns 10,000, and [ErrMore]. The
 // error may also be ErrUnavailable, ErrRejected, ErrClosed, or the cause of ctx.
 func (s *System) Systems(ctx context.Context) ([]Process, error) {

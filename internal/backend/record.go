@@ -216,8 +216,8 @@ func RecordOf(client string, servers []*Server, deadline time.Time, done func(pr
 	}
 }
 
-// recordPage is the number of records that one call reads.
-const recordPage = 100
+// recordPage is the number of records that one call reads: as 8 KiB each they hold Redis for some 5 ms.
+const recordPage = 50
 
 // ErrMore is the error if there are more Systems than those whose records were read.
 var ErrMore = errors.New("there are more Systems than are listed")

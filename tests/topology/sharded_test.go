@@ -56,6 +56,19 @@ func TestCluster_WakesRedissonAndIsWoken(t *testing.T) {
 	redistest.Eventually(t, "a subscription on the server with the slot", func() bool { return servers[0].ShardSubscribers(t, java.Channel) == 2 })
 	java.frees(t)
 	locktest.Release(t, locktest.Got(t, waiter).Hold)
+
+	java.TakeAs(t, locktest.Redisson, time.Minute)
+	for change, err := range s.Lock(name).Watch(locktest.Within(t)) {
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case change.Locked:
+			redistest.Eventually(t, "a subscription of the watch", func() bool { return servers[0].ShardSubscribers(t, java.Channel) == 2 })
+			java.frees(t)
+			continue
+		}
+		break
+	}
 }
 
 // A waiter stays subscribed on the server with the slot of its lock, whatever happens to the server: the first of two
