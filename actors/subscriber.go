@@ -14,15 +14,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// listener hears what is published on a channel: a lock actor, or an ear.
+// listener hears what is published on a channel: a lock actor, or a listenFunc.
 type listener interface{ hear(m any) }
 
 func (s *lockState) hear(m any) { s.rt.Deliver(s.pid, m) }
 
-// ear is a function that is called for each message.
-type ear struct{ heard func() }
+// listenFunc is a function that is called for each message.
+type listenFunc struct{ heard func() }
 
-func (e *ear) hear(any) { e.heard() }
+func (f *listenFunc) hear(any) { f.heard() }
 
 // Listen calls heard for each message on the channels of a lock's release, and each time that one is subscribed, until stop
 // is called. heard must not block.
@@ -31,13 +31,13 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 	if members != nil {
 		list = members.Sorted
 	}
-	e, all := &ear{heard}, backend.Releases(partsOf(list))
+	f, all := &listenFunc{heard}, backend.Releases(partsOf(list))
 	for _, channel := range all {
-		systemOf(channel).Deliver(systemOf(channel).subscriber, &subscribe{to: e, channel: channel})
+		systemOf(channel).Deliver(systemOf(channel).subscriber, &subscribe{to: f, channel: channel})
 	}
 	return func() {
 		for _, channel := range all {
-			systemOf(channel).Deliver(systemOf(channel).subscriber, &unsubscribe{to: e, channel: channel})
+			systemOf(channel).Deliver(systemOf(channel).subscriber, &unsubscribe{to: f, channel: channel})
 		}
 	}
 }
