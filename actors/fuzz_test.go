@@ -202,7 +202,7 @@ func FuzzCheckName(f *testing.F) {
 		slot := keyspace.Slot(full)
 		for _, derived := range []string{
 			keyspace.Channel(full), keyspace.Token(full), keyspace.Queue(full), keyspace.Timeouts(full),
-			keyspace.ReadWriteChannel(full), keyspace.WaitQueue(full), keyspace.ReadWriteQueue(full), keyspace.Holds(full) + ":field",
+			keyspace.ReadWriteChannel(full), keyspace.WaitQueue(full), keyspace.ReadWriteQueue(full), keyspace.WaitOrder(full), keyspace.ReadWriteOrder(full), keyspace.Holds(full) + ":field",
 		} {
 			if keyspace.Slot(derived) != slot {
 				t.Errorf("%q passed, and %q is in another slot", full, derived)

@@ -52,7 +52,7 @@ type derived struct {
 // turn channel of the process, and the channel of the clients that use a wait queue.
 var system = Rights{
 	scripts:  []*scripts.Script{scripts.SystemRenew, scripts.SystemRemove, scripts.SystemInspect, scripts.SystemList},
-	keys:     []derived{{from: keyspace.Systems, more: "*"}, {from: keyspace.WaitQueue}},
+	keys:     []derived{{from: keyspace.Systems, more: "*"}, {from: keyspace.WaitQueue}, {from: keyspace.WaitOrder}},
 	channels: []derived{{from: keyspace.TurnChannel, ofClient: true}, {from: keyspace.Waiters}},
 }
 
@@ -84,7 +84,7 @@ var kinds = []Rights{
 			scripts.ReadWriteSet, scripts.ReadWriteRelease, scripts.ReadWriteRenew, scripts.ReadWriteYield,
 			scripts.ReadWriteForceRelease, scripts.ReadWriteInspect, scripts.CountWaiters,
 		},
-		keys:     []derived{{from: keyspace.ReadWriteQueue}, {from: keyspace.Holds, more: ":*"}}, // and the leases of the readers
+		keys:     []derived{{from: keyspace.ReadWriteQueue}, {from: keyspace.ReadWriteOrder}, {from: keyspace.Holds, more: ":*"}}, // and the leases of the readers
 		channels: []derived{{from: keyspace.ReadWriteChannel}},
 	}),
 }

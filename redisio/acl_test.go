@@ -104,11 +104,11 @@ func TestACLRules(t *testing.T) {
 		rights[r.Kind] = r
 	}
 	for _, c := range []struct{ kind, prefix, want string }{
-		{"plain and fenced", "a:", "~a:* ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~redisson_lock_token:a:*{* ~redisson_lock_token:{a:*} &lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_lock__channel:a:*{* &redisson_lock__channel:{a:*}"},
+		{"plain and fenced", "a:", "~a:* ~lockkeeper_wait_order:a:*{* ~lockkeeper_wait_order:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~redisson_lock_token:a:*{* ~redisson_lock_token:{a:*} &lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_lock__channel:a:*{* &redisson_lock__channel:{a:*}"},
 		{"plain and fenced", "", "~* &lockkeeper_turn:* &lockkeeper_waiters:* &redisson_lock__channel:*"},
-		{"plain and fenced", "{a}", "~lockkeeper_wait_queue:{a}* ~redisson_lock_token:{a}* ~{a}* &lockkeeper_turn:* &lockkeeper_waiters:{a}* &redisson_lock__channel:{a}*"},
-		{"fair", "a?", `~a\?* ~lockkeeper_wait_queue:a\?*{* ~lockkeeper_wait_queue:{a\?*} ~redisson_lock_queue:a\?*{* ~redisson_lock_queue:{a\?*} ~redisson_lock_timeout:a\?*{* ~redisson_lock_timeout:{a\?*} &lockkeeper_turn:* &lockkeeper_waiters:a\?*{* &lockkeeper_waiters:{a\?*} &redisson_lock__channel:a\?*{* &redisson_lock__channel:a\?*{*:* &redisson_lock__channel:{a\?*} &redisson_lock__channel:{a\?*}:*`},
-		{"read/write", "a:", "~a:* ~lockkeeper_read_write_queue:a:*{* ~lockkeeper_read_write_queue:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~{a:*}:* &lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_rwlock:a:*{* &redisson_rwlock:{a:*}"},
+		{"plain and fenced", "{a}", "~lockkeeper_wait_order:{a}* ~lockkeeper_wait_queue:{a}* ~redisson_lock_token:{a}* ~{a}* &lockkeeper_turn:* &lockkeeper_waiters:{a}* &redisson_lock__channel:{a}*"},
+		{"fair", "a?", `~a\?* ~lockkeeper_wait_order:a\?*{* ~lockkeeper_wait_order:{a\?*} ~lockkeeper_wait_queue:a\?*{* ~lockkeeper_wait_queue:{a\?*} ~redisson_lock_queue:a\?*{* ~redisson_lock_queue:{a\?*} ~redisson_lock_timeout:a\?*{* ~redisson_lock_timeout:{a\?*} &lockkeeper_turn:* &lockkeeper_waiters:a\?*{* &lockkeeper_waiters:{a\?*} &redisson_lock__channel:a\?*{* &redisson_lock__channel:a\?*{*:* &redisson_lock__channel:{a\?*} &redisson_lock__channel:{a\?*}:*`},
+		{"read/write", "a:", "~a:* ~lockkeeper_read_write_order:a:*{* ~lockkeeper_read_write_order:{a:*} ~lockkeeper_read_write_queue:a:*{* ~lockkeeper_read_write_queue:{a:*} ~lockkeeper_wait_order:a:*{* ~lockkeeper_wait_order:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~{a:*}:* &lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_rwlock:a:*{* &redisson_rwlock:{a:*}"},
 	} {
 		if rules := rights[c.kind].Rules(OneServer, c.prefix); !strings.HasSuffix(rules, c.want) {
 			t.Errorf("%s, %q: %s", c.kind, c.prefix, rules)

@@ -57,8 +57,8 @@ end
 
 -- Opens the wait queue of a lock. An empty one is opened only with must.
 local function open(lock, must)
-  local fields = not lock.queue and lock.kind ~= 'fair' and fields_of(lock.key)
-  if fields and (must or fields[1]) then
+  local size = not lock.queue and lock.kind ~= 'fair' and size_of(lock.key)
+  if size and (must or size > 0) then
     local give, counter = give_to(lock.hash, lock.prefix), ''
     if lock.kind == 'plain' or lock.kind == 'fenced' then
       counter = lock.prefix
@@ -66,7 +66,7 @@ local function open(lock, must)
         take(lock.hash, ttl, to, '1')
       end
     end
-    lock.queue = wait_queue(fields, lock.key, settings, lock.hash, owner, counter, give)
+    lock.queue = wait_queue(size, lock.key, settings, lock.hash, owner, counter, give)
     lock.queue.place(entry_for(lock.kind, entry))
   end
   return lock.queue

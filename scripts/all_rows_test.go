@@ -214,19 +214,19 @@ var allTables = []table{
 		{
 			name: "takes to read, and lets in", reply: "[1 0  ]", published: "v>2.7.0",
 			locks: []part{
-				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000, >w=8.8+listens@-2 seen@-1 >20000"},
+				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000, >w=8.8+listens@-2 seen@-1 >15000"},
 			},
 		},
 		{
 			name: "takes to read, before a MultiLock that reads", reply: "[1 0  ]", published: "rw0",
 			locks: []part{
-				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 30000, u:1#1 30000, >x=8.8+reads+reserves@-3 seen@-1 >20000"},
+				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 30000, u:1#1 30000, >x=8.8+reads+reserves@-3 seen@-1 >15000"},
 			},
 		},
 		{
 			name: "joins readers, before a MultiLock that reads", reply: "[1 0  ]",
 			locks: []part{
-				{kind: "read", before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >20000"},
+				{kind: "read", before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >15000"},
 			},
 		},
 		{
@@ -246,7 +246,7 @@ var allTables = []table{
 		{
 			name: "among readers, with another", reply: "[1 0  ]", published: "w>1.1.0",
 			locks: []part{
-				{kind: "read", before: "mode=read v:1=1 20000, v:1#1 20000, >w=1.1+reads+listens@-4 seen@-1 >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000", after: "mode=read u:1=1 v:1=1 w:1=1 30000, u:1#1 30000, v:1#1 20000, w:1#1 20000, >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >20000"},
+				{kind: "read", before: "mode=read v:1=1 20000, v:1#1 20000, >w=1.1+reads+listens@-4 seen@-1 >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000", after: "mode=read u:1=1 v:1=1 w:1=1 30000, u:1#1 30000, v:1#1 20000, w:1#1 20000, >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000"},
 			},
 		},
 	}},
@@ -311,7 +311,7 @@ var allTables = []table{
 			locks: []part{
 				{
 					kind: "write", before: "mode=read path=7, >u=1.1+reserves@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >15000",
-					after: "mode=read path=7, >w=1.1+reads+listens@-4 seen@-1 >20000",
+					after: "mode=read path=7, >w=1.1+reads+listens@-4 seen@-1 >15000",
 				},
 			},
 		},

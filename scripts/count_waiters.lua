@@ -10,7 +10,7 @@
 -- Reply: {others}  how many wait
 local hash = KEYS[1]
 local client, queue_key, settings, prefix = unpack(ARGV)
-local queue = wait_queue(fields_of(queue_key) or {}, queue_key, settings, hash, client, '', give_to(hash, prefix))
+local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, client, '', give_to(hash, prefix))
 local waiting = queue.length()
 if waiting > 0 and value_of(hash, 'mode') == 'read' and queue.pass_unblocked() then
   waiting = queue.length()

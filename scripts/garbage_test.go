@@ -35,7 +35,26 @@ func garbage(now string, r *rand.Rand) (fields []string) {
 	return append(fields, "garbage", values[r.IntN(len(values))])
 }
 
-// Fields of a wait queue that are not entries are ignored, or removed: every row replies, leaves and publishes the same.
+// spoilOrder takes members from the order of a wait queue, or adds some that no client of ours has written, which it
+// returns.
+func (d *db) spoilOrder(t *testing.T, order string, now int64, r *rand.Rand) (strays []string) {
+	t.Helper()
+	if r.IntN(4) == 0 {
+		d.must(t, "DEL", order)
+		return nil
+	}
+	for range r.IntN(3) {
+		members := []string{"", "-", "stray", "-stray", longOf("z"), "-" + longOf("z"), "\x00"}
+		scores := []string{"inf", "-inf", "0", "5", "-5", "1e300", fmt.Sprint(now), fmt.Sprint(-now), fmt.Sprint(-now - 20_000_000), fmt.Sprint(now - 1<<53)}
+		strays = append(strays, members[r.IntN(len(members))])
+		d.must(t, "ZADD", order, scores[r.IntN(len(scores))], strays[len(strays)-1])
+		d.must(t, "PEXPIRE", order, "20000")
+	}
+	return strays
+}
+
+// Fields of a wait queue that are not entries are ignored, or removed, and an order that is not that of the entries is
+// made anew: every row replies, leaves and publishes the same.
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		random := rand.New(rand.NewPCG(7, 7))
@@ -48,7 +67,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 				d.frozenAt = start
 				locks, keys, args := r.call(t)
 				r.put(t, d, locks, start)
-				put := map[string][]string{}
+				put, strays := map[string][]string{}, map[string][]string{}
 				for i, lock := range locks {
 					queue := names(lock).Replace("WAITQUEUE")
 					fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
@@ -59,6 +78,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 						put[queue] = append(put[queue], fields[j])
 					}
 					d.must(t, append([]string{"HSET", queue}, fields...)...)
+					strays[lock] = d.spoilOrder(t, names(lock).Replace("WAITORDER"), start.UnixMicro(), random)
 				}
 				reply := d.run(t, r.script, keys, args)
 				published := r.published
@@ -70,7 +90,13 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 						}
 						d.must(t, "HDEL", queue, field)
 					}
-					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue", r.script.Name, r.name, i, put[queue]), lock, start, reply, r.reply, r.locks[i].after, published)
+					for _, member := range strays[lock] {
+						d.must(t, "ZREM", names(lock).Replace("WAITORDER"), member)
+					}
+					if d.do(t, "EXISTS", names(lock).Replace("WAITORDER")) == "0" {
+						d.putOrder(t, lock) // the script has not looked at it
+					}
+					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i, put[queue], strays[lock]), lock, start, reply, r.reply, r.locks[i].after, published)
 					published = ""
 				}
 			}

@@ -61,17 +61,21 @@ var plainTables = []table{
 		{
 			name: "the next", reply: "0", again: "-1", published: "w>2.7.0",
 			before: "u:1=1 30000, >x=9.9+listens@-3 seen@-1 >w=2.7+listens@-2 seen@-1 >v=8.8+listens@-1 seen@-1 >15000",
-			after:  "w:2=1 20000, >v=8.8+listens@-1 seen@-1 >20000",
+			after:  "w:2=1 20000, >v=8.8+listens@-1 seen@-1 >15000",
 		},
 		{
 			name: "the next, with a TTL of its own", reply: "0", again: "-1", published: "w>2.7.0",
-			before: "u:1=1 30000, >v=5000:9.9+listens@-9 seen@-7 >w=40000:2.7+listens@-90 seen@-30 >y=8.8+listens@-1 seen@-1 >15000",
-			after:  "w:2=1 40000, >y=8.8+listens@-1 seen@-1 >20000",
+			before: "u:1=1 30000, >w=40000:2.7+listens@-90 seen@-30 >y=8.8+listens@-1 seen@-1 >15000",
+			after:  "w:2=1 40000, >y=8.8+listens@-1 seen@-1 >15000",
+		},
+		{
+			name: "the next, beside an entry of its own", reply: "0", again: "-1", published: "v>2.7.0",
+			before: "u:1=1 30000, >v=2.7+listens@-2 seen@-1 >u=1.3+listens@-1 seen@-1 >15000", after: "v:2=1 20000",
 		},
 		{
 			name: "the next, before a longer TTL", reply: "0", again: "-1", published: "w>2.7.0",
 			before: "u:1=1 30000, >w=2.7+listens@-90 seen@-1 >v=40000:8.8+listens@-1 seen@-1 >15000",
-			after:  "w:2=1 20000, >v=40000:8.8+listens@-1 seen@-1 >40000",
+			after:  "w:2=1 20000, >v=40000:8.8+listens@-1 seen@-1 >15000",
 		},
 		{
 			name: "the next, with tokens", reply: "0", again: "-1", published: "v>2.7.10",
@@ -102,7 +106,7 @@ var plainTables = []table{
 		{
 			name: "leaves the queue without the lock", args: "owner=u:2", reply: "-1",
 			before: "w:1=1 30000, >u=2.7+listens@-2 seen@-1 >v=8.8+listens@-1 seen@-1 >15000",
-			after:  "w:1=1 30000, >v=8.8+listens@-1 seen@-1 >20000",
+			after:  "w:1=1 30000, >v=8.8+listens@-1 seen@-1 >15000",
 		},
 		{name: "a late one", before: "w:1=1 30000, >u=2.7+listens@-2 seen@-1 >15000", reply: "-1", after: same},
 		{
@@ -112,7 +116,7 @@ var plainTables = []table{
 		{
 			name: "kept for a MultiLock", publishedAgain: "0", reply: "0", again: "-1", published: "0",
 			before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
-			after:  ">v=2.7+kept0@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >20000",
+			after:  ">v=2.7+kept0@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
 		},
 		{
 			name: "a MultiLock withdraws", args: "owner=v:2", reply: "-1", published: "w>8.8.0",
@@ -120,27 +124,27 @@ var plainTables = []table{
 		},
 		{
 			name: "a MultiLock withdraws for another", publishedAgain: "0", args: "owner=v:2", reply: "-1", published: "0",
-			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+reserves@-2 seen@-1 >15000", after: ">w=8.8+kept0@-2 seen@-1 >20000",
+			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+reserves@-2 seen@-1 >15000", after: ">w=8.8+kept0@-2 seen@-1 >15000",
 		},
 		{
 			name: "a MultiLock behind withdraws", args: "owner=v:2", reply: "-1",
 			before: "w:1=1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
-			after:  "w:1=1 30000, >w=8.8+listens@-2 seen@-1 >20000",
+			after:  "w:1=1 30000, >w=8.8+listens@-2 seen@-1 >15000",
 		},
 		{
 			name: "the next, before a MultiLock", reply: "0", again: "-1", published: "w>8.8.0",
 			before: "u:1=1 30000, >w=8.8+listens@-3 seen@-1 >v=2.7+reserves@-2 seen@-1 >15000",
-			after:  "w:8=1 20000, >v=2.7+reserves@-2 seen@-1 >20000",
+			after:  "w:8=1 20000, >v=2.7+reserves@-2 seen@-1 >15000",
 		},
 		{
 			name: "one foreign client of two, first turn", listeners: "3-2", reply: "0", again: "-1", published: "v>2.7.0",
 			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
-			after:  "v:2=1 20000, >w=8.8+listens@-2 seen@-1 >turns=1 >20000",
+			after:  "v:2=1 20000, >w=8.8+listens@-2 seen@-1 >turns=1 >15000",
 		},
 		{
 			name: "one foreign client of two, third turn", listeners: "3-2", reply: "0", again: "-1", published: "0",
 			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >turns=2 >15000",
-			after:  ">v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >open@5 >20000",
+			after:  ">v=2.7+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >open@5 >15000",
 		},
 		{
 			name: "a foreign client, all others gone", listeners: "1", reply: "0", again: "-1", published: "0",
@@ -175,7 +179,7 @@ var plainTables = []table{
 		},
 		{
 			name: "the hold has expired before a MultiLock", reply: "[-1 0]", published: "0", publishedAgain: "0",
-			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >20000",
+			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >15000",
 		},
 		{name: "all listeners use the queue", before: "a=1 30000", listeners: "2-2", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "the owner not yet", before: "a=1 30000", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},

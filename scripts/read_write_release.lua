@@ -16,11 +16,11 @@ local held = redis.call('HMGET', hash, owner, owner .. ':write')
 local ours = held[1] or held[2]
 local free = ours and leave(hash, owner, prefix, held[1])
 -- The lock is released even if the wait queue is malformed.
-local here, fields = pcall(fields_of, queue_key)
+local here, size = pcall(size_of, queue_key)
 local ok, passed = true, false
-if here and fields and fields[1] then
+if here and size and size > 0 then
   ok, passed = pcall(function()
-    local queue = wait_queue(fields, queue_key, settings, hash, owner, '', give_to(hash, prefix))
+    local queue = wait_queue(size, queue_key, settings, hash, owner, '', give_to(hash, prefix))
     if ours then
       queue.leave()
     else

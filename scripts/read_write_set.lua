@@ -53,9 +53,9 @@ local joins = writes == 0 and reads == 1 and (free or not ours and value_of(hash
 local granted, rest = ours or not upgrade and (free or joins), nil
 local queue
 if not releases or writing and writes == 0 then
-  local fields = fields_of(queue_key, not granted and owner, entry)
-  if fields and (fields[1] or not granted and entry ~= '') then
-    queue = wait_queue(fields, queue_key, settings, hash, owner, '', give_to(hash, prefix))
+  local size = size_of(queue_key, not granted and owner, entry)
+  if size and (size > 0 or not granted and entry ~= '') then
+    queue = wait_queue(size, queue_key, settings, hash, owner, '', give_to(hash, prefix))
     if not ours then
       granted, rest = queue.claim(free, joins, notified, entry)
       free = free and redis.call('EXISTS', hash) == 0

@@ -21,8 +21,7 @@ local hash = KEYS[1]
 local owner, lease, forced, prefix, channel, queue_key, settings, entry = unpack(ARGV)
 forced = forced == '1'
 local held = redis.call('HMGET', hash, owner, owner .. ':write')
-local fields = fields_of(queue_key) or {}
-local queue = wait_queue(fields, queue_key, settings, hash, owner, '', give_to(hash, prefix))
+local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, owner, '', give_to(hash, prefix))
 if not held[1] and not held[2] then
   queue.withdraw(value_of(hash, 'mode') == 'read')
   return {ABSENT, 0}

@@ -77,7 +77,7 @@ func (r row) rules(locks, keysAndArgs []string, calls map[string]int64) (all []s
 	}
 	var keys []string
 	for _, lock := range locks {
-		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS WAITQUEUE HOLDS:* CALLS:* COUNTED"))...)
+		keys = append(keys, strings.Fields(names(lock).Replace("NAME TOKENS QUEUE TIMEOUTS WAITQUEUE WAITORDER HOLDS:* CALLS:* COUNTED"))...)
 	}
 	for i := range keys {
 		names := func(arg string) bool { return strings.Contains(arg, strings.TrimSuffix(keys[i], ":*")) }

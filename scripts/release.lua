@@ -1,4 +1,4 @@
--- Continues common/release_unwanted.lua, which names the arguments, and defines freed, foreign and fields.
+-- Continues common/release_unwanted.lua, which names the arguments, and defines freed, foreign and size.
 --
 -- Releases a lock, or sets the hold count that is left. The first client in the wait queue gets a lock that
 -- becomes free.
@@ -21,9 +21,9 @@ end
 if count == '0' then
   -- The lock is released even if the wait queue is malformed.
   local ok, passed = true, false
-  if fields[1] then
+  if size > 0 then
     ok, passed = pcall(function()
-      local queue = wait_queue(fields, queue_key, settings, hash, owner, counter, give_to(hash))
+      local queue = wait_queue(size, queue_key, settings, hash, owner, counter, give_to(hash))
       if not freed then
         return queue.withdraw()
       end

@@ -115,6 +115,8 @@ var (
 	tokens string
 	//go:embed common/wait_queue_entries.lua
 	waitQueueEntries string
+	//go:embed common/wait_queue_order.lua
+	waitQueueOrder string
 	//go:embed common/wait_queue_transfer.lua
 	waitQueueTransfer string
 	//go:embed common/wait_queue_claim.lua
@@ -237,7 +239,7 @@ var (
 // The common parts of the scripts that use the wait queue, of the plain and the fenced lock, and of the
 // read/write lock; and those of the synchronizers.
 var (
-	waitQueue       = waitQueueEntries + waitQueueTransfer + waitQueueClaim + waitQueueLeave
+	waitQueue       = waitQueueEntries + waitQueueOrder + waitQueueTransfer + waitQueueClaim + waitQueueLeave
 	queueCommon     = take + otherKeys + foreignHash + foreignFields + number + tokens + waitQueue
 	plainCommon     = queueCommon + admit
 	readWriteCommon = queueCommon + readWrite

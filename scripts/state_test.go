@@ -40,7 +40,7 @@ func names(lock string) *strings.Replacer {
 		"RWCHANNEL", "redisson_rwlock:"+tag, "CHANNEL", "redisson_lock__channel:"+tag, "PERMITS", "redisson_sc:"+tag, "LATCH", "redisson_countdownlatch__channel__"+tag,
 		"CALLS", "lockkeeper_calls:"+tag, "COUNTED", "lockkeeper_counted:"+tag, "TOKENS", "redisson_lock_token:"+tag,
 		"QUEUE", "redisson_lock_queue:"+tag, "TIMEOUTS", "redisson_lock_timeout:"+tag,
-		"WAITQUEUE", "lockkeeper_wait_queue:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
+		"WAITQUEUE", "lockkeeper_wait_queue:"+tag, "WAITORDER", "lockkeeper_wait_order:"+tag, "WAITERS", "lockkeeper_waiters:"+tag, "SETTINGS", "5000 1 0")
 }
 
 // entryWords returns an entry in the notation of the scripts; reserves is the word for one that reserves the lock.
@@ -150,6 +150,59 @@ func queueWords(t *testing.T, fields []string, ttl string, start time.Time) stri
 	return words + open + turns + " >" + ttl
 }
 
+// orderWords returns the scores and members that belong to the entries of a wait queue, sorted by members.
+func orderWords(t *testing.T, fields []string) (scored []string) {
+	t.Helper()
+	const half = 1 << 52
+	add := func(score int, member string) { scored = append(scored, member+" "+strconv.Itoa(score)) }
+	for i := 0; i < len(fields); i += 2 {
+		words := strings.Fields(fields[i+1])
+		if len(words) < 8 {
+			continue // open or turns
+		}
+		arrived := number(t, words[0])
+		add(-number(t, words[1])-1000*number(t, words[2]), "-"+fields[i])
+		switch {
+		case len(words) > 8 && words[8] != "-", len(words) == 8 && words[7] == "1":
+			add(arrived, fields[i])
+		case len(words) == 8:
+			add(arrived-2*half, fields[i])
+		}
+	}
+	slices.Sort(scored)
+	return scored
+}
+
+// list returns the elements of an array.
+func (d *db) list(t *testing.T, words ...string) (elements []string) {
+	t.Helper()
+	all, err := d.Do(t.Context(), d.B().Arbitrary(longWords(words)...).Build()).ToArray()
+	if err != nil {
+		t.Fatalf("%s: %v", words, err)
+	}
+	for _, e := range all {
+		elements = append(elements, short(text(e, e.Error())))
+	}
+	return elements
+}
+
+// putOrder writes the order of the entries of a wait queue.
+func (d *db) putOrder(t *testing.T, lock string) {
+	t.Helper()
+	queue, order := names(lock).Replace("WAITQUEUE"), names(lock).Replace("WAITORDER")
+	if d.do(t, "TYPE", queue) != "hash" {
+		return
+	}
+	for _, scored := range orderWords(t, d.list(t, "EVAL", "return redis.call('HGETALL', KEYS[1])", "1", queue)) {
+		member, score, _ := strings.Cut(scored, " ")
+		if client, ends := strings.CutPrefix(member, "-"); ends {
+			member = "-" + long(client)
+		}
+		d.must(t, "ZADD", order, score, member)
+	}
+	d.must(t, "PEXPIRE", order, d.do(t, "PTTL", queue))
+}
+
 // put brings a lock into a state.
 func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
@@ -196,6 +249,7 @@ func (d *db) put(t *testing.T, lock, state string, start time.Time) {
 			}
 		}
 	}
+	d.putOrder(t, lock)
 }
 
 func number(t *testing.T, text string) int {
@@ -232,6 +286,7 @@ return table.concat(lines, '\n')`
 func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) string {
 	t.Helper()
 	var hash, leases, waiting, beside string
+	var order, wantOrder []string
 	var queue []string
 	var ttls []int // of the queue
 	timeouts := map[string]string{}
@@ -276,7 +331,11 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 				leases += " " + ttl
 			}
 		case key == what("WAITQUEUE") && kind == "hash":
-			waiting = queueWords(t, value, ttl, start)
+			waiting, wantOrder = queueWords(t, value, ttl, start), orderWords(t, value)
+		case key == what("WAITORDER") && kind == "zset" && number(t, ttl) > 0:
+			for i := 0; i < len(value); i += 2 {
+				order = append(order, value[i]+" "+value[i+1])
+			}
 		case key == what("WAITQUEUE"):
 			waiting = ", waitqueue " + state
 		case key == what("TOKENS"):
@@ -295,6 +354,9 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 		case key != what("RECORD"):
 			beside += key + " is " + kind + " " + state
 		}
+	}
+	if slices.Sort(order); !slices.Equal(order, wantOrder) {
+		waiting += fmt.Sprintf(" in the order %s instead of %s", order, wantOrder)
 	}
 	for i, owner := range queue {
 		queue[i] = owner + timeouts[owner]

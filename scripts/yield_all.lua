@@ -15,9 +15,10 @@
 --        {ABSENT, 0}    it did not; those that it held are released
 local owner, settings, entry = ARGV[1], ARGV[2], ARGV[3]
 local held_all, queues = true, {}
-local fields_at = {} -- of all wait queues, before the first write: one may be another application's key
+local sizes = {} -- of all wait queues, before the first write: one may be another application's key
 for i in ipairs(KEYS) do
-  fields_at[i] = fields_of(ARGV[2 + 4 * i])
+  sizes[i] = size_of(ARGV[2 + 4 * i])
+  beside('ZCARD', order_of(ARGV[2 + 4 * i]))
 end
 for i, hash in ipairs(KEYS) do
   local kind, prefix, key, channel = ARGV[4 * i], ARGV[1 + 4 * i], ARGV[2 + 4 * i], ARGV[3 + 4 * i]
@@ -38,9 +39,9 @@ for i, hash in ipairs(KEYS) do
     end
   end
   held_all = held_all and held
-  local fields, passed = fields_at[i], false
-  if fields and (fields[1] or entry ~= '') then
-    local queue = wait_queue(fields, key, settings, hash, owner, counter, give)
+  local size, passed = sizes[i], false
+  if size and (size > 0 or entry ~= '') then
+    local queue = wait_queue(size, key, settings, hash, owner, counter, give)
     local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
     if held then
       queue.leave()

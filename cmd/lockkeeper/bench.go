@@ -119,7 +119,9 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 		defer cancel()
 		l := inspect.Inspector{Client: client, Prefix: o.prefix}
 		for _, lock := range []string{name, name + ":64"} {
-			err = cmp.Or(err, client.Do(ctx, l.Command("DEL", keyspace.WaitQueue(o.prefix+lock))).Error())
+			for _, key := range []string{keyspace.WaitQueue(o.prefix + lock), keyspace.WaitOrder(o.prefix + lock)} {
+				err = cmp.Or(err, client.Do(ctx, l.Command("DEL", key)).Error())
+			}
 		}
 	}()
 	for i := range systems {

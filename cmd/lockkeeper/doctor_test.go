@@ -71,7 +71,7 @@ func TestDoctor(t *testing.T) {
 		"lonely replica": {"--appendonly yes --replica-read-only no --replicaof 127.0.0.1 1", "", exitNo, []string{"replicas fail master"}},
 		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, sameForAllKinds("fail", "+publish,")},
 		"no ping":        {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
-		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_queue* ~*lockkeeper_read_write_queue* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
+		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_* ~*lockkeeper_read_write_* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
 		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, sameForAllKinds("fail", "+publish")},
 		"no info":        {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
 	} {

@@ -18,9 +18,9 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 	for _, kind := range []string{defaultKind, fencedKind, "fair", "write", "read"} {
 		name := name(kind)
 		t := ofLock(kind+" lock", kinds[cmp.Or(held[kind], kind)](here, name), kinds[kind](there, name), kinds[kind](there, name))
-		t.keys = []string{keyspace.WaitQueue(d.prefix + name)}
+		t.keys = []string{keyspace.WaitQueue(d.prefix + name), keyspace.WaitOrder(d.prefix + name)}
 		if held[kind] != "" {
-			t.keys = []string{keyspace.ReadWriteQueue(d.prefix + name)}
+			t.keys = []string{keyspace.ReadWriteQueue(d.prefix + name), keyspace.ReadWriteOrder(d.prefix + name)}
 		} else if kind == fencedKind {
 			t.lasting = []string{keyspace.Token(d.prefix + name)}
 		}
@@ -30,7 +30,9 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 		return lockkeeper.MultiLock(s.Lock(name("multi")), s.Lock(name("multi 2")))
 	}
 	multi := ofLock("MultiLock", several(here), several(there), there.Lock(name("multi")))
-	multi.keys = []string{keyspace.WaitQueue(d.prefix + name("multi")), keyspace.WaitQueue(d.prefix + name("multi 2"))}
+	for _, part := range []string{name("multi"), name("multi 2")} {
+		multi.keys = append(multi.keys, keyspace.WaitQueue(d.prefix+part), keyspace.WaitOrder(d.prefix+part))
+	}
 	all = append(all, multi)
 	for _, t := range []trial{
 		ofSemaphore(here.Semaphore(name("semaphore")), there.Semaphore(name("semaphore"))),

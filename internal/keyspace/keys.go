@@ -31,6 +31,8 @@ var keyForms = [...]keyForm{
 	ofLease:          {behind: ":rwlock_timeout:", open: true, holds: "the lease of a reader"},
 	ofWaitQueue:      {before: "lockkeeper_wait_queue:", holds: "the processes that wait for a lock"},
 	ofReadWriteQueue: {before: "lockkeeper_read_write_queue:", holds: "the processes that wait for a read/write lock"},
+	ofWaitOrder:      {before: "lockkeeper_wait_order:", holds: "the order of the processes that wait for a lock"},
+	ofReadWriteOrder: {before: "lockkeeper_read_write_order:", holds: "the order of the processes that wait for a read/write lock"},
 	ofTaken:          {behind: ":timeout", holds: "the permits of a semaphore that are taken"},
 	ofCalls:          {before: "lockkeeper_calls:", open: true, holds: "the last commands about a semaphore or a latch"},
 	ofCounted:        {before: "lockkeeper_counted:", holds: "the ids that have counted a latch down"},
@@ -47,6 +49,8 @@ const (
 	ofLease // the scripts create these keys
 	ofWaitQueue
 	ofReadWriteQueue
+	ofWaitOrder // the scripts derive these keys from those of the wait queues
+	ofReadWriteOrder
 	ofTaken
 	ofCalls
 	ofCounted
@@ -90,6 +94,12 @@ func WaitQueue(name string) string { return key(ofWaitQueue, name) }
 // ReadWriteQueue returns the key of the wait queue of a read/write lock. It has one of its own: its hash has another
 // form, so a lock of another kind cannot be transferred to its waiters.
 func ReadWriteQueue(name string) string { return key(ofReadWriteQueue, name) }
+
+// WaitOrder returns the key of the order of the processes in a WaitQueue.
+func WaitOrder(name string) string { return key(ofWaitOrder, name) }
+
+// ReadWriteOrder returns the key of the order of the processes in a ReadWriteQueue.
+func ReadWriteOrder(name string) string { return key(ofReadWriteOrder, name) }
 
 // Waiters returns the channel to which the clients that use the wait queue subscribe, besides the channel
 // of the lock's release. The difference is the number of foreign clients.

@@ -130,7 +130,12 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
       end
     end
   end
-  if redis.call('TYPE', key).ok == 'zset' then
+  if string.find(key, '^lockkeeper_[a-z_]*_order:') then
+    for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
+      local ends = string.find(member, '^%-')
+      redis.call('ZINCRBY', key, (ends and 1000 or -1000) * ARGV[1], member)
+    end
+  elseif redis.call('TYPE', key).ok == 'zset' then
     for _, member in ipairs(redis.call('ZRANGE', key, 0, -1)) do
       redis.call('ZINCRBY', key, -ARGV[1], member)
     end
@@ -157,6 +162,21 @@ local clock, all = redis.call('TIME'), {}
 local function add(what, value, left)
   all[#all + 1], all[#all + 2], all[#all + 3] = what, value, string.format('%.0f', left)
 end
+-- The sorted set must agree with the hash.
+local function check_order(key, client, arrived, seen, rest)
+  local ttl, listens, kept = string.match(rest, '^(%d+) %d+ %d+ %d %d+ (%d) ?(.*)$')
+  local place = arrived
+  if kept == '-' then
+    place = nil
+  elseif kept == '' and listens == '0' then
+    place = arrived - 2^53
+  end
+  local order = string.gsub(key, '_queue', '_order')
+  local ends, at = redis.call('ZSCORE', order, '-' .. client), redis.call('ZSCORE', order, client)
+  if not ends or -ends ~= seen + ttl * 1000 or (tonumber(at or '') or 0) ~= (tonumber(place or '') or 0) or redis.call('PTTL', order) < 0 then
+    add(order .. ' ' .. client, tostring(ends) .. ' ' .. tostring(at) .. ' instead of ' .. tostring(place), -1)
+  end
+end
 -- Expired entries of the wait queue are left out: Redis keeps them until a script reads them.
 local function wait_queue(key)
   local fields, order, known = redis.call('HGETALL', key), {}, false
@@ -181,6 +201,7 @@ local function wait_queue(key)
     end
     if left > 0 and arrived then
       order[#order + 1] = arrived .. ' ' .. field
+      check_order(key, field, arrived, seen, rest)
     end
   end
   table.sort(order)
@@ -193,9 +214,11 @@ local function wait_queue(key)
 end
 for _, key in ipairs(redis.call('KEYS', '*')) do
   local kind, value = redis.call('TYPE', key).ok, ''
-  local is_wait_queue = string.find(key, '^lockkeeper_[a-z_]*_queue:')
+  local is_wait_queue, is_order = string.find(key, '^lockkeeper_[a-z_]*_queue:'), string.find(key, '^lockkeeper_[a-z_]*_order:')
   if is_wait_queue then
     wait_queue(key)
+  elseif is_order then
+    value = nil -- see check_order
   elseif kind == 'hash' then
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
@@ -211,7 +234,7 @@ for _, key in ipairs(redis.call('KEYS', '*')) do
   else
     value = redis.call('GET', key)
   end
-  if not is_wait_queue then
+  if not is_wait_queue and not is_order then
     add(key, value, redis.call('PTTL', key))
   end
 end

@@ -90,8 +90,8 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 	yields := r.Kind == lock.Yield
 	switch {
 	case yields && r.Forced, entries > 0 && r.isOpenTime(), foreign > 0 && (entries > 0 || yields) && l.Turns*foreign >= entries:
-		l.OpenUntil, l.Turns = r.end(r.setup.WaitQueue.OpenTime), 0
 		r.touch(l)
+		l.OpenUntil, l.Turns = r.end(r.setup.WaitQueue.OpenTime), 0
 		r.publish(Publication{Part: part, All: written})
 		return true
 	case entries > 0 && foreign > 0:

@@ -59,16 +59,23 @@ func (l *Lock) expireWaitQueue(now machine.Instant) {
 	}
 }
 
-// touch renews the TTL of the wait queue after a write. An empty one expires soon.
-func (r *run) touch(l *Lock) {
-	var lasts time.Duration
-	for _, p := range l.Entries {
-		lasts = max(lasts, p.TTL)
+// hasWaitQueue reports whether the wait queue is in Redis.
+func (l *Lock) hasWaitQueue() bool {
+	written := func(p Entry) bool { return !p.isNew }
+	return slices.ContainsFunc(l.Entries, written) || l.OpenUntil != 0 || l.Turns > 0
+}
+
+// soon is when an empty wait queue expires.
+func (r *run) soon() machine.Instant { return r.end(r.setup.WaitQueue.OpenTime + time.Second) }
+
+// touch renews the TTL of the wait queue before a write.
+func (r *run) touch(l *Lock) { r.lasts(l, r.soon()) }
+
+func (r *run) lasts(l *Lock, until machine.Instant) {
+	if !l.hasWaitQueue() {
+		l.WaitQueueEnds = 0
 	}
-	if len(l.Entries) == 0 {
-		lasts = r.setup.WaitQueue.OpenTime + time.Second
-	}
-	l.WaitQueueEnds = r.end(lasts)
+	l.WaitQueueEnds = max(l.WaitQueueEnds, until)
 }
 
 func (r *run) dropEntry(l *Lock, c Client) {
@@ -86,7 +93,9 @@ func (r *run) dropEntry(l *Lock, c Client) {
 		r.vacated[l]--
 	}
 	l.Entries = slices.Delete(slices.Clone(l.Entries), i, i+1)
-	r.touch(l)
+	if len(l.Entries) == 0 && l.hasWaitQueue() {
+		l.WaitQueueEnds = r.soon()
+	}
 }
 
 // leaveWaitQueue removes the entry of the command's client, and reports whether there was one.
@@ -108,20 +117,20 @@ func (r *run) enter(part int, busy bool) {
 	}
 	l, p := &r.parts[part], r.newEntry(part)
 	i := slices.IndexFunc(l.Entries, func(p Entry) bool { return p.Client == r.client })
-	switch {
-	case i < 0:
-		l.insert(p)
-	case l.Entries[i].Term > p.Term:
+	if i >= 0 && l.Entries[i].Term > p.Term {
 		return
-	default:
-		p.Arrived = l.Entries[i].Arrived
-		if p.Since, p.Lapsed = l.Entries[i].Since, l.Entries[i].Lapsed; p.Lapsed && !busy {
-			p.Since, p.Lapsed = 0, false
-		}
-		l.Entries = slices.Clone(l.Entries)
-		l.Entries[i] = p
 	}
-	l.WaitQueueEnds = max(l.WaitQueueEnds, r.end(p.TTL))
+	r.lasts(l, p.Until)
+	if i < 0 {
+		l.insert(p)
+		return
+	}
+	p.Arrived = l.Entries[i].Arrived
+	if p.Since, p.Lapsed = l.Entries[i].Since, l.Entries[i].Lapsed; p.Lapsed && !busy {
+		p.Since, p.Lapsed = 0, false
+	}
+	l.Entries = slices.Clone(l.Entries)
+	l.Entries[i] = p
 }
 
 // newEntry returns an entry for the command. Its place is that of the time for which the client has waited.
@@ -208,10 +217,13 @@ func (r *run) enterAnew(part int) {
 	l := &r.parts[part]
 	late := func(p Entry) bool { return p.Client == r.client && p.Term > r.Entry.Term }
 	if r.Entry.Term != 0 && !slices.ContainsFunc(l.Entries, late) {
-		ends := l.WaitQueueEnds
+		var ends machine.Instant
+		if l.hasWaitQueue() {
+			ends = l.WaitQueueEnds // the script overwrites the entry
+		}
 		r.dropEntry(l, r.client)
-		l.WaitQueueEnds = ends // the script overwrites the entry
 		r.enter(part, false)
+		l.WaitQueueEnds = max(l.WaitQueueEnds, ends)
 	}
 }
 
@@ -291,7 +303,6 @@ func (r *run) mayTake(part int, shared bool) bool {
 			return false
 		}
 		l.OpenUntil = 0
-		r.touch(l)
 	}
 	r.endReservation(l)
 	if !r.ahead(l) {

@@ -22,9 +22,9 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
     return free, -2, ''
   end
   local granted, rest = free or ours, nil
-  local fields = fields_of(key, not granted and owner, entry)
-  if fields and (fields[1] or not granted and entry ~= '') then
-    local queue = wait_queue(fields, key, settings, hash, owner, counter, give_to(hash))
+  local size = size_of(key, not granted and owner, entry)
+  if size and (size > 0 or not granted and entry ~= '') then
+    local queue = wait_queue(size, key, settings, hash, owner, counter, give_to(hash))
     if ours then
       queue.leave()
     else

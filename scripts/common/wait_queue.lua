@@ -1,14 +1,15 @@
 -- The last part of the wait queue: a client leaves it, or releases the lock. See wait_queue_entries.lua.
 
--- Opens a wait queue. fields is the result of fields_of, owner the owner that the command is about, and
+-- Opens a wait queue. size is the result of size_of, owner the owner that the command is about, and
 -- counter the key of the lock's token counter, "" if it is a read/write lock, which has none. give(owner, mode, ttl, joins)
 -- makes a waiter the owner of the lock, which is free, or, with joins, held by readers.
-local function wait_queue(fields, key, settings, hash, owner, counter, give)
+local function wait_queue(size, key, settings, hash, owner, counter, give)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
-  local queue = read_entries(fields, key, settings, hash, client)
+  local queue = read_entries(size, key, settings, hash, client)
+  local were_some = queue.number > 0
+  add_places(queue)
   add_transfers(queue, key, hash, counter, give)
   add_claims(queue)
-  local entries = queue.entries
 
   -- Removes the client's entry, unless it waits under a later term. Reports whether it has.
   function queue.leave(term)
@@ -39,7 +40,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
   -- passes on the free lock.
   function queue.withdraw(joins)
-    if not queue.step_back(joins) and not joins and #entries > 0 then
+    if not queue.step_back(joins) and not joins and were_some then
       queue.pass_free()
     end
   end
@@ -47,33 +48,17 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
   -- Returns the number of entries of other clients that listen or reserve. Checks that the first of them
   -- still listens.
   function queue.length()
-    local mine = queue.mine
     local entry, i = queue.from(1)
-    while entry and entry == mine do
+    while entry and entry == queue.mine do
       entry, i = queue.from(i + 1)
     end
-    local n = 0
-    for _, other in ipairs(entries) do
-      local waits = other.listens
-      if other.kept then
-        waits = other.kept ~= '-'
-      end
-      if other ~= mine and waits and not other.gone then
-        n = n + 1
-      end
-    end
-    return n
+    return (queue.others())
   end
 
   -- Returns the number of foreign clients that wait: entries that do not listen, and subscribers of the
   -- lock's channel that do not use the queue. Clients that use it also subscribe to a second channel.
   function queue.foreign_clients()
-    local foreign = 0
-    for _, other in ipairs(entries) do
-      if other ~= queue.mine and not other.listens and not other.kept and not other.gone then
-        foreign = foreign + 1
-      end
-    end
+    local _, foreign = queue.others()
     if queue.sees_subscribers then
       local n = redis.call('PUBSUB', 'NUMSUB', queue.channel, 'lockkeeper_waiters' .. queue.of_lock)
       foreign = foreign + math.max(n[2] - n[4], 0)
@@ -92,7 +77,7 @@ local function wait_queue(fields, key, settings, hash, owner, counter, give)
       queue.open = now + queue.open_time * 1000
       queue.set('open', string.format('%.0f', queue.open))
       if queue.turns > 0 then
-        queue.drop('turns')
+        beside('HDEL', queue.key, 'turns')
       end
       return false, true
     elseif length > 0 and foreign > 0 then

@@ -1,4 +1,4 @@
--- The third part of the wait queue: a client asks for the lock, and gets an entry if it is refused. See
+-- The fourth part of the wait queue: a client asks for the lock, and gets an entry if it is refused. See
 -- wait_queue_entries.lua.
 
 -- Adds the claims to a queue that has transfers.
@@ -28,7 +28,6 @@ local function add_claims(queue)
         client = queue.client, arrived = arrived, at = tonumber(arrived), ttl = tonumber(ttl), term = term, seq = seq, mode = mode,
         tokens = tokens, listens = false, kept = '0', is_new = true,
       }
-      queue.mine = entry
       queue.add(entry)
     end
   end
@@ -47,9 +46,6 @@ local function add_claims(queue)
     if wanted == '' or old and tonumber(old.term) > queue.term(wanted) then
       return -- it does not wait, or this is a late command
     end
-    if old then
-      queue.count(old.ttl, -1)
-    end
     old = not last and old
     local core, arrived = arrival(wanted)
     local text = (old and old.arrived or arrived) .. ' ' .. string.format('%.0f', now) .. ' ' .. (core or wanted)
@@ -57,8 +53,10 @@ local function add_claims(queue)
       local kept = old and old.kept or '0'
       text = text .. ' ' .. (kept == '-' and not busy and '0' or kept)
     end
-    queue.entered = tonumber(string.match(wanted, '^%d+'))
-    queue.set(queue.client, text, queue.entered)
+    local entry = parse_entry(queue.client, text, now)
+    if entry then
+      queue.set(queue.client, text, entry)
+    end
   end
 
   -- Reports whether the client may take the free lock; shared: together with readers that get it before;
@@ -72,7 +70,7 @@ local function add_claims(queue)
         return false, math.ceil((queue.open - now) / 1000)
       end
       queue.open = nil
-      queue.drop('open')
+      beside('HDEL', queue.key, 'open')
     end
     local first = queue.reserving()
     if first and tonumber(first.kept) > 0 and now >= queue.kept_until(first) then

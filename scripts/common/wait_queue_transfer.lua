@@ -1,4 +1,4 @@
--- The second part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
+-- The third part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
 
 -- True in a cluster with sharded pub/sub: the server knows all subscribers of the lock's channels,
 -- and each lock has its own turn channel for each client, since that must have the lock's slot.
@@ -7,29 +7,22 @@ local SHARDED = false
 -- For how many µs a free lock is kept for a MultiLock at most.
 local MOST_KEPT = 60000000
 
--- Adds the transfers to a queue. counter is the key of the lock's token counter; give is that of wait_queue.
+-- Adds the transfers to a queue that has places. counter is the key of the lock's token counter; give is that of wait_queue.
 local function add_transfers(queue, key, hash, counter, give)
-  local entries, now = queue.entries, queue.now
+  local now = queue.now
   queue.of_lock = string.sub(key, (string.find(key, ':', 1, true)))
   queue.channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. queue.of_lock
   queue.sees_subscribers = SHARDED or queue.alone
-  local asker -- the client's own entry, while it asks for the lock
-  local unblocked = math.huge -- the first place that an exclusive client has left since this script began
 
   local function turn_channel(entry)
     return 'lockkeeper_turn:' .. entry.client .. (SHARDED and queue.of_lock or '')
   end
 
-  -- From now on, the client asks for the lock.
-  function queue.ask()
-    asker = queue.mine
-  end
-
   -- Reports whether an entry counts. An entry that does not listen yet gets no transfer, and keeps no
   -- client waiting. An entry whose client no longer listens is removed.
   local function check_alive(entry)
-    if entry == asker or entry.kept then
-      return entry == asker or entry.kept ~= '-'
+    if queue.asks(entry) or entry.kept then
+      return queue.asks(entry) or entry.kept ~= '-'
     elseif entry.listens and not entry.reachable and queue.sees_subscribers then
       entry.reachable = redis.call('PUBSUB', 'NUMSUB', turn_channel(entry))[2] > 0
       if not entry.reachable then
@@ -42,30 +35,31 @@ local function add_transfers(queue, key, hash, counter, give)
 
   -- Returns the first entry from the i-th on that counts, and its index.
   function queue.from(i)
-    for j = i, #entries do
-      local entry = queue.entry(j)
-      if not entry.gone and check_alive(entry) then
-        return entry, j
-      elseif entry.gone and entry.mode == '0' then
-        unblocked = math.min(unblocked, j)
-      end
+    local entry = queue.place_at(i)
+    while entry and (entry.gone or not check_alive(entry)) do
+      i = i + 1
+      entry = queue.place_at(i)
     end
+    return entry, i
   end
 
   -- Reports whether no entry that counts is before the client's own.
   function queue.is_first()
-    for i = 1, #entries do
-      local entry = queue.entry(i)
-      if entry == queue.mine or not entry.gone and check_alive(entry) then
-        return entry == queue.mine
+    local i, entry = 1, queue.place_at(1)
+    while entry and is_before(entry, queue.mine) do
+      if not entry.gone and check_alive(entry) then
+        return false
       end
+      i = i + 1
+      entry = queue.place_at(i)
     end
+    return true
   end
 
   -- Reports whether an entry is before that of the client that asks; exclusive: one that does not share.
   function queue.ahead(exclusive)
     local entry, i = queue.from(1)
-    while entry and entry ~= asker do
+    while entry and not queue.asks(entry) do
       if entry.mode == '0' or not exclusive then
         return true
       end
@@ -77,7 +71,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Returns the first entry if it is that of a MultiLock, which does not ask.
   function queue.reserving()
     local entry = queue.from(1)
-    return entry and entry ~= asker and entry.kept and entry
+    return entry and not queue.asks(entry) and entry.kept and entry
   end
   function queue.kept_until(entry)
     return entry.kept + math.min(entry.ttl * 500, MOST_KEPT)
@@ -85,6 +79,9 @@ local function add_transfers(queue, key, hash, counter, give)
   function queue.keep(entry, since)
     entry.kept = since
     queue.set(entry.client, entry.text .. ' ' .. since)
+    if since == '-' then
+      beside('ZREM', queue.order, entry.client)
+    end
   end
 
   local foreign -- whether the hash that readers seem to hold is another application's; nil if that was not checked
@@ -130,16 +127,19 @@ local function add_transfers(queue, key, hash, counter, give)
   -- which the lock is held then, nil if it was not transferred; and whether it is kept for a MultiLock from now on.
   function queue.pass_on(joins, asks, begins)
     local passed, reads
-    asker = asks and queue.mine or asker
+    if asks then
+      queue.ask()
+    end
     local entry, i = queue.from(1)
     while entry do
-      local exclusive = entry.mode == '0' and entry.listens
+      local exclusive, asking = entry.mode == '0' and entry.listens, queue.asks(entry)
       if entry.kept and entry.mode == '1' and (joins or passed) then
-        reads = reads or entry ~= asker and (begins or not joins or i > unblocked)
-      elseif entry.kept or exclusive and (entry == asker or joins or passed)
-        or entry ~= asker and not transfer(entry, joins or passed) then
+        local unblocked = queue.vacated and is_before(queue.vacated, entry)
+        reads = reads or not asking and (begins or not joins or unblocked)
+      elseif entry.kept or exclusive and (asking or joins or passed)
+        or not asking and not transfer(entry, joins or passed) then
         break
-      elseif entry ~= asker then
+      elseif not asking then
         passed = entry.mode
       end
       if passed == '0' then
@@ -191,7 +191,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Passes on the lock, which readers hold, if a writer that is gone kept others from joining them. Reports whether it
   -- did.
   function queue.pass_unblocked()
-    if unblocked < math.huge then
+    if queue.vacated then
       queue.pass_on(true)
       return true
     end
