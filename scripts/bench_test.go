@@ -1,0 +1,116 @@
+package scripts_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
+)
+
+// waiter returns the i-th client of a benchmark.
+func waiter(i int) string { return fmt.Sprintf("%08x-6b1d-4a53-9a5e-2f4b7c1d0e88", i) }
+
+// BenchmarkWaitQueue measures how long Redis works on a script while n clients wait, without the way there and back.
+func BenchmarkWaitQueue(b *testing.B) {
+	server := redistest.Start(b)
+	for _, n := range []int{1, 32, 200, 1000} {
+		b.Run(fmt.Sprint("handover-", n), func(b *testing.B) {
+
+			q := fill(b, server, n)
+			holder := n
+			for i := range b.N {
+				q.run(b, "EVALSHA", scripts.Release, fmt.Sprintf("owner=%s:1 lease=30000", waiter(holder)), "0")
+				q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=1.%d+listens", waiter(holder), i+2), "[")
+				holder = (holder + 1) % (n + 1)
+			}
+		})
+		b.Run(fmt.Sprint("yield-", n), func(b *testing.B) {
+
+			q := fill(b, server, n)
+			holder := n
+			for i := range b.N {
+				q.run(b, "EVALSHA", scripts.Yield, fmt.Sprintf("owner=%s:1 entry=1.%d+listens", waiter(holder), i+2), "[1 0]")
+				holder = (holder + 1) % (n + 1)
+			}
+		})
+		b.Run(fmt.Sprint("refused-", n), func(b *testing.B) {
+			q := fill(b, server, n)
+			for i := range b.N {
+				q.run(b, "EVALSHA", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=1.%d+listens", waiter(0), i+2), "[")
+			}
+		})
+		b.Run(fmt.Sprint("try-", n), func(b *testing.B) {
+			q := fill(b, server, n)
+			for range b.N {
+				q.run(b, "EVALSHA", scripts.Acquire, fmt.Sprintf("owner=%s:1", waiter(n+1)), "[")
+			}
+		})
+	}
+}
+
+// queueBench is a lock with a wait queue.
+type queueBench struct {
+	rueidis.Client
+	lock string
+}
+
+// fill takes a lock, and lets n clients wait for it. The measuring begins then.
+func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
+	b.Helper()
+	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true, ForceSingleClient: true})
+	if err != nil {
+		b.Fatal(err)
+	}
+	q := &queueBench{client, strings.ReplaceAll(b.Name(), "/", "-") + strconv.Itoa(b.N)}
+	listener, giveBack := client.Dedicate()
+	for i := range n + 1 {
+		if err := listener.Do(context.Background(), listener.B().Subscribe().Channel("lockkeeper_turn:"+waiter(i)).Build()).Error(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1", waiter(n)), "(nil)")
+	for i := range n {
+		q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=3600000:1.1+listens", waiter(i)), "[")
+	}
+	for _, s := range scripts.All {
+		if err := client.Do(context.Background(), client.B().ScriptLoad().Script(s.Source).Build()).Error(); err != nil {
+			b.Fatal(err)
+		}
+	}
+	if err := client.Do(context.Background(), client.B().ConfigResetstat().Build()).Error(); err != nil {
+		b.Fatal(err)
+	}
+	b.ResetTimer()
+	b.Cleanup(func() {
+		stats, err := client.Do(context.Background(), client.B().Info().Section("commandstats").Build()).ToString()
+		if _, rest, ok := strings.Cut(stats, "cmdstat_evalsha:"); ok && err == nil {
+			_, rest, _ = strings.Cut(rest, "usec_per_call=")
+			number, _, _ := strings.Cut(rest, ",")
+			micros, _ := strconv.ParseFloat(number, 64)
+			b.ReportMetric(micros, "redis-µs/script")
+		}
+		giveBack()
+		client.Close()
+	})
+	return q
+}
+
+func (q *queueBench) run(b *testing.B, command string, s *scripts.Script, args, want string) {
+	b.Helper()
+	keys, argv := call(s, q.lock, args)
+	script := s.SHA
+	if command == "EVAL" {
+		script = s.Source
+	}
+	words := append([]string{script, strconv.Itoa(len(keys))}, append(keys, argv...)...)
+	got := text(q.Do(context.Background(), q.B().Arbitrary(command).Args(words...).Build()).ToMessage())
+	if !strings.HasPrefix(got, want) {
+		b.Fatalf("%s replies %s, want %s", s.Name, got, want)
+	}
+}
