@@ -11,8 +11,8 @@
 local hash = KEYS[1]
 local client, queue_key, settings, prefix = unpack(ARGV)
 local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, client, '', give_to(hash, prefix))
-local waiting = queue.length()
+local waiting, foreign = queue.others()
 if waiting > 0 and value_of(hash, 'mode') == 'read' and queue.pass_unblocked() then
-  waiting = queue.length()
+  waiting, foreign = queue.others()
 end
-return {waiting + queue.foreign_clients()}
+return {waiting + foreign}

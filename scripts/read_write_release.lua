@@ -26,7 +26,7 @@ if here and size and size > 0 then
     else
       queue.withdraw(value_of(hash, 'mode') == 'read')
     end
-    return free and queue.hand_over(queue.length(), queue.foreign_clients())
+    return free and queue.hand_over(queue.others())
   end)
 end
 if not ours then

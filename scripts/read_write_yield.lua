@@ -26,7 +26,7 @@ if not held[1] and not held[2] then
   queue.withdraw(value_of(hash, 'mode') == 'read')
   return {ABSENT, 0}
 end
-local length, foreign = queue.length(), queue.foreign_clients()
+local length, foreign = queue.others()
 if length > 0 or foreign > 0 or forced then
   local free, passed, open = leave(hash, owner, prefix, held[1]), nil, nil
   queue.leave(queue.term(entry))

@@ -28,7 +28,7 @@ if count == '0' then
         return queue.withdraw()
       end
       queue.leave()
-      return queue.hand_over(queue.length(), queue.foreign_clients())
+      return queue.hand_over(queue.others())
     end)
   end
   if not freed then

@@ -130,6 +130,8 @@ var (
 	acquire string
 	//go:embed common/acquire_free.lua
 	acquireFree string
+	//go:embed common/confirm_entry.lua
+	confirmEntry string
 	//go:embed common/release_unwanted.lua
 	releaseUnwanted string
 	//go:embed common/release_to_next.lua
@@ -248,7 +250,7 @@ var (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+otherKeys+foreignHash+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Acquire      = script("acquire", take+acquireFree+foreignHash+confirmEntry+otherKeys+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
 	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Keep         = script("keep", foreignHash+foreignFields+keep, Shape{Numbers: 1})

@@ -25,7 +25,7 @@ if redis.call('HEXISTS', hash, owner) == 0 then
   queue.withdraw()
   return {ABSENT, 0}
 end
-local length, foreign = queue.length(), queue.foreign_clients()
+local length, foreign = queue.others()
 if length > 0 or foreign > 0 or forced then
   redis.call('HDEL', hash, owner)
   keep_foreign(hash)

@@ -45,7 +45,7 @@ for i, hash in ipairs(KEYS) do
     local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
     if held then
       queue.leave()
-      passed = free and queue.hand_over(queue.length(), queue.foreign_clients())
+      passed = free and queue.hand_over(queue.others())
     elseif entry ~= '' and not joins then
       queue.leave()
       queue.pass_expired()

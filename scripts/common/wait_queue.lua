@@ -45,30 +45,37 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
     end
   end
 
-  -- Returns the number of entries of other clients that listen or reserve. Checks that the first of them
-  -- still listens.
-  function queue.length()
+  -- Returns the number of entries of other clients that listen or reserve, and the number of foreign clients that wait:
+  -- entries that do not listen, and subscribers of the lock's channel that do not use the queue. Clients that use it
+  -- also subscribe to a second channel. Checks that the first entry still listens.
+  function queue.others()
+    local mine = queue.mine
     local entry, i = queue.from(1)
-    while entry and entry == queue.mine do
+    while entry and entry == mine do
       entry, i = queue.from(i + 1)
     end
-    return (queue.others())
-  end
-
-  -- Returns the number of foreign clients that wait: entries that do not listen, and subscribers of the
-  -- lock's channel that do not use the queue. Clients that use it also subscribe to a second channel.
-  function queue.foreign_clients()
-    local _, foreign = queue.others()
+    local number, foreign = queue.number, 0
+    local length = number > 0 and beside('ZCOUNT', queue.order, 0, '+inf') or 0
+    if length < number then
+      foreign = beside('ZCOUNT', queue.order, '-inf', -HALF) or 0
+    end
+    if mine and not mine.gone and not mine.is_new then
+      if has_place(mine) then
+        length = length - 1
+      elseif not mine.kept then
+        foreign = foreign - 1
+      end
+    end
     if queue.sees_subscribers then
       local n = redis.call('PUBSUB', 'NUMSUB', queue.channel, 'lockkeeper_waiters' .. queue.of_lock)
       foreign = foreign + math.max(n[2] - n[4], 0)
     end
-    return foreign
+    return length, foreign
   end
 
   -- Passes on a lock that has just become free, or leaves it to foreign clients: in proportion, or
   -- if that is forced, or at the beginning of every period, since some of them cannot be seen. length and
-  -- foreign are the numbers of both. yields: the holder wants the lock again. Reports whether the lock was
+  -- foreign are the results of others. yields: the holder wants the lock again. Reports whether the lock was
   -- transferred, and whether it is left to foreign clients.
   function queue.hand_over(length, foreign, yields, forced)
     local now, every = queue.now, queue.every

@@ -182,8 +182,8 @@ local function read_entries(size, key, settings, hash, client)
   end
   function queue.drop(name)
     beside('HDEL', key, name)
-    beside('ZREM', order, name)
-    queue.number = queue.number - (beside('ZREM', order, '-' .. name) or 1)
+    beside('ZREM', order, name, '-' .. name)
+    queue.number = queue.number - 1
   end
 
   -- Makes the order anew, from all fields.

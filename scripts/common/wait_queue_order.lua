@@ -19,6 +19,18 @@ local function add_places(queue)
     end
   end
 
+  -- Reads an entry. One that is garbage, or from before the clock was set back, is removed.
+  local function read(name)
+    local text = beside('HGET', queue.key, name)
+    known[name] = text and parse_entry(name, text, queue.now) or nil
+    if not text then
+      beside('ZREM', queue.order, name)
+    elseif not known[name] then
+      queue.drop(name)
+    end
+    return known[name]
+  end
+
   -- Reads the next entries.
   local function read_more()
     local stay, own = 0, beside_others()
@@ -30,15 +42,8 @@ local function add_places(queue)
     more = #members == at_once
     at_once = math.min(4 * at_once, MOST_MEMBERS)
     for _, name in ipairs(members) do
-      local entry = name == queue.client and queue.mine or known[name]
-      if not entry then
-        local text = beside('HGET', queue.key, name)
-        entry = text and parse_entry(name, text, queue.now)
-        known[name] = entry
-      end
-      if not entry then
-        queue.drop(name) -- it is garbage, or the clock was set back
-      else
+      local entry = name == queue.client and queue.mine or known[name] or read(name)
+      if entry then
         if own and is_before(own, entry) then
           places[#places + 1], own = own, nil
         end
@@ -73,20 +78,5 @@ local function add_places(queue)
   function queue.add(entry)
     queue.mine = entry
     start_over()
-  end
-
-  -- Returns how many entries of other clients count, and how many are those of foreign clients.
-  function queue.others()
-    local counting = queue.number > 0 and beside('ZCOUNT', queue.order, 0, '+inf') or 0
-    local foreign = queue.number > 0 and beside('ZCOUNT', queue.order, '-inf', -HALF) or 0
-    local mine = queue.mine
-    if mine and not mine.gone and not mine.is_new then
-      if has_place(mine) then
-        counting = counting - 1
-      elseif not mine.kept then
-        foreign = foreign - 1
-      end
-    end
-    return counting, foreign
   end
 end
