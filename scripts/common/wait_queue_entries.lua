@@ -140,7 +140,7 @@ local function read_entries(size, key, settings, hash, client)
     turns = 0, number = size and beside('ZCOUNT', order, -HALF, '(0'),
   }
   -- A server to which a cluster moves the slot refuses EXISTS, unless all keys are here.
-  local here = queue.number and (size == 0 or queue.number > 0 or beside('EXISTS', key, order))
+  local here = queue.number and ((size == 0) == (queue.number == 0) or beside('EXISTS', key, order))
 
   -- Reports whether all of the lock's keys are here. A server that is alone has no slots to move.
   function queue.all_here()
