@@ -1,4 +1,4 @@
--- Continues common/acquire_free.lua and common/confirm_entry.lua. The first names the arguments.
+-- Continues common/acquire_free.lua, which names the arguments, and common/acquire_refused.lua.
 --
 -- Takes a lock for its owner, or sets its hold count. Setting the count, instead of adding
 -- to it, makes the script safe to send again after a lost reply. A free lock goes

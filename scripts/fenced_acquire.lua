@@ -21,6 +21,10 @@
 --        {ABSENT, 0, ""}        the lock is free, so there is nothing to re-enter
 local hash = KEYS[1]
 local owner, count, lease, wanted, counter, queue_key, settings, entry, notified = unpack(ARGV)
+local held_for, held_by = confirm_entry(hash, owner, count, queue_key, entry)
+if held_for then
+  return {REFUSED, held_for, held_by}
+end
 local free, ttl, other = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl == -2 then
   return {ABSENT, 0, ''}

@@ -132,6 +132,8 @@ var (
 	acquireFree string
 	//go:embed common/confirm_entry.lua
 	confirmEntry string
+	//go:embed common/acquire_refused.lua
+	acquireRefused string
 	//go:embed common/release_unwanted.lua
 	releaseUnwanted string
 	//go:embed common/release_to_next.lua
@@ -250,7 +252,7 @@ var (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+foreignHash+confirmEntry+otherKeys+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Acquire      = script("acquire", take+acquireFree+foreignHash+confirmEntry+acquireRefused+otherKeys+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
 	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Keep         = script("keep", foreignHash+foreignFields+keep, Shape{Numbers: 1})
@@ -262,7 +264,7 @@ var (
 // The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
 // several locks of any kind.
 var (
-	FencedAcquire   = script("fenced_acquire", plainCommon+fencedAcquire, Shape{Numbers: 2, Texts: 1})
+	FencedAcquire   = script("fenced_acquire", plainCommon+confirmEntry+fencedAcquire, Shape{Numbers: 2, Texts: 1})
 	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
 	MajorityAcquire = script("majority_acquire", take+foreignHash+presentMemory+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
 	Memory          = script("memory", presentMemory+checkMemory+memory, Shape{Numbers: 1, Texts: 1})
