@@ -180,6 +180,8 @@ var acquireTables = []table{
 		},
 		{name: "no entry in it", before: ">v=what@-3 seen@-1 >15000", reply: "(nil)", after: "u:1=1 30000"},
 		{name: "a queue of another type", before: "waitqueue 'x' 30000", reply: "-WRONGTYPE", after: same},
+		{name: "an order of another type", before: "v:1=1 30000 /waitorder 'x' 30000", args: "entry=1.4+listens", reply: "-WRONGTYPE", after: same},
+		{name: "an order of another type, own entry", before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000 /waitorder 'x' 30000", args: "entry=1.4+listens", reply: "-WRONGTYPE", after: same},
 	}},
 	{script: scripts.FencedAcquire, call: "NAME / owner=a count=1 lease=30000 tokens=1 TOKENS WAITQUEUE SETTINGS entry=- notified=0", rows: []row{
 		{name: "free", reply: "[1 1 ]", again: "[1 2 ]", after: "a=1 30000 /'1'", afterAgain: "a=1 30000 /'2'"},

@@ -259,6 +259,13 @@ var allTables = []table{
 			},
 		},
 		{
+			name: "an order of another type", args: "entry=1.4+reserves", reply: "-WRONGTYPE",
+			locks: []part{
+				{kind: "plain", before: "u:1=1 30000", after: same},
+				{kind: "plain", before: "u:1=1 30000 /waitorder 'x' 30000", after: same},
+			},
+		},
+		{
 			name: "all kinds, alone", args: "entry=1.4+reserves", reply: "[1 0]", again: "[-1 0]", published: "0",
 			locks: []part{
 				{kind: "plain", before: "u:1=1 30000", after: ">u=1.4+reserves@0 seen@0 >20000"},

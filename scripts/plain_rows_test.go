@@ -154,6 +154,10 @@ var plainTables = []table{
 			name: "a queue of another type", reply: "0", again: "-1", published: "0",
 			before: "u:1=1 30000, waitqueue 'x' 30000", after: "waitqueue 'x' 30000",
 		},
+		{
+			name: "an order of another type", reply: "0", again: "-1", published: "0",
+			before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000 /waitorder 'x' 30000", after: ">v=2.7+listens@-3 seen@-1 >15000 /waitorder 'x' 30000",
+		},
 	}},
 	{script: scripts.Renew, call: "NAME / owner=a lease=60000", rows: []row{
 		{name: "own", before: "a=1 30000", reply: "[1]", after: "a=1 60000"},
@@ -181,6 +185,7 @@ var plainTables = []table{
 			name: "the hold has expired before a MultiLock", reply: "[-1 0]", published: "0", publishedAgain: "0",
 			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >15000",
 		},
+		{name: "an order of another type", before: "u:1=1 30000 /waitorder 'x' 30000", args: "forced=1 entry=2.4+listens", reply: "-WRONGTYPE", after: same},
 		{name: "all listeners use the queue", before: "a=1 30000", listeners: "2-2", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "the owner not yet", before: "a=1 30000", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},
 		{name: "without a TTL", before: "a=1", args: "owner=a", reply: "[0 0]", after: "a=1 60000"},

@@ -100,20 +100,12 @@ var slotCalls = []slotCall{
 		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
 	},
 	{
-		script: scripts.Release, moved: "NAME WAITORDER", args: "lease=30000", reply: "0", published: "0",
-		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
-	},
-	{
 		script: scripts.Acquire, moved: "NAME WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
 		before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000", after: same,
 	},
 	{
 		script: scripts.Acquire, moved: "NAME WAITORDER", args: "entry=1.4+listens", reply: "[30000 v:1]",
 		before: "v:1=1 30000, >w=2.7+listens@-3 seen@-1 >15000", after: same,
-	},
-	{
-		script: scripts.Release, moved: "NAME WAITQUEUE", args: "lease=30000", reply: "0", published: "0",
-		before: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000", after: ">v=2.7+listens@-3 seen@-1 >15000",
 	},
 	{
 		script: scripts.Acquire, moved: "NAME WAITQUEUE", args: "entry=1.4+listens", reply: "[30000 v:1]",
