@@ -59,7 +59,9 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		random := rand.New(rand.NewPCG(7, 7))
 		for _, r := range rows {
-			if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool { return strings.Contains(p.before, "waitqueue") || strings.Contains(p.before, "waitorder") }) {
+			if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool {
+				return strings.Contains(p.before, "waitqueue") || strings.Contains(p.before, "waitorder")
+			}) {
 				continue
 			}
 			for range 3 {

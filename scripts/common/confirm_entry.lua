@@ -12,16 +12,17 @@ local function confirm_entry(hash, owner, count, key, entry)
     end
     local client = string.match(owner, '^[^:]*')
     local found = redis.call('HMGET', key, client, 'open')
-    local arrived, seen, lasted, old_term, listened =
-      string.match(found[1] or '', '^(%d+) (%d+) (%d+) (%d+) %d+ [01] %d+ ([01])$')
-    if not arrived or found[2] or listened ~= listens or tonumber(old_term) > tonumber(term) then
+    local arrived, seen, lasted, old_term =
+      string.match(found[1] or '', '^(%d+) (%d+) (%d+) (%d+) %d+ [01] %d+ [01]$')
+    if not arrived or found[2] or tonumber(old_term) > tonumber(term) then
       return nil
     end
     local holder, clock = owner_in(check_lock(hash, holders)), redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
     local order = string.gsub(key, 'queue', 'order', 1)
+    local place = listens == '1' and arrived or arrived - 2 ^ 53 -- see wait_queue_entries.lua
     if math.abs(now - seen) >= lasted * 1000
-      or redis.call('ZADD', order, 'XX', 'CH', -(now + ttl * 1000), '-' .. client) == 0 then
+      or redis.call('ZADD', order, 'XX', 'CH', -(now + ttl * 1000), '-' .. client, place, client) == 0 then
       return nil
     end
     local ends = math.max(ttl, redis.call('PTTL', key))
