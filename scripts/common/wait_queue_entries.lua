@@ -51,9 +51,6 @@ local CLIENT = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%
 -- Times in µs are less than 2^52 until the year 2112, and scores are exact up to twice that.
 local HALF = 4503599627370496
 
--- How many members of the sorted set are read or written at a time at most.
-local MOST_MEMBERS = 100
-
 -- The time (epoch, µs) for all wait queues of a script: in different orders, two clients would wait for each other.
 local script_time
 
