@@ -65,21 +65,10 @@ func (l *Lock) reentered(outer *Hold) *Hold {
 // granted records a grant, which is a new hold or a re-entry.
 func (h *Hold) granted(out request.Outcome) {
 	h.id, h.count, h.owner, h.until, h.tokens = out.HoldID, out.Count, out.Owner, out.Until, out.Tokens
-	raiseBound(out)
+	h.bound.Store(int64(out.Bound))
 	if root := holdOf(out.Holder); root != nil && root != h {
 		h.root = root
 		root.join(h)
-	}
-}
-
-// raiseBound raises the bound of the hold that an Acquire got or re-entered. It never lowers it.
-func raiseBound(out request.Outcome) {
-	root := holdOf(out.Holder)
-	for root != nil {
-		is := root.bound.Load()
-		if int64(out.Bound) <= is || root.bound.CompareAndSwap(is, int64(out.Bound)) {
-			return
-		}
 	}
 }
 

@@ -87,6 +87,7 @@ func (h *Hold) watchDrain(ctx context.Context) (stop func(), err error) {
 		for {
 			select {
 			case <-timer.C:
+			case <-h.rare.rebounded:
 			case <-stopped:
 				return
 			}

@@ -205,6 +205,12 @@ func (p *Permit) Valid() bool { return p.inner().Valid() }
 // Left returns how long the permit certainly stays held unless its lease is renewed; see Hold.Left.
 func (p *Permit) Left() time.Duration { return p.inner().Left() }
 
+// Extend gives the permit a fixed lease of d from now on, as Redisson's updateLeaseTime; see Hold.Extend.
+func (p *Permit) Extend(ctx context.Context, d time.Duration) error { return p.inner().Extend(ctx, d) }
+
+// KeepAlive makes the watchdog renew the lease of the permit from now on; see Hold.KeepAlive.
+func (p *Permit) KeepAlive(ctx context.Context) error { return p.inner().KeepAlive(ctx) }
+
 // Release releases the permit. It returns nil when Redis has confirmed that, or when the next waiter
 // of this process has the permit. The errors are those of Hold.Release. It returns after at most
 // Config.CallTimeout and 250 ms, even if ctx never ends.

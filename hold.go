@@ -1,6 +1,7 @@
 package lockkeeper
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -30,8 +31,8 @@ type Hold struct {
 	tokens []int64
 	// until is the end of the lease's validity; the lock actor updates it while the hold lasts.
 	// bound is the end of the hold's own fixed lease or max hold, 0 if it has none. The two
-	// differ if the lease is shared. The root's bound applies to the call tree, and only a
-	// re-entry with a longer lease changes it.
+	// differ if the lease is shared. The root's bound applies to the call tree; the lock actor
+	// changes it when the hold gets another lease.
 	until *atomic.Int64
 	bound atomic.Int64
 
@@ -55,6 +56,8 @@ type rareFields struct {
 	// drain is that of WithDrain. drained, which the mutex of the root guards, says that it has begun.
 	drain   time.Duration
 	drained bool
+	// rebounded receives when the end of a hold with a drain has changed.
+	rebounded chan struct{}
 	// stack is the stack of the goroutine that called Acquire, with Config.HoldStacks.
 	stack []uintptr
 }
@@ -73,7 +76,7 @@ func (h *Hold) initRareFields(onRisk func(left time.Duration), drain *time.Durat
 	if onRisk != nil || stack != nil || permit != nil || drain != nil {
 		h.rare = &rareFields{onRisk: onRisk, permit: permit, stack: stack}
 		if drain != nil {
-			h.rare.drain = *drain
+			h.rare.drain, h.rare.rebounded = *drain, make(chan struct{}, 1)
 		}
 	}
 }
@@ -240,6 +243,61 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	return err
 }
 
+// Extend gives the hold a fixed lease of d from now on, in place of its fixed lease or of the watchdog: the hold is lost
+// at its end, 1 % and 2 ms earlier by the clock of this process. d may be longer or shorter than what is left. It is at
+// least 10 ms, and for a RedLock at most Config.Watchdog. KeepAlive makes the watchdog renew the lease again.
+//
+// Extend returns nil when Redis has confirmed the lease, with Config.Replicas also its replicas. It applies to the
+// whole call tree: to the first hold and to all that have re-entered it. While other holds of this System share the
+// lease of a read lock, the watchdog renews it, and the hold still ends at the end of d; so Left is then no longer than
+// Config.Watchdog.
+//
+// Its errors are:
+//
+//   - ErrLost, ErrNotHeld: the hold has ended.
+//   - ErrInvalid: d is not valid, is longer than what is left of a max hold, or is shorter than what is left of a
+//     minimum time (WithAtLeast).
+//   - the cause of ctx: Extend goes on in the background.
+//   - ErrUnavailable, ErrNotReplicated, ErrRejected: Redis has not confirmed the lease, and may have set it or may set
+//     it later. A longer lease does not count then. One that is shorter than what is left, or than the watchdog's, may
+//     count in this process nevertheless: see Left. Extend may be called again. A longer lease also fails with
+//     ErrUnavailable while a command without a reply may still set a shorter one.
+//
+// Extend returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
+	wrong := (&request.Call{Lease: d}).CheckTimes()
+	if d == 0 {
+		wrong = errors.New("a lease of zero would be over at once; KeepAlive makes the watchdog renew the lease")
+	}
+	return h.extend(ctx, d, wrong)
+}
+
+// KeepAlive makes the watchdog renew the lease from now on, as if the hold had been acquired without WithLease. A max hold
+// stays. The errors, and the time after which it returns, are those of Extend. If Redis has not confirmed it, the hold
+// ends with its fixed lease at the latest.
+func (h *Hold) KeepAlive(ctx context.Context) error { return h.extend(ctx, 0, nil) }
+
+// extend gives the hold another lease, unless wrong says that it is not valid; 0 is that of the watchdog.
+func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) error {
+	const op = "extend"
+	if err := h.checkUsable(); err != nil {
+		return invalid(op, "", err)
+	}
+	if ctx == nil {
+		return invalid(op, h.lock.Name(), errNoContext)
+	}
+	if err := cmp.Or(wrong, h.lock.runtime.Rules().CheckRed(h.lock.kind, h.lock.members, lease)); err != nil {
+		return invalid(op, h.lock.Name(), err)
+	}
+	if err := h.Err(); err != nil {
+		return err
+	}
+	call := h.lock.newCall(request.OpExtend)
+	call.HoldID, call.Lease = h.id, lease
+	_, err := h.lock.submit(ctx, op, call)
+	return err
+}
+
 // Release releases the hold. It returns nil when Redis has confirmed the release, or when the
 // next waiter of this process has the lock.
 //
@@ -323,6 +381,19 @@ func (h *holder) LeaseAtRisk(until machine.Instant, _ string) {
 	for _, hold := range (*Hold)(h).tree() {
 		if s := hold.rare; s != nil && s.onRisk != nil && hold.active() {
 			h.lock.runtime.CallHost("the function of WithAtRisk", func() { s.onRisk(left) })
+		}
+	}
+}
+
+// Bounded implements request.Holder.
+func (h *holder) Bounded(bound machine.Instant) {
+	h.bound.Store(int64(bound))
+	for _, hold := range (*Hold)(h).tree() {
+		if hold.rare != nil && hold.rare.rebounded != nil {
+			select {
+			case hold.rare.rebounded <- struct{}{}:
+			default:
+			}
 		}
 	}
 }

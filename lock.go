@@ -114,7 +114,6 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	out, answered := l.runtime.Do(ctx, call)
 	if !answered {
 		out = l.runtime.Withdraw(call)
-		raiseBound(out) // a re-entry that is released at once has still prolonged the hold
 		return nil, ended(ctx, op, l.Name(), out.Detail)
 	}
 	if out.Kind != machine.Granted {

@@ -130,6 +130,9 @@ func (s *lockState) requested(call *request.Call) {
 		})
 	case request.OpEnsure:
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Ensure(now, call.HoldID, call.Within, call) })
+	case request.OpExtend:
+		id, owner := s.holdToRelease(call)
+		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Extend(now, id, owner, call.Lease, call) })
 	case request.OpInspect:
 		s.inspect(call, call)
 	case request.OpList:
@@ -151,6 +154,7 @@ func (s *lockState) acquire(call *request.Call) {
 	req := machine.Request{
 		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(call.OwnerPID()),
 		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, AtLeast: call.AtLeast, Try: call.Try, Ref: call,
+		Unwatched: s.rt.rules.Unwatched(call),
 	}
 	req.Owner = s.registerOwner(call)
 	call.RequestID.Store(req.ID)
@@ -161,7 +165,7 @@ func (s *lockState) acquire(call *request.Call) {
 	})
 }
 
-// holdToRelease returns the hold of a release, by its id or by its owner.
+// holdToRelease returns the hold of a release or an extension, by its id or by its owner.
 func (s *lockState) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
 	if w := s.owners.Find(call.OwnerLife()); w != nil {

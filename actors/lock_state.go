@@ -249,11 +249,11 @@ func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
 // reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
 func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
+	s.rt.server.Outlive(a.Until)
 	if a.Kind == machine.Granted {
 		if a.Permit != nil {
 			call.Permitted(*a.Permit, a.Until)
 		}
-		s.rt.server.Outlive(a.Until)
 		call.From, call.Until = s.now, s.until
 		s.rt.notes.Granted(call, a.FirstRef, s.machine.Term())
 	}

@@ -996,6 +996,170 @@ func (x *NotReleased) GetCorrelationId() string {
 	return ""
 }
 
+// Extend gives a hold another lease, which begins when the system handles the message. Answered by Extended or Failed.
+// A shorter lease counts at once, even if the answer is Failed.
+type Extend struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	// The hold, from Acquired.
+	HoldId string `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
+	// Instead of hold_id: extends the hold of this owner. With neither, the sender is the owner. An owner on another node
+	// must name the hold_id.
+	Owner *actor.PID `protobuf:"bytes,3,opt,name=owner,proto3" json:"owner,omitempty"`
+	// A fixed lease, at least 10 ms. It must end within the max_hold of the hold, and not before its at_least. Absent: the
+	// watchdog renews the lease until the release, or for the max_hold. A hold without an owner, or with one on another
+	// node, must have a lease; see Acquire.
+	Lease         *durationpb.Duration `protobuf:"bytes,4,opt,name=lease,proto3" json:"lease,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Extend) Reset() {
+	*x = Extend{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Extend) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *Extend) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*Extend) ProtoMessage() {}
+
+func (x *Extend) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Extend.ProtoReflect.Descriptor instead.
+func (*Extend) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{7}
+}
+
+func (x *Extend) GetLock() *Lock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *Extend) GetHoldId() string {
+	if x != nil {
+		return x.HoldId
+	}
+	return ""
+}
+
+func (x *Extend) GetOwner() *actor.PID {
+	if x != nil {
+		return x.Owner
+	}
+	return nil
+}
+
+func (x *Extend) GetLease() *durationpb.Duration {
+	if x != nil {
+		return x.Lease
+	}
+	return nil
+}
+
+func (x *Extend) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
+type Extended struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Lock   *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
+	HoldId string                 `protobuf:"bytes,2,opt,name=hold_id,json=holdId,proto3" json:"-"`
+	// How long the lease was valid when this answer was sent. A receiver on another node must trust it only for this long
+	// from when it sent its Extend.
+	Validity      *durationpb.Duration `protobuf:"bytes,3,opt,name=validity,proto3" json:"validity,omitempty"`
+	CorrelationId string               `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Extended) Reset() {
+	*x = Extended{}
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Extended) String() string {
+	return redacted(x)
+}
+
+// LogValue implements slog.LogValuer.
+func (x *Extended) LogValue() slog.Value {
+	return slog.StringValue(redacted(x))
+}
+
+func (*Extended) ProtoMessage() {}
+
+func (x *Extended) ProtoReflect() protoreflect.Message {
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Extended.ProtoReflect.Descriptor instead.
+func (*Extended) Descriptor() ([]byte, []int) {
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{8}
+}
+
+func (x *Extended) GetLock() *Lock {
+	if x != nil {
+		return x.Lock
+	}
+	return nil
+}
+
+func (x *Extended) GetHoldId() string {
+	if x != nil {
+		return x.HoldId
+	}
+	return ""
+}
+
+func (x *Extended) GetValidity() *durationpb.Duration {
+	if x != nil {
+		return x.Validity
+	}
+	return nil
+}
+
+func (x *Extended) GetCorrelationId() string {
+	if x != nil {
+		return x.CorrelationId
+	}
+	return ""
+}
+
 // ReleaseByID releases a permit of KIND_EXPIRABLE_SEMAPHORE by its id. Another process may hold it, for instance
 // a Java process. A holder in this system is sent LeaseLost. Answered by Released or NotReleased.
 type ReleaseByID struct {
@@ -1010,7 +1174,7 @@ type ReleaseByID struct {
 
 func (x *ReleaseByID) Reset() {
 	*x = ReleaseByID{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1027,7 +1191,7 @@ func (x *ReleaseByID) LogValue() slog.Value {
 func (*ReleaseByID) ProtoMessage() {}
 
 func (x *ReleaseByID) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[7]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1040,7 +1204,7 @@ func (x *ReleaseByID) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleaseByID.ProtoReflect.Descriptor instead.
 func (*ReleaseByID) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{7}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *ReleaseByID) GetLock() *Lock {
@@ -1078,7 +1242,7 @@ type SetExpirablePermits struct {
 
 func (x *SetExpirablePermits) Reset() {
 	*x = SetExpirablePermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1095,7 +1259,7 @@ func (x *SetExpirablePermits) LogValue() slog.Value {
 func (*SetExpirablePermits) ProtoMessage() {}
 
 func (x *SetExpirablePermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[8]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1108,7 +1272,7 @@ func (x *SetExpirablePermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SetExpirablePermits.ProtoReflect.Descriptor instead.
 func (*SetExpirablePermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{8}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *SetExpirablePermits) GetLock() *Lock {
@@ -1152,7 +1316,7 @@ type ExpirablePermitsSet struct {
 
 func (x *ExpirablePermitsSet) Reset() {
 	*x = ExpirablePermitsSet{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1169,7 +1333,7 @@ func (x *ExpirablePermitsSet) LogValue() slog.Value {
 func (*ExpirablePermitsSet) ProtoMessage() {}
 
 func (x *ExpirablePermitsSet) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[9]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1182,7 +1346,7 @@ func (x *ExpirablePermitsSet) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ExpirablePermitsSet.ProtoReflect.Descriptor instead.
 func (*ExpirablePermitsSet) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{9}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *ExpirablePermitsSet) GetLock() *Lock {
@@ -1220,7 +1384,7 @@ type Cancel struct {
 
 func (x *Cancel) Reset() {
 	*x = Cancel{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1237,7 +1401,7 @@ func (x *Cancel) LogValue() slog.Value {
 func (*Cancel) ProtoMessage() {}
 
 func (x *Cancel) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[10]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1250,7 +1414,7 @@ func (x *Cancel) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancel.ProtoReflect.Descriptor instead.
 func (*Cancel) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{10}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Cancel) GetLock() *Lock {
@@ -1286,7 +1450,7 @@ type Cancelled struct {
 
 func (x *Cancelled) Reset() {
 	*x = Cancelled{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1303,7 +1467,7 @@ func (x *Cancelled) LogValue() slog.Value {
 func (*Cancelled) ProtoMessage() {}
 
 func (x *Cancelled) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[11]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1316,7 +1480,7 @@ func (x *Cancelled) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Cancelled.ProtoReflect.Descriptor instead.
 func (*Cancelled) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{11}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Cancelled) GetLock() *Lock {
@@ -1355,7 +1519,7 @@ type ForceRelease struct {
 
 func (x *ForceRelease) Reset() {
 	*x = ForceRelease{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1372,7 +1536,7 @@ func (x *ForceRelease) LogValue() slog.Value {
 func (*ForceRelease) ProtoMessage() {}
 
 func (x *ForceRelease) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[12]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1385,7 +1549,7 @@ func (x *ForceRelease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForceRelease.ProtoReflect.Descriptor instead.
 func (*ForceRelease) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{12}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ForceRelease) GetLock() *Lock {
@@ -1421,7 +1585,7 @@ type ForceReleased struct {
 
 func (x *ForceReleased) Reset() {
 	*x = ForceReleased{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1438,7 +1602,7 @@ func (x *ForceReleased) LogValue() slog.Value {
 func (*ForceReleased) ProtoMessage() {}
 
 func (x *ForceReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[13]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1451,7 +1615,7 @@ func (x *ForceReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ForceReleased.ProtoReflect.Descriptor instead.
 func (*ForceReleased) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{13}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *ForceReleased) GetLock() *Lock {
@@ -1486,7 +1650,7 @@ type Inspect struct {
 
 func (x *Inspect) Reset() {
 	*x = Inspect{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1503,7 +1667,7 @@ func (x *Inspect) LogValue() slog.Value {
 func (*Inspect) ProtoMessage() {}
 
 func (x *Inspect) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[14]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1516,7 +1680,7 @@ func (x *Inspect) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Inspect.ProtoReflect.Descriptor instead.
 func (*Inspect) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{14}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *Inspect) GetLock() *Lock {
@@ -1585,7 +1749,7 @@ type Status struct {
 
 func (x *Status) Reset() {
 	*x = Status{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1602,7 +1766,7 @@ func (x *Status) LogValue() slog.Value {
 func (*Status) ProtoMessage() {}
 
 func (x *Status) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[15]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1615,7 +1779,7 @@ func (x *Status) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Status.ProtoReflect.Descriptor instead.
 func (*Status) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{15}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *Status) GetLock() *Lock {
@@ -1795,7 +1959,7 @@ type Process struct {
 
 func (x *Process) Reset() {
 	*x = Process{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1812,7 +1976,7 @@ func (x *Process) LogValue() slog.Value {
 func (*Process) ProtoMessage() {}
 
 func (x *Process) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[16]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1825,7 +1989,7 @@ func (x *Process) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Process.ProtoReflect.Descriptor instead.
 func (*Process) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{16}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *Process) GetClient() string {
@@ -1898,7 +2062,7 @@ type Failed struct {
 
 func (x *Failed) Reset() {
 	*x = Failed{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1915,7 +2079,7 @@ func (x *Failed) LogValue() slog.Value {
 func (*Failed) ProtoMessage() {}
 
 func (x *Failed) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[17]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1928,7 +2092,7 @@ func (x *Failed) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Failed.ProtoReflect.Descriptor instead.
 func (*Failed) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{17}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{19}
 }
 
 func (x *Failed) GetLock() *Lock {
@@ -1975,7 +2139,7 @@ type LeaseLost struct {
 
 func (x *LeaseLost) Reset() {
 	*x = LeaseLost{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1992,7 +2156,7 @@ func (x *LeaseLost) LogValue() slog.Value {
 func (*LeaseLost) ProtoMessage() {}
 
 func (x *LeaseLost) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[18]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2005,7 +2169,7 @@ func (x *LeaseLost) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseLost.ProtoReflect.Descriptor instead.
 func (*LeaseLost) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{18}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{20}
 }
 
 func (x *LeaseLost) GetLock() *Lock {
@@ -2074,7 +2238,7 @@ type LeaseAtRisk struct {
 
 func (x *LeaseAtRisk) Reset() {
 	*x = LeaseAtRisk{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2091,7 +2255,7 @@ func (x *LeaseAtRisk) LogValue() slog.Value {
 func (*LeaseAtRisk) ProtoMessage() {}
 
 func (x *LeaseAtRisk) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[19]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2104,7 +2268,7 @@ func (x *LeaseAtRisk) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LeaseAtRisk.ProtoReflect.Descriptor instead.
 func (*LeaseAtRisk) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{19}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{21}
 }
 
 func (x *LeaseAtRisk) GetLock() *Lock {
@@ -2170,7 +2334,7 @@ type Semaphore struct {
 
 func (x *Semaphore) Reset() {
 	*x = Semaphore{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2187,7 +2351,7 @@ func (x *Semaphore) LogValue() slog.Value {
 func (*Semaphore) ProtoMessage() {}
 
 func (x *Semaphore) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[20]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2200,7 +2364,7 @@ func (x *Semaphore) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Semaphore.ProtoReflect.Descriptor instead.
 func (*Semaphore) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{20}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{22}
 }
 
 func (x *Semaphore) GetName() string {
@@ -2228,7 +2392,7 @@ type AcquirePermits struct {
 
 func (x *AcquirePermits) Reset() {
 	*x = AcquirePermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2245,7 +2409,7 @@ func (x *AcquirePermits) LogValue() slog.Value {
 func (*AcquirePermits) ProtoMessage() {}
 
 func (x *AcquirePermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[21]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2258,7 +2422,7 @@ func (x *AcquirePermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AcquirePermits.ProtoReflect.Descriptor instead.
 func (*AcquirePermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{21}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{23}
 }
 
 func (x *AcquirePermits) GetSemaphore() *Semaphore {
@@ -2300,7 +2464,7 @@ type PermitsAcquired struct {
 
 func (x *PermitsAcquired) Reset() {
 	*x = PermitsAcquired{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2317,7 +2481,7 @@ func (x *PermitsAcquired) LogValue() slog.Value {
 func (*PermitsAcquired) ProtoMessage() {}
 
 func (x *PermitsAcquired) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[22]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2330,7 +2494,7 @@ func (x *PermitsAcquired) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsAcquired.ProtoReflect.Descriptor instead.
 func (*PermitsAcquired) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{22}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{24}
 }
 
 func (x *PermitsAcquired) GetSemaphore() *Semaphore {
@@ -2371,7 +2535,7 @@ type ReleasePermits struct {
 
 func (x *ReleasePermits) Reset() {
 	*x = ReleasePermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2388,7 +2552,7 @@ func (x *ReleasePermits) LogValue() slog.Value {
 func (*ReleasePermits) ProtoMessage() {}
 
 func (x *ReleasePermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[23]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2401,7 +2565,7 @@ func (x *ReleasePermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReleasePermits.ProtoReflect.Descriptor instead.
 func (*ReleasePermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{23}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{25}
 }
 
 func (x *ReleasePermits) GetSemaphore() *Semaphore {
@@ -2444,7 +2608,7 @@ type PermitsReleased struct {
 
 func (x *PermitsReleased) Reset() {
 	*x = PermitsReleased{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2461,7 +2625,7 @@ func (x *PermitsReleased) LogValue() slog.Value {
 func (*PermitsReleased) ProtoMessage() {}
 
 func (x *PermitsReleased) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[24]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2474,7 +2638,7 @@ func (x *PermitsReleased) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsReleased.ProtoReflect.Descriptor instead.
 func (*PermitsReleased) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{24}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{26}
 }
 
 func (x *PermitsReleased) GetSemaphore() *Semaphore {
@@ -2510,7 +2674,7 @@ type CancelPermits struct {
 
 func (x *CancelPermits) Reset() {
 	*x = CancelPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2527,7 +2691,7 @@ func (x *CancelPermits) LogValue() slog.Value {
 func (*CancelPermits) ProtoMessage() {}
 
 func (x *CancelPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[25]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2540,7 +2704,7 @@ func (x *CancelPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelPermits.ProtoReflect.Descriptor instead.
 func (*CancelPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{25}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{27}
 }
 
 func (x *CancelPermits) GetSemaphore() *Semaphore {
@@ -2571,7 +2735,7 @@ type TrySetPermits struct {
 
 func (x *TrySetPermits) Reset() {
 	*x = TrySetPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2588,7 +2752,7 @@ func (x *TrySetPermits) LogValue() slog.Value {
 func (*TrySetPermits) ProtoMessage() {}
 
 func (x *TrySetPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[26]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2601,7 +2765,7 @@ func (x *TrySetPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrySetPermits.ProtoReflect.Descriptor instead.
 func (*TrySetPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{26}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{28}
 }
 
 func (x *TrySetPermits) GetSemaphore() *Semaphore {
@@ -2645,7 +2809,7 @@ type AddPermits struct {
 
 func (x *AddPermits) Reset() {
 	*x = AddPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2662,7 +2826,7 @@ func (x *AddPermits) LogValue() slog.Value {
 func (*AddPermits) ProtoMessage() {}
 
 func (x *AddPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[27]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2675,7 +2839,7 @@ func (x *AddPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AddPermits.ProtoReflect.Descriptor instead.
 func (*AddPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{27}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{29}
 }
 
 func (x *AddPermits) GetSemaphore() *Semaphore {
@@ -2710,7 +2874,7 @@ type DrainPermits struct {
 
 func (x *DrainPermits) Reset() {
 	*x = DrainPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2727,7 +2891,7 @@ func (x *DrainPermits) LogValue() slog.Value {
 func (*DrainPermits) ProtoMessage() {}
 
 func (x *DrainPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[28]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2740,7 +2904,7 @@ func (x *DrainPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DrainPermits.ProtoReflect.Descriptor instead.
 func (*DrainPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{28}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
 }
 
 func (x *DrainPermits) GetSemaphore() *Semaphore {
@@ -2768,7 +2932,7 @@ type InspectPermits struct {
 
 func (x *InspectPermits) Reset() {
 	*x = InspectPermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2785,7 +2949,7 @@ func (x *InspectPermits) LogValue() slog.Value {
 func (*InspectPermits) ProtoMessage() {}
 
 func (x *InspectPermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[29]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2798,7 +2962,7 @@ func (x *InspectPermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectPermits.ProtoReflect.Descriptor instead.
 func (*InspectPermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{29}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
 }
 
 func (x *InspectPermits) GetSemaphore() *Semaphore {
@@ -2827,7 +2991,7 @@ type DeletePermits struct {
 
 func (x *DeletePermits) Reset() {
 	*x = DeletePermits{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2844,7 +3008,7 @@ func (x *DeletePermits) LogValue() slog.Value {
 func (*DeletePermits) ProtoMessage() {}
 
 func (x *DeletePermits) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[30]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2857,7 +3021,7 @@ func (x *DeletePermits) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeletePermits.ProtoReflect.Descriptor instead.
 func (*DeletePermits) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{30}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
 }
 
 func (x *DeletePermits) GetSemaphore() *Semaphore {
@@ -2890,7 +3054,7 @@ type PermitsChanged struct {
 
 func (x *PermitsChanged) Reset() {
 	*x = PermitsChanged{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2907,7 +3071,7 @@ func (x *PermitsChanged) LogValue() slog.Value {
 func (*PermitsChanged) ProtoMessage() {}
 
 func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[31]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2920,7 +3084,7 @@ func (x *PermitsChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsChanged.ProtoReflect.Descriptor instead.
 func (*PermitsChanged) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{31}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
 }
 
 func (x *PermitsChanged) GetSemaphore() *Semaphore {
@@ -2964,7 +3128,7 @@ type PermitsRefused struct {
 
 func (x *PermitsRefused) Reset() {
 	*x = PermitsRefused{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -2981,7 +3145,7 @@ func (x *PermitsRefused) LogValue() slog.Value {
 func (*PermitsRefused) ProtoMessage() {}
 
 func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[32]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -2994,7 +3158,7 @@ func (x *PermitsRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use PermitsRefused.ProtoReflect.Descriptor instead.
 func (*PermitsRefused) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{32}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *PermitsRefused) GetSemaphore() *Semaphore {
@@ -3039,7 +3203,7 @@ type Latch struct {
 
 func (x *Latch) Reset() {
 	*x = Latch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3056,7 +3220,7 @@ func (x *Latch) LogValue() slog.Value {
 func (*Latch) ProtoMessage() {}
 
 func (x *Latch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[33]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3069,7 +3233,7 @@ func (x *Latch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Latch.ProtoReflect.Descriptor instead.
 func (*Latch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{33}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *Latch) GetName() string {
@@ -3094,7 +3258,7 @@ type AwaitLatch struct {
 
 func (x *AwaitLatch) Reset() {
 	*x = AwaitLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3111,7 +3275,7 @@ func (x *AwaitLatch) LogValue() slog.Value {
 func (*AwaitLatch) ProtoMessage() {}
 
 func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[34]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3124,7 +3288,7 @@ func (x *AwaitLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use AwaitLatch.ProtoReflect.Descriptor instead.
 func (*AwaitLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{34}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *AwaitLatch) GetLatch() *Latch {
@@ -3158,7 +3322,7 @@ type LatchOpened struct {
 
 func (x *LatchOpened) Reset() {
 	*x = LatchOpened{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3175,7 +3339,7 @@ func (x *LatchOpened) LogValue() slog.Value {
 func (*LatchOpened) ProtoMessage() {}
 
 func (x *LatchOpened) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[35]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3188,7 +3352,7 @@ func (x *LatchOpened) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchOpened.ProtoReflect.Descriptor instead.
 func (*LatchOpened) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{35}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *LatchOpened) GetLatch() *Latch {
@@ -3221,7 +3385,7 @@ type CountDown struct {
 
 func (x *CountDown) Reset() {
 	*x = CountDown{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3238,7 +3402,7 @@ func (x *CountDown) LogValue() slog.Value {
 func (*CountDown) ProtoMessage() {}
 
 func (x *CountDown) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[36]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3251,7 +3415,7 @@ func (x *CountDown) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CountDown.ProtoReflect.Descriptor instead.
 func (*CountDown) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{36}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *CountDown) GetLatch() *Latch {
@@ -3287,7 +3451,7 @@ type CancelAwait struct {
 
 func (x *CancelAwait) Reset() {
 	*x = CancelAwait{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3304,7 +3468,7 @@ func (x *CancelAwait) LogValue() slog.Value {
 func (*CancelAwait) ProtoMessage() {}
 
 func (x *CancelAwait) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[37]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3317,7 +3481,7 @@ func (x *CancelAwait) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use CancelAwait.ProtoReflect.Descriptor instead.
 func (*CancelAwait) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{37}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{39}
 }
 
 func (x *CancelAwait) GetLatch() *Latch {
@@ -3347,7 +3511,7 @@ type TrySetCount struct {
 
 func (x *TrySetCount) Reset() {
 	*x = TrySetCount{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3364,7 +3528,7 @@ func (x *TrySetCount) LogValue() slog.Value {
 func (*TrySetCount) ProtoMessage() {}
 
 func (x *TrySetCount) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[38]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3377,7 +3541,7 @@ func (x *TrySetCount) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use TrySetCount.ProtoReflect.Descriptor instead.
 func (*TrySetCount) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{38}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{40}
 }
 
 func (x *TrySetCount) GetLatch() *Latch {
@@ -3412,7 +3576,7 @@ type InspectLatch struct {
 
 func (x *InspectLatch) Reset() {
 	*x = InspectLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3429,7 +3593,7 @@ func (x *InspectLatch) LogValue() slog.Value {
 func (*InspectLatch) ProtoMessage() {}
 
 func (x *InspectLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[39]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3442,7 +3606,7 @@ func (x *InspectLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InspectLatch.ProtoReflect.Descriptor instead.
 func (*InspectLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{39}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{41}
 }
 
 func (x *InspectLatch) GetLatch() *Latch {
@@ -3470,7 +3634,7 @@ type DeleteLatch struct {
 
 func (x *DeleteLatch) Reset() {
 	*x = DeleteLatch{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3487,7 +3651,7 @@ func (x *DeleteLatch) LogValue() slog.Value {
 func (*DeleteLatch) ProtoMessage() {}
 
 func (x *DeleteLatch) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[40]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3500,7 +3664,7 @@ func (x *DeleteLatch) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DeleteLatch.ProtoReflect.Descriptor instead.
 func (*DeleteLatch) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{40}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{42}
 }
 
 func (x *DeleteLatch) GetLatch() *Latch {
@@ -3532,7 +3696,7 @@ type LatchChanged struct {
 
 func (x *LatchChanged) Reset() {
 	*x = LatchChanged{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[43]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3549,7 +3713,7 @@ func (x *LatchChanged) LogValue() slog.Value {
 func (*LatchChanged) ProtoMessage() {}
 
 func (x *LatchChanged) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[41]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[43]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3562,7 +3726,7 @@ func (x *LatchChanged) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchChanged.ProtoReflect.Descriptor instead.
 func (*LatchChanged) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{41}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{43}
 }
 
 func (x *LatchChanged) GetLatch() *Latch {
@@ -3606,7 +3770,7 @@ type LatchRefused struct {
 
 func (x *LatchRefused) Reset() {
 	*x = LatchRefused{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[44]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3623,7 +3787,7 @@ func (x *LatchRefused) LogValue() slog.Value {
 func (*LatchRefused) ProtoMessage() {}
 
 func (x *LatchRefused) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[42]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[44]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3636,7 +3800,7 @@ func (x *LatchRefused) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use LatchRefused.ProtoReflect.Descriptor instead.
 func (*LatchRefused) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{42}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{44}
 }
 
 func (x *LatchRefused) GetLatch() *Latch {
@@ -3684,7 +3848,7 @@ type SingletonProbe struct {
 
 func (x *SingletonProbe) Reset() {
 	*x = SingletonProbe{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[43]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[45]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3701,7 +3865,7 @@ func (x *SingletonProbe) LogValue() slog.Value {
 func (*SingletonProbe) ProtoMessage() {}
 
 func (x *SingletonProbe) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[43]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[45]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3714,7 +3878,7 @@ func (x *SingletonProbe) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingletonProbe.ProtoReflect.Descriptor instead.
 func (*SingletonProbe) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{43}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{45}
 }
 
 func (x *SingletonProbe) GetProxy() string {
@@ -3765,7 +3929,7 @@ type SingletonHere struct {
 
 func (x *SingletonHere) Reset() {
 	*x = SingletonHere{}
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[44]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[46]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -3782,7 +3946,7 @@ func (x *SingletonHere) LogValue() slog.Value {
 func (*SingletonHere) ProtoMessage() {}
 
 func (x *SingletonHere) ProtoReflect() protoreflect.Message {
-	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[44]
+	mi := &file_lockkeeper_v1_lockkeeper_proto_msgTypes[46]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -3795,7 +3959,7 @@ func (x *SingletonHere) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use SingletonHere.ProtoReflect.Descriptor instead.
 func (*SingletonHere) Descriptor() ([]byte, []int) {
-	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{44}
+	return file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP(), []int{46}
 }
 
 func (x *SingletonHere) GetGate() string {
@@ -3897,6 +4061,18 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +
 	"\x06reason\x18\x02 \x01(\x0e2\x15.lockkeeper.v1.ReasonR\x06reason\x12\x16\n" +
 	"\x06detail\x18\x03 \x01(\tR\x06detail\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xc9\x01\n" +
+	"\x06Extend\x12'\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
+	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
+	"\x05owner\x18\x03 \x01(\v2\n" +
+	".actor.PIDR\x05owner\x12/\n" +
+	"\x05lease\x18\x04 \x01(\v2\x19.google.protobuf.DurationR\x05lease\x12%\n" +
+	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xaf\x01\n" +
+	"\bExtended\x12'\n" +
+	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
+	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x125\n" +
+	"\bvalidity\x18\x03 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\x7f\n" +
 	"\vReleaseByID\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
@@ -4148,7 +4324,7 @@ func file_lockkeeper_v1_lockkeeper_proto_rawDescGZIP() []byte {
 }
 
 var file_lockkeeper_v1_lockkeeper_proto_enumTypes = make([]protoimpl.EnumInfo, 4)
-var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 45)
+var file_lockkeeper_v1_lockkeeper_proto_msgTypes = make([]protoimpl.MessageInfo, 47)
 var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(Kind)(0),                     // 0: lockkeeper.v1.Kind
 	(Mode)(0),                     // 1: lockkeeper.v1.Mode
@@ -4161,127 +4337,134 @@ var file_lockkeeper_v1_lockkeeper_proto_goTypes = []any{
 	(*Release)(nil),               // 8: lockkeeper.v1.Release
 	(*Released)(nil),              // 9: lockkeeper.v1.Released
 	(*NotReleased)(nil),           // 10: lockkeeper.v1.NotReleased
-	(*ReleaseByID)(nil),           // 11: lockkeeper.v1.ReleaseByID
-	(*SetExpirablePermits)(nil),   // 12: lockkeeper.v1.SetExpirablePermits
-	(*ExpirablePermitsSet)(nil),   // 13: lockkeeper.v1.ExpirablePermitsSet
-	(*Cancel)(nil),                // 14: lockkeeper.v1.Cancel
-	(*Cancelled)(nil),             // 15: lockkeeper.v1.Cancelled
-	(*ForceRelease)(nil),          // 16: lockkeeper.v1.ForceRelease
-	(*ForceReleased)(nil),         // 17: lockkeeper.v1.ForceReleased
-	(*Inspect)(nil),               // 18: lockkeeper.v1.Inspect
-	(*Status)(nil),                // 19: lockkeeper.v1.Status
-	(*Process)(nil),               // 20: lockkeeper.v1.Process
-	(*Failed)(nil),                // 21: lockkeeper.v1.Failed
-	(*LeaseLost)(nil),             // 22: lockkeeper.v1.LeaseLost
-	(*LeaseAtRisk)(nil),           // 23: lockkeeper.v1.LeaseAtRisk
-	(*Semaphore)(nil),             // 24: lockkeeper.v1.Semaphore
-	(*AcquirePermits)(nil),        // 25: lockkeeper.v1.AcquirePermits
-	(*PermitsAcquired)(nil),       // 26: lockkeeper.v1.PermitsAcquired
-	(*ReleasePermits)(nil),        // 27: lockkeeper.v1.ReleasePermits
-	(*PermitsReleased)(nil),       // 28: lockkeeper.v1.PermitsReleased
-	(*CancelPermits)(nil),         // 29: lockkeeper.v1.CancelPermits
-	(*TrySetPermits)(nil),         // 30: lockkeeper.v1.TrySetPermits
-	(*AddPermits)(nil),            // 31: lockkeeper.v1.AddPermits
-	(*DrainPermits)(nil),          // 32: lockkeeper.v1.DrainPermits
-	(*InspectPermits)(nil),        // 33: lockkeeper.v1.InspectPermits
-	(*DeletePermits)(nil),         // 34: lockkeeper.v1.DeletePermits
-	(*PermitsChanged)(nil),        // 35: lockkeeper.v1.PermitsChanged
-	(*PermitsRefused)(nil),        // 36: lockkeeper.v1.PermitsRefused
-	(*Latch)(nil),                 // 37: lockkeeper.v1.Latch
-	(*AwaitLatch)(nil),            // 38: lockkeeper.v1.AwaitLatch
-	(*LatchOpened)(nil),           // 39: lockkeeper.v1.LatchOpened
-	(*CountDown)(nil),             // 40: lockkeeper.v1.CountDown
-	(*CancelAwait)(nil),           // 41: lockkeeper.v1.CancelAwait
-	(*TrySetCount)(nil),           // 42: lockkeeper.v1.TrySetCount
-	(*InspectLatch)(nil),          // 43: lockkeeper.v1.InspectLatch
-	(*DeleteLatch)(nil),           // 44: lockkeeper.v1.DeleteLatch
-	(*LatchChanged)(nil),          // 45: lockkeeper.v1.LatchChanged
-	(*LatchRefused)(nil),          // 46: lockkeeper.v1.LatchRefused
-	(*SingletonProbe)(nil),        // 47: lockkeeper.v1.SingletonProbe
-	(*SingletonHere)(nil),         // 48: lockkeeper.v1.SingletonHere
-	(*actor.PID)(nil),             // 49: actor.PID
-	(*durationpb.Duration)(nil),   // 50: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 51: google.protobuf.Timestamp
+	(*Extend)(nil),                // 11: lockkeeper.v1.Extend
+	(*Extended)(nil),              // 12: lockkeeper.v1.Extended
+	(*ReleaseByID)(nil),           // 13: lockkeeper.v1.ReleaseByID
+	(*SetExpirablePermits)(nil),   // 14: lockkeeper.v1.SetExpirablePermits
+	(*ExpirablePermitsSet)(nil),   // 15: lockkeeper.v1.ExpirablePermitsSet
+	(*Cancel)(nil),                // 16: lockkeeper.v1.Cancel
+	(*Cancelled)(nil),             // 17: lockkeeper.v1.Cancelled
+	(*ForceRelease)(nil),          // 18: lockkeeper.v1.ForceRelease
+	(*ForceReleased)(nil),         // 19: lockkeeper.v1.ForceReleased
+	(*Inspect)(nil),               // 20: lockkeeper.v1.Inspect
+	(*Status)(nil),                // 21: lockkeeper.v1.Status
+	(*Process)(nil),               // 22: lockkeeper.v1.Process
+	(*Failed)(nil),                // 23: lockkeeper.v1.Failed
+	(*LeaseLost)(nil),             // 24: lockkeeper.v1.LeaseLost
+	(*LeaseAtRisk)(nil),           // 25: lockkeeper.v1.LeaseAtRisk
+	(*Semaphore)(nil),             // 26: lockkeeper.v1.Semaphore
+	(*AcquirePermits)(nil),        // 27: lockkeeper.v1.AcquirePermits
+	(*PermitsAcquired)(nil),       // 28: lockkeeper.v1.PermitsAcquired
+	(*ReleasePermits)(nil),        // 29: lockkeeper.v1.ReleasePermits
+	(*PermitsReleased)(nil),       // 30: lockkeeper.v1.PermitsReleased
+	(*CancelPermits)(nil),         // 31: lockkeeper.v1.CancelPermits
+	(*TrySetPermits)(nil),         // 32: lockkeeper.v1.TrySetPermits
+	(*AddPermits)(nil),            // 33: lockkeeper.v1.AddPermits
+	(*DrainPermits)(nil),          // 34: lockkeeper.v1.DrainPermits
+	(*InspectPermits)(nil),        // 35: lockkeeper.v1.InspectPermits
+	(*DeletePermits)(nil),         // 36: lockkeeper.v1.DeletePermits
+	(*PermitsChanged)(nil),        // 37: lockkeeper.v1.PermitsChanged
+	(*PermitsRefused)(nil),        // 38: lockkeeper.v1.PermitsRefused
+	(*Latch)(nil),                 // 39: lockkeeper.v1.Latch
+	(*AwaitLatch)(nil),            // 40: lockkeeper.v1.AwaitLatch
+	(*LatchOpened)(nil),           // 41: lockkeeper.v1.LatchOpened
+	(*CountDown)(nil),             // 42: lockkeeper.v1.CountDown
+	(*CancelAwait)(nil),           // 43: lockkeeper.v1.CancelAwait
+	(*TrySetCount)(nil),           // 44: lockkeeper.v1.TrySetCount
+	(*InspectLatch)(nil),          // 45: lockkeeper.v1.InspectLatch
+	(*DeleteLatch)(nil),           // 46: lockkeeper.v1.DeleteLatch
+	(*LatchChanged)(nil),          // 47: lockkeeper.v1.LatchChanged
+	(*LatchRefused)(nil),          // 48: lockkeeper.v1.LatchRefused
+	(*SingletonProbe)(nil),        // 49: lockkeeper.v1.SingletonProbe
+	(*SingletonHere)(nil),         // 50: lockkeeper.v1.SingletonHere
+	(*actor.PID)(nil),             // 51: actor.PID
+	(*durationpb.Duration)(nil),   // 52: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 53: google.protobuf.Timestamp
 }
 var file_lockkeeper_v1_lockkeeper_proto_depIdxs = []int32{
 	0,  // 0: lockkeeper.v1.Lock.kind:type_name -> lockkeeper.v1.Kind
 	1,  // 1: lockkeeper.v1.Lock.mode:type_name -> lockkeeper.v1.Mode
 	4,  // 2: lockkeeper.v1.Lock.members:type_name -> lockkeeper.v1.Lock
 	4,  // 3: lockkeeper.v1.Acquire.lock:type_name -> lockkeeper.v1.Lock
-	49, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
-	50, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
-	50, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
-	50, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
-	50, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
+	51, // 4: lockkeeper.v1.Acquire.owner:type_name -> actor.PID
+	52, // 5: lockkeeper.v1.Acquire.lease:type_name -> google.protobuf.Duration
+	52, // 6: lockkeeper.v1.Acquire.wait:type_name -> google.protobuf.Duration
+	52, // 7: lockkeeper.v1.Acquire.max_hold:type_name -> google.protobuf.Duration
+	52, // 8: lockkeeper.v1.Acquire.at_least:type_name -> google.protobuf.Duration
 	4,  // 9: lockkeeper.v1.Acquired.lock:type_name -> lockkeeper.v1.Lock
-	49, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
-	50, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
+	51, // 10: lockkeeper.v1.Acquired.owner:type_name -> actor.PID
+	52, // 11: lockkeeper.v1.Acquired.validity:type_name -> google.protobuf.Duration
 	4,  // 12: lockkeeper.v1.NotAcquired.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 13: lockkeeper.v1.NotAcquired.reason:type_name -> lockkeeper.v1.Reason
-	50, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
+	52, // 14: lockkeeper.v1.NotAcquired.ttl:type_name -> google.protobuf.Duration
 	4,  // 15: lockkeeper.v1.Release.lock:type_name -> lockkeeper.v1.Lock
-	49, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
+	51, // 16: lockkeeper.v1.Release.owner:type_name -> actor.PID
 	4,  // 17: lockkeeper.v1.Released.lock:type_name -> lockkeeper.v1.Lock
 	4,  // 18: lockkeeper.v1.NotReleased.lock:type_name -> lockkeeper.v1.Lock
 	2,  // 19: lockkeeper.v1.NotReleased.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 20: lockkeeper.v1.ReleaseByID.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 21: lockkeeper.v1.SetExpirablePermits.lock:type_name -> lockkeeper.v1.Lock
-	3,  // 22: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
-	4,  // 23: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 24: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
-	49, // 25: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
-	4,  // 26: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 27: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 28: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 29: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
-	4,  // 30: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
-	50, // 31: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
-	1,  // 32: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
-	20, // 33: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
-	50, // 34: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
-	50, // 35: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
-	50, // 36: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
-	51, // 37: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
-	50, // 38: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
-	4,  // 39: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
-	2,  // 40: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 41: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
-	49, // 42: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
-	2,  // 43: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
-	4,  // 44: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
-	49, // 45: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
-	50, // 46: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
-	24, // 47: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	50, // 48: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
-	24, // 49: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 50: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 51: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 52: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 53: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	50, // 54: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
-	24, // 55: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 56: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 57: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 58: lockkeeper.v1.DeletePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 59: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
-	24, // 60: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
-	2,  // 61: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
-	37, // 62: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
-	50, // 63: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
-	37, // 64: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
-	37, // 65: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
-	37, // 66: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
-	37, // 67: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
-	37, // 68: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
-	37, // 69: lockkeeper.v1.DeleteLatch.latch:type_name -> lockkeeper.v1.Latch
-	37, // 70: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
-	37, // 71: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
-	2,  // 72: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
-	73, // [73:73] is the sub-list for method output_type
-	73, // [73:73] is the sub-list for method input_type
-	73, // [73:73] is the sub-list for extension type_name
-	73, // [73:73] is the sub-list for extension extendee
-	0,  // [0:73] is the sub-list for field type_name
+	4,  // 20: lockkeeper.v1.Extend.lock:type_name -> lockkeeper.v1.Lock
+	51, // 21: lockkeeper.v1.Extend.owner:type_name -> actor.PID
+	52, // 22: lockkeeper.v1.Extend.lease:type_name -> google.protobuf.Duration
+	4,  // 23: lockkeeper.v1.Extended.lock:type_name -> lockkeeper.v1.Lock
+	52, // 24: lockkeeper.v1.Extended.validity:type_name -> google.protobuf.Duration
+	4,  // 25: lockkeeper.v1.ReleaseByID.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 26: lockkeeper.v1.SetExpirablePermits.lock:type_name -> lockkeeper.v1.Lock
+	3,  // 27: lockkeeper.v1.SetExpirablePermits.how:type_name -> lockkeeper.v1.SetPermitsHow
+	4,  // 28: lockkeeper.v1.ExpirablePermitsSet.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 29: lockkeeper.v1.Cancel.lock:type_name -> lockkeeper.v1.Lock
+	51, // 30: lockkeeper.v1.Cancel.owner:type_name -> actor.PID
+	4,  // 31: lockkeeper.v1.Cancelled.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 32: lockkeeper.v1.ForceRelease.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 33: lockkeeper.v1.ForceReleased.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 34: lockkeeper.v1.Inspect.lock:type_name -> lockkeeper.v1.Lock
+	4,  // 35: lockkeeper.v1.Status.lock:type_name -> lockkeeper.v1.Lock
+	52, // 36: lockkeeper.v1.Status.ttl:type_name -> google.protobuf.Duration
+	1,  // 37: lockkeeper.v1.Status.mode:type_name -> lockkeeper.v1.Mode
+	22, // 38: lockkeeper.v1.Status.process:type_name -> lockkeeper.v1.Process
+	52, // 39: lockkeeper.v1.Status.held_for:type_name -> google.protobuf.Duration
+	52, // 40: lockkeeper.v1.Status.waiting_for:type_name -> google.protobuf.Duration
+	52, // 41: lockkeeper.v1.Status.held_at_least:type_name -> google.protobuf.Duration
+	53, // 42: lockkeeper.v1.Process.since:type_name -> google.protobuf.Timestamp
+	52, // 43: lockkeeper.v1.Process.seen:type_name -> google.protobuf.Duration
+	4,  // 44: lockkeeper.v1.Failed.lock:type_name -> lockkeeper.v1.Lock
+	2,  // 45: lockkeeper.v1.Failed.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 46: lockkeeper.v1.LeaseLost.lock:type_name -> lockkeeper.v1.Lock
+	51, // 47: lockkeeper.v1.LeaseLost.owner:type_name -> actor.PID
+	2,  // 48: lockkeeper.v1.LeaseLost.reason:type_name -> lockkeeper.v1.Reason
+	4,  // 49: lockkeeper.v1.LeaseAtRisk.lock:type_name -> lockkeeper.v1.Lock
+	51, // 50: lockkeeper.v1.LeaseAtRisk.owner:type_name -> actor.PID
+	52, // 51: lockkeeper.v1.LeaseAtRisk.validity:type_name -> google.protobuf.Duration
+	26, // 52: lockkeeper.v1.AcquirePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	52, // 53: lockkeeper.v1.AcquirePermits.wait:type_name -> google.protobuf.Duration
+	26, // 54: lockkeeper.v1.PermitsAcquired.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 55: lockkeeper.v1.ReleasePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 56: lockkeeper.v1.PermitsReleased.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 57: lockkeeper.v1.CancelPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 58: lockkeeper.v1.TrySetPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	52, // 59: lockkeeper.v1.TrySetPermits.ttl:type_name -> google.protobuf.Duration
+	26, // 60: lockkeeper.v1.AddPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 61: lockkeeper.v1.DrainPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 62: lockkeeper.v1.InspectPermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 63: lockkeeper.v1.DeletePermits.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 64: lockkeeper.v1.PermitsChanged.semaphore:type_name -> lockkeeper.v1.Semaphore
+	26, // 65: lockkeeper.v1.PermitsRefused.semaphore:type_name -> lockkeeper.v1.Semaphore
+	2,  // 66: lockkeeper.v1.PermitsRefused.reason:type_name -> lockkeeper.v1.Reason
+	39, // 67: lockkeeper.v1.AwaitLatch.latch:type_name -> lockkeeper.v1.Latch
+	52, // 68: lockkeeper.v1.AwaitLatch.wait:type_name -> google.protobuf.Duration
+	39, // 69: lockkeeper.v1.LatchOpened.latch:type_name -> lockkeeper.v1.Latch
+	39, // 70: lockkeeper.v1.CountDown.latch:type_name -> lockkeeper.v1.Latch
+	39, // 71: lockkeeper.v1.CancelAwait.latch:type_name -> lockkeeper.v1.Latch
+	39, // 72: lockkeeper.v1.TrySetCount.latch:type_name -> lockkeeper.v1.Latch
+	39, // 73: lockkeeper.v1.InspectLatch.latch:type_name -> lockkeeper.v1.Latch
+	39, // 74: lockkeeper.v1.DeleteLatch.latch:type_name -> lockkeeper.v1.Latch
+	39, // 75: lockkeeper.v1.LatchChanged.latch:type_name -> lockkeeper.v1.Latch
+	39, // 76: lockkeeper.v1.LatchRefused.latch:type_name -> lockkeeper.v1.Latch
+	2,  // 77: lockkeeper.v1.LatchRefused.reason:type_name -> lockkeeper.v1.Reason
+	78, // [78:78] is the sub-list for method output_type
+	78, // [78:78] is the sub-list for method input_type
+	78, // [78:78] is the sub-list for extension type_name
+	78, // [78:78] is the sub-list for extension extendee
+	0,  // [0:78] is the sub-list for field type_name
 }
 
 func init() { file_lockkeeper_v1_lockkeeper_proto_init() }
@@ -4289,14 +4472,14 @@ func file_lockkeeper_v1_lockkeeper_proto_init() {
 	if File_lockkeeper_v1_lockkeeper_proto != nil {
 		return
 	}
-	file_lockkeeper_v1_lockkeeper_proto_msgTypes[15].OneofWrappers = []any{}
+	file_lockkeeper_v1_lockkeeper_proto_msgTypes[17].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_lockkeeper_v1_lockkeeper_proto_rawDesc), len(file_lockkeeper_v1_lockkeeper_proto_rawDesc)),
 			NumEnums:      4,
-			NumMessages:   45,
+			NumMessages:   47,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -4,6 +4,7 @@
 //	request               answer
 //	Acquire               Acquired or NotAcquired
 //	Release               Released or NotReleased
+//	Extend                Extended or Failed
 //	ReleaseByID           Released or NotReleased
 //	SetExpirablePermits   ExpirablePermitsSet or Failed
 //	Cancel                Cancelled or Failed

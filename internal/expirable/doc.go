@@ -26,6 +26,8 @@
 // Renewal. A reply that comes late counts from when its renewal was sent. A permit that is not renewed in
 // time, or is gone from Redis, is lost, and its holder is notified.
 //
+// A permit may get another lease (Extend), by a command like that of a renewal. See extend.go for when that is trusted.
+//
 // # Hand-off
 //
 // A permit of the watchdog's passes in memory from its holder to the first waiter, with its id. At

@@ -108,13 +108,14 @@ func (s *Semaphore) refuse(req *Request, reason machine.Reason, detail string) {
 // grant makes a request the holder of a permit, one that was handed on to it or one of its own.
 func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
+	h.unwatched = req.Unwatched
 	if req.MaxHold > 0 {
 		h.ends = s.now + req.MaxHold
 	}
 	s.holds = append(s.holds, &h)
 	s.wakeAt.sooner(h.end())
 	s.effect(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
-		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), Bound: h.bound(), FirstRef: h.ref, HandedOff: handedOff,
+		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), FirstRef: h.ref, HandedOff: handedOff,
 		Permit: &h.permit,
 	}})
 }

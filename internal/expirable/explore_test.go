@@ -35,6 +35,8 @@ func TestRandomWorlds(t *testing.T) {
 					w.wait = 300 * ms
 				case 2:
 					w.most = 500 * ms
+				case 4:
+					w.leases = extending.leases
 				case 3:
 					w = []want{{mode: SetTotal, count: 2 + r.IntN(3)}, {mode: SetAdd, count: 1 - r.IntN(3)}}[r.IntN(2)]
 				}
@@ -78,6 +80,7 @@ type want struct {
 	try, shown        bool
 	mode              SetMode
 	count, total      int
+	leases            []string // that it asks for while it holds a permit
 }
 
 const ms = time.Millisecond
@@ -88,6 +91,8 @@ var (
 	// numbered says how many permits there are.
 	numbered = want{total: 1}
 	ofTwo    = want{total: 2}
+	// extending asks for other leases.
+	extending = want{leases: []string{briefly, atLength, watched}}
 )
 
 var scenes = []scene{
@@ -110,6 +115,10 @@ var scenes = []scene{
 	{name: "evicted, two permits", permits: 2, clients: [][]want{{ofTwo, ofTwo}, {ofTwo}}, may: explore.Budget{explore.Times: 5, explore.Meddle: 2}, evicts: true},
 	{name: "asleep", permits: 1, clients: [][]want{{one, {lease: 3 * time.Hour}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1, explore.Sleep)},
 	{name: "asleep, and set again", permits: 1, clients: [][]want{{numbered, {mode: SetTotal, count: 2}}, {numbered}}, may: explore.May(4, 1, explore.Sleep), unset: true},
+	{name: "extended", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 5, explore.Network: 1, explore.Leave: 2}},
+	{name: "extended after two faults", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 2, explore.Leave: 2}},
+	{name: "extended and handed on", permits: 1, clients: [][]want{{extending, one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1, explore.Slow: 1}},
+	{name: "a fixed lease that is extended", permits: 1, clients: [][]want{{{lease: 400 * ms, leases: extending.leases}}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 2}},
 	{name: "more and fewer permits", permits: 1, clients: [][]want{{one, {mode: SetTotal, count: 0}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1)},
 }
 

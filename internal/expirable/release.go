@@ -34,13 +34,15 @@ func (s *Semaphore) giveBack(b giveBack) {
 
 // release ends a hold. The permit goes to the first waiter, or back to Redis.
 func (s *Semaphore) release(h *hold, shown bool, ref any) {
+	handsOn := !s.closing && !shown && !h.fixed && !s.extends(h)
 	s.remove(h)
-	b := giveBack{permit: h.permit, ref: ref, until: h.until}
-	if s.queue.Len() > 0 && !s.closing && !shown && !h.fixed && h.until-s.now > s.cfg.Watchdog/3 {
+	s.failExtensions(h.id, machine.NotHeld, "the permit was released")
+	b := giveBack{permit: h.permit, ref: ref, until: h.takenUntil()}
+	if s.queue.Len() > 0 && handsOn && h.until-s.now > s.cfg.Watchdog/3 {
 		if next := s.queue.Head(); next.Lease == 0 && !next.Shown {
 			if s.now < s.turnUntil {
 				s.queue.Pop()
-				s.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until}, true)
+				s.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until, unacked: h.unacked, longest: h.longest}, true)
 				s.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}

@@ -24,10 +24,10 @@ func (s *Semaphore) renew() {
 	s.send(&s.renewal)
 }
 
-// watched returns the holds of the watchdog, in the order of their renewal.
+// watched returns the holds that the watchdog renews now, in the order of their renewal.
 func (s *Semaphore) watched() (all []*hold) {
 	for _, h := range s.holds {
-		if !h.fixed {
+		if !h.fixed && !s.extends(h) {
 			all = append(all, h)
 		}
 	}
@@ -103,15 +103,16 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 	for _, h := range lost {
 		s.end(h, machine.Gone, gone)
 	}
-	for _, h := range s.holds {
-		if !h.fixed {
-			s.renewBy(h.sentAt + s.cfg.RenewAfter(s.now-o.sentAt))
-		}
+	for _, h := range s.watched() {
+		s.renewBy(h.sentAt + s.cfg.RenewAfter(s.now-o.sentAt))
 	}
 }
 
 // notRenewed tries again soon. The holders are warned, once.
 func (s *Semaphore) notRenewed(r Result) {
+	if r.Unsure {
+		s.renewalUnanswered()
+	}
 	s.again(&s.renewal, r)
 	s.riskErr, s.renewAt = r.Err.Error(), s.renewal.due
 	if s.atRisk {
@@ -125,6 +126,22 @@ func (s *Semaphore) notRenewed(r Result) {
 	}
 }
 
+// renewalUnanswered notes that the renewal under way has no reply, and may be carried out late.
+func (s *Semaphore) renewalUnanswered() {
+	sent := map[machine.PermitID]bool{}
+	for _, h := range s.renewal.holds {
+		sent[h.permit] = true
+	}
+	s.holds = slices.Clone(s.holds)
+	for i, h := range s.holds {
+		if sent[h.permit] {
+			again := *h
+			again.isUnacked(s.cfg.Watchdog)
+			s.holds[i] = &again
+		}
+	}
+}
+
 // lapse ends the holds that have lasted until now.
 func (s *Semaphore) lapse() {
 	for _, h := range s.holds {
@@ -135,7 +152,7 @@ func (s *Semaphore) lapse() {
 		switch {
 		case h.ends != 0 && s.now >= h.ends:
 			reason, detail = machine.MaxHold, "the hold has reached its max hold"
-		case h.fixed:
+		case h.fixed, h.leaseEnd != 0 && s.now >= h.leaseEnd:
 			detail = "its fixed lease is over"
 		case s.riskErr != "":
 			detail = "no renewal succeeded in time: " + s.riskErr
@@ -147,12 +164,13 @@ func (s *Semaphore) lapse() {
 // lose ends a hold that was not released, and gives back its permit.
 func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 	s.end(h, reason, detail)
-	s.giveBack(giveBack{permit: h.permit, until: h.until})
+	s.giveBack(giveBack{permit: h.permit, until: h.takenUntil()})
 }
 
 // end ends a hold that was not released, and notifies its holder.
 func (s *Semaphore) end(h *hold, reason machine.Reason, detail string) {
 	s.lost.add(h.id, reason)
+	s.failExtensions(h.id, machine.Lost, detail)
 	s.effect(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	s.remove(h)
 }

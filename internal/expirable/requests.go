@@ -60,7 +60,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	}
 	b := giveBack{permit: permit, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
 	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
-		b.unknown, b.until = false, s.holds[i].until
+		b.unknown, b.until = false, s.holds[i].takenUntil()
 		s.end(s.holds[i], machine.Forced, "it was released by its id")
 	}
 	s.giveBack(b)
@@ -193,6 +193,9 @@ func (s *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 	for _, one := range s.sets {
 		add(one.ref)
 	}
+	for _, e := range s.extensions {
+		add(e.ref)
+	}
 	for _, e := range s.effects[s.taken:] {
 		if e.Kind == machine.Reply {
 			add(e.Ref)
@@ -236,7 +239,7 @@ func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
 		until = max(until, now+s.lease(req))
 	}
 	for _, h := range s.holds {
-		ids, until = append(ids, h.permit), max(until, h.until)
+		ids, until = append(ids, h.permit), max(until, h.takenUntil())
 	}
 	for _, b := range s.back {
 		ids, until = append(ids, b.permit), max(until, b.until)

@@ -85,6 +85,12 @@ func (p *player) event(words []string) bool {
 		} else {
 			p.Release(p.Now, uint64(number), slices.Contains(rest, "shown"), number)
 		}
+	case "extend":
+		lease := time.Duration(0)
+		if rest[1] != "watchdog" {
+			lease = machinetest.Duration(rest[1])
+		}
+		p.Extend(p.Now, uint64(number), lease, 99)
 	case "cancel":
 		p.Cancel(p.Now, uint64(number), machinetest.Owner(first), nil)
 	case "die":
@@ -171,9 +177,6 @@ func (p *player) brings() (all []string) {
 				p.granted[int(a.Permit[0])] = *a.Permit
 				p.open++
 				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %d until %v", e.Ref, a.Permit[0], a.Until)
-				if a.Bound != 0 {
-					text += fmt.Sprint(" at most ", a.Bound)
-				}
 			case machine.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case machine.Freed:
@@ -183,6 +186,8 @@ func (p *player) brings() (all []string) {
 				}
 			case machine.NotFreed:
 				text = fmt.Sprintf("not freed %v: %v", e.Ref, a.Reason)
+			case machine.Extended:
+				text = fmt.Sprintf("extended %v until %v", e.Ref, a.Until)
 			case machine.NotDone:
 				text = fmt.Sprintf("not done: %v", a.Reason)
 			case machine.Changed:
@@ -203,6 +208,8 @@ func (p *player) brings() (all []string) {
 		case machine.HoldEnded:
 			p.open--
 			continue
+		case machine.Bounded: // it follows Renewed, and wakes a drain
+			continue
 		}
 		all = append(all, text)
 	}
@@ -216,6 +223,9 @@ func (p *player) sends(c *Command) string {
 		if len(c.Leases) > 0 && c.Leases[i] != testConfig.Watchdog {
 			text[i] += fmt.Sprint("/", c.Leases[i])
 		}
+	}
+	if c.Kind == Renew && c.Lease != testConfig.Watchdog {
+		text = append(text, fmt.Sprint("for ", c.Lease))
 	}
 	if within := c.Deadline - p.Now; within != testConfig.CallTimeout {
 		text = append(text, fmt.Sprint("within ", within))

@@ -40,9 +40,10 @@ type Semaphore struct {
 	queue requestqueue.Queue[*Request]
 	holds []*hold
 	// main is the numbered command under way, and renewal the watchdog's beside it. late are earlier tries of renewal
-	// whose replies may still arrive.
+	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
 	main, renewal op
 	late          []op
+	extensions    []*extension
 	// back are the permits to give back, from backAt on, and sets the requests to set the number of permits.
 	back   []giveBack
 	backAt Instant
@@ -93,25 +94,39 @@ type hold struct {
 	fixed  bool
 	sentAt Instant
 	until  Instant
-	// ends is the end of its max hold; 0 if it has none.
-	ends Instant
+	// ends is the end of its max hold, and leaseEnd that of a fixed lease which the watchdog renews; 0 if it has none.
+	ends, leaseEnd Instant
+	// unwatched: no death of an owner ends it.
+	unwatched bool
+	// unacked is the shortest lease that a command without a reply may still set, 0 if there is none, and longest the
+	// latest expiry that a command may have set.
+	unacked time.Duration
+	longest Instant
 }
 
 // end returns the time until which the permit is trusted if it is not renewed.
 func (h *hold) end() Instant {
-	if h.ends != 0 {
-		return min(h.ends, h.until)
+	end := h.until
+	for _, bound := range [...]Instant{h.ends, h.leaseEnd} {
+		if bound != 0 {
+			end = min(end, bound)
+		}
 	}
-	return h.until
+	return end
 }
 
-// bound returns the end that no renewal moves; 0 if there is none.
-func (h *hold) bound() Instant {
-	if h.fixed {
-		return h.end()
+// takenUntil returns when the permit is free again at the latest.
+func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
+
+// isUnacked notes that a command which sets that lease has no reply.
+func (h *hold) isUnacked(lease time.Duration) {
+	if h.unacked == 0 || lease < h.unacked {
+		h.unacked = lease
 	}
-	return h.ends
 }
+
+// mayBeCutShort reports whether a late command may shorten a lease of that length.
+func (h *hold) mayBeCutShort(lease time.Duration) bool { return h.unacked != 0 && h.unacked < lease }
 
 // waiting is what is known while a request waits.
 type waiting struct {
@@ -162,6 +177,12 @@ func (s *Semaphore) holdByID(id uint64) *hold {
 func (s *Semaphore) remove(h *hold) {
 	s.holds = without(s.holds, h)
 	s.effect(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
+}
+
+// replace replaces a hold by another state of it.
+func (s *Semaphore) replace(h, by *hold) {
+	s.holds = slices.Clone(s.holds)
+	s.holds[slices.Index(s.holds, h)] = by
 }
 
 // without returns a list without one of its elements.

@@ -70,6 +70,7 @@ func (s *Semaphore) settle() {
 	if s.main.kind == 0 {
 		s.next()
 	}
+	s.extend()
 	if !s.renewal.inFlight {
 		s.renew()
 	}
@@ -169,6 +170,7 @@ func (s *Semaphore) overdue() {
 	if s.renewal.inFlight && s.now >= s.renewal.due {
 		s.renewalOverdue()
 	}
+	s.extensionsOverdue()
 }
 
 // Replied delivers the outcome of a command. A command that is no longer under way is ignored.
@@ -180,6 +182,7 @@ func (s *Semaphore) Replied(now Instant, seq uint64, r Result) {
 		s.mainReplied(r)
 	case s.renewal.inFlight && s.renewal.seq == seq:
 		s.renewReplied(r)
+	case s.extensionReplied(seq, r):
 	default:
 		if i := slices.IndexFunc(s.late, func(o op) bool { return o.seq == seq }); i >= 0 {
 			s.renewalLate(i, r)
@@ -254,6 +257,9 @@ func (s *Semaphore) wakeUp() {
 	wake(s.queue.NextDeadline(), s.queue.NextDeadline() > 0)
 	for _, h := range s.holds {
 		wake(h.end(), true)
+	}
+	for _, e := range s.extensions {
+		wake(e.by, true)
 	}
 	for i, b := range s.back {
 		wake(b.answerBy, b.ref != nil)

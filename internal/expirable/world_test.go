@@ -3,6 +3,7 @@ package expirable
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -60,7 +61,13 @@ type client struct {
 	permit machine.PermitID
 	until  Instant
 	robbed bool
+	// extended: it has asked for another lease. extendBy is when it must have the answer, 0 if it has it.
+	extended bool
+	extendBy Instant
 }
+
+// extends is the Ref of a client's request for another lease.
+type extends int
 
 func (s *shared) Clone() *shared {
 	c := *s
@@ -72,6 +79,7 @@ func (s *shared) Clone() *shared {
 		p.clients = slices.Clone(p.clients)
 		l.effects = nil
 		l.queue.Clip()
+		l.extensions = slices.Clip(l.extensions)
 		l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
 	}
 	return &c
@@ -104,6 +112,10 @@ func (s *shared) CarryOut(n *explore.Net, i int) {
 		case machine.Unsubscribe:
 			n.Unsubscribe(i)
 		case machine.Reply:
+			if k, is := e.Ref.(extends); is {
+				s.extended(n, i, &p.clients[k], e.Answer)
+				continue
+			}
 			s.answered(n, i, e.Ref.(int), e.Answer)
 		case machine.Renewed:
 			p.clients[e.Ref.(int)].until = e.Answer.Until
@@ -121,9 +133,20 @@ func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
 	}
 	if c.Answered(n, a.Kind == machine.Granted); a.Kind == machine.Granted {
-		c.permit, c.until, c.robbed = *a.Permit, a.Until, false
+		c.permit, c.until, c.robbed, c.extended = *a.Permit, a.Until, false, false
 	} else if a.Kind == machine.NotFreed && a.Reason == machine.Lost && n.Now < c.until && !s.excused(c) {
 		n.Violated("p%d: client %d has lost its permit, which was good until %v", i, k, c.until)
+	}
+}
+
+// extended handles the answer to a client that has asked for another lease.
+func (s *shared) extended(n *explore.Net, i int, c *client, a machine.Answer) {
+	if c.extendBy == 0 {
+		n.Violated("p%d: %+v has not asked for another lease", i, *c)
+	}
+	c.extendBy = 0
+	if a.Kind == machine.Extended && (c.State != explore.Holding || a.Until != c.until) || a.Kind != machine.Extended && a.Detail == "" {
+		n.Violated("p%d: %+v is answered %+v", i, *c, a)
 	}
 }
 
@@ -138,122 +161,10 @@ func (s *shared) notified(n *explore.Net, i, k int, a machine.Answer) {
 		return // it was over before that was heard of
 	case c.State != explore.Holding:
 		n.Violated("p%d: client %d is notified that it has lost its permit, and has none", i, k)
-	case a.Reason == machine.Expired && want.lease == 0 && n.Faultless(), a.Reason == machine.Gone && n.Faultless() && !s.excused(c):
+	case a.Reason == machine.Expired && want.lease == 0 && !c.extended && n.Faultless(), a.Reason == machine.Gone && n.Faultless() && !s.excused(c):
 		n.Violated("p%d: client %d has lost its permit: %v", i, k, a.Reason)
 	}
 	c.State = explore.Done
-}
-
-// Execute does what the scripts do.
-func (s *shared) Execute(n *explore.Net, i int, command any) any {
-	c, record := command.(Command), &s.processes[i].record
-	switch {
-	case c.Kind == Renew:
-		return s.renewed(n, c)
-	case c.Number == record.number && record.gone && c.Kind != Release: // which frees no permit twice
-		n.Violated("p%d: a command is carried out twice: %+v", i, c)
-	case c.Number == record.number && !record.gone:
-		return record.reply
-	case c.Number < record.number && c.Kind != Release:
-		return nil // LATE, which is about a command that is no longer under way
-	}
-	reply := s.run(n, c)
-	if c.Number > record.number {
-		record.number, record.reply, record.gone = c.Number, reply, false
-	}
-	return reply
-}
-
-func (s *shared) renewed(n *explore.Net, c Command) (reply Result) {
-	for _, id := range c.IDs {
-		k := s.redis.find(id)
-		valid := k >= 0 && s.redis.issued[k].until > n.Now
-		if valid {
-			s.redis.issued[k].until = n.Now + c.Lease
-		}
-		reply.Valid = append(reply.Valid, valid)
-	}
-	return reply
-}
-
-func (s *shared) run(n *explore.Net, c Command) (reply Result) {
-	r := &s.redis
-	switch c.Kind {
-	case Acquire:
-		if !r.set {
-			return Result{Missing: true, Wait: -1}
-		}
-		before := len(r.issued)
-		r.issued = slices.DeleteFunc(r.issued, func(p issued) bool { return p.until <= n.Now })
-		expired := before - len(r.issued)
-		r.free += expired
-		reply.Wait = -1
-		for _, p := range r.issued {
-			if at := p.until - n.Now; reply.Wait < 0 || at < reply.Wait {
-				reply.Wait = at
-			}
-		}
-		for reply.Served < len(c.IDs) && r.free > 0 {
-			r.issued = append(r.issued, issued{c.IDs[reply.Served], n.Now + c.Leases[reply.Served]})
-			r.free--
-			reply.Served++
-		}
-		if expired > 0 && r.free > 0 {
-			n.Publish()
-		}
-	case Release:
-		freed := false
-		for _, id := range c.IDs {
-			k := r.find(id)
-			if reply.Valid = append(reply.Valid, k >= 0); k >= 0 {
-				r.issued = slices.Delete(r.issued, k, k+1)
-				if freed = true; r.set {
-					r.free++
-					continue
-				}
-				r.made--
-				r.waits.taken--
-			}
-		}
-		if freed && r.free > 0 {
-			reply.Receivers = n.Listeners()
-			n.Publish()
-		}
-	case Set:
-		more := c.Count
-		switch {
-		case c.Mode == SetTotal:
-			more -= r.made
-		case c.Mode == Restore && r.set:
-			r.waits = restore{}
-			return reply
-		case c.Mode == Restore:
-			if r.waits.at == 0 || r.waits.old || r.waits.taken != len(r.issued) {
-				r.waits = restore{at: n.Now + c.Lease, taken: len(r.issued)}
-				r.saved = r.waits
-			}
-			if reply.Wait = r.waits.at - n.Now; reply.Wait > 0 {
-				return reply
-			}
-			more -= r.made // the permits that are taken
-		}
-		r.waits, reply.Wait = restore{}, 0
-		r.free, r.made, r.set, reply.Done = r.free+more, r.made+more, true, true
-		for k, id := range c.IDs {
-			if r.find(id) < 0 {
-				r.issued = append(r.issued, issued{id, n.Now + c.Leases[k]})
-				r.free--
-			}
-		}
-		if more != 0 && c.Count > 0 {
-			n.Publish()
-		}
-	}
-	return reply
-}
-
-func (r *redis) find(id machine.PermitID) int {
-	return slices.IndexFunc(r.issued, func(p issued) bool { return p.id == id })
 }
 
 func (s *shared) NextEnd(n *explore.Net) (next Instant) {
@@ -271,13 +182,24 @@ const (
 	deletes = "sees the permits deleted"
 	reloads = "sees Redis come back from a snapshot without a number"
 	evicts  = "sees the number evicted, or then the permits that are taken"
+	// The leases that a client may ask for.
+	briefly  = "extends for 700 ms"
+	atLength = "extends for 2 s"
+	watched  = "extends by the watchdog"
 )
+
+var leases = map[string]time.Duration{briefly: 700 * ms, atLength: 2000 * ms, watched: 0}
 
 func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
 	for k := range s.processes[i].clients {
 		c := &s.processes[i].clients[k]
 		if all = c.Wishes(all, k, s.clients[i][k].mode == "", s.again && !n.Calm); c.State == explore.Holding {
 			all = append(all, explore.Wish{Client: k, What: explore.Dies, Costs: explore.Leave})
+			for _, lease := range s.clients[i][k].leases {
+				if c.extendBy == 0 {
+					all = append(all, explore.Wish{Client: k, What: lease, Costs: explore.Leave})
+				}
+			}
 			if s.empties {
 				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle}, explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
 				if s.redis.saved.at != 0 {
@@ -308,6 +230,9 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 	case explore.GivesBack:
 		c.State, c.By = explore.Releasing, bound
 		p.Release(n.Now, c.ID, false, k)
+	case briefly, atLength, watched:
+		c.extended, c.extendBy = true, bound
+		p.Extend(n.Now, c.ID, leases[w.What], extends(k))
 	case frees:
 		c.robbed = true
 		other := (i + 1) % len(s.processes)
@@ -369,6 +294,9 @@ func (s *shared) Kill(i int) {
 	*p = process{record: p.record, permits: New(&tinyConfig), clients: make([]client, len(p.clients))}
 }
 
+// Copied: a Renew has no number. It is sent once, and a copy would set an earlier lease.
+func (s *shared) Copied(command any) bool { return command.(Command).Kind != Renew }
+
 func (s *shared) Forget() {
 	for i := range s.processes {
 		s.processes[i].record.gone = true
@@ -386,6 +314,8 @@ func (s *shared) Check(n *explore.Net) {
 		for k, c := range p.clients {
 			c.Check(n, &p.permits)
 			switch {
+			case c.extendBy != 0 && n.Now >= c.extendBy && !n.Dead(i) && (!ok || wake > n.Now):
+				n.Violated("p%d: client %d is not told in time whether its lease is another", i, k)
 			case c.State != explore.Holding:
 			case n.Now >= c.until && (!ok || wake > n.Now):
 				n.Violated("p%d: client %d was not notified that its permit is over", i, k)

@@ -47,7 +47,7 @@ const (
 )
 
 var meanings = map[string]meaning{
-	"Lease": length, "Leases": length, "MaxHold": length, "AtLeast": length, "keepUntil": instant, "Wait": length, "sentAt": age, "wakeAt": instant,
+	"Lease": length, "Leases": length, "MaxHold": length, "AtLeast": length, "keepUntil": instant, "Wait": length, "lease": length, "unacked": length, "sentAt": age, "wakeAt": instant,
 	"number": numbered, "Number": numbered, "nextNumber": numbered, "seq": sequence, "Seq": sequence,
 	"cfg": skipped, "effects": skipped,
 	"mayArrive": skipped, // no decision depends on it, only what Close leaves in Redis

@@ -32,6 +32,9 @@ type Synchronizer[S any] interface {
 	// key expires there, 0 for never.
 	Execute(n *Net, i int, command any) (result any)
 	NextEnd(n *Net) machine.Instant
+	// Copied reports whether a copy of a command may be carried out after its reply. No layer below the machines sends a
+	// command twice, so this is only for commands that must be safe in any case.
+	Copied(command any) bool
 	// Wishes returns the actions that are possible for the clients of process i, and Do runs one.
 	Wishes(n *Net, i int) []Wish
 	Do(n *Net, i int, w Wish)
@@ -161,6 +164,8 @@ func (w *Processes[S]) mayHave(m *message, f fate) bool {
 		return m.kind == reply && !m.late && w.can(Network)
 	case rejected:
 		return m.kind == command && !m.late && w.can(Reject)
+	case twice:
+		return m.kind == command && !m.late && w.can(Network) && w.Shared.Copied(m.command)
 	default:
 		return m.kind == command && !m.late && w.can(Network)
 	}

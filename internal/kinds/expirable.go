@@ -42,6 +42,13 @@ func (p *permits) Release(now machine.Instant, id uint64, owner machine.Owner, _
 	p.Semaphore.Release(now, id, ref.(*request.Call).ShowsPermit(), ref)
 }
 
+func (p *permits) Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
+	if first := p.First(owner); first != 0 {
+		id = first
+	}
+	p.Semaphore.Extend(now, id, lease, ref)
+}
+
 func (p *permits) Subscribed(now machine.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
 
 func (p *permits) Snapshot() machine.Snapshot {
@@ -91,14 +98,7 @@ func (k expirableKind) Event(call *request.Call) Event {
 	return nil
 }
 
-func (k expirableKind) Perform(e *machine.Effect, _ machine.Instant) {
-	if e.Kind != machine.Renewed {
-		return
-	}
-	if call := e.Ref.(*request.Call); call.Permit != nil {
-		call.Permit.Until.Store(int64(e.Answer.Until))
-	}
-}
+func (k expirableKind) Perform(e *machine.Effect, _ machine.Instant) { perform(e) }
 
 func (k expirableKind) Send(command any, now machine.Instant) {
 	c := command.(*expirable.Command)

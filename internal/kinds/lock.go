@@ -56,8 +56,18 @@ func (k *lockKind) Settled(m machine.Machine) {
 
 func (k *lockKind) Event(*request.Call) Event { return nil }
 
-// Perform does nothing: a lock has no effects of its own.
-func (k *lockKind) Perform(*machine.Effect, machine.Instant) {}
+func (k *lockKind) Perform(e *machine.Effect, _ machine.Instant) { perform(e) }
+
+// perform carries out an effect that only locks and expirable semaphores have.
+func perform(e *machine.Effect) {
+	call := e.Ref.(*request.Call)
+	switch {
+	case e.Kind == machine.Bounded && call.Holder != nil:
+		call.Holder.Bounded(e.Answer.Bound)
+	case e.Kind == machine.Renewed && call.Permit != nil:
+		call.Permit.Until.Store(int64(e.Answer.Until))
+	}
+}
 
 func (k *lockKind) Send(c any, now machine.Instant) {
 	command := *c.(*lock.Command)

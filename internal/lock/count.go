@@ -39,7 +39,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 // re-entry asks for more or a reader joins. It never shortens a trusted lease: one that was fixed may be longer
 // than the watchdog's.
 func (l *Lock) countLease(req *waiter, joins bool) time.Duration {
-	left := max(l.lease.until+machine.Margin(l.lease.length)-l.now, time.Millisecond)
+	left := l.leaseLeft()
 	if !l.lease.fixed || joins {
 		return max(left, l.cfg.Watchdog)
 	}
@@ -106,7 +106,8 @@ func (l *Lock) counted(o op) {
 	case o.request != nil:
 		own.counts = own.plus(o.mode, 1)
 		if o.request.Lease > 0 {
-			own.until = max(own.until, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
+			own.leaseEnd = max(own.leaseEnd, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
+			l.bound(own)
 		}
 		own.atLeast(o.request, l.now, true)
 		if own.tokens == nil {
@@ -114,7 +115,7 @@ func (l *Lock) counted(o op) {
 		}
 		l.holds.update(own)
 		l.answer(o.request.Ref, machine.Answer{
-			Kind: machine.Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
+			Kind: machine.Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.end(), FirstRef: own.ref, Tokens: own.tokens,
 		})
 	case o.ref != nil:
 		left := o.counts

@@ -41,6 +41,11 @@
 // reply would end too early. A grant whose lease is over when the reply comes is refused, and
 // the lease is released.
 //
+// A hold may get another lease (Extend), longer or shorter. The command for that is the main one, is not under way
+// together with a renewal, and is sent once. If it may shorten the TTL, the trust is shortened before it is sent; it is
+// lengthened only by the reply. While a command without a reply may still shorten a lease of some length (unackedTTL),
+// none of that length is trusted.
+//
 // Redis cannot delay a release by refusing another change. Re-entries and partial releases change
 // the hold count one after another. While Redis refuses such a change, the release of the last hold
 // ends the hold at once, and a partial release is answered after CallTimeout; the count in Redis
@@ -136,7 +141,7 @@
 //	requests.go, inspect.go      the requests
 //	step.go                      what every event does; the commands of replies and timers
 //	op.go                        sending a command, and sending it again
-//	acquire.go grant.go count.go renewal.go release.go
+//	acquire.go grant.go count.go renewal.go extend.go release.go keep.go
 //	                             the commands: each with the handling of its reply
 //	order.go local_order.go redis_order.go
 //	                             which waiter is next, with the commands for that

@@ -12,6 +12,7 @@ func (l *Lock) notifyLost(own hold, reason machine.Reason, detail string) {
 		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
 	}})
 	l.failEnsures(own.id, machine.Lost, detail)
+	l.failExtensions(own.id, machine.Lost, detail)
 }
 
 // lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this
@@ -64,8 +65,9 @@ func (l *Lock) endExpired() {
 		}
 		holds := l.holds
 		for own := range holds.all() {
-			if own.until != 0 && l.now >= own.until {
-				l.revokeHold(own, own.ends, own.expiry())
+			if end := own.end(); end != 0 && l.now >= end {
+				reason, detail := own.expiry()
+				l.revokeHold(own, reason, detail)
 			}
 		}
 	case releasing:
@@ -78,11 +80,11 @@ func (l *Lock) endExpired() {
 	}
 }
 
-func (h *hold) expiry() string {
-	if h.ends == machine.MaxHold {
-		return "the hold has reached its max hold"
+func (h *hold) expiry() (machine.Reason, string) {
+	if h.end() == h.maxEnd {
+		return machine.MaxHold, "the hold has reached its max hold"
 	}
-	return "its fixed lease is over"
+	return machine.Expired, "its fixed lease is over"
 }
 
 func (l *Lock) expiry() string {
@@ -138,12 +140,15 @@ func (l *Lock) removeHold(own hold) {
 	l.holds.remove(own.id)
 }
 
-// dropMain abandons the command under way for holds that are over: a change of the counts, or a count of the
-// waiters.
+// dropMain abandons the command under way for holds that are over: a change of the counts, an extension, or a count
+// of the waiters.
 func (l *Lock) dropMain() {
 	o := l.main
-	if o.kind == opCount {
+	switch o.kind {
+	case opCount:
 		l.dropCount()
+	case opExtend:
+		l.noteUnanswered(&o)
 	}
 	l.main = op{}
 	switch {

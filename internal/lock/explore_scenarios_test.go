@@ -17,6 +17,7 @@ type scenario struct {
 	may           tally
 	again         machine.Mode
 	times         int
+	leases        []time.Duration
 	// begin are the callers that ask first, each before the next: "10" is the first caller of the second process, "10+"
 	// its re-entry, and "10-" its withdrawal.
 	begin string
@@ -79,6 +80,11 @@ var scenariosOf = []struct {
 		{name: "yielding to others", callers: twoEach, begin: "00 10 01", may: tally{foreign: 1, cancels: 1}, times: 8},
 		{name: "minimum times", callers: atLeast, may: tally{network: 2}},
 		{name: "minimum times of what ends otherwise", callers: atLeast, may: tally{network: 1, closing: 1, death: 1, kill: 1, reentry: 1}},
+		{name: "extended", callers: "1, 2 | 1", may: tally{extends: 2, network: 1, crash: 1}, leases: []time.Duration{700 * ms, 0}},
+		{name: "extended for long", callers: twoAndOne, may: tally{extends: 2, network: 2}, leases: []time.Duration{2 * sec, 700 * ms}},
+		{name: "extended on a prompt network", callers: oneEach, may: tally{extends: 2, network: 1}, leases: []time.Duration{700 * ms, 0}, times: 6},
+		{name: "extended and ensured", callers: fixedFirst, may: tally{extends: 2, network: 1, ensures: 1}, leases: []time.Duration{0, 2 * sec}, times: 6},
+		{name: "extended and refused", callers: fixedFirst, may: tally{extends: 2, errs: 1, closing: 1, reentry: 1}, leases: []time.Duration{2 * sec, 0}},
 	}},
 	{name: "plain and fenced", kind: lock.Kind{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
@@ -96,6 +102,7 @@ var scenariosOf = []struct {
 		{name: "commands in another order on a prompt network", callers: twoAndOne, begin: "00", may: tally{outOfOrder: 2, cancels: 1, death: 1, closing: 1}, times: 8},
 		{name: "killed", callers: twoAndOne, may: tally{kill: 1}},
 		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1}},
+		{name: "extended", callers: twoAndOne, may: tally{extends: 2, network: 1}, leases: []time.Duration{300 * ms, 2 * sec}},
 		{name: "tries and waits", callers: trying},
 		{name: "Redis comes back empty", callers: twoAndOne, may: tally{restart: 1}},
 		{name: "closed and crashed", callers: twoAndOne, may: tally{closing: 1, crash: 1}},
@@ -112,6 +119,8 @@ var scenariosOf = []struct {
 		{name: "a writer reads too", callers: "1 | 1 shared", again: machine.Shared, may: tally{reentry: 1, network: 1}},
 		{name: "cancelled and killed", callers: writers, may: tally{cancels: 1, kill: 1}},
 		{name: "fixed leases", callers: fixedRead, may: tally{network: 1}},
+		{name: "extended", callers: readers, may: tally{extends: 2, network: 1}, leases: []time.Duration{300 * ms, 2 * sec}},
+		{name: "extended with a fixed lease", callers: fixedRead, may: tally{extends: 2, network: 1}, leases: []time.Duration{0, 300 * ms}},
 		{name: "deleted", callers: writers, may: tally{deleted: 1, restart: 1}},
 		{name: "owners die", callers: mixed, may: tally{death: 1}},
 		{name: "re-entered and deleted", callers: "1 shared | 1", again: machine.Shared, may: tally{reentry: 1, deleted: 1}, times: 6},
@@ -127,6 +136,7 @@ var scenariosOf = []struct {
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
+		{name: "extended", callers: oneEach, may: tally{extends: 2, network: 1, deleted: 1}, leases: []time.Duration{300 * ms, 2 * sec}},
 		{name: "parts deleted", callers: oneEach, may: tally{deleted: 1, network: 1, suspects: 1}},
 		{name: "re-entered with fixed leases", callers: fixedFirst, may: tally{reentry: 1, network: 1}},
 		{name: "killed and crashed", callers: twoAndOne, may: tally{kill: 1, crash: 1}},
@@ -158,7 +168,7 @@ func scenarios() (all []*setting) {
 	for _, of := range scenariosOf {
 		for _, s := range of.scenarios {
 			set := &setting{
-				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times,
+				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times, leases: s.leases,
 				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, WaitQueue: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
 			for _, f := range []fault{late, onePart, lostMessage} {

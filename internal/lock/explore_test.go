@@ -128,7 +128,7 @@ func (w *world) may(act action, i, c int) bool {
 		return holds && p.holds[h].counts.exclusive > 0
 	case releaseRead:
 		return holds && p.holds[h].counts.shared > 0
-	case reenter, ensure:
+	case reenter, ensure, extend:
 		return holds
 	case cancel:
 		return h < 0 && waits

@@ -23,7 +23,7 @@ type Encoder interface {
 func (l *Lock) Detach() {
 	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
 	l.queue.waiters.Clip()
-	l.pendingCounts, l.ensures = slices.Clip(l.pendingCounts), slices.Clip(l.ensures)
+	l.pendingCounts, l.ensures, l.extensions = slices.Clip(l.pendingCounts), slices.Clip(l.ensures), slices.Clip(l.extensions)
 	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
 }
 
@@ -80,6 +80,12 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 		x.Ref(c.ref)
 		x.Instant(c.until)
 	}
+	e.Number(int64(len(l.extensions)))
+	for _, a := range l.extensions {
+		e.Number(int64(last - a.hold))
+		e.Number(int64(a.lease))
+		e.Instant(a.by)
+	}
 	x.waiting(&l.wait)
 	e.Number(int64(l.sub.state))
 	e.Term(l.sub.term)
@@ -126,8 +132,8 @@ func (x encoding) hold(h *hold) {
 	x.Number(int64(x.last - h.id))
 	x.Ref(h.ref)
 	x.counts(h.counts)
-	x.Instant(h.until)
-	x.Bool(h.fixed())
+	x.Instant(h.leaseEnd)
+	x.Instant(h.maxEnd)
 	x.Bool(h.dead)
 }
 
@@ -201,6 +207,7 @@ func (x encoding) op(o *op) {
 	x.Term(o.next)
 	x.counts(o.counts)
 	x.Number(int64(o.lease))
+	x.Number(int64(o.extends))
 	x.Number(int64(x.last - o.hold))
 	x.Number(int64(len(o.owners)))
 	x.Number(int64(len(o.listed)))

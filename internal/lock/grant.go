@@ -100,14 +100,14 @@ func (l *Lock) grantTaken(o op) bool {
 
 // grant makes a waiter a holder.
 func (l *Lock) grant(req *waiter, handedOff bool) {
-	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req)}
+	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req), unwatched: req.Unwatched}
 	switch {
 	case req.Lease > 0 && l.lease.fixed:
-		own.until, own.ends = l.lease.until, machine.Expired
+		own.leaseEnd = l.lease.until
 	case req.Lease > 0:
-		own.until, own.ends = l.now+req.Lease-machine.Margin(req.Lease), machine.Expired
+		own.leaseEnd = l.now + req.Lease - machine.Margin(req.Lease)
 	case req.MaxHold > 0:
-		own.until, own.ends = l.now+req.MaxHold, machine.MaxHold
+		own.maxEnd = l.now + req.MaxHold
 	}
 	own.atLeast(req, l.now, false)
 	if l.holds.len() == 0 {
@@ -115,7 +115,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 	}
 	l.holds.add(own)
 	l.answer(req.Ref, machine.Answer{
-		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.until, FirstRef: own.ref, Tokens: own.tokens,
+		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.end(), FirstRef: own.ref, Tokens: own.tokens,
 		HandedOff: handedOff, Transferred: l.lease.transferred,
 	})
 	l.lease.transferred = false

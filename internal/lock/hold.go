@@ -40,19 +40,27 @@ type hold struct {
 	owner machine.Owner
 	ref   any
 	counts
-	// until is the hold's own end, that of its fixed lease or its max hold, and ends is the reason to give
-	// then. 0: the hold lasts as long as the lease. Renewals of the lease do not change it.
-	until machine.Instant
-	ends  machine.Reason
+	// leaseEnd is the end of its fixed lease, and maxEnd that of its max hold; 0 for none. Renewals of the lease do
+	// not change them.
+	leaseEnd, maxEnd machine.Instant
 	// keepUntil is the end of its minimum time, and keepAgainUntil that of its re-entries alone; 0 for none.
 	keepUntil, keepAgainUntil machine.Instant
-	// dead: its owner has died, and its release is on its way.
-	dead   bool
+	// dead: its owner has died, and its release is on its way. unwatched: no death of an owner ends it.
+	dead, unwatched bool
+
 	tokens []int64
 }
 
 // fixed reports whether the hold has a fixed lease.
-func (h *hold) fixed() bool { return h.until != 0 && h.ends == machine.Expired }
+func (h *hold) fixed() bool { return h.leaseEnd != 0 }
+
+// end is the hold's own end; 0 if it lasts as long as the lease.
+func (h *hold) end() machine.Instant {
+	if h.leaseEnd == 0 || h.maxEnd == 0 {
+		return max(h.leaseEnd, h.maxEnd)
+	}
+	return min(h.leaseEnd, h.maxEnd)
+}
 
 // wouldUpgrade reports whether a re-entry in that mode would make a reader a writer.
 func (h *hold) wouldUpgrade(m machine.Mode) bool { return m == machine.Exclusive && h.exclusive == 0 }

@@ -76,6 +76,9 @@ func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	for _, e := range l.ensures {
 		add(e.ref)
 	}
+	for _, e := range l.extensions {
+		add(e.ref)
+	}
 	for _, e := range l.effects[l.taken:] {
 		if e.Kind == machine.Reply {
 			add(e.Ref)

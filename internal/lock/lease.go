@@ -75,6 +75,11 @@ func (l *Lock) extend(o op) {
 	}
 }
 
+// leaseLeft is the rest of the TTL in Redis, as far as the process knows.
+func (l *Lock) leaseLeft() time.Duration {
+	return max(l.lease.until+machine.Margin(l.lease.length)-l.now, time.Millisecond)
+}
+
 // hasTimeLeft reports whether enough of the lease is left to pass it to another holder without renewing it.
 func (l *Lock) hasTimeLeft() bool {
 	return l.lease.until-l.now > min(l.lease.length, l.cfg.Watchdog)/3
@@ -82,8 +87,8 @@ func (l *Lock) hasTimeLeft() bool {
 
 // holdUntil is the end of a hold's validity without a renewal.
 func (l *Lock) holdUntil(own hold) machine.Instant {
-	if own.until != 0 {
-		return min(own.until, l.lease.until)
+	if end := own.end(); end != 0 {
+		return min(end, l.lease.until)
 	}
 	return l.lease.until
 }

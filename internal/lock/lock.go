@@ -80,10 +80,11 @@ type Lock struct {
 	background []op
 	// late are the last commands without a reply which may still take the key.
 	late []lateTake
-	// pendingCounts are changes of the counts that wait until main is free, and ensures are the requests
-	// that wait for a renewal.
+	// pendingCounts are changes of the counts that wait until main is free, ensures are the requests that
+	// wait for a renewal, and extensions those that wait until both main and renewal are free.
 	pendingCounts []countChange
 	ensures       []ensure
+	extensions    []extension
 
 	wait waiting
 	sub  subscription

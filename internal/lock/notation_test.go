@@ -82,6 +82,8 @@ func sentence(e machine.Effect) string {
 		return "subscribe" + channel
 	case machine.Unsubscribe:
 		return "unsubscribe" + channel
+	case machine.Bounded:
+		return fmt.Sprintf("%v: ends at %v", e.Ref, a.Bound)
 	case machine.LeaveToExpire:
 		return fmt.Sprintf("left behind until %v", a.Until)
 	}
@@ -135,7 +137,7 @@ func commandSentence(c lock.Command) string {
 func answerSentence(a machine.Answer) string {
 	text := [...]string{
 		machine.Granted: "granted", machine.NotGranted: "refused", machine.Freed: "freed", machine.NotFreed: "not freed", machine.Withdrawn: "withdrawn",
-		machine.ForceReleased: "forced", machine.Ensured: "ensured", machine.NotDone: "not done",
+		machine.ForceReleased: "forced", machine.Ensured: "ensured", machine.Extended: "extended", machine.NotDone: "not done",
 	}[a.Kind]
 	switch a.Kind {
 	case machine.Granted:
@@ -151,7 +153,7 @@ func answerSentence(a machine.Answer) string {
 		}
 	case machine.Withdrawn, machine.ForceReleased:
 		text += fmt.Sprintf(" %d", a.Count)
-	case machine.Ensured:
+	case machine.Ensured, machine.Extended:
 		text += fmt.Sprintf(" until %v", a.Until)
 	default:
 		if text += fmt.Sprintf(", %v", a.Reason); a.Kind == machine.NotGranted && a.TTL >= 0 {

@@ -26,6 +26,8 @@ const (
 	opKeep
 	// opRenew renews the lease.
 	opRenew
+	// opExtend gives the lease another length, and makes it a fixed one or one of the watchdog.
+	opExtend
 	// opForce frees the lock of the named owners, which may be foreign clients.
 	opForce
 	// opCountWaiters asks whether others wait.
@@ -53,11 +55,13 @@ type op struct {
 	counts counts
 	lease  time.Duration
 
-	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release, and
-	// hold is the hold whose counts change.
+	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release or an
+	// extension, and hold is the hold whose counts or lease change.
 	request *waiter
 	ref     any
 	hold    uint64
+	// extends is, for an extension, the fixed lease that the hold gets; 0 for none.
+	extends time.Duration
 
 	// reserved is how many tokens are drawn.
 	reserved int64
@@ -78,7 +82,8 @@ type op struct {
 	earlier []try
 	// due is when the reply is overdue, or the command has to be sent again.
 	due machine.Instant
-	// until ends the tries of a background op, or the wait for a partial release. keepUntil is until when a key is kept.
+	// until ends the tries of a background op, the wait for a partial release or an extension. keepUntil is until when a
+	// key is kept.
 	until, keepUntil machine.Instant
 }
 
@@ -125,6 +130,10 @@ func (l *Lock) send(o *op) {
 		timeout = l.cfg.Timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
 	case opForce:
 		timeout = min(timeout, o.until-l.now)
+	case opExtend:
+		if timeout = min(timeout, o.until-l.now); !l.lease.fixed { // the watchdog renews the lease only afterwards
+			timeout = min(timeout, l.cfg.Timeout(max(l.lease.until-l.now, 0)))
+		}
 	}
 	o.due = l.now + timeout + machine.ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared

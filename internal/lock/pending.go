@@ -74,8 +74,11 @@ func (l *Lock) dropPending(own hold) {
 			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "the hold was released before"})
 		}
 	}
-	l.failEnsures(own.id, machine.NotHeld, "the hold was released")
+	l.failEnsures(own.id, machine.NotHeld, released)
+	l.failExtensions(own.id, machine.NotHeld, released)
 }
+
+const released = "the hold was released"
 
 // reenter queues a re-entry of a hold, or refuses it.
 func (l *Lock) reenter(own hold, req *waiter) {
@@ -96,12 +99,12 @@ func (l *Lock) reentryRefusal(own *hold, req *waiter) (machine.Reason, string) {
 		return machine.Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first"
 	case req.Lease > 0 && !own.fixed():
 		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out", req.Lease)
-	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < own.until:
+	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < own.leaseEnd:
 		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
-			req.Lease, leaseFor(own.until-l.now))
-	case req.AtLeast > 0 && own.fixed() && l.now+req.AtLeast > max(own.until, l.now+req.Lease):
+			req.Lease, leaseFor(own.leaseEnd-l.now))
+	case req.AtLeast > 0 && own.fixed() && l.now+req.AtLeast > max(own.leaseEnd, l.now+req.Lease):
 		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a minimum time of %v, since the fixed lease of the hold that it joins ends before: leave it out", req.AtLeast)
-	case req.MaxHold > 0 && (own.until == 0 || own.until > l.now+req.MaxHold):
+	case req.MaxHold > 0 && (own.end() == 0 || own.end() > l.now+req.MaxHold):
 		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a max hold of %v, since the hold that it joins may last longer: leave it out, or bound the first hold", req.MaxHold)
 	}
 	return 0, ""

@@ -15,10 +15,10 @@ func (l *Lock) dropRenewal() {
 }
 
 // renewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared,
-// since Redisson's renewals of other readers shorten the TTL of them all. But such a renewal must not
-// overtake a change that sets a longer TTL.
+// since Redisson's renewals of other readers shorten the TTL of them all. But a renewal must not overtake a
+// change that sets a longer TTL.
 func (l *Lock) renewed() bool {
-	return !l.lease.fixed || l.lease.mode == machine.Shared && l.main.kind != opCount
+	return l.main.kind != opExtend && (!l.lease.fixed || l.lease.mode == machine.Shared && l.main.kind != opCount)
 }
 
 // startRenewal sends a renewal. An immediate one is not batched with others.
@@ -30,6 +30,9 @@ func (l *Lock) startRenewal(immediate bool) {
 // awaitRenewal renews the lease now, for a holder that needs it to be valid for longer.
 func (l *Lock) awaitRenewal(e ensure) {
 	l.ensures = append(l.ensures, e)
+	if l.main.kind == opExtend {
+		return // extendReplied does it
+	}
 	if l.renewal.kind == opNone {
 		l.startRenewal(true)
 	} else if !l.renewal.inFlight {

@@ -139,20 +139,25 @@ func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) 
 	left := l.holdUntil(own) - l.now
 	switch {
 	case own.id == 0:
-		reason := machine.NotHeld
-		if slices.Contains(l.lost.ids, id) {
-			reason = machine.Lost
-		}
-		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: "the hold is over"})
+		l.answerOver(id, ref)
 	case left >= d:
 		l.answer(ref, machine.Answer{Kind: machine.Ensured, Until: l.holdUntil(own)})
-	case own.until != 0 && own.until-l.now < d:
+	case own.end() != 0 && own.end()-l.now < d:
 		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
 	case d > most:
 		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
 	default:
 		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d, by: l.now + l.cfg.TryTime()})
 	}
+}
+
+// answerOver answers a request about the lease of a hold that is over.
+func (l *Lock) answerOver(id uint64, ref any) {
+	a := machine.Answer{Kind: machine.NotDone, Reason: machine.NotHeld, Detail: "the hold is over"}
+	if slices.Contains(l.lost.ids, id) {
+		a.Reason, a.Detail = machine.Lost, "the hold was lost before: "+l.lost.reason.String()
+	}
+	l.answer(ref, a)
 }
 
 // Suspect reports that the key may have been taken away. The lock asks Redis as soon as it can.

@@ -108,6 +108,12 @@ func (r *rig) request(verb string, words []string) bool {
 		r.do(func(l *lock.Lock) { l.Cancel(r.Now, id, owner, "cancel") })
 	case "ensure":
 		r.do(func(l *lock.Lock) { l.Ensure(r.Now, id, machinetest.Duration(words[1]), "ensure") })
+	case "extend": // "extend a 5s", by its owner "extend owner=7 5s", or "extend a watchdog"
+		lease := time.Duration(0)
+		if words[1] != "watchdog" {
+			lease = machinetest.Duration(words[1])
+		}
+		r.do(func(l *lock.Lock) { l.Extend(r.Now, id, owner, lease, "extend") })
 	case "die":
 		r.do(func(l *lock.Lock) { l.OwnerGone(r.Now, machine.Owner(machinetest.Number(first))) })
 	case "force":

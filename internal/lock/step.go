@@ -14,6 +14,7 @@ func (l *Lock) begin(now machine.Instant) {
 	l.dropExpired()
 	l.overdue()
 	l.expireEnsures()
+	l.expireExtensions()
 }
 
 // settle ends an event: it starts all that can be done next.
@@ -58,7 +59,7 @@ func (l *Lock) advance() bool {
 			l.grantNext()
 			return true
 		}
-		return l.join() || l.nextPending()
+		return l.join() || l.nextExtension() || l.nextPending()
 	}
 	return false
 }
@@ -79,6 +80,8 @@ func (l *Lock) command(o *op, c *Command) {
 		l.keepCommand(o, c)
 	case opRenew:
 		l.renewCommand(o, c)
+	case opExtend:
+		l.extendCommand(c)
 	case opForce:
 		c.Kind, c.Owners = ForceRelease, o.owners
 	case opCountWaiters:
@@ -130,6 +133,8 @@ func (l *Lock) mainReplied(r Result) {
 		l.releaseReplied(o, r)
 	case opCountWaiters:
 		l.waitersCounted(r)
+	case opExtend:
+		l.extendReplied(o, r)
 	}
 }
 
@@ -216,6 +221,9 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	for _, e := range l.ensures {
 		wake(e.by)
 	}
+	for _, e := range l.extensions {
+		wake(e.by)
+	}
 	if l.sub.until != 0 {
 		wake(l.sub.until)
 	}
@@ -233,8 +241,8 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 		}
 	}
 	for own := range l.holds.all() {
-		if own.until != 0 {
-			wake(own.until)
+		if end := own.end(); end != 0 {
+			wake(end)
 		}
 	}
 	if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone {

@@ -1,6 +1,7 @@
 package lock_test
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -34,9 +35,15 @@ func (w *world) perform(i int, r request) {
 	}
 	w.begin(i)
 	r.term = p.terms
-	if r.what == release && r.owner != 0 { // the present hold of its owner, even if the grant is not delivered yet
+	if (r.what == release || r.what == extend) && r.owner != 0 { // the present hold of its owner, even if the grant is not delivered yet
 		if k := slices.IndexFunc(p.holds, func(h hold) bool { return h.req.Owner == r.owner }); k >= 0 {
 			r.hold = p.holds[k].id
+		}
+	}
+	if h := w.holdByID(i, r.hold); h != nil && r.what == extend {
+		length := cmp.Or(r.d, w.config.Watchdog)
+		if end := w.now + length - machine.Margin(length); h.shortest == 0 || end < h.shortest {
+			h.shortest = end
 		}
 	}
 	switch r.what {
@@ -65,6 +72,8 @@ func (w *world) perform(i int, r request) {
 			l.Release(w.now, id, r.owner, r.mode, r.ref)
 		case cancel:
 			l.Cancel(w.now, r.hold, r.owner, r.ref)
+		case extend:
+			l.Extend(w.now, r.hold, r.owner, r.d, r.ref)
 		case ensure:
 			l.Ensure(w.now, r.hold, r.d, r.ref)
 		case forceRelease:
@@ -186,7 +195,7 @@ func (w *world) answered(i int, to ref, a machine.Answer) {
 	p.requests = slices.Delete(p.requests, k, k+1)
 	want := [...][2]machine.AnswerKind{
 		acquire: {machine.Granted, machine.NotGranted}, release: {machine.Freed, machine.NotFreed}, cancel: {machine.Withdrawn},
-		ensure: {machine.Ensured, machine.NotDone}, forceRelease: {machine.ForceReleased, machine.NotDone},
+		ensure: {machine.Ensured, machine.NotDone}, extend: {machine.Extended, machine.NotDone}, forceRelease: {machine.ForceReleased, machine.NotDone},
 	}[r.what]
 	if a.Kind != want[0] && a.Kind != want[1] {
 		w.violated("p%d: %v cannot be answered by %v", i, r, a.Kind)
@@ -205,6 +214,8 @@ func (w *world) answered(i int, to ref, a machine.Answer) {
 		w.checkUnconfirmed(i, r, a)
 	case machine.Ensured:
 		w.checkEnsured(i, r, a)
+	case machine.Extended:
+		w.checkExtended(i, r, a)
 	}
 }
 
@@ -220,7 +231,7 @@ func (w *world) notifiedLost(i int, id uint64, a machine.Answer) {
 	}
 	keyLost := w.any(deleted, forced, restart)
 	faulty := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
-	if (a.Reason == machine.Gone || a.Reason == machine.Taken) && !keyLost || a.Reason == machine.Expired && h.req.Lease == 0 && !faulty {
+	if (a.Reason == machine.Gone || a.Reason == machine.Taken) && !keyLost || a.Reason == machine.Expired && h.req.Lease == 0 && h.shortest == 0 && !faulty {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
 	if w.now < max(h.good, h.ensured) && (a.Reason == machine.Expired || a.Reason == machine.MaxHold) {

@@ -29,6 +29,7 @@ const (
 	reenter
 	cancel
 	ownerDies
+	extend
 	ensure
 	forceRelease
 	suspect
@@ -53,7 +54,7 @@ var actions = [...]struct {
 	weight int
 }{
 	delivers: {"", free, 2}, acquire: {"acquire", free, 10}, release: {"release", free, 6}, releaseRead: {"release of a read hold", free, 1},
-	reenter: {"re-entry", reentry, 0}, cancel: {"cancel", cancels, 2}, ownerDies: {"death", death, 2}, ensure: {"ensure", ensures, 2},
+	reenter: {"re-entry", reentry, 0}, cancel: {"cancel", cancels, 2}, ownerDies: {"death", death, 2}, extend: {"extend", extends, 3}, ensure: {"ensure", ensures, 2},
 	forceRelease: {"force release", forced, 1}, suspect: {"suspicion", suspects, 1}, closes: {"close", closing, 1}, isKilled: {"killed", kill, 1},
 	failsForGood: {"actor fails for good", actorFails, 1}, isPaused: {"paused", paused, 1}, ticks: {"tick", free, 0}, restarts: {"restarted", free, 0},
 	deletes: {"part deleted", deleted, 1}, empties: {"Redis comes back empty", restart, 1}, foreignArrives: {"a foreign client comes", foreign, 2},
@@ -107,6 +108,13 @@ func (w *world) do(a move) {
 	case ownerDies:
 		if r.owner = w.callers[i%maxProcesses][a.i].Owner; t != nil {
 			r.owner = oneOf(t, 1, 2, 3, max(h.req.Owner, 1))
+		}
+	case extend:
+		if r.hold = h.id; t.pick(3) == 1 {
+			r.owner = h.req.Owner
+		}
+		if r.d = oneOf(t, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec); t == nil {
+			r.d = w.leases[int(w.counted[extends]-1)%len(w.leases)]
 		}
 	case ensure:
 		if r.hold = h.id; h.id == 0 {

@@ -173,6 +173,28 @@ func (w *world) checkEnsured(i int, r request, a machine.Answer) {
 	h.ensured = max(h.ensured, a.Until)
 }
 
+// bounded notes that a hold has another end of its own. Only a request for another lease brings it forward.
+func (w *world) bounded(i int, id uint64, a machine.Answer) {
+	h := w.holdByID(i, id)
+	if h == nil {
+		w.violated("p%d: hold %d ends at %v, but the holders are %v", i, id, a.Bound, w.processes[i].holds)
+	}
+	h.bound = a.Bound
+}
+
+// checkExtended checks that a hold has the lease that was asked for, from no earlier than that and no longer than from now.
+func (w *world) checkExtended(i int, r request, a machine.Answer) {
+	h := w.holdByID(i, a.HoldID)
+	if h == nil || h.lost || a.HoldID != r.hold {
+		w.violated("p%d: %v is extended, but the holders are %v", i, r, w.processes[i].holds)
+	}
+	end := r.d - machine.Margin(r.d)
+	ends := r.d == 0 && h.bound == 0 || h.bound >= r.at+end && h.bound <= w.now+end || h.req.MaxHold > 0
+	if !ends || h.bound != 0 && a.Until > h.bound {
+		w.violated("p%d: %v is extended until %v, and ends at %v", i, r, a.Until, h.bound)
+	}
+}
+
 // checkUnconfirmed counts a partial release that is not confirmed.
 func (w *world) checkUnconfirmed(i int, r request, a machine.Answer) {
 	h := w.holdByID(i, r.hold)
@@ -256,7 +278,11 @@ func (w *world) checkProcess(i int) {
 		if h.bound != 0 {
 			good = min(good, h.bound)
 		}
-		switch h.good = max(h.good, good); {
+		if good < h.good && h.shortest == 0 || good < min(h.good, h.shortest) {
+			w.violated("p%d: %v was good until %v, and is now until %v", i, h, h.good, good)
+		}
+		h.good, h.ensured = good, min(h.ensured, good)
+		switch {
 		case h.bound == 0:
 		case k == 0 && s.Until > h.bound:
 			w.violated("p%d: %v may last until %v at most, but it lasts until %v", i, h, h.bound, s.Until)
@@ -322,7 +348,7 @@ func (w *world) checkWait(i int, r request) {
 	since := max(r.at, p.pausedUntil)
 	call := w.config.CallTimeout + sec
 	switch {
-	case (r.what == forceRelease || r.what == ensure) && w.now > since+w.config.TryTime()+200*ms: // a timer may be late
+	case (r.what == forceRelease || r.what == ensure || r.what == extend) && w.now > since+w.config.TryTime()+200*ms: // a timer may be late
 		w.violated("p%d: %v is still not answered after %v", i, r, w.now-since)
 	case r.what != acquire:
 		if e, over := p.endOf(r.hold); over && r.what == release && w.now > max(e.at, since)+w.longest()+call {

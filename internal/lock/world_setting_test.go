@@ -27,6 +27,8 @@ type setting struct {
 	begin        []move
 	again        machine.Mode
 	times        int
+	// leases are what the holders of an exploration ask for, one after another; 0 is the watchdog's.
+	leases []time.Duration
 	// twoActors: the first two processes are lock actors of one process, with one client id, on one key.
 	twoActors bool
 	// unequalPolls: every other process polls more often, so its entries expire sooner.
@@ -65,6 +67,7 @@ const (
 	outOfOrder // in an exploration: a command or a reply overtakes an earlier one of its process
 	reentry
 	ensures
+	extends
 	suspects
 	times
 	free // any other event

@@ -165,6 +165,7 @@ type hold struct {
 	bound, good machine.Instant // its own end (0: none), and the end of its validity as last seen
 	ensured     machine.Instant // until when it is valid, as an Ensure has answered
 	keepUntil   machine.Instant // the end of its minimum time; 0 for none
+	shortest    machine.Instant // the earliest end of the leases that were asked for while it is held; 0 for none
 	lost, dead  bool            // its holder was notified of the loss; its owner is dead
 }
 
@@ -353,6 +354,8 @@ func (w *world) carryOut(i, most int) {
 			w.answered(i, e.Ref.(ref), e.Answer)
 		case machine.NotifyLost:
 			w.notifiedLost(i, e.Ref.(ref).id, e.Answer)
+		case machine.Bounded:
+			w.bounded(i, e.Ref.(ref).id, e.Answer)
 		case machine.NotifyAtRisk:
 			if w.holdByID(i, e.Ref.(ref).id) == nil {
 				w.violated("p%d: %v is warned, but the holders are %v", i, e.Ref, p.holds)

@@ -117,6 +117,12 @@ func Ensure(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
 	Check(t, hold.Ensure(Within(t), d))
 }
 
+// Extend checks that a hold can have a fixed lease of d.
+func Extend(t testing.TB, hold *lockkeeper.Hold, d time.Duration) {
+	t.Helper()
+	Check(t, hold.Extend(Within(t), d))
+}
+
 // AwaitRenewals waits until renewals have moved the expiry by more than d.
 func (k Key) AwaitRenewals(t testing.TB, d time.Duration) {
 	t.Helper()

@@ -12,7 +12,7 @@ import (
 // Requests returns a request of each type for a lock.
 func Requests(lock *messages.Lock) []proto.Message {
 	return []proto.Message{
-		&messages.Acquire{Lock: lock}, &messages.Release{Lock: lock}, &messages.Cancel{Lock: lock},
+		&messages.Acquire{Lock: lock}, &messages.Release{Lock: lock}, &messages.Extend{Lock: lock}, &messages.Cancel{Lock: lock},
 		&messages.ForceRelease{Lock: lock}, &messages.Inspect{Lock: lock},
 	}
 }

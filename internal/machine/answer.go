@@ -22,6 +22,8 @@ const (
 	ForceReleased
 	// Ensured: the lease is valid until Until.
 	Ensured
+	// Extended: the lease has another length, and is valid until Until.
+	Extended
 	// NotDone: a request that is neither an acquire nor a release failed, because of Reason.
 	NotDone
 	// Changed: a command about permits was carried out; Done and N are what it replied.

@@ -21,6 +21,9 @@ type Machine interface {
 	ForceRelease(now Instant, mode Mode, owners Owners, ref any)
 	// Ensure asks that the lease of a lock's hold is valid for at least d; it is renewed if necessary.
 	Ensure(now Instant, id uint64, d time.Duration, ref any)
+	// Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. The hold is that of the
+	// owner, or, if the owner is 0 or has none, the one with that id.
+	Extend(now Instant, id uint64, owner Owner, lease time.Duration, ref any)
 
 	// Facts from outside. The replies of Redis are such facts, too: kinds.Kind applies them, since they differ by kind.
 

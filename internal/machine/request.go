@@ -35,6 +35,8 @@ type Request struct {
 	ID    uint64
 	Owner Owner
 	Mode  Mode
+	// Unwatched says that no death of an owner ends the hold, so that the watchdog alone must not keep it.
+	Unwatched bool
 	// NoReentry refuses a re-entry instead of granting it.
 	NoReentry bool
 	// Fenced asks for a fencing token from each of the lock's counters.

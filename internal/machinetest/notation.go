@@ -25,6 +25,8 @@ func Request(now time.Duration, options ...string) (req machine.Request) {
 			req.Deadline = Duration(value)
 		case "within": // a duration
 			req.Deadline = now + Duration(value)
+		case "unwatched":
+			req.Unwatched = true
 		case "try":
 			req.Try = true
 		case "once":

@@ -107,6 +107,8 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 		return &messages.NotAcquired{Lock: m.lock, Reason: reason, Ttl: Duration(a.TTL), Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Freed:
 		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count), CorrelationId: m.correlationID}
+	case machine.Extended:
+		return &messages.Extended{Lock: m.lock, HoldId: formatHoldID(a.HoldID), Validity: durationpb.New(m.validity(from, call, a.Until)), CorrelationId: m.correlationID}
 	case machine.NotFreed:
 		return &messages.NotReleased{Lock: m.lock, Reason: reason, Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Withdrawn:

@@ -23,6 +23,8 @@ const (
 	OpForceRelease
 	OpInspect
 	OpEnsure
+	// OpExtend gives a hold another lease, that of the watchdog if Lease is 0.
+	OpExtend
 	// OpReleaseID gives back a permit by its id.
 	OpReleaseID
 	// OpSetPermits sets how many permits there are, or the count of a latch.
@@ -50,8 +52,8 @@ type Call struct {
 	// Members are the members of a MultiLock, which has no name.
 	Members *Members
 
-	// For OpAcquire: the fixed lease, the max hold, the minimum time of a hold and the wait, each 0 for none. Try tries
-	// once and does not wait.
+	// For OpAcquire: the fixed lease (also for OpExtend), the max hold, the minimum time of a hold and the wait, each 0 for
+	// none. Try tries once and does not wait.
 	Lease   time.Duration
 	MaxHold time.Duration
 	AtLeast time.Duration
@@ -71,7 +73,7 @@ type Call struct {
 	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
 	Holder Holder
 
-	// HoldID is the hold to release or to ensure; Within is how long it must stay valid.
+	// HoldID is the hold to release, to ensure or to extend; Within is how long it must stay valid.
 	HoldID uint64
 	Within time.Duration
 	// Permit is for an expirable semaphore, and Count for a semaphore or a latch; nil for others.
@@ -122,6 +124,8 @@ type Outcome struct {
 type Holder interface {
 	LeaseLost(reason machine.Reason, detail string)
 	LeaseAtRisk(until machine.Instant, detail string)
+	// Bounded notes that the hold has another end; bound is that of its own fixed lease or max hold, 0 for none.
+	Bounded(bound machine.Instant)
 	// Stack returns the program counters of the call that took the lock; nil if they are not kept.
 	Stack() []uintptr
 	// Parent returns the context of the request, for its spans.

@@ -99,7 +99,7 @@ func (r *Rules) CheckName(name string) error {
 	return nil
 }
 
-// CheckTimes returns an error if the times of an Acquire are not valid; 0 stands for none.
+// CheckTimes returns an error if the times of an Acquire or an Extend are not valid; 0 stands for none.
 func (call *Call) CheckTimes() error {
 	lease, wait, maxHold, atLeast := call.Lease, call.Wait, call.MaxHold, call.AtLeast
 	switch {
@@ -205,17 +205,25 @@ func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
 
 func checkTimes(m *messages.Acquire, call *Call) error {
 	for name, d := range map[string]*durationpb.Duration{"lease": m.Lease, "wait": m.Wait, "max_hold": m.MaxHold, "at_least": m.AtLeast} {
-		if d == nil {
-			continue
-		}
-		if err := d.CheckValid(); err != nil {
-			return fmt.Errorf("the %s is not a valid duration: %w", name, err)
-		}
-		if d.AsDuration() == 0 && name != "wait" {
-			return fmt.Errorf("the %s is zero; leave it out for none, or give at least %v", name, MinLease)
+		if err := checkTime(name, d); err != nil {
+			return err
 		}
 	}
 	return call.CheckTimes()
+}
+
+// checkTime returns an error if a duration of a request by message is not valid; nil stands for none.
+func checkTime(name string, d *durationpb.Duration) error {
+	if d == nil {
+		return nil
+	}
+	if err := d.CheckValid(); err != nil {
+		return fmt.Errorf("the %s is not a valid duration: %w", name, err)
+	}
+	if d.AsDuration() == 0 && name != "wait" {
+		return fmt.Errorf("the %s is zero; leave it out for none, or give at least %v", name, MinLease)
+	}
+	return nil
 }
 
 func listed(names map[int32]string) string {

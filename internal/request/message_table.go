@@ -16,6 +16,7 @@ import (
 var requestMessages = byType(
 	aboutLock(OpAcquire, readAcquire),
 	aboutLock(OpRelease, readRelease),
+	aboutLock(OpExtend, readExtend),
 	aboutLock(OpCancel, func(_ *Rules, m *messages.Cancel, _ *Call, by *ByMessage) error {
 		by.belongsTo(m.Owner)
 		return nil
@@ -181,14 +182,24 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error
 }
 
 func readRelease(r *Rules, m *messages.Release, call *Call, by *ByMessage) error {
-	by.belongsTo(m.Owner)
-	if m.HoldId == "" {
+	return r.readHold(m.Owner, m.HoldId, call, by)
+}
+
+func readExtend(r *Rules, m *messages.Extend, call *Call, by *ByMessage) error {
+	call.Lease = m.Lease.AsDuration()
+	return errors.Join(checkTime("lease", m.Lease), call.CheckTimes(), r.CheckRed(call.Kind, call.Members, call.Lease), r.readHold(m.Owner, m.HoldId, call, by))
+}
+
+// readHold reads which hold a request is about.
+func (r *Rules) readHold(owner *actor.PID, id string, call *Call, by *ByMessage) error {
+	by.belongsTo(owner)
+	if id == "" {
 		if r.Foreign(by.ownerPID) {
 			return errNoHoldID
 		}
 		return nil
 	}
-	by.ownerPID, call.HoldID = nil, parseHoldID(m.HoldId)
+	by.ownerPID, call.HoldID = nil, parseHoldID(id)
 	return nil
 }
 

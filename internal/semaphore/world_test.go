@@ -290,6 +290,8 @@ func (s *shared) Kill(i int) {
 	*p = process{permits: p.permits, record: p.record, clients: p.clients}
 }
 
+func (s *shared) Copied(any) bool { return true }
+
 func (s *shared) Forget() {
 	for i := range s.processes {
 		s.processes[i].record.gone = true

@@ -159,7 +159,7 @@ func TestRedisErrors_WrongTypeIsRejected(t *testing.T) {
 		for _, request := range locktest.Requests(k.Message()) {
 			switch request.(type) {
 			case *messages.Cancel:
-			case *messages.Release:
+			case *messages.Release, *messages.Extend:
 				locktest.ExpectRefusal(t, s.Probe(t), request, messages.Reason_REASON_NOT_HELD)
 			default:
 				locktest.ExpectRefusal(t, s.Probe(t), request, messages.Reason_REASON_REJECTED)

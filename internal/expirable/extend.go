@@ -1,0 +1,189 @@
+package expirable
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// An extension gives a permit another lease, which begins now: a fixed one, or that of the watchdog. It is not under way
+// together with a renewal of the permit, and is sent once. If it may bring the expiry forward, the trust in the permit
+// is shortened before it is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has
+// confirmed it.
+
+// extension is a request for another lease of a hold: lease is its length, 0 for the watchdog. It waits, or is sent,
+// until by. sets is the lease that its command sets, 0 before it is sent, and fixed says that it is not renewed.
+type extension struct {
+	hold   uint64
+	lease  time.Duration
+	ref    any
+	by     Instant
+	seq    uint64
+	sentAt Instant
+	sets   time.Duration
+	fixed  bool
+}
+
+// Extend gives the permit of a hold a fixed lease that begins now, or for 0 the lease of the watchdog.
+func (s *Semaphore) Extend(now Instant, id uint64, lease time.Duration, ref any) {
+	s.begin(now)
+	defer s.settle()
+	h, refusal := s.holdByID(id), machine.Answer{Kind: machine.NotDone}
+	switch {
+	case h == nil && slices.Contains(s.lost.ids, id):
+		refusal.Reason, refusal.Detail = machine.Lost, "the permit was lost before: "+s.lost.reason.String()
+	case h == nil:
+		refusal.Reason, refusal.Detail = machine.NotHeld, "there is no such permit: it was never granted, or was released before"
+	default:
+		refusal.Reason, refusal.Detail = machine.Invalid, machine.CannotExtend(lease, s.now, h.ends, h.unwatched)
+	}
+	if refusal.Detail != "" {
+		s.answer(ref, refusal)
+		return
+	}
+	e := &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout}
+	s.extensions = append(slices.Clip(s.extensions), e)
+	s.wakeAt.sooner(e.by)
+}
+
+// extends reports whether an extension of a hold is under way.
+func (s *Semaphore) extends(h *hold) bool {
+	return slices.ContainsFunc(s.extensions, func(e *extension) bool { return e.hold == h.id && e.sets != 0 })
+}
+
+// extend sends the extensions that can be sent.
+func (s *Semaphore) extend() {
+	for _, e := range s.extensions {
+		h := s.holdByID(e.hold)
+		renewing := s.renewal.inFlight && slices.ContainsFunc(s.renewal.holds, func(other *hold) bool { return other.permit == h.permit })
+		if e.sets == 0 && !renewing && !s.extends(h) {
+			s.sendExtension(e, h)
+		}
+	}
+}
+
+func (s *Semaphore) sendExtension(e *extension, h *hold) {
+	sent := *e
+	sent.sets, sent.fixed, sent.sentAt = cmp.Or(e.lease, s.cfg.Watchdog), e.lease > 0, s.now
+	if h.mayBeCutShort(sent.sets) { // the watchdog may keep the permit nevertheless
+		sent.sets, sent.fixed = s.cfg.Watchdog, false
+	}
+	switch detail := machine.CannotExtend(e.lease, s.now, h.ends, h.unwatched); {
+	case detail != "":
+		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
+		return
+	case h.mayBeCutShort(sent.sets):
+		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease"})
+		return
+	}
+	timeout := e.by - s.now
+	if !h.fixed { // the watchdog renews the permit only afterwards
+		timeout = min(timeout, s.cfg.Timeout(max(h.until-s.now, 0)))
+	}
+	s.shorten(h, &sent)
+	s.seq++
+	sent.seq, sent.by = s.seq, s.now+timeout+machine.ReplyGrace
+	s.extensions = slices.Clone(s.extensions)
+	s.extensions[slices.Index(s.extensions, e)] = &sent
+	s.wakeAt.sooner(sent.by)
+	c := Command{Kind: Renew, Seq: s.seq, IDs: []machine.PermitID{h.permit}, Lease: sent.sets, Deadline: s.now + timeout}
+	c.Latest = c.Deadline
+	s.effect(machine.Effect{Kind: machine.Send, Ref: &c})
+}
+
+// shorten ends the trust in a permit no later than an extension does.
+func (s *Semaphore) shorten(h *hold, e *extension) {
+	again := *h
+	again.sentAt = s.now // no reply to an earlier renewal counts any more
+	again.longest = max(h.takenUntil(), s.now+e.sets)
+	if until := trust(s.now, e.sets); until < h.until {
+		again.until = until
+		if h.fixed && !e.fixed { // the watchdog renews it until its fixed lease would have ended
+			again.fixed, again.leaseEnd = false, h.end()
+		}
+	}
+	if end := trust(s.now, e.lease); e.lease > 0 && end < h.end() {
+		again.leaseEnd = end
+	}
+	s.changeLease(h, &again)
+}
+
+// changeLease replaces a hold by one with another lease, and tells the holder its end.
+func (s *Semaphore) changeLease(h, by *hold) {
+	s.replace(h, by)
+	s.wakeAt.sooner(by.end())
+	if by.end() != h.end() {
+		a := machine.Answer{HoldID: h.id, Until: by.end()}
+		s.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: a})
+		s.effect(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: a})
+	}
+}
+
+// extensionReplied handles the reply to an extension, and reports whether it is one.
+func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
+	i := slices.IndexFunc(s.extensions, func(e *extension) bool { return e.sets != 0 && e.seq == seq })
+	if i < 0 {
+		return false
+	}
+	e := s.extensions[i]
+	h := s.holdByID(e.hold)
+	again, renewAt := *h, s.now
+	switch {
+	case r.Err != nil:
+		reason, detail := failure(r)
+		if r.Unsure {
+			detail = "it may have been carried out: " + detail
+			again.isUnacked(e.sets)
+		}
+		if again.mayBeCutShort(s.cfg.Watchdog) {
+			again.fixed = true // what the watchdog would renew may be cut short
+		}
+		s.changeLease(h, &again)
+		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+	case !r.Valid[0]:
+		s.end(h, machine.Gone, gone) // which answers the request
+		return true
+	default:
+		again.fixed, again.until, again.leaseEnd = e.fixed, trust(e.sentAt, e.sets), 0
+		renewAt = e.sentAt + s.cfg.RenewAfter(s.now-e.sentAt)
+		if e.lease > 0 && !e.fixed {
+			again.leaseEnd = trust(e.sentAt, e.lease)
+		}
+		s.changeLease(h, &again)
+		s.extended(e, machine.Answer{Kind: machine.Extended, HoldID: h.id, Until: again.end()})
+	}
+	if !again.fixed {
+		s.renewBy(renewAt)
+	}
+	return true
+}
+
+// extended answers an extension, which is over.
+func (s *Semaphore) extended(e *extension, a machine.Answer) {
+	s.extensions = without(s.extensions, e)
+	s.answer(e.ref, a)
+}
+
+// extensionsOverdue ends the extensions that have waited, or whose replies were awaited, for too long.
+func (s *Semaphore) extensionsOverdue() {
+	for _, e := range s.extensions {
+		switch {
+		case s.now < e.by:
+		case e.sets != 0:
+			s.extensionReplied(e.seq, noReply)
+		default:
+			s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered an earlier command in time, and the lease was not changed"})
+		}
+	}
+}
+
+// failExtensions refuses the extensions of a hold.
+func (s *Semaphore) failExtensions(id uint64, reason machine.Reason, detail string) {
+	for _, e := range s.extensions {
+		if e.hold == id {
+			s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		}
+	}
+}

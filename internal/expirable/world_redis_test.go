@@ -1,0 +1,120 @@
+package expirable
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// Execute does what the scripts do.
+func (s *shared) Execute(n *explore.Net, i int, command any) any {
+	c, record := command.(Command), &s.processes[i].record
+	switch {
+	case c.Kind == Renew:
+		return s.renewed(n, c)
+	case c.Number == record.number && record.gone && c.Kind != Release: // which frees no permit twice
+		n.Violated("p%d: a command is carried out twice: %+v", i, c)
+	case c.Number == record.number && !record.gone:
+		return record.reply
+	case c.Number < record.number && c.Kind != Release:
+		return nil // LATE, which is about a command that is no longer under way
+	}
+	reply := s.run(n, c)
+	if c.Number > record.number {
+		record.number, record.reply, record.gone = c.Number, reply, false
+	}
+	return reply
+}
+
+func (s *shared) renewed(n *explore.Net, c Command) (reply Result) {
+	for _, id := range c.IDs {
+		k := s.redis.find(id)
+		valid := k >= 0 && s.redis.issued[k].until > n.Now
+		if valid {
+			s.redis.issued[k].until = n.Now + c.Lease
+		}
+		reply.Valid = append(reply.Valid, valid)
+	}
+	return reply
+}
+
+func (s *shared) run(n *explore.Net, c Command) (reply Result) {
+	r := &s.redis
+	switch c.Kind {
+	case Acquire:
+		if !r.set {
+			return Result{Missing: true, Wait: -1}
+		}
+		before := len(r.issued)
+		r.issued = slices.DeleteFunc(r.issued, func(p issued) bool { return p.until <= n.Now })
+		expired := before - len(r.issued)
+		r.free += expired
+		reply.Wait = -1
+		for _, p := range r.issued {
+			if at := p.until - n.Now; reply.Wait < 0 || at < reply.Wait {
+				reply.Wait = at
+			}
+		}
+		for reply.Served < len(c.IDs) && r.free > 0 {
+			r.issued = append(r.issued, issued{c.IDs[reply.Served], n.Now + c.Leases[reply.Served]})
+			r.free--
+			reply.Served++
+		}
+		if expired > 0 && r.free > 0 {
+			n.Publish()
+		}
+	case Release:
+		freed := false
+		for _, id := range c.IDs {
+			k := r.find(id)
+			if reply.Valid = append(reply.Valid, k >= 0); k >= 0 {
+				r.issued = slices.Delete(r.issued, k, k+1)
+				if freed = true; r.set {
+					r.free++
+					continue
+				}
+				r.made--
+				r.waits.taken--
+			}
+		}
+		if freed && r.free > 0 {
+			reply.Receivers = n.Listeners()
+			n.Publish()
+		}
+	case Set:
+		more := c.Count
+		switch {
+		case c.Mode == SetTotal:
+			more -= r.made
+		case c.Mode == Restore && r.set:
+			r.waits = restore{}
+			return reply
+		case c.Mode == Restore:
+			if r.waits.at == 0 || r.waits.old || r.waits.taken != len(r.issued) {
+				r.waits = restore{at: n.Now + c.Lease, taken: len(r.issued)}
+				r.saved = r.waits
+			}
+			if reply.Wait = r.waits.at - n.Now; reply.Wait > 0 {
+				return reply
+			}
+			more -= r.made // the permits that are taken
+		}
+		r.waits, reply.Wait = restore{}, 0
+		r.free, r.made, r.set, reply.Done = r.free+more, r.made+more, true, true
+		for k, id := range c.IDs {
+			if r.find(id) < 0 {
+				r.issued = append(r.issued, issued{id, n.Now + c.Leases[k]})
+				r.free--
+			}
+		}
+		if more != 0 && c.Count > 0 {
+			n.Publish()
+		}
+	}
+	return reply
+}
+
+func (r *redis) find(id machine.PermitID) int {
+	return slices.IndexFunc(r.issued, func(p issued) bool { return p.id == id })
+}

@@ -1,0 +1,191 @@
+package lock
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// An extension gives a hold another lease, which begins now: a fixed one, or that of the watchdog. It may be longer or
+// shorter than what is left, and Redis may carry it out late. So it is not under way together with another command that
+// sets the TTL, and is sent once. If it may shorten the TTL, the trust in the lease is shortened before it is sent, and
+// stays so whatever becomes of it. It lengthens the trust only when Redis has confirmed it.
+//
+// Of readers that share a lease, the watchdog renews it for all. A fixed lease of one of them is kept in memory then.
+
+// extension is a request for another lease of a hold: lease is its length, 0 for the watchdog. It is refused if it has
+// not begun by then.
+type extension struct {
+	hold  uint64
+	lease time.Duration
+	ref   any
+	by    machine.Instant
+}
+
+// Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. The hold is that of the owner,
+// or, if the owner is 0 or has none, the one with that id.
+func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
+	if own := l.holds.byOwner(owner); own.id != 0 { // as for Release
+		id = own.id
+	}
+	l.begin(now)
+	defer l.settle()
+	own := l.holds.byID(id)
+	if own.id == 0 {
+		l.answerOver(id, ref)
+		return
+	}
+	if detail := own.cannotHave(lease, l.now); detail != "" {
+		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
+		return
+	}
+	l.extensions = append(l.extensions, extension{hold: own.id, lease: lease, ref: ref, by: l.now + l.cfg.CallTimeout})
+}
+
+// cannotHave says why a hold cannot have that lease from now on; "" if it can.
+func (h *hold) cannotHave(lease time.Duration, now machine.Instant) string {
+	if lease > 0 && now+lease-machine.Margin(lease) < h.keepUntil {
+		return fmt.Sprintf("a lease of %v is too short, since %v are left of the minimum time of the hold: ask for at least %v",
+			lease, h.keepUntil-now, leaseFor(h.keepUntil-now))
+	}
+	return machine.CannotExtend(lease, now, h.maxEnd, h.unwatched)
+}
+
+// nextExtension starts an extension, and reports whether it has done something. One of a hold that is being released is
+// left to the release.
+func (l *Lock) nextExtension() bool {
+	if len(l.extensions) == 0 || l.renewal.inFlight {
+		return false
+	}
+	e := l.extensions[0]
+	own := l.holds.byID(e.hold)
+	if l.allReleased(own) {
+		return false
+	}
+	l.extensions = slices.Clip(l.extensions[1:])
+	reason, detail := machine.Invalid, own.cannotHave(e.lease, l.now)
+	o := op{
+		kind: opExtend, counts: l.lease.counts, mode: l.lease.mode, hold: e.hold, ref: e.ref, until: e.by, extends: e.lease,
+		lease: max(l.leaseLeft(), l.cfg.Watchdog),
+	}
+	switch alone := l.holds.len() == 1; {
+	case alone && e.lease == 0:
+		o.lease = l.cfg.Watchdog
+	case alone && !l.mayBeCutShort(e.lease):
+		o.lease, o.fixed = e.lease, true
+	}
+	if l.mayBeCutShort(o.lease) {
+		reason, detail = machine.Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease"
+	}
+	if detail != "" {
+		l.answer(e.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		return true
+	}
+	l.dropRenewal()
+	l.shorten(own, &o)
+	l.start(o)
+	return true
+}
+
+// shorten ends the trust in the lease and in the hold no later than the extension does.
+func (l *Lock) shorten(own hold, o *op) {
+	before := l.holdUntil(own)
+	if until := l.now + o.lease - machine.Margin(o.lease); until < l.lease.until {
+		l.lease.until, l.lease.length = until, o.lease
+		l.lease.fixed = l.lease.fixed && o.fixed // else the watchdog renews the lease until the end of the hold
+	}
+	if end := l.now + o.extends - machine.Margin(o.extends); o.extends > 0 && end < before {
+		own.leaseEnd = end
+		l.holds.update(own)
+	}
+	if l.holdUntil(own) < before {
+		l.bound(own)
+	}
+}
+
+func (l *Lock) extendCommand(c *Command) {
+	l.suspected = false
+	c.Kind, c.Immediate = Renew, true
+}
+
+func (l *Lock) extendReplied(o op, r Result) {
+	own := l.holds.byID(o.hold) // its id is 0 if the hold is over, and others share the lease
+	switch r.Outcome {
+	case Absent:
+		l.loseByResult(r)
+		return
+	case Failed:
+		l.main = op{}
+		reason, detail := failure(r)
+		if r.Unsure {
+			l.noteUnanswered(&o)
+			detail = "it may have been carried out: " + detail
+		}
+		if r.Unsure && o.fixed && !l.lease.fixed && o.lease < l.cfg.Watchdog {
+			// The command may still cut short what the watchdog would renew.
+			l.lease.fixed, own.leaseEnd = true, l.holdUntil(own)
+			l.holds.update(own)
+			l.bound(own)
+		}
+		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		l.wait.lastErr = detail
+	default:
+		l.main = op{}
+		if own.id != 0 {
+			l.lease.fixed = o.fixed
+			if own.leaseEnd = 0; o.extends > 0 {
+				own.leaseEnd = o.sentAt + o.extends - machine.Margin(o.extends)
+			}
+			l.holds.update(own)
+			l.bound(own)
+		}
+		l.renewedBy(o)
+		l.answer(o.ref, machine.Answer{Kind: machine.Extended, HoldID: own.id, Until: l.holdUntil(own)})
+	}
+	l.ensureAgain()
+}
+
+// ensureAgain renews the lease for the requests that have awaited it, and refuses those that ask for more than the hold
+// has now.
+func (l *Lock) ensureAgain() {
+	l.failEnsuresIf(func(e ensure) bool {
+		own := l.holds.byID(e.hold)
+		return own.end() != 0 && own.end() < e.until
+	}, machine.Invalid, "the hold ends before that: its lease was changed meanwhile")
+	if l.ensures != nil && l.renewal.kind == opNone {
+		l.startRenewal(true)
+	}
+}
+
+// bound tells the holder the hold's own end, and that its end may be another.
+func (l *Lock) bound(own hold) {
+	l.effects = append(l.effects, machine.Effect{Kind: machine.Bounded, Ref: own.ref, Answer: machine.Answer{HoldID: own.id, Bound: own.end()}})
+}
+
+// failExtensions refuses the extensions of a hold.
+func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
+	l.failExtensionsIf(func(e extension) bool { return e.hold == id }, reason, detail)
+	if l.main.kind == opExtend && l.main.hold == id {
+		l.answer(l.main.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		l.main.ref = nil
+	}
+}
+
+// expireExtensions refuses the extensions that have waited for too long.
+func (l *Lock) expireExtensions() {
+	l.failExtensionsIf(func(e extension) bool { return l.now >= e.by }, machine.Unavailable, "Redis has not answered an earlier command in time, and the lease was not changed")
+}
+
+func (l *Lock) failExtensionsIf(fails func(extension) bool, reason machine.Reason, detail string) {
+	var stay []extension
+	for _, e := range l.extensions {
+		if fails(e) {
+			l.answer(e.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		} else {
+			stay = append(stay, e)
+		}
+	}
+	l.extensions = stay
+}
