@@ -62,6 +62,7 @@ var briefCases = []conformance{
 	{"a hold is kept for the next holder too", keptAliveForTheNext, nil},
 	{"a client is killed", killed, nil},
 	{"a fixed lease is released early", leaseReleased, nil},
+	{"a hold gets another lease", extended, nil},
 	{"a waiting client is killed", waiterKilled, nil},
 }
 

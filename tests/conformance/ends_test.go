@@ -3,8 +3,10 @@ package conformance_test
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -47,6 +49,35 @@ func leaseReleased(t *trial, a, b *process) {
 	t.stays(next, b, 3*ttl/2)
 	t.release(next)
 	t.passes(b)
+}
+
+// extended leaves the hold of a fixed lease to the watchdog, and gives it, by a re-entry, a fixed one again. Each extension
+// is about the whole call tree.
+func extended(t *trial, a, b *process) {
+	hold := t.acquire(a, request{lease: ttl})
+	t.extend(hold, 0)
+	inner := t.reenter(hold, 2)
+	t.stays(hold, b, 3*ttl/2)
+	t.extend(inner, lease)
+	t.isLost(hold)
+	t.isLost(inner)
+	if err := hold.extend(t.ctx, lease); !errors.Is(err, lockkeeper.ErrLost) {
+		t.Fatalf("the lease of a lost hold: error %v", err)
+	}
+	t.notReleased(hold, lockkeeper.ErrLost, lockkeeper.ErrNotHeld)
+	t.passes(b, a)
+}
+
+// extend gives a hold another lease. On a loaded machine Redis may confirm late; a shorter one counts nevertheless.
+func (t *trial) extend(h *hold, lease time.Duration) {
+	t.Helper()
+	redistest.Eventually(t, "an answer of Redis", func() bool {
+		err := h.extend(t.ctx, lease)
+		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
+			t.Fatalf("extend: %v", err)
+		}
+		return err == nil || lease != 0
+	})
 }
 
 func keptAlive(t *trial, a, b *process) {

@@ -43,9 +43,11 @@ type request struct {
 type hold struct {
 	release func(context.Context) error
 	reenter func(context.Context, request) (*hold, error)
-	lost    <-chan struct{} // closed when the holder is notified of its loss
-	count   int
-	tokens  []int64 // one for each member
+	// extend gives it a fixed lease, or for 0 that of the watchdog.
+	extend func(context.Context, time.Duration) error
+	lost   <-chan struct{} // closed when the holder is notified of its loss
+	count  int
+	tokens []int64 // one for each member
 }
 
 // patient prevents that a busy machine renews a hold too late, or takes over a transfer too late.
@@ -140,7 +142,13 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 		tokens = []int64{h.Token()}
 	}
 	reenter := func(_ context.Context, r request) (*hold, error) { return p.acquire(h.Context(), name, r) }
-	return &hold{release: h.Release, reenter: reenter, lost: lost, count: h.Count(), tokens: tokens}, nil
+	extend := func(ctx context.Context, lease time.Duration) error {
+		if lease == 0 {
+			return h.KeepAlive(ctx)
+		}
+		return h.Extend(ctx, lease)
+	}
+	return &hold{release: h.Release, reenter: reenter, extend: extend, lost: lost, count: h.Count(), tokens: tokens}, nil
 }
 
 // state is the state of a lock, as one process sees it.
@@ -271,14 +279,28 @@ func (h *holder) granted(answer any) (*hold, error) {
 		tokens = []int64{m.Token}
 	}
 	release := func(ctx context.Context) error { return h.release(ctx, m.HoldId) }
-	return &hold{release: release, reenter: h.acquire, lost: h.lost, count: int(m.HoldCount), tokens: tokens}, nil
+	extend := func(ctx context.Context, lease time.Duration) error { return h.extend(ctx, m.HoldId, lease) }
+	return &hold{release: release, reenter: h.acquire, extend: extend, lost: h.lost, count: int(m.HoldCount), tokens: tokens}, nil
 }
 
 func (h *holder) release(ctx context.Context, id string) error {
-	h.send(&messages.Release{Lock: h.lock, HoldId: id})
+	return ask[*messages.Released](ctx, h, &messages.Release{Lock: h.lock, HoldId: id})
+}
+
+func (h *holder) extend(ctx context.Context, id string, lease time.Duration) error {
+	m := &messages.Extend{Lock: h.lock, HoldId: id}
+	if lease != 0 {
+		m.Lease = durationpb.New(lease)
+	}
+	return ask[*messages.Extended](ctx, h, m)
+}
+
+// ask sends a request about a hold, and returns the error of its answer.
+func ask[Answer any](ctx context.Context, h *holder, request proto.Message) error {
+	h.send(request)
 	select {
 	case answer := <-h.answers:
-		if _, ok := answer.(*messages.Released); ok {
+		if _, ok := answer.(Answer); ok {
 			return nil
 		}
 		return refusal(answer)

@@ -151,10 +151,15 @@ func TestExpirable_GrantsAreOnTheReplica(t *testing.T) {
 	}
 	link.Delay(0)
 	release(t, permit)
+	permit = acquire(t, p)
 	link.Freeze(true)
+	locktest.IsError(t, permit.Extend(locktest.Within(t), time.Hour), lockkeeper.ErrNotReplicated)
+	if left := permit.Left(); left > time.Minute {
+		t.Errorf("%v are left after an extension that no replica has confirmed", left)
+	}
 	locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNotReplicated)
 	locktest.Fails(p.Acquire(locktest.Within(t), lockkeeper.WithWait(time.Second)))(t, lockkeeper.ErrNotReplicated, "0 of the 1 replicas")
-	awaitPermits(t, p, 2, 0)
+	awaitPermits(t, p, 1, 1)
 	link.Freeze(false)
-	release(t, acquire(t, p))
+	release(t, permit, acquire(t, p))
 }

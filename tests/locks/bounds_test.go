@@ -40,6 +40,7 @@ type bounded struct {
 func boundedCalls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 	free, tried, inspected, forced, reentered, pending := lock(), lock(), lock(), lock(), lock(), lock()
 	released, ensured, unconfirmed := locktest.Acquire(t, lock()), locktest.Acquire(t, lock()), locktest.Acquire(t, pending)
+	extended, kept := locktest.Acquire(t, lock()), locktest.Acquire(t, lock(), lockkeeper.WithLease(boundWatchdog))
 	outer := lock()
 	inner := locktest.AcquireIn(t, locktest.Acquire(t, outer).Context(), outer)
 	tree := locktest.Acquire(t, reentered).Context()
@@ -76,6 +77,8 @@ func boundedCalls(t *testing.T, lock func() *lockkeeper.Lock) []bounded {
 		{"Release", boundWatchdog + boundAnswer + boundLate, func(ctx context.Context) error { return released.Release(ctx) }},
 		{"Release of a re-entry", boundWatchdog + boundAnswer + boundLate, func(ctx context.Context) error { return inner.Release(ctx) }},
 		{"Ensure", boundAnswer + boundLate, func(ctx context.Context) error { return ensured.Ensure(ctx, boundTrusted) }},
+		{"Extend", boundAnswer + boundLate, func(ctx context.Context) error { return extended.Extend(ctx, boundWatchdog) }},
+		{"KeepAlive", boundAnswer + boundLate, func(ctx context.Context) error { return kept.KeepAlive(ctx) }},
 		{"Inspect", boundAnswer + boundLate, func(ctx context.Context) error { _, err := inspected.Inspect(ctx); return err }},
 		{"ForceRelease", boundAnswer + boundLate, func(ctx context.Context) error { _, err := forced.ForceRelease(ctx); return err }},
 	}

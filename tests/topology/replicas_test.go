@@ -100,6 +100,10 @@ func TestReplicas_UnreachableGrantsNothing(t *testing.T) {
 	first, waiting := s.Acquire(t, passedOn), s.AcquireSoon(t, passedOn)
 	s.AwaitWaiters(t, passedOn, 1)
 	link.Freeze(true)
+	locktest.IsError(t, first.Extend(locktest.Within(t), time.Hour), lockkeeper.ErrNotReplicated)
+	if left := first.Left(); left > locktest.Watchdog {
+		t.Errorf("%v are left after an extension that no replica has confirmed", left)
+	}
 	locktest.Release(t, first) // the hand-off limit makes the release call Redis
 	held.ExpectLossInTime(t, k.Expiry(t), true, messages.Reason_REASON_EXPIRED)
 	locktest.Pending(t, waiting, "no replica has confirmed it")

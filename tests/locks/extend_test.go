@@ -1,0 +1,203 @@
+package locks_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// TestDecisions has every case; these tests check calls, messages and what is in Redis.
+
+// An extension sets the TTL, and is about the whole call tree.
+func TestExtend_SetsTheLease(t *testing.T) {
+	t.Parallel()
+	const long, short = time.Hour, 20 * time.Minute
+	s, k := locktest.New(t, lockkeeper.Config{Watchdog: 10 * time.Minute})
+	outer := s.Acquire(t, k)
+	inner := s.AcquireIn(t, outer.Context(), k)
+	has := func(what string, lease time.Duration) {
+		t.Helper()
+		if ttl := k.Ttl(t); ttl > lease || ttl < lease-time.Minute {
+			t.Errorf("%s: the TTL is %v", what, ttl)
+		}
+		for _, hold := range []*lockkeeper.Hold{outer, inner} {
+			if left := hold.Left(); left > lease-lease/100 || left < lease-lease/100-time.Minute {
+				t.Errorf("%s: %v are left", what, left)
+			}
+		}
+		k.HeldBy(t, s, "2")
+	}
+	locktest.Extend(t, outer, long)
+	has("a fixed lease", long)
+	locktest.Extend(t, inner, short)
+	has("a shorter one", short)
+	locktest.OK(t, inner.KeepAlive(locktest.Within(t)))
+	has("the watchdog's", 10*time.Minute)
+	locktest.IsError(t, outer.Ensure(locktest.Within(t), long), lockkeeper.ErrInvalid, "a renewed lease")
+
+	for _, d := range []time.Duration{0, -1, time.Millisecond, 101 * 365 * 24 * time.Hour} {
+		locktest.IsError(t, inner.Extend(locktest.Within(t), d), lockkeeper.ErrInvalid, "lease")
+	}
+	locktest.Release(t, inner)
+	locktest.IsError(t, inner.Extend(locktest.Within(t), long), lockkeeper.ErrNotHeld)
+	locktest.Extend(t, outer, time.Second)
+	locktest.EndedBy(t, outer, messages.Reason_REASON_EXPIRED)
+	k.AwaitFree(t)
+	locktest.IsError(t, outer.KeepAlive(locktest.Within(t)), lockkeeper.ErrLost)
+
+	bounded := s.Acquire(t, k, lockkeeper.WithMaxHold(short))
+	locktest.IsError(t, bounded.Extend(locktest.Within(t), long), lockkeeper.ErrInvalid, "max hold")
+	locktest.Extend(t, bounded, time.Minute)
+	locktest.OK(t, bounded.KeepAlive(locktest.Within(t)))
+	if left := bounded.Left(); left < 9*time.Minute {
+		t.Errorf("%v are left of a hold that the watchdog renews", left)
+	}
+	locktest.Release(t, bounded)
+}
+
+// While Redis does not answer, a longer lease is not trusted, and a shorter one ends the hold.
+func TestExtend_WithoutAnswer(t *testing.T) {
+	t.Parallel()
+	const lease = 30 * time.Second
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: lease, CallTimeout: time.Second})
+	for what, fault := range map[string]func(on bool){"refused": r.Proxy.Refuse, "no replies": r.Proxy.DropReplies} {
+		for _, options := range [][]lockkeeper.Option{nil, {lockkeeper.WithLease(lease)}} {
+			hold := r.Acquire(t, r.Key, options...)
+			fault(true)
+			extend := func(d time.Duration) {
+				t.Helper()
+				locktest.InTime(t, what, func() {
+					locktest.IsError(t, hold.Extend(locktest.Within(t), d), lockkeeper.ErrUnavailable)
+				})
+			}
+			if extend(time.Hour); hold.Left() > lease {
+				t.Errorf("%s: %v are left", what, hold.Left())
+			}
+			if extend(10 * time.Second); hold.Left() > 10*time.Second || !hold.Valid() {
+				t.Errorf("%s: %v are left", what, hold.Left())
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 0)
+			locktest.IsError(t, hold.Extend(ctx, 5*time.Second), context.DeadlineExceeded)
+			cancel()
+			redistest.Eventually(t, "the shorter lease", func() bool { return hold.Left() < 5*time.Second })
+			fault(false)
+			redistest.Eventually(t, "Redis to answer again", func() bool { return hold.Extend(locktest.Within(t), time.Second) == nil })
+			locktest.EndedBy(t, hold, messages.Reason_REASON_EXPIRED)
+		}
+	}
+}
+
+// A reader's lease is its own, and others stay.
+func TestExtend_OfAReaderAmongOthers(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	lock := s.ReadWriteLock(k.LockName).Read()
+	fixed, watched := locktest.Acquire(t, lock, lockkeeper.WithLease(time.Minute)), locktest.Acquire(t, lock)
+	locktest.OK(t, fixed.KeepAlive(locktest.Within(t)))
+	locktest.Extend(t, fixed, 10*time.Second)
+	if left := fixed.Left(); left > 10*time.Second {
+		t.Errorf("%v are left of a lease that others share", left)
+	}
+	locktest.OK(t, fixed.KeepAlive(locktest.Within(t)))
+	if left := fixed.Left(); left < 15*time.Second {
+		t.Errorf("%v are left of a lease that the watchdog renews", left)
+	}
+	locktest.Extend(t, fixed, time.Second)
+	locktest.EndedBy(t, fixed, messages.Reason_REASON_EXPIRED)
+	if left := watched.Left(); left < 20*time.Second {
+		t.Errorf("%v are left of the other reader's lease", left)
+	}
+	locktest.Extend(t, watched, time.Hour)
+	if left := watched.Left(); left < 50*time.Minute {
+		t.Errorf("%v are left of the lease of the only reader", left)
+	}
+	locktest.Release(t, watched)
+}
+
+// The drain begins before the end of the lease that the hold has by then.
+func TestExtend_MovesTheDrain(t *testing.T) {
+	t.Parallel()
+	for what, lease := range map[string]lockkeeper.Option{"fixed": lockkeeper.WithLease(time.Hour), "renewed": lockkeeper.WithMaxHold(time.Hour)} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			locktest.OK(t, s.Lock(k.LockName).Do(t.Context(), func(ctx context.Context) error {
+				hold := lockkeeper.HoldFrom(ctx)
+				locktest.Extend(t, s.AcquireIn(t, ctx, k), 4*time.Second)
+				locktest.Await(t, "the drain", ctx.Done())
+				if left := hold.Left(); left <= 0 || left > 2*time.Second || hold.Err() != nil || !errors.Is(context.Cause(ctx), lockkeeper.ErrLost) {
+					t.Errorf("when the work is to end, %v are left; the cause is %v", left, context.Cause(ctx))
+				}
+				locktest.OK(t, hold.KeepAlive(locktest.Within(t)))
+				return nil
+			}, lease, lockkeeper.WithDrain(2*time.Second)))
+		})
+	}
+}
+
+// An extension by message is about the hold that it names, or that of the owner.
+func TestExtend_ByMessage(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	p, other := s.Probe(t), s.Probe(t)
+	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute), AtLeast: durationpb.New(time.Second)})
+	extended := func(by *locktest.Probe, m *messages.Extend, least, most time.Duration) {
+		t.Helper()
+		m.Lock, m.CorrelationId = k.Message(), "x"
+		a := locktest.Ask[*messages.Extended](t, by, m)
+		if v := a.Validity.AsDuration(); v < least || v > most || a.HoldId != granted.HoldId || a.CorrelationId != "x" || a.Lock.Name != k.LockName {
+			t.Errorf("%v: answered %v", m, a)
+		}
+	}
+	extended(p, &messages.Extend{Lease: durationpb.New(time.Hour)}, 50*time.Minute, time.Hour)
+	extended(other, &messages.Extend{Owner: p.Pid}, 20*time.Second, 30*time.Second)
+	extended(other, &messages.Extend{HoldId: granted.HoldId, Lease: durationpb.New(2 * time.Minute)}, time.Minute, 2*time.Minute)
+	for _, refused := range []struct {
+		m      *messages.Extend
+		reason messages.Reason
+		word   string
+	}{
+		{&messages.Extend{HoldId: granted.HoldId, Lease: durationpb.New(0)}, invalid, "zero"},
+		{&messages.Extend{HoldId: granted.HoldId, Lease: durationpb.New(time.Millisecond)}, invalid, "between"},
+		{&messages.Extend{HoldId: "0"}, messages.Reason_REASON_NOT_HELD, "over"},
+		{&messages.Extend{}, messages.Reason_REASON_NOT_HELD, "over"},
+	} {
+		refused.m.Lock = k.Message()
+		locktest.ExpectRefusal(t, other, refused.m, refused.reason, refused.word)
+	}
+	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: &messages.Lock{Name: k.LockName, Kind: messages.Kind_KIND_SEMAPHORE}}, invalid, "not a lock")
+	extended(p, &messages.Extend{Lease: durationpb.New(1500 * time.Millisecond)}, 0, 1500*time.Millisecond)
+	if lost := locktest.Next[*messages.LeaseLost](t, p); lost.HoldId != granted.HoldId || lost.Reason != messages.Reason_REASON_EXPIRED {
+		t.Errorf("notified of %v", lost)
+	}
+	locktest.ExpectRefusal(t, p, &messages.Extend{Lock: k.Message(), HoldId: granted.HoldId}, messages.Reason_REASON_LOST)
+
+	// No death would end the hold of a future, so that the watchdog does not keep it.
+	ofFuture := locktest.Future[*messages.Acquired](t, s, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
+	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: k.Message(), HoldId: ofFuture.HoldId}, invalid, "give a lease")
+	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: k.Message(), HoldId: ofFuture.HoldId})
+}
+
+// An owner on another node names the hold, which the watchdog does not keep.
+func TestExtend_OfARemoteOwner(t *testing.T) {
+	t.Parallel()
+	_, _, k, there := withRemoteNode(t, lockkeeper.Config{})
+	owner := there.Probe(t)
+	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
+	locktest.ExpectRefusal(t, owner, &messages.Extend{Lock: k.Message(), Lease: durationpb.New(time.Hour)}, invalid, "hold_id")
+	locktest.ExpectRefusal(t, owner, &messages.Extend{Lock: k.Message(), HoldId: granted.HoldId}, invalid, "give a lease")
+	extended := locktest.Ask[*messages.Extended](t, owner, &messages.Extend{Lock: k.Message(), HoldId: granted.HoldId, Lease: durationpb.New(time.Hour)})
+	const most = time.Hour * 99 / 100 * 99 / 100 // its clock and ours may differ
+	if v := extended.Validity.AsDuration(); v < 50*time.Minute || v > most {
+		t.Errorf("the validity is %v", v)
+	}
+	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
+}
