@@ -141,7 +141,7 @@ func (s *lockState) listed() *messages.Status {
 		ref = holders[0].Ref
 	}
 	status := &messages.Status{
-		Lock: asRequested(ref, s.label), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
+		Lock: request.AsRequested(ref, s.label), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
 		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
 	}
 	if status.Mode = status.Lock.Mode; here.HeldHere {
@@ -160,15 +160,6 @@ func (s *lockState) addToken(status *messages.Status, here *machine.Snapshot) {
 	if len(here.Tokens) > 0 && len(s.members) == 0 {
 		status.Token = here.Tokens[0]
 	}
-}
-
-// asRequested returns the lock as a request names it.
-func asRequested(ref any, label string) *messages.Lock {
-	named := &messages.Lock{Name: label}
-	if call, is := ref.(*request.Call); is {
-		named.Kind, named.Mode = call.LockKind(), call.Mode
-	}
-	return named
 }
 
 // addAges adds how long the lock is held here, and how long the first waiter waits.

@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -160,7 +159,7 @@ func (s *lockState) acquire(call *request.Call) {
 	call.RequestID.Store(req.ID)
 	s.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
-		req.Deadline = deadline(now, call.Wait)
+		req.Deadline = call.WaitsUntil(now)
 		on.Acquire(now, req)
 	})
 }
@@ -186,14 +185,6 @@ func (s *lockState) named(owners []string) (named machine.Owners) {
 		}
 	}
 	return named
-}
-
-// deadline returns when a wait ends; 0 for a wait without limit.
-func deadline(now machine.Instant, wait time.Duration) machine.Instant {
-	if wait <= 0 || wait > math.MaxInt64-now {
-		return 0
-	}
-	return now + wait
 }
 
 // tick makes the machine do what is due, most often the renewal of a lease.

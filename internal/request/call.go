@@ -3,6 +3,7 @@ package request
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync/atomic"
 	"time"
 
@@ -278,6 +279,23 @@ func (call *Call) MayRun(left time.Duration) bool {
 // longestDial is how long rueidis gives a connection to be opened, unless its user has said
 // otherwise.
 const longestDial = 5 * time.Second
+
+// WaitsUntil returns when the wait of a request that is made now ends; 0 for a wait without limit.
+func (call *Call) WaitsUntil(now machine.Instant) machine.Instant {
+	if call.Wait <= 0 || call.Wait > math.MaxInt64-now {
+		return 0
+	}
+	return now + call.Wait
+}
+
+// AsRequested returns the lock as a request names it, whose Call is ref, if it is one.
+func AsRequested(ref any, label string) *messages.Lock {
+	named := &messages.Lock{Name: label}
+	if call, is := ref.(*Call); is {
+		named.Kind, named.Mode = call.LockKind(), call.Mode
+	}
+	return named
+}
 
 // About returns a new Call with operation op on the same lock. Its Target is call.
 func (call *Call) About(op Op, holdID uint64) *Call {
