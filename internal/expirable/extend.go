@@ -24,6 +24,8 @@ type extension struct {
 	sentAt Instant
 	sets   time.Duration
 	fixed  bool
+	// ensures is until when an Ensure needs the permit; 0 for an Extend.
+	ensures Instant
 }
 
 // Extend gives the permit of a hold a fixed lease that begins now, or for 0 the lease of the watchdog.
@@ -146,7 +148,10 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 		s.end(h, machine.Gone, gone) // which answers the request
 		return true
 	default:
-		again.fixed, again.until, again.leaseEnd = e.fixed, trust(e.sentAt, e.sets), 0
+		again.fixed, again.until = e.fixed, trust(e.sentAt, e.sets)
+		if e.ensures == 0 {
+			again.leaseEnd = 0
+		}
 		renewAt = e.sentAt + s.cfg.RenewAfter(s.now-e.sentAt)
 		if e.lease > 0 && !e.fixed {
 			again.leaseEnd = trust(e.sentAt, e.lease)
@@ -163,6 +168,9 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 // extended answers an extension, which is over.
 func (s *Semaphore) extended(e *extension, a machine.Answer) {
 	s.extensions = without(s.extensions, e)
+	if e.ensures != 0 {
+		a = e.ensured(a)
+	}
 	s.answer(e.ref, a)
 }
 

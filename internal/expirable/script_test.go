@@ -91,12 +91,16 @@ func (p *player) event(words []string) bool {
 			lease = machinetest.Duration(rest[1])
 		}
 		p.Extend(p.Now, uint64(number), lease, 99)
+	case "ensure":
+		p.Ensure(p.Now, uint64(number), machinetest.Duration(rest[1]), 99)
 	case "cancel":
 		p.Cancel(p.Now, uint64(number), machinetest.Owner(first), nil)
 	case "die":
 		p.OwnerGone(p.Now, machine.Owner(number))
 	case "set":
 		p.Set(p.Now, SetTotal, number, 99)
+	case "try":
+		p.Set(p.Now, SetIfUnset, number, 99)
 	case "close":
 		p.Close(p.Now)
 	case "signal":
@@ -188,6 +192,8 @@ func (p *player) brings() (all []string) {
 				text = fmt.Sprintf("not freed %v: %v", e.Ref, a.Reason)
 			case machine.Extended:
 				text = fmt.Sprintf("extended %v until %v", e.Ref, a.Until)
+			case machine.Ensured:
+				text = fmt.Sprintf("ensured %v until %v", e.Ref, a.Until)
 			case machine.NotDone:
 				text = fmt.Sprintf("not done: %v", a.Reason)
 			case machine.Changed:

@@ -42,8 +42,10 @@ type Semaphore struct {
 	// main is the numbered command under way, and renewal the watchdog's beside it. late are earlier tries of renewal
 	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
 	main, renewal op
-	late          []op
-	extensions    []*extension
+	// after is the kind of the last numbered command.
+	after      CommandKind
+	late       []op
+	extensions []*extension
 	// back are the permits to give back, from backAt on, and sets the requests to set the number of permits.
 	back   []giveBack
 	backAt Instant

@@ -14,8 +14,12 @@ type set struct {
 	until Instant
 }
 
-// answerSet answers the first of the sets, whose command is over.
+// answerSet answers the first of the sets, whose command is over. If it has failed, the next set comes before an Acquire,
+// which may need it.
 func (s *Semaphore) answerSet(a machine.Answer) {
+	if a.Kind == machine.NotDone {
+		s.after = 0
+	}
 	s.answer(s.sets[0].ref, a)
 	s.sets = s.sets[1:]
 }

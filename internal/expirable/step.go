@@ -77,16 +77,25 @@ func (s *Semaphore) settle() {
 	s.listen()
 }
 
+// turns is the order in which the numbered commands take turns: there may always be more of each.
+var turns = []CommandKind{Release, Set, Acquire}
+
 // next begins the next numbered command, if there is one.
 func (s *Semaphore) next() {
-	switch {
-	case len(s.back) > 0 && s.now >= s.backAt:
-		s.startRelease()
-	case len(s.sets) > 0:
-		s.start(op{kind: Set, until: s.sets[0].until})
-	case s.queue.Len() > 0 && s.now >= s.wait.nextAt:
-		s.wait.again, s.wait.defers = false, false
-		s.startAcquire()
+	first := slices.Index(turns, s.after) + 1
+	for i := range turns {
+		switch kind := turns[(first+i)%len(turns)]; {
+		case kind == Release && len(s.back) > 0 && s.now >= s.backAt:
+			s.startRelease()
+			return
+		case kind == Set && len(s.sets) > 0:
+			s.start(op{kind: Set, until: s.sets[0].until})
+			return
+		case kind == Acquire && s.queue.Len() > 0 && s.now >= s.wait.nextAt:
+			s.wait.again, s.wait.defers = false, false
+			s.startAcquire()
+			return
+		}
 	}
 }
 
@@ -100,7 +109,7 @@ func (s *Semaphore) numbered(now Instant) {
 func (s *Semaphore) start(o op) {
 	s.numbered(s.now)
 	o.number = s.number
-	s.main = o
+	s.main, s.after = o, o.kind
 	s.send(&s.main)
 }
 
@@ -210,10 +219,14 @@ func (s *Semaphore) mainReplied(r Result) {
 	case Release:
 		s.releaseReplied(o, r)
 	case Set:
-		if s.sets[0].mode == Restore {
+		mode := s.sets[0].mode
+		if mode == Restore {
 			s.restoreReplied(r)
 		}
 		s.answerSet(machine.Answer{Kind: machine.Changed, Done: r.Done})
+		for mode == SetIfUnset && len(s.sets) > 0 && s.sets[0].mode == SetIfUnset {
+			s.answerSet(machine.Answer{Kind: machine.Changed}) // the number is set by now
+		}
 	}
 }
 

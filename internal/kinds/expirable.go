@@ -49,6 +49,10 @@ func (p *permits) Extend(now machine.Instant, id uint64, owner machine.Owner, le
 	p.Semaphore.Extend(now, id, lease, ref)
 }
 
+func (p *permits) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) {
+	p.Semaphore.Ensure(now, id, d, ref)
+}
+
 func (p *permits) Subscribed(now machine.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
 
 func (p *permits) Snapshot() machine.Snapshot {

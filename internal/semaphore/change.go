@@ -66,6 +66,10 @@ func (p *Pool) changeReplied(r *Result) {
 		p.noteFree(r.N[1])
 	}
 	p.answer(c.change.Ref, answer)
+	for c.kind == Set && !p.latch && len(p.changes) > 0 && p.changes[0].Kind == Set {
+		p.answer(p.changes[0].Ref, machine.Answer{Kind: machine.Changed, N: answer.N}) // the number is set by now
+		p.changes = p.changes[1:]
+	}
 }
 
 // leaveChange answers a change whose reply is awaited no longer. Only a Drain is sent again, to give back the permits

@@ -1,0 +1,50 @@
+package expirable
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// Ensure answers when the permit of a hold is valid for at least d from now. It is renewed at once if necessary, by an
+// extension for the lease of the watchdog; a fixed lease is not renewed.
+func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
+	s.begin(now)
+	defer s.settle()
+	most := trust(0, s.cfg.Watchdog)
+	h, refusal := s.holdByID(id), machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid}
+	switch {
+	case h == nil:
+		refusal.Reason, refusal.Detail = machine.NotHeld, "the hold is over"
+		if slices.Contains(s.lost.ids, id) {
+			refusal.Reason = machine.Lost
+		}
+	case h.end()-s.now >= d:
+		s.answer(ref, machine.Answer{Kind: machine.Ensured, Until: h.end()})
+		return
+	case h.fixed || h.ends != 0 && h.ends-s.now < d || h.leaseEnd != 0 && h.leaseEnd-s.now < d:
+		refusal.Detail = fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", h.end()-s.now)
+	case d > most:
+		refusal.Detail = fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)
+	}
+	if refusal.Detail != "" {
+		s.answer(ref, refusal)
+		return
+	}
+	e := &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout}
+	s.extensions = append(slices.Clip(s.extensions), e)
+	s.wakeAt.sooner(e.by)
+}
+
+// ensured converts the answer to the extension for an Ensure.
+func (e *extension) ensured(a machine.Answer) machine.Answer {
+	switch {
+	case a.Kind != machine.Extended:
+		return a
+	case a.Until >= e.ensures:
+		return machine.Answer{Kind: machine.Ensured, Until: a.Until}
+	}
+	return machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not renewed the lease in time"}
+}
