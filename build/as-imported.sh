@@ -16,7 +16,7 @@ GOPROXY=file://$(go env GOMODCACHE)/cache/download,$(go env GOPROXY)
 export GOPROXY GOWORK=off GOFLAGS='-mod=mod -modcacherw' GOMODCACHE=$dir/cache
 export GONOPROXY=$library GONOSUMDB=$library
 export GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0=url.file://$PWD.insteadOf GIT_CONFIG_VALUE_0=https://$library
-for module in cmd/lockkeeper examples lockkeepertest; do
+for module in cmd/lockkeeper examples grains lockkeepertest; do
   cd "$dir/modules/$module"
   go mod edit -dropreplace=$library -droprequire=$library
   go get "$library@$ref" 2>&1 | { grep $library || true; }

@@ -12,6 +12,6 @@ for package in $(go list ./... | grep -v -e /internal -e /tests); do
   [ -n "$(go list -f '{{.Doc}}' "$package")" ] || { echo "$package has no package comment"; exit 1; }
   go doc -all "$package" >/dev/null
 done
-for module in . cmd/lockkeeper examples lockkeepertest; do
+for module in . cmd/lockkeeper examples grains lockkeepertest; do
   (cd $module && go build -o /dev/null ./... && go vet ./...)
 done

@@ -1,0 +1,94 @@
+package grains
+
+import "sync/atomic"
+
+// activations decides what a member runs, in one term after another. It does no I/O, and is used by one goroutine. P is a
+// process that has asked for a grain.
+//
+// A grain is registered, runs, and stops. A process that asks for it before the registration has its reply waits for that;
+// one that asks while it stops is refused, and asks again.
+type activations[P any] struct {
+	all map[string]*activation[P]
+	// open: there is a term that has not begun to end.
+	open bool
+}
+
+// activation is a grain from its registration until it has stopped.
+type activation[P any] struct {
+	grain string
+	// runs is false until the registration has its reply.
+	runs bool
+	// token is that of the registration.
+	token   int64
+	waiting []P
+	// stopping is set by the grain.
+	stopping *atomic.Bool
+}
+
+// answer is what a process that has asked gets.
+type answer uint8
+
+const (
+	// later: when the registration has its reply.
+	later answer = iota
+	refused
+	running
+)
+
+// ask is called when a process asks for a grain. The activation is to be registered if register is true; with the answer
+// running, it is the one that runs.
+func (a *activations[P]) ask(grain string, from P) (it *activation[P], what answer, register bool) {
+	it = a.all[grain]
+	switch {
+	case !a.open || it != nil && it.stopping.Load():
+		return nil, refused, false
+	case it == nil:
+		return a.add(grain, from), later, true
+	case it.runs:
+		return it, running, false
+	}
+	it.waiting = append(it.waiting, from)
+	return it, later, false
+}
+
+func (a *activations[P]) add(grain string, waiting ...P) *activation[P] {
+	it := &activation[P]{grain: grain, waiting: waiting, stopping: new(atomic.Bool)}
+	if a.all == nil {
+		a.all = map[string]*activation[P]{}
+	}
+	a.all[grain] = it
+	return it
+}
+
+// registered is called with the reply to the registration of an activation; token is 0 if it was refused or failed. If starts
+// is true, the grain is to be started. If not, the waiting processes are refused, and the entry is removed if there is a token.
+func (a *activations[P]) registered(it *activation[P], token int64) (starts bool) {
+	it.token = token
+	if token == 0 || !a.open {
+		delete(a.all, it.grain)
+		return false
+	}
+	it.runs = true
+	return true
+}
+
+// answered returns the processes that wait for an activation, once.
+func (it *activation[P]) answered() []P {
+	waiting := it.waiting
+	it.waiting = nil
+	return waiting
+}
+
+// stopped is called when a grain has stopped, or could not be started.
+func (a *activations[P]) stopped(it *activation[P]) { delete(a.all, it.grain) }
+
+// close ends the term, and returns the grains that are to be stopped. The term is over when none is left.
+func (a *activations[P]) close() (run []*activation[P]) {
+	a.open = false
+	for _, it := range a.all {
+		if it.runs {
+			run = append(run, it)
+		}
+	}
+	return run
+}

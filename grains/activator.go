@@ -1,0 +1,238 @@
+package grains
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/redis/rueidis"
+)
+
+// activatorName is the id of the PID of the activator, by which other nodes reach it.
+const activatorName = "lockkeeper-grains"
+
+// resume is shared, since proto.actor keeps a process for every strategy value.
+var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
+
+// activator is the parent of the grains of this process. It must never restart, since that would stop them; its supervisor
+// resumes it.
+type activator struct {
+	d    *Directory
+	has  activations[*actor.PID]
+	pids map[string]*actor.PID // of the grains that run
+	term *term
+	over *termOver
+}
+
+// termOver says that a term ends. stopped is closed when its last grain has stopped; late is how many of them have stopped
+// after the end of the lease.
+type termOver struct {
+	stopped chan struct{}
+	late    int
+}
+
+// registered is the reply to a registration.
+type registered struct {
+	it    *activation[*actor.PID]
+	token int64
+	err   error
+}
+
+// checkEntries asks for a look at the entries of all grains that run. lostEntries are those that Redis does not have.
+type (
+	checkEntries struct{}
+	lostEntries  []entryOf
+)
+
+// startActivator starts the activator, once.
+func (d *Directory) startActivator() (err error) {
+	for _, kind := range d.cluster.GetClusterKinds() {
+		if strings.Contains(kind, "/") {
+			return invalid(fmt.Errorf("the kind %q has a slash, which separates kinds from identities", kind))
+		}
+	}
+	props := actor.PropsFromProducer(func() actor.Actor { return &activator{d: d, pids: map[string]*actor.PID{}} }, actor.WithGuardian(resume))
+	d.activator, err = d.cluster.ActorSystem.Root.SpawnNamed(props, activatorName)
+	return err
+}
+
+// Receive implements actor.Actor.
+func (a *activator) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *term:
+		a.term, a.has.open = m, true
+	case *cluster.ActivationRequest:
+		a.ask(ctx, m)
+	case *registered:
+		a.registered(ctx, m)
+	case *actor.Terminated:
+		if it := a.has.all[strings.TrimPrefix(m.Who.Id, ctx.Self().Id+"/")]; it != nil && it.runs {
+			a.stopped(ctx, it)
+		}
+	case checkEntries:
+		a.check(ctx)
+	case lostEntries:
+		a.stopLost(ctx, m)
+	case *termOver:
+		a.over = m
+		for _, it := range a.has.close() {
+			ctx.Poison(a.pids[it.grain])
+		}
+	}
+	if a.over != nil && len(a.has.all) == 0 {
+		close(a.over.stopped)
+		a.over, a.term = nil, nil
+	}
+}
+
+func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
+	grain := m.ClusterIdentity.AsKey()
+	_, known := a.d.cluster.TryGetClusterKind(m.ClusterIdentity.GetKind())
+	if a.term == nil || !known || !a.term.serves() {
+		ctx.Respond(&cluster.ActivationResponse{Failed: true})
+		return
+	}
+	it, what, register := a.has.ask(grain, ctx.Sender())
+	switch {
+	case register:
+		a.register(ctx, it, m.RequestId)
+	case what == running:
+		ctx.Respond(&cluster.ActivationResponse{Pid: a.pids[grain]})
+	case what == refused:
+		ctx.Respond(&cluster.ActivationResponse{Failed: true})
+	}
+}
+
+// register registers an activation on another goroutine. Only the reply of this call can start it.
+func (a *activator) register(ctx actor.Context, it *activation[*actor.PID], expected string) {
+	root, self, d, member := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID
+	go func() {
+		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		token, err := d.redis.register(timeout, it.grain, member, expected)
+		root.Send(self, &registered{it, token, err})
+	}()
+}
+
+func (a *activator) registered(ctx actor.Context, m *registered) {
+	if refused, is := rueidis.IsRedisErr(m.err); is {
+		a.d.log.Error("Redis refuses the registration of a grain", "grain", m.it.grain, "error", refused)
+	}
+	if !a.has.registered(m.it, m.token) {
+		a.refuse(ctx, m.it)
+		return
+	}
+	pid, err := a.start(ctx, m.it)
+	if err != nil {
+		if err != errNoLease {
+			a.d.log.Error("a grain cannot be started", "grain", m.it.grain, "error", err)
+		}
+		a.has.stopped(m.it)
+		a.refuse(ctx, m.it)
+		return
+	}
+	a.pids[m.it.grain] = pid
+	for _, from := range m.it.answered() {
+		ctx.Send(from, &cluster.ActivationResponse{Pid: pid})
+	}
+}
+
+// start starts a grain. Its producer is the user's, and may panic.
+func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *actor.PID, err error) {
+	defer func() {
+		if panicked := recover(); panicked != nil {
+			err = fmt.Errorf("its producer has panicked: %v", panicked)
+		}
+	}()
+	if !a.term.serves() {
+		return nil, errNoLease
+	}
+	kind, name, _ := strings.Cut(it.grain, "/")
+	activated, _ := a.d.cluster.TryGetClusterKind(kind)
+	box := newMailbox(ctx.ActorSystem(), a.term, it)
+	props := cluster.WithClusterIdentity(activated.Props, cluster.NewClusterIdentity(name, kind)).Clone(
+		actor.WithOnInit(func(c actor.Context) { c.Set(box.term) }),
+		actor.WithReceiverMiddleware(a.stops(it)),
+		actor.WithMailbox(func() actor.Mailbox { return box }))
+	pid, err = ctx.SpawnNamed(props, it.grain)
+	if err == nil {
+		activated.Inc()
+	}
+	return pid, err
+}
+
+// stops lets a grain stop that panics while it does. proto.actor would restart it.
+func (a *activator) stops(it *activation[*actor.PID]) actor.ReceiverMiddleware {
+	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
+			switch e.Message.(type) {
+			case *actor.Stopping, *actor.Stopped:
+				defer func() {
+					if panicked := recover(); panicked != nil {
+						a.d.log.Error("a grain has panicked while it stopped", "grain", it.grain, "panic", panicked)
+					}
+				}()
+			}
+			next(ctx, e)
+		}
+	}
+}
+
+func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
+	kind, _, _ := strings.Cut(it.grain, "/")
+	if activated, ok := a.d.cluster.TryGetClusterKind(kind); ok {
+		activated.Dec()
+	}
+	delete(a.pids, it.grain)
+	if a.over != nil && !a.term.hold.Valid() {
+		a.over.late++
+	}
+	a.has.stopped(it)
+	a.refuse(ctx, it)
+}
+
+// check looks at the entries on another goroutine. A grain without an entry may start elsewhere.
+func (a *activator) check(ctx actor.Context) {
+	if a.term == nil {
+		return
+	}
+	var entries []entryOf
+	for grain, it := range a.has.all {
+		if it.runs {
+			entries = append(entries, entryOf{grain, entryText(a.term.member.ID, it.token)})
+		}
+	}
+	root, self, d := ctx.ActorSystem().Root, ctx.Self(), a.d
+	go func() {
+		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
+		defer cancel()
+		if lost, err := d.redis.lost(timeout, entries); err == nil && len(lost) > 0 {
+			root.Send(self, lostEntries(lost))
+		}
+	}()
+}
+
+// stopLost stops grains without an entry, if they still run.
+func (a *activator) stopLost(ctx actor.Context, lost []entryOf) {
+	for _, one := range lost {
+		it := a.has.all[one.grain]
+		if a.term == nil || !a.term.serves() || it == nil || !it.runs || it.stopping.Load() || entryText(a.term.member.ID, it.token) != one.entry {
+			continue
+		}
+		a.d.log.Error("a grain is stopped: Redis has lost its entry, and another member may have it", "grain", one.grain)
+		it.stopping.Store(true)
+		ctx.Stop(a.pids[one.grain])
+	}
+}
+
+// refuse answers the processes that wait for an activation that is not there, and removes its entry.
+func (a *activator) refuse(ctx actor.Context, it *activation[*actor.PID]) {
+	for _, from := range it.answered() {
+		ctx.Send(from, &cluster.ActivationResponse{Failed: true})
+	}
+	if it.token != 0 {
+		a.d.sweeper.add(entryOf{it.grain, entryText(a.term.member.ID, it.token)})
+	}
+}

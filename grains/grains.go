@@ -1,0 +1,286 @@
+// Package grains runs proto.actor's grains so that each of them has at most one activation in all processes.
+//
+// A [Directory] is an identity lookup and a cluster provider. The members of the cluster are the processes that hold a
+// lock of Lockkeeper in Redis, and Redis has which member is responsible for which grain:
+//
+//	client, err := lockkeeper.Connect("redis://127.0.0.1:6379")
+//	directory, err := grains.New(client, grains.Config{})
+//	c := cluster.New(system, cluster.Configure("bank", directory.Provider(), directory.Lookup(), remote.Configure(host, port),
+//		cluster.WithKinds(cluster.NewKind("account", actor.PropsFromProducer(newAccount)))))
+//	c.StartMember()
+//	answer, err := c.Request("1001", "account", message)
+//
+//	err = directory.Leave(ctx) // at the shutdown
+//	c.Shutdown(true)
+//
+// [docs/actors.md] has the guarantees with their times, and what each failure costs.
+//
+// [docs/actors.md]: https://github.com/lockkeeper-go/lockkeeper/blob/main/docs/actors.md#grains
+package grains
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// Config configures a Directory. The zero value of a field selects its default.
+type Config struct {
+	// Locks configures the System of the Directory. Its Watchdog is the lease of a member: the grains of a process that
+	// was killed are missed for so long. Its default is 10 s here. Its Poll, 1 s by default, is how often a process looks
+	// for members. Use the same KeyPrefix, Watchdog and Poll in all processes.
+	Locks lockkeeper.Config
+	// Drain is how long a grain may take to handle a message or to stop, when the lease of its member cannot be renewed,
+	// without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of Locks.Watchdog.
+	Drain time.Duration
+	// Activation is how long a lookup waits for a grain that no member can run yet. It should be less than the timeout of
+	// requests, which is 5 s by default. Default 4.5 s.
+	Activation time.Duration
+	// Place selects the member that is to run a grain, from those that have its kind; there is at least one. It is called
+	// on the goroutine of the request, when the grain does not run. Default: a random one.
+	Place func(members []Member, kind, identity string) Member
+}
+
+// Member is a process that runs grains.
+type Member struct {
+	// ID is another one for each term of the member: a process that has lost its lease comes back with a new one.
+	ID string
+	// Address is that of its actor system.
+	Address string
+	// Kinds are the kinds of grains that it runs.
+	Kinds []string
+}
+
+// A Directory locates grains, and keeps at most one activation of each. It belongs to one cluster.Cluster. Its methods may be
+// called from any goroutine.
+type Directory struct {
+	cfg     Config
+	client  rueidis.Client
+	started atomic.Bool
+	// What follows is set by start.
+	cluster   *cluster.Cluster
+	locks     atomic.Pointer[lockkeeper.System]
+	log       *slog.Logger
+	redis     store
+	sweeper   *sweeper
+	activator *actor.PID // nil for a client
+	running   chan struct{}
+
+	view    atomic.Pointer[view]
+	looking sync.Mutex
+	look    chan struct{} // asks for a look at the members
+	term    atomic.Pointer[term]
+
+	// candidacy ends when the Directory leaves, and ctx ends with all else.
+	candidacy context.Context
+	resign    context.CancelFunc
+	resigned  chan struct{}
+	ctx       context.Context
+	end       context.CancelFunc
+	done      sync.WaitGroup
+}
+
+var (
+	errNoDirectory = errors.New("the Directory is nil, or does not come from New")
+	errNoCluster   = errors.New("the cluster is nil")
+	errNoContext   = errors.New("the context is nil")
+	errStarted     = errors.New("the Directory is started already: use another one for each cluster.Cluster")
+)
+
+func invalid(err error) error {
+	return fmt.Errorf("lockkeeper: grains: %w: %w", lockkeeper.ErrInvalid, err)
+}
+
+// New returns a Directory, for cluster.Configure. The client is one of [lockkeeper.Connect]; close it after Leave. The error
+// is ErrInvalid.
+func New(client rueidis.Client, cfg Config) (*Directory, error) {
+	if client == nil {
+		return nil, invalid(errors.New("the client is nil"))
+	}
+	if cfg.Activation < 0 || cfg.Drain < 0 {
+		return nil, invalid(fmt.Errorf("the Activation of %v or the Drain of %v is negative", cfg.Activation, cfg.Drain))
+	}
+	if cfg.Locks.Watchdog == 0 {
+		cfg.Locks.Watchdog = 10 * time.Second
+	}
+	if cfg.Locks.Poll == 0 {
+		cfg.Locks.Poll = time.Second
+	}
+	if cfg.Drain == 0 {
+		cfg.Drain = cfg.Locks.Watchdog / 6
+	}
+	if cfg.Activation == 0 {
+		cfg.Activation = 4500 * time.Millisecond
+	}
+	if cfg.Place == nil {
+		cfg.Place = func(members []Member, _, _ string) Member { return members[rand.N(len(members))] }
+	}
+	d := &Directory{cfg: cfg, client: client, look: make(chan struct{}, 1), running: make(chan struct{}), resigned: make(chan struct{})}
+	d.candidacy, d.resign = context.WithCancel(context.Background())
+	d.ctx, d.end = context.WithCancel(context.Background())
+	d.view.Store(&view{})
+	return d, nil
+}
+
+// Lookup returns the identity lookup for cluster.Configure. Use it together with Provider.
+func (d *Directory) Lookup() cluster.IdentityLookup { return lookup{d} }
+
+// Provider returns the cluster provider for cluster.Configure. Its StartMember returns when this process has its lease; its
+// StartClient makes this process one that runs no grains. The error, with which the methods of cluster.Cluster panic, is that
+// of [lockkeeper.New], or of the first try to acquire the lease or to read the members.
+func (d *Directory) Provider() cluster.ClusterProvider { return provider{d} }
+
+// System returns the System that holds the lease of this member. Its locks are for the grains as well. It is nil before
+// cluster.StartMember or StartClient, and Leave closes it.
+func (d *Directory) System() *lockkeeper.System {
+	if d == nil {
+		return nil
+	}
+	return d.locks.Load()
+}
+
+// Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. The grains
+// handle the messages in front of them before; other members run them from then on. Leave returns a Poll later, when other
+// processes have noticed it. After Leave this process finds no grains. Call it before cluster.Shutdown.
+//
+// If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released before
+// the last grain has stopped: other members have the grains then, or when the lease has ended because this process has.
+// Leave may be called again.
+func (d *Directory) Leave(ctx context.Context) error {
+	switch {
+	case d == nil || d.client == nil:
+		return invalid(errNoDirectory)
+	case ctx == nil:
+		return invalid(errNoContext)
+	}
+	d.resign()
+	if d.started.CompareAndSwap(false, true) {
+		return nil // it has never been started, and cannot be any more
+	}
+	select {
+	case <-d.running:
+	default:
+		return nil // its start has failed, or will
+	}
+	select {
+	case <-d.resigned:
+	case <-ctx.Done():
+		if t := d.term.Load(); t != nil {
+			t.end(context.Cause(ctx))
+		}
+		return fmt.Errorf("lockkeeper: grains: not all grains have stopped: %w", context.Cause(ctx))
+	}
+	if d.activator != nil {
+		select { // until other processes have seen it: what they send meanwhile to PIDs that they remember is refused, not lost
+		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/4):
+		case <-d.ctx.Done(): // it has left before
+		case <-ctx.Done():
+		}
+	}
+	d.end()
+	d.done.Wait()
+	if d.activator != nil {
+		d.cluster.ActorSystem.Root.Stop(d.activator)
+	}
+	return d.System().Close(ctx)
+}
+
+// start starts the System, and for a member its activator and its candidacy.
+func (d *Directory) start(c *cluster.Cluster, member bool) error {
+	switch {
+	case d == nil || d.client == nil:
+		return invalid(errNoDirectory)
+	case c == nil:
+		return invalid(errNoCluster)
+	}
+	if !d.started.CompareAndSwap(false, true) {
+		return invalid(errStarted)
+	}
+	err := d.open(c)
+	if err == nil {
+		ctx, cancel := context.WithTimeout(d.ctx, startTimeout)
+		defer cancel()
+		if err = d.refresh(ctx); err == nil && member {
+			err = d.join(ctx)
+		}
+	}
+	if err != nil {
+		d.resign()
+		d.end()
+		if locks := d.System(); locks != nil {
+			d.done.Wait()
+			err = errors.Join(err, locks.Close(context.Background()))
+		}
+		return err
+	}
+	if !member {
+		close(d.resigned)
+	}
+	d.done.Go(d.watch)
+	close(d.running)
+	return nil
+}
+
+// startTimeout bounds how long StartMember waits for its lease.
+const startTimeout = 10 * time.Second
+
+// open starts what clients need as well.
+func (d *Directory) open(c *cluster.Cluster) (err error) {
+	d.cluster, d.log = c, d.cfg.Locks.Logger
+	if d.log == nil {
+		d.log = c.Logger()
+	}
+	if d.redis, err = newStore(d.client, d.cfg.Locks.KeyPrefix, c.Config.Name); err != nil {
+		return invalid(err)
+	}
+	d.sweeper = &sweeper{sweep: d.sweep}
+	locks, err := lockkeeper.New(c.ActorSystem, d.client, d.cfg.Locks)
+	d.locks.Store(locks)
+	return err
+}
+
+// lookup is a Directory as cluster.IdentityLookup.
+type lookup struct{ d *Directory }
+
+// Setup implements cluster.IdentityLookup.
+func (lookup) Setup(*cluster.Cluster, []string, bool) {}
+
+// Get implements cluster.IdentityLookup.
+func (l lookup) Get(identity *cluster.ClusterIdentity) *actor.PID { return l.d.get(identity) }
+
+// RemovePid implements cluster.IdentityLookup.
+func (lookup) RemovePid(*cluster.ClusterIdentity, *actor.PID) {}
+
+// Shutdown implements cluster.IdentityLookup. It is for programs that have not called Leave.
+func (l lookup) Shutdown() {
+	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
+	defer cancel()
+	if err := l.d.Leave(ctx); err != nil && l.d.System() != nil {
+		l.d.log.Error("a member has not left in good order", "error", err)
+	}
+}
+
+const shutdownTimeout = 5 * time.Second
+
+// provider is a Directory as cluster.ClusterProvider.
+type provider struct{ d *Directory }
+
+// StartMember implements cluster.ClusterProvider.
+func (p provider) StartMember(c *cluster.Cluster) error { return p.d.start(c, true) }
+
+// StartClient implements cluster.ClusterProvider.
+func (p provider) StartClient(c *cluster.Cluster) error { return p.d.start(c, false) }
+
+// Shutdown implements cluster.ClusterProvider.
+func (provider) Shutdown(bool) error { return nil }

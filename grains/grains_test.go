@@ -1,0 +1,442 @@
+package grains
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/remote"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A grain has one activation, which all members and clients find. Both members run some.
+func TestDirectory_LocatesGrains(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a, b, c := f.member(Config{}), f.member(Config{}), f.node(Config{})
+	c.StartClient()
+	hosts := map[string]int{}
+	for i := range 40 {
+		name := fmt.Sprint("a", i)
+		address, token := a.mustAsk(t, name, "where")
+		for _, n := range []*node{b, c} {
+			if at, same := n.mustAsk(t, name, "where"); at != address || same != token {
+				t.Errorf("%s is at %s with %d, and at %s with %d", name, address, token, at, same)
+			}
+		}
+		hosts[address]++
+	}
+	if len(hosts) != 2 || f.count("", "starts") != 40 {
+		t.Errorf("%d grains have started at %v", f.count("", "starts"), hosts)
+	}
+	if hosts[c.ActorSystem.Address()] > 0 {
+		t.Error("a client runs grains")
+	}
+	f.expect()
+}
+
+// load asks for grains from many goroutines, until stop is called, which fails the test if a request has failed.
+func (n *node) load(t *testing.T, what string) (stop func()) {
+	errs, done := make(chan error, 32), make(chan struct{})
+	for i := range cap(errs) {
+		go func() {
+			for k := 0; ; k++ {
+				select {
+				case <-done:
+					errs <- nil
+					return
+				default:
+				}
+				if _, err := n.ask(fmt.Sprint("a", (i+7*k)%20), what); err != nil {
+					errs <- err
+					return
+				}
+			}
+		}()
+	}
+	return func() {
+		t.Helper()
+		close(done)
+		for range cap(errs) {
+			if err := <-errs; err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// A member that leaves hands over all its grains: no request fails, and Redis has nothing of it but the counter of tokens.
+func TestDirectory_Leaves(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a, b := f.member(Config{}), f.member(Config{})
+	stop := b.load(t, "work 5ms")
+	handled := func(n int) {
+		t.Helper()
+		n += f.count("", "handles work")
+		redistest.Eventually(t, "more messages", func() bool { return f.count("", "handles work") >= n })
+	}
+	handled(500)
+	if err := a.d.Leave(t.Context()); err != nil {
+		t.Error(err)
+	}
+	handled(500)
+	stop()
+	f.expect()
+	for range 2 {
+		if err := b.d.Leave(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+	if keys := f.redis.Keys(t, "grains:*"); len(keys) != 1 || !strings.HasSuffix(keys[0], ":tokens") {
+		t.Errorf("Redis has %v", keys)
+	}
+	if _, err := b.ask("a1", "where"); err == nil {
+		t.Error("a grain is found after the end")
+	}
+}
+
+// A program that calls only cluster.Shutdown leaves as well.
+func TestDirectory_LeavesAtTheShutdown(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	a.mustAsk(t, "a", "where")
+	a.Shutdown(true)
+	if keys := f.redis.Keys(t, "grains:*"); len(keys) != 1 || f.count("a", "stops") != 1 {
+		t.Errorf("Redis has %v", keys)
+	}
+}
+
+// Leave does not release the lease while a grain runs. When its context has ended, the grain handles no more messages.
+func TestDirectory_LeaveWaitsForGrains(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	pid := a.Get("slow", "account")
+	root := a.ActorSystem.Root
+	root.Send(pid, wrapperspb.String("wait"))
+	second := root.RequestFuture(pid, wrapperspb.String("where"), time.Minute)
+	redistest.Eventually(t, "the first message", func() bool { return f.count("slow", "handles wait") == 1 })
+	ctx, cancel := context.WithCancel(t.Context())
+	left := make(chan error, 1)
+	go func() { left <- a.d.Leave(ctx) }()
+	cancel()
+	if err := <-left; !errors.Is(err, context.Canceled) {
+		t.Errorf("Leave returns %v", err)
+	}
+	if keys := f.redis.Keys(t, "grains:*:member:*"); len(keys) != 1 {
+		t.Errorf("while a grain runs, the leases are %v", keys)
+	}
+	close(f.gate)
+	if _, err := second.Result(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("the second message: %v", err)
+	}
+	if err := a.d.Leave(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if f.count("slow", "stops") != 1 || f.count("slow", "handles where") != 0 {
+		t.Error("the grain has not stopped, or has handled the second message")
+	}
+	f.expect()
+}
+
+// While a grain stops by itself, requests wait for its next activation, whose token is higher. What was behind the stop is
+// reported to its sender.
+func TestGrain_StopsByItself(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a, b := f.member(Config{}), f.member(Config{})
+	for _, how := range []string{"poison", "stop"} {
+		_, token := a.mustAsk(t, how, "where")
+		pid := b.Get(how, "account")
+		root := b.ActorSystem.Root
+		root.Send(pid, wrapperspb.String(how+" 300ms"))
+		redistest.Eventually(t, "the stop", func() bool { return f.count(how, "stopping") == 1 })
+		behind := root.RequestFuture(pid, wrapperspb.String("behind"), time.Minute)
+		if _, err := behind.Result(); !errors.Is(err, actor.ErrDeadLetter) {
+			t.Errorf("what is behind the stop: %v", err)
+		}
+		if _, higher := a.mustAsk(t, how, "where"); higher <= token {
+			t.Errorf("%s: the token %d is followed by %d", how, token, higher)
+		}
+	}
+	if f.count("", "handles behind") > 0 {
+		t.Error("a message behind the stop was handled")
+	}
+	redistest.Eventually(t, "the entries of the new activations only", func() bool { return f.entries() == 2 })
+	f.expect()
+}
+
+// A grain that has stopped, and that no process asks for, leaves no entry.
+func TestGrain_IsForgotten(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	a.mustAsk(t, "a", "stop")
+	redistest.Eventually(t, "no entry", func() bool { return f.entries() == 0 })
+}
+
+// A grain that panics is restarted with its term, and stopped when that happens again and again. One that panics while it stops
+// does stop. A producer that panics harms no other grain.
+func TestGrain_Crashes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Activation: time.Second})
+	_, token := a.mustAsk(t, "a", "where")
+	pid := a.Get("a", "account")
+	root := a.ActorSystem.Root
+	root.Send(pid, wrapperspb.String("panic"))
+	if _, same := a.mustAsk(t, "a", "where"); same != token {
+		t.Errorf("after a restart the token is %d instead of %d", same, token)
+	}
+	var last *actor.Future
+	for range 30 {
+		last = root.RequestFuture(pid, wrapperspb.String("panic"), time.Minute)
+	}
+	if _, err := last.Result(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("a message to a grain that was given up: %v", err)
+	}
+	if _, higher := a.mustAsk(t, "a", "where"); higher <= token {
+		t.Errorf("the token %d is followed by %d", token, higher)
+	}
+	_, token = a.mustAsk(t, "c", "panic-at-stop")
+	if _, higher := a.mustAsk(t, "c", "where"); higher <= token || f.count("c", "stops") != 1 {
+		t.Errorf("a grain that panics at its stop has %d, and then %d", token, higher)
+	}
+	f.crash.Store(true)
+	if _, err := a.ask("b", "where"); err == nil {
+		t.Error("a grain without an actor answers")
+	}
+	f.crash.Store(false)
+	a.mustAsk(t, "b", "where")
+	f.expect()
+}
+
+// When Redis does not answer, the grains stop before the lease ends, and handle nothing more. They are there again when Redis
+// is back, with a new member.
+func TestMember_SurvivesAnOutageOfRedis(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: 5 * time.Second}, Drain: 1800 * time.Millisecond})
+	_, token := a.mustAsk(t, "a", "where")
+	pid, before := a.Get("a", "account"), a.d.term.Load()
+	if late := (&term{hold: before.hold, drain: time.Hour, ctx: before.ctx}); !before.serves() || late.serves() {
+		t.Error("it does not serve, or serves during the drain")
+	}
+	root := a.ActorSystem.Root
+	blocked := root.RequestFuture(pid, wrapperspb.String("block"), time.Minute)
+	f.redis.Pause(t)
+	if _, err := blocked.Result(); err != nil { // it waits for the end of the term's context
+		t.Error(err)
+	}
+	if !before.hold.Valid() {
+		t.Error("the term has ended with the lease, not before")
+	}
+	redistest.Eventually(t, "the stop of the grain", func() bool { return f.count("a", "stops") == 1 })
+	if _, err := root.RequestFuture(pid, wrapperspb.String("where"), time.Minute).Result(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("a message after the end: %v", err)
+	}
+	f.redis.Resume(t)
+	redistest.Eventually(t, "a new term", func() bool { now := a.d.term.Load(); return now != nil && now != before })
+	if now := a.d.term.Load(); now.member.ID == before.member.ID {
+		t.Error("a member has come back with its old id")
+	}
+	if _, higher := a.mustAsk(t, "a", "where"); higher <= token {
+		t.Errorf("the token %d is followed by %d", token, higher)
+	}
+	f.expect()
+}
+
+// A member that leaves while Redis does not answer ends its grains before its lease, like one that stays.
+func TestMember_LeavesDuringAnOutageOfRedis(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: 5 * time.Second}, Drain: 1800 * time.Millisecond})
+	pid, hold := a.Get("a", "account"), a.d.term.Load().hold
+	blocked := a.ActorSystem.Root.RequestFuture(pid, wrapperspb.String("block"), time.Minute)
+	redistest.Eventually(t, "the message", func() bool { return f.count("a", "handles block") == 1 })
+	f.redis.Pause(t)
+	left := make(chan error, 1)
+	go func() { left <- a.d.Leave(t.Context()) }()
+	if _, err := blocked.Result(); err != nil {
+		t.Error(err)
+	}
+	if left := hold.Left(); left <= 0 || left > 1800*time.Millisecond {
+		t.Errorf("the grain ends %v before the lease", left)
+	}
+	f.redis.Resume(t)
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+	f.expect()
+}
+
+// What a member has left without a word is removed when its lease has ended, and its grains run elsewhere at once.
+func TestMember_IsBuried(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	for i := range 1200 {
+		f.redis.Do(t, "HSET", f.key("entries"), fmt.Sprint("account/", i), "dead#1")
+	}
+	f.redis.Do(t, "HSET", f.key("entries"), "account/kept", a.d.term.Load().member.ID+"#1")
+	if err := a.d.redis.join(t.Context(), Member{ID: "dead", Address: "127.0.0.1:1", Kinds: []string{"account"}}); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "the end of its entries", func() bool { return f.entries() == 1 })
+	redistest.Eventually(t, "the end of its record", func() bool {
+		n, _ := f.redis.Do(t, "HLEN", f.key("members")).AsInt64()
+		return n == 1
+	})
+	a.mustAsk(t, "7", "where")
+}
+
+// A grain whose entry is held by another member is not started before that one's lease has ended.
+func TestMember_WaitsForAnotherLease(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Activation: 300 * time.Millisecond})
+	f.redis.Do(t, "HSET", f.key("entries"), "account/a", "other#1")
+	f.redis.Do(t, "SET", f.key("member:other"), "1")
+	if _, err := a.ask("a", "where"); err == nil || f.count("a", "starts") > 0 {
+		t.Errorf("it has started: %v", err)
+	}
+	if _, err := a.d.redis.register(t.Context(), "account/b", "dead", ""); !errors.Is(err, errNoLease) {
+		t.Errorf("a registration without a lease: %v", err)
+	}
+	f.redis.Do(t, "DEL", f.key("member:other"))
+	a.mustAsk(t, "a", "where")
+}
+
+// A grain whose entry is lost in Redis stops with the next look, and so does all when the lease is deleted.
+func TestMember_NoticesLostData(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Second}})
+	_, token := a.mustAsk(t, "a", "where")
+	f.redis.Do(t, "HSET", f.key("entries"), "account/a", "other#1")
+	redistest.Eventually(t, "the stop of the grain", func() bool { return f.count("a", "stops") == 1 })
+	_, higher := a.mustAsk(t, "a", "where")
+	f.redis.Do(t, "FLUSHALL")
+	redistest.Eventually(t, "the second stop of the grain", func() bool { return f.count("a", "stops") == 2 })
+	_, highest := a.mustAsk(t, "a", "where")
+	if higher <= token || highest <= higher {
+		t.Errorf("the tokens are %d, %d and %d", token, higher, highest)
+	}
+	f.expect()
+}
+
+// Place selects the member.
+func TestConfig_Place(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	b := f.member(Config{Place: func(members []Member, kind, identity string) Member {
+		for _, m := range members {
+			if m.Address == a.ActorSystem.Address() && kind == "account" && identity != "" {
+				return m
+			}
+		}
+		return Member{}
+	}})
+	for i := range 10 {
+		if address, _ := b.mustAsk(t, fmt.Sprint(i), "where"); address != a.ActorSystem.Address() {
+			t.Errorf("%d is at %s", i, address)
+		}
+	}
+}
+
+// A lookup without a member that has the kind fails after Activation.
+func TestDirectory_WithoutMembers(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	c := f.node(Config{Activation: 50 * time.Millisecond})
+	if c.d.System() != nil || c.d.get(cluster.NewClusterIdentity("a", "account")) != nil {
+		t.Error("a Directory that is not started has a System or finds a grain")
+	}
+	c.StartClient()
+	if pid := c.Get("a", "account"); pid != nil {
+		t.Errorf("it has found %v", pid)
+	}
+	f.member(Config{})
+	redistest.Eventually(t, "a grain", func() bool { return c.Get("a", "account") != nil })
+	if c.d.System() == nil || c.Get("a", "none") != nil || c.Get("\xff", "account") != nil {
+		t.Error("it has no System, or finds a grain that cannot be")
+	}
+}
+
+// Wrong settings are errors, of New or with which StartMember panics.
+func TestConfig_IsChecked(t *testing.T) {
+	t.Parallel()
+	client := newFleet(t, redistest.Start(t)).redis.Client(t)
+	if _, err := New(nil, Config{}); !errors.Is(err, lockkeeper.ErrInvalid) {
+		t.Errorf("no client: %v", err)
+	}
+	for _, cfg := range []Config{{Drain: -1}, {Activation: -1}} {
+		if _, err := New(client, cfg); !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("%+v: %v", cfg, err)
+		}
+	}
+	d, _ := New(client, Config{})
+	var none context.Context
+	if err := d.Leave(none); !errors.Is(err, lockkeeper.ErrInvalid) {
+		t.Errorf("no context: %v", err)
+	}
+	if err := d.Leave(t.Context()); err != nil {
+		t.Errorf("before the start: %v", err)
+	}
+	start := func(name string, cfg Config, kind string) (err error) {
+		d, err := New(client, cfg)
+		if err != nil {
+			return err
+		}
+		system := actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(time.Millisecond))
+		c := cluster.New(system, cluster.Configure(name, d.Provider(), d.Lookup(), remote.Configure("127.0.0.1", 0),
+			cluster.WithKinds(cluster.NewKind(kind, actor.PropsFromFunc(func(actor.Context) {})))))
+		t.Cleanup(func() { c.Remote.Shutdown(true); system.Shutdown() })
+		defer func() { err, _ = recover().(error) }()
+		c.StartMember()
+		return nil
+	}
+	for what, err := range map[string]error{
+		"no name":         start("", Config{}, "a"),
+		"a long drain":    start("c", Config{Drain: time.Hour}, "a"),
+		"a short lease":   start("c", Config{Locks: lockkeeper.Config{Watchdog: 1}}, "a"),
+		"a kind's slash":  start("c", Config{}, "a/b"),
+		"a negative poll": start("c", Config{Locks: lockkeeper.Config{Poll: -1}}, "a"),
+	} {
+		if !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// All keys of a cluster are in one slot of a Redis Cluster.
+func TestDirectory_OnARedisCluster(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	f := newFleet(t, servers[0])
+	a, b := f.member(Config{}), f.member(Config{})
+	_, token := a.mustAsk(t, "a", "where")
+	if err := a.d.redis.join(t.Context(), Member{ID: "dead"}); err != nil {
+		t.Fatal(err)
+	}
+	b.mustAsk(t, "a", "stop")
+	if _, higher := b.mustAsk(t, "a", "where"); higher <= token {
+		t.Errorf("the token %d is followed by %d", token, higher)
+	}
+	redistest.Eventually(t, "the burial of a dead member", func() bool {
+		_, dead, err := a.d.redis.list(t.Context())
+		return err == nil && len(dead) == 0
+	})
+	f.expect()
+}

@@ -1,0 +1,74 @@
+package grains
+
+import (
+	"context"
+
+	"github.com/asynkron/protoactor-go/actor"
+)
+
+// mailbox is the mailbox of a grain. It passes a message on only while the grain may begin it, and otherwise reports it to its
+// sender, as for a PID without a process: also messages behind a stop, which proto.actor drops silently.
+type mailbox struct {
+	actor.Mailbox
+	system *actor.ActorSystem
+	serves func() bool
+	it     *activation[*actor.PID]
+	term   *extension
+	end    context.CancelFunc
+	actor.MessageInvoker
+}
+
+func newMailbox(system *actor.ActorSystem, t *term, it *activation[*actor.PID]) *mailbox {
+	ctx, end := context.WithCancel(t.ctx)
+	return &mailbox{
+		Mailbox: actor.Unbounded()(), system: system, serves: t.serves, it: it, end: end,
+		term: &extension{Term{token: it.token, hold: t.hold, ctx: ctx}},
+	}
+}
+
+// RegisterHandlers implements actor.Mailbox.
+func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+	m.MessageInvoker = invoker
+	m.Mailbox.RegisterHandlers(m, dispatcher)
+}
+
+// InvokeSystemMessage implements actor.MessageInvoker.
+func (m *mailbox) InvokeSystemMessage(message any) {
+	switch message.(type) {
+	case *actor.Restart:
+		if !m.serves() {
+			message = &actor.Stop{}
+			m.stop()
+		}
+	case *actor.Stop:
+		m.stop()
+	}
+	m.MessageInvoker.InvokeSystemMessage(message)
+}
+
+// stop is called when the grain begins to stop. A mailbox that is suspended, because the grain has crashed, goes on: what is
+// in it is refused.
+func (m *mailbox) stop() {
+	m.it.stopping.Store(true)
+	m.end()
+	m.PostSystemMessage(&actor.ResumeMailbox{})
+}
+
+// InvokeUserMessage implements actor.MessageInvoker.
+func (m *mailbox) InvokeUserMessage(message any) {
+	stopping := m.it.stopping.Load()
+	if _, poison := actor.UnwrapEnvelopeMessage(message).(*actor.PoisonPill); poison {
+		if !stopping {
+			m.MessageInvoker.InvokeUserMessage(message)
+		}
+		return
+	}
+	if stopping || !m.serves() {
+		m.system.DeadLetter.SendUserMessage(m.pid(), message)
+		return
+	}
+	m.MessageInvoker.InvokeUserMessage(message)
+}
+
+// pid returns the PID of the grain.
+func (m *mailbox) pid() *actor.PID { return m.system.NewLocalPID(activatorName + "/" + m.it.grain) }

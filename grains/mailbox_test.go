@@ -1,0 +1,55 @@
+package grains
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	quietly "github.com/lockkeeper-go/lockkeeper/internal/quiet"
+)
+
+// invoker records what a grain is to handle.
+type invoker struct{ handled []string }
+
+func (i *invoker) InvokeUserMessage(m any)   { i.handled = append(i.handled, fmt.Sprintf("%v", m)) }
+func (i *invoker) InvokeSystemMessage(m any) { i.handled = append(i.handled, fmt.Sprintf("%T", m)) }
+func (i *invoker) EscalateFailure(any, any)  {}
+
+// A grain handles messages while its term serves, and a crash outside of it ends in a stop. What it does not handle becomes a
+// dead letter, also while the mailbox is suspended.
+func TestMailbox(t *testing.T) {
+	system, serves := quietly.ActorSystem(), true
+	defer system.Shutdown()
+	var dead []string
+	system.EventStream.Subscribe(func(e any) {
+		if e, is := e.(*actor.DeadLetterEvent); is {
+			dead = append(dead, fmt.Sprint(e.Message))
+		}
+	})
+	i := &invoker{}
+	m := &mailbox{
+		Mailbox: actor.Unbounded()(), system: system, serves: func() bool { return serves }, end: func() {},
+		it: (&activations[*actor.PID]{}).add("kind/name"),
+	}
+	m.RegisterHandlers(i, actor.NewSynchronizedDispatcher(300))
+	m.PostUserMessage(1)
+	m.PostSystemMessage(&actor.Restart{})
+	serves = false
+	m.PostUserMessage(2)
+	serves = true // the lease was renewed
+	m.PostUserMessage(3)
+	m.PostSystemMessage(&actor.SuspendMailbox{})
+	m.PostUserMessage(4)
+	serves = false
+	m.PostSystemMessage(&actor.Restart{})
+	m.PostUserMessage(5)
+	m.PostUserMessage(&actor.PoisonPill{})
+	if want := []string{"1", "*actor.Restart", "3", "*actor.Stop"}; !slices.Equal(i.handled, want) {
+		t.Errorf("it handles %v", i.handled)
+	}
+	if want := []string{"2", "4", "5"}; !slices.Equal(dead, want) {
+		t.Errorf("dead letters are %v", dead)
+	}
+}

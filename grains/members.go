@@ -1,0 +1,217 @@
+package grains
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"strconv"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper"
+)
+
+// view has the members whose leases lasted at the last look, by their ids. It is a hint: a registration looks at the leases.
+type view map[string]Member
+
+// callTimeout bounds a call to Redis.
+const callTimeout = 2 * time.Second
+
+// watch looks for members again and again, until the Directory ends.
+func (d *Directory) watch() {
+	const perPoll = 20 // looks that are asked for, at most
+	for reported := false; d.ctx.Err() == nil; {
+		ctx, cancel := context.WithTimeout(d.ctx, callTimeout)
+		err := d.refresh(ctx) // if it fails, the last view stays
+		cancel()
+		refused := errors.Is(err, lockkeeper.ErrRejected)
+		if refused && !reported {
+			d.log.Error("this process cannot look for members, or remove dead ones", "error", err)
+		}
+		reported = refused
+		select {
+		case <-time.After(d.cfg.Locks.Poll / perPoll):
+		case <-d.ctx.Done():
+		}
+		select {
+		case <-time.After(d.cfg.Locks.Poll):
+		case <-d.look:
+		case <-d.ctx.Done():
+		}
+	}
+}
+
+// lookSoon asks for a look at the members.
+func (d *Directory) lookSoon() {
+	select {
+	case d.look <- struct{}{}:
+	default:
+	}
+}
+
+// refresh reads who is a member. It never shows an older view after a newer one: proto.actor would block a member that was
+// missing in one view for good.
+func (d *Directory) refresh(ctx context.Context) error {
+	d.looking.Lock()
+	defer d.looking.Unlock()
+	alive, dead, err := d.redis.list(ctx)
+	if err != nil {
+		return failed(err)
+	}
+	d.view.Store((*view)(&alive))
+	var members cluster.Members
+	for id, m := range alive {
+		host, port, _ := net.SplitHostPort(m.Address)
+		number, _ := strconv.ParseInt(port, 10, 32)
+		members = append(members, &cluster.Member{Id: id, Host: host, Port: int32(number), Kinds: m.Kinds})
+	}
+	d.cluster.MemberList.UpdateClusterTopology(members)
+	t := d.term.Load()
+	if t == nil {
+		return nil
+	}
+	if _, is := alive[t.member.ID]; !is && t.hold.Valid() { // Redis has lost it
+		return failed(d.redis.join(ctx, t.member))
+	}
+	for id := range alive {
+		if id < t.member.ID {
+			return nil // one member is enough for the rest
+		}
+	}
+	for _, id := range dead {
+		if err := d.redis.bury(ctx, id); err != nil {
+			return failed(err)
+		}
+	}
+	return nil
+}
+
+// join starts the candidacy of this process, and waits until it is a member.
+func (d *Directory) join(ctx context.Context) error {
+	if err := d.startActivator(); err != nil {
+		return err
+	}
+	first := make(chan error, 1)
+	d.done.Go(func() { d.campaign(first) })
+	select {
+	case err := <-first:
+		return err
+	case <-ctx.Done():
+		return fmt.Errorf("lockkeeper: grains: %w: this process has no lease after %v", lockkeeper.ErrUnavailable, startTimeout)
+	}
+}
+
+// campaign makes this process a member, under another id for each term, until it resigns. first gets what comes of the first
+// term.
+func (d *Directory) campaign(first chan<- error) {
+	defer close(d.resigned)
+	for pause := firstPause; d.candidacy.Err() == nil; {
+		id := uuid.NewString()
+		candidacy, end := context.WithCancel(d.candidacy)
+		served := false
+		err := d.System().Lock(d.redis.lease(id)).Elect(candidacy, func(ctx context.Context) error {
+			defer end() // the next term has another id
+			return d.serve(ctx, id, func() {
+				served = true
+				select {
+				case first <- nil:
+				default:
+				}
+			})
+		}, lockkeeper.WithDrain(d.cfg.Drain))
+		end()
+		if served {
+			pause = firstPause
+			continue
+		}
+		select {
+		case first <- err:
+		default:
+		}
+		if d.candidacy.Err() == nil {
+			d.log.Error("this process cannot become a member, and tries again", "error", err)
+		}
+		select {
+		case <-time.After(pause - rand.N(pause/2)):
+		case <-d.candidacy.Done():
+		}
+		pause = min(2*pause, d.cfg.Locks.Poll)
+	}
+}
+
+var errDrained = errors.New("the lease of the member was not renewed")
+
+// serve runs grains until ctx ends. Then it stops them, and returns when the last one has stopped.
+func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
+	hold := lockkeeper.HoldFrom(ctx)
+	t := &term{
+		member: Member{ID: id, Address: d.cluster.ActorSystem.Address(), Kinds: d.cluster.GetClusterKinds()},
+		hold:   hold, drain: d.cfg.Drain,
+	}
+	t.ctx, t.end = context.WithCancelCause(context.WithoutCancel(ctx))
+	defer t.end(errDrained)
+	if err := d.redis.join(ctx, t.member); err != nil {
+		return failed(err)
+	}
+	d.term.Store(t)
+	root := d.cluster.ActorSystem.Root
+	root.Send(d.activator, t)
+	_ = d.refresh(ctx) // so that this process finds its own grains at once
+	ready()
+	d.checkEntries(ctx)
+	if errors.Is(context.Cause(ctx), lockkeeper.ErrLost) {
+		t.end(context.Cause(ctx))
+	}
+	over := &termOver{stopped: make(chan struct{})}
+	root.Send(d.activator, over)
+	awaitStop(t, over.stopped)
+	d.term.Store(nil)
+	if over.late > 0 {
+		d.log.Error("grains have stopped after the lease of their member had ended, and others may have run beside them", "grains", over.late)
+	}
+	// The entries of this member hinder no other one when its lease is released: they are removed to keep Redis tidy.
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
+	defer cancel()
+	if d.sweeper.flush(last) {
+		_ = d.redis.forget(last, id)
+	}
+	return nil
+}
+
+// checkEntries lets the activator look at its entries again and again, until ctx ends: Redis may have lost some, by a
+// failover or an operator.
+func (d *Directory) checkEntries(ctx context.Context) {
+	ticker := time.NewTicker(d.cfg.Locks.Watchdog / 3)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ticker.C:
+			d.cluster.ActorSystem.Root.Send(d.activator, checkEntries{})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// awaitStop returns when all grains of a term have stopped. When their time runs out, they begin no more messages.
+func awaitStop(t *term, stopped <-chan struct{}) {
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-stopped:
+			return
+		case <-timer.C:
+			left := t.hold.Left() - t.drain
+			if left <= 0 {
+				t.end(errDrained)
+			} else {
+				timer.Reset(left)
+			}
+		}
+	}
+}

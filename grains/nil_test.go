@@ -1,0 +1,48 @@
+package grains
+
+import (
+	"context"
+	"reflect"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
+	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// The exported functions do not panic with a nil or zero argument, and return an error.
+func TestNilArguments(t *testing.T) {
+	t.Parallel()
+	client := clienttest.Connect(t, redistest.Shared(t).URL())
+	good := map[reflect.Type]any{
+		reflect.TypeFor[context.Context](): t.Context(), reflect.TypeFor[rueidis.Client](): client, reflect.TypeFor[Config](): Config{},
+	}
+	d, err := New(client, Config{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	api := niltest.API{
+		Dir: ".", Invalid: lockkeeper.ErrInvalid,
+		Functions: map[string]any{"New": New, "TermOf": func(ctx actor.Context) { TermOf(ctx) }},
+		Types:     map[string][]any{"Directory": {(*Directory)(nil), &Directory{}, d}, "Term": {Term{}}},
+		Good: func(_ string, t reflect.Type) (reflect.Value, bool) {
+			v, ok := good[t]
+			return reflect.ValueOf(v), ok
+		},
+		Accepts: []string{"TermOf"},
+	}
+	api.Check(t)
+	var none *Directory
+	for _, d := range []*Directory{none, {}, d} {
+		d.Lookup().Setup(nil, nil, false)
+		d.Lookup().RemovePid(nil, nil)
+		if d.Lookup().Get(nil) != nil || d.Provider().StartMember(nil) == nil || d.Provider().StartClient(nil) == nil || d.Provider().Shutdown(true) != nil {
+			t.Error("a lookup or provider without a Directory or cluster works")
+		}
+		d.Lookup().Shutdown()
+	}
+}

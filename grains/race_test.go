@@ -1,0 +1,5 @@
+//go:build race
+
+package grains
+
+func init() { raced = true }

@@ -1,0 +1,250 @@
+package grains
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+)
+
+// store is what Redis has of a cluster, in one slot: the members, which member is responsible for which grain, and a counter of
+// tokens. Beside it are the leases of the members, which are locks.
+//
+// The entry of a grain is "<id of the member>#<token>". It says which member is responsible; only that member knows what
+// runs. An entry counts as long as the lease of its member lasts.
+type store struct {
+	client rueidis.Client
+	prefix string // Config.KeyPrefix
+	name   string // the beginning of all keys, without the prefix
+	// newest is the highest token that this process knows.
+	newest *atomic.Int64
+}
+
+func newStore(client rueidis.Client, prefix, cluster string) (store, error) {
+	s := store{client: client, prefix: prefix, name: "grains:{" + cluster + "}:", newest: new(atomic.Int64)}
+	if keyspace.Slot(s.entries()) != keyspace.Slot(s.tokens()) {
+		return s, errors.New("the keys are not in one slot: a cluster needs a name, which does not begin with a brace")
+	}
+	return s, nil
+}
+
+func (s store) members() string { return s.prefix + s.name + "members" }
+func (s store) entries() string { return s.prefix + s.name + "entries" }
+func (s store) tokens() string  { return s.prefix + s.name + "tokens" }
+
+// lease returns the name of the lock that a member holds.
+func (s store) lease(member string) string { return s.name + "member:" + member }
+
+// failed returns an error of Redis as ErrRejected or ErrUnavailable; nil for nil.
+func failed(err error) error {
+	kind := lockkeeper.ErrUnavailable
+	if _, answered := rueidis.IsRedisErr(err); answered {
+		kind = lockkeeper.ErrRejected
+	}
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("lockkeeper: grains: %w: %w", kind, err)
+}
+
+// memberOf returns the member of an entry.
+func memberOf(entry string) string {
+	member, _, _ := strings.Cut(entry, "#")
+	return member
+}
+
+// entry returns the entry of a grain; empty if it has none.
+func (s store) entry(ctx context.Context, grain string) (string, error) {
+	entry, err := s.client.Do(ctx, s.client.B().Hget().Key(s.entries()).Field(grain).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return "", nil
+	}
+	return entry, err
+}
+
+// KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
+// ARGV: the grain, this member, the expected entry, the highest token that this member knows
+// reply: mine and the token | changed and the entry | held | lost
+var registerScript = rueidis.NewLuaScript(`
+local entry = redis.call('HGET', KEYS[1], ARGV[1]) or ''
+if entry ~= ARGV[3] then
+  return {'changed', entry}
+end
+if KEYS[4] ~= KEYS[3] and redis.call('EXISTS', KEYS[4]) == 1 then
+  return {'held'}
+end
+if redis.call('EXISTS', KEYS[3]) == 0 then
+  return {'lost'}
+end
+local token = redis.call('INCRBY', KEYS[2], 1)
+local known = tonumber(ARGV[4])
+if token <= known then
+  token = known + 1
+  redis.call('SET', KEYS[2], string.format('%d', token))
+end
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. '#' .. string.format('%d', token))
+return {'mine', string.format('%d', token)}`)
+
+var (
+	errHeld    = errors.New("another member is responsible for the grain")
+	errNoLease = errors.New("this member has lost its lease")
+	errChanges = errors.New("the entry of the grain changes again and again")
+)
+
+// register makes a member responsible for a grain, and returns the token of the activation that it may start. It must start none
+// on anything but the reply of this call.
+func (s store) register(ctx context.Context, grain, member, expected string) (token int64, err error) {
+	for range 4 {
+		other := memberOf(expected)
+		if other == "" {
+			other = member
+		}
+		reply, err := registerScript.Exec(ctx, s.client,
+			[]string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
+			[]string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10)}).AsStrSlice()
+		if err != nil {
+			return 0, err
+		}
+		switch reply[0] {
+		case "mine":
+			token, err := strconv.ParseInt(reply[1], 10, 64)
+			for known := s.newest.Load(); known < token && !s.newest.CompareAndSwap(known, token); known = s.newest.Load() {
+			}
+			return token, err
+		case "held":
+			return 0, errHeld
+		case "lost":
+			return 0, errNoLease
+		}
+		expected = reply[1]
+	}
+	return 0, errChanges
+}
+
+// entryOf is the entry of a grain that has stopped.
+type entryOf struct{ grain, entry string }
+
+// KEYS: entries, and if it must not exist, the lease of a member
+// ARGV: grains and their entries
+var unregisterScript = rueidis.NewLuaScript(`
+if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then
+  return 0
+end
+for i = 1, #ARGV, 2 do
+  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
+    redis.call('HDEL', KEYS[1], ARGV[i])
+  end
+end
+return 1`)
+
+// lost returns the grains that have another entry in Redis, or none.
+func (s store) lost(ctx context.Context, entries []entryOf) (lost []entryOf, err error) {
+	for some := range slices.Chunk(entries, mostEntries) {
+		hmget := s.client.B().Hmget().Key(s.entries())
+		fields := hmget.Field(some[0].grain)
+		for _, one := range some[1:] {
+			fields = fields.Field(one.grain)
+		}
+		now, err := s.client.Do(ctx, fields.Build()).ToArray()
+		if err != nil {
+			return nil, err
+		}
+		for i, entry := range now {
+			if text, _ := entry.ToString(); text != some[i].entry {
+				lost = append(lost, some[i])
+			}
+		}
+	}
+	return lost, nil
+}
+
+// mostEntries bounds how long a call keeps Redis busy.
+const mostEntries = 500
+
+// unregister removes entries, if they are still the same. With a member, it does that only if its lease has ended.
+func (s store) unregister(ctx context.Context, deadMember string, gone []entryOf) error {
+	keys := []string{s.entries()}
+	if deadMember != "" {
+		keys = append(keys, s.prefix+s.lease(deadMember))
+	}
+	var args []string
+	for _, one := range gone {
+		args = append(args, one.grain, one.entry)
+	}
+	return unregisterScript.Exec(ctx, s.client, keys, args).Error()
+}
+
+// bury removes the entries of a member whose lease has ended, and then its record.
+func (s store) bury(ctx context.Context, member string) error {
+	for cursor := uint64(0); ; {
+		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(mostEntries).Build()).AsScanEntry()
+		if err != nil {
+			return err
+		}
+		var gone []entryOf
+		for i := 0; i+1 < len(page.Elements); i += 2 {
+			if memberOf(page.Elements[i+1]) == member {
+				gone = append(gone, entryOf{page.Elements[i], page.Elements[i+1]})
+			}
+		}
+		if len(gone) > 0 {
+			if err := s.unregister(ctx, member, gone); err != nil {
+				return err
+			}
+		}
+		if cursor = page.Cursor; cursor == 0 {
+			return s.forget(ctx, member)
+		}
+	}
+}
+
+// join writes the record of a member.
+func (s store) join(ctx context.Context, m Member) error {
+	text, _ := json.Marshal(m) // cannot fail: texts
+	return s.client.Do(ctx, s.client.B().Hset().Key(s.members()).FieldValue().FieldValue(m.ID, string(text)).Build()).Error()
+}
+
+// forget removes the record of a member.
+func (s store) forget(ctx context.Context, member string) error {
+	return s.client.Do(ctx, s.client.B().Hdel().Key(s.members()).Field(member).Build()).Error()
+}
+
+// list returns the members whose leases last, and the ids of those whose leases have ended.
+func (s store) list(ctx context.Context) (alive map[string]Member, dead []string, err error) {
+	records, err := s.client.Do(ctx, s.client.B().Hgetall().Key(s.members()).Build()).AsStrMap()
+	if err != nil {
+		return nil, nil, err
+	}
+	var ids []string
+	var calls rueidis.Commands
+	for id := range records {
+		ids = append(ids, id)
+		calls = append(calls, s.client.B().Exists().Key(s.prefix+s.lease(id)).Build())
+	}
+	alive = map[string]Member{}
+	if len(calls) == 0 {
+		return alive, nil, nil
+	}
+	for i, reply := range s.client.DoMulti(ctx, calls...) {
+		lasts, err := reply.AsBool()
+		if err != nil {
+			return nil, nil, err
+		}
+		m := Member{}
+		if lasts && json.Unmarshal([]byte(records[ids[i]]), &m) == nil && m.ID == ids[i] {
+			alive[m.ID] = m
+		} else if !lasts {
+			dead = append(dead, ids[i])
+		}
+	}
+	return alive, dead, nil
+}
