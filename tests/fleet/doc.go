@@ -1,3 +1,3 @@
-// Package fleet has tests of singletons in real processes. It is a module of its own, since they need proto.actor's remote,
-// and so gRPC.
+// Package fleet has tests of singletons and grains in real processes. It is a module of its own, since they need
+// proto.actor's remote, and so gRPC.
 package fleet

@@ -1,15 +1,12 @@
-// Package fleet_test tests singletons in real processes, which proto.actor's remote connects: they hand over, and are
-// killed, paused and disconnected. The remote has data races of its own, so the processes run without the race detector.
+// Package fleet_test tests singletons and grains in real processes, which proto.actor's remote connects: they hand over, and
+// are killed, paused and disconnected. The remote has data races of its own, so the processes run without the race detector.
 package fleet_test
 
 import (
 	"bufio"
-	"context"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
 	"sync"
@@ -52,7 +49,9 @@ type process struct {
 // start starts a worker, and waits until it is ready.
 func (f *fleet) start(s settings) *process {
 	f.t.Helper()
-	s.redis = f.redis.URL()
+	if s.redis == "" {
+		s.redis = f.redis.URL()
+	}
 	p := &process{fleet: f, s: s, ended: make(chan struct{})}
 	p.cmd = exec.Command(os.Args[0])
 	p.cmd.Env = s.environment()
@@ -273,7 +272,7 @@ func TestFleet_SurvivesBrokenConnections(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	link := newLink(t)
-	f.start(settings{role: "candidate", watchdog: lease, port: link.port, advertise: link.address()})
+	f.start(settings{role: "candidate", watchdog: lease, port: link.port(), advertise: link.address()})
 	sender := f.start(settings{role: "sender", watchdog: lease, rate: 500, burst: 1})
 	const rounds = 6
 	for range rounds {
@@ -315,7 +314,7 @@ func TestFleet_SurvivesABlackHole(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t)
 	link := newLink(t)
-	f.start(settings{role: "candidate", watchdog: lease, port: link.port, advertise: link.address()})
+	f.start(settings{role: "candidate", watchdog: lease, port: link.port(), advertise: link.address()})
 	sender := f.start(settings{role: "sender", watchdog: lease, rate: 100, burst: 1})
 	const rounds = 2
 	for range rounds {
@@ -347,103 +346,4 @@ func TestFleet_SurvivesOutagesOfRedis(t *testing.T) {
 	}
 	f.begins(100)
 	f.expect(sender, rounds, 64)
-}
-
-// link forwards connections to a port. While its hole is locked, it forwards nothing.
-type link struct {
-	net.Listener
-	port  int
-	hole  sync.RWMutex
-	mu    sync.Mutex
-	conns []net.Conn
-}
-
-// forward copies what comes.
-func (l *link) forward(to, from net.Conn) {
-	buffer := make([]byte, 32<<10)
-	for {
-		n, err := from.Read(buffer)
-		l.hole.RLock()
-		_, failed := to.Write(buffer[:n])
-		l.hole.RUnlock()
-		if err != nil || failed != nil {
-			_ = to.Close()
-			_ = from.Close()
-			return
-		}
-	}
-}
-
-// freePort returns a port that was free a moment ago.
-func freePort(t *testing.T) int {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port
-}
-
-func newLink(t *testing.T) *link {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	l := &link{port: freePort(t), Listener: listener}
-	go func() {
-		for {
-			from, err := l.Accept()
-			if err != nil {
-				return
-			}
-			to, err := net.Dial("tcp", fmt.Sprintf("127.0.0.1:%d", l.port))
-			if err != nil {
-				_ = from.Close()
-				continue
-			}
-			l.mu.Lock()
-			l.conns = append(l.conns, from, to)
-			l.mu.Unlock()
-			go l.forward(to, from)
-			go l.forward(from, to)
-		}
-	}()
-	t.Cleanup(func() { _ = l.Close(); l.cut() })
-	return l
-}
-
-func (l *link) address() string { return l.Addr().String() }
-
-// cut breaks all connections.
-func (l *link) cut() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, c := range l.conns {
-		_ = c.Close()
-	}
-	l.conns = nil
-}
-
-// The example moves and kills its importer.
-func TestExample(t *testing.T) {
-	t.Parallel()
-	program := filepath.Join(t.TempDir(), "importer")
-	if out, err := exec.Command("go", "build", "-C", "../../examples/importer", "-o", program, ".").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
-	const want = `north has imported row 1
-north has imported row 2
-north is stopped
-south has imported row 3
-south is killed
-north has imported row 4
-`
-	server := redistest.Start(t)
-	for _, args := range [][]string{nil, {"-redis", server.URL()}} {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		if out, err := exec.CommandContext(ctx, program, args...).CombinedOutput(); err != nil || string(out) != want {
-			t.Errorf("%v: %v, the output is\n%s", args, err, out)
-		}
-	}
 }

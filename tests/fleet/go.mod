@@ -5,6 +5,7 @@ go 1.25.0
 require (
 	github.com/asynkron/protoactor-go v0.0.0-20240822202345-3c0e61ca19c9
 	github.com/lockkeeper-go/lockkeeper v0.0.0
+	github.com/lockkeeper-go/lockkeeper/grains v0.0.0
 	golang.org/x/sys v0.47.0
 	google.golang.org/protobuf v1.36.12
 )
@@ -45,3 +46,5 @@ require (
 )
 
 replace github.com/lockkeeper-go/lockkeeper => ../..
+
+replace github.com/lockkeeper-go/lockkeeper/grains => ../../grains

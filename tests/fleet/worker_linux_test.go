@@ -23,15 +23,15 @@ import (
 
 // settings are those of a worker, in its environment.
 type settings struct {
-	role      string // candidate or sender
+	role      string // candidate or sender; of grains, host or caller
 	redis     string
 	port      int    // of the remote; 0: any
 	advertise string // the address under which other nodes reach it, if it is another one
 	watchdog  time.Duration
-	rate      int           // of a sender, bursts a second
-	burst     int           // of a sender, messages a burst
-	handling  time.Duration // of a candidate, the time for each message
-	stopping  time.Duration // of a candidate, the time to stop
+	rate      int           // of a sender, bursts a second; of a caller, goroutines
+	burst     int           // of a sender, messages a burst; of a caller, grains
+	handling  time.Duration // of a candidate or host, the time for each message
+	stopping  time.Duration // of a candidate or grain, the time to stop
 }
 
 func (s settings) environment() []string {
@@ -61,6 +61,10 @@ const name = "fleet"
 
 // work is the main function of a worker. It ends with SIGTERM.
 func work(s settings) {
+	if s.role == "host" || s.role == "caller" {
+		workGrains(s)
+		return
+	}
 	terminated := make(chan os.Signal, 1)
 	signal.Notify(terminated, syscall.SIGTERM)
 	logger := slog.New(quiet{slog.NewTextHandler(os.Stderr, nil)})
@@ -102,7 +106,13 @@ type quiet struct{ slog.Handler }
 // Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	ours := false
-	r.Attrs(func(a slog.Attr) bool { ours = ours || a.Key == "singleton" || a.Key == "lock"; return true })
+	r.Attrs(func(a slog.Attr) bool {
+		if a.Key == "grains" { // they have stopped too late
+			report("overrun", a.Value.Int64())
+		}
+		ours = ours || a.Key == "singleton" || a.Key == "lock" || a.Key == "grain" || a.Key == "grains"
+		return true
+	})
 	if !ours {
 		return nil
 	}
