@@ -33,6 +33,11 @@ var (
 	actorSystem *actor.ActorSystem
 	mux         *http.ServeMux
 )
+
+type (
+	Transfer struct{}
+	Booked   struct{ Failed bool }
+)
 `
 
 const imports = `package snippets
