@@ -181,9 +181,6 @@ func (f *fleet) expect(sender *process, faults, refused int) {
 	if v.refused > faults*refused {
 		f.t.Errorf("%d messages are refused, %d may be", v.refused, faults*refused)
 	}
-	if v.begun < 100*faults/2 {
-		f.t.Error("the test has tested too little")
-	}
 }
 
 const lease = 2 * time.Second
