@@ -297,8 +297,11 @@ var All = []Control{
 	},
 	{
 		Name: "slow cancels", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
-		Edits: []Edit{{"actors/lock_actor.go", "		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })"}},
-		Plan:  traffic.CancelsPlan(),
+		Edits: []Edit{
+			{"actors/lock_actor.go", "	\"strings\"\n", "	\"strings\"\n	\"time\"\n"},
+			{"actors/lock_actor.go", "		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })"},
+		},
+		Plan: traffic.CancelsPlan(),
 	},
 	{
 		Name: "reservation not passed on", Rule: "a waiter that gives up wakes the waiters behind it", Broken: "a MultiLock that gives up does not pass on its reservation",
