@@ -37,7 +37,7 @@ import (
 // one. When the actor stops, the System releases the lock; no Release is needed.
 //
 // An actor may have several Claims, each for another lock. Only the actor itself may use them, while it handles a
-// message. The System is that of [Request].
+// message. Its requests go to the System that [From] returns: the one that was started last in the actor system.
 type Claim struct {
 	state claimState
 	// id is the correlation id of the present or last Acquire: no other has it, in any life of the actor.
@@ -105,7 +105,7 @@ func (c *Claim) begin(own *messages.Acquire) *messages.Acquire {
 }
 
 // Release releases the lock, or withdraws the request that waits for it; Handle returns ClaimReleased later, or ClaimLost.
-// If the Claim does neither hold nor wait, Release does nothing.
+// If the Claim neither has the lock nor waits for it, Release does nothing.
 func (c *Claim) Release(ctx actor.Context) {
 	if c == nil || ctx == nil {
 		return

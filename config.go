@@ -82,9 +82,10 @@ type Config struct {
 	// Default: empty.
 	KeyPrefix string
 	// OneTokenCounter makes all fenced locks and singletons of this KeyPrefix draw their tokens from one counter. By
-	// default each name has a counter, which stays in Redis for ever; one is for programs that use many names once. All
-	// processes with these locks must have the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says
-	// how to turn it on for names that have had tokens. In a cluster New fails with ErrInvalid.
+	// default each name has a counter of its own, which stays in Redis for ever. Set this if the program uses many names
+	// only once, such as one for each order. All processes that use fenced locks or singletons of this KeyPrefix must have
+	// the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says how to turn it on for names that have
+	// had tokens. In a cluster New fails with ErrInvalid.
 	OneTokenCounter bool
 	// Application names the program in the record that the System keeps in Redis, so that other
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.

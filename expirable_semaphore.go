@@ -98,7 +98,7 @@ func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 // TrySetPermits sets the number of permits unless it is set, and reports whether it did. n is at most
 // 2147483647. It returns after at most twice Config.CallTimeout and a second, even if ctx never ends.
 // If it fails with ErrUnavailable, the number may have been set. The same limits and errors apply to
-// SetPermits and AddPermits.
+// SetPermits, AddPermits and Delete.
 func (p *ExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
 	return p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TRY, n)
 }

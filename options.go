@@ -7,8 +7,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// Option changes how a lock, or a permit of an expirable semaphore, is acquired. The methods of Lock and
-// ExpirableSemaphore that acquire take Options: Acquire, TryAcquire, Do, Elect, Lead, LeaderProps, Spawn and Respond.
+// Option changes how a lock, or a permit of an expirable semaphore, is acquired. Options are taken by
+// Lock.Acquire, TryAcquire, Do, Elect, Lead, LeaderProps, Spawn and Respond, by ExpirableSemaphore.Acquire, TryAcquire and
+// Do, and by Singleton.Props.
 type Option interface {
 	applyLock(*acquireOptions)
 }

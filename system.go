@@ -32,6 +32,7 @@
 //   - [Lock.Acquire], [Lock.TryAcquire]: the lock is released elsewhere than it is acquired.
 //   - [Lock.Lead]: a function runs in one of all processes, as long as that holds the lock. [Lock.Elect] is the
 //     same without a goroutine of its own.
+//   - [Lock.Watch]: who holds the lock, and each change; [WithNote] is a text that others see with a hold.
 //
 // And in an actor, which must not block:
 //
@@ -39,8 +40,11 @@
 //     of its message gets the result.
 //   - [Lock.LeaderProps]: an actor runs in one of all processes.
 //   - [System.Singleton]: such an actor, with proxies that forward messages to it from all processes.
-//   - [Request]: the actor owns the lock, and gets the messages of package messages; [ErrorOf] is the error in one.
+//   - [Claim]: the actor owns the lock itself, and is notified of grants and losses.
+//   - [Request]: the same without a Claim, and for semaphores and latches: the actor gets the messages of package messages; [ErrorOf] is the error in one.
 //     [Ask] is for goroutines that send a message to an actor.
+//
+// Module grains runs the grains of proto.actor's cluster, each at most once.
 //
 // The terms are defined in [docs/glossary.md].
 //

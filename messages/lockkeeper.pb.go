@@ -186,7 +186,7 @@ const (
 	// middleware panicked. A Release or a Cancel is repeated after a crash, until it is done or the
 	// actor is stopped.
 	Reason_REASON_CRASHED Reason = 9
-	// There is no such hold: it was never granted, or was released before.
+	// There is no such hold: it was never granted, or is over.
 	Reason_REASON_NOT_HELD Reason = 10
 	// The hold was lost: its holder was sent LeaseLost, or the release itself has found it, and no LeaseLost follows.
 	Reason_REASON_LOST Reason = 11
@@ -997,7 +997,8 @@ func (x *NotReleased) GetCorrelationId() string {
 }
 
 // Extend gives a hold another lease, which begins when the system handles the message. Answered by Extended or Failed.
-// A shorter lease counts at once, even if the answer is Failed.
+// A shorter lease counts before it is sent to Redis, and may count although the answer is Failed with REASON_UNAVAILABLE,
+// REASON_NOT_REPLICATED or REASON_REJECTED. After any other reason the lease is unchanged.
 type Extend struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`

@@ -51,7 +51,7 @@ func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode
 	case slices.Contains(l.lost.ids, id):
 		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
 	default:
-		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such hold: it was never granted, was released before, or belongs to another owner"})
+		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such hold: it was never granted, is over, or belongs to another owner"})
 	}
 }
 
