@@ -23,6 +23,3 @@ func TestMain(m *testing.M) {
 	}
 	redistest.Main(m, leaks...)
 }
-
-// raced says that the race detector is on. proto.actor's remote has data races, so tests of nodes are skipped then.
-var raced bool

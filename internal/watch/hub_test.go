@@ -80,6 +80,9 @@ func expect(t *testing.T, want string, watchers ...*Watcher) {
 	}
 }
 
+// The tests run in bubbles of testing/synctest: Sleep sets their clock forward and takes no time, and what is due by then
+// has happened.
+
 // Any number of watchers causes one look per Poll, none misses a change, and a slow one gets the latest state.
 func TestHub_SharesLooks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

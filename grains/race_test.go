@@ -1,5 +1,0 @@
-//go:build race
-
-package grains
-
-func init() { raced = true }
