@@ -2,8 +2,12 @@ package actors
 
 import (
 	"context"
+	"fmt"
+
+	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -80,6 +84,29 @@ func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail strin
 // tooLate refuses a request to a system that has stopped.
 func (r *Runtime) tooLate(call *request.Call) { r.refuse(call, machine.Closed, closedText) }
 
+// refuseAny refuses a request that has not been handled.
+func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, detail string) {
+	if a, ok := m.(*middleware.Admitted); ok {
+		m, sender = a.Message, a.Sender
+	}
+	call, is := unrepeated(m).(*request.Call)
+	if !is {
+		call, _ = r.rules.Read(m, sender)
+	}
+	if call != nil {
+		r.refuse(call, reason, detail)
+	}
+}
+
+// refuseMiddleware refuses a request that the middleware has crashed over, or that has passed it too late.
+func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
+	if panicked == nil {
+		r.refuseAny(m, sender, machine.Closed, closedText)
+		return
+	}
+	r.refuseAny(m, sender, machine.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
+}
+
 // DoCount submits a call about a semaphore or a latch, and waits for its answer; answered is false if ctx ends
 // first. What is granted then is given back. The call must not be used again.
 func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a request.CountAnswer, answered bool) {
@@ -104,8 +131,8 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 // batches of redisclient's workers are cheaper.
 const maxLenders = 16
 
-// borrow reports whether a caller may run a command; it must count itself out afterwards.
-func (r *Runtime) borrow() bool {
+// addLender reports whether another caller may run a command, which must decrement lenders afterwards.
+func (r *Runtime) addLender() bool {
 	if r.lenders.Add(1) <= maxLenders {
 		return true
 	}
@@ -115,12 +142,12 @@ func (r *Runtime) borrow() bool {
 
 // Lend implements kinds.Actor: a call runs on the goroutine of a caller that still waits for its answer, of the
 // one whose request this is about, or of the one that waits for its outcome. It reports whether there is one.
-func (s *lockState) Lend(forWaiter bool, call redisclient.Call) bool {
+func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
 	lender, waiting := s.lender, false
 	if lender == nil && forWaiter {
 		lender, waiting = s.machine.FirstWaiter().(*request.Call)
 	}
-	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.LeaseUntil()-s.now) || !s.rt.borrow() {
+	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.LeaseUntil()-s.now) || !s.rt.addLender() {
 		return false
 	}
 	if !lender.Future.Lend(&request.Loan{Lender: s.rt, Call: call}, waiting) {

@@ -32,15 +32,15 @@
 // The functions on it, for a plain lock. Acquire only puts the request into the queue; settle, deferred, then does what
 // the state allows, and adds effects; perform carries them out:
 //
-//	lockActor.Receive → lockState.requested → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
+//	lockActor.Receive → requested → acquire → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
 //	send (the effect Send)
-//	lockState.carryOut → performAll → perform → lockKind.Send → direct.Run, which has protocol.Lock.Call make a
+//	lockActor.carryOut → performAll → perform → lockKind.Send → direct.Run, which has protocol.Lock.Call make a
 //	redisclient.Call of the script, and submits it to redisclient.Redis.Run → pool.work → Call.command: EVALSHA
 //
 // The way of a renewal:
 //
-//	lock.Lock.NextWake → lockState.setAlarm → alarm.Alarm → lockState.Wake → timePassed, a message to itself →
-//	lockState.tick → lock.Lock.Tick → advance → startRenewal → lockState.perform → lockKind.Send → direct.Run →
+//	lock.Lock.NextWake → lockActor.setAlarm → alarm.Alarm → lockActor.Wake → wakeUp, a message to itself →
+//	lockActor.tick → lock.Lock.Tick → advance → startRenewal → lockActor.perform → lockKind.Send → direct.Run →
 //	redisclient.Redis.Renew, which renews many locks with one script
 //
 // # Releases and transfers
@@ -56,17 +56,15 @@
 // # Supervision
 //
 // The guardian is resumed when it panics. It is never restarted, since that would stop its
-// children. The subscriber is resumed; its state, of the type channels, is outside the instance, and it
-// loses no more than the hint that it crashed over. A lock actor is restarted around the same lockState.
-// A lock actor that crashes more than 10 times within 10 s is given up: its holders are notified of the
-// loss, its waiters are refused, its key is released, and then it stops. No failure is escalated to the
-// host's actors.
+// children. The subscriber is resumed, and loses no more than the hint that it crashed over. A lock actor
+// is restarted with the same state. One that crashes more than 10 times within 10 s is given up: its holders
+// are notified of the loss, its waiters are refused, its key is released, and then it stops. No failure is
+// escalated to the host's actors.
 //
 // # What survives a crash of a lock actor
 //
-// Everything: holder, hold count, queue, lease and renewals are in the lockState, which outlives
-// the actor's instance. An event is applied to a copy of the lock, which then replaces the
-// original in one assignment; effects not yet carried out are part of the copy. The message that
+// Everything: holder, hold count, queue, lease and renewals are in the lockActor, and a restart goes on with
+// that. An event is applied to a copy of the lock, which then replaces the original in one assignment; effects not yet carried out are part of the copy. The message that
 // was being handled is answered with CRASHED if it was a request, and handled again if nothing
 // else would repeat it. All of this happens in the actor's own mailbox, before the supervisor
 // learns of the crash. The state therefore needs no mutex: only the actor touches it.

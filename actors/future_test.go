@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// lending is a lockState that handles a call of a goroutine that may be lent a command.
-func lending() (*lockState, *request.Call) {
+// lending is a lockActor that handles a call of a goroutine that may be lent a command.
+func lending() (*lockActor, *request.Call) {
 	call := &request.Call{Lends: true}
-	s := &lockState{rt: &Runtime{}, lender: call}
+	s := &lockActor{rt: &Runtime{}, lender: call}
 	return s, call
 }
 

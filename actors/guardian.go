@@ -2,13 +2,10 @@ package actors
 
 import (
 	"fmt"
-	"slices"
-	"sync"
 
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
-	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
@@ -23,7 +20,7 @@ import (
 type guardian struct {
 	rt *Runtime
 	// children are the lock actors by the id of their PID, including those that are leaving.
-	children map[string]*lockState
+	children map[string]*lockActor
 	// middleware runs the host's middleware.
 	middleware *middleware.Actors[lockKey]
 	// closing is closed when the last lock actor has left; nil until Close is called.
@@ -38,14 +35,14 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*lockState{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*lockActor{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	box := mailbox.NewSeparate
 	if len(r.cfg.Middleware) == 0 { // the host's middleware reads the messages, and would see what is noted
 		box = r.rules.NotingLives(box)
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
-		actor.WithGuardian(resume), actor.WithSupervisor(&supervision{guardian: g}), r.post.WithMailbox(box, nil), actor.WithDispatcher(&r.goroutines))
+		actor.WithGuardian(resume), r.post.WithMailbox(box, nil), actor.WithDispatcher(&r.goroutines))
 	if _, taken := r.root.SpawnNamed(props, request.GuardianName); taken != nil { // by that of another System
 		r.root.Spawn(props)
 	}
@@ -68,7 +65,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.middleware = middleware.New[lockKey](middleware.Config{
 			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, ToGuardian: g.rt.toGuardian, Refuse: g.rt.refuseMiddleware,
 		})
-		g.rt.subscriber = ctx.Spawn(g.rt.props(func() actor.Actor { return &subscriber{g.rt.channels} }, g.rt.channels))
+		g.rt.subscriber.pid = ctx.Spawn(g.rt.props(func() actor.Actor { return g.rt.subscriber }, g.rt.subscriber))
 	case *request.Call:
 		g.pass(ctx, m)
 	case *middleware.Admitted:
@@ -135,7 +132,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	key := keyFor(call)
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.Enter() {
-		if other := g.rt.table.another(key, call); other != nil {
+		if other := g.rt.table.conflicting(key, call); other != nil {
 			g.rt.refuse(call, machine.Invalid, inUse(other, call.LockKind()))
 			return
 		}
@@ -150,11 +147,11 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 // idle, or is given up; either way it does not interfere with the new one. Nor does one that was
 // started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
 // answered.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockState {
+func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockActor {
 	s := newLockState(g.rt, key, first.LockKind(), first.Members)
 	s.inspects = first.Op == request.OpInspect
 	s.gate.Enter() // it must not retire before the request has come
-	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return lockActor{s} }, s))
+	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return s }, s))
 	s.started(pid) // does nothing if the actor has handled Started already, on this goroutine
 	g.children[pid.Id] = s
 	if !s.inspects {
@@ -190,27 +187,18 @@ func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) 
 	return actor.PropsFromProducer(producer, options...)
 }
 
-// refuseAny refuses a request that has not been handled.
-func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, detail string) {
-	if a, ok := m.(*middleware.Admitted); ok {
-		m, sender = a.Message, a.Sender
+// HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state, and
+// resumes the subscriber, and a lock actor that is leaving. What the crash has left open was settled before, by the
+// child's own side: see Crashed.
+func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+	directive := actor.ResumeDirective
+	if s := g.children[child.GetId()]; s != nil && !s.gate.Closed() {
+		directive = actor.RestartDirective
+		supervisor.RestartChildren(child)
+	} else {
+		supervisor.ResumeChildren(child)
 	}
-	call, is := unrepeated(m).(*request.Call)
-	if !is {
-		call, _ = r.rules.Read(m, sender)
-	}
-	if call != nil {
-		r.refuse(call, reason, detail)
-	}
-}
-
-// refuseMiddleware refuses a request that the middleware has crashed over, or that has passed it too late.
-func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
-	if panicked == nil {
-		r.refuseAny(m, sender, machine.Closed, closedText)
-		return
-	}
-	r.refuseAny(m, sender, machine.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
+	g.rt.host.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
 // release lets the middleware actor of a lock go, unless the lock has an actor.
@@ -259,66 +247,4 @@ func (g *guardian) deliverAll(m any) {
 	for _, s := range g.children {
 		g.rt.Deliver(s.pid, m)
 	}
-}
-
-// lockKey identifies a lock actor within a system. One actor owns one key in Redis: there
-// is none beside it for another kind of the same name (see another). Locks that are made of
-// several have keys of their own; the name of a MultiLock lists its members.
-type lockKey struct {
-	name string
-	made kinds.Composition
-}
-
-// String returns the name of the lock, or those of the members.
-func (k lockKey) String() string { return k.name }
-
-// keyFor returns the key of the lock actor that serves a call.
-func keyFor(call *request.Call) lockKey {
-	if call.Members != nil {
-		return lockKey{name: call.Members.ID(), made: kinds.Members}
-	}
-	return lockKey{name: call.Name, made: kinds.Of(call.Kind).Consists}
-}
-
-// table is the guardian's list of the actors of keys. The guardian alone adds and removes;
-// all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
-type table struct {
-	// states are those of each composition, by name: a string is hashed faster than a struct.
-	states [kinds.LatchKey + 1]sync.Map
-}
-
-func (t *table) get(key lockKey) *lockState {
-	if c, ok := t.states[key.made].Load(key.name); ok {
-		return c.(*lockState)
-	}
-	return nil
-}
-
-// another returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore. It
-// returns nil if there is none, if it is leaving, if key is made of several, or if what the call gives back can do no
-// harm: it must reach Redis, even if the name has been tried by mistake.
-func (t *table) another(key lockKey, call *request.Call) *lockState {
-	single := []kinds.Composition{kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}
-	if !slices.Contains(single, key.made) {
-		return nil
-	}
-	for _, made := range single {
-		c := t.get(lockKey{name: key.name, made: made})
-		if c != nil && made != key.made && !c.gate.Closed() && (!call.Op.Frees() || kinds.SameType(c.format, call.LockKind())) {
-			return c
-		}
-	}
-	return nil
-}
-
-func (t *table) put(s *lockState) { t.states[s.key.made].Store(s.key.name, s) }
-
-func (t *table) drop(s *lockState) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
-
-// SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
-func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
-
-// inUse says that the actor of a name cannot serve a request for a kind.
-func inUse(s *lockState, wanted messages.Kind) string {
-	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name", s.key.name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }

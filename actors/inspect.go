@@ -15,7 +15,7 @@ import (
 )
 
 // inspect asks Redis about the lock.
-func (s *lockState) inspect(source any, call *request.Call) {
+func (s *lockActor) inspect(source any, call *request.Call) {
 	s.accepted = source
 	if s.inspections == nil {
 		s.inspections = map[*request.Call]struct{}{}
@@ -29,7 +29,7 @@ func (s *lockState) inspect(source any, call *request.Call) {
 }
 
 // inspected adds to the state in Redis what only this process knows, and answers the Inspect.
-func (s *lockState) inspected(m *inspection) {
+func (s *lockActor) inspected(m *inspection) {
 	s.accepted = m
 	if _, owed := s.inspections[m.call]; !owed {
 		return
@@ -60,7 +60,7 @@ func (s *lockState) inspected(m *inspection) {
 }
 
 // refuseInspection answers an Inspect that fails.
-func (s *lockState) refuseInspection(m *inspection, reason machine.Reason, detail string) {
+func (s *lockActor) refuseInspection(m *inspection, reason machine.Reason, detail string) {
 	if _, owed := s.inspections[m.call]; owed {
 		delete(s.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)
@@ -69,7 +69,7 @@ func (s *lockState) refuseInspection(m *inspection, reason machine.Reason, detai
 }
 
 // servers returns the servers that the lock is on.
-func (s *lockState) servers() []*backend.Server {
+func (s *lockActor) servers() []*backend.Server {
 	all := []*backend.Server{s.rt.server}
 	for _, each := range s.members {
 		if server := each.System.(*Runtime).server; !slices.Contains(all, server) {
@@ -80,7 +80,7 @@ func (s *lockState) servers() []*backend.Server {
 }
 
 // keys returns the keys of the lock in Redis: several for a MultiLock.
-func (s *lockState) keys() (keys []string) {
+func (s *lockActor) keys() (keys []string) {
 	if s.key.made != kinds.Members {
 		return []string{s.rt.cfg.KeyPrefix + s.key.name}
 	}
@@ -114,7 +114,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	}
 	for i := range r.table.states {
 		for _, value := range r.table.states[i].Range {
-			s := value.(*lockState)
+			s := value.(*lockActor)
 			if !s.gate.Enter() { // it is leaving, and was idle
 				continue
 			}
@@ -130,7 +130,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 }
 
 // listed returns the state of the lock without Redis; nil if it is neither held here nor waited for.
-func (s *lockState) listed() *messages.Status {
+func (s *lockActor) listed() *messages.Status {
 	here := s.machine.Snapshot()
 	if !here.HeldHere && here.Waiters == 0 {
 		return nil
@@ -156,14 +156,14 @@ func (s *lockState) listed() *messages.Status {
 }
 
 // addToken adds the fencing token of the first holder. A lock made of several has several.
-func (s *lockState) addToken(status *messages.Status, here *machine.Snapshot) {
+func (s *lockActor) addToken(status *messages.Status, here *machine.Snapshot) {
 	if len(here.Tokens) > 0 && len(s.members) == 0 {
 		status.Token = here.Tokens[0]
 	}
 }
 
 // addAges adds how long the lock is held here, and how long the first waiter waits.
-func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
+func (s *lockActor) addAges(status *messages.Status, holders []machine.Holder) {
 	age := func(ref any) machine.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
 	if len(holders) > 0 {
 		status.HeldFor = request.Duration(age(holders[0].Ref))
@@ -174,7 +174,7 @@ func (s *lockState) addAges(status *messages.Status, holders []machine.Holder) {
 }
 
 // show keeps up to date what others read of the lock.
-func (s *lockState) show() {
+func (s *lockActor) show() {
 	if until := int64(s.machine.LeaseUntil()); s.until.Load() != until {
 		s.until.Store(until)
 	}
@@ -221,7 +221,7 @@ func (r *Runtime) addWork(record *records.Record) {
 	r.notes.AddTo(record)
 	for _, made := range []kinds.Composition{kinds.OneKey, kinds.Members, kinds.Servers} {
 		for _, state := range r.table.states[made].Range {
-			s := state.(*lockState)
+			s := state.(*lockActor)
 			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 				continue
 			}

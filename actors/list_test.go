@@ -28,8 +28,8 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 					for i := range o.table.states {
 						o.table.states[i].Range(func(_, c any) bool {
 							asked++
-							c.(*lockState).gate.Enter()
-							c.(*lockState).post(&request.Call{Op: request.OpList}) // which comes behind the shutdown
+							c.(*lockActor).gate.Enter()
+							c.(*lockActor).post(&request.Call{Op: request.OpList}) // which comes behind the shutdown
 							return true
 						})
 					}

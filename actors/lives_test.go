@@ -135,15 +135,15 @@ func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
 	}
 }
 
-// wiretap copies the replies that a lockState gets.
+// wiretap copies the replies that a lockActor gets.
 type wiretap struct {
-	*lockState
+	*lockActor
 	replies chan<- backend.Reply
 }
 
 func (w wiretap) Replied(seq uint64, r backend.Reply) {
 	w.replies <- r
-	w.lockState.Replied(&kinds.Reply{To: w.lockState, Seq: seq, Lock: r})
+	w.lockActor.Replied(&kinds.Reply{To: w.lockActor, Seq: seq, Lock: r})
 }
 
 func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
@@ -151,9 +151,9 @@ func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
 // An acquire that is under way when its lock actor is given up may be carried out behind
 // the last release: its reply causes the release of what it took.
 func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
-	for what, giveUp := range map[string]func(r *Runtime, s *lockState){
-		"given up": func(r *Runtime, s *lockState) { r.Deliver(s.pid, abandon{}) },
-		"stopped":  func(r *Runtime, s *lockState) { _ = r.root.StopFuture(s.pid).Wait() },
+	for what, giveUp := range map[string]func(r *Runtime, s *lockActor){
+		"given up": func(r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
+		"stopped":  func(r *Runtime, s *lockActor) { _ = r.root.StopFuture(s.pid).Wait() },
 	} {
 		t.Run(what, func(t *testing.T) {
 			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
@@ -185,10 +185,10 @@ func (k retiringKind) Retires(machine.Machine, bool) { k.retires() }
 
 // A kind may have to give its successor another client id for commands, so it is notified before there can be one.
 func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
-	for what, leave := range map[string]func(t *testing.T, r *Runtime, s *lockState){
-		"given up":     func(_ *testing.T, r *Runtime, s *lockState) { r.Deliver(s.pid, abandon{}) },
-		"leaves early": func(_ *testing.T, r *Runtime, s *lockState) { r.Deliver(s.pid, leaveIfIdle{}) },
-		"for another kind": func(t *testing.T, r *Runtime, s *lockState) {
+	for what, leave := range map[string]func(t *testing.T, r *Runtime, s *lockActor){
+		"given up":     func(_ *testing.T, r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
+		"leaves early": func(_ *testing.T, r *Runtime, s *lockActor) { r.Deliver(s.pid, leaveIfIdle{}) },
+		"for another kind": func(t *testing.T, r *Runtime, s *lockActor) {
 			r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: s.key.name, Try: true})
 		},
 	} {
@@ -196,11 +196,11 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 			r, name, inTime := start(t, time.Minute), redistest.Name(t), make(chan bool, 1)
 			r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
 				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-					s, is := c.Actor().(lockActor)
+					s, is := c.Actor().(*lockActor)
 					if _, starts := e.Message.(*actor.Started); is && starts {
 						s.kind = retiringKind{s.kind, func() {
 							select {
-							case inTime <- r.table.get(s.key) == s.lockState && !s.gate.Closed():
+							case inTime <- r.table.get(s.key) == s && !s.gate.Closed():
 							default:
 							}
 						}}
@@ -234,7 +234,7 @@ func (k *lateKind) Late(*kinds.Reply) (again bool) { k.late++; return false }
 // A reply that comes when the actor has stopped is settled, also one that a crash has put back.
 func TestStoppedActor_SettlesReplies(t *testing.T) {
 	kind := &lateKind{}
-	reply := &kinds.Reply{To: &lockState{kind: kind, leaving: &leaving{}}}
+	reply := &kinds.Reply{To: &lockActor{kind: kind, leaving: &leaving{}}}
 	r := &Runtime{}
 	r.late(reply, nil)
 	r.late(&again{reply}, nil)
@@ -255,7 +255,7 @@ func (recipient) Lost(request.Sender, *request.Call, *machine.Answer) { panic("t
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
-	s := &lockState{rt: &Runtime{host: h}, label: "orders"}
+	s := &lockActor{rt: &Runtime{host: h}, label: "orders"}
 	s.rt.notes.Changed = func() {}
 	call := &request.Call{By: recipient{}, Note: "of the hold"}
 	s.rt.notes.Granted(call, call, 1)

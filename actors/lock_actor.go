@@ -13,17 +13,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis. It turns requests,
-// timers and the replies of Redis into events of a machine, for example a lock.Lock, which decides; it carries out the
-// effects. It keeps nothing of its own: all state is in the lockState, which a crash leaves as it was.
-type lockActor struct{ *lockState }
-
 // Receive implements actor.Actor.
-func (s lockActor) Receive(ctx actor.Context) {
+func (s *lockActor) Receive(ctx actor.Context) {
 	m := s.began(ctx)
 	defer func() { s.ctx = nil }()
 	if s.leaving != nil {
-		s.leaving.receive(s.lockState, m, ctx.Sender())
+		s.leaving.receive(s, m, ctx.Sender())
 		return
 	}
 	switch m := m.(type) {
@@ -38,7 +33,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 		s.inspected(m)
 
 	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
-	case timePassed:
+	case wakeUp:
 		s.tick()
 
 	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
@@ -91,7 +86,7 @@ func (s lockActor) Receive(ctx actor.Context) {
 }
 
 // requested makes an event of a request.
-func (s *lockState) requested(call *request.Call) {
+func (s *lockActor) requested(call *request.Call) {
 	if kinds.Of(call.LockKind()).Format != s.format {
 		s.otherFormat(call)
 		return
@@ -144,7 +139,7 @@ func (s *lockState) requested(call *request.Call) {
 	}
 }
 
-func (s *lockState) acquire(call *request.Call) {
+func (s *lockActor) acquire(call *request.Call) {
 	if why := s.rt.rules.Ended(call); why != "" {
 		s.accepted = call
 		s.rt.refuse(call, machine.CancelledByRequest, why)
@@ -165,19 +160,19 @@ func (s *lockState) acquire(call *request.Call) {
 }
 
 // holdToRelease returns the hold of a release or an extension, by its id or by its owner.
-func (s *lockState) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
+func (s *lockActor) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
 	if w := s.owners.Find(call.OwnerLife()); w != nil {
 		id, owner = w.Lost, w.ID
 	}
 	if id == 0 && owner == 0 {
-		id = math.MaxUint64 // no hold has it: the lock says so
+		id = math.MaxUint64 // no hold has this id, so the machine answers NotHeld
 	}
 	return id, owner
 }
 
 // named returns the owners that a forced release names.
-func (s *lockState) named(owners []string) (named machine.Owners) {
+func (s *lockActor) named(owners []string) (named machine.Owners) {
 	for _, owner := range owners {
 		named.Fields = append(named.Fields, owner)
 		if client, number, _ := strings.Cut(owner, ":"); client == cmp.Or(s.client, s.rt.id) {
@@ -187,21 +182,22 @@ func (s *lockState) named(owners []string) (named machine.Owners) {
 	return named
 }
 
-// tick makes the machine do what is due, most often the renewal of a lease.
-func (s *lockState) tick() {
+// tick makes the machine do what is due, most often the renewal of a lease: see advance and startRenewal in package lock.
+// setAlarm has set the alarm to the machine's NextWake.
+func (s *lockActor) tick() {
 	if s.retireIfIdle() {
 		return
 	}
 	for _, w := range s.owners.Missed(s.watcher(), s.rt.Now(), s.rt.cfg.Watchdog) {
 		s.ownerGone(w)
 	}
-	s.handle(timePassed{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
+	s.handle(wakeUp{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()
 }
 
 // stopping handles a stop that the guardian may not have asked for: no more requests come,
 // all are answered and notified, and the lock is released.
-func (s *lockState) stopping() {
+func (s *lockActor) stopping() {
 	s.stopAlarm()
 	if !s.idle() {
 		s.giveUp(machine.Closed, "the lock actor was stopped", true)

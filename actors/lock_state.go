@@ -19,12 +19,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lockState is the state of a lock actor. It outlives the actor's instance: after a crash the supervisor makes a new
-// instance around the same state.
+// lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis. It turns requests,
+// timers and the replies of Redis into events of a machine, for example a lock.Lock, which decides, and carries out the
+// effects. lock_actor.go has the messages that it handles.
 //
-// The actor alone touches it, while it handles a message or after that has crashed. What is shared
-// with others is marked; what never changes may be read by all.
-type lockState struct {
+// A crash loses nothing: the actor is restarted with the same state, which an event changes only once it is complete.
+// The actor alone touches the state, while it handles a message or after that has crashed. What is shared with others is
+// marked; what never changes may be read by all.
+type lockActor struct {
 	rt  *Runtime
 	key lockKey
 	// label names the lock to people.
@@ -56,7 +58,7 @@ type lockState struct {
 	owners    *owners.Set // nil until an actor makes a request
 
 	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
-	// longer than its lock actor lives, so it is no part of the lockState.
+	// longer than its lock actor lives, so it is no part of this struct.
 	until *atomic.Int64
 
 	// machine decides, and is replaced by every event; now is the time of the last event.
@@ -74,8 +76,8 @@ type lockState struct {
 	lender *request.Call
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
-	// counted is the message being handled, once it is counted as seen; accepted is the same one, once it
-	// is taken over. A crash must not count it again, or refuse it.
+	// counted is the message being handled, once it is counted as seen, and accepted once its handling is certain. After a
+	// crash it is neither counted again nor refused.
 	counted, accepted any
 	crashes           []machine.Instant
 	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started
@@ -85,8 +87,8 @@ type lockState struct {
 	leaving *leaving
 }
 
-func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockState {
-	s := &lockState{rt: rt, key: key, label: key.name, format: kinds.Of(kind).Format, until: new(atomic.Int64)}
+func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockActor {
+	s := &lockActor{rt: rt, key: key, label: key.name, format: kinds.Of(kind).Format, until: new(atomic.Int64)}
 	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
 	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.name, Observer: &s.observer}
 	switch key.made {
@@ -108,7 +110,7 @@ func newLockState(rt *Runtime, key lockKey, kind messages.Kind, members *request
 
 // step applies an event to a copy of the machine and, if that went well, replaces the machine by it. A panic on
 // the way leaves it as it was.
-func (s *lockState) step(event kinds.Event) {
+func (s *lockActor) step(event kinds.Event) {
 	s.now = s.rt.Now()
 	before, next := s.machine, s.kind.Draft(s.machine)
 	event(next, s.now)
@@ -118,7 +120,7 @@ func (s *lockState) step(event kinds.Event) {
 
 // handle applies an event and carries out what follows from it. source is the
 // message that the event came from.
-func (s *lockState) handle(source any, event kinds.Event) {
+func (s *lockActor) handle(source any, event kinds.Event) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
@@ -127,7 +129,7 @@ func (s *lockState) handle(source any, event kinds.Event) {
 
 // undelivered handles an answer that no requester received: it gives back what the answer granted or drained, and
 // repeats a release or count-down that Redis rejected, or reports one that came too late.
-func (s *lockState) undelivered(call *request.Call, a *machine.Answer) {
+func (s *lockActor) undelivered(call *request.Call, a *machine.Answer) {
 	switch {
 	case a.Kind == machine.Granted && call.Kind == messages.Kind_KIND_LATCH: // there is nothing to give back
 	case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:
@@ -141,7 +143,7 @@ func (s *lockState) undelivered(call *request.Call, a *machine.Answer) {
 
 // giveBack releases a hold or n permits, or counts down. It does not carry out the effects: performAll, which is
 // running, does that next.
-func (s *lockState) giveBack(call *request.Call, a *machine.Answer, n int64) {
+func (s *lockActor) giveBack(call *request.Call, a *machine.Answer, n int64) {
 	s.lender = nil // it belongs to another request
 	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}}
 	if call.Count != nil {
@@ -157,7 +159,7 @@ func (s *lockState) giveBack(call *request.Call, a *machine.Answer, n int64) {
 }
 
 // carryOut carries out the effects of the machine, also those that a crash has left undone.
-func (s *lockState) carryOut() {
+func (s *lockActor) carryOut() {
 	s.show() // before a holder hears of its hold
 	s.performAll()
 	s.observeStep()
@@ -168,7 +170,7 @@ func (s *lockState) carryOut() {
 	s.setAlarm()
 }
 
-func (s *lockState) performAll() {
+func (s *lockActor) performAll() {
 	for s.machine.NextEffect(&s.effect) {
 		s.perform(&s.effect)
 	}
@@ -178,7 +180,7 @@ func (s *lockState) performAll() {
 
 // perform carries out one effect. A panic, for example in a process of the host that gets an answer, must not keep the
 // other effects from being carried out. Holders and requesters are notified before anything is counted or logged.
-func (s *lockState) perform(e *machine.Effect) {
+func (s *lockActor) perform(e *machine.Effect) {
 	defer s.survive()
 	switch e.Kind {
 	case machine.Reply:
@@ -216,29 +218,27 @@ func (s *lockState) perform(e *machine.Effect) {
 }
 
 // listen subscribes to the channels where a waiter of that term is notified of the release.
-func (s *lockState) listen(term uint64) {
+func (s *lockActor) listen(term uint64) {
 	s.subscribed = s.kind.Channels(term)
 	for _, e := range s.subscribed {
-		on := systemOf(e)
-		on.Deliver(on.subscriber, &subscribe{to: s, channel: e, term: term})
+		systemOf(e).subscriber.tell(&subscribe{to: s, channel: e, term: term})
 	}
 }
 
-func (s *lockState) stopListening() {
+func (s *lockActor) stopListening() {
 	for _, e := range s.subscribed {
-		on := systemOf(e)
-		on.Deliver(on.subscriber, &unsubscribe{to: s, channel: e})
+		systemOf(e).subscriber.tell(&unsubscribe{to: s, channel: e})
 	}
 	s.subscribed = nil
 }
 
 // HearsTransfers implements kinds.Actor.
-func (s *lockState) HearsTransfers(term uint64) bool {
-	if !s.rt.channels.sharded {
-		return s.rt.channels.hearsTransfers()
+func (s *lockActor) HearsTransfers(term uint64) bool {
+	if !s.rt.subscriber.sharded {
+		return s.rt.subscriber.hearsTransfers()
 	}
 	return !slices.ContainsFunc(s.kind.Channels(term), func(e backend.Channel) bool {
-		on := systemOf(e).channels
+		on := systemOf(e).subscriber
 		return !on.subscriptions.Confirmed(on.of(e)[0])
 	})
 }
@@ -247,7 +247,7 @@ func (s *lockState) HearsTransfers(term uint64) bool {
 func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
 
 // reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
-func (s *lockState) reply(call *request.Call, a *machine.Answer) {
+func (s *lockActor) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
 	s.rt.server.Outlive(a.Until)
 	if a.Kind == machine.Granted {
@@ -263,16 +263,16 @@ func (s *lockState) reply(call *request.Call, a *machine.Answer) {
 	}
 	s.observer.Answered(of, s.now, a)
 	if a.Kind == machine.ForceReleased && a.Count > 0 {
-		s.warnSharers()
+		s.suspectSharedKeys()
 	}
 }
 
-// Begins implements delivery.CrashHandler. The next message may have the memory of the last
-// one: see request.NewCountCall.
-func (s *lockState) Begins() { s.counted, s.accepted = nil, nil }
+// Begins implements delivery.CrashHandler. The next message may reuse the memory of the last one (see
+// request.NewCountCall), so the pointers to that are cleared.
+func (s *lockActor) Begins() { s.counted, s.accepted = nil, nil }
 
 // began notes the message that is being handled, with its context.
-func (s *lockState) began(ctx actor.Context) (m any) {
+func (s *lockActor) began(ctx actor.Context) (m any) {
 	s.ctx, s.lender = ctx, nil
 	m = unrepeated(ctx.Message())
 	if _, is := m.(*request.Call); is {
@@ -283,39 +283,39 @@ func (s *lockState) began(ctx actor.Context) (m any) {
 }
 
 // started notes the actor's PID; a restart changes nothing about that.
-func (s *lockState) started(pid *actor.PID) {
+func (s *lockActor) started(pid *actor.PID) {
 	if s.pid == nil {
 		s.process, _ = s.rt.actor.ProcessRegistry.GetLocal(pid.Id)
 		s.pid = pid
 	}
 }
 
-// post sends the actor a timePassed or a reply of Redis. It does not look the actor up: with many leases to
+// post sends the actor a wakeUp or a reply of Redis. It does not look the actor up: with many leases to
 // renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
 // package delivery).
-func (s *lockState) post(m any) {
+func (s *lockActor) post(m any) {
 	defer s.rt.host.Recover("a recipient panicked")
 	s.process.SendUserMessage(s.pid, m)
 }
 
 // Replied implements kinds.Actor.
-func (s *lockState) Replied(r *kinds.Reply) { s.post(r) }
+func (s *lockActor) Replied(r *kinds.Reply) { s.post(r) }
 
 // Wake implements alarm.Sleeper.
-func (s *lockState) Wake() { s.post(timePassed{}) }
+func (s *lockActor) Wake() { s.post(wakeUp{}) }
 
 // survive, deferred, ends a panic and logs it.
-func (s *lockState) survive() {
+func (s *lockActor) survive() {
 	if panicked := recover(); panicked != nil {
 		s.rt.host.Error("panic while a lock's decision was carried out", "lock", s.label, "panic", panicked)
 	}
 }
 
 // idle reports whether the machine has nothing to do and no state to keep, and no inspection is pending.
-func (s *lockState) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }
+func (s *lockActor) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }
 
 // retire asks the guardian to stop the actor, unless requests are on their way to it.
-func (s *lockState) retire() bool {
+func (s *lockActor) retire() bool {
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	if !s.gate.CloseIf(s.seen) {
 		return false
@@ -327,7 +327,7 @@ func (s *lockState) retire() bool {
 }
 
 // retireIfIdle retires an actor that has been idle for long enough.
-func (s *lockState) retireIfIdle() bool {
+func (s *lockActor) retireIfIdle() bool {
 	s.wakeAt = 0
 	if now := s.rt.Now(); s.idleSince != 0 && now >= s.idleSince+s.rt.cfg.Idle {
 		if s.retire() {
@@ -341,7 +341,7 @@ func (s *lockState) retireIfIdle() bool {
 // setAlarm sets the alarm for when the lock or a line for the log needs it, or when the actor has been idle for long
 // enough. An alarm that goes off too early costs one message; so it is only ever moved forward, which spares most steps
 // from touching it.
-func (s *lockState) setAlarm() {
+func (s *lockActor) setAlarm() {
 	at, wanted := s.machine.NextWake()
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
@@ -364,11 +364,11 @@ func (s *lockState) setAlarm() {
 	s.alarm.Set(at)
 }
 
-func (s *lockState) stopAlarm() {
+func (s *lockActor) stopAlarm() {
 	s.alarm.Cancel()
 	s.wakeAt = 0
 }
 
 // newID numbers a request. Numbers grow over the whole system, and their lower half is
 // random: an id from an actor's earlier life fits nothing in a later one.
-func (s *lockState) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
+func (s *lockActor) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }

@@ -15,9 +15,9 @@ import (
 
 // To a lock actor.
 type (
-	// timePassed: a renewal, another try, or the end of a wait or of a lease is due. It carries no term: the machine gets
+	// wakeUp: a renewal, another try, or the end of a wait or of a lease is due. It carries no term: the machine gets
 	// the time, and does what is due by then.
-	timePassed struct{}
+	wakeUp struct{}
 	// unlocked: a message came on a channel of the lock's.
 	unlocked struct{ channel backend.Channel }
 	// listening: a channel of the lock's is subscribed, again or for the first time;
@@ -28,8 +28,8 @@ type (
 	}
 	// transferred: another process has made this one the holder.
 	transferred struct{ transfer machine.Transfer }
-	// inspection brings the state in Redis, or the refusal, and then once more with the holder's record, which is to
-	// be there by the deadline.
+	// inspection carries the state in Redis, or a refusal. It is sent twice: without and with the holder's record, which
+	// is awaited until the deadline.
 	inspection struct {
 		call     *request.Call
 		status   *messages.Status
@@ -56,7 +56,7 @@ type (
 // To the guardian.
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
-	retired struct{ state *lockState }
+	retired struct{ state *lockActor }
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
 	closeAll struct{ done chan struct{} }
 	// abandonAll: stop waiting for the locks that are not released yet.

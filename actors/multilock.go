@@ -10,59 +10,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// A MultiLock has a lock actor of its own, beside those of its members: with client ids of
-// their own they exclude each other in Redis, like unrelated clients. But a forced release of one
-// ends holds of the other, and holders in this process are notified at once.
-
-// registerWithMembers adds the lock to the composites of the systems of its members.
-func (s *lockState) registerWithMembers() {
-	for _, m := range s.members {
-		m.System.(*Runtime).composites.Store(s, s.members)
-	}
-}
-
-func (s *lockState) unregisterWithMembers() {
-	for _, m := range s.members {
-		m.System.(*Runtime).composites.Delete(s)
-	}
-}
-
-// warnSharers makes the other lock actors that may hold a key which was force-released
-// here check whether they still hold it.
-func (s *lockState) warnSharers() {
-	keys := s.members
-	if s.key.made == kinds.OneKey {
-		keys = []request.Member{{System: s.rt, Name: s.key.name}}
-	}
-	for _, key := range keys {
-		rt := key.System.(*Runtime)
-		if one := rt.table.get(lockKey{name: key.Name, made: kinds.OneKey}); one != nil && one != s {
-			s.rt.Deliver(one.pid, suspicion{})
-		}
-		for other, members := range rt.composites.Range {
-			same := func(m request.Member) bool { return m.System == key.System && m.Name == key.Name }
-			if other := other.(*lockState); other != s && slices.ContainsFunc(members.([]request.Member), same) {
-				s.rt.Deliver(other.pid, suspicion{})
-			}
-		}
-	}
-}
-
-// suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
-// become the master, and may not know the last grants of the old one.
-func (r *Runtime) suspectAll() {
-	for i := range r.table.states {
-		for _, state := range r.table.states[i].Range {
-			r.Deliver(state.(*lockState).pid, suspicion{})
-		}
-	}
-	for state := range r.composites.Range {
-		if state := state.(*lockState); state.rt != r {
-			r.Deliver(state.pid, suspicion{})
-		}
-	}
-}
-
 // partsOf returns the members as parts of a MultiLock.
 func partsOf(members []request.Member) []backend.Part {
 	parts := make([]backend.Part, len(members))

@@ -65,7 +65,7 @@ func endOf(err *redisclient.Error) observe.CallEnd {
 func (r *Runtime) Observer() *observe.Observer { return r.observer }
 
 // about returns what is observed of a request after its answer, when the Call may be in use again.
-func (s *lockState) about(call *request.Call) observe.Request {
+func (s *lockActor) about(call *request.Call) observe.Request {
 	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
 	if s.rt.observer.Traces() {
 		of.Parent = call.Requester().Parent(call)
@@ -74,7 +74,7 @@ func (s *lockState) about(call *request.Call) observe.Request {
 }
 
 // hold returns what a line about a hold says.
-func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
+func (s *lockActor) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
 	if id, is := call.PermitID(); is {
 		h.Permit = id
@@ -86,7 +86,7 @@ func (s *lockState) hold(call *request.Call, term uint64, now machine.Instant) o
 }
 
 // observeStep ends the measuring of a step.
-func (s *lockState) observeStep() {
+func (s *lockActor) observeStep() {
 	if !s.rt.observer.Measures() {
 		return
 	}
@@ -100,14 +100,14 @@ func (s *lockState) observeStep() {
 
 // firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder the request whose hold is
 // logged. Both return nil if there is none.
-func (s *lockState) firstWaiter() *request.Call {
+func (s *lockActor) firstWaiter() *request.Call {
 	if call, ok := s.machine.FirstWaiter().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
 		return call
 	}
 	return nil
 }
 
-func (s *lockState) firstHolder() *request.Call {
+func (s *lockActor) firstHolder() *request.Call {
 	if holds, _, first := s.machine.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*request.Call).Leads {
 		return first.(*request.Call)
 	}
@@ -123,16 +123,16 @@ func startOf(call *request.Call) *machine.Instant {
 }
 
 // remindAt returns when a wait or hold will have lasted long, if it goes on.
-func (s *lockState) remindAt() (at machine.Instant, wanted bool) {
+func (s *lockActor) remindAt() (at machine.Instant, wanted bool) {
 	return s.observer.RemindAt(startOf(s.firstWaiter()), startOf(s.firstHolder()))
 }
 
 // remind logs what has lasted long.
-func (s *lockState) remind() {
+func (s *lockActor) remind() {
 	now, waits, holds := s.rt.Now(), s.firstWaiter(), s.firstHolder()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, startOf(waits), startOf(holds))
 	if waitIsLong && !s.inspectsForLongWait() {
-		s.inspect(timePassed{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+		s.inspect(wakeUp{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
@@ -148,7 +148,7 @@ func (s *lockState) remind() {
 
 // inspectsForLongWait reports whether an Inspect for a line about a long wait is under way. A second one would log the
 // same.
-func (s *lockState) inspectsForLongWait() bool {
+func (s *lockActor) inspectsForLongWait() bool {
 	for call := range s.inspections {
 		if _, asks := call.By.(longWait); asks {
 			return true
@@ -160,7 +160,7 @@ func (s *lockState) inspectsForLongWait() bool {
 // longWait is the requester of an Inspect that reads the holder of the lock for which requests wait, to log it.
 type longWait struct {
 	request.Goroutine
-	s *lockState
+	s *lockActor
 }
 
 // Answered logs that the inspection has failed.
@@ -178,7 +178,7 @@ func (w longWait) Inspected(_ request.Sender, _ *request.Call, status *messages.
 }
 
 // longWait returns the wait to log, unless the lock was granted meanwhile.
-func (s *lockState) longWait() (wait observe.Wait, waits bool) {
+func (s *lockActor) longWait() (wait observe.Wait, waits bool) {
 	by := s.firstWaiter()
 	if by == nil {
 		return wait, false

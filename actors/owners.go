@@ -8,7 +8,7 @@ import (
 
 // registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
 // this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
-func (s *lockState) registerOwner(call *request.Call) machine.Owner {
+func (s *lockActor) registerOwner(call *request.Call) machine.Owner {
 	if pid, life := call.OwnerLife(); pid != nil {
 		if s.owners == nil {
 			s.owners = new(owners.Set)
@@ -24,7 +24,7 @@ func (s *lockState) registerOwner(call *request.Call) machine.Owner {
 }
 
 // watcher watches the owners that are actors.
-func (s *lockState) watcher() owners.Watcher {
+func (s *lockActor) watcher() owners.Watcher {
 	return owners.Watcher{Post: &s.rt.post, Rules: &s.rt.rules, PID: s.pid, Numbers: &s.rt.owners}
 }
 
@@ -36,7 +36,7 @@ func ownerOf(call *request.Call) *owners.Owner {
 
 // ownerAnswered records that a request of an owner is answered. A re-entry is part of the hold that it joined, and
 // permits of a semaphore are no hold.
-func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
+func (s *lockActor) ownerAnswered(call *request.Call, a *machine.Answer) {
 	w := ownerOf(call)
 	if w == nil {
 		return
@@ -50,14 +50,14 @@ func (s *lockState) ownerAnswered(call *request.Call, a *machine.Answer) {
 }
 
 // ownerDone ends one use of an owner, which may be nil.
-func (s *lockState) ownerDone(w *owners.Owner) {
+func (s *lockActor) ownerDone(w *owners.Owner) {
 	if w != nil && s.ctx != nil { // without a context the actor is being given up, and its watches with it
 		s.owners.Done(s.watcher(), w)
 	}
 }
 
 // ownerGone handles the death of an owner, which may be nil.
-func (s *lockState) ownerGone(w *owners.Owner) {
+func (s *lockActor) ownerGone(w *owners.Owner) {
 	if w != nil {
 		s.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.ID) })
 	}

@@ -1,6 +1,9 @@
 package actors
 
 import (
+	"slices"
+	"time"
+
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
@@ -27,7 +30,7 @@ type leaving struct {
 
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
 // the actor stops without waiting for Redis to confirm the cleanups.
-func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
+func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.kind.Retires(s.machine, false) // before another actor may be started for the name
 	s.rt.table.drop(s)
@@ -58,7 +61,7 @@ func (s *lockState) giveUp(reason machine.Reason, detail string, awaits bool) {
 // The request goes back to the guardian and is handled after messages that arrived there
 // meanwhile. A Cancel sent directly after an Acquire may therefore overtake it; it then
 // withdraws nothing, and says so.
-func (s *lockState) otherFormat(call *request.Call) {
+func (s *lockActor) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.InUse() {
 		s.accepted = call
 		s.rt.refuse(call, machine.Invalid, inUse(s, call.LockKind()))
@@ -74,7 +77,7 @@ func (s *lockState) otherFormat(call *request.Call) {
 
 // endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and
 // returns it.
-func (s *lockState) endAll(reason machine.Reason, detail string) (before machine.Machine) {
+func (s *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.machine.Outstanding()
 	before, term := s.machine, s.machine.Term()
 	s.machine = s.kind.Fresh()
@@ -90,7 +93,7 @@ func (s *lockState) endAll(reason machine.Reason, detail string) (before machine
 
 // cleanUp starts the release of everything that the lock may hold in Redis; cleanedUp is sent for each cleanup
 // that has ended.
-func (s *lockState) cleanUp() {
+func (s *lockActor) cleanUp() {
 	for _, each := range s.leaving.cleanups {
 		each.Run(func(certain bool) {
 			if !certain {
@@ -102,7 +105,7 @@ func (s *lockState) cleanUp() {
 }
 
 // late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
-func (s *lockState) late(reply *kinds.Reply) {
+func (s *lockActor) late(reply *kinds.Reply) {
 	if s.kind.Late(reply) {
 		s.leaving.releases += len(s.leaving.cleanups)
 		s.cleanUp()
@@ -111,7 +114,7 @@ func (s *lockState) late(reply *kinds.Reply) {
 
 // receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
 // moving; it counts finished cleanups; abandon ends the wait for them.
-func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
+func (l *leaving) receive(s *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
 		return
 	}
@@ -137,9 +140,64 @@ func (l *leaving) receive(s *lockState, m any, sender *actor.PID) {
 }
 
 // check asks the guardian to stop the actor once it has seen all requests and awaits no cleanup.
-func (l *leaving) check(s *lockState) {
+func (l *leaving) check(s *lockActor) {
 	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
 		l.gone = true
 		s.rt.toGuardian(&retired{state: s})
 	}
+}
+
+// A lock actor that crashes is restarted with its state and goes on. One that
+// crashes more than crashLimit times within crashWindow is given up.
+const (
+	crashLimit  = 10
+	crashWindow = 10 * time.Second
+)
+
+// Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
+// already been taken over. An actor that does nothing but crash is given up.
+func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
+	s.rt.host.Error("a lock actor crashed", "lock", s.label, "panic", reason)
+	m := unrepeated(swallowed)
+	call, isCall := m.(*request.Call)
+	if isCall && s.counted != swallowed {
+		s.counted = swallowed // the crash came before the actor itself saw it
+		s.seen++
+	}
+	const detail = "the actor crashed while it handled the request"
+	switch {
+	case s.accepted == m:
+	case s.leaving != nil:
+		s.leaving.receive(s, m, sender)
+	case s.repeat(swallowed, sender):
+	case isCall:
+		s.rt.refuse(call, machine.Crashed, detail)
+	default:
+		if m, is := m.(*inspection); is {
+			s.refuseInspection(m, machine.Crashed, detail)
+		}
+	}
+	now := s.rt.Now()
+	s.crashes = append(slices.DeleteFunc(s.crashes, func(at machine.Instant) bool { return at < now-crashWindow }), now)
+	switch {
+	case s.leaving != nil:
+		s.leaving.check(s)
+	case len(s.crashes) > crashLimit:
+		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
+		s.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)
+	}
+}
+
+// repeat sends the message of the crash to the actor again if no other component will resend it, and reports whether
+// it did. It repeats replies of Redis, messages of other actors, and requests that free something: their sender may
+// have gone. The message is repeated until it is handled, or the actor is given up.
+func (s *lockActor) repeat(swallowed any, sender *actor.PID) bool {
+	switch m := unrepeated(swallowed).(type) {
+	case *kinds.Reply, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
+		return s.rt.Deliver(s.pid, &again{m})
+	case *request.Call:
+		return m.Op.Frees() && s.gate.Enter() && // it counts as one more request
+			s.rt.Deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
+	}
+	return false
 }

@@ -107,8 +107,7 @@ type Runtime struct {
 
 	guardian   *actor.PID
 	life       actor.Process // the guardian's
-	subscriber *actor.PID
-	channels   *channels
+	subscriber *subscriber
 
 	// lenders is how many callers run commands on their own goroutines.
 	lenders atomic.Int64
@@ -163,7 +162,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
 	r.notes.Changed = r.server.RecordChanged
 	r.kinds = r.newKinds()
-	r.channels = newChannels(r)
+	r.subscriber = newSubscriber(r)
 	r.injected = faultinject.Guarded(system, r.host.Recover)
 	r.register()
 	r.stopWatchingMaster = r.redis.OnMove(r.suspectAll)
@@ -214,7 +213,7 @@ func (r *Runtime) DeliverTo(life actor.Process, pid *actor.PID, message any) (ta
 // late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
 func (r *Runtime) late(m any, sender *actor.PID) {
 	if reply, is := unrepeated(m).(*kinds.Reply); is {
-		if s := reply.To.(*lockState); s.leaving != nil { // its state does not change any more
+		if s := reply.To.(*lockActor); s.leaving != nil { // its state does not change any more
 			s.late(reply)
 		}
 		return
@@ -304,7 +303,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.server.Unregister(r.released(), done)
 	r.endBeat()
 	r.clocks.Close()
-	r.channels.close()
+	r.subscriber.close()
 	if alive, _ := r.post.System.ProcessRegistry.Get(r.guardian); alive == r.life && r.post.DeliverSystem(r.guardian, &actor.Stop{}) {
 		<-r.stopped // and with it the subscriber
 	}

@@ -17,7 +17,7 @@ import (
 // listener hears what is published on a channel: a lock actor, or a listenFunc.
 type listener interface{ hear(m any) }
 
-func (s *lockState) hear(m any) { s.rt.Deliver(s.pid, m) }
+func (s *lockActor) hear(m any) { s.rt.Deliver(s.pid, m) }
 
 // listenFunc is a function that is called for each message.
 type listenFunc struct{ heard func() }
@@ -33,11 +33,11 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 	}
 	f, all := &listenFunc{heard}, backend.Releases(partsOf(list))
 	for _, channel := range all {
-		systemOf(channel).Deliver(systemOf(channel).subscriber, &subscribe{to: f, channel: channel})
+		systemOf(channel).subscriber.tell(&subscribe{to: f, channel: channel})
 	}
 	return func() {
 		for _, channel := range all {
-			systemOf(channel).Deliver(systemOf(channel).subscriber, &unsubscribe{to: f, channel: channel})
+			systemOf(channel).subscriber.tell(&unsubscribe{to: f, channel: channel})
 		}
 	}
 }
@@ -45,11 +45,11 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 // subscriber forwards the messages on the channels of locks to the lock actors that wait for
 // them, and each transfer on the turn channel to the lock actor whose turn it is. A system has
 // one subscriber.
-type subscriber struct{ *channels }
-
-// channels is what the subscriber knows; a crash of the subscriber does not touch it.
-type channels struct {
+//
+// A crash resumes it, with all that it knows.
+type subscriber struct {
 	rt            *Runtime
+	pid           *actor.PID
 	subscriptions keeper
 	// turns is the turn channel. It comes first in the subscriptions. With sharded pub/sub it is the
 	// prefix of the turn channels of all locks.
@@ -69,28 +69,32 @@ type keeper interface {
 	Close()
 }
 
-func newChannels(rt *Runtime) *channels {
-	c := &channels{rt: rt, turns: keyspace.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[listener]*subscribe{}}
-	if c.sharded {
-		c.subscriptions = rt.redis.NewShards(c)
+func newSubscriber(rt *Runtime) *subscriber {
+	s := &subscriber{rt: rt, turns: keyspace.TurnChannel(rt.id), sharded: rt.redis.Sharded(), listeners: map[string]map[listener]*subscribe{}}
+	if s.sharded {
+		s.subscriptions = rt.redis.NewShards(s)
 	} else {
-		c.subscriptions = rt.redis.NewSubscriptions(c, c.turns)
+		s.subscriptions = rt.redis.NewSubscriptions(s, s.turns)
 	}
-	return c
+	return s
 }
 
 // of returns the channels to subscribe to for a waiter on channel e. The name of e comes last: a waiter that is
 // subscribed to it alone counts as a foreign client.
-func (c *channels) of(e backend.Channel) []string {
+func (s *subscriber) of(e backend.Channel) []string {
 	switch {
 	case e.Waiters == "":
 		return []string{e.Name}
-	case c.sharded:
-		return []string{keyspace.ShardTurnChannel(c.rt.id, e.Waiters), e.Waiters, e.Name}
+	case s.sharded:
+		return []string{keyspace.ShardTurnChannel(s.rt.id, e.Waiters), e.Waiters, e.Name}
 	}
 	return []string{e.Waiters, e.Name}
 }
 
+// tell sends the subscriber a message.
+func (s *subscriber) tell(m any) { s.rt.Deliver(s.pid, m) }
+
+// Receive implements actor.Actor.
 func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
@@ -116,39 +120,39 @@ func (s *subscriber) Receive(ctx actor.Context) {
 // transferred brings a transfer to the lock actor. A lock whose actor has left since it added its
 // entry to the wait queue is not released: its kind is not known here, and the TTL of a transfer is
 // short.
-func (c *channels) transferred(payload string) {
+func (s *subscriber) transferred(payload string) {
 	key, transfer, ok := kinds.ParseTransfer(payload)
 	if !ok {
 		return // no waiter has a turn
 	}
-	name, ours := strings.CutPrefix(key, c.rt.cfg.KeyPrefix)
+	name, ours := strings.CutPrefix(key, s.rt.cfg.KeyPrefix)
 	if !ours {
 		return
 	}
-	if state := c.rt.table.get(lockKey{name: name}); state != nil {
-		c.rt.Deliver(state.pid, &transferred{transfer})
+	if state := s.rt.table.get(lockKey{name: name}); state != nil {
+		s.rt.Deliver(state.pid, &transferred{transfer})
 	}
 }
 
-func (c *channels) end(m *unsubscribe) {
-	if c.drop(m) {
-		c.subscriptions.Remove(c.of(m.channel)...)
+func (s *subscriber) end(m *unsubscribe) {
+	if s.drop(m) {
+		s.subscriptions.Remove(s.of(m.channel)...)
 	}
 }
 
-func (c *channels) add(m *subscribe) {
-	all := c.listeners[m.channel.Name]
+func (s *subscriber) add(m *subscribe) {
+	all := s.listeners[m.channel.Name]
 	if all == nil {
 		all = map[listener]*subscribe{}
-		c.listeners[m.channel.Name] = all
-		c.rt.observer.Subscriptions(1)
+		s.listeners[m.channel.Name] = all
+		s.rt.observer.Subscriptions(1)
 	}
 	all[m.to] = m
 }
 
 // drop reports whether it was the last on its channel.
-func (c *channels) drop(m *unsubscribe) (last bool) {
-	all := c.listeners[m.channel.Name]
+func (s *subscriber) drop(m *unsubscribe) (last bool) {
+	all := s.listeners[m.channel.Name]
 	if _, listened := all[m.to]; !listened {
 		return false
 	}
@@ -156,57 +160,57 @@ func (c *channels) drop(m *unsubscribe) (last bool) {
 	if len(all) > 0 {
 		return false
 	}
-	delete(c.listeners, m.channel.Name)
-	c.rt.observer.Subscriptions(-1)
+	delete(s.listeners, m.channel.Name)
+	s.rt.observer.Subscriptions(-1)
 	return true
 }
 
 // hearsTransfers reports whether Redis has confirmed the subscription to the turn channel.
-func (c *channels) hearsTransfers() bool { return c.subscriptions.Confirmed(c.turns) }
+func (s *subscriber) hearsTransfers() bool { return s.subscriptions.Confirmed(s.turns) }
 
 // Begins implements delivery.CrashHandler.
-func (c *channels) Begins() {}
+func (s *subscriber) Begins() {}
 
 // Crashed implements delivery.CrashHandler. It carries out what a crash of the subscriber has swallowed, before its
 // next message. A lost wake-up costs a lock no more than its poll bound, and so does a lost transfer,
 // whose term finds out with its next try that it has the lock; a lost subscribe
 // is asked for again; but a channel whose unsubscribe was lost would stay for ever.
-func (c *channels) Crashed(m any, _ *actor.PID, reason any) {
-	c.rt.host.Error("the subscriber crashed", "panic", reason)
+func (s *subscriber) Crashed(m any, _ *actor.PID, reason any) {
+	s.rt.host.Error("the subscriber crashed", "panic", reason)
 	if swallowed, ok := m.(*unsubscribe); ok {
-		c.end(swallowed)
+		s.end(swallowed)
 	}
 }
 
 // Message implements pubsub.Listener.
-func (c *channels) Message(channel, payload string) {
-	c.rt.Deliver(c.rt.subscriber, &published{channel: channel, payload: payload})
+func (s *subscriber) Message(channel, payload string) {
+	s.tell(&published{channel: channel, payload: payload})
 }
 
 // Subscribed implements pubsub.Listener.
-func (c *channels) Subscribed(channel string) {
-	c.rt.observer.Subscribed(c.isTurn(channel), channel)
-	if c.isTurn(channel) {
+func (s *subscriber) Subscribed(channel string) {
+	s.rt.observer.Subscribed(s.isTurn(channel), channel)
+	if s.isTurn(channel) {
 		return // waiters are notified of the lock's own channel, which is confirmed later
 	}
-	c.rt.Deliver(c.rt.subscriber, &confirmed{channel: channel})
+	s.tell(&confirmed{channel: channel})
 }
 
 // Refused implements pubsub.Listener.
-func (c *channels) Refused(names []string, err *redisclient.Error) {
-	c.rt.observer.SubscriptionRefused(slices.ContainsFunc(names, c.isTurn), names, err)
+func (s *subscriber) Refused(names []string, err *redisclient.Error) {
+	s.rt.observer.SubscriptionRefused(slices.ContainsFunc(names, s.isTurn), names, err)
 }
 
-func (c *channels) isTurn(channel string) bool { return strings.HasPrefix(channel, c.turns) }
+func (s *subscriber) isTurn(channel string) bool { return strings.HasPrefix(channel, s.turns) }
 
 // Failing implements pubsub.Listener.
-func (c *channels) Failing(command, server string, err *redisclient.Error) {
-	c.rt.observer.SubscribingFails(command, server, c.rt.cfg.Poll, err)
+func (s *subscriber) Failing(command, server string, err *redisclient.Error) {
+	s.rt.observer.SubscribingFails(command, server, s.rt.cfg.Poll, err)
 }
 
 // Recovered implements pubsub.Listener.
-func (c *channels) Recovered(command, server string) {
-	c.rt.observer.SubscribingWorks(command, server)
+func (s *subscriber) Recovered(command, server string) {
+	s.rt.observer.SubscribingWorks(command, server)
 }
 
-func (c *channels) close() { c.subscriptions.Close() }
+func (s *subscriber) close() { s.subscriptions.Close() }

@@ -244,7 +244,7 @@ func TestTheTurnChannelStays(t *testing.T) {
 
 // A process hears of transfers as soon as the turn channel is confirmed.
 func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
-	state := func(o *observed, name string) *lockState {
+	state := func(o *observed, name string) *lockActor {
 		s := newLockState(o.Runtime, lockKey{name: name}, messages.Kind_KIND_REENTRANT, nil)
 		s.pid = actor.NewPID("nonhost", "none")
 		return s
@@ -273,7 +273,7 @@ func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
 		s := state(o, name)
 		s.listen(1)
 		redistest.Eventually(t, "the confirmation", func() bool {
-			return o.channels.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))
+			return o.subscriber.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))
 		})
 		if s.HearsTransfers(1) {
 			t.Error("it hears of transfers that Redis does not let it hear")

@@ -162,7 +162,7 @@ func crash(t *trial, a, b *process) {
 	waiters := []<-chan grant{t.soon(t.ctx, a, request{}), t.soon(t.ctx, a, request{})}
 	t.waiting(a, 2)
 	provoked := map[string]func(){
-		"actors.timePassed": func() {}, // ticks and replies come with the next renewal
+		"actors.wakeUp": func() {}, // ticks and replies come with the next renewal
 		"*kinds.Reply":      func() {},
 		"*request.Call":     func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
 	}

@@ -94,7 +94,7 @@ func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 // waiters are notified.
 func TestExpirable_SurvivesCrashes(t *testing.T) {
 	t.Parallel()
-	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetExpirablePermits", "*kinds.Reply", "actors.timePassed"} {
+	for _, messageType := range []string{"*messages.Acquire", "*messages.Release", "*messages.ReleaseByID", "*messages.SetExpirablePermits", "*kinds.Reply", "actors.wakeUp"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+messageType, func(t *testing.T) {
 				t.Parallel()

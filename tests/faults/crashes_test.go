@@ -17,8 +17,8 @@ import (
 // the end of a lease is reported, and a renewed one lasts.
 func TestCrash_SeveralInARowKeepTheTimer(t *testing.T) {
 	for _, crashes := range []string{
-		"actors.timePassed *actor.Restarting", "actors.timePassed *actor.Started", "actors.timePassed *actor.Restarting *actor.Started",
-		"actors.timePassed actors.timePassed", "actors.timePassed *kinds.Reply", "*kinds.Reply *actor.Restarting", "*kinds.Reply *kinds.Reply",
+		"actors.wakeUp *actor.Restarting", "actors.wakeUp *actor.Started", "actors.wakeUp *actor.Restarting *actor.Started",
+		"actors.wakeUp actors.wakeUp", "actors.wakeUp *kinds.Reply", "*kinds.Reply *actor.Restarting", "*kinds.Reply *kinds.Reply",
 		"*request.Call *actor.Restarting", "*request.Call *request.Call", "*messages.Inspect *actor.Started", "*messages.Inspect *messages.Inspect",
 	} {
 		for _, when := range []string{"before", "after"} {
