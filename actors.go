@@ -24,9 +24,13 @@ import (
 // After Close, or if there is no System, the answer is proto.actor's DeadLetterResponse. With a nil ctx Request
 // does nothing, since there is no actor to receive an answer.
 func Request(ctx actor.Context, message any) {
-	if ctx == nil {
-		return
+	if ctx != nil {
+		requestFrom(From(ctx.ActorSystem()).Guardian(), ctx, message)
 	}
+}
+
+// requestFrom is Request for the System of a guardian.
+func requestFrom(guardian *actor.PID, ctx actor.Context, message any) {
 	e := *actor.WrapEnvelope(message)
 	if e.Sender = ctx.Self(); isStopped(ctx) {
 		e.Sender = nil // another actor may have its name by now
@@ -35,7 +39,7 @@ func Request(ctx actor.Context, message any) {
 	if !trace.SpanContextFromContext(within).IsValid() {
 		within = TraceOf(ctx)
 	}
-	ctx.Send(From(ctx.ActorSystem()).Guardian(), request.WithTrace(within, &e))
+	ctx.Send(guardian, request.WithTrace(within, &e))
 }
 
 func isStopped(ctx actor.Context) bool {

@@ -37,13 +37,16 @@ import (
 // one. When the actor stops, the System releases the lock; no Release is needed.
 //
 // An actor may have several Claims, each for another lock. Only the actor itself may use them, while it handles a
-// message. Its requests go to the System that [From] returns: the one that was started last in the actor system.
+// message. An Acquire goes to the System that [From] returns, the one that was started last in the actor system, and what
+// follows goes to the same.
 type Claim struct {
 	state claimState
-	// id is the correlation id of the present or last Acquire: no other has it, in any life of the actor.
-	id   string
-	lock *messages.Lock
-	held *messages.Acquired
+	// id is the correlation id of the present or last Acquire: no other has it, in any life of the actor; guardian is that
+	// of the System that it went to.
+	id       string
+	guardian *actor.PID
+	lock     *messages.Lock
+	held     *messages.Acquired
 	// next is sent when the release is answered.
 	next *messages.Acquire
 	err  error
@@ -93,7 +96,15 @@ func (c *Claim) Acquire(ctx actor.Context, request *messages.Acquire) {
 		c.next = own
 		return
 	}
-	Request(ctx, c.begin(own))
+	c.request(ctx, c.begin(own))
+}
+
+// request sends a request to the System of the present Acquire.
+func (c *Claim) request(ctx actor.Context, m proto.Message) {
+	if _, begins := m.(*messages.Acquire); begins {
+		c.guardian = From(ctx.ActorSystem()).Guardian()
+	}
+	requestFrom(c.guardian, ctx, m)
 }
 
 // begin returns the request with which the Claim waits for the lock.
@@ -116,9 +127,9 @@ func (c *Claim) Release(ctx actor.Context) {
 		if isStopped(ctx) {
 			return // its request ends with it
 		}
-		Request(ctx, &messages.Cancel{Lock: c.lock, CorrelationId: c.id})
+		c.request(ctx, &messages.Cancel{Lock: c.lock, CorrelationId: c.id})
 	case claimHeld:
-		Request(ctx, c.release(c.held.HoldId))
+		c.request(ctx, c.release(c.held.HoldId))
 	default:
 		return
 	}
@@ -140,13 +151,12 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		asked := c.state == claimWaiting || c.state == claimReleasing
 		c.Release(ctx)
 		if asked {
-			Request(ctx, c.release("")) // a grant may be on its way, of which only the owner is known
+			c.request(ctx, c.release("")) // a grant may be on its way, of which only the owner is known
 		}
 		*c = Claim{} // the next instance may be the same value
 	case *actor.DeadLetterResponse:
 		// It does not say what it answers: some message of the actor, or a request to a System that is closed.
-		guardian := From(ctx.ActorSystem()).Guardian()
-		if _, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(guardian.Id); !lives {
+		if _, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(c.guardian.GetId()); !lives {
 			return c.answered(ErrorOf(m))
 		}
 	case interface{ GetCorrelationId() string }:
@@ -155,7 +165,7 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		}
 		request, happened := c.step(m)
 		if request != nil {
-			Request(ctx, request)
+			c.request(ctx, request)
 		}
 		return happened
 	}
@@ -187,6 +197,8 @@ func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 		happened = c.answered(err)
 	case *messages.Released:
 		happened = c.answered(nil)
+	case *messages.Failed: // a withdrawal; if the request is granted nevertheless, that is given back
+		happened = c.answered(ErrorOf(m))
 	case *messages.NotReleased:
 		switch m.Reason {
 		case messages.Reason_REASON_LOST, messages.Reason_REASON_NOT_HELD:

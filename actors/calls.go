@@ -98,6 +98,12 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	}
 }
 
+// frees reports whether a message is a request that gives something back.
+func (r *Runtime) frees(m any, sender *actor.PID) bool {
+	call, err := r.rules.Read(m, sender)
+	return call != nil && err == nil && call.Op.Frees()
+}
+
 // refuseMiddleware refuses a request that the middleware has crashed over, or that has passed it too late.
 func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
 	if panicked == nil {

@@ -63,7 +63,8 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.rt.guardian = ctx.Self()
 		g.rt.life, _ = ctx.ActorSystem().ProcessRegistry.Get(g.rt.guardian)
 		g.middleware = middleware.New[lockKey](middleware.Config{
-			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, ToGuardian: g.rt.toGuardian, Refuse: g.rt.refuseMiddleware,
+			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, ToGuardian: g.rt.toGuardian, Frees: g.rt.frees,
+			Refuse: g.rt.refuseMiddleware,
 		})
 		g.rt.subscriber.pid = ctx.Spawn(g.rt.props(func() actor.Actor { return g.rt.subscriber }, g.rt.subscriber))
 	case *request.Call:

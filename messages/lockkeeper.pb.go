@@ -184,7 +184,7 @@ const (
 	Reason_REASON_REJECTED Reason = 8
 	// The lock actor crashed while handling the request, or was stopped after many crashes; or the
 	// middleware panicked. A Release or a Cancel is repeated after a crash, until it is done or the
-	// actor is stopped.
+	// actor is stopped, and passes although the middleware panics over it.
 	Reason_REASON_CRASHED Reason = 9
 	// There is no such hold: it was never granted, or is over.
 	Reason_REASON_NOT_HELD Reason = 10

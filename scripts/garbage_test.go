@@ -9,6 +9,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
@@ -134,4 +137,48 @@ func TestFairQueue_RefusesGarbage(t *testing.T) {
 			}
 		}
 	})
+}
+
+// A place that was lost is made anew when the process confirms its entry: without it, all others would be served first.
+func TestWaitQueue_MakesALostPlaceAnew(t *testing.T) {
+	eachRedis(t, func(t *testing.T, d *db) {
+		lock := redistest.Name(t)
+		order := names(lock).Replace("WAITORDER")
+		d.put(t, lock, "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", time.Now())
+		d.must(t, "ZREM", order, longOf("u"))
+		keys, args := call(scripts.Acquire, lock, "entry=1.4+listens")
+		d.run(t, scripts.Acquire, keys, args)
+		if place := d.do(t, "ZSCORE", order, longOf("u")); place == "(nil)" {
+			t.Error("the entry has no place")
+		}
+	})
+}
+
+// A wait queue may have any number of entries, but with garbage among them only so many are looked through.
+func TestWaitQueue_MayBeLong(t *testing.T) {
+	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
+	lock := redistest.Name(t)
+	d.put(t, lock, "u:1=1 30000", time.Now())
+	queue, order := names(lock).Replace("WAITQUEUE"), names(lock).Replace("WAITORDER")
+	d.do(t, "EVAL", `local t = redis.call('TIME')
+			local now = t[1] * 1000000 + t[2]
+			for i = 1, 10001 do
+				local client = string.format('00000000-0000-0000-0000-%012x', i)
+				redis.call('HSET', KEYS[1], client, string.format('%.0f %.0f 60000 1 1 0 0 1', now + i, now))
+				redis.call('ZADD', KEYS[2], -(now + 60000000), '-' .. client, now + i, client)
+			end`, "2", queue, order)
+	keys, args := call(scripts.Acquire, lock, "owner=a entry=1.4+listens")
+	if reply := d.run(t, scripts.Acquire, keys, args); !strings.HasSuffix(reply, "u:1]") {
+		t.Errorf("an acquire replies %s", reply)
+	}
+	keys, args = call(scripts.Release, lock, "owner=u:1 lease=30000")
+	args[slices.Index(args, "5000 1 0")] = "5000 0 0" // it does not look whether each listens
+	if reply := d.run(t, scripts.Release, keys, args); reply != "0" {
+		t.Errorf("a release replies %s", reply)
+	}
+	d.do(t, "HSET", queue, "garbage", "text")
+	keys, args = call(scripts.Acquire, lock, "owner=v entry=1.4+listens")
+	if reply := d.run(t, scripts.Acquire, keys, args); !strings.HasPrefix(reply, "-WRONGTYPE") {
+		t.Errorf("with garbage among its fields, an acquire replies %s", reply)
+	}
 }

@@ -61,7 +61,8 @@ const (
 	NoKey int64 = -2
 )
 
-// mostQueueFields is how many fields the hash of a wait queue may have: to read more would block Redis for long.
+// mostQueueFields is how many fields of a wait queue a script reads at most, to make its order anew: more would block
+// Redis for long. A queue in order may have any number.
 const mostQueueFields int64 = 10_000
 
 // LongestEntry is for how many ms an entry of a wait queue may last without being confirmed, and so the longest lease

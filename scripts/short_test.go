@@ -25,7 +25,7 @@ var shortCalls = []struct {
 	{script: scripts.Acquire, before: "b=1 30000", args: "owner=a", commands: "exists hlen hmget hrandfield hstrlen pttl"},
 	{script: scripts.Acquire, before: "b=1 30000, >v=2.7+listens@-3 seen@-1 >15000", args: "owner=a", commands: "exists hlen hmget*2 hrandfield hstrlen pttl"},
 	{script: scripts.Acquire, before: ">u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens", commands: "exists hdel hlen hmget hrandfield*2 hset pexpire time zcount zrange*2 zrem"},
-	{script: scripts.Acquire, before: "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens", commands: "exists hmget*2 hrandfield hset hstrlen pexpire*2 pttl*2 time zadd"},
+	{script: scripts.Acquire, before: "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", args: "entry=1.4+listens", commands: "exists hmget*2 hrandfield hset hstrlen pexpire*2 pttl*2 time zadd*2"},
 	{script: scripts.FencedAcquire, commands: "exists hlen hrandfield hset incrby pexpire pttl"},
 	{script: scripts.Release, before: "a=1 30000", args: "owner=a lease=30000", commands: "exists hdel publish"},
 	{script: scripts.Release, before: "a=2 30000", args: "owner=a count=1 lease=30000", commands: "hexists hset pexpire"},

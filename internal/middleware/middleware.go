@@ -19,8 +19,11 @@ type Config struct {
 	Root *actor.RootContext
 	// ToGuardian sends it Admitted and Drained, and reports whether it is there.
 	ToGuardian func(message any) (taken bool)
-	// Refuse answers a request that the middleware has crashed over, or whose guardian has stopped. panicked is nil
-	// then.
+	// Frees reports whether a request gives back what its sender has: it passes although the middleware panics over it,
+	// since the lock would be kept for as long as the owner lives.
+	Frees func(message any, sender *actor.PID) bool
+	// Refuse answers another request that the middleware has panicked over, or one whose guardian has stopped. panicked is
+	// nil then.
 	Refuse func(message any, sender *actor.PID, panicked any)
 }
 
@@ -128,7 +131,7 @@ func (f *middlewareActor) stop() { f.cfg.Post.DeliverSystem(f.pid, &actor.Stop{}
 
 // around is the outermost middleware. It keeps the host's from the life cycle of the actor,
 // and runs it on a goroutine of its own, which it may end. If it does, or panics, the request
-// is refused, unless it has passed already.
+// is refused, unless it has passed already, or frees something.
 func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		if !request.IsMessage(envelope.Message) {
@@ -140,7 +143,7 @@ func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 		go func() {
 			defer close(ended)
 			returned := false
-			defer f.end(envelope.Message, envelope.Sender, &returned)
+			defer f.end(envelope, &returned)
 			host(ctx, envelope)
 			returned = true
 		}()
@@ -149,14 +152,18 @@ func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 }
 
 // end, deferred, ends the handling of a request by the middleware, which has returned or not.
-func (f *middlewareActor) end(m any, sender *actor.PID, returned *bool) {
+func (f *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
 	if !*returned {
 		panicked := recover()
 		if panicked == nil {
 			panicked = "runtime.Goexit"
 		}
 		f.cfg.Post.Host.Error("middleware panicked", "lock", fmt.Sprint(f.key), "panic", panicked)
-		if !f.passed {
+		switch m, sender := envelope.Message, envelope.Sender; {
+		case f.passed:
+		case f.cfg.Frees(m, sender):
+			f.admit(m, sender, envelope.Header)
+		default:
 			f.cfg.Refuse(m, sender, panicked)
 		}
 	}
@@ -180,8 +187,13 @@ func (f *middlewareActor) Receive(ctx actor.Context) {
 	if !request.IsMessage(m) {
 		return
 	}
+	f.admit(m, ctx.Sender(), ctx.MessageHeader())
+}
+
+// admit hands a request on to the guardian.
+func (f *middlewareActor) admit(m any, sender *actor.PID, header actor.ReadonlyMessageHeader) {
 	f.passed = true
-	if !f.cfg.ToGuardian(&Admitted{Key: f.key, Message: m, Sender: ctx.Sender(), Header: ctx.MessageHeader()}) {
-		f.cfg.Refuse(m, ctx.Sender(), nil)
+	if !f.cfg.ToGuardian(&Admitted{Key: f.key, Message: m, Sender: sender, Header: header}) {
+		f.cfg.Refuse(m, sender, nil)
 	}
 }

@@ -12,5 +12,5 @@ end
 local entries = count == '0' and redis.pcall('HLEN', queue_key) or 0
 -- Whether the hash has fields of another application; true also if that is not known.
 local foreign = freed and (keys ~= 1 or entries == 0)
--- A key of another type, or with too many fields, does not keep the lock from being released.
-local size = type(entries) == 'number' and entries <= MOST_QUEUE_FIELDS and entries or 0
+-- A key of another type does not keep the lock from being released.
+local size = type(entries) == 'number' and entries or 0

@@ -59,14 +59,12 @@ local function order_of(key)
   return (string.gsub(key, 'queue', 'order', 1))
 end
 
--- Returns the number of fields of a wait queue, or nil if it is not here; see other_keys.lua. Fails if there are too
--- many. own: an owner that cannot get the lock, since another one holds it; entry is what it adds. If it adds none, and
--- nothing is to be removed, 0 is returned.
+-- Returns the number of fields of a wait queue, or nil if it is not here; see other_keys.lua. own: an owner that cannot
+-- get the lock, since another one holds it; entry is what it adds. If it adds none, and nothing is to be removed, 0 is
+-- returned.
 local function size_of(key, own, entry)
   local n = beside('HLEN', key)
-  if n and n > MOST_QUEUE_FIELDS then
-    error('WRONGTYPE the wait queue of the lock has ' .. n .. ' fields, more than ' .. MOST_QUEUE_FIELDS, 0)
-  elseif n and n > 0 and own and entry == '' then
+  if n and n > 0 and own and entry == '' then
     local values = beside('HMGET', key, string.match(own, '^[^:]*'), 'open')
     return values and (values[1] or values[2]) and n or values and 0
   end
@@ -183,8 +181,11 @@ local function read_entries(size, key, settings, hash, client)
     queue.number = queue.number - 1
   end
 
-  -- Makes the order anew, from all fields.
+  -- Makes the order anew, from all fields. Fails if there are too many.
   local function repair()
+    if size > MOST_QUEUE_FIELDS then
+      error('WRONGTYPE the wait queue of the lock has garbage among its ' .. size .. ' fields, and more than ' .. MOST_QUEUE_FIELDS .. ' are not looked through', 0)
+    end
     local fields, entries, ttl, longest = redis.call('HGETALL', key), {}, redis.call('PTTL', key), 0
     redis.call('DEL', order)
     for i = 1, #fields, 2 do
@@ -219,8 +220,9 @@ local function read_entries(size, key, settings, hash, client)
       queue[field] = tonumber(value)
     end
   end
-  -- Those that have expired. Each is removed once, so it does not matter how many there are.
-  local over = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE') or {}
+  -- Those that have expired. Each is removed once, so it does not matter how many there are, but that one script would
+  -- block Redis with very many.
+  local over = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
   for _, member in ipairs(over) do
     queue.drop(string.sub(member, 2))
   end

@@ -163,8 +163,8 @@ func crash(t *trial, a, b *process) {
 	t.waiting(a, 2)
 	provoked := map[string]func(){
 		"actors.wakeUp": func() {}, // ticks and replies come with the next renewal
-		"*kinds.Reply":      func() {},
-		"*request.Call":     func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
+		"*kinds.Reply":  func() {},
+		"*request.Call": func() { _, _ = a.lockNamed(t.lock).Inspect(context.Background()) },
 	}
 	if a.message != nil {
 		provoked["*messages.Inspect"] = func() { a.actors.Root.Send(a.guardian(), &messages.Inspect{Lock: a.message(t.lock)}) }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -71,7 +72,7 @@ func TestMiddleware_PanicRefusesTheRequest(t *testing.T) {
 	t.Parallel()
 	for what, test := range map[string]struct {
 		do     func(pass func())
-		answer messages.Reason
+		answer messages.Reason // to an Extend of a hold that there is not
 	}{
 		"panics before": {func(func()) { panic("middleware") }, messages.Reason_REASON_CRASHED},
 		"panics after":  {func(pass func()) { pass(); panic("middleware") }, messages.Reason_REASON_NOT_HELD},
@@ -83,15 +84,39 @@ func TestMiddleware_PanicRefusesTheRequest(t *testing.T) {
 			s, k := behind(t, func(_ actor.ReceiverContext, _ any, pass func()) { test.do(pass) })
 			p := s.Probe(t)
 			before := s.Processes()
-			if release := (&messages.Release{Lock: k.Message(), HoldId: "z"}); test.answer != 0 {
-				locktest.ExpectRefusal(t, p, release, test.answer)
+			if extend := (&messages.Extend{Lock: k.Message(), HoldId: "z", Lease: durationpb.New(time.Second)}); test.answer != 0 {
+				locktest.ExpectRefusal(t, p, extend, test.answer)
 			} else {
-				p.Send(release)
+				p.Send(extend)
 			}
 			awaitNothingLeft(t, s, before)
 			s.ExpectGranted(t, k)
 		})
 	}
+}
+
+// A Release or a Cancel passes although the middleware panics over it: nothing else would end the hold of an actor that
+// lives on, or its wait.
+func TestMiddleware_PanicKeepsNoLock(t *testing.T) {
+	t.Parallel()
+	s, k := behind(t, func(_ actor.ReceiverContext, m any, pass func()) {
+		if _, acquires := m.(*messages.Acquire); !acquires {
+			panic("middleware")
+		}
+		pass()
+	})
+	p := s.Probe(t)
+	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message(), Owner: p.Pid})
+	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: k.Message(), Owner: p.Pid})
+	k.IsFree(t)
+
+	hold := s.Acquire(t, k)
+	p.Send(&messages.Acquire{Lock: k.Message(), Owner: p.Pid})
+	s.AwaitWaiters(t, k, 1)
+	if refusal := locktest.Ask[*messages.NotAcquired](t, p, &messages.Cancel{Lock: k.Message(), Owner: p.Pid}); refusal.Reason != messages.Reason_REASON_CANCELLED {
+		t.Errorf("the request ended with %v", refusal)
+	}
+	locktest.Release(t, hold)
 }
 
 // Middleware that blocks delays requests by message for its lock. Close does not wait for it, and requests that it

@@ -229,3 +229,38 @@ func TestClaim_IsReleasedInStopped(t *testing.T) {
 	close(mayStop)
 	locktest.OK(t, s.Actors.Root.StopFuture(pid).Wait())
 }
+
+// A Claim releases the lock where it has acquired it, although another System was started in the actor system since.
+func TestClaim_StaysWithItsSystem(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	c := newClaims(t, s, &messages.Acquire{Lock: k.Message()})
+	c.expect(lockkeeper.ClaimGranted, nil)
+	second := locktest.Must(lockkeeper.Open(t.Context(), k.Server.URL(), lockkeeper.WithActorSystem(s.Actors)))(t)
+	c.release()
+	c.expect(lockkeeper.ClaimReleased, nil)
+	k.AwaitFree(t)
+	locktest.OK(t, second.Close(t.Context()))
+}
+
+// A withdrawal that fails ends the Claim's wait; what is granted nevertheless is given back.
+func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
+	t.Parallel()
+	refuse := func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
+			if cancel, is := e.Message.(*messages.Cancel); is {
+				ctx.ActorSystem().Root.Send(e.Sender, &messages.Failed{Reason: messages.Reason_REASON_CRASHED, CorrelationId: cancel.CorrelationId})
+				return
+			}
+			next(ctx, e)
+		}
+	}
+	s, k := locktest.New(t, lockkeeper.Config{Middleware: []actor.ReceiverMiddleware{refuse}})
+	holder := locktest.Acquire(t, s.Lock(k.LockName))
+	c := newClaims(t, s, &messages.Acquire{Lock: k.Message()})
+	locktest.AwaitRequests(t, s, 1)
+	c.release()
+	c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrCrashed)
+	locktest.Release(t, holder)
+	k.AwaitFree(t)
+}
