@@ -19,7 +19,7 @@ import (
 // been drained as lost: this process waits for the lock again. With a hold of Acquire, look at Hold.Left instead.
 //
 // d must be positive and so short that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead of
-// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog less for clocks that differ; 17.6 s by
+// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog less for clocks that differ; 17.698 s by
 // default. With a fixed lease or a max hold it must be shorter than that.
 //
 // The work may still overlap with that of another process if it does not return within d, or if the process or its

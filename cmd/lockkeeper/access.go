@@ -37,7 +37,7 @@ const redisHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/da
                  redis[s]-sentinel://host[:port][,host[:port]…]?master_set=NAME. Without it
                  the environment's REDIS_URL, or redis://127.0.0.1:6379. Other users can see a
                  command line: put a password into REDIS_URL, or into a file that
-                 ?password_file=FILE names. docs/using.md has all options of a URL
+                 ?password_file=FILE names. go doc redisio.Connect has all options of a URL
 `
 
 // redisOf returns the URL of Redis from the environment; of several variables, the last one is used.
