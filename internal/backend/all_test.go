@@ -49,7 +49,7 @@ func (f *fake) retryRelease(lock.Command) { f.retried = true }
 
 func (f *fake) channels() []Channel { return nil }
 
-func (f *fake) only() *Server { return nil }
+func (f *fake) onlyServer() *Server { return nil }
 
 var errDown = errors.New("down")
 
@@ -269,8 +269,8 @@ type client struct {
 
 func (c client) Mode() rueidis.ClientMode { return c.mode }
 
-// One script takes neighbours on one server, and in a cluster the parts in one slot. The order of two parts is the same in
-// every MultiLock. A RedLock is a batch of its own.
+// One script takes neighbours on one server, and in a cluster the parts in one slot. The order of two parts is the same
+// in every MultiLock. A RedLock is a batch of its own.
 func TestBatches_AreBySlot(t *testing.T) {
 	serverOf := func(mode rueidis.ClientMode) *Server {
 		return NewServer(clock(0), redisclient.New(client{mode: mode}, 0), Config{})

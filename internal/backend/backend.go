@@ -2,7 +2,7 @@
 // on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by one script, as
 // a batch.
 //
-// A backend carries out the commands of package lock and makes no decisions about holds. It never waits: its
+// A backend carries out the commands of the machines, and makes no decisions about holds. It never waits: its
 // Receiver gets the reply to a command. A release that must be repeated until nothing stays in Redis is a
 // cleanup, which the Server runs in the background.
 package backend
@@ -28,8 +28,7 @@ type Backend interface {
 
 // Place has the methods that the backends of locks and of expirable semaphores have in common.
 type Place interface {
-	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not
-	// block.
+	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not block.
 	Inspect(deadline time.Time, done func(protocol.View, error))
 	// Channels returns the channels on which a waiter of that term is notified of a release.
 	Channels(term uint64) []Channel
@@ -37,8 +36,7 @@ type Place interface {
 
 // Receiver is the user of a Backend: a lock actor.
 type Receiver interface {
-	// Replied gets the reply to the command of that Seq, once, on any goroutine. It must not
-	// block.
+	// Replied gets the reply to the command of that Seq, once, on any goroutine. It must not block.
 	Replied(seq uint64, r Reply)
 	// Lend is called by Run. It reports whether it takes over the call, so that the goroutine that waits for the
 	// reply can run it.
@@ -67,13 +65,12 @@ type Channel struct {
 
 // part is a lock that may be a part of another lock.
 type part interface {
-	// run carries out a command by the deadline; it calls done once, on any goroutine; done must
-	// not block.
+	// run carries out a command by the deadline. It calls done once, on any goroutine; done must not block.
 	run(c lock.Command, deadline time.Time, done func(Reply))
 	inspect(deadline time.Time, done func(protocol.View, error))
 	channels() []Channel
-	// only returns the server of the part; nil if it has several.
-	only() *Server
+	// onlyServer returns the server of the part; nil if it has several.
+	onlyServer() *Server
 	// cleanUp starts a cleanup of a term at once; see Backend.CleanUp.
 	cleanUp(c lock.Command, done func(certain bool))
 	// retryRelease starts a cleanup after a pause, since a release has just failed.
@@ -87,7 +84,7 @@ type inspection struct {
 	on  *member // nil for the part of a MultiLock
 }
 
-// rollBackTime is how long a roll-back may take, even if the deadline of the command is over.
+// rollBackTime bounds a roll-back, even if the deadline of the command is over.
 const rollBackTime = time.Second
 
 // several makes a lock of several parts a Backend.

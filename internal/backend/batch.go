@@ -28,7 +28,7 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	switch {
 	case c.Kind == lock.Acquire && c.Count == 1:
 		call = b.call(protocol.AcquireAll, &c, deadline)
-		call.To = b.read(b.members[0].watched(deadline, done))
+		call.To = b.read(b.members[0].timeAnswer(deadline, done))
 	case c.Kind == lock.Yield && !b.fair():
 		call = b.call(protocol.YieldAll, &c, deadline)
 		call.To = b.members[0].read(done)
@@ -39,18 +39,18 @@ func (b *batch) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	b.members[0].server.redis.Run(call)
 }
 
-func (b *batch) only() *Server { return b.members[0].server }
+func (b *batch) onlyServer() *Server { return b.members[0].server }
 
 // fair reports whether one of the members is a fair lock.
 func (b *batch) fair() bool {
-	return slices.ContainsFunc(b.members, func(m *member) bool { return m.as.Kind == protocol.Fair })
+	return slices.ContainsFunc(b.members, func(m *member) bool { return m.wire.Kind == protocol.Fair })
 }
 
 // call makes a call about all members. The first one returns the owner of the term.
 func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisclient.Call, c *lock.Command, deadline time.Time) redisclient.Call {
 	members := make([]protocol.Member, len(b.members))
 	for i, m := range b.members {
-		members[i] = m.as
+		members[i] = m.wire
 	}
 	b.members[0].mu.Lock()
 	defer b.members[0].mu.Unlock()

@@ -53,7 +53,7 @@ func (k *cleanups) start(c cleanup) {
 	k.send([]cleanup{c}, func(confirmed bool) {
 		k.mu.Lock()
 		defer k.mu.Unlock()
-		k.next(cleanupPause)
+		k.scheduleRound(cleanupPause)
 	})
 }
 
@@ -62,20 +62,20 @@ func (k *cleanups) add(c cleanup) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.queue = append(k.queue, c) // also after close: complete then reports it
-	k.next(cleanupPause)
+	k.scheduleRound(cleanupPause)
 }
 
-// next schedules a round after a pause if one is needed; the caller holds the mutex.
-func (k *cleanups) next(pause time.Duration) {
+// scheduleRound schedules a round after a pause if one is needed; the caller holds the mutex.
+func (k *cleanups) scheduleRound(pause time.Duration) {
 	if k.running || k.closed || len(k.queue) == 0 {
 		return
 	}
 	k.running = true
-	k.timer = time.AfterFunc(pause, k.round)
+	k.timer = time.AfterFunc(pause, k.sendRound)
 }
 
-// round sends the first releases of the queue; those that fail go to its end.
-func (k *cleanups) round() {
+// sendRound sends the first releases of the queue; those that fail go to its end.
+func (k *cleanups) sendRound() {
 	k.mu.Lock()
 	batch := k.take(cleanupBatch)
 	k.mu.Unlock()
@@ -84,9 +84,9 @@ func (k *cleanups) round() {
 		defer k.mu.Unlock()
 		k.running = false
 		if confirmed { // the server answers again
-			k.next(0)
+			k.scheduleRound(0)
 		} else {
-			k.next(cleanupPause)
+			k.scheduleRound(cleanupPause)
 		}
 	})
 }
@@ -112,15 +112,15 @@ func (k *cleanups) send(batch []cleanup, done func(confirmed bool)) {
 	deadline := time.Now().Add(k.server.callTimeout)
 	for _, c := range batch {
 		if k.server.System.Now() >= c.until { // it has expired
-			all.add(k.answered(c, Reply{}))
+			all.add(k.handleReply(c, Reply{}))
 			continue
 		}
-		c.try(deadline, func(r Reply) { all.add(k.answered(c, r)) })
+		c.try(deadline, func(r Reply) { all.add(k.handleReply(c, r)) })
 	}
 }
 
-// answered handles a reply, and reports whether the release must be retried.
-func (k *cleanups) answered(c cleanup, r Reply) (retry bool) {
+// handleReply handles a reply, and reports whether the release must be retried.
+func (k *cleanups) handleReply(c cleanup, r Reply) (retry bool) {
 	k.mu.Lock()
 	k.sent--
 	if retry = r.failed() && r.Transient && !k.closed; retry {

@@ -2,9 +2,8 @@ package backend
 
 import "sync"
 
-// collect collects one answer from each of n parts. After each answer, judge returns what to do,
-// if anything, and whether the collection is over. The action runs after the mutex is released, since it may run
-// the lock actor.
+// collect collects one answer from each of n parts. After each answer, judge returns what to do, if anything, and
+// whether the collection is over. The action runs after the mutex is released, since it may run the lock actor.
 type collect[T any] struct {
 	mu      sync.Mutex
 	answers []T
@@ -15,14 +14,14 @@ type collect[T any] struct {
 
 // add adds an answer, and reports whether it is late because the collection is over.
 func (c *collect[T]) add(answer T) (late bool) {
-	act, late := c.judged(answer)
+	act, late := c.judgeAnswer(answer)
 	if act != nil {
 		act()
 	}
 	return late
 }
 
-func (c *collect[T]) judged(answer T) (act func(), late bool) {
+func (c *collect[T]) judgeAnswer(answer T) (act func(), late bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over {

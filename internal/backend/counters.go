@@ -14,8 +14,8 @@ type Counter struct {
 	name string
 	// highest is the highest token that was drawn.
 	highest atomic.Int64
-	// The fields below are guarded by the mutex of counters. users are the lock actors; unusedSince is when the last
-	// of them left.
+	// The fields below are guarded by the mutex of counters. users is the number of the lock actors; unusedSince is the
+	// time at which the last of them left.
 	users       int
 	unusedSince machine.Instant
 }
@@ -23,8 +23,8 @@ type Counter struct {
 // Highest returns the highest token that this System has drawn, 0 if there is none.
 func (c *Counter) Highest() int64 { return c.highest.Load() }
 
-// Drawn notes a token that was drawn.
-func (c *Counter) Drawn(token int64) {
+// NoteDrawn notes a token that was drawn.
+func (c *Counter) NoteDrawn(token int64) {
 	for {
 		last := c.highest.Load()
 		if token <= last || c.highest.CompareAndSwap(last, token) {
@@ -35,9 +35,9 @@ func (c *Counter) Drawn(token int64) {
 
 // counters are those of one Server. A counter is forgotten when no lock actor has used it for some time.
 type counters struct {
-	keep time.Duration
-	// known is how many there are. Most Systems have none.
-	known atomic.Int64
+	keepFor time.Duration
+	// count is the number of counters. Most Systems have none.
+	count atomic.Int64
 
 	mu     sync.Mutex // guards what follows
 	byName map[string]*Counter
@@ -55,7 +55,7 @@ func (s *Server) Counter(name string) *Counter { return s.counters.enter(name, s
 
 // KnownCounter is Counter if there is one already; otherwise it returns nil.
 func (s *Server) KnownCounter(name string) *Counter {
-	if s.counters.known.Load() == 0 {
+	if s.counters.count.Load() == 0 {
 		return nil
 	}
 	return s.counters.enterKnown(name)
@@ -75,7 +75,7 @@ func (all *counters) enter(name string, now machine.Instant) *Counter {
 		}
 		c = &Counter{name: name}
 		all.byName[name] = c
-		all.known.Add(1)
+		all.count.Add(1)
 	}
 	c.users++
 	return c
@@ -105,7 +105,7 @@ func (all *counters) leave(c *Counter, now machine.Instant) {
 func (all *counters) forget(now machine.Instant) {
 	for range min(2, len(all.unused)) {
 		first := all.unused[0]
-		if now < first.since+all.keep {
+		if now < first.since+all.keepFor {
 			return
 		}
 		all.unused[0] = unused{}
@@ -114,7 +114,7 @@ func (all *counters) forget(now machine.Instant) {
 		}
 		if c := first.counter; c.users == 0 && c.unusedSince == first.since {
 			delete(all.byName, c.name)
-			all.known.Add(-1)
+			all.count.Add(-1)
 		}
 	}
 }

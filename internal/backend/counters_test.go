@@ -8,10 +8,10 @@ import (
 
 // A counter keeps its highest token while it has a user, and for a while after that.
 func TestCounters_AreKeptForAWhile(t *testing.T) {
-	all := counters{keep: time.Minute}
+	all := counters{keepFor: time.Minute}
 	first := all.enter("orders", 0)
-	first.Drawn(7)
-	first.Drawn(5)
+	first.NoteDrawn(7)
+	first.NoteDrawn(5)
 	if second := all.enter("orders", time.Hour); second != first || second.Highest() != 7 {
 		t.Fatalf("the counter in use has %d, expected 7", second.Highest())
 	}
@@ -34,7 +34,7 @@ func TestCounters_AreKeptForAWhile(t *testing.T) {
 
 // The memory for counters is bounded by what was used lately.
 func TestCounters_AreForgotten(t *testing.T) {
-	all := counters{keep: time.Minute}
+	all := counters{keepFor: time.Minute}
 	for i := range 10_000 {
 		all.leave(all.enter(fmt.Sprint(i), time.Duration(i)*time.Second), time.Duration(i)*time.Second)
 	}

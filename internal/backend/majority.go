@@ -10,15 +10,15 @@ import (
 )
 
 // majority is one lock on a majority of independent servers: a RedLock
-// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). Package lock counts
-// the validity from before the first server is asked, and subtracts the drift.
+// (https://redis.io/docs/latest/develop/use/patterns/distributed-locks/). Package lock counts the validity from before
+// the first server is asked, and subtracts the drift.
 type majority struct {
 	servers []*Server
 	members []*member
-	// quarantine is how old a server's memory must be for it to vote.
+	// quarantine is the age that a server's memory must have for it to vote.
 	quarantine time.Duration
-	// ended is the last term that was released; a grant to it that arrives later is released as well.
-	ended atomic.Uint64
+	// lastEnded is the last term that was released; a grant to it that arrives later is released as well.
+	lastEnded atomic.Uint64
 	// refused are the refusals of the last try that a majority did not grant.
 	refused atomic.Pointer[[]vote]
 }
@@ -50,7 +50,7 @@ func (m *majority) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-func (m *majority) only() *Server { return nil }
+func (m *majority) onlyServer() *Server { return nil }
 
 // skips reports whether a member is skipped because its server is silent, and a majority of servers is not. It
 // counts as failed, like a server that is down.
@@ -86,7 +86,7 @@ func (m *majority) inspectOn(on *member, deadline time.Time, done func(protocol.
 }
 
 // end records that a term is over, before its releases are sent.
-func (m *majority) end(term uint64) { raise(&m.ended, term) }
+func (m *majority) end(term uint64) { raise(&m.lastEnded, term) }
 
 // set renews the lease, or changes the hold count, on a majority. It restores the lease on a server that was
 // restarted, or did not answer before.
@@ -121,7 +121,7 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 func (m *majority) heal(c lock.Command, absent []vote) {
 	c.Kind = lock.Acquire
 	for _, v := range absent {
-		if !v.Taken && c.Term > m.ended.Load() {
+		if !v.Taken && c.Term > m.lastEnded.Load() {
 			once := c
 			once.Count = 1 // the script sets a higher count only for a holder
 			m.vote(v.on, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {

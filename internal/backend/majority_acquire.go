@@ -66,9 +66,9 @@ func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, de
 		if granted {
 			raise(&on.granted, c.Term)
 		}
-		over := c.Term <= m.ended.Load()
+		over := c.Term <= m.lastEnded.Load()
 		if done(r) {
-			over = c.Term <= m.ended.Load()
+			over = c.Term <= m.lastEnded.Load()
 		}
 		if over && granted {
 			on.cleanUp(c, nil)
@@ -110,9 +110,9 @@ func (m *majority) giveBack(c lock.Command, t tally, done func(Reply)) {
 	}
 }
 
-// split is the longest wait before a client that got a minority tries again. The wait is random, so that clients
-// do not collide again.
-const split = 50 * time.Millisecond
+// maxSplitPause is the longest pause before a client that got a minority tries again. The pause is random, so that
+// clients do not collide again.
+const maxSplitPause = 50 * time.Millisecond
 
 // raise sets a number, unless it is higher already.
 func raise(number *atomic.Uint64, to uint64) {

@@ -24,7 +24,7 @@ func (m *majority) inspect(deadline time.Time, done func(protocol.View, error)) 
 
 // view combines the answers of the servers. known reports whether the missing answers cannot change it.
 func (m *majority) view(inspections []inspection) (seen protocol.View, known bool, err error) {
-	holders, answered, most := map[string][]protocol.View{}, 0, 0
+	holders, answered, largest := map[string][]protocol.View{}, 0, 0
 	seen.TTL = -1
 	for _, l := range inspections {
 		if l.err != nil {
@@ -35,7 +35,7 @@ func (m *majority) view(inspections []inspection) (seen protocol.View, known boo
 		seen.Subscribers = max(seen.Subscribers, l.Subscribers)
 		if l.Locked {
 			holders[l.Holder] = append(holders[l.Holder], l.View)
-			most = max(most, len(holders[l.Holder]))
+			largest = max(largest, len(holders[l.Holder]))
 		}
 	}
 	if answered < m.quorum() {
@@ -48,7 +48,7 @@ func (m *majority) view(inspections []inspection) (seen protocol.View, known boo
 			return agreed, known, nil
 		}
 	}
-	return seen, most+len(m.members)-len(inspections) < m.quorum(), nil
+	return seen, largest+len(m.members)-len(inspections) < m.quorum(), nil
 }
 
 // agreed combines the views of a majority with the same holder. A server that has not carried out the last

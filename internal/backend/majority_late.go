@@ -18,7 +18,7 @@ func missing[A interface{ from() *member }](m *majority, answers []A) (servers [
 func (v vote) from() *member       { return v.on }
 func (l inspection) from() *member { return l.on }
 
-// answerBy returns by when the slowest of the servers should answer, judging by the last answers of each.
+// answerBy returns the time by which the slowest of the servers should answer, judging by the last answers of each.
 func answerBy(servers []*member, now, deadline time.Time) (by time.Time) {
 	for _, on := range servers {
 		if each := on.server.answerBy(now, deadline); each.After(by) {

@@ -34,52 +34,53 @@ func count(votes []vote) (t tally) {
 	return t
 }
 
-// blocking is how many servers prevent every majority.
-func (m *majority) blocking() int { return len(m.members) - m.quorum() + 1 }
+// minBlocking returns the smallest number of servers that prevent every majority.
+func (m *majority) minBlocking() int { return len(m.members) - m.quorum() + 1 }
 
-// isRefused reports whether a majority is impossible, and the missing votes cannot change what refusal says to wait for.
+// isRefused reports whether a majority is impossible, and the missing votes cannot change what refusal says to wait
+// for.
 func (m *majority) isRefused(t tally) bool {
 	against := len(t.refused) + len(t.absent) + len(t.failed)
-	if against < m.blocking() {
+	if against < m.minBlocking() {
 		return false
 	}
-	_, most := mostVotes(t.refused)
-	most += len(t.failed)
-	return most >= m.blocking() || most+len(m.members)-len(t.done)-against < m.blocking()
+	_, blocking := largestHolder(t.refused)
+	blocking += len(t.failed)
+	return blocking >= m.minBlocking() || blocking+len(m.members)-len(t.done)-against < m.minBlocking()
 }
 
-// mostVotes returns a refusal because of the owner that holds the most servers, and their number.
-func mostVotes(refused []vote) (of vote, most int) {
-	held := map[string]int{}
+// largestHolder returns a refusal because of the owner that holds the most servers, and their number.
+func largestHolder(refused []vote) (of vote, held int) {
+	byHolder := map[string]int{}
 	for _, v := range refused {
-		if held[v.Holder]++; held[v.Holder] > most {
-			of, most = v, held[v.Holder]
+		if byHolder[v.Holder]++; byHolder[v.Holder] > held {
+			of, held = v, byHolder[v.Holder]
 		}
 	}
-	return of, most
+	return of, held
 }
 
 // refusal returns why there was no majority. before are the refusals of the try before.
 //
 // Every majority that becomes free later must have one of the busy servers, or waiters would sleep. As few as possible
-// are busy: minorities of other waiters come and go, and waiting for those would cause endless retries. If the servers of
-// one owner, and those that failed, prevent every majority, the others do not matter. Nor do they if the owners that have
-// refused the last try as well do, such as the holders of plain locks: each try of a waiter has another owner.
+// are busy: minorities of other waiters come and go, and waiting for those would cause endless retries. If the servers
+// of one owner, and those that failed, prevent every majority, the others do not matter. Nor do they if the owners that
+// have refused the last try as well do, such as the holders of plain locks: each try of a waiter has another owner.
 func (m *majority) refusal(t tally, before []vote) Reply {
-	if len(t.refused) == 0 || len(t.failed) >= m.blocking() {
+	if len(t.refused) == 0 || len(t.failed) >= m.minBlocking() {
 		return m.failure(t)
 	}
 	refused, again := t.refused, len(t.done) > 0
-	if lasting := bothIn(t.refused, before); len(lasting)+len(t.failed) >= m.blocking() {
+	if lasting := repeated(t.refused, before); len(lasting)+len(t.failed) >= m.minBlocking() {
 		refused, again = lasting, false
 	}
 	r := Reply{Result: lock.Result{Outcome: lock.Refused}}
-	by, held := mostVotes(refused)
+	by, held := largestHolder(refused)
 	r.Holder, r.OwnTerm = by.Holder, by.OwnTerm
 	again = again && held < m.quorum()-len(t.failed)
-	only := again || held+len(t.failed) >= m.blocking()
+	onlyHolder := again || held+len(t.failed) >= m.minBlocking()
 	for _, v := range refused {
-		if v.Holder == r.Holder || !only {
+		if v.Holder == r.Holder || !onlyHolder {
 			r.Busy = append(r.Busy, v.on.channels()...)
 		}
 	}
@@ -87,17 +88,17 @@ func (m *majority) refusal(t tally, before []vote) Reply {
 		r.Busy = append(r.Busy, v.on.channels()...)
 	}
 	if again {
-		r.TTL = rand.N(split) // this owner has a minority, and no owner has a majority
+		r.TTL = rand.N(maxSplitPause) // this owner has a minority, and no owner has a majority
 		return r
 	}
 	// The TTL ends when so many of these holds have expired that the others may be a majority.
 	ends := slices.SortedFunc(slices.Values(refused), func(a, b vote) int { return cmp.Compare(uint64(a.TTL), uint64(b.TTL)) })
-	r.TTL = ends[max(len(ends)-m.blocking(), 0)].TTL
+	r.TTL = ends[max(len(ends)-m.minBlocking(), 0)].TTL
 	return r
 }
 
-// bothIn returns those of the refusals that were there before, of the same owner on the same server.
-func bothIn(refused, before []vote) (lasting []vote) {
+// repeated returns those of the refusals that were there before, of the same owner on the same server.
+func repeated(refused, before []vote) (lasting []vote) {
 	for _, v := range refused {
 		if slices.ContainsFunc(before, func(b vote) bool { return b.on == v.on && b.Holder == v.Holder }) {
 			lasting = append(lasting, v)

@@ -67,10 +67,10 @@ func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 			name: "one of them without an end", votes: []vote{done, done, held("a", -1), held("a", 50*ms), held("a", -1)},
 			want: lock.Refused, holder: "a", least: 50 * ms, most: 50 * ms,
 		},
-		{name: "a split vote", votes: []vote{done, done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour)}, want: lock.Refused, holder: "a", most: split},
+		{name: "a split vote", votes: []vote{done, done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour)}, want: lock.Refused, holder: "a", most: maxSplitPause},
 		{
 			name: "a split vote of three", votes: []vote{done, held("a", time.Hour), held("a", time.Hour), held("b", time.Hour), held("b", time.Hour)},
-			want: lock.Refused, most: split,
+			want: lock.Refused, most: maxSplitPause,
 		},
 		{
 			name: "servers that are down may have granted it", votes: []vote{done, done, held("a", 40*ms), down, down},
@@ -113,8 +113,8 @@ func ballot(words string) (votes []vote) {
 	return votes
 }
 
-// refused returns how many of the votes refuse a try, 0 if they never do, and the servers that are then busy. before are
-// the votes of the try before.
+// refused returns how many of the votes refuse a try, 0 if they never do, and the servers that are then busy. before
+// are the votes of the try before.
 func refused(votes, before []vote) (after int, r Reply, busy string) {
 	m := servers(len(votes))
 	last := m.tally(before).refused
@@ -135,8 +135,8 @@ func refused(votes, before []vote) (after int, r Reply, busy string) {
 	return 0, r, ""
 }
 
-// A waiter waits for the servers of the owner that prevents every majority, or of those that have done so for longer. If
-// there are none, it waits for all.
+// A waiter waits for the servers of the owner that prevents every majority, or of those that have done so for longer.
+// If there are none, it waits for all.
 func TestMajority_RefusalSaysWhatToWaitFor(t *testing.T) {
 	for _, test := range []struct {
 		what, before, votes string
@@ -169,8 +169,8 @@ func TestMajority_RefusalSaysWhatToWaitFor(t *testing.T) {
 
 // Whatever the votes and their order: a try is refused only when a majority is impossible. A waiter then tries again
 // soon, unless it was refused like that before, or every majority that may become free later has a busy server. The
-// minorities of others are not busy while an owner has a majority: waiters that wait for one another would retry without
-// end.
+// minorities of others are not busy while an owner has a majority: waiters that wait for one another would retry
+// without end.
 func TestMajority_RefusalMissesNoRelease(t *testing.T) {
 	for n := 3; n <= 5; n++ {
 		m := servers(n)
@@ -192,10 +192,10 @@ func TestMajority_RefusalMissesNoRelease(t *testing.T) {
 					continue
 				}
 				among := strings.Fields(busy)
-				if soon := 0 <= r.TTL && r.TTL <= split; !soon && n-len(among) >= m.quorum() || soon && len(before) == n {
+				if soon := 0 <= r.TTL && r.TTL <= maxSplitPause; !soon && n-len(among) >= m.quorum() || soon && len(before) == n {
 					t.Fatalf("%s: after %d votes, and %d before, a waiter waits for %s, and for %v", words, after, len(before), busy, r.TTL)
 				}
-				holder, most := mostVotes(all.refused)
+				holder, most := largestHolder(all.refused)
 				for _, i := range among {
 					at, _ := strconv.Atoi(i)
 					if v := votes[at-1]; most >= m.quorum() && before == nil && v.Outcome == lock.Refused && v.Holder != holder.Holder {
@@ -248,7 +248,7 @@ func TestMajority_WaitsAsLongAsServersShouldNeed(t *testing.T) {
 		}
 		left := missing(m, voted)
 		for i, took := range test.tooks {
-			left[i].server.silence.took = took
+			left[i].server.health.took = took
 		}
 		if got := answerBy(left, now, now.Add(timeout)).Sub(now); got != test.want {
 			t.Errorf("%s: %v, want %v", test.what, got, test.want)

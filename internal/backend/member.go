@@ -14,18 +14,18 @@ import (
 // member is a single that is part of another lock.
 type member struct {
 	single
-	as protocol.Member
+	wire protocol.Member
 	// granted is the last term to which a vote has granted the lock, or may have.
 	granted atomic.Uint64
 }
 
 func newMember(p Part, options *protocol.Options) *member {
 	l := p.Server.lock(p.Kind, p.Name, options)
-	return &member{single: single{server: p.Server, lock: l}, as: protocol.Member{Lock: l, Mode: p.Mode, Fenced: p.Fenced}}
+	return &member{single: single{server: p.Server, lock: l}, wire: protocol.Member{Lock: l, Mode: p.Mode, Fenced: p.Fenced}}
 }
 
 func (m *member) run(c lock.Command, deadline time.Time, done func(Reply)) {
-	c, done = m.as.Command(c), m.watched(deadline, done)
+	c, done = m.wire.Command(c), m.timeAnswer(deadline, done)
 	if c.Kind == lock.Renew {
 		m.renew(&c, deadline, m.read(done))
 		return
@@ -43,7 +43,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 	m.mu.Lock()
 	call := m.lock.Vote(&c, quarantine, m.server.knownMemory(), uuid.NewString(), deadline)
 	m.mu.Unlock()
-	read := m.read(m.watched(deadline, done))
+	read := m.read(m.timeAnswer(deadline, done))
 	call.To = receive(func(tag uint64, reply redisclient.Reply) {
 		if reply.Err == nil {
 			age := time.Duration(0)
@@ -51,7 +51,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 			if out > 0 {
 				age = quarantine - out
 			}
-			m.server.memory.seen(name, age, m.server.System.Now())
+			m.server.memory.note(name, age, m.server.System.Now())
 		}
 		read(tag, reply)
 	})
@@ -74,14 +74,14 @@ func (m *member) cleanUp(c lock.Command, done func(certain bool)) {
 func (m *member) retryRelease(c lock.Command) { m.server.cleanups.add(m.release(c, nil)) }
 
 func (m *member) release(c lock.Command, done func(certain bool)) cleanup {
-	return m.server.cleanup(m.try(m.as.Command(asRelease(c))), c, done)
+	return m.server.cleanup(m.try(m.wire.Command(asRelease(c))), c, done)
 }
 
 func (m *member) inspect(deadline time.Time, done func(protocol.View, error)) {
 	m.Inspect(deadline, done)
 }
 
-func (m *member) only() *Server { return m.server }
+func (m *member) onlyServer() *Server { return m.server }
 
 // mayHold reports whether a vote here has granted the lock to a term, or may have.
 func (m *member) mayHold(term uint64) bool { return m.granted.Load() >= term }

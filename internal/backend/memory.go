@@ -18,20 +18,20 @@ import (
 // promoted may have lost locks, and does not vote before they have expired. The time is measured here and not by
 // the server, whose clock may be set.
 type memory struct {
-	mu    sync.Mutex
-	name  string
-	since machine.Instant // the memory is at least that old
+	mu         sync.Mutex
+	name       string
+	knownSince machine.Instant // the memory is not younger
 }
 
-// seen records that a memory was at least that old.
-func (m *memory) seen(name string, age time.Duration, now machine.Instant) {
+// note records that a memory was at least that old.
+func (m *memory) note(name string, age time.Duration, now machine.Instant) {
 	if name == "" {
 		return
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.name != name || now-age < m.since {
-		m.name, m.since = name, now-age
+	if m.name != name || now-age < m.knownSince {
+		m.name, m.knownSince = name, now-age
 	}
 }
 
@@ -49,12 +49,12 @@ func (s *Server) knownMemory() protocol.Memory {
 	defer s.memory.mu.Unlock()
 	known := protocol.Memory{Key: keyspace.Memory(s.prefix), Name: s.memory.name}
 	if known.Name != "" {
-		known.Age = s.System.Now() - s.memory.since
+		known.Age = s.System.Now() - s.memory.knownSince
 	}
 	return known
 }
 
-// discoverTime is how long Discover waits for the servers.
+// discoverTime is the time that Discover waits for the servers.
 const discoverTime = 500 * time.Millisecond
 
 // Discover identifies the servers of a RedLock. It waits at most 500 ms for servers that are down or hang: those are
@@ -67,7 +67,7 @@ func Discover(servers []*Server) {
 		call := protocol.InspectMemory(keyspace.Memory(s.prefix), uuid.NewString(), deadline)
 		call.To = receive(func(_ uint64, reply redisclient.Reply) {
 			if reply.Err == nil {
-				s.memory.seen(reply.S[0], time.Duration(reply.N[0])*time.Millisecond, s.System.Now())
+				s.memory.note(reply.S[0], time.Duration(reply.N[0])*time.Millisecond, s.System.Now())
 			}
 			answers.add(struct{}{})
 		})

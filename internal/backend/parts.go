@@ -43,11 +43,11 @@ func newAll(parts []Part, options *protocol.Options) part {
 			combined.parts = append(combined.parts, newBatch(members))
 		}
 	}
-	if one, single := combined.parts[0].(*member); len(combined.parts) == 1 && !(single && one.as.Kind == protocol.Fair) {
+	if one, single := combined.parts[0].(*member); len(combined.parts) == 1 && !(single && one.wire.Kind == protocol.Fair) {
 		return combined.parts[0]
 	}
 	// A fair lock is a part even if it is the only one: it is yielded by a release, as its queue wants.
-	combined.twins = twinsIn(combined.parts)
+	combined.sameNamed = sameNamedIn(combined.parts)
 	return combined
 }
 
@@ -55,20 +55,20 @@ func newAll(parts []Part, options *protocol.Options) part {
 // the same order.
 //
 // Two locks have the same order in every MultiLock of which both are members. Otherwise two MultiLocks that share them
-// would often keep one reserved each and wait for the other, until one leaves its place; see places.leave. So the order
-// is that of the parts, which is by name, and in a cluster by slot; a script takes neighbours on one server or in one
-// slot. RedLocks come last: which of their servers have been taken is not certain; see twins.
+// would often keep one reserved each and wait for the other, until one leaves its entry; see queueEntries.leave. So the
+// order is that of the parts, which is by name, and in a cluster by slot; a script takes neighbours on one server or in
+// one slot. RedLocks come last: which of their servers have been taken is not certain; see sameNamed.
 func Batches(parts []Part) (batches [][]int) {
 	type location struct {
 		server *Server
 		slot   uint16
 	}
-	places := make([]location, len(parts))
+	locations := make([]location, len(parts))
 	order := make([]int, len(parts))
 	for i, part := range parts {
-		order[i], places[i] = i, location{server: part.Server}
+		order[i], locations[i] = i, location{server: part.Server}
 		if part.Server.redis.Cluster() {
-			places[i].slot = keyspace.Slot(part.Server.prefix + part.Name)
+			locations[i].slot = keyspace.Slot(part.Server.prefix + part.Name)
 		}
 	}
 	group := func(part *Part) int {
@@ -81,12 +81,12 @@ func Batches(parts []Part) (batches [][]int) {
 		return 0
 	}
 	slices.SortStableFunc(order, func(i, j int) int {
-		return cmp.Or(group(&parts[i])-group(&parts[j]), int(places[i].slot)-int(places[j].slot))
+		return cmp.Or(group(&parts[i])-group(&parts[j]), int(locations[i].slot)-int(locations[j].slot))
 	})
 	for n, i := range order {
 		if n > 0 {
 			last := order[n-1]
-			if parts[i].Majority == nil && parts[last].Majority == nil && places[i] == places[last] {
+			if parts[i].Majority == nil && parts[last].Majority == nil && locations[i] == locations[last] {
 				batches[len(batches)-1] = append(batches[len(batches)-1], i)
 				continue
 			}

@@ -22,22 +22,22 @@ type record struct {
 	ttl     time.Duration
 	// work adds the locks that the System holds and waits for.
 	work func(*protocol.Record)
-	// refused gets the error if Redis refuses the record, once.
-	refused func(error)
-	// covers is until when a lease may end so that the record outlives it.
-	covers atomic.Int64
+	// onRefused gets the error if Redis refuses the record, once.
+	onRefused func(error)
+	// coveredUntil is a time: the record outlives the leases that end before.
+	coveredUntil atomic.Int64
 
 	mu sync.Mutex // guards what follows
-	// longest is the end of the longest lease so far.
-	longest machine.Instant
-	timer   *time.Timer
+	// longestLease is the end of the longest lease so far.
+	longestLease machine.Instant
+	timer        *time.Timer
 	// busy: a call is in progress; answered is closed at its end.
 	busy     bool
 	answered chan struct{}
 	closed   bool
-	// began is when the last write began; stale: the work has changed since.
-	began time.Time
-	stale bool
+	// lastWrite is the time at which the last write began; stale: the work has changed since.
+	lastWrite time.Time
+	stale     bool
 	// failed: the last try has failed, and the timer starts the next. reported: refused was called.
 	failed, reported bool
 }
@@ -54,8 +54,8 @@ const (
 const changePause = 100 * time.Millisecond
 
 // Register keeps a record that describes the System in Redis. work adds the locks that it holds and waits for, each
-// time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis refuses the
-// record permanently; the System then has none.
+// time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis refuses
+// the record permanently; the System then has none.
 func (s *Server) Register(content protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
 	ttl, every := recordTimes(watchdog)
 	s.keep(content, ttl, every, work, refused)
@@ -68,22 +68,22 @@ func recordTimes(watchdog time.Duration) (ttl, every time.Duration) {
 
 func (s *Server) keep(content protocol.Record, ttl, every time.Duration, work func(*protocol.Record), refused func(error)) {
 	content.Every = every.Milliseconds()
-	r := &record{server: s, content: content, ttl: ttl, work: work, refused: refused}
+	r := &record{server: s, content: content, ttl: ttl, work: work, onRefused: refused}
 	s.record = r
 	r.write()
 }
 
 // Outlive extends the record, if there is one, so that it outlives a lease that ends at until.
 func (s *Server) Outlive(until machine.Instant) {
-	if r := s.record; r != nil && int64(until) > r.covers.Load() {
+	if r := s.record; r != nil && int64(until) > r.coveredUntil.Load() {
 		r.outlive(until)
 	}
 }
 
 func (r *record) outlive(until machine.Instant) {
 	r.mu.Lock()
-	longer := until > r.longest
-	r.longest = max(until, r.longest)
+	longer := until > r.longestLease
+	r.longestLease = max(until, r.longestLease)
 	longer = longer && !r.failed
 	r.mu.Unlock()
 	if longer {
@@ -91,8 +91,8 @@ func (r *record) outlive(until machine.Instant) {
 	}
 }
 
-// RecordChanged writes the record, if there is one, soon: the work has changed in a way that others should see. It does not
-// block. However often it is called, there are at most ten writes a second.
+// RecordChanged writes the record, if there is one, soon: the work has changed in a way that others should see. It does
+// not block. However often it is called, there are at most ten writes a second.
 func (s *Server) RecordChanged() {
 	r := s.record
 	if r == nil {
@@ -104,7 +104,7 @@ func (s *Server) RecordChanged() {
 	case r.busy:
 		r.stale = true
 	case r.timer != nil && !r.closed && !r.failed: // otherwise the next write follows anyway, or there is none
-		r.timer.Reset(max(changePause-time.Since(r.began), 0))
+		r.timer.Reset(max(changePause-time.Since(r.lastWrite), 0))
 	}
 }
 
@@ -115,25 +115,25 @@ func (r *record) write() {
 		r.mu.Unlock()
 		return
 	}
-	r.busy, r.answered, r.began, r.stale = true, make(chan struct{}), time.Now(), false
+	r.busy, r.answered, r.lastWrite, r.stale = true, make(chan struct{}), time.Now(), false
 	if r.timer != nil {
 		r.timer.Stop()
 	}
 	now := r.server.System.Now()
 	ttl := r.ttl
-	if left := r.longest - now; left > 0 {
+	if left := r.longestLease - now; left > 0 {
 		ttl = max(ttl, left+left/50+r.ttl/3) // a lease is trusted for less than its TTL
 	}
 	r.mu.Unlock()
 	content := r.content
 	r.work(&content)
 	call := content.SystemRenew(r.server.prefix, ttl, time.Now().Add(r.server.callTimeout))
-	call.To = receive(func(_ uint64, reply redisclient.Reply) { r.written(now+ttl-ttl/50, reply.Err) })
+	call.To = receive(func(_ uint64, reply redisclient.Reply) { r.handleReply(now+ttl-ttl/50, reply.Err) })
 	r.server.redis.Piggyback(call)
 }
 
-// written handles the reply to a write after which the record outlives leases that end until covers.
-func (r *record) written(covers machine.Instant, err *redisio.Error) {
+// handleReply handles the reply to a write after which the record outlives leases that end until coveredUntil.
+func (r *record) handleReply(coveredUntil machine.Instant, err *redisio.Error) {
 	every := time.Duration(r.content.Every) * time.Millisecond
 	r.mu.Lock()
 	again, report := false, false
@@ -144,12 +144,12 @@ func (r *record) written(covers machine.Instant, err *redisio.Error) {
 		if r.stale {
 			pause = changePause
 		}
-		r.covers.Store(int64(covers))
-		again = r.longest > covers // a longer lease was added since
+		r.coveredUntil.Store(int64(coveredUntil))
+		again = r.longestLease > coveredUntil // a longer lease was added since
 	case err.Transient:
 		pause = min(every, max(every/4, time.Second))
 	default:
-		r.covers.Store(math.MaxInt64) // do not write it again because of leases
+		r.coveredUntil.Store(math.MaxInt64) // do not write it again because of leases
 		report, r.reported = !r.reported, true
 	}
 	r.busy = false
@@ -159,7 +159,7 @@ func (r *record) written(covers machine.Instant, err *redisio.Error) {
 	}
 	r.mu.Unlock()
 	if report {
-		r.refused(err)
+		r.onRefused(err)
 	}
 	if again {
 		r.write()
@@ -185,7 +185,7 @@ func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	case <-done:
 		return
 	}
-	if n := r.covers.Load(); n == 0 || n == math.MaxInt64 || !nothingLeft {
+	if n := r.coveredUntil.Load(); n == 0 || n == math.MaxInt64 || !nothingLeft {
 		return
 	}
 	removed := make(chan struct{})

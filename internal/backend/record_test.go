@@ -107,7 +107,7 @@ func TestRecord_OutlivesLeases(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s, key, _ := kept(t, server, time.Minute, time.Minute)
-	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() > 0 })
+	redistest.Eventually(t, "the record", func() bool { return s.record.coveredUntil.Load() > 0 })
 	server.ResetStats(t)
 	s.Outlive(50 * time.Second)
 	s.Outlive(machine.Instant(time.Hour))
@@ -163,7 +163,7 @@ func TestRecord_RefusalIsReportedOnce(t *testing.T) {
 	}
 	s.Outlive(machine.Instant(time.Hour))
 	server.Do(t, "ACL", "SETUSER", "default", "+set")
-	redistest.Eventually(t, "the record", func() bool { return s.record.covers.Load() < int64(2*time.Hour) })
+	redistest.Eventually(t, "the record", func() bool { return s.record.coveredUntil.Load() < int64(2*time.Hour) })
 }
 
 // All records are listed, however many there are, and other values are not.

@@ -163,7 +163,7 @@ func TestCleanups_TakesTheLongestWaitingFirst(t *testing.T) {
 	if tried != "135" || ended != "02345" {
 		t.Errorf("tried %s, and %s have ended", tried, ended)
 	}
-	if until := time.Duration(k.server.leftUntil.Load()); until != now+time.Minute {
+	if until := time.Duration(k.server.leftoversExpireAt.Load()); until != now+time.Minute {
 		t.Errorf("keys whose release has failed permanently are left until %v", until)
 	}
 	replies["1"], replies["7"], replies["9"] = Reply{}, failing(true, false), Reply{}
@@ -189,7 +189,7 @@ func TestCleanups_SendsFewAtATime(t *testing.T) {
 		k.add(cleanup{try: func(_ time.Time, done func(Reply)) { waiting = append(waiting, done) }, until: time.Hour})
 	}
 	for range 3 {
-		k.round()
+		k.sendRound()
 		if len(waiting) != cleanupBatch {
 			t.Fatalf("%d are in progress, want %d", len(waiting), cleanupBatch)
 		}

@@ -18,19 +18,19 @@ type Server struct {
 	prefix string
 	// tokenCounter is Config.TokenCounter.
 	tokenCounter string
-	// callTimeout is how long a call in the background may take.
+	// callTimeout bounds a call in the background.
 	callTimeout time.Duration
-	// quarantine is how old the server's memory must be for it to vote.
+	// quarantine is the age that the server's memory must have for it to vote.
 	quarantine time.Duration
 
 	memory   memory
-	silence  silence
+	health   health
 	cleanups cleanups
 	counters counters
 	// record describes the System in Redis; nil if it does not keep a record.
 	record *record
-	// leftUntil is when the last key expires whose release has failed permanently.
-	leftUntil atomic.Int64
+	// leftoversExpireAt is the time at which the last key expires whose release has failed permanently.
+	leftoversExpireAt atomic.Int64
 }
 
 // System is the user of a Server. Now returns the time on its clock.
@@ -42,13 +42,13 @@ type System interface {
 type Config struct {
 	// KeyPrefix is the prefix of the key of every lock.
 	KeyPrefix string
-	// CallTimeout is how long Redis may take to answer.
+	// CallTimeout is the time that Redis may take to answer.
 	CallTimeout time.Duration
-	// Quarantine is how old the memory of a RedLock's server must be for it to vote.
+	// Quarantine is the age that the memory of a RedLock's server must have for it to vote.
 	Quarantine time.Duration
 	// TokenCounter is the key of the token counter of all fenced locks; "" if each has one of its own.
 	TokenCounter string
-	// KeepTokens is how long the highest token of a counter is known after its last use.
+	// KeepTokens is the time for which the highest token of a counter is known after its last use.
 	KeepTokens time.Duration
 }
 
@@ -58,7 +58,7 @@ func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
 		System: system, redis: redis, prefix: cfg.KeyPrefix, tokenCounter: cfg.TokenCounter, quarantine: cfg.Quarantine,
 		callTimeout: max(cfg.CallTimeout, time.Second), // no request waits for background calls
 	}
-	s.cleanups.server, s.counters.keep = s, cfg.KeepTokens
+	s.cleanups.server, s.counters.keepFor = s, cfg.KeepTokens
 	return s
 }
 
@@ -74,8 +74,8 @@ func (s *Server) lock(kind protocol.Kind, name string, options *protocol.Options
 // LeaveToExpire records that a key may stay in Redis until then.
 func (s *Server) LeaveToExpire(until machine.Instant) {
 	for {
-		last := s.leftUntil.Load()
-		if int64(until) <= last || s.leftUntil.CompareAndSwap(last, int64(until)) {
+		last := s.leftoversExpireAt.Load()
+		if int64(until) <= last || s.leftoversExpireAt.CompareAndSwap(last, int64(until)) {
 			return
 		}
 	}
@@ -83,12 +83,12 @@ func (s *Server) LeaveToExpire(until machine.Instant) {
 
 // Released reports whether no key of this Server is left to expire.
 func (s *Server) Released() bool {
-	return s.cleanups.complete() && int64(s.System.Now()) >= s.leftUntil.Load()
+	return s.cleanups.complete() && int64(s.System.Now()) >= s.leftoversExpireAt.Load()
 }
 
 // Close ends the background work. It sends the remaining releases once more, and waits for them
 // until done. When the Redis is closed as well, no goroutine is left.
 func (s *Server) Close(done <-chan struct{}) {
-	s.silence.close()
+	s.health.close()
 	s.cleanups.close(done)
 }

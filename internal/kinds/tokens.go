@@ -66,7 +66,7 @@ func (t *tokens) record(l *lock.Lock) {
 		return
 	}
 	for i, token := range l.HighestTokens() {
-		t.used[i].Drawn(token)
+		t.used[i].NoteDrawn(token)
 	}
 }
 

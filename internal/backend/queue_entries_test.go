@@ -18,8 +18,8 @@ func onTwoServers(t *testing.T) (a, b, c Part) {
 	return Part{Server: on[0], Name: name + "a"}, Part{Server: on[1], Name: name + "b"}, Part{Server: on[0], Name: name + "c"}
 }
 
-// A MultiLock gives up its places in other wait queues if a member that is free is kept for another MultiLock: one takes
-// a and c apart, since b of another server is between them, the other by one script. Otherwise c would stay kept for the
+// A MultiLock leaves other wait queues if a member that is free is reserved for another MultiLock: one takes a and c
+// apart, since b of another server is between them, the other by one script. Otherwise c would stay reserved for the
 // first, and a for the second.
 func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 	a, b, c := onTwoServers(t)
@@ -40,10 +40,10 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 		{together, waits, lock.Done}, {apart, waits, lock.Refused},
 		{together, asRelease(waits), lock.Done}, {apart, waits, lock.Done},
 	} {
-		places := &apart.(*all).places
-		places.since = time.Time{} // the other has waited for as long: then entries may be in different orders
+		entries := &apart.(*all).entries
+		entries.waitingSince = time.Time{} // the other has waited for as long: then entries may be in different orders
 		if i == 9 {
-			places.keptFrom = time.Now().Add(-keptTime)
+			entries.reservedSince = time.Now().Add(-leaveAfter)
 		}
 		if r := ran(t, step.of, step.c); r.Outcome != step.want {
 			t.Fatalf("step %d: %+v", i, r)
@@ -51,8 +51,8 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 	}
 }
 
-// A MultiLock over several servers gets a free member that is kept for another MultiLock which has waited for less time.
-// Otherwise it starved: each try lost the places in the members that it had taken, and the other kept them.
+// A MultiLock over several servers gets a free member that is kept for another MultiLock which has waited for less
+// time. Otherwise it starved: each try lost the entries in the members that it had taken, and the other kept its own.
 func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 	a, b, c := onTwoServers(t)
 	apart, together := newAll([]Part{a, b, c}, options()), newAll([]Part{a, c}, options())
@@ -134,7 +134,7 @@ func TestAll_HasNotWaitedAfterARejection(t *testing.T) {
 			t.Fatalf("step %d: %+v", i, r)
 		}
 	}
-	if waited := both.(*all).places.waited(time.Minute, time.Now()); waited != 0 {
+	if waited := both.(*all).entries.waitingTime(time.Minute, time.Now()); waited != 0 {
 		t.Errorf("it has waited for %v", waited)
 	}
 }

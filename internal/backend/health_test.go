@@ -96,7 +96,7 @@ func TestMajority_AsksASilentMajority(t *testing.T) {
 				t.Errorf("with %d silent, server %d is skipped: %v", silent, i, !want)
 			}
 		}
-		m.members[silent].server.silence.begin()
+		m.members[silent].server.health.markSilent()
 	}
 }
 
@@ -158,7 +158,7 @@ func TestServer_TimeoutFollowsLastAnswers(t *testing.T) {
 	for _, test := range []struct{ took, least, most time.Duration }{
 		{time.Millisecond, minTimeout / 2, minTimeout}, {time.Second, 7 * time.Second, 8 * time.Second}, {time.Hour, 50 * time.Second, time.Minute},
 	} {
-		s.silence.answered(test.took)
+		s.health.noteAnswer(test.took)
 		if got := time.Until(s.answerBy(time.Now(), deadline)); got < test.least || got > test.most {
 			t.Errorf("after %v: %v", test.took, got)
 		}

@@ -10,13 +10,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// silence records whether a server answers, for locks on several servers. A server that has not answered a call by its
+// health records whether a server answers, for locks on several servers. A server that has not answered a call by its
 // deadline, or within half a second, is silent. It is probed in the background until it answers. A cluster is never
 // silent, since only some of its servers may be.
-type silence struct {
+type health struct {
 	mu     sync.Mutex // guards what follows
 	silent bool
-	// took is how long the slowest of the last answers took; 0 before the first.
+	// took is the time that the slowest of the last answers took; 0 before the first.
 	took time.Duration
 	// timer starts the next probe. closed: there are no more probes.
 	timer  *time.Timer
@@ -26,7 +26,7 @@ type silence struct {
 const (
 	// probePause is the pause between two probes.
 	probePause = 100 * time.Millisecond
-	// minTimeout is the time that a server has at least to answer while locks on others are held.
+	// minTimeout is the shortest time that a server has to answer while locks on others are held.
 	minTimeout = 500 * time.Millisecond
 )
 
@@ -38,16 +38,16 @@ var skipped = Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, E
 
 // isSilent reports whether the server has stopped answering.
 func (s *Server) isSilent() bool {
-	s.silence.mu.Lock()
-	defer s.silence.mu.Unlock()
-	return s.silence.silent
+	s.health.mu.Lock()
+	defer s.health.mu.Unlock()
+	return s.health.silent
 }
 
-// answerBy returns by when the server should answer a call that is sent now, judging by its last answers.
+// answerBy returns the time by which the server should answer a call that is sent now, judging by its last answers.
 func (s *Server) answerBy(now, deadline time.Time) time.Time {
-	s.silence.mu.Lock()
-	took := s.silence.took
-	s.silence.mu.Unlock()
+	s.health.mu.Lock()
+	took := s.health.took
+	s.health.mu.Unlock()
 	soon := now.Add(max(minTimeout, 8*took))
 	if took == 0 || deadline.Before(soon) {
 		return deadline
@@ -55,15 +55,15 @@ func (s *Server) answerBy(now, deadline time.Time) time.Time {
 	return soon
 }
 
-// watched wraps the done of a call, and records whether the server has answered.
-func (s *single) watched(deadline time.Time, done func(Reply)) func(Reply) {
+// timeAnswer wraps the done of a call. It records whether the server has answered, and how long that took.
+func (s *single) timeAnswer(deadline time.Time, done func(Reply)) func(Reply) {
 	sent := time.Now()
 	return func(r Reply) {
 		took := time.Since(sent)
 		late := !time.Now().Before(deadline) || took >= minTimeout // or the client has closed its connection
 		switch {
 		case r.Outcome != lock.Failed:
-			s.server.silence.answered(took)
+			s.server.health.noteAnswer(took)
 		case late && r.Transient:
 			s.noteSilent()
 		}
@@ -73,26 +73,26 @@ func (s *single) watched(deadline time.Time, done func(Reply)) func(Reply) {
 
 // noteSilent records that the server has not answered in time, and probes it.
 func (s *single) noteSilent() {
-	if !s.server.redis.Cluster() && s.server.silence.begin() {
+	if !s.server.redis.Cluster() && s.server.health.markSilent() {
 		s.probe()
 	}
 }
 
-// begin marks the server as silent, and reports whether it was not.
-func (k *silence) begin() bool {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.silent || k.closed {
+// markSilent marks the server as silent, and reports whether it was not.
+func (h *health) markSilent() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silent || h.closed {
 		return false
 	}
-	k.silent = true
+	h.silent = true
 	return true
 }
 
-func (k *silence) answered(took time.Duration) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.silent, k.took = false, max(took, k.took-k.took/8)
+func (h *health) noteAnswer(took time.Duration) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.silent, h.took = false, max(took, h.took-h.took/8)
 }
 
 // probe inspects the lock repeatedly until the server answers.
@@ -102,27 +102,27 @@ func (s *single) probe() {
 	s.Inspect(deadline, func(_ protocol.View, err error) {
 		failure := redisio.Classify(err)
 		if err == nil || !failure.Unsure && time.Now().Before(deadline) {
-			s.server.silence.answered(time.Since(sent))
+			s.server.health.noteAnswer(time.Since(sent))
 		} else {
-			s.server.silence.again(s.probe)
+			s.server.health.probeLater(s.probe)
 		}
 	})
 }
 
-func (k *silence) again(probe func()) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	if k.silent && !k.closed {
-		k.timer = time.AfterFunc(probePause, probe)
+func (h *health) probeLater(probe func()) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.silent && !h.closed {
+		h.timer = time.AfterFunc(probePause, probe)
 	}
 }
 
 // close ends the probes.
-func (k *silence) close() {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.closed, k.silent = true, false
-	if k.timer != nil {
-		k.timer.Stop()
+func (h *health) close() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.closed, h.silent = true, false
+	if h.timer != nil {
+		h.timer.Stop()
 	}
 }

@@ -12,28 +12,28 @@ import (
 // A MultiLock cannot have one key twice: the first release of the key would leave nothing for the second. Whether two
 // servers are the same Redis is not known, so the acquisition of the second key looks whether the first is there.
 
-// twins are the members of a part whose keys are called like those of earlier parts, on other servers.
-type twins struct {
+// sameNamed are the members of a part whose key names also occur in earlier parts, on other servers.
+type sameNamed struct {
 	members []*member
-	// certain: the earlier parts have taken those keys for certain. A RedLock takes them on a majority.
-	certain bool
-	// apart: they are not the same keys.
-	apart atomic.Bool
+	// surelyTaken: the earlier parts have surely taken those keys. A RedLock takes them only on a majority of servers.
+	surelyTaken bool
+	// knownDifferent: they are not the same keys.
+	knownDifferent atomic.Bool
 }
 
-// twinsIn returns the twins in each of the parts; nil if there are none.
-func twinsIn(parts []part) []twins {
-	all, certain, found := make([]twins, len(parts)), map[string]bool{}, false
+// sameNamedIn returns the sameNamed of each part; nil if there are none.
+func sameNamedIn(parts []part) []sameNamed {
+	all, taken, found := make([]sameNamed, len(parts)), map[string]bool{}, false
 	for i, part := range parts {
 		members, isMajority := membersOf(part)
-		all[i].certain = true
+		all[i].surelyTaken = true
 		for _, m := range members {
-			if sure, known := certain[m.lock.Key]; known {
-				all[i].members, all[i].certain = append(all[i].members, m), all[i].certain && sure
+			if surely, known := taken[m.lock.Key]; known {
+				all[i].members, all[i].surelyTaken = append(all[i].members, m), all[i].surelyTaken && surely
 			}
 		}
 		for _, m := range members {
-			certain[m.lock.Key] = !isMajority
+			taken[m.lock.Key] = !isMajority
 		}
 		found = found || len(all[i].members) > 0
 	}
@@ -56,8 +56,8 @@ func membersOf(p part) (members []*member, isMajority bool) {
 }
 
 // check calls done with an error if the term holds one of the keys already, which only an earlier part can have taken.
-func (t *twins) check(term uint64, deadline time.Time, done func(error)) {
-	if len(t.members) == 0 || t.apart.Load() {
+func (s *sameNamed) check(term uint64, deadline time.Time, done func(error)) {
+	if len(s.members) == 0 || s.knownDifferent.Load() {
 		done(nil)
 		return
 	}
@@ -65,19 +65,19 @@ func (t *twins) check(term uint64, deadline time.Time, done func(error)) {
 		known bool
 		same  error
 	}
-	answers := &collect[answer]{n: len(t.members), judge: whenAll(func(answers []answer) {
-		apart := t.certain
+	answers := &collect[answer]{n: len(s.members), judge: whenAll(func(answers []answer) {
+		different := s.surelyTaken
 		for _, a := range answers {
 			if a.same != nil {
 				done(a.same)
 				return
 			}
-			apart = apart && a.known
+			different = different && a.known
 		}
-		t.apart.Store(apart)
+		s.knownDifferent.Store(different)
 		done(nil)
 	})}
-	for _, m := range t.members {
+	for _, m := range s.members {
 		m.inspect(deadline, func(v protocol.View, err error) {
 			a := answer{known: err == nil} // else the acquisition says what is wrong
 			if slices.Contains(v.Owners, m.owner(term)) {
