@@ -62,13 +62,14 @@ func (p *permits) Snapshot() machine.Snapshot {
 
 // expirableKind is the Kind of expirable semaphores.
 type expirableKind struct {
+	simple
 	*backend.ExpirableSemaphore
 	system *System
 	actor  Actor
 }
 
 func newExpirable(s *System, name string, a Actor) Kind {
-	return expirableKind{backend.NewExpirableSemaphore(s.Server, name, s.ID), s, a}
+	return expirableKind{ExpirableSemaphore: backend.NewExpirableSemaphore(s.Server, name, s.ID), system: s, actor: a}
 }
 
 func (k expirableKind) Fresh() machine.Machine {
@@ -81,12 +82,10 @@ func (k expirableKind) Draft(of machine.Machine) machine.Machine {
 	return &next
 }
 
-func (k expirableKind) Replaced(_, _ machine.Machine) {}
-func (k expirableKind) Settled(machine.Machine)       {}
-func (k expirableKind) Gone()                         {}
-
 var setModes = map[messages.SetPermitsHow]expirable.SetMode{
-	messages.SetPermitsHow_SET_PERMITS_HOW_TRY: expirable.SetIfUnset, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL: expirable.SetTotal, messages.SetPermitsHow_SET_PERMITS_HOW_ADD: expirable.SetAdd,
+	messages.SetPermitsHow_SET_PERMITS_HOW_TRY:    expirable.SetIfUnset,
+	messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL:  expirable.SetTotal,
+	messages.SetPermitsHow_SET_PERMITS_HOW_ADD:    expirable.SetAdd,
 	messages.SetPermitsHow_SET_PERMITS_HOW_DELETE: expirable.Delete,
 }
 
@@ -124,8 +123,6 @@ func (k expirableKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	m.(*permits).Replied(now, r.Seq, r.Other.(permitsReply).Result)
 }
 
-func (k expirableKind) Relevant(backend.Channel) bool { return true }
-
 func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
 	k.ExpirableSemaphore.Inspect(deadline, seen(done))
 }
@@ -141,19 +138,6 @@ func (k expirableKind) Retires(m machine.Machine, closing bool) {
 		k.Forget(number)
 	}
 }
-
-// keepPermitRecords is for an actor that leaves while one of its commands may still arrive: no record of an expirable
-// semaphore is removed for as long as Redis would keep one.
-func (s *System) keepPermitRecords() { s.permitRecordsUntil.Store(int64(s.Now() + recordTime)) }
-
-func (s *System) keepsPermitRecords() bool {
-	return s.Now() < machine.Instant(s.permitRecordsUntil.Load())
-}
-
-// recordTime is how long Redis keeps the record of a command; see scripts/common/once.lua.
-const recordTime = machine.Instant(time.Hour)
-
-func (k expirableKind) Abandon() {}
 
 func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	k.system.keepPermitRecords() // the actor does not await the commands under way

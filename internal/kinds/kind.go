@@ -15,10 +15,12 @@ import (
 
 // Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
 //
-// When an actor has nothing left to do, its end is: Retires, the actor stops, Gone. When it is given up, its end is:
-// Stop (see Stopper), Cleanups, Late for each reply, Abandon if the wait for Redis is cut short, the actor stops, Gone;
-// a reply that comes even later still reaches Late. An actor that makes room for another kind, or that is idle when the
-// host stops it, gets only Gone.
+// The end of an actor is one of these:
+//
+//  1. It has nothing left to do: Retires → the actor stops → Gone.
+//  2. It is given up: Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is cut short
+//     → the actor stops → Gone. A reply that comes even later still reaches Late.
+//  3. It makes room for another kind, or is idle when the host stops it: Gone.
 type Kind interface {
 	// The machine.
 
@@ -66,6 +68,17 @@ type Kind interface {
 	// Gone is called by the guardian after the actor has stopped.
 	Gone()
 }
+
+// simple has the methods that most kinds do not need.
+type simple struct{}
+
+func (simple) Replaced(_, _ machine.Machine) {}
+func (simple) Settled(machine.Machine)       {}
+func (simple) Event(*request.Call) Event     { return nil }
+func (simple) Relevant(backend.Channel) bool { return true }
+func (simple) Retires(machine.Machine, bool) {}
+func (simple) Abandon()                      {}
+func (simple) Gone()                         {}
 
 // Event is an event of a machine.
 type Event = func(m machine.Machine, now machine.Instant)
@@ -115,7 +128,7 @@ type Traits struct {
 	// Format is how a lock of the kind is written in Redis. Locks of one name that differ in it exclude each other as
 	// users of the key.
 	Format messages.Kind
-	// Consists is what the lock consists of.
+	// Consists names the parts of the lock.
 	Consists Composition
 	// Fenced says that a hold draws a fencing token of its own lock.
 	Fenced bool
@@ -125,7 +138,7 @@ type Traits struct {
 	new func(s *System, name string, a Actor) Kind
 }
 
-// Composition is what a lock consists of.
+// Composition names the parts of a lock.
 type Composition uint8
 
 // The compositions. A semaphore and a latch have keys, but no owners.
@@ -142,8 +155,8 @@ func (t *Traits) DrawsTokens() bool {
 	return t.Fenced || t.Consists == Members || t.Consists == Servers
 }
 
-// SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one of
-// them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
+// SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one
+// of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
 func SameType(a, b messages.Kind) bool { return (Of(a).new == nil) == (Of(b).new == nil) }
 
 // Table registers each kind.

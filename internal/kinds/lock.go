@@ -16,6 +16,7 @@ import (
 
 // lockKind is the Kind of all locks. It is the backend.Receiver of its Backend.
 type lockKind struct {
+	simple
 	backend.Backend
 	system *System
 	actor  Actor
@@ -39,13 +40,13 @@ func (k *lockKind) Draft(of machine.Machine) machine.Machine {
 	if !next.HasNextTerm() {
 		next.SetNextTerm(k.system.NextTerm())
 	}
-	k.tokens.raise(next)
+	k.tokens.raiseLock(next)
 	return next
 }
 
 func (k *lockKind) Replaced(before, after machine.Machine) {
 	k.system.locks.Put(before)
-	k.tokens.record(after.(*lock.Lock)) // before a request is answered
+	k.tokens.recordDrawn(after.(*lock.Lock)) // before a request is answered
 }
 
 func (k *lockKind) Settled(m machine.Machine) {
@@ -53,8 +54,6 @@ func (k *lockKind) Settled(m machine.Machine) {
 		k.system.buffers.Put(buffer)
 	}
 }
-
-func (k *lockKind) Event(*request.Call) Event { return nil }
 
 func (k *lockKind) Perform(e *machine.Effect, _ machine.Instant) { perform(e) }
 
@@ -75,11 +74,11 @@ func (k *lockKind) Send(c any, now machine.Instant) {
 		k.observer.Tried()
 	}
 	if command.Kind == lock.Acquire {
-		k.signals.tried()
-		k.tokens.keep()
+		k.signals.noteTry()
+		k.tokens.attachCounter()
 	}
 	if command.Tokens > 0 || command.Entry.Tokens > 0 {
-		command.Above = k.tokens.above(command.Above)
+		command.Above = k.tokens.drawAbove(command.Above)
 	}
 	if entry := &command.Entry; entry.Term != 0 {
 		entry.Listens = k.actor.HearsTransfers(entry.Term)
@@ -94,7 +93,7 @@ func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	case lock.Failed:
 		k.observer.RepliedFailed(r.Lock.Err)
 	}
-	stale := k.signals.replied(r.Lock.Busy)
+	stale := k.signals.noteReply(r.Lock.Busy)
 	m.(*lock.Lock).Replied(now, r.Seq, r.Lock.Result)
 	if stale {
 		m.Signal(now)
@@ -111,13 +110,13 @@ func (k *lockKind) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 	return k.actor.Lend(kind == lock.Acquire || kind == lock.SyncQueue, call)
 }
 
-func (k *lockKind) Relevant(channel backend.Channel) bool { return k.signals.relevant(channel) }
+func (k *lockKind) Relevant(channel backend.Channel) bool { return k.signals.noteMessage(channel) }
 
 func (k *lockKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
 	k.Backend.Inspect(deadline, seen(done))
 }
 
-// seen returns a function that makes a Status of what is in Redis.
+// seen returns a function that makes a Status of the state in Redis.
 func seen(done func(*messages.Status, *machine.Answer)) func(protocol.View, error) {
 	return func(v protocol.View, err error) {
 		if err != nil {
@@ -143,9 +142,7 @@ func inspectionFailed(err error) *machine.Answer {
 	return &machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: err.Error()}
 }
 
-func (k *lockKind) Retires(machine.Machine, bool) {}
-func (k *lockKind) Abandon()                      {}
-func (k *lockKind) Gone()                         { k.tokens.leave() }
+func (k *lockKind) Gone() { k.tokens.release() }
 
 func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	for _, command := range m.(*lock.Lock).CleanupCommands(k.system.Now()) {

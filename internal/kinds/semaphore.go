@@ -49,6 +49,7 @@ func (p *pool) Snapshot() machine.Snapshot               { return machine.Snapsh
 
 // semaphoreKind is the Kind of semaphores and latches.
 type semaphoreKind struct {
+	simple
 	system  *System
 	actor   Actor
 	backend *backend.Semaphore
@@ -56,8 +57,9 @@ type semaphoreKind struct {
 	latch   bool
 	// spare is memory for the next draft.
 	spare *pool
-	// unfinished is what an actor that was given up still has to give back. Goroutines that bring replies read it, too.
-	unfinished atomic.Pointer[unfinished]
+	// pendingReturn has what an actor that was given up still has to give back. Goroutines that bring replies read it,
+	// too.
+	pendingReturn atomic.Pointer[pendingReturn]
 }
 
 func newSemaphore(s *System, name string, a Actor) Kind {
@@ -89,27 +91,25 @@ func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
 }
 
 func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(*pool) }
-func (k *semaphoreKind) Settled(machine.Machine)            {}
-func (k *semaphoreKind) Gone()                              {}
 
 func (k *semaphoreKind) Send(command any, _ machine.Instant) { k.send(*command.(*semaphore.Command)) }
 
 func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
 	switch e.Kind {
 	case machine.Forgotten:
-		k.forgotten(e.Answer.Detail)
+		k.reportForgotten(e.Answer.Detail)
 	case machine.ReturnRejected:
-		k.returnRejected(e.Answer.Detail)
+		k.logRejectedReturn(e.Answer.Detail)
 	}
 }
 
-// send sends a command to Redis. It may be called on any goroutine, and so may forgotten.
+// send sends a command to Redis. It may be called on any goroutine, and so may reportForgotten.
 func (k *semaphoreKind) send(c semaphore.Command) {
 	k.backend.Run(c, time.Now().Add(c.Deadline-k.system.Now())) // for the timers of package time
 }
 
-// returnRejected logs an effect ReturnRejected.
-func (k *semaphoreKind) returnRejected(detail string) {
+// logRejectedReturn logs an effect ReturnRejected.
+func (k *semaphoreKind) logRejectedReturn(detail string) {
 	what := "semaphore"
 	if k.latch {
 		what = "latch"
@@ -117,8 +117,8 @@ func (k *semaphoreKind) returnRejected(detail string) {
 	k.system.Host.Warn("Redis rejects what is given back, and it is tried again", what, k.name, "detail", detail)
 }
 
-// forgotten records and logs that permits may not have been given back, or that a count-down may be missing.
-func (k *semaphoreKind) forgotten(detail string) { k.system.Forget(k.name, k.latch, detail) }
+// reportForgotten records and logs that permits may not have been given back, or that a count-down may be missing.
+func (k *semaphoreKind) reportForgotten(detail string) { k.system.Forget(k.name, k.latch, detail) }
 
 // Replied implements backend.PermitReceiver.
 func (k *semaphoreKind) Replied(number uint64, r semaphore.Result) {
@@ -142,15 +142,16 @@ func (k *semaphoreKind) Event(call *request.Call) Event {
 }
 
 var changes = map[request.Op]semaphore.CommandKind{
-	request.OpSetPermits: semaphore.Set, request.OpAddPermits: semaphore.Add, request.OpDrain: semaphore.Drain, request.OpInspect: semaphore.Inspect,
-	request.OpDelete: semaphore.Delete,
+	request.OpSetPermits: semaphore.Set,
+	request.OpAddPermits: semaphore.Add,
+	request.OpDrain:      semaphore.Drain,
+	request.OpInspect:    semaphore.Inspect,
+	request.OpDelete:     semaphore.Delete,
 }
 
 func (k *semaphoreKind) Channels(uint64) []backend.Channel {
 	return []backend.Channel{k.backend.Channel()}
 }
-
-func (k *semaphoreKind) Relevant(backend.Channel) bool { return true }
 
 // Inspect does nothing: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
 func (k *semaphoreKind) Inspect(time.Time, func(*messages.Status, *machine.Answer)) {}

@@ -15,9 +15,9 @@ type signals struct {
 	stale []backend.Channel
 }
 
-// relevant reports whether what happens on a channel may mean that the lock is free. If not,
-// it records the channel: a try under way may be refused because of that part.
-func (s *signals) relevant(channel backend.Channel) bool {
+// noteMessage reports whether a message or a new subscription on a channel may mean that the lock is free. If not, it
+// records the channel: a try under way may be refused because of that part.
+func (s *signals) noteMessage(channel backend.Channel) (relevant bool) {
 	if s == nil || slices.Contains(s.busy, channel) {
 		return true
 	}
@@ -27,16 +27,15 @@ func (s *signals) relevant(channel backend.Channel) bool {
 	return false
 }
 
-// tried records that a try is sent.
-func (s *signals) tried() {
+// noteTry records that a try is sent.
+func (s *signals) noteTry() {
 	if s != nil {
 		s.stale = nil
 	}
 }
 
-// replied records the channels of the parts that a reply says are busy, and reports whether
-// that may be stale.
-func (s *signals) replied(busy []backend.Channel) (stale bool) {
+// noteReply records the channels of the parts that a reply says are busy, and reports whether that may be stale.
+func (s *signals) noteReply(busy []backend.Channel) (stale bool) {
 	if s == nil || busy == nil {
 		return false
 	}

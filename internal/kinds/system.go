@@ -16,7 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// System is what the kinds of one System share.
+// System has what the kinds of one System share.
 type System struct {
 	SystemConfig
 	options protocol.Options
@@ -30,7 +30,7 @@ type System struct {
 	locks, buffers sync.Pool
 }
 
-// SystemConfig is what a System has to know.
+// SystemConfig has the settings of a System.
 type SystemConfig struct {
 	// ID is the client part of the owner fields in Redis, a UUID.
 	ID     string
@@ -85,7 +85,7 @@ func (s *System) NewClientID() string {
 	return system + uuid.NewString()[len(system):]
 }
 
-// Spec is what a lock actor is for.
+// Spec says which lock an actor is for.
 type Spec struct {
 	Traits *Traits
 	Name   string
@@ -119,7 +119,7 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	}
 	l.traits = spec.Traits.lock
 	if l.traits.Tokens > 0 {
-		l.tokens.of = []counterOf{{s.Server, spec.Name}}
+		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
 	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Traits.Format), spec.Name, &s.options, l)
 	return l, s.ID

@@ -1,0 +1,95 @@
+package kinds
+
+import (
+	"sync"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
+)
+
+// Stop implements Stopper.
+func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool) {
+	if awaits {
+		m.(*pool).Stop(now, reason, detail)
+	} else {
+		m.(*pool).Abandon(now, reason, detail)
+	}
+}
+
+func (k *semaphoreKind) Cleanups(m machine.Machine) []Cleanup {
+	pending := &pendingReturn{kind: k, pool: m.(*pool).Pool}
+	if pending.pool.Idle() {
+		return nil
+	}
+	k.pendingReturn.Store(pending)
+	return []Cleanup{{request.MaxLease, pending.whenDone}}
+}
+
+// Late gives the reply to the pending return. No cleanup runs again, since the pool knows what is left.
+func (k *semaphoreKind) Late(r *Reply) (cleanUpAgain bool) {
+	if pending := k.pendingReturn.Load(); pending != nil {
+		pending.deliver(func(now machine.Instant) {
+			result := r.Other.(semaphore.Result)
+			pending.pool.Replied(now, r.Seq, result)
+			if result.Err != nil && !pending.pool.Idle() { // nothing wakes the pool after a failure
+				pending.pool.Abandon(now, machine.Closed, "the actor was stopped, and then: "+result.Err.Error())
+			}
+		})
+	}
+	return false
+}
+
+func (k *semaphoreKind) Abandon() {
+	if pending := k.pendingReturn.Load(); pending != nil {
+		pending.deliver(func(now machine.Instant) {
+			pending.pool.Abandon(now, machine.Closed, "the Lockkeeper system was closed before Redis confirmed it")
+		})
+	}
+}
+
+// pendingReturn is the pool of an actor that was given up. All of its requests are answered, but some permits or
+// count-downs are not confirmed yet. Replies come on any goroutine.
+type pendingReturn struct {
+	kind *semaphoreKind
+
+	mu   sync.Mutex // guards what follows
+	pool semaphore.Pool
+	done func(certain bool)
+}
+
+// whenDone calls done once nothing is left to give back.
+func (r *pendingReturn) whenDone(done func(certain bool)) {
+	r.deliver(func(machine.Instant) { r.done = done })
+}
+
+// deliver applies an event, and carries out its effects.
+func (r *pendingReturn) deliver(event func(now machine.Instant)) {
+	defer r.kind.system.Host.Recover("panic while a semaphore's permits were given back")
+	if done := r.applyEvent(event); done != nil {
+		done(true) // forgotten permits are reported already
+	}
+}
+
+// applyEvent applies an event. It returns the function to call if the pool is idle now.
+func (r *pendingReturn) applyEvent(event func(now machine.Instant)) (done func(certain bool)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := r.kind.system
+	if !r.pool.HasNextNumber() {
+		r.pool.SetNextNumber(s.NextTerm())
+	}
+	event(s.Now())
+	for e := (machine.Effect{}); r.pool.NextEffect(&e); {
+		switch e.Kind {
+		case machine.Send:
+			r.kind.send(*e.Ref.(*semaphore.Command))
+		case machine.Forgotten:
+			r.kind.reportForgotten(e.Answer.Detail)
+		}
+	}
+	if r.pool.Idle() {
+		done, r.done = r.done, nil
+	}
+	return done
+}
