@@ -52,7 +52,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 
 	// An owner has died: its lock is released at once.
 	case *actor.Terminated:
-		s.ownerGone(s.owners.Terminated(s.watcher(), m.Who))
+		s.ownerGone(s.owners.RemoveTerminated(s.watcher(), m.Who))
 		s.carryOut()
 
 	// The key may have been taken away.
@@ -188,7 +188,7 @@ func (s *lockActor) tick() {
 	if s.retireIfIdle() {
 		return
 	}
-	for _, w := range s.owners.Missed(s.watcher(), s.rt.Now(), s.rt.cfg.Watchdog) {
+	for _, w := range s.owners.RemoveMissing(s.watcher(), s.rt.Now(), s.rt.cfg.Watchdog) {
 		s.ownerGone(w)
 	}
 	s.handle(wakeUp{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })

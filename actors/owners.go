@@ -52,7 +52,7 @@ func (s *lockActor) ownerAnswered(call *request.Call, a *machine.Answer) {
 // ownerDone ends one use of an owner, which may be nil.
 func (s *lockActor) ownerDone(w *owners.Owner) {
 	if w != nil && s.ctx != nil { // without a context the actor is being given up, and its watches with it
-		s.owners.Done(s.watcher(), w)
+		s.owners.EndUse(s.watcher(), w)
 	}
 }
 

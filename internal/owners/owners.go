@@ -1,4 +1,5 @@
-// Package owners keeps the actors that hold or want a lock. Each is watched for that time, unless it is on another node.
+// Package owners keeps the actors that hold or want a lock. Each is watched for that time, unless it is on another
+// node.
 package owners
 
 import (
@@ -23,20 +24,20 @@ type Owner struct {
 	process actor.Process
 	// uses counts the requests and holds that need the watch.
 	uses int
-	// missingSince is when its process was first found to be registered no more; 0 if it is registered.
+	// missingSince is the time at which its process was first found to be registered no more; 0 if it is registered.
 	missingSince machine.Instant
 }
 
 // Set has the owners of one lock. A nil Set has none.
 type Set struct {
 	byPID map[pidKey]*Owner
-	// resting are the owners that use the lock no more, the longest first. They stay watched for a while: an actor that
+	// idle are the owners that use the lock no more, the longest first. They stay watched for a while: an actor that
 	// has used a lock often uses it again, and each watch costs both actors a message.
-	resting []*Owner
-	// former are owners whose PID another actor has by now, and whose Terminated has not come; the earliest first.
-	former map[pidKey][]*Owner
-	// checkAt is when Missed looks for the processes again.
-	checkAt machine.Instant
+	idle []*Owner
+	// replaced are owners whose PID another actor has by now, and whose Terminated has not come; the earliest first.
+	replaced map[pidKey][]*Owner
+	// lookAt is the time at which RemoveMissing looks for the processes again.
+	lookAt machine.Instant
 }
 
 // maxIdleWatches bounds the owners that are watched without need.
@@ -70,7 +71,7 @@ func (by Watcher) registered(w *Owner) bool {
 }
 
 // InUse reports whether any owner holds or wants the lock.
-func (o *Set) InUse() bool { return o != nil && len(o.byPID) > len(o.resting) }
+func (o *Set) InUse() bool { return o != nil && len(o.byPID) > len(o.idle) }
 
 // Acquire finds or begins the record of an owner that makes a request, counts this use, and watches the owner unless it
 // is on another node.
@@ -78,11 +79,11 @@ func (o *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner 
 	known := o.byPID[pidKeyOf(pid)]
 	if known != nil && !request.SameLife(known.process, process) {
 		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
-		o.wake(known)
-		if o.former == nil {
-			o.former = map[pidKey][]*Owner{}
+		o.reuse(known)
+		if o.replaced == nil {
+			o.replaced = map[pidKey][]*Owner{}
 		}
-		o.former[pidKeyOf(pid)] = append(o.former[pidKeyOf(pid)], known)
+		o.replaced[pidKeyOf(pid)] = append(o.replaced[pidKeyOf(pid)], known)
 		known = nil
 	}
 	switch {
@@ -99,16 +100,16 @@ func (o *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner 
 		}
 	case known.uses == 0:
 		known.ID = by.NewOwner()
-		o.wake(known)
+		o.reuse(known)
 	}
 	known.uses++
 	return known
 }
 
-// wake takes an owner out of the resting ones.
-func (o *Set) wake(w *Owner) {
-	if i := slices.Index(o.resting, w); i >= 0 {
-		o.resting = slices.Delete(o.resting, i, i+1)
+// reuse takes an owner out of the idle ones.
+func (o *Set) reuse(w *Owner) {
+	if i := slices.Index(o.idle, w); i >= 0 {
+		o.idle = slices.Delete(o.idle, i, i+1)
 	}
 }
 
@@ -124,8 +125,8 @@ func (o *Set) Find(pid *actor.PID, life actor.Process) *Owner {
 	return nil
 }
 
-// Done ends one use of an owner.
-func (o *Set) Done(by Watcher, w *Owner) {
+// EndUse ends one use of an owner.
+func (o *Set) EndUse(by Watcher, w *Owner) {
 	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.PID)] != w {
 		return
 	}
@@ -133,36 +134,36 @@ func (o *Set) Done(by Watcher, w *Owner) {
 		delete(o.byPID, pidKeyOf(w.PID))
 		return
 	}
-	o.resting = append(o.resting, w)
-	o.forget(by, len(o.resting)-maxIdleWatches)
+	o.idle = append(o.idle, w)
+	o.forget(by, len(o.idle)-maxIdleWatches)
 }
 
 // Forget ends the watch of the owners that use the lock no more.
 func (o *Set) Forget(by Watcher) {
 	if o != nil {
-		o.forget(by, len(o.resting))
+		o.forget(by, len(o.idle))
 	}
 }
 
-// forget ends the watch of the first n of the resting ones.
+// forget ends the watch of the first n of the idle ones.
 func (o *Set) forget(by Watcher, n int) {
 	for range n {
-		w := o.resting[0]
-		o.resting = slices.Delete(o.resting, 0, 1)
+		w := o.idle[0]
+		o.idle = slices.Delete(o.idle, 0, 1)
 		delete(o.byPID, pidKeyOf(w.PID))
 		by.Post.SendSystem(w.process, w.PID, &actor.Unwatch{Watcher: by.PID})
 	}
 }
 
-// Terminated returns the owner that has stopped, as proto.actor says; nil if the notice is about an earlier life, or if
-// the owner is yet to stop: it is watched again then.
-func (o *Set) Terminated(by Watcher, pid *actor.PID) (gone *Owner) {
+// RemoveTerminated removes and returns the owner that has stopped, as proto.actor says; nil if the notice is about an
+// earlier life, or if the owner is yet to stop: it is watched again then.
+func (o *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 	if o == nil {
 		return nil
 	}
 	w := o.byPID[pidKeyOf(pid)]
-	if f := o.formerLife(pid); f != nil {
-		w = f
+	if r := o.replacedOwner(pid); r != nil {
+		w = r
 	} else if w == nil || by.Rules.Foreign(pid) {
 		return nil
 	} else if by.registered(w) { // it is stopping, or has said so of an earlier life
@@ -173,53 +174,53 @@ func (o *Set) Terminated(by Watcher, pid *actor.PID) (gone *Owner) {
 	return w
 }
 
-// formerLife returns the former owner that a notice is about: the one with the same pointer, since an actor says itself
-// that it has stopped, or else the earliest; nil if there is none.
-func (o *Set) formerLife(pid *actor.PID) *Owner {
-	former := o.former[pidKeyOf(pid)]
-	if i := slices.IndexFunc(former, func(f *Owner) bool { return f.PID == pid }); i >= 0 {
-		return former[i]
+// replacedOwner returns the replaced owner that a notice is about: the one with the same pointer, since an actor says
+// itself that it has stopped, or else the earliest; nil if there is none.
+func (o *Set) replacedOwner(pid *actor.PID) *Owner {
+	replaced := o.replaced[pidKeyOf(pid)]
+	if i := slices.IndexFunc(replaced, func(w *Owner) bool { return w.PID == pid }); i >= 0 {
+		return replaced[i]
 	}
-	if w := o.byPID[pidKeyOf(pid)]; len(former) == 0 || w != nil && w.PID == pid {
+	if w := o.byPID[pidKeyOf(pid)]; len(replaced) == 0 || w != nil && w.PID == pid {
 		return nil
 	}
-	return former[0]
+	return replaced[0]
 }
 
 // drop removes an owner that has gone.
 func (o *Set) drop(w *Owner) {
-	o.wake(w)
+	o.reuse(w)
 	key := pidKeyOf(w.PID)
-	if former := slices.DeleteFunc(o.former[key], func(f *Owner) bool { return f == w }); len(former) > 0 {
-		o.former[key] = former
+	if others := slices.DeleteFunc(o.replaced[key], func(r *Owner) bool { return r == w }); len(others) > 0 {
+		o.replaced[key] = others
 	} else {
-		delete(o.former, key)
+		delete(o.replaced, key)
 	}
 	if o.byPID[key] == w {
 		delete(o.byPID, key)
 	}
 }
 
-// NextLook returns when Missed is to be called next. It matters for a fixed lease, which is not renewed: nothing else
-// wakes the lock actor.
+// NextLook returns the time at which RemoveMissing is to be called next. It matters for a fixed lease, which is not
+// renewed: nothing else wakes the lock actor.
 func (o *Set) NextLook(now, patience machine.Instant) (at machine.Instant, wanted bool) {
-	if !o.InUse() && (o == nil || len(o.former) == 0) {
+	if !o.InUse() && (o == nil || len(o.replaced) == 0) {
 		return 0, false
 	}
-	if o.checkAt == 0 {
-		o.checkAt = now + patience/3
+	if o.lookAt == 0 {
+		o.lookAt = now + patience/3
 	}
-	return o.checkAt, true
+	return o.lookAt, true
 }
 
-// Missed returns owners that have gone without a notice: an actor that panics while it handles its Stopped sends none. An
-// actor that has left the registry may still be handling it, so it counts as gone after patience. It looks for the
-// processes three times in that time, however often it is called.
-func (o *Set) Missed(by Watcher, now, patience machine.Instant) (gone []*Owner) {
-	if o == nil || now < o.checkAt {
+// RemoveMissing removes and returns owners that have gone without a notice: an actor that panics while it handles its
+// Stopped sends none. An actor that has left the registry may still be handling it, so it counts as gone after
+// patience. It looks for the processes three times in that time, however often it is called.
+func (o *Set) RemoveMissing(by Watcher, now, patience machine.Instant) (gone []*Owner) {
+	if o == nil || now < o.lookAt {
 		return nil
 	}
-	o.checkAt = now + patience/3
+	o.lookAt = now + patience/3
 	look := func(w *Owner) {
 		switch {
 		case w.process == nil || by.registered(w):
@@ -233,8 +234,8 @@ func (o *Set) Missed(by Watcher, now, patience machine.Instant) (gone []*Owner) 
 	for _, w := range o.byPID {
 		look(w)
 	}
-	for _, former := range o.former {
-		for _, w := range former {
+	for _, owners := range o.replaced {
+		for _, w := range owners {
 			look(w)
 		}
 	}

@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// An actor that is registered no more counts as gone only after patience, since it may still be handling its Stopped. One
-// that is registered is never missed, and neither is one on another node.
+// An actor that is registered no more counts as gone only after patience, since it may still be handling its Stopped.
+// One that is registered is never missed, and neither is one on another node.
 func TestMissed_IsPatient(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
@@ -48,7 +48,7 @@ func TestMissed_IsPatient(t *testing.T) {
 		at   time.Duration
 		gone bool
 	}{{at: time.Second}, {at: 20 * time.Second}, {at: 30 * time.Second}, {at: 40 * time.Second, gone: true}, {at: 99 * time.Second}} {
-		gone := set.Missed(by, look.at, patience)
+		gone := set.RemoveMissing(by, look.at, patience)
 		if (len(gone) == 1 && gone[0] == dies) != look.gone || len(gone) > 1 {
 			t.Errorf("after %v: %d owners have gone, expected %v", look.at, len(gone), look.gone)
 		}
@@ -66,12 +66,12 @@ func TestTerminated_IsAboutTheLifeThatSaysSo(t *testing.T) {
 		return &Owner{ID: n, PID: by.Rules.Actors.NewLocalPID("phoenix"), uses: 1}
 	}
 	first, second, third := life(1), life(2), life(3)
-	set := &Set{byPID: map[pidKey]*Owner{pidKeyOf(third.PID): third}, former: map[pidKey][]*Owner{pidKeyOf(third.PID): {first, second}}}
+	set := &Set{byPID: map[pidKey]*Owner{pidKeyOf(third.PID): third}, replaced: map[pidKey][]*Owner{pidKeyOf(third.PID): {first, second}}}
 	for _, notice := range []struct {
 		who  *actor.PID
 		gone *Owner
 	}{{second.PID, second}, {by.Rules.Actors.NewLocalPID("phoenix"), first}, {third.PID, third}} {
-		if gone := set.Terminated(by, notice.who); gone != notice.gone {
+		if gone := set.RemoveTerminated(by, notice.who); gone != notice.gone {
 			t.Errorf("%+v has gone, expected %+v", gone, notice.gone)
 		}
 	}
