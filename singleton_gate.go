@@ -107,7 +107,7 @@ func (g *gate) SendUserMessage(_ *actor.PID, m any) {
 	runtime := g.singleton.lock.runtime
 	g.mu.Lock()
 	open, taken := g.receives(), false
-	var here singleton.Here
+	var here singleton.GateState
 	probe, isProbe := message.(*messages.SingletonProbe)
 	switch now := runtime.Now(); {
 	case !open:
@@ -134,7 +134,7 @@ func (*gate) SendSystemMessage(*actor.PID, any) {}
 // Stop implements actor.Process.
 func (*gate) Stop(*actor.PID) {}
 
-func hereMessage(h singleton.Here) *messages.SingletonHere {
+func hereMessage(h singleton.GateState) *messages.SingletonHere {
 	return &messages.SingletonHere{
 		Proxy: h.Proxy, Gate: h.Gate, Probe: h.Probe, Received: h.Received, Begun: h.Begun, Forgotten: h.Forgotten,
 	}

@@ -137,21 +137,21 @@ func (p *proxy) Receive(ctx actor.Context) {
 		}
 		if m.err == nil {
 			p.failed = false
-			p.act(ctx, p.outbox.Looked(now, &m.at))
+			p.act(ctx, p.outbox.HandleLookup(now, &m.at))
 			return
 		}
 		if !p.failed {
 			p.failed = true
 			p.runtime.Log(slog.LevelWarn, "a proxy cannot find out from Redis where the instance of its singleton is", "singleton", p.name, "error", m.err)
 		}
-		p.act(ctx, p.outbox.Looked(now, nil))
+		p.act(ctx, p.outbox.HandleLookup(now, nil))
 	case *messages.SingletonHere:
-		p.act(ctx, p.outbox.Here(now, singleton.Here{Proxy: m.Proxy, Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten}))
+		p.act(ctx, p.outbox.HandleState(now, singleton.GateState{Proxy: m.Proxy, Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten}))
 	case *actor.DeadLetterResponse: // the gate is closed, or its node does not have it any more
-		p.act(ctx, p.outbox.Doubt(now))
+		p.act(ctx, p.outbox.Suspect(now))
 	case *actor.Terminated: // the node has ended, or the connection is broken
 		if p.watched != nil && m.Who.Equal(p.watched) {
-			p.act(ctx, p.outbox.Doubt(now))
+			p.act(ctx, p.outbox.Suspect(now))
 		}
 	case actor.SystemMessage, actor.AutoReceiveMessage:
 	case proto.Message:
@@ -183,7 +183,7 @@ func (p *proxy) act(ctx actor.Context, do singleton.Actions[letter]) {
 		})
 	}
 	if !there { // the gate was in this process
-		p.act(ctx, p.outbox.Doubt(p.runtime.Now()))
+		p.act(ctx, p.outbox.Suspect(p.runtime.Now()))
 		return
 	}
 	p.setTimer(ctx.Self())

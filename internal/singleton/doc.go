@@ -5,13 +5,14 @@
 // message, answer or probe is taken for that of another instance. Between them there is a sliding window:
 //
 //   - The messages of a proxy are numbered. A gate takes them without gaps, and ignores the others.
-//   - A message is begun when the instance is about to handle it, also without gaps. What is only queued is not begun: it
-//     can still be sent again, or to the next instance.
-//   - After each beginning, and to each probe, the gate answers with what it has received and begun (a [Here]).
-//   - A proxy that has doubts sends no messages. It looks for the whereabouts of the instance in Redis, and probes the gate
-//     there. The answer to a probe says what was lost on the way: that is sent again.
+//   - A message is begun when the instance is about to handle it, also without gaps. What is only queued is not begun:
+//     it can still be sent again, or to the next instance.
+//   - After each beginning, and to each probe, the gate answers with what it has received and begun (a [GateState]).
+//   - A proxy that suspects that the instance has gone sends no messages. It looks for the whereabouts of the instance
+//     in Redis, and probes the gate there. The answer to a probe says what was lost on the way: that is sent again.
 //
-// When an instance has stopped, it leaves the numbers of the last messages that it has begun in Redis, before its lock is
-// released. A proxy that reads them knows the outcome of each message. It does not if the instance has gone without
-// leaving them, because its process was killed: then the messages that were on their way are refused, not sent again.
+// When an instance has stopped, it leaves the numbers of the last messages that it has begun in Redis, before its lock
+// is released. A proxy that reads them knows the outcome of each message. It does not if the instance disappeared
+// without leaving them, because its process was killed: then the messages that were on their way are refused, not sent
+// again.
 package singleton

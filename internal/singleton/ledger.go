@@ -2,11 +2,12 @@ package singleton
 
 import "time"
 
-// Here is the answer of a gate to a proxy.
-type Here struct {
+// GateState is the answer of a gate to a proxy.
+type GateState struct {
 	// Proxy is the proxy that it is for: another one may have had its PID before.
 	Proxy string
-	// Gate is the gate that answers, and Probe the number of the last probe that it has got; 0 if it has forgotten the proxy.
+	// Gate is the gate that answers, and Probe the number of the last probe that it has got; 0 if it has forgotten the
+	// proxy.
 	Gate  string
 	Probe uint64
 	// Received and Begun are the numbers of the last messages of the proxy that it has received, and that its instance has
@@ -26,33 +27,33 @@ type Probe struct {
 	Known bool
 }
 
-// Ledger is what a gate knows of the proxies of its instance. Contact is how it reaches one.
+// Ledger has what a gate knows of the proxies of its instance. A Contact is the way to reach one.
 type Ledger[Contact any] struct {
 	Gate    string
 	proxies map[string]*account[Contact]
 }
 
-// account is what a gate knows of a proxy.
+// account has what a gate knows of a proxy.
 type account[Contact any] struct {
 	contact                      Contact
 	probe, next, received, begun uint64
-	heard                        time.Duration
+	lastMessage                  time.Duration
 }
 
-// A gate forgets proxies that were silent for forgetAfter, when it knows more than mostKnown.
+// A gate forgets proxies that were silent for forgetAfter, when it knows more than maxKnown.
 const (
-	mostKnown   = 1000
+	maxKnown    = 1000
 	forgetAfter = time.Minute
 )
 
 // Probe answers a probe.
-func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) Here {
+func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) GateState {
 	a := l.proxies[proxy]
 	switch {
 	case p.Next == 0: // is not from a proxy
-		return Here{Proxy: proxy, Gate: l.Gate, Forgotten: true}
+		return GateState{Proxy: proxy, Gate: l.Gate, Forgotten: true}
 	case a == nil && p.Known:
-		return Here{Proxy: proxy, Gate: l.Gate, Forgotten: true}
+		return GateState{Proxy: proxy, Gate: l.Gate, Forgotten: true}
 	case a == nil:
 		l.forget(now)
 		a = &account[C]{received: p.Next - 1, begun: p.Next - 1}
@@ -61,20 +62,20 @@ func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) H
 		}
 		l.proxies[proxy] = a
 	}
-	a.heard, a.contact = now, contact
+	a.lastMessage, a.contact = now, contact
 	a.probe, a.next = max(a.probe, p.Number), max(a.next, p.Next)
 	a.received, a.begun = max(a.received, a.next-1), max(a.begun, a.next-1)
-	return l.here(proxy, a)
+	return l.state(proxy, a)
 }
 
 // forget makes room for another proxy. What it forgets is idle, but its proxy may not know the outcome of each message:
 // it is notified that it is forgotten when it probes.
 func (l *Ledger[C]) forget(now time.Duration) {
-	if len(l.proxies) < mostKnown {
+	if len(l.proxies) < maxKnown {
 		return
 	}
 	for proxy, a := range l.proxies {
-		if a.received == a.begun && now-a.heard > forgetAfter {
+		if a.received == a.begun && now-a.lastMessage > forgetAfter {
 			delete(l.proxies, proxy)
 		}
 	}
@@ -86,28 +87,28 @@ func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool
 	if a == nil || number != a.received+1 {
 		return false
 	}
-	a.received, a.heard = number, now
+	a.received, a.lastMessage = number, now
 	return true
 }
 
-// Begin reports whether the instance handles a message that it has got, and the answer to the proxy. may says whether the
-// instance may handle messages. The proxy may have refused the message since, or one before it is missing: messages are
-// begun without gaps, too. What is not begun then counts as not received, so that it is sent again.
-func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, may bool) (Here, bool) {
+// Begin reports whether the instance handles a message that it has got, and the answer to the proxy. mayHandle says
+// whether the instance may handle messages. The proxy may have refused the message since, or one before it is missing:
+// messages are begun without gaps, too. What is not begun then counts as not received, so that it is sent again.
+func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, mayHandle bool) (GateState, bool) {
 	a := l.proxies[proxy]
 	switch {
 	case a == nil || number <= a.begun:
-		return Here{}, false
-	case !may || number != a.begun+1:
+		return GateState{}, false
+	case !mayHandle || number != a.begun+1:
 		a.received = a.begun
-		return Here{}, false
+		return GateState{}, false
 	}
-	a.begun, a.received, a.heard = number, max(a.received, number), now
-	return l.here(proxy, a), true
+	a.begun, a.received, a.lastMessage = number, max(a.received, number), now
+	return l.state(proxy, a), true
 }
 
-func (l *Ledger[C]) here(proxy string, a *account[C]) Here {
-	return Here{Proxy: proxy, Gate: l.Gate, Probe: a.probe, Received: a.received, Begun: a.begun}
+func (l *Ledger[C]) state(proxy string, a *account[C]) GateState {
+	return GateState{Proxy: proxy, Gate: l.Gate, Probe: a.probe, Received: a.received, Begun: a.begun}
 }
 
 // Waiting returns the proxies that have sent more than the instance has begun.

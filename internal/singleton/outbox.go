@@ -2,29 +2,29 @@ package singleton
 
 import "time"
 
-// Window is how many messages of a proxy may be on their way, and so how many outcomes may be unknown when an instance has
-// gone without a word. Together they have windowBytes at most, unless there is only one: proto.actor sends them in one
-// piece, and gRPC takes no more than 4 MiB.
+// Window is the number of messages of a proxy that may be on their way, and so of outcomes that may be unknown when an
+// instance disappeared without reporting what it had begun. Together they have windowBytes at most, unless there is
+// only one: proto.actor sends them in one piece, and gRPC takes no more than 4 MiB.
 const (
 	Window      = 64
 	windowBytes = 1 << 20
 )
 
 const (
-	// firstPause is the first pause between two looks; it doubles up to a quarter of Limits.Poll.
+	// firstPause is the first pause between two lookups; it doubles up to a quarter of Limits.Poll.
 	firstPause = 25 * time.Millisecond
-	// mostTries is how often, once each Poll, a message is sent again that does not arrive although what follows it does:
-	// it cannot be encoded, or is too long for the connection.
-	mostTries = 5
+	// maxTries bounds the tries, at most one each Poll, to send a message again that does not arrive although what follows
+	// it does: it cannot be encoded, or is too long for the connection.
+	maxTries = 5
 )
 
 // Limits are the settings of an Outbox.
 type Limits struct {
-	// Buffer is how many messages may be unsettled, and Wait how long one waits until it is sent, from the last hand-over
-	// on. Sums with Wait must not overflow.
+	// Buffer bounds the messages that are not settled, and Wait the time that one waits until it is sent, from the last
+	// hand-over on. Sums with Wait must not overflow.
 	Buffer int
 	Wait   time.Duration
-	// Poll is how long a gate may be silent before the proxy has doubts.
+	// Poll is the time that a gate may be silent before the proxy suspects that it has gone.
 	Poll time.Duration
 }
 
@@ -42,28 +42,28 @@ type Outbox[M any] struct {
 	bytes int
 	// gate has answered a probe; "" if none has since the last instance left.
 	gate string
-	// place is where the instance is, as Redis says; its Gate is "" if there is none.
+	// place is the place of the instance, as Redis says; its Gate is "" if there is none.
 	place Place
-	// open: there are no doubts, and messages are sent to gate.
+	// open: the gate is not suspected to have gone, and messages are sent to it.
 	open bool
-	// heard is when the gate has answered, or was first sent something after it had begun everything.
-	heard time.Duration
-	// probes counts the probes. Only answers to probes after closed open the outbox: what was sent before them has arrived,
-	// or is lost.
-	probes, closed uint64
-	// looking: the reply to a look is awaited. The next look is at nextLook.
-	looking  bool
-	nextLook time.Duration
-	pause    time.Duration
+	// lastAnswer is the time at which the gate has answered, or was first sent something after it had begun everything.
+	lastAnswer time.Duration
+	// probes counts the probes. Only answers to probes after probesAtClose open the outbox: what was sent before them has
+	// arrived, or is lost.
+	probes, probesAtClose uint64
+	// lookupPending: the reply to a lookup is awaited. The next one is at nextLookup.
+	lookupPending bool
+	nextLookup    time.Duration
+	pause         time.Duration
 }
 
 type entry[M any] struct {
 	message M
 	size    int
 	since   time.Duration
-	// tries counts how often it was sent again, at most once each Poll, and tried is when it was counted last.
-	tries int
-	tried time.Duration
+	// tries counts the times that it was sent again, at most one each Poll; lastTry is the time of the last count.
+	tries   int
+	lastTry time.Duration
 }
 
 // Numbered is a message with its number.
@@ -72,7 +72,7 @@ type Numbered[M any] struct {
 	Number  uint64
 }
 
-// Actions are what a proxy does next, in this order.
+// Actions are the next actions of a proxy, in this order.
 type Actions[M any] struct {
 	// Refused are messages that were not begun and will not be, or of which that is not known.
 	Refused []M
@@ -82,7 +82,7 @@ type Actions[M any] struct {
 	Look  bool
 }
 
-// Place returns where messages and probes go.
+// Place returns the place to which messages and probes go.
 func (o *Outbox[M]) Place() Place { return o.place }
 
 // Add adds a message of a size in bytes.
@@ -96,7 +96,7 @@ func (o *Outbox[M]) Add(now time.Duration, message M, size int) (do Actions[M]) 
 	}
 	o.queue = append(o.queue, entry[M]{message: message, size: size, since: now})
 	switch {
-	case o.open && o.sent == 0 && now-o.heard > o.Poll: // after a long time the instance may have gone
+	case o.open && o.sent == 0 && now-o.lastAnswer > o.Poll: // after a long time the instance may have gone
 		o.close(now)
 	case o.open:
 		o.flush(now, &do)
@@ -113,8 +113,8 @@ func (o *Outbox[M]) Tick(now time.Duration) (do Actions[M]) {
 	return do
 }
 
-// Doubt handles a hint that the gate has gone.
-func (o *Outbox[M]) Doubt(now time.Duration) (do Actions[M]) {
+// Suspect handles a hint that the gate has gone.
+func (o *Outbox[M]) Suspect(now time.Duration) (do Actions[M]) {
 	if o.open {
 		o.close(now)
 	}
@@ -122,16 +122,16 @@ func (o *Outbox[M]) Doubt(now time.Duration) (do Actions[M]) {
 	return do
 }
 
-// Looked handles the reply to a look; nil if it has failed.
-func (o *Outbox[M]) Looked(now time.Duration, w *Whereabouts) (do Actions[M]) {
-	o.looking = false
+// HandleLookup handles the reply to a lookup; nil if it has failed.
+func (o *Outbox[M]) HandleLookup(now time.Duration, w *Whereabouts) (do Actions[M]) {
+	o.lookupPending = false
 	if w != nil {
 		begun, left := w.Left[o.gate]
 		switch {
 		case o.gate == "":
 		case left:
 			o.settle(now, begun, &do)
-		case w.At.Gate != "" && w.At.Gate != o.gate: // it has gone without a word
+		case w.At.Gate != "" && w.At.Gate != o.gate: // it disappeared without reporting what it had begun
 			o.refuse(o.sent, &do)
 			o.leave(now)
 		}
@@ -144,20 +144,20 @@ func (o *Outbox[M]) Looked(now time.Duration, w *Whereabouts) (do Actions[M]) {
 		o.probes++
 		do.Probe = &Probe{Number: o.probes, Next: o.first, Known: o.place.Gate == o.gate}
 	}
-	o.nextLook = now + o.pause
+	o.nextLookup = now + o.pause
 	o.pause = min(2*o.pause, o.Poll/4)
 	o.tick(now, &do)
 	return do
 }
 
-// settle settles the messages that were sent to an instance which has left: it has begun some, and the others are for the
-// next one.
+// settle settles the messages that were sent to an instance which has left: it has begun some, and the others are for
+// the next one.
 func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actions[M]) {
 	last, known := begun[o.Proxy]
 	if !known { // the gate has forgotten this proxy
 		o.refuse(o.sent, do)
 	}
-	o.begun(last)
+	o.removeBegun(last)
 	for i := range o.queue {
 		o.queue[i].since = now // a hand-over refuses nothing, also if the instance was slow
 	}
@@ -173,8 +173,8 @@ func (o *Outbox[M]) leave(now time.Duration) {
 	o.close(now)
 }
 
-// Here handles an answer of a gate.
-func (o *Outbox[M]) Here(now time.Duration, h Here) (do Actions[M]) {
+// HandleState handles an answer of a gate.
+func (o *Outbox[M]) HandleState(now time.Duration, h GateState) (do Actions[M]) {
 	switch {
 	case h.Proxy != o.Proxy || h.Gate == "" || h.Gate != o.place.Gate: // it is for an earlier proxy, or late
 	case h.Forgotten && h.Gate == o.gate:
@@ -182,9 +182,9 @@ func (o *Outbox[M]) Here(now time.Duration, h Here) (do Actions[M]) {
 		o.leave(now)
 	case h.Forgotten:
 	default:
-		o.heard = now
-		o.begun(h.Begun)
-		if !o.open && h.Probe > o.closed {
+		o.lastAnswer = now
+		o.removeBegun(h.Begun)
+		if !o.open && h.Probe > o.probesAtClose {
 			o.gate, o.open = h.Gate, true
 			o.sendAgain(now, h.Received, &do)
 		}
@@ -206,10 +206,10 @@ func (o *Outbox[M]) sendAgain(now time.Duration, received uint64, do *Actions[M]
 		return
 	}
 	lost := &o.queue[arrived]
-	if lost.tries == 0 || now-lost.tried >= o.Poll { // a connection may break often for a short time
-		lost.tries, lost.tried = lost.tries+1, now
+	if lost.tries == 0 || now-lost.lastTry >= o.Poll { // a connection may break often for a short time
+		lost.tries, lost.lastTry = lost.tries+1, now
 	}
-	if lost.tries > mostTries && arrived == 0 {
+	if lost.tries > maxTries && arrived == 0 {
 		o.refuse(1, do)
 		o.close(now) // the gate learns from the next probe that it will not come
 		return
@@ -222,7 +222,7 @@ func (o *Outbox[M]) sendAgain(now time.Duration, received uint64, do *Actions[M]
 // flush sends messages that wait.
 func (o *Outbox[M]) flush(now time.Duration, do *Actions[M]) {
 	if o.sent == 0 {
-		o.heard = now
+		o.lastAnswer = now
 	}
 	for o.sent < min(len(o.queue), Window) {
 		next := o.queue[o.sent]
@@ -235,8 +235,8 @@ func (o *Outbox[M]) flush(now time.Duration, do *Actions[M]) {
 	}
 }
 
-// begun removes the messages up to the last that was begun.
-func (o *Outbox[M]) begun(last uint64) {
+// removeBegun removes the messages up to the last that was begun.
+func (o *Outbox[M]) removeBegun(last uint64) {
 	for o.sent > 0 && o.first <= last {
 		o.drop()
 	}
@@ -261,28 +261,28 @@ func (o *Outbox[M]) drop() {
 
 // close stops sending, until a gate answers a probe.
 func (o *Outbox[M]) close(now time.Duration) {
-	o.open, o.closed = false, o.probes
-	o.nextLook, o.pause = now, min(firstPause, o.Poll/4)
+	o.open, o.probesAtClose = false, o.probes
+	o.nextLookup, o.pause = now, min(firstPause, o.Poll/4)
 }
 
 func (o *Outbox[M]) tick(now time.Duration, do *Actions[M]) {
-	if o.open && o.sent > 0 && now-o.heard >= o.Poll {
+	if o.open && o.sent > 0 && now-o.lastAnswer >= o.Poll {
 		o.close(now)
 	}
-	if !o.open && o.sent > 0 && now-o.heard >= o.Poll+o.Wait { // the instance does not answer, and no other one was found
+	if !o.open && o.sent > 0 && now-o.lastAnswer >= o.Poll+o.Wait { // it does not answer, and no other one was found
 		o.refuse(o.sent, do)
-		o.closed = o.probes
+		o.probesAtClose = o.probes
 	}
 	for o.sent < len(o.queue) && now-o.queue[o.sent].since >= o.Wait { // they have no number yet
 		do.Refused = append(do.Refused, o.queue[o.sent].message)
 		o.queue = append(o.queue[:o.sent], o.queue[o.sent+1:]...)
 	}
-	if !o.open && !o.looking && len(o.queue) > 0 && now >= o.nextLook {
-		o.looking, do.Look = true, true
+	if !o.open && !o.lookupPending && len(o.queue) > 0 && now >= o.nextLookup {
+		o.lookupPending, do.Look = true, true
 	}
 }
 
-// NextWake returns when Tick is due; false if it is not.
+// NextWake returns the time at which Tick is due; false if it is not.
 func (o *Outbox[M]) NextWake() (at time.Duration, due bool) {
 	earliest := func(t time.Duration) {
 		if !due || t < at {
@@ -290,13 +290,13 @@ func (o *Outbox[M]) NextWake() (at time.Duration, due bool) {
 		}
 	}
 	if o.open && o.sent > 0 {
-		earliest(o.heard + o.Poll)
+		earliest(o.lastAnswer + o.Poll)
 	}
 	if !o.open && o.sent > 0 {
-		earliest(o.heard + o.Poll + o.Wait)
+		earliest(o.lastAnswer + o.Poll + o.Wait)
 	}
-	if !o.open && !o.looking && len(o.queue) > 0 {
-		earliest(o.nextLook)
+	if !o.open && !o.lookupPending && len(o.queue) > 0 {
+		earliest(o.nextLookup)
 	}
 	if o.sent < len(o.queue) {
 		earliest(o.queue[o.sent].since + o.Wait)

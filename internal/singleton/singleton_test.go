@@ -15,22 +15,22 @@ func open(t *testing.T, n int, received, begun uint64) *Outbox[int] {
 	for i := range n {
 		o.Add(0, i+1, 10)
 	}
-	do := o.Looked(0, &Whereabouts{At: Place{"a", "g"}})
+	do := o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}})
 	if do.Probe == nil || do.Probe.Next != 1 || do.Probe.Known {
 		t.Fatalf("%+v", do)
 	}
-	do = o.Here(0, Here{Proxy: "p", Gate: "g", Probe: do.Probe.Number})
+	do = o.HandleState(0, GateState{Proxy: "p", Gate: "g", Probe: do.Probe.Number})
 	if len(do.Sent) != min(n, Window) {
 		t.Fatalf("%d are sent", len(do.Sent))
 	}
-	o.Here(0, Here{Proxy: "p", Gate: "g", Probe: 1, Received: received, Begun: begun})
+	o.HandleState(0, GateState{Proxy: "p", Gate: "g", Probe: 1, Received: received, Begun: begun})
 	return o
 }
 
 // again opens an outbox that is closed.
 func again(o *Outbox[int], now time.Duration, received, begun uint64) Actions[int] {
-	do := o.Looked(now, &Whereabouts{At: Place{"a", "g"}})
-	return o.Here(now, Here{Proxy: "p", Gate: "g", Probe: do.Probe.Number, Received: received, Begun: begun})
+	do := o.HandleLookup(now, &Whereabouts{At: Place{"a", "g"}})
+	return o.HandleState(now, GateState{Proxy: "p", Gate: "g", Probe: do.Probe.Number, Received: received, Begun: begun})
 }
 
 func numbers(sent []Numbered[int]) (list []uint64) {
@@ -59,7 +59,7 @@ func TestOutbox_SendsAgainWhatHasNotArrived(t *testing.T) {
 	if do := o.Tick(2 * time.Second); do.Look {
 		t.Error("it looks again before the reply to a look")
 	}
-	if do := o.Here(time.Second, Here{Proxy: "p", Gate: "g", Probe: 1, Received: 3, Begun: 1}); len(do.Sent) > 0 {
+	if do := o.HandleState(time.Second, GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 3, Begun: 1}); len(do.Sent) > 0 {
 		t.Errorf("an answer to an earlier probe sends %v", do.Sent)
 	}
 	expect(t, "sent again", numbers(again(o, time.Second, 3, 2).Sent), 4, 5)
@@ -68,23 +68,23 @@ func TestOutbox_SendsAgainWhatHasNotArrived(t *testing.T) {
 // An answer to an earlier proxy, which had the same PID, has other numbers.
 func TestOutbox_IgnoresAnswersToAnotherProxy(t *testing.T) {
 	o := open(t, 5, 5, 1)
-	o.Here(0, Here{Proxy: "earlier", Gate: "g", Probe: 1, Received: 64, Begun: 64})
-	o.Doubt(0)
-	do := o.Looked(0, &Whereabouts{At: Place{"a", "g"}})
+	o.HandleState(0, GateState{Proxy: "earlier", Gate: "g", Probe: 1, Received: 64, Begun: 64})
+	o.Suspect(0)
+	do := o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}})
 	if do.Probe == nil || do.Probe.Next != 2 {
 		t.Errorf("%+v", do.Probe)
 	}
-	if do = o.Here(0, Here{Proxy: "earlier", Gate: "g", Probe: 64, Forgotten: true}); len(do.Refused) > 0 {
+	if do = o.HandleState(0, GateState{Proxy: "earlier", Gate: "g", Probe: 64, Forgotten: true}); len(do.Refused) > 0 {
 		t.Errorf("refuses %v", do.Refused)
 	}
 }
 
-// A message that does not arrive though it is sent again and again is refused when it is the first, and its number is not
-// used again.
+// A message that does not arrive though it is sent again and again is refused when it is the first, and its number is
+// not used again.
 func TestOutbox_RefusesWhatNeverArrives(t *testing.T) {
 	o := open(t, 3, 1, 0)
 	var do Actions[int]
-	for i := range mostTries + 1 {
+	for i := range maxTries + 1 {
 		now := time.Duration(i+1) * time.Second
 		o.Tick(now)
 		do = again(o, now, 1, 0)
@@ -93,7 +93,7 @@ func TestOutbox_RefusesWhatNeverArrives(t *testing.T) {
 	o.Tick(10 * time.Second)
 	do = again(o, 10*time.Second, 1, 1)
 	expect(t, "refused", do.Refused, 2)
-	do = o.Looked(10*time.Second, &Whereabouts{At: Place{"a", "g"}})
+	do = o.HandleLookup(10*time.Second, &Whereabouts{At: Place{"a", "g"}})
 	if do.Probe == nil || do.Probe.Next != 3 || !do.Probe.Known {
 		t.Errorf("%+v", do.Probe)
 	}
@@ -102,15 +102,15 @@ func TestOutbox_RefusesWhatNeverArrives(t *testing.T) {
 // A connection that breaks again and again for a short time costs no message.
 func TestOutbox_CountsOneTryEachPoll(t *testing.T) {
 	o := open(t, 3, 0, 0)
-	for i := range 5 * mostTries {
-		now := time.Duration(i) * o.Poll / (5 * mostTries)
-		o.Doubt(now)
+	for i := range 5 * maxTries {
+		now := time.Duration(i) * o.Poll / (5 * maxTries)
+		o.Suspect(now)
 		expect(t, "refused", again(o, now, 0, 0).Refused)
 	}
 }
 
-// Messages that were sent are refused together, if the gate is silent for too long and no other one is found; others when
-// they have waited for long enough.
+// Messages that were sent are refused together, if the gate is silent for too long and no other one is found; others
+// when they have waited for long enough.
 func TestOutbox_RefusesInTime(t *testing.T) {
 	o := open(t, 70, 0, 0)
 	do := o.Tick(10 * time.Second)
@@ -146,9 +146,9 @@ func TestOutbox_Settles(t *testing.T) {
 		"Redis does not reply": {nil, nil, 2},
 	} {
 		o := open(t, 4, 4, 1)
-		o.Doubt(0)
+		o.Suspect(0)
 		o.Add(0, 5, 10)
-		do := o.Looked(0, c.w)
+		do := o.HandleLookup(0, c.w)
 		expect(t, what+": refused", do.Refused, c.refused...)
 		if do.Probe == nil && c.next != 0 || do.Probe != nil && do.Probe.Next != c.next {
 			t.Errorf("%s: %+v", what, do.Probe)
@@ -161,9 +161,9 @@ func TestOutbox_WaitsAnewAfterAHandOver(t *testing.T) {
 	o := open(t, Window+1, Window, 1)
 	now := 9 * time.Second
 	o.Add(now, Window+2, 10)
-	o.Here(now, Here{Proxy: "p", Gate: "g", Probe: 1, Received: Window, Begun: 2})
+	o.HandleState(now, GateState{Proxy: "p", Gate: "g", Probe: 1, Received: Window, Begun: 2})
 	now = 18 * time.Second
-	do := o.Looked(now, &Whereabouts{Left: map[string]map[string]uint64{"g": {"p": 2}}})
+	do := o.HandleLookup(now, &Whereabouts{Left: map[string]map[string]uint64{"g": {"p": 2}}})
 	expect(t, "refused", do.Refused)
 	expect(t, "refused within the wait", o.Tick(now+o.Wait-1).Refused)
 	if do = o.Tick(now + o.Wait); len(do.Refused) != Window {
@@ -177,7 +177,7 @@ func TestOutbox_AsksAfterAWhile(t *testing.T) {
 	if do := o.Add(time.Second, 2, 10); len(do.Sent) != 1 || do.Look {
 		t.Errorf("soon: %+v", do)
 	}
-	o.Here(time.Second, Here{Proxy: "p", Gate: "g", Probe: 1, Received: 2, Begun: 2})
+	o.HandleState(time.Second, GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 2, Begun: 2})
 	if do := o.Add(3*time.Second, 3, 10); len(do.Sent) > 0 || !do.Look {
 		t.Errorf("later: %+v", do)
 	}
@@ -189,7 +189,7 @@ func TestOutbox_BoundsBytes(t *testing.T) {
 	expect(t, "a large one", numbers(o.Add(0, 2, 2*windowBytes).Sent), 2)
 	expect(t, "behind it", numbers(o.Add(0, 3, 1).Sent))
 	o.Add(0, 4, windowBytes-1)
-	expect(t, "when it is begun", numbers(o.Here(0, Here{Proxy: "p", Gate: "g", Probe: 1, Received: 2, Begun: 2}).Sent), 3, 4)
+	expect(t, "when it is begun", numbers(o.HandleState(0, GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 2, Begun: 2}).Sent), 3, 4)
 }
 
 func TestOutbox_HasABoundedBuffer(t *testing.T) {
@@ -213,7 +213,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 	if h := l.Probe(0, "p", "", Probe{}); !h.Forgotten {
 		t.Errorf("answers %+v to what is no probe", h)
 	}
-	if h := l.Probe(0, "p", "", Probe{Number: 1, Next: 5}); h != (Here{Proxy: "p", Gate: "g", Probe: 1, Received: 4, Begun: 4}) {
+	if h := l.Probe(0, "p", "", Probe{Number: 1, Next: 5}); h != (GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 4, Begun: 4}) {
 		t.Errorf("%+v", h)
 	}
 	receive(4, false)
@@ -222,7 +222,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 	receive(5, false)
 	receive(6, true)
 	receive(7, true)
-	if h, ok := l.Begin(0, "p", 5, true); !ok || h != (Here{Proxy: "p", Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
+	if h, ok := l.Begin(0, "p", 5, true); !ok || h != (GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
 		t.Errorf("%+v", h)
 	}
 	if _, ok := l.Begin(0, "p", 5, true); ok {
@@ -272,7 +272,7 @@ func TestLedger_HasNoGaps(t *testing.T) {
 // A gate forgets idle proxies when it knows many. It says so to one that asks again, and knows what it has not begun.
 func TestLedger_ForgetsIdleProxies(t *testing.T) {
 	l := &Ledger[string]{}
-	for i := range mostKnown {
+	for i := range maxKnown {
 		l.Probe(0, fmt.Sprint(i), "", Probe{Number: 1, Next: 1})
 	}
 	l.Receive(0, "busy", 1)
@@ -286,12 +286,12 @@ func TestLedger_ForgetsIdleProxies(t *testing.T) {
 		t.Errorf("answers %+v", h)
 	}
 	o := open(t, 3, 3, 1)
-	o.Doubt(0)
-	o.Looked(0, &Whereabouts{At: Place{"a", "g"}})
-	do := o.Here(0, Here{Proxy: "p", Gate: "g", Forgotten: true})
+	o.Suspect(0)
+	o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}})
+	do := o.HandleState(0, GateState{Proxy: "p", Gate: "g", Forgotten: true})
 	expect(t, "refused", do.Refused, 2, 3)
 	o.Add(0, 4, 10)
-	if do = o.Looked(0, &Whereabouts{At: Place{"a", "g"}}); do.Probe == nil || do.Probe.Known || do.Probe.Next != 4 {
+	if do = o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}}); do.Probe == nil || do.Probe.Known || do.Probe.Next != 4 {
 		t.Errorf("%+v", do.Probe)
 	}
 }

@@ -5,22 +5,22 @@ import (
 	"strings"
 )
 
-// Whereabouts is what Redis says of the instances of a singleton.
+// Whereabouts has what Redis says of the instances of a singleton.
 type Whereabouts struct {
 	// At is the gate of the instance that was granted the lock last.
 	At Place
-	// Left are the last instances that have stopped in good order, by their gates: the number of the last message that each
-	// has begun, by proxy.
+	// Left are the last instances that have stopped in good order, by their gates: the number of the last message that
+	// each has begun, by proxy.
 	Left map[string]map[string]uint64
 }
 
-// Place is where a gate is: the address of its node, and its id there.
+// Place is the place of a gate: the address of its node, and its id there.
 type Place struct{ Address, Gate string }
 
 // String returns the place as Redis has it.
 func (p Place) String() string { return p.Address + " " + p.Gate }
 
-// LeftText returns what a gate leaves in Redis.
+// LeftText returns the text that a gate leaves in Redis.
 func LeftText(gate string, begun map[string]uint64) string {
 	text, _ := json.Marshal(begun) // cannot fail: texts and numbers
 	return gate + " " + string(text)

@@ -49,7 +49,7 @@ type packet struct {
 	proxy int
 	m     Numbered[int]
 	probe *Probe
-	here  *Here
+	here  *GateState
 	hint  bool
 }
 
@@ -150,10 +150,10 @@ func (w *world) begin() {
 // hear brings a packet to a proxy.
 func (w *world) hear(p int, m packet) {
 	if m.hint {
-		w.do(p, w.proxies[p].outbox.Doubt(w.now))
+		w.do(p, w.proxies[p].outbox.Suspect(w.now))
 		return
 	}
-	w.do(p, w.proxies[p].outbox.Here(w.now, *m.here))
+	w.do(p, w.proxies[p].outbox.HandleState(w.now, *m.here))
 }
 
 // deliver delivers the next packet of a proxy in both directions.
@@ -172,7 +172,7 @@ func (w *world) deliver(p int) {
 	if proxy.looks && w.IntN(2) == 0 {
 		look := proxy.look
 		proxy.look, proxy.looks = nil, false
-		w.do(p, proxy.outbox.Looked(w.now, look))
+		w.do(p, proxy.outbox.HandleLookup(w.now, look))
 	}
 }
 
@@ -235,8 +235,8 @@ func (w *world) settle() bool {
 	return false
 }
 
-// In random worlds each message is begun once, or refused; each proxy's are begun in order. Without kills, and if there is
-// no hurry, none is refused.
+// In random worlds each message is begun once, or refused; each proxy's are begun in order. Without kills, and if there
+// is no hurry, none is refused.
 func TestWorlds(t *testing.T) {
 	t.Parallel()
 	begun, refused := 0, 0
