@@ -67,12 +67,12 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 		t.Errorf("the taken permits are %+v", got)
 	}
 	many := []string{"ZADD", "{" + prefix + "permits}:timeout"}
-	for i := range inspect.MostPermits {
+	for i := range inspect.MaxPermits {
 		many = append(many, "922337203685477", fmt.Sprintf("%016d", i))
 	}
 	server.Do(t, many...)
 	text, _ := runCommand(t, server, 0, "inspect", "-prefix", prefix, "permits")
-	if n := strings.Count(text, "lease left"); n != inspect.MostPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
+	if n := strings.Count(text, "lease left"); n != inspect.MaxPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
 		t.Errorf("inspect prints %d permits: %.500s … %s", n, text, text[len(text)-100:])
 	}
 }

@@ -39,15 +39,15 @@ type Counter struct {
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
 	Kind      string `json:"kind"`
-	// Count is how many permits are free, or how many count-downs of a latch remain. It is unknown if Redis has
+	// Count is the number of free permits, or of the remaining count-downs of a latch. It is unknown if Redis has
 	// no number, or an invalid one; then Problem says why.
 	Count   Number `json:"count"`
 	Problem string `json:"problem,omitempty"`
 	// TTL is in ms; -1 for a key that never expires, and NoKey if there is none.
 	TTL int64 `json:"ttl"`
-	// Waiters is how many clients are subscribed.
+	// Waiters is the number of subscribed clients.
 	Waiters Number `json:"waiters"`
-	// Taken is how many permits of an expirable semaphore are taken, and Permits are those that end first. A
+	// Taken is the number of taken permits of an expirable semaphore, and Permits are those that end first. A
 	// permit whose lease has ended is free.
 	Taken   int64    `json:"taken,omitempty"`
 	Permits []Permit `json:"permits,omitempty"`
@@ -61,14 +61,14 @@ type Permit struct {
 	Left int64 `json:"left"`
 	// Process is the holder; nil if it is not known, as for Redisson and for Systems without a record.
 	Process *Process `json:"process,omitempty"`
-	// Note is what the holder says of it, from the record of its process.
+	// Note is the note of the holder, from the record of its process.
 	Note string `json:"note,omitempty"`
 }
 
 const (
-	// MostPermits bounds the permits of a name that are read.
-	MostPermits = 1000
-	// idBytes is how many bytes the id of a permit has.
+	// MaxPermits bounds the permits of a name that are read.
+	MaxPermits = 1000
+	// idBytes is the length of the id of a permit.
 	idBytes = 16
 	// never is Redisson's expiry time of permits without a lease, in epoch ms.
 	never = 922337203685477
@@ -84,8 +84,8 @@ func lacksCommand(err error) bool {
 	return refused && refusal.LacksCommand(reply.Error())
 }
 
-// classified classifies an error of the client.
-func classified(err error) error {
+// classify classifies an error of the client.
+func classify(err error) error {
 	if lacksCommand(err) {
 		return fmt.Errorf("%w (%w)", ErrRights, err)
 	}
@@ -109,7 +109,7 @@ func (l Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
 func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
 	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
 	if err != nil {
-		return nil, classified(err)
+		return nil, classify(err)
 	}
 	now := clock[0]*1000 + clock[1]/1000
 	until, after := strconv.FormatInt(now, 10), "("+strconv.FormatInt(now, 10)
@@ -130,9 +130,9 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 	}
 	ranges := firstMembers
 	if named {
-		ranges = append(slices.Clip(ranges), []string{after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(MostPermits)})
+		ranges = append(slices.Clip(ranges), []string{after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(MaxPermits)})
 	}
-	taken := l.taken(ctx, numbers, ranges)
+	taken := l.readTaken(ctx, numbers, ranges)
 	for i, key := range keys {
 		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
 		c.NameBytes = notText(c.Name)
@@ -149,7 +149,7 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 			continue // a derived key belongs to another application, or the user may not read it
 		}
 		if err != nil {
-			return all, classified(err)
+			return all, classify(err)
 		}
 		if !is {
 			continue
@@ -195,7 +195,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	}
 	expired := numbers[2] // Redisson and Lockkeeper free them at the next acquire
 	c.TTL, c.Taken, c.Waiters = numbers[0], numbers[3], waits.plus(waitsForLatch)
-	most := int64(mostPermits)
+	limit := int64(maxPermits)
 	switch {
 	case expired+c.Taken > 0:
 		c.Kind = KindPermits
@@ -204,16 +204,16 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	case unset:
 		return false, nil
 	case numbers[1] > 0 || waitsForLatch.N > 0:
-		c.Kind, most = KindLatch, mostExact
+		c.Kind, limit = KindLatch, maxExact
 	case waits.N > 0:
 		c.Kind = KindSemaphore
 	default:
-		most = mostExact // it may be a latch
+		limit = maxExact // it may be a latch
 	}
 	if unset {
 		c.Problem = Unset
 	} else {
-		c.Count, c.Problem = exact("the count", text, most)
+		c.Count, c.Problem = exact("the count", text, limit)
 		c.Count = c.Count.plus(Known(expired))
 	}
 	if foreign && c.Problem != "" {

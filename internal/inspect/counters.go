@@ -139,7 +139,7 @@ func (l Inspector) channels(ctx context.Context, pattern string) (all []string, 
 		for _, result := range node.DoMulti(ctx, commands...) {
 			some, err := result.AsStrSlice()
 			if all = append(all, some...); lacksCommand(err) {
-				lacking = classified(err)
+				lacking = classify(err)
 			}
 		}
 	}

@@ -30,7 +30,7 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 		}
 		commands = append(commands, l.Command("GETRANGE", keyspace.Token(key), "0", longestNumber), l.Command("LLEN", keyspace.Queue(key)),
 			l.Command("LRANGE", keyspace.Queue(key), "0", "0"),
-			l.Command("HRANDFIELD", queues[i].key, strconv.Itoa(mostOwners)))
+			l.Command("HRANDFIELD", queues[i].key, strconv.Itoa(maxOwners)))
 	}
 	results := l.all(ctx, commands)
 	listeners, now := l.listeners(ctx, channels), l.now(ctx)
@@ -50,9 +50,9 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 			continue
 		}
 		if text, err := got[0].ToString(); err == nil && text != "" {
-			token, problem := exact("the counter of the tokens", text, mostExact)
+			token, problem := exact("the counter of the tokens", text, maxExact)
 			v.Token, v.Kind = token.N, "fenced"
-			v.problem(problem)
+			v.addProblem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
 			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) { // otherwise the list belongs to another application
@@ -73,7 +73,7 @@ func (l Inspector) now(ctx context.Context) (micros int64) {
 	return micros
 }
 
-// longestNumber is how many bytes are read of a value that should be a number; 64-bit numbers are shorter.
+// longestNumber is the number of bytes that are read of a value that should be a number; 64-bit numbers are shorter.
 const longestNumber = "40"
 
 // readQueues reads the beginnings of the queues of fair locks. The caller has checked that the first entry of each is
@@ -81,7 +81,7 @@ const longestNumber = "40"
 func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 	var commands []rueidis.Completed
 	for _, v := range views {
-		commands = append(commands, l.Command("LRANGE", keyspace.Queue(l.Prefix+v.Name), "0", strconv.Itoa(mostOwners-1)))
+		commands = append(commands, l.Command("LRANGE", keyspace.Queue(l.Prefix+v.Name), "0", strconv.Itoa(maxOwners-1)))
 	}
 	for i, result := range l.all(ctx, commands) {
 		owners, _ := result.AsStrSlice()
@@ -100,7 +100,7 @@ func (l Inspector) listeners(ctx context.Context, channels []string) map[string]
 	counts, err := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
 	all := map[string]Number{}
 	for _, channel := range channels {
-		all[channel] = counted(counts[channel], err)
+		all[channel] = asNumber(counts[channel], err)
 	}
 	if l.Client.Mode() != rueidis.ClientModeCluster {
 		return all
@@ -111,13 +111,13 @@ func (l Inspector) listeners(ctx context.Context, channels []string) map[string]
 	}
 	for i, result := range l.all(ctx, commands) {
 		counts, err := result.AsIntMap()
-		all[channels[i]] = all[channels[i]].plus(counted(counts[channels[i]], err))
+		all[channels[i]] = all[channels[i]].plus(asNumber(counts[channels[i]], err))
 	}
 	return all
 }
 
-// counted converts the count of a server. It is zero if the server does not know the command.
-func counted(n int64, err error) Number {
+// asNumber converts the count of a server. It is zero if the server does not know the command.
+func asNumber(n int64, err error) Number {
 	if _, refused := rueidis.IsRedisErr(err); err != nil && (!refused || lacksCommand(err) || redisio.Classify(err).Transient) {
 		return Number{}
 	}

@@ -28,11 +28,11 @@ type Lock struct {
 	Kind   string  `json:"kind"`
 	Held   bool    `json:"held"`
 	Owners []Owner `json:"owners,omitempty"`
-	// MoreOwners is how many owners are left out.
+	// MoreOwners is the number of owners that are left out.
 	MoreOwners int64 `json:"more_owners,omitempty"`
 	// TTL is in ms; -1 for a key that never expires.
 	TTL int64 `json:"ttl,omitempty"`
-	// Waiters is how many clients are subscribed to the channel of the release; for a fair lock, the length of its
+	// Waiters is the number of clients subscribed to the channel of the release; for a fair lock, the length of its
 	// queue. It does not include requests that wait in the process of an owner, unless the lock is fair; see Owner.
 	Waiters Number `json:"waiters"`
 	// Token is the last token that was drawn.
@@ -47,7 +47,7 @@ type Lock struct {
 // Waiter is an entry of a queue.
 type Waiter struct {
 	Field string `json:"field"`
-	// Waiting is for how long it has waited, in ms by the clock of Redis; unknown in the queue of a fair lock.
+	// Waiting is the time in ms that it has waited, by the clock of Redis; unknown in the queue of a fair lock.
 	Waiting Number  `json:"waiting"`
 	Process Process `json:"process"`
 }
@@ -58,21 +58,21 @@ type Owner struct {
 	// Mode is read or write, for a read/write lock.
 	Mode  string `json:"mode,omitempty"`
 	Count Number `json:"count"`
-	// HeldAtLeast is the minimum time for which the owner has held the lock, in ms. Waiters is how many requests for
-	// the lock waited in its process. Both come from the record of the process, which may be some seconds old; see
-	// Process.Seen.
+	// HeldAtLeast is the minimum time for which the owner has held the lock, in ms. Waiters is the number of
+	// requests for the lock that waited in its process. Both come from the record of the process, which may be some
+	// seconds old; see Process.Seen.
 	HeldAtLeast Number `json:"held_at_least"`
 	Waiters     Number `json:"waiters"`
-	// Note is what the owner says of its hold, from the same record.
+	// Note is the note of the owner about its hold, from the same record.
 	Note    string  `json:"note,omitempty"`
 	Process Process `json:"process"`
 }
 
 const (
-	// PageSize is the COUNT of SCAN, and how many keys are read in one pipeline.
+	// PageSize is the COUNT of SCAN, and the number of keys that are read in one pipeline.
 	PageSize = 500
-	// mostOwners bounds the owners of a lock that are shown, and the waiters.
-	mostOwners = 32
+	// maxOwners bounds the owners of a lock that are shown, and the waiters.
+	maxOwners = 32
 )
 
 // Kinds of locks, as far as the data in Redis shows them.
@@ -109,7 +109,7 @@ func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []ruei
 // missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
 // a server of a cluster does not answer, the others are returned with the error.
 func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
-	for range mostChanges {
+	for range maxReads {
 		if views, err = l.inspect(ctx, keys, named); !errors.Is(err, errChanged) {
 			break
 		}
@@ -117,15 +117,15 @@ func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (view
 	return views, err
 }
 
-// mostChanges is how often named keys are read if one of them changes between two steps of that.
-const mostChanges = 10
+// maxReads bounds the times that named keys are read if one of them changes between two steps of that.
+const maxReads = 10
 
 var errChanged = errors.New("the lock has changed while it was read")
 
 func (l Inspector) inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
-		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(mostOwners+1)), l.Command("PTTL", key))
+		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(maxOwners+1)), l.Command("PTTL", key))
 	}
 	results := l.all(ctx, commands)
 	hashes := make([]*hash, len(keys))
@@ -135,8 +135,8 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named bool) (view
 		if names, hashes[i].err = results[3*i+1].AsStrSlice(); !mayBeLock(names) {
 			continue
 		}
-		if len(names) > mostOwners && !slices.Contains(names, "mode") {
-			names[mostOwners] = "mode" // HRANDFIELD may have left it out
+		if len(names) > maxOwners && !slices.Contains(names, "mode") {
+			names[maxOwners] = "mode" // HRANDFIELD may have left it out
 		}
 		hashes[i].names = names
 	}
@@ -172,7 +172,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 	if of.err != nil {
 		return false, fmt.Errorf("%q: %w", key, redisio.Classify(of.err))
 	}
-	if fields != nil && len(fields) <= mostOwners {
+	if fields != nil && len(fields) <= maxOwners {
 		n = int64(len(fields)) // it may have changed since HLEN
 	}
 	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
@@ -223,7 +223,7 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 			mode, v.Kind = f[1], KindReadWrite
 		}
 	}
-	if n == 0 || n > 1 && mode == "" && n <= mostOwners {
+	if n == 0 || n > 1 && mode == "" && n <= maxOwners {
 		return false
 	}
 	for _, f := range fields {
@@ -233,8 +233,8 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		if !holdCount.MatchString(f[1]) || !ownerField.MatchString(f[0]) {
 			return false
 		}
-		count, problem := exact("the hold count of "+f[0], f[1], mostExact)
-		v.problem(problem)
+		count, problem := exact("the hold count of "+f[0], f[1], maxExact)
+		v.addProblem(problem)
 		field, writes := strings.CutSuffix(f[0], ":write")
 		owner := Owner{Field: field, Count: count}
 		if v.Kind == KindReadWrite {
@@ -248,13 +248,14 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		return cmp.Or(strings.Compare(b.Mode, a.Mode), strings.Compare(a.Field, b.Field))
 	})
 	v.Held = len(v.Owners) > 0
-	if n > mostOwners {
+	if n > maxOwners {
 		v.MoreOwners = n - 1 - int64(len(v.Owners)) // one field is the mode
 	}
 	return v.Held
 }
 
-// HolderWaiters returns how many requests wait in the processes of the owners; unknown if it is for one of them.
+// HolderWaiters returns the number of requests that wait in the processes of the owners; unknown if it is for one of
+// them.
 func (v *Lock) HolderWaiters() Number {
 	n := Known(0)
 	for _, o := range v.Owners {
@@ -273,8 +274,8 @@ func (v *Lock) LongestWait() (longest Number) {
 	return longest
 }
 
-// problem adds a problem, unless text is empty.
-func (v *Lock) problem(text string) {
+// addProblem adds a problem, unless text is empty.
+func (v *Lock) addProblem(text string) {
 	if text != "" {
 		v.Problems = append(v.Problems, text)
 	}

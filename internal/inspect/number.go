@@ -53,8 +53,8 @@ func (n Number) plus(other Number) Number {
 
 // The largest numbers that the scripts accept; see scripts/common/number.lua.
 const (
-	mostExact   = 1<<53 - 1
-	mostPermits = 1<<31 - 1
+	maxExact   = 1<<53 - 1
+	maxPermits = 1<<31 - 1
 )
 
 // looksLikeNumber matches the values that the scripts show in their errors. Other values may be secrets.
@@ -64,15 +64,15 @@ var looksLikeNumber = regexp.MustCompile(`^(-?[0-9]{1,19}|[0-9]{20})$`)
 var holdCount = regexp.MustCompile(`^[0-9]{1,18}$`)
 
 // exact parses a number as the scripts do. If they refuse it, it is unknown, and problem is the reason.
-func exact(what, text string, most int64) (n Number, problem string) {
+func exact(what, text string, limit int64) (n Number, problem string) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	switch {
-	case err == nil && strconv.FormatInt(value, 10) == text && value <= most && value >= -most:
+	case err == nil && strconv.FormatInt(value, 10) == text && value <= limit && value >= -limit:
 		return Known(value), ""
 	case !looksLikeNumber.MatchString(text):
 		text = "no number"
 	default:
 		text = strconv.Quote(text)
 	}
-	return Number{}, fmt.Sprintf("%s is %s, but must be an integer up to %d, without zeros or a plus in front", what, text, most)
+	return Number{}, fmt.Sprintf("%s is %s, but must be an integer up to %d, without zeros or a plus in front", what, text, limit)
 }

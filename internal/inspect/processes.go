@@ -27,10 +27,10 @@ type Process struct {
 	Application string `json:"application,omitempty"`
 	Host        string `json:"host,omitempty"`
 	PID         int    `json:"pid,omitempty"`
-	// Since is when the System was started, by the clock of its host.
+	// Since is the time at which the System was started, by the clock of its host.
 	Since   *time.Time `json:"up_since,omitempty"`
 	Version string     `json:"version,omitempty"`
-	// Seen is how many ms ago the record was renewed.
+	// Seen is the time in ms since the record was renewed.
 	Seen    int64 `json:"seen,omitempty"`
 	Overdue bool  `json:"overdue,omitempty"`
 }
@@ -97,8 +97,8 @@ func (o *Owner) add(r protocol.Record, key string) {
 	o.Note = r.Note(o.Field)
 }
 
-// mostPrefixes bounds the prefixes of a name with which a record is looked for.
-const mostPrefixes = 8
+// maxPrefixes bounds the prefixes of a name with which a record is looked for.
+const maxPrefixes = 8
 
 // records returns the possible keys of the record of a client that holds a lock. The key prefix of its
 // System may be the given one, none, or any beginning of the key that ends like a prefix, as in "app:".
@@ -108,7 +108,7 @@ func (l Inspector) records(name, client string) []string {
 		prefixes = append(prefixes, "")
 	}
 	for i, b := range []byte(key) {
-		if b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && key[:i+1] != l.Prefix && len(prefixes) < mostPrefixes {
+		if b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && key[:i+1] != l.Prefix && len(prefixes) < maxPrefixes {
 			prefixes = append(prefixes, key[:i+1])
 		}
 	}
@@ -159,7 +159,7 @@ func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 // systems reads the list of the Systems, and returns the keys of their records. It reads one name per command, and
 // ends after 10 MiB: the list may belong to another application and have long names.
 func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
-	const page, longestName, most = 100, 64, 10 << 20
+	const page, longestName, maxSize = 100, 64, 10 << 20
 	list, size := keyspace.Systems(l.Prefix), 0
 	for first := 0; ; first += page {
 		var commands []rueidis.Completed
@@ -173,7 +173,7 @@ func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
 				return nil, redisio.Classify(err)
 			case len(name) == 0:
 				return keys, nil
-			case first+i >= protocol.MostSystems || size > most:
+			case first+i >= protocol.MostSystems || size > maxSize:
 				return keys, ErrMoreSystems
 			}
 			if size += len(name[0]); len(name[0]) <= longestName {

@@ -57,9 +57,9 @@ func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, pa
 // ErrMore: there are more locks than List may return.
 var ErrMore = errors.New("there are more locks than are listed")
 
-// List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more than most, or if it
-// fails, it returns those that it has found, with an error.
-func (l Inspector) List(ctx context.Context, pattern string, most int) ([]Lock, error) {
+// List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more than limit, or if
+// it fails, it returns those that it has found, with an error.
+func (l Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock, error) {
 	var all []Lock
 	seen := map[string]bool{} // SCAN may return a key twice
 	err := l.scan(ctx, quotePattern(l.Prefix)+pattern, "hash", func(keys []string) error {
@@ -69,8 +69,8 @@ func (l Inspector) List(ctx context.Context, pattern string, most int) ([]Lock, 
 			seen[l.Prefix+v.Name] = true
 		}
 		all = append(all, views...)
-		if len(all) > most {
-			all, err = all[:most], cmp.Or(err, ErrMore)
+		if len(all) > limit {
+			all, err = all[:limit], cmp.Or(err, ErrMore)
 		}
 		return err
 	})

@@ -25,9 +25,9 @@ type members struct {
 	err    error
 }
 
-// taken reads ranges of the taken permits, one range after the other. It stops reading a key that has no members, or a
-// member that is not an id.
-func (l Inspector) taken(ctx context.Context, keys []string, ranges [][]string) map[string]members {
+// readTaken reads ranges of the taken permits, one range after the other. It stops reading a key that has no members,
+// or a member that is not an id.
+func (l Inspector) readTaken(ctx context.Context, keys []string, ranges [][]string) map[string]members {
 	all := map[string]members{}
 	for _, limits := range ranges {
 		var commands []rueidis.Completed

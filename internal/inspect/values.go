@@ -24,8 +24,8 @@ const (
 )
 
 // readShort reads the values of the named fields of hashes. It asks for the lengths first, and skips a hash with a
-// value longer than most.
-func (l Inspector) readShort(ctx context.Context, hashes []*hash, most int64) {
+// value longer than limit.
+func (l Inspector) readShort(ctx context.Context, hashes []*hash, limit int64) {
 	var lengths, values []rueidis.Completed
 	for _, h := range hashes {
 		for _, name := range h.names {
@@ -42,7 +42,7 @@ func (l Inspector) readShort(ctx context.Context, hashes []*hash, most int64) {
 			if err != nil {
 				h.err = err
 			}
-			short = short && err == nil && n <= most
+			short = short && err == nil && n <= limit
 		}
 		if short {
 			read = append(read, h)
