@@ -258,7 +258,7 @@ func TestAPanickingRecipient(t *testing.T) {
 	s := &lockActor{rt: &Runtime{host: h}, label: "orders"}
 	s.rt.notes.Changed = func() {}
 	call := &request.Call{By: recipient{}, Note: "of the hold"}
-	s.rt.notes.Granted(call, call, 1)
+	s.rt.notes.Add(call, call, 1)
 	s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: call})
 	var record records.Record
 	if s.rt.notes.AddTo(&record); len(record.Notes) > 0 {

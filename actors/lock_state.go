@@ -190,7 +190,7 @@ func (s *lockActor) perform(e *machine.Effect) {
 		if w := ownerOf(call); w != nil {
 			w.Lost = e.Answer.HoldID
 		}
-		s.rt.notes.Ended(call)
+		s.rt.notes.Remove(call)
 		call.Requester().Lost(s.rt, call, &e.Answer)
 		s.observer.Lost(s.hold(call, e.Term, s.rt.Now()), e.Answer.Reason, e.Answer.Detail, s.rt.closed.Load())
 	case machine.NotifyAtRisk:
@@ -200,7 +200,7 @@ func (s *lockActor) perform(e *machine.Effect) {
 	case machine.HoldEnded:
 		call := e.Ref.(*request.Call)
 		s.ownerDone(ownerOf(call))
-		s.rt.notes.Ended(call)
+		s.rt.notes.Remove(call)
 		s.observer.HoldEnded(s.about(call), call, s.now-call.From)
 	case machine.Subscribe:
 		s.listen(e.Term)
@@ -255,7 +255,7 @@ func (s *lockActor) reply(call *request.Call, a *machine.Answer) {
 			call.Permitted(*a.Permit, a.Until)
 		}
 		call.From, call.Until = s.now, s.until
-		s.rt.notes.Granted(call, a.FirstRef, s.machine.Term())
+		s.rt.notes.Add(call, a.FirstRef, s.machine.Term())
 	}
 	s.ownerAnswered(call, a)
 	if !call.Requester().Answered(s.rt, call, a) {

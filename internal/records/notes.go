@@ -22,9 +22,9 @@ type Notes struct {
 // note is the note of a term, or of a permit.
 type note struct{ of, text string }
 
-// Granted adds the note of a request that was granted in that term, if it has one. A re-entry joins the hold of another
+// Add adds the note of a request that was granted in that term, if it has one. A re-entry joins the hold of another
 // request, first.
-func (n *Notes) Granted(call *request.Call, first any, term uint64) {
+func (n *Notes) Add(call *request.Call, first any, term uint64) {
 	if call.Note == "" || first != any(call) {
 		return
 	}
@@ -41,8 +41,8 @@ func (n *Notes) Granted(call *request.Call, first any, term uint64) {
 	n.Changed()
 }
 
-// Ended removes the note of a hold that has ended; it may be called again.
-func (n *Notes) Ended(call *request.Call) {
+// Remove removes the note of a hold that has ended; it may be called again.
+func (n *Notes) Remove(call *request.Call) {
 	if call.Note == "" {
 		return
 	}
@@ -58,8 +58,8 @@ func (n *Notes) Ended(call *request.Call) {
 	}
 }
 
-// mostNotes bounds the notes that are looked at. A record has room for fewer.
-const mostNotes = 1000
+// maxNotes bounds the notes that are looked at. A record has room for fewer.
+const maxNotes = 1000
 
 // AddTo adds the notes to a record: for each term that of its first hold, since all have one owner field.
 func (n *Notes) AddTo(record *Record) {
@@ -67,7 +67,7 @@ func (n *Notes) AddTo(record *Record) {
 	defer n.mu.Unlock()
 	seen := map[string]bool{}
 	looked := 0
-	for e := n.order.Front(); e != nil && looked < mostNotes; e = e.Next() {
+	for e := n.order.Front(); e != nil && looked < maxNotes; e = e.Next() {
 		looked++
 		if one := e.Value.(note); !seen[one.of] {
 			seen[one.of] = true

@@ -14,10 +14,10 @@ func TestNotes(t *testing.T) {
 	var calls []*request.Call
 	for i, text := range []string{"", "a", "b", "c"} {
 		call := &request.Call{Note: text}
-		n.Granted(call, call, uint64(1+i/3)) // the first three share a term
+		n.Add(call, call, uint64(1+i/3)) // the first three share a term
 		calls = append(calls, call)
 	}
-	n.Granted(&request.Call{Note: "a re-entry"}, calls[1], 1)
+	n.Add(&request.Call{Note: "a re-entry"}, calls[1], 1)
 	expect := func(want ...string) {
 		t.Helper()
 		var r Record
@@ -26,12 +26,12 @@ func TestNotes(t *testing.T) {
 		}
 	}
 	expect("1 a", "2 c")
-	n.Ended(calls[0])
-	n.Ended(calls[1])
-	n.Ended(calls[1])
+	n.Remove(calls[0])
+	n.Remove(calls[1])
+	n.Remove(calls[1])
 	expect("1 b", "2 c")
-	n.Ended(calls[3])
-	n.Ended(calls[2])
+	n.Remove(calls[3])
+	n.Remove(calls[2])
 	expect()
 	if changes != 6 {
 		t.Errorf("there are %d changes, want 6", changes)

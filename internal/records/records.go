@@ -16,7 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Record is what a System says of its process.
+// Record describes the process of a System.
 type Record = protocol.Record
 
 // ErrMore is that there are more Systems than List has returned.
@@ -54,7 +54,7 @@ func List(ctx context.Context, server *backend.Server) ([]*messages.Process, err
 	}
 }
 
-// Holder is what is known of the process of a holder.
+// Holder has what is known of the process of a holder.
 type Holder struct {
 	Process *messages.Process
 	// Waiters and HeldAtLeast are what its record says of the lock; nil and 0 if it says nothing.
@@ -64,8 +64,8 @@ type Holder struct {
 	Note string
 }
 
-// LookUp finds out which process an owner of a lock is in. own is the record of this System, nil if it has none. found is
-// called once, on any goroutine.
+// LookUp finds out which process an owner of a lock is in. own is the record of this System, nil if it has none. found
+// is called once, on any goroutine.
 func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline time.Time, found func(*Holder)) {
 	read := func(r Record) {
 		h := &Holder{Process: process(r), HeldAtLeast: r.HeldAtLeast(key, owner), Note: r.Note(owner)}

@@ -7,17 +7,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// Shown is what other goroutines may read of a lock without asking its actor. The actor alone writes it.
+// Shown has what other goroutines may read of a lock without asking its actor. The actor alone writes it.
 type Shown struct {
 	// term is the term of the lease, 0 while the lock is not held here; since is the time when the term began.
 	term  atomic.Uint64
 	since atomic.Int64
-	// waiters is how many requests wait here.
+	// waiters is the number of requests that wait here.
 	waiters atomic.Int64
 }
 
-// Set keeps it up to date; term is 0 if the lock is not held here. It compares, since a store costs more than all the rest,
-// and hand-offs change little.
+// Set keeps it up to date; term is 0 if the lock is not held here. It compares, since a store costs more than all the
+// rest, and hand-offs change little.
 func (s *Shown) Set(term uint64, waiters int, now time.Duration) {
 	if s.term.Load() != term {
 		if term != 0 {
@@ -30,8 +30,8 @@ func (s *Shown) Set(term uint64, waiters int, now time.Duration) {
 	}
 }
 
-// mostLooked bounds the locks that are looked at for a record.
-const mostLooked = 10_000
+// maxLocks bounds the locks that are looked at for a record.
+const maxLocks = 10_000
 
 // Work collects for a record the locks that are held or waited for. Those that requests wait for come first.
 type Work struct {
@@ -48,7 +48,7 @@ func WorkOf(record *Record) *Work {
 
 // Add adds a lock with its keys, and reports whether more may be added.
 func (w *Work) Add(keys []string, shown *Shown, now time.Duration) (more bool) {
-	if w.looked++; w.looked > mostLooked {
+	if w.looked++; w.looked > maxLocks {
 		w.record.AllWaits = false
 		return false
 	}
