@@ -28,34 +28,34 @@ func New(system *actor.ActorSystem, logger *slog.Logger) *Host {
 
 // Log logs a line. The arguments are as for slog, and must not change afterwards.
 func (h *Host) Log(level slog.Level, message string, args ...any) {
-	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)
+	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.reportDroppedLogs)
 }
 
 // Report logs a line whose arguments take a while to find out; that may block and panic like the
 // handler.
 func (h *Host) Report(level slog.Level, message string, args func() []any) {
-	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args()...) }, h.logsDropped)
+	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args()...) }, h.reportDroppedLogs)
 }
 
 // Warn and Error log a line of that level.
 func (h *Host) Warn(message string, args ...any)  { h.Log(slog.LevelWarn, message, args...) }
 func (h *Host) Error(message string, args ...any) { h.Log(slog.LevelError, message, args...) }
 
-// logsDropped says how many lines the handler did not take.
-func (h *Host) logsDropped(n int, _ any) {
+// reportDroppedLogs logs the number of lines that the handler did not take.
+func (h *Host) reportDroppedLogs(n int, _ any) {
 	h.logger.Warn("log lines were dropped: the log handler is slower than they come, blocks or panics", "lines", n)
 }
 
 // Publish publishes an event on the event stream.
 func (h *Host) Publish(event any) {
-	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.dropped("a subscriber of the event stream"))
+	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.reportDropped("a subscriber of the event stream"))
 }
 
 // Trace calls f, which makes a span, on a goroutine of the Host.
-func (h *Host) Trace(f func()) { h.spans.add(f, h.dropped("the tracer")) }
+func (h *Host) Trace(f func()) { h.spans.add(f, h.reportDropped("the tracer")) }
 
 // Measure calls f, which records measurements, on a goroutine of the Host, together with others.
-func (h *Host) Measure(f func()) { h.meter.add(f, h.dropped("the meter")) }
+func (h *Host) Measure(f func()) { h.meter.add(f, h.reportDropped("the meter")) }
 
 // FlushMeasures starts the functions that were given to Measure now.
 func (h *Host) FlushMeasures() { h.meter.flushNow() }
@@ -64,7 +64,7 @@ func (h *Host) FlushMeasures() { h.meter.flushNow() }
 // use inside a function that was given to Measure.
 func (h *Host) TryMeasure(f func()) bool { return h.meter.try(f, 1) }
 
-func (h *Host) dropped(callee string) func(int, any) {
+func (h *Host) reportDropped(callee string) func(int, any) {
 	return func(n int, panicked any) {
 		h.Warn(callee+" is slower than its calls come, blocks or panics, and has missed some calls", "missed", n, "panic", panicked)
 	}
@@ -86,8 +86,7 @@ func (h *Host) Recover(message string) {
 	}
 }
 
-// CloseGrace is how long Close waits for the host to take the last log lines,
-// measurements and events.
+// CloseGrace is the time that Close waits for the host to take the last log lines, measurements and events.
 const CloseGrace = time.Second
 
 // Drain waits until the host has taken everything, for at most CloseGrace, and reports whether it has.
@@ -96,7 +95,7 @@ func (h *Host) Drain() bool {
 	defer over.Stop()
 	for _, l := range []*queue{&h.meter, &h.spans, &h.events, &h.logs} { // the logs last: the others may add to them
 		select {
-		case <-l.idle():
+		case <-l.drain():
 		case <-over.C:
 			return false
 		}

@@ -78,7 +78,7 @@ func TestABlockedLogDelaysNoCaller(t *testing.T) {
 		t.Errorf("drained after %v, with the handler blocked", took)
 	}
 	close(gate)
-	await(t, "the queue is empty", h.logs.idle())
+	await(t, "the queue is empty", h.logs.drain())
 	want := append([]string{"first", "log lines were dropped: the log handler is slower than they come, blocks or panics lines=3"}, slices.Repeat([]string{"one more"}, queueLimit)...)
 	if got := log.logged(); !slices.Equal(got, want) {
 		t.Errorf("logged %d lines, beginning with %q; want %d", len(got), got[:min(3, len(got))], len(want))
@@ -123,7 +123,7 @@ func TestMeasurementsWaitForOthers(t *testing.T) {
 	for range queueLimit / 4 {
 		await(t, "many measurements", ran)
 	}
-	await(t, "the end of the goroutine", h.meter.idle())
+	await(t, "the end of the goroutine", h.meter.drain())
 	h.Measure(measure)
 	h.Drain()
 	await(t, "the last measurement, which came while others were made", ran)

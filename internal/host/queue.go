@@ -8,7 +8,7 @@ import (
 const (
 	// queueLimit bounds the functions that wait in a queue.
 	queueLimit = 1024
-	// batchDelay is how long a measurement or a span may wait for others. With a timer every 10 ms, even
+	// batchDelay is the time that a measurement or a span may wait for others. With a timer every 10 ms, even
 	// one that does nothing, one goroutine on one core locked a tenth less often.
 	batchDelay = 250 * time.Millisecond
 	// reportInterval is the shortest time between two reports of what a queue has dropped.
@@ -32,9 +32,9 @@ type queue struct {
 	timer               *time.Timer
 	run                 func()
 	immediate, draining bool
-	// round is how many of the waiting functions run before the goroutine may end and wait for batchDelay.
+	// round is the number of waiting functions that run before the goroutine may end and wait for batchDelay.
 	round int
-	// dropped is how many functions were dropped, or panicked, and are not reported yet;
+	// dropped is the number of functions that were dropped, or panicked, and are not reported yet;
 	// panicked is the value of the last panic, and reportedAt the time of the last report.
 	dropped    int
 	panicked   any
@@ -97,7 +97,7 @@ func (l *queue) runAll(dropped func(n int, panicked any)) {
 			return
 		}
 		l.try(f, 1)
-		if n, panicked := l.unreported(); n > 0 {
+		if n, panicked := l.takeUnreported(); n > 0 {
 			l.try(func() { dropped(n, panicked) }, n)
 		}
 	}
@@ -148,8 +148,8 @@ func (l *queue) try(f func(), n int) (returned bool) {
 	return true
 }
 
-// unreported is what is to be reported now.
-func (l *queue) unreported() (n int, panicked any) {
+// takeUnreported returns what is to be reported now, and counts it as reported.
+func (l *queue) takeUnreported() (n int, panicked any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.dropped == 0 || time.Since(l.reportedAt) < reportInterval {
@@ -160,8 +160,8 @@ func (l *queue) unreported() (n int, panicked any) {
 	return n, panicked
 }
 
-// idle is closed when nothing waits or runs. Until then no function waits for batchDelay.
-func (l *queue) idle() <-chan struct{} {
+// drain returns a channel that is closed when nothing waits or runs. Until then no function waits for batchDelay.
+func (l *queue) drain() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {

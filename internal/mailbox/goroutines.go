@@ -17,7 +17,7 @@ type Goroutines struct {
 const (
 	// maxIdle is the number of goroutines that stay. More are started when needed, and end after one job.
 	maxIdle = 8
-	// goroutineIdle is how long a goroutine stays idle.
+	// goroutineIdle is the time that a goroutine stays idle.
 	goroutineIdle = time.Second
 )
 

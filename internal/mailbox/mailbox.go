@@ -8,8 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// senderBudget is how many messages a mailbox handles on the goroutine of a sender, before it continues on one of the
-// dispatcher.
+// senderBudget is the number of messages that a mailbox handles on the goroutine of a sender, before it continues on
+// one of the dispatcher.
 const senderBudget = 16
 
 // mailbox runs its actor on the goroutine that posts a message, if the actor is not running already. Handling a

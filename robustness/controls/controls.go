@@ -189,7 +189,7 @@ var All = []Control{
 	},
 	{
 		Name: "logger on an actor's goroutine", Rule: "13 misbehaving callbacks of the host do no harm", Broken: "the logger is called on the goroutine that logs",
-		Edits: []Edit{{"internal/host/host.go", "	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.logsDropped)", "	h.logger.Log(context.Background(), level, message, args...)"}},
+		Edits: []Edit{{"internal/host/host.go", "	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args...) }, h.reportDroppedLogs)", "	h.logger.Log(context.Background(), level, message, args...)"}},
 		Plan:  within(traffic.Host{Logger: traffic.Blocks}, plan(busyOn(traffic.Plain), toTheEnd(500*time.Millisecond))), Faults: "partition,crash lock actors,restart empty",
 	},
 	{
