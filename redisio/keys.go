@@ -5,9 +5,5 @@ import "github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 // TokenKey returns the key of the token counter of a fenced lock. The counter stays when the lock is no longer used.
 func TokenKey(name string) string { return keyspace.Token(name) }
 
-// MemoryKey returns the key of the record of how old the data of a RedLock's server is; there is one for each key prefix,
-// and it stays.
-func MemoryKey(keyPrefix string) string { return keyspace.Memory(keyPrefix) }
-
 // Slot returns the cluster slot of a lock's name or of a key: the CRC16 of its hash tag, or of the key if it has none.
 func Slot(key string) uint16 { return keyspace.Slot(key) }
