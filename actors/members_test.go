@@ -24,7 +24,7 @@ func (c client) Mode() rueidis.ClientMode { return c.mode }
 func home(id string, mode rueidis.ClientMode) *Runtime {
 	r := &Runtime{id: id, redis: redisclient.New(client{mode: mode}, 0)}
 	r.server = backend.NewServer(r, r.redis, backend.Config{})
-	r.kinds, r.clocks = r.newKinds(), alarm.New(r.Now, r.redis.Round)
+	r.kinds, r.clocks = r.newKinds(), alarm.New(r.Now, r.redis.InRound)
 	r.rules = request.Rules{System: r, ID: id, Cluster: r.redis.Cluster(), RedLock: r.redSystems}
 	return r
 }

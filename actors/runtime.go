@@ -157,8 +157,8 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Config: &r.cfg.Config,
 		RedLock: r.redSystems, Actors: system,
 	}
-	r.clocks = alarm.New(r.Now, r.redis.Round)
-	r.endBeat = r.clock.Beat(r.clocks.Again)
+	r.clocks = alarm.New(r.Now, r.redis.InRound)
+	r.endBeat = r.clock.Beat(r.clocks.Recheck)
 	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
 	r.notes.Changed = r.server.RecordChanged
 	r.kinds = r.newKinds()

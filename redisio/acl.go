@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Topology is what a client talks to.
+// Topology is the kind of deployment that a client talks to.
 type Topology uint8
 
 // The topologies.
@@ -33,7 +33,7 @@ const SentinelRules = "+ping +sentinel|get-master-addr-by-name +sentinel|master 
 // replicaRules are the ACL rules for clients that wait for replicas.
 const replicaRules = "+wait"
 
-// Rights is what the ACL user of a client needs for a kind of lock.
+// Rights has the commands and keys that the ACL user of a client needs for a kind of lock.
 type Rights struct {
 	Kind           string
 	scripts        []*scripts.Script

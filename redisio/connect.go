@@ -14,13 +14,13 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// deadConnection is how long a ping may take before its connection is closed. rueidis pings a connection
+// deadConnection is the time that a ping may take before its connection is closed. rueidis pings a connection
 // that has received nothing for a second. All renewals of a key use the same connection, so a dead one
 // must be noticed before the lease ends. But a busy process must not close a live one: with a hundred busy
 // goroutines per processor, a ping may take 4 s.
 const deadConnection = 5 * time.Second
 
-// helloTimeout is how long a server may take to reply to HELLO or ROLE.
+// helloTimeout is the time that a server may take to reply to HELLO or ROLE.
 const helloTimeout = 2 * time.Second
 
 // Connect opens a client for a Redis URL,

@@ -12,9 +12,9 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// pauseMost bounds how long nothing is sent during a failover. Sentinel promotes the replica 0.1 s after
-// it has chosen it, and notices the new master within a second.
-const pauseMost = 3 * time.Second
+// maxPause bounds the time without calls during a failover. Sentinel promotes the replica 0.1 s after it has chosen it,
+// and notices the new master within a second.
+const maxPause = 3 * time.Second
 
 var errNotMaster = &Error{Transient: true, Err: errors.New("the server that the Sentinels name as the master is a replica")}
 
@@ -29,13 +29,13 @@ type follower struct {
 	set               string
 	dial              dialFunc
 	servers, watchers rueidis.ClientOption // without an address
-	// cuts counts how often all connections to the master were closed.
-	cuts atomic.Uint64
+	// disconnects counts the times that all connections to the master were closed.
+	disconnects atomic.Uint64
 
-	ctx   context.Context // ends with close
-	end   context.CancelFunc
-	wg    sync.WaitGroup
-	found chan struct{} // closed when there is a master
+	ctx         context.Context // ends with close
+	end         context.CancelFunc
+	wg          sync.WaitGroup
+	masterFound chan struct{} // closed when there is a master
 	// failed receives the first failure of each configured Sentinel.
 	failed   chan error
 	updating sync.Mutex // held by updateMaster
@@ -45,16 +45,16 @@ type follower struct {
 	master    string
 	epoch     uint64 // of the configuration in which the Sentinels name the master
 	demoted   bool   // the master has replied that it is a replica
-	// present is the context of the current connections; cut cancels it.
-	present context.Context
-	cut     context.CancelFunc
-	paused  chan struct{} // closed at the end of a pause; nil if there is none
-	client  rueidis.Client
-	onMove  map[*func()]struct{}
+	// connections is the context of the current connections; endConnections cancels it.
+	connections    context.Context
+	endConnections context.CancelFunc
+	paused         chan struct{} // closed at the end of a pause; nil if there is none
+	client         rueidis.Client
+	onMove         map[*func()]struct{}
 }
 
-// sentinelClient is a client whose connections a follower moves. Package redisclient calls OnMove, Cuts and
-// RecordDemotion.
+// sentinelClient is a client whose connections a follower moves. Package redisclient calls OnMove, Disconnects
+// and RecordDemotion.
 type sentinelClient struct {
 	rueidis.Client
 	follower *follower
@@ -66,8 +66,8 @@ func (c *sentinelClient) Mode() rueidis.ClientMode { return rueidis.ClientModeSe
 // OnMove registers a function to be called after every move; stop unregisters it. It must not block.
 func (c *sentinelClient) OnMove(moved func()) (stop func()) { return c.follower.registerMove(moved) }
 
-// Cuts counts how often all connections to the master were closed.
-func (c *sentinelClient) Cuts() *atomic.Uint64 { return &c.follower.cuts }
+// Disconnects counts the times that all connections to the master were closed.
+func (c *sentinelClient) Disconnects() *atomic.Uint64 { return &c.follower.disconnects }
 
 // RecordDemotion records that the master has replied that it is a replica.
 func (c *sentinelClient) RecordDemotion() { c.follower.recordDemotion() }
@@ -81,12 +81,12 @@ func (c *sentinelClient) Close() {
 // follow opens a client for the master that Sentinels name, with the options that requiredOptions has returned.
 func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (rueidis.Client, error) {
 	f := &follower{
-		set: options.Sentinel.MasterSet, dial: dial, found: make(chan struct{}), failed: make(chan error, len(options.InitAddress)),
+		set: options.Sentinel.MasterSet, dial: dial, masterFound: make(chan struct{}), failed: make(chan error, len(options.InitAddress)),
 		servers: options, watchers: ofSentinels(options), sentinels: map[string]*sentinel{}, onMove: map[*func()]struct{}{},
 	}
 	f.servers.Sentinel, f.servers.ForceSingleClient = rueidis.SentinelOption{}, true
 	f.ctx, f.end = context.WithCancel(context.Background())
-	f.present, f.cut = context.WithCancel(f.ctx)
+	f.connections, f.endConnections = context.WithCancel(f.ctx)
 	err := f.find(ctx, options.InitAddress)
 	var client rueidis.Client
 	if err == nil {
@@ -110,7 +110,7 @@ func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (r
 func (f *follower) find(ctx context.Context, addresses []string) (err error) {
 	for range f.watch(addresses, true) {
 		select {
-		case <-f.found:
+		case <-f.masterFound:
 			return nil
 		case failed := <-f.failed:
 			if err == nil || !classifyDial(failed).Transient {
@@ -133,11 +133,11 @@ func (f *follower) close() {
 func (f *follower) dialMaster(ctx context.Context, _ string, d *net.Dialer, config *tls.Config) (net.Conn, error) {
 	for {
 		f.mu.Lock()
-		master, present, paused := f.master, f.present, f.paused
+		master, connections, paused := f.master, f.connections, f.paused
 		f.mu.Unlock()
 		if paused == nil {
-			conn, err := dialWithin(ctx, present, f.dial, master, d, config)
-			if present.Err() == nil || f.ctx.Err() != nil || ctx.Err() != nil {
+			conn, err := dialWithin(ctx, connections, f.dial, master, d, config)
+			if connections.Err() == nil || f.ctx.Err() != nil || ctx.Err() != nil {
 				return conn, err
 			}
 			continue
@@ -176,7 +176,7 @@ func (b *bound) Close() error {
 }
 
 // pause delays calls after a Sentinel has chosen the replica to promote, until there is another master,
-// but not longer than pauseMost.
+// but not longer than maxPause.
 func (f *follower) pause(master, replica string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -185,8 +185,8 @@ func (f *follower) pause(master, replica string) {
 	}
 	paused := make(chan struct{})
 	f.paused = paused
-	f.cutAll()
-	time.AfterFunc(pauseMost, func() {
+	f.disconnectAll()
+	time.AfterFunc(maxPause, func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		f.resume(paused)
@@ -201,15 +201,15 @@ func (f *follower) resume(paused chan struct{}) {
 	}
 }
 
-// cutAll closes all connections to the master; mu is held. Because of the PING, rueidis notices that
+// disconnectAll closes all connections to the master; mu is held. Because of the PING, rueidis notices that
 // before the next call fails.
-func (f *follower) cutAll() {
-	f.cuts.Add(1)
-	f.cut()
-	f.present, f.cut = context.WithCancel(f.ctx)
+func (f *follower) disconnectAll() {
+	f.disconnects.Add(1)
+	f.endConnections()
+	f.connections, f.endConnections = context.WithCancel(f.ctx)
 	if client := f.client; client != nil && f.ctx.Err() == nil {
 		f.wg.Go(func() {
-			ctx, cancel := context.WithTimeout(context.Background(), pauseMost+helloTimeout)
+			ctx, cancel := context.WithTimeout(context.Background(), maxPause+helloTimeout)
 			defer cancel()
 			client.Do(ctx, client.B().Ping().Build())
 		})
@@ -222,7 +222,7 @@ func (f *follower) recordDemotion() {
 	defer f.mu.Unlock()
 	f.demoted = true
 	for _, s := range f.sentinels {
-		s.askSoon()
+		s.wake()
 	}
 }
 
@@ -272,12 +272,12 @@ func (f *follower) updateMaster() error {
 	first := f.master == ""
 	f.master, f.epoch, f.demoted = master, epoch, false
 	if first {
-		close(f.found)
+		close(f.masterFound)
 		f.mu.Unlock()
 		return nil
 	}
 	if f.paused == nil {
-		f.cutAll()
+		f.disconnectAll()
 	}
 	f.resume(f.paused) // pause has closed the connections
 	var all []func()

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// usePasswordFile makes a client read its password from a file for each connection, so that the password can be replaced
-// while the program runs.
+// usePasswordFile makes a client read its password from a file for each connection, so that the password can be
+// replaced while the program runs.
 func usePasswordFile(options *rueidis.ClientOption, file string) error {
 	if options.Password != "" {
 		return errors.New("option password_file: the URL has a password, too")

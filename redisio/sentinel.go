@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// askEvery is how often a Sentinel is asked for the master. It is also asked whenever it
-	// publishes a change.
-	askEvery = time.Second
-	// askAgain is how soon it is asked again if the server that it names is not the master yet;
-	// the pause then doubles up to askEvery.
-	askAgain = 100 * time.Millisecond
-	// askTimeout is how long a Sentinel may take to answer.
+	// askPause is the pause between two questions to a Sentinel for the master. It is also asked whenever it publishes a
+	// change.
+	askPause = time.Second
+	// minAskPause is the first pause if the server that it names is not the master yet; it then doubles up to askPause.
+	minAskPause = 100 * time.Millisecond
+	// askTimeout is the time that a Sentinel may take to answer.
 	askTimeout = 2 * time.Second
 )
 
@@ -44,13 +43,13 @@ type sentinel struct {
 	others []string
 	failed bool
 
-	soon chan struct{}
+	askNow chan struct{}
 }
 
-// askSoon makes askAndListen ask the Sentinel at once.
-func (s *sentinel) askSoon() {
+// wake makes askAndListen ask the Sentinel at once.
+func (s *sentinel) wake() {
 	select {
-	case s.soon <- struct{}{}:
+	case s.askNow <- struct{}{}:
 	default:
 	}
 }
@@ -71,7 +70,7 @@ func (f *follower) watch(addresses []string, configured bool) (added []string) {
 	defer f.mu.Unlock()
 	for _, address := range addresses {
 		if f.sentinels[address] == nil && f.ctx.Err() == nil {
-			s := &sentinel{configured: configured, soon: make(chan struct{}, 1)}
+			s := &sentinel{configured: configured, askNow: make(chan struct{}, 1)}
 			f.sentinels[address] = s
 			f.wg.Go(func() { f.keepAsking(address, s) })
 			added = append(added, address)
@@ -89,7 +88,7 @@ func (f *follower) keepAsking(address string, s *sentinel) {
 			return
 		}
 		select {
-		case <-time.After(askEvery/2 + rand.N(askEvery)):
+		case <-time.After(askPause/2 + rand.N(askPause)):
 		case <-f.ctx.Done():
 			return
 		}
@@ -139,8 +138,8 @@ func (f *follower) askAndListen(address string, s *sentinel) error {
 		defer close(done)
 		hooked := rueidis.WithOnSubscriptionHook(context.Background(), func(rueidis.PubSubSubscription) { answer() })
 		err := client.Receive(hooked, client.B().Subscribe().Channel(changes...).Build(), func(m rueidis.PubSubMessage) {
-			f.received(m)
-			s.askSoon()
+			f.handleMessage(m)
+			s.wake()
 		})
 		if _, refused := rueidis.IsRedisErr(err); !refused || Classify(err).Transient || !f.hasMaster() {
 			cancel(err)
@@ -154,22 +153,22 @@ func (f *follower) askAndListen(address string, s *sentinel) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
-	for pause := askEvery; ; {
+	for pause := askPause; ; {
 		if err := f.ask(ctx, client, s); err != nil {
 			return cmp.Or(context.Cause(ctx), err)
 		}
 		switch err := f.updateMaster(); {
 		case err == nil:
-			pause = askEvery
+			pause = askPause
 		case !f.hasMaster():
 			return err
-		case pause == askEvery:
-			pause = askAgain
+		case pause == askPause:
+			pause = minAskPause
 		default:
-			pause = min(2*pause, askEvery-1)
+			pause = min(2*pause, askPause-1)
 		}
 		select {
-		case <-s.soon:
+		case <-s.askNow:
 		case <-time.After(pause):
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -177,9 +176,9 @@ func (f *follower) askAndListen(address string, s *sentinel) error {
 	}
 }
 
-// received handles a message of a Sentinel. The message about a chosen replica is
+// handleMessage handles a message of a Sentinel. The message about a chosen replica is
 // "slave <name> <host> <port> @ <set> <host> <port>", of the replica and the master.
-func (f *follower) received(m rueidis.PubSubMessage) {
+func (f *follower) handleMessage(m rueidis.PubSubMessage) {
 	if words := strings.Fields(m.Message); m.Channel == chosen && len(words) == 8 && words[5] == f.set {
 		f.pause(net.JoinHostPort(words[6], words[7]), net.JoinHostPort(words[2], words[3]))
 	}

@@ -1,5 +1,5 @@
-// Package alarm wakes lock actors at the times for which they have asked. A timer for each of them would ring on a fresh
-// goroutine every time, whose stack has to grow first: with many locks under watchdog that was most of the work.
+// Package alarm wakes lock actors at the times for which they have asked. A timer for each of them would ring on a
+// fresh goroutine every time, whose stack has to grow first: with many locks under watchdog that was most of the work.
 package alarm
 
 import (
@@ -11,12 +11,12 @@ import (
 // Sleeper is woken when its alarm goes off. Wake must not block.
 type Sleeper interface{ Wake() }
 
-// Alarm is when a sleeper is to be woken. It belongs to one clock.
+// Alarm wakes a sleeper at a time. It belongs to one clock.
 type Alarm struct {
 	sleeper Sleeper
 	clock   *clock
-	// at and place are guarded by the clock's mutex. place is where the alarm is among the clock's, counted from 1; it
-	// is 0 while the alarm is not set.
+	// at and place are guarded by the clock's mutex. place is the position of the alarm in the
+	// clock's heap, counted from 1; it is 0 while the alarm is not set.
 	at    time.Duration
 	place int
 }
@@ -24,32 +24,32 @@ type Alarm struct {
 // Clocks wake the sleepers of one system.
 type Clocks struct {
 	now func() time.Duration
-	// round runs a function that wakes many.
-	round func(wakeAll func())
-	each  [clocks]clock
+	// inRound runs a function that wakes many.
+	inRound func(wakeAll func())
+	each    [numClocks]clock
 }
 
-// clocks is how many there are, to share the system's processors.
-const clocks = 4
+// numClocks is the number of clocks, which share the system's processors.
+const numClocks = 4
 
-// New returns clocks that read the time from now. They wake all sleepers that are due at once, inside round.
-func New(now func() time.Duration, round func(wakeAll func())) *Clocks {
-	all := &Clocks{now: now, round: round}
+// New returns clocks that read the time from now. They wake all sleepers that are due at once, inside inRound.
+func New(now func() time.Duration, inRound func(wakeAll func())) *Clocks {
+	all := &Clocks{now: now, inRound: inRound}
 	for i := range all.each {
-		all.each[i].of, all.each[i].sooner = all, make(chan struct{}, 1)
+		all.each[i].of, all.each[i].wake = all, make(chan struct{}, 1)
 	}
 	return all
 }
 
 // Alarm returns an alarm for a sleeper. n shares the sleepers between the clocks.
 func (all *Clocks) Alarm(n uint64, sleeper Sleeper) Alarm {
-	return Alarm{sleeper: sleeper, clock: &all.each[n%clocks]}
+	return Alarm{sleeper: sleeper, clock: &all.each[n%numClocks]}
 }
 
-// Again makes the clocks read the time again: their timers stood still while the machine slept.
-func (all *Clocks) Again() {
+// Recheck makes the clocks read the time again: their timers stood still while the machine slept.
+func (all *Clocks) Recheck() {
 	for i := range all.each {
-		all.each[i].again()
+		all.each[i].recheck()
 	}
 }
 
@@ -68,7 +68,7 @@ type clock struct {
 	alarms  alarms
 	running bool
 	closed  bool
-	sooner  chan struct{} // something has happened that the goroutine must not sleep through
+	wake    chan struct{} // something has happened that the goroutine must not sleep through
 	ended   sync.WaitGroup
 }
 
@@ -109,7 +109,7 @@ func (a *Alarm) Cancel() {
 	}
 }
 
-func (k *clock) again() {
+func (k *clock) recheck() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.running {
@@ -130,7 +130,7 @@ func (k *clock) close() {
 
 func (k *clock) notify() {
 	select {
-	case k.sooner <- struct{}{}:
+	case k.wake <- struct{}{}:
 	default:
 	}
 }
@@ -156,7 +156,7 @@ func (k *clock) run() {
 			}
 		}
 		if len(due) > 0 {
-			k.of.round(func() {
+			k.of.inRound(func() {
 				for i, a := range due {
 					a.sleeper.Wake()
 					due[i] = nil
@@ -167,7 +167,7 @@ func (k *clock) run() {
 		timer.Reset(sleep)
 		select {
 		case <-timer.C:
-		case <-k.sooner:
+		case <-k.wake:
 		}
 	}
 }

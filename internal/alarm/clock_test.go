@@ -48,7 +48,8 @@ type woken chan struct{}
 
 func (w woken) Wake() { w <- struct{}{} }
 
-// In a busy process the goroutine of a clock may have to wait for its turn: another clock's, which has one, wakes for it.
+// In a busy process the goroutine of a clock may have to wait for its turn: another clock's, which has one, wakes for
+// it.
 func TestClocks_WakeForEachOther(t *testing.T) {
 	all := newClocks()
 	sleeper := make(woken, 2)
@@ -109,7 +110,7 @@ func TestClock_IsNotifiedOfChanges(t *testing.T) {
 	notified := func(what string, want bool) {
 		t.Helper()
 		select {
-		case <-k.sooner:
+		case <-k.wake:
 			if !want {
 				t.Errorf("%s: notified for nothing", what)
 			}

@@ -24,7 +24,7 @@ func NewExpirableSemaphore(s *Server, name, client string) *ExpirableSemaphore {
 // goroutine; done must not block. lend may take over the call.
 func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisclient.Call) bool, done func(expirable.Result)) {
 	if c.Kind == expirable.Renew {
-		deadline = p.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
+		deadline = p.server.redis.RenewalDeadline(deadline, deadline.Add(c.Latest-c.Deadline))
 	}
 	call := p.permits.Call(c, deadline)
 	call.To = receive(func(_ uint64, reply redisclient.Reply) { done(protocol.ReadExpirable(c, reply)) })

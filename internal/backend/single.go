@@ -27,7 +27,7 @@ func (s *single) call(c *lock.Command, deadline time.Time, to redisclient.Receiv
 
 // renew sends a renewal, which shares a script with others. Its reply may come after the deadline.
 func (s *single) renew(c *lock.Command, deadline time.Time, to redisclient.Receiver) {
-	deadline = s.server.redis.Late(deadline, deadline.Add(c.Latest-c.Deadline))
+	deadline = s.server.redis.RenewalDeadline(deadline, deadline.Add(c.Latest-c.Deadline))
 	s.mu.Lock()
 	renewal := s.lock.Renewal(c, deadline)
 	s.mu.Unlock()

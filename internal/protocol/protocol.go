@@ -141,7 +141,7 @@ func extendsTrust(c *lock.Command) bool {
 // Renewal returns a Renew command as a renewal of package redisclient.
 func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal {
 	n := redisclient.Renewal{
-		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Now: c.Immediate,
+		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Immediate: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
 	}

@@ -16,7 +16,7 @@ func (reentrant) call(l *Lock, c lock.Command) (call redisclient.Call, how reply
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
-		call.Script, call.Rest, how = scripts.FencedAcquire, draw, fencedAcquired
+		call.Script, call.SecondCall, how = scripts.FencedAcquire, draw, fencedAcquired
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
 			l.waitQueue, l.waitQueueSettings(), entry(&c), digit(c.Notified),

@@ -26,13 +26,13 @@ type Call struct {
 	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
 	// sent.
 	Deadline time.Time
-	// Rest returns a second call, which is run after a reply whose first number is TokensLeft. It is
+	// SecondCall returns a second call, which is run after a reply whose first number is TokensLeft. It is
 	// the part of the script that needs a key on another server, while a cluster moves the slot. It
 	// has a script, keys and arguments. It runs within the same Deadline, and its reply is the reply
 	// to both.
-	Rest func(*Call) Call
-	To   Receiver
-	Seq  uint64
+	SecondCall func(*Call) Call
+	To         Receiver
+	Seq        uint64
 }
 
 // Receiver receives the replies to its calls, on a goroutine of the pool. It must not block.

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// until is a context with a deadline, and with the values of another context. rueidis calls Deadline for nearly
-// every call, but Done only sometimes: until creates the channel and a timer only then.
-type until struct {
+// deadlineContext is a context with a deadline, and with the values of another context. rueidis calls Deadline for
+// nearly every call, but Done only sometimes: the channel and a timer are created only then.
+type deadlineContext struct {
 	context.Context
 	at time.Time
 
@@ -18,11 +18,13 @@ type until struct {
 	ended bool
 }
 
-func newUntil(at time.Time) *until { return &until{Context: context.Background(), at: at} }
+func newDeadlineContext(at time.Time) *deadlineContext {
+	return &deadlineContext{Context: context.Background(), at: at}
+}
 
-func (u *until) Deadline() (time.Time, bool) { return u.at, true }
+func (u *deadlineContext) Deadline() (time.Time, bool) { return u.at, true }
 
-func (u *until) Done() <-chan struct{} {
+func (u *deadlineContext) Done() <-chan struct{} {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.done == nil {
@@ -32,14 +34,14 @@ func (u *until) Done() <-chan struct{} {
 	return u.done
 }
 
-func (u *until) end() {
+func (u *deadlineContext) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.ended = true
 	close(u.done)
 }
 
-func (u *until) Err() error {
+func (u *deadlineContext) Err() error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.ended {
@@ -49,7 +51,7 @@ func (u *until) Err() error {
 }
 
 // forget stops the timer, when the context is no longer used.
-func (u *until) forget() {
+func (u *deadlineContext) forget() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.timer != nil {

@@ -33,9 +33,9 @@ func aboutKeys(err *redisio.Error) bool { return !err.Transient && refusal.About
 // moving reports whether the keys of a script are on two servers while a slot is moved.
 func moving(err *redisio.Error) bool { return refusal.Moving(err.Err.Error()) }
 
-// moved converts a redirection to a permanent error if the client is for a single server, since it does
+// explainMoved converts a redirection to a permanent error if the client is for a single server, since it does
 // not follow redirections.
-func (p *pool) moved(err *redisio.Error) *redisio.Error {
+func (p *pool) explainMoved(err *redisio.Error) *redisio.Error {
 	if err == nil || p.cluster || !strings.HasPrefix(err.Err.Error(), "MOVED ") {
 		return err
 	}

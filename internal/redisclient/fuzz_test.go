@@ -63,7 +63,7 @@ func FuzzReplies(f *testing.F) {
 		n := int(renewals%5) + 1
 		many := make(answers, n)
 		for i := range n {
-			r.Renew(Renewal{Script: script, Key: "k", Owner: "o", Lease: time.Second, Now: i == n-1, Deadline: deadline, To: many, Seq: uint64(i)})
+			r.Renew(Renewal{Script: script, Key: "k", Owner: "o", Lease: time.Second, Immediate: i == n-1, Deadline: deadline, To: many, Seq: uint64(i)})
 		}
 		for range n {
 			if got := many.next(t); got.Err == nil && (!whole || strings.TrimLeft(parts, "*~") != strings.Repeat(":", n)) {

@@ -7,7 +7,7 @@ import "time"
 // call whose caller does not wait is therefore sent together with the next call: a program that takes
 // one lock after another then needs no further goroutine.
 
-// batchDelay is how long a call waits for another call with which it can be sent.
+// batchDelay is the time that a call waits for another call with which it can be sent.
 const batchDelay = 10 * time.Millisecond
 
 // Piggyback takes a call whose caller does not wait for the reply, and returns at once. The call is sent

@@ -32,22 +32,21 @@ type pool struct {
 	client  rueidis.Client
 	cluster bool
 	// sharded reports whether the scripts use sharded pub/sub.
-	sharded bool
-	stale   *reconnector
-	watch   Watch
-	// round is Redis.Round.
-	round func(func())
+	sharded     bool
+	reconnector *reconnector
+	watch       Watch
+	// inRound is Redis.InRound.
+	inRound func(func())
 	// loaded are the scripts of renewals that were sent with their source.
 	loaded sync.Map
-	// cuts counts how often all connections to a former master were closed; see follower.
-	cuts *atomic.Uint64
+	// disconnects counts the times that all connections to a former master were closed; see follower.
+	disconnects *atomic.Uint64
 	// slots finds the servers for calls that wait for replicas in a cluster.
 	slots slots.Finder
 
 	// waiting is a call that waits to be sent with the next one; see Piggyback.
 	waiting atomic.Pointer[Call]
-	// replicas is how many replicas must confirm a call with Confirm, and replicaTimeout how long they may
-	// take.
+	// replicas is the number of replicas that must confirm a call with Confirm, and replicaTimeout bounds the wait.
 	replicas       int64
 	replicaTimeout time.Duration
 
@@ -57,8 +56,8 @@ type pool struct {
 
 	closed bool
 	wg     sync.WaitGroup
-	// pending is how many calls have no reply yet. drained is closed when there are none; it is nil
-	// unless drain waits for that.
+	// pending is the number of calls without a reply. drained is closed when there are none; it is nil unless drain
+	// waits for that.
 	pending int
 	drained chan struct{}
 }
@@ -81,9 +80,9 @@ func (p *pool) chooseScript(c *Call) {
 	}
 }
 
-func newPool(client rueidis.Client, stale *reconnector, cluster bool) *pool {
+func newPool(client rueidis.Client, reconnect *reconnector, cluster bool) *pool {
 	p := &pool{
-		client: client, stale: stale, cluster: cluster, cuts: new(atomic.Uint64), slots: slots.Finder{Client: client}, round: func(f func()) { f() },
+		client: client, reconnector: reconnect, cluster: cluster, disconnects: new(atomic.Uint64), slots: slots.Finder{Client: client}, inRound: func(f func()) { f() },
 	}
 	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
 	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers
@@ -137,7 +136,7 @@ func (p *pool) submit(c Call) {
 	p.mu.Unlock()
 }
 
-func (p *pool) answered(n int) {
+func (p *pool) noteReplies(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.pending -= n; p.pending == 0 && p.drained != nil {
@@ -212,7 +211,7 @@ func (p *pool) work(l *lane) {
 		n := len(batch)
 		batch = p.withWaiting(batch)
 		p.run(batch)
-		p.answered(n)
+		p.noteReplies(n)
 		clear(batch)
 	}
 }
@@ -237,9 +236,9 @@ func (p *pool) run(batch []Call) {
 		}
 		return
 	}
-	ctx := newUntil(deadline)
+	ctx := newDeadlineContext(deadline)
 	defer ctx.forget()
-	began, cuts := p.watch.began(), p.cuts.Load()
+	began, disconnects := p.watch.startTime(), p.disconnects.Load()
 	results, unconfirmed := p.send(ctx, live, p.first)
 	again, againUnconfirmed := p.sendUnknown(ctx, live, results)
 	for i, result := range results {
@@ -247,14 +246,14 @@ func (p *pool) run(batch []Call) {
 		if unknownScript(result) {
 			result, why, again = again[0], againUnconfirmed, again[1:]
 		}
-		p.watch.called(c, began, result, why)
-		p.observe(c, result, cuts)
-		p.deliver(c, result, why, cuts)
+		p.watch.reportCall(c, began, result, why)
+		p.observe(c, result, disconnects)
+		p.deliver(c, result, why, disconnects)
 	}
 }
 
 // sendUnknown repeats the calls whose script the server did not know, in one pipeline.
-func (p *pool) sendUnknown(ctx *until, calls []Call, results []rueidis.RedisResult) (again []rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (p *pool) sendUnknown(ctx *deadlineContext, calls []Call, results []rueidis.RedisResult) (again []rueidis.RedisResult, unconfirmed *redisio.Error) {
 	var unknown []Call
 	for i, result := range results {
 		if unknownScript(result) {
@@ -268,7 +267,7 @@ func (p *pool) sendUnknown(ctx *until, calls []Call, results []rueidis.RedisResu
 }
 
 // send sends calls in one pipeline, and waits for replicas if a call asks for it.
-func (p *pool) send(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (p *pool) send(ctx *deadlineContext, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *redisio.Error) {
 	if p.replicas > 0 && slices.ContainsFunc(calls, func(c Call) bool { return p.confirms(&c) }) {
 		return p.sendConfirmed(ctx, calls, as)
 	}
@@ -281,36 +280,36 @@ func (p *pool) send(ctx *until, calls []Call, as asCommand) (results []rueidis.R
 
 // runOne sends one call, and delivers the reply.
 func (p *pool) runOne(within context.Context, c *Call) {
-	cuts := p.cuts.Load()
+	disconnects := p.disconnects.Load()
 	result, unconfirmed := p.ask(within, c)
-	p.deliver(c, result, unconfirmed, cuts)
+	p.deliver(c, result, unconfirmed, disconnects)
 }
 
-// observe passes a reply to the reconnector, unless connections were cut since the call: then it may be from
-// a former master.
-func (p *pool) observe(c *Call, result rueidis.RedisResult, cuts uint64) {
-	if p.cuts.Load() == cuts {
-		p.stale.observe(c, result)
+// observe passes a reply to the reconnector, unless connections were closed since the call: then it may be from a
+// former master.
+func (p *pool) observe(c *Call, result rueidis.RedisResult, disconnects uint64) {
+	if p.disconnects.Load() == disconnects {
+		p.reconnector.observe(c, result)
 	}
 }
 
 // ask sends one call, and waits for the reply.
 func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult, unconfirmed *redisio.Error) {
-	ctx := newUntil(c.Deadline)
+	ctx := newDeadlineContext(c.Deadline)
 	ctx.Context = within
 	defer ctx.forget()
-	began, cuts := p.watch.began(), p.cuts.Load()
+	began, disconnects := p.watch.startTime(), p.disconnects.Load()
 	result, unconfirmed = p.sendOne(ctx, c, p.first)
 	if unknownScript(result) {
 		result, unconfirmed = p.sendOne(ctx, c, (*Call).withSource)
 	}
-	p.watch.called(c, began, result, unconfirmed)
-	p.observe(c, result, cuts)
+	p.watch.reportCall(c, began, result, unconfirmed)
+	p.observe(c, result, disconnects)
 	return result, unconfirmed
 }
 
 // sendOne sends one call, and waits for replicas if it asks for it.
-func (p *pool) sendOne(ctx *until, c *Call, as asCommand) (result rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (p *pool) sendOne(ctx *deadlineContext, c *Call, as asCommand) (result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	if !p.confirms(c) {
 		return p.client.Do(ctx, as(c, p.client.B())), nil
 	}
@@ -343,33 +342,32 @@ func unknownScript(result rueidis.RedisResult) bool {
 	return isRedis && err.IsNoScript()
 }
 
-// deliver delivers the reply to a call. cuts is the value of p.cuts when the call was sent: if it has
+// deliver delivers the reply to a call. disconnects is the value of p.disconnects when the call was sent: if it has
 // changed, the reply is from a former master.
-func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *redisio.Error, cuts uint64) {
-	if p.cuts.Load() != cuts {
+func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *redisio.Error, disconnects uint64) {
+	if p.disconnects.Load() != disconnects {
 		c.To.Replied(c.Seq, Reply{Err: errMoved})
 		return
 	}
 	if many, ok := c.To.(batchReceiver); ok {
-		p.round(func() { many.repliedBatch(p, result, unconfirmed) }) // the receivers may submit renewals
+		p.inRound(func() { many.deliverBatch(p, result, unconfirmed) }) // the receivers may submit renewals
 		return
 	}
 	reply := c.read(result)
-	reply.Err, reply.Unconfirmed = p.moved(reply.Err), unconfirmed
-	if c.Rest != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
-		reply = p.rest(c)
+	reply.Err, reply.Unconfirmed = p.explainMoved(reply.Err), unconfirmed
+	if c.SecondCall != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
+		reply = p.runSecond(c)
 		reply.Unconfirmed = cmp.Or(reply.Unconfirmed, unconfirmed)
 	}
 	c.To.Replied(c.Seq, reply)
 }
 
-// rest runs the second part of a call; see Call.Rest. An error of it is always Unsure, since the first part
-// was carried out.
-func (p *pool) rest(c *Call) Reply {
-	rest := c.Rest(c)
-	rest.Deadline, rest.Confirm = c.Deadline, c.Confirm
-	result, unconfirmed := p.ask(context.Background(), &rest)
-	reply := rest.read(result)
+// runSecond runs the second call; see Call.SecondCall. Its error is always Unsure, since the first one was carried out.
+func (p *pool) runSecond(c *Call) Reply {
+	second := c.SecondCall(c)
+	second.Deadline, second.Confirm = c.Deadline, c.Confirm
+	result, unconfirmed := p.ask(context.Background(), &second)
+	reply := second.read(result)
 	reply.Unconfirmed = unconfirmed
 	if reply.Err != nil {
 		err := *reply.Err

@@ -152,7 +152,7 @@ func TestClose(t *testing.T) {
 	late, unused := newInbox(), redistest.Name(t)
 	r.Run(counted(late, unused, 0, clienttest.Soon()))
 	n := renewal(unused, late, 1)
-	n.Now = true
+	n.Immediate = true
 	r.Renew(n)
 	for i, reply := range late.awaitAll(t, 2) {
 		if reply.Err != errClosed {

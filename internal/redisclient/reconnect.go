@@ -14,18 +14,17 @@ import (
 
 const (
 	// Connections to a replica are closed at once. As long as replicas reply, that is repeated
-	// with a pause that grows from replaceFirst to replaceMost.
-	replaceFirst = 100 * time.Millisecond
-	replaceMost  = 2 * time.Second
-	// replaceForgotten is after how long without a reply of a replica the pause is reset.
-	replaceForgotten = 5 * time.Second
-	// replaceLast is how long after the first reply of a master the subscriptions are replaced once
-	// more: they may have been replaced before the address led to the master, and get no reply that
-	// shows it.
-	replaceLast = 500 * time.Millisecond
+	// with a pause that grows from minReplacePause to maxReplacePause.
+	minReplacePause = 100 * time.Millisecond
+	maxReplacePause = 2 * time.Second
+	// resetReplacePause is the time without a reply of a replica after which the pause is reset.
+	resetReplacePause = 5 * time.Second
+	// lastReplaceDelay is the time between the first reply of a master and a last replacement of the subscriptions:
+	// they may have been replaced before the address led to the master, and get no reply that shows it.
+	lastReplaceDelay = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second
-	// quitsPerRound is how many connections are closed at a time. rueidis opens four by itself; with one
+	// quitsPerRound is the number of connections that are closed at a time. rueidis opens four by itself; with one
 	// at a time, the last might stay open for a minute.
 	quitsPerRound = 2
 )
@@ -42,8 +41,8 @@ type reconnector struct {
 
 	mu            sync.Mutex // guards the fields below
 	subscriptions []*pubsub.Subscriptions
-	last          time.Time
-	found         *time.Timer // replaces the subscriptions once more; nil before the first reply of a replica
+	lastReconnect time.Time
+	replaceTimer  *time.Timer // replaces the subscriptions once more; nil before the first reply of a replica
 	pause         time.Duration
 	closed        bool
 	wg            sync.WaitGroup
@@ -60,8 +59,8 @@ func (r *reconnector) add(s *pubsub.Subscriptions) {
 func (r *reconnector) close() {
 	r.mu.Lock()
 	r.closed = true
-	if r.found != nil {
-		r.found.Stop()
+	if r.replaceTimer != nil {
+		r.replaceTimer.Stop()
 	}
 	r.mu.Unlock()
 	r.wg.Wait()
@@ -73,16 +72,16 @@ func (r *reconnector) observe(c *Call, result rueidis.RedisResult) {
 	if reply, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && refusal.ByReplica(reply.Error()) {
 		r.reconnect(c.Keys[0])
 	} else if r.lost.Load() && (err == nil || fromRedis || rueidis.IsRedisNil(err)) {
-		r.reached()
+		r.noteReached()
 	}
 }
 
-// reached records a reply that is not that of a replica.
-func (r *reconnector) reached() {
+// noteReached records a reply that is not that of a replica.
+func (r *reconnector) noteReached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.lost.CompareAndSwap(true, false) && !r.closed {
-		r.found.Reset(replaceLast)
+		r.replaceTimer.Reset(lastReplaceDelay)
 	}
 }
 
@@ -93,20 +92,20 @@ func (r *reconnector) reconnect(key string) {
 	if r.closed || r.client.Mode() == rueidis.ClientModeCluster {
 		return
 	}
-	if r.found == nil {
-		r.found = time.AfterFunc(time.Hour, r.replace)
+	if r.replaceTimer == nil {
+		r.replaceTimer = time.AfterFunc(time.Hour, r.replace)
 	}
-	r.found.Stop()
+	r.replaceTimer.Stop()
 	r.lost.Store(true)
-	if now.Before(r.last.Add(r.pause)) {
+	if now.Before(r.lastReconnect.Add(r.pause)) {
 		return
 	}
-	if now.After(r.last.Add(replaceForgotten)) {
-		r.pause = replaceFirst
+	if now.After(r.lastReconnect.Add(resetReplacePause)) {
+		r.pause = minReplacePause
 	} else {
-		r.pause = min(2*r.pause, replaceMost)
+		r.pause = min(2*r.pause, maxReplacePause)
 	}
-	r.last = now
+	r.lastReconnect = now
 	if r.follower != nil {
 		r.follower.RecordDemotion()
 	}

@@ -97,7 +97,7 @@ func TestAddressFollowsLate(t *testing.T) {
 	clienttest.Do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
 	clienttest.Expect(t, "before the address has followed", acquire(t, r, "k").Err, clienttest.Passing)
 	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
-	time.Sleep(2 * replaceLast)
+	time.Sleep(2 * lastReplaceDelay)
 	p.Redirect(replica.Addr())
 	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
 	clienttest.AwaitSubscribers(t, replica, "c", 1)
@@ -118,13 +118,13 @@ func TestReplicaThatStaysOne(t *testing.T) {
 		return s.Calls(t)["quit"] >= 4*quitsPerRound
 	})
 	took := time.Since(began)
-	time.Sleep(replaceLast / 2)
+	time.Sleep(lastReplaceDelay / 2)
 	before := s.Calls(t)["subscribe"]
-	time.Sleep(2 * replaceLast)
+	time.Sleep(2 * lastReplaceDelay)
 	if after := s.Calls(t)["subscribe"]; after > before {
 		t.Errorf("subscribed %d times, and %d times later, without any call", before, after-before)
 	}
-	if took < 5*replaceFirst {
+	if took < 5*minReplacePause {
 		t.Errorf("so many connections were closed in %v", took)
 	}
 }
@@ -137,10 +137,10 @@ func TestReplyOfAFormerMaster(t *testing.T) {
 	demoted := lua("return redis.error_reply('READONLY it is a replica')", number)
 	r.Run(Call{Script: demoted, Keys: []string{hash}, Deadline: clienttest.Soon(), To: in})
 	redistest.Eventually(t, "the call to be under way", func() bool { return len(client.sent()) == 1 })
-	r.pool.cuts.Add(1)
+	r.pool.disconnects.Add(1)
 	letGo()
 	clienttest.Expect(t, "an old reply", in.await(t, 0).Err, clienttest.Doubtful)
-	if !r.stale.last.IsZero() {
+	if !r.reconnector.lastReconnect.IsZero() {
 		t.Error("connections to the new master are closed because of it")
 	}
 	if reply := acquire(t, r, hash+"after"); reply.Err != nil {
@@ -160,8 +160,8 @@ func TestOnMove_ReportsAnotherMaster(t *testing.T) {
 	r.OnMove(func() { stopped.Add(1) })()
 	clienttest.Do(t, sentinels[0], "SENTINEL", "FAILOVER", "master")
 	redistest.Eventually(t, "a move", func() bool { return moves.Load() > 0 })
-	if r.pool.cuts.Load() == 0 || stopped.Load() > 0 {
-		t.Errorf("connections were closed %d times, and a function was called %d times after stop", r.pool.cuts.Load(), stopped.Load())
+	if r.pool.disconnects.Load() == 0 || stopped.Load() > 0 {
+		t.Errorf("connections were closed %d times, and a function was called %d times after stop", r.pool.disconnects.Load(), stopped.Load())
 	}
 }
 

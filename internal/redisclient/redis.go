@@ -18,34 +18,34 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 )
 
-// follower is what a client of Sentinels has that package redisio has opened.
+// follower has the methods of a client of Sentinels that package redisio has opened.
 type follower interface {
 	// OnMove registers a function to be called when the master changes; stop unregisters it.
 	OnMove(moved func()) (stop func())
-	// Cuts counts how often all connections to the master were closed.
-	Cuts() *atomic.Uint64
+	// Disconnects counts the times that all connections to the master were closed.
+	Disconnects() *atomic.Uint64
 	// RecordDemotion records that the master has replied that it is a replica.
 	RecordDemotion()
 }
 
 // Redis runs scripts and keeps subscriptions over one rueidis client.
 type Redis struct {
-	client   rueidis.Client
-	stale    *reconnector
-	pool     *pool
-	renewals *renewals
-	follower follower // nil unless the client follows Sentinels
+	client      rueidis.Client
+	reconnector *reconnector
+	pool        *pool
+	renewals    *renewals
+	follower    follower // nil unless the client follows Sentinels
 }
 
-// New returns a Redis. Goroutines are started on demand. batchDelay is how long a renewal may wait for other
+// New returns a Redis. Goroutines are started on demand. batchDelay is the time that a renewal may wait for other
 // renewals, to share a script with them.
 func New(client rueidis.Client, batchDelay time.Duration) *Redis {
-	stale := &reconnector{client: client}
-	p := newPool(client, stale, client.Mode() == rueidis.ClientModeCluster)
-	r := &Redis{client: client, stale: stale, pool: p, renewals: newRenewals(p, batchDelay, p.cluster)}
-	p.round = r.Round
+	reconnect := &reconnector{client: client}
+	p := newPool(client, reconnect, client.Mode() == rueidis.ClientModeCluster)
+	r := &Redis{client: client, reconnector: reconnect, pool: p, renewals: newRenewals(p, batchDelay, p.cluster)}
+	p.inRound = r.InRound
 	if f, ok := client.(follower); ok {
-		r.follower, stale.follower, p.cuts = f, f, f.Cuts()
+		r.follower, reconnect.follower, p.disconnects = f, f, f.Disconnects()
 	}
 	return r
 }
@@ -92,14 +92,14 @@ func (r *Redis) Renew(n Renewal) { r.renewals.add(n) }
 
 // NewSubscriptions returns Subscriptions over the client; see pubsub.NewSubscriptions.
 func (r *Redis) NewSubscriptions(listener pubsub.Listener, first string) *pubsub.Subscriptions {
-	s := pubsub.NewSubscriptions(r.client, listener, first, r.pool.watch.reconnected)
-	r.stale.add(s)
+	s := pubsub.NewSubscriptions(r.client, listener, first, r.pool.watch.reportReconnect)
+	r.reconnector.add(s)
 	return s
 }
 
 // NewShards returns Shards over the client; see pubsub.NewShards.
 func (r *Redis) NewShards(listener pubsub.Listener) *pubsub.Shards {
-	return pubsub.NewShards(r.client, listener, r.pool.watch.reconnected)
+	return pubsub.NewShards(r.client, listener, r.pool.watch.reportReconnect)
 }
 
 // Drain waits until every call has its reply, or until done.
@@ -110,5 +110,5 @@ func (r *Redis) Drain(done <-chan struct{}) { r.pool.drain(done) }
 func (r *Redis) Close() {
 	r.renewals.close()
 	r.pool.close()
-	r.stale.close()
+	r.reconnector.close()
 }

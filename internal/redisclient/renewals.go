@@ -12,9 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// renewalBatch is how many leases one script renews, as Redisson's
-// lockWatchdogBatchSize. A batch of 1000 saves Redis another quarter of the work,
-// but blocks it for a millisecond (measured).
+// renewalBatch is the number of leases that one script renews, as Redisson's lockWatchdogBatchSize. A batch of 1000
+// saves Redis another quarter of the work, but blocks it for a millisecond (measured).
 const renewalBatch = 100
 
 // Renewal is the renewal of one lease.
@@ -28,19 +27,19 @@ type Renewal struct {
 	Extra  []string
 	// Confirm makes the renewal wait for replicas; see Call.Confirm.
 	Confirm bool
-	// Now sends the renewal immediately instead of waiting for others.
-	Now bool
-	// Deadline ends the wait for the reply; see Late.
+	// Immediate sends the renewal at once instead of waiting for others.
+	Immediate bool
+	// Deadline ends the wait for the reply; see RenewalDeadline.
 	Deadline time.Time
 	// To receives a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
 	To  Receiver
 	Seq uint64
 }
 
-// Late returns the Deadline of a renewal whose reply should arrive by one time and is useless after another. The
-// deadline is the latter, but in a cluster half way between them: the replies of several servers are awaited
+// RenewalDeadline returns the Deadline of a renewal whose reply should arrive by one time and is useless after another.
+// The deadline is the latter, but in a cluster half way between them: the replies of several servers are awaited
 // together, and a server that does not answer must not cause the loss of leases on the others.
-func (r *Redis) Late(should, latest time.Time) time.Time {
+func (r *Redis) RenewalDeadline(should, latest time.Time) time.Time {
 	late := max(latest.Sub(should), 0)
 	if r.Cluster() {
 		late /= 2
@@ -55,18 +54,17 @@ type renewals struct {
 	cluster    bool
 
 	mu sync.Mutex
-	// pending are the renewals of each script to be sent, and count is their number; usual is the
+	// pending are the renewals of each script to be sent, and count is their number; usualBatch is the
 	// average number per script of the last flush.
-	pending      map[batchKey][]Renewal
-	count, usual int
-	timer        *time.Timer
-	// rounds is the number of rounds in progress. now reports that the pending renewals include an
-	// immediate one.
-	rounds int
-	now    bool
+	pending           map[batchKey][]Renewal
+	count, usualBatch int
+	timer             *time.Timer
+	// rounds is the number of rounds in progress. immediate reports that the pending renewals include an immediate one.
+	rounds    int
+	immediate bool
 }
 
-// batchKey is what the renewals of one script must have in common. In a cluster the keys of a
+// batchKey has the properties that the renewals of one script must share. In a cluster the keys of a
 // script must be in one slot.
 type batchKey struct {
 	script  *scripts.Script
@@ -87,14 +85,14 @@ func (r *renewals) add(n Renewal) {
 	defer r.mu.Unlock()
 	batch := r.pending[by]
 	if batch == nil {
-		batch = make([]Renewal, 0, r.usual)
+		batch = make([]Renewal, 0, r.usualBatch)
 	}
 	r.pending[by] = append(batch, n)
 	r.count++
 	switch {
-	case n.Now && r.rounds > 0:
-		r.now = true
-	case n.Now || r.count >= renewalBatch || r.batchDelay <= 0:
+	case n.Immediate && r.rounds > 0:
+		r.immediate = true
+	case n.Immediate || r.count >= renewalBatch || r.batchDelay <= 0:
 		r.flush()
 	case r.count == 1:
 		if r.timer == nil {
@@ -105,9 +103,9 @@ func (r *renewals) add(n Renewal) {
 	}
 }
 
-// Round calls a function in which many renewals may become due. The immediate renewals (Renewal.Now) of a round
+// InRound calls a function in which many renewals may become due. The immediate renewals (Renewal.Immediate) of a round
 // share scripts: otherwise each would need a worker, and goroutines of a busy process wait long for a processor.
-func (r *Redis) Round(f func()) {
+func (r *Redis) InRound(f func()) {
 	r.renewals.begin()
 	defer r.renewals.end()
 	f()
@@ -122,7 +120,7 @@ func (r *renewals) begin() {
 func (r *renewals) end() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.rounds--; r.now { // even during other rounds: they may overlap for as long as the process is busy
+	if r.rounds--; r.immediate { // even during other rounds: they may overlap for as long as the process is busy
 		r.flush()
 	}
 }
@@ -147,19 +145,19 @@ func (r *renewals) flush() {
 	if r.count == 0 {
 		return
 	}
-	r.usual = r.count / len(r.pending)
+	r.usualBatch = r.count / len(r.pending)
 	for _, batch := range r.pending {
 		r.pool.submit(renewalCall(batch))
 	}
 	clear(r.pending)
-	r.count, r.now = 0, false
+	r.count, r.immediate = 0, false
 }
 
 // renewalBatchCall delivers the reply of one script to the receivers of its renewals.
 type renewalBatchCall []Renewal
 
 type batchReceiver interface {
-	repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error)
+	deliverBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error)
 }
 
 func renewalCall(batch []Renewal) Call {
@@ -202,9 +200,9 @@ func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 	return renewed, nil
 }
 
-// repliedBatch delivers the reply for each lease. While a cluster moves the slot, the keys of a batch
+// deliverBatch delivers the reply for each lease. While a cluster moves the slot, the keys of a batch
 // may be on two servers, and Redis refuses the script: then each lease is renewed separately.
-func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (b renewalBatchCall) deliverBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	renewed, err := b.read(result)
 	if err != nil {
 		sorted := redisio.Classify(err)
@@ -214,15 +212,15 @@ func (b renewalBatchCall) repliedBatch(p *pool, result rueidis.RedisResult, unco
 			}
 			return
 		}
-		sorted = p.moved(sorted)
+		sorted = p.explainMoved(sorted)
 		for range b {
-			p.watch.renewed(0, sorted)
+			p.watch.reportRenewal(0, sorted)
 		}
 		b.Replied(0, Reply{Err: sorted})
 		return
 	}
 	for i, n := range b {
-		p.watch.renewed(renewed[i], nil)
+		p.watch.reportRenewal(renewed[i], nil)
 		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}, Unconfirmed: unconfirmed})
 	}
 }

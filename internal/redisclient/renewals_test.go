@@ -90,7 +90,7 @@ func TestRenewals_WaitForOthers(t *testing.T) {
 			for i := range test.renew {
 				batch = append(batch, renewal(held(t, s), in, i))
 			}
-			batch[len(batch)-1].Now = test.now
+			batch[len(batch)-1].Immediate = test.now
 			s.ResetStats(t)
 			for _, n := range batch {
 				r.Renew(n)
@@ -117,12 +117,12 @@ func TestRenewalsOfARound(t *testing.T) {
 	var hurried []Renewal
 	for i := range 5 {
 		n := renewal(held(t, s), in, i)
-		n.Now = i == 1 || i == 3
+		n.Immediate = i == 1 || i == 3
 		hurried = append(hurried, n)
 	}
 	calls := func() int64 { return s.Calls(t)["evalsha"] + s.Calls(t)["eval"] }
 	s.ResetStats(t)
-	r.Round(func() {
+	r.InRound(func() {
 		for _, n := range hurried {
 			r.Renew(n)
 		}
@@ -134,16 +134,16 @@ func TestRenewalsOfARound(t *testing.T) {
 	later := newInbox()
 	hurried[0].To, hurried[1].To = later, later
 	r.Renew(hurried[0])
-	r.Round(func() {})
+	r.InRound(func() {})
 	r.Renew(hurried[1])
 	later.awaitAll(t, 2)
 	if n := calls(); n != 2 {
 		t.Errorf("%d scripts for a round and two renewals", n)
 	}
 	beside := newInbox()
-	hurried[0].To, hurried[0].Now = beside, true
-	r.Round(func() {
-		r.Round(func() { r.Renew(hurried[0]) })
+	hurried[0].To, hurried[0].Immediate = beside, true
+	r.InRound(func() {
+		r.InRound(func() { r.Renew(hurried[0]) })
 		beside.awaitAll(t, 1) // rounds may overlap for long: it does not wait for all of them
 	})
 }
@@ -179,10 +179,10 @@ func TestLate(t *testing.T) {
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
 	one, cluster := open(t, clienttest.Connect(t, redistest.Shared(t).URL())), open(t, clienttest.Connect(t, redistest.Cluster(t, 2)[0].URL()))
 	for _, test := range []struct{ should, latest, one, cluster int }{{1, 5, 5, 3}, {1, 1, 1, 1}, {2, 1, 2, 2}} {
-		if got := one.Late(at(test.should), at(test.latest)); !got.Equal(at(test.one)) {
+		if got := one.RenewalDeadline(at(test.should), at(test.latest)); !got.Equal(at(test.one)) {
 			t.Errorf("%+v: after %v", test, got.Sub(now))
 		}
-		if got := cluster.Late(at(test.should), at(test.latest)); !got.Equal(at(test.cluster)) {
+		if got := cluster.RenewalDeadline(at(test.should), at(test.latest)); !got.Equal(at(test.cluster)) {
 			t.Errorf("%+v, in a cluster: after %v", test, got.Sub(now))
 		}
 	}
@@ -203,7 +203,7 @@ func TestRenewalsInACluster(t *testing.T) {
 		defer r.Close()
 		for i, key := range keys {
 			n := renewal(key, in, i)
-			n.Now = i == len(keys)-1
+			n.Immediate = i == len(keys)-1
 			r.Renew(n)
 		}
 		for i, reply := range in.awaitAll(t, len(keys)) {
@@ -238,7 +238,7 @@ func TestRenewalsInACluster(t *testing.T) {
 	clienttest.Do(t, servers[0], "CLIENT", "PAUSE", "1000", "WRITE")
 	for i, key := range keys {
 		n := renewal(key, in, i)
-		n.Now, n.Deadline = i == len(keys)-1, lates.Late(time.Now().Add(100*time.Millisecond), time.Now().Add(20*time.Second))
+		n.Immediate, n.Deadline = i == len(keys)-1, lates.RenewalDeadline(time.Now().Add(100*time.Millisecond), time.Now().Add(20*time.Second))
 		lates.Renew(n)
 	}
 	for i, reply := range in.awaitAll(t, len(keys)) {

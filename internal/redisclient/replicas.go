@@ -32,7 +32,7 @@ type asCommand func(*Call, rueidis.Builder) rueidis.Completed
 
 // sendConfirmed sends calls in one pipeline, and waits for the replicas. In a cluster it takes one
 // call.
-func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (p *pool) sendConfirmed(ctx *deadlineContext, calls []Call, as asCommand) (results []rueidis.RedisResult, unconfirmed *redisio.Error) {
 	pipeline := func() rueidis.Commands {
 		left := time.Until(ctx.at)
 		timeout := max(min(p.replicaTimeout, left-left/4).Milliseconds(), 1) // 0 would be no limit
@@ -55,14 +55,14 @@ func (p *pool) sendConfirmed(ctx *until, calls []Call, as asCommand) (results []
 }
 
 // quitConfirmed closes the connection that was used last; see reconnector.
-func (p *pool) quitConfirmed(ctx *until) {
+func (p *pool) quitConfirmed(ctx *deadlineContext) {
 	b := p.client.B()
 	p.client.DoMulti(ctx, b.Quit().Build(), b.Wait().Numreplicas(0).Timeout(1).Build())
 }
 
 // sendToSlot sends a pipeline to the master of a key's slot, and follows one redirection. rueidis would
 // follow it with the script alone, and return the reply to the WAIT from the server that has not run it.
-func (p *pool) sendToSlot(ctx *until, key string, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
+func (p *pool) sendToSlot(ctx *deadlineContext, key string, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
 	node := p.slots.Of(ctx, keyspace.Slot(key))
 	if node == nil {
 		return p.slots.Discover(ctx, key)

@@ -28,15 +28,15 @@ type Watch struct {
 // Watch sets the functions. It must be called before the first call.
 func (r *Redis) Watch(w Watch) { r.pool.watch = w }
 
-// began returns the current time if Called needs it.
-func (w *Watch) began() (at time.Time) {
+// startTime returns the current time if Called needs it.
+func (w *Watch) startTime() (at time.Time) {
 	if w.Called != nil {
 		at = time.Now()
 	}
 	return at
 }
 
-func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (w *Watch) reportCall(c *Call, began time.Time, result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	var err *redisio.Error
 	if failed := result.Error(); !rueidis.IsRedisNil(failed) {
 		err = redisio.Classify(failed)
@@ -55,7 +55,7 @@ func (w *Watch) called(c *Call, began time.Time, result rueidis.RedisResult, unc
 	}
 }
 
-func (w *Watch) renewed(number int64, err *redisio.Error) {
+func (w *Watch) reportRenewal(number int64, err *redisio.Error) {
 	if w.Renewed == nil {
 		return
 	}
@@ -69,7 +69,7 @@ func (w *Watch) renewed(number int64, err *redisio.Error) {
 	w.Renewed(result, err)
 }
 
-func (w *Watch) reconnected() {
+func (w *Watch) reportReconnect() {
 	if w.Reconnected != nil {
 		w.Reconnected()
 	}

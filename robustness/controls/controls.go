@@ -184,7 +184,7 @@ var All = []Control{
 	},
 	{
 		Name: "timers late after a suspend", Rule: "2 the holder is notified of a loss after a suspend", Broken: "timers are not reset when the machine resumes",
-		Edits: []Edit{{"actors/runtime.go", "r.clock.Beat(r.clocks.Again)", "r.clock.Beat(func() {})"}},
+		Edits: []Edit{{"actors/runtime.go", "r.clock.Beat(r.clocks.Recheck)", "r.clock.Beat(func() {})"}},
 		Plan:  fast(plan(toTheEnd(3 * time.Second))), Faults: "suspend the clients",
 	},
 	{

@@ -18,7 +18,7 @@ const (
 	subscribeBatch = 500
 	// subscribeTimeout bounds the wait for the reply to a SUBSCRIBE.
 	subscribeTimeout = 5 * time.Second
-	// roomTimeout is after how long the client's pool is considered full. A dial fails
+	// roomTimeout is the time after which the client's pool is considered full. A dial fails
 	// before that (after 5 s, unless the client has another timeout).
 	roomTimeout = 8 * time.Second
 )
@@ -104,9 +104,9 @@ func (s *Subscriptions) open(ctx context.Context, server, avoid string) (*conn, 
 			OnSubscription: func(c rueidis.PubSubSubscription) {
 				switch c.Kind {
 				case "subscribe", "ssubscribe":
-					s.confirmed(p, c.Channel)
+					s.noteConfirmed(p, c.Channel)
 				case "sunsubscribe": // sent by Redis when the slot has moved to another server
-					s.slotsMoved(p, []string{c.Channel}, "")
+					s.noteSlotsMoved(p, []string{c.Channel}, "")
 				}
 			},
 		})
@@ -116,9 +116,8 @@ func (s *Subscriptions) open(ctx context.Context, server, avoid string) (*conn, 
 	}
 }
 
-// replacement is a connection that can replace the current one, or nil. pause is for how long unused channels
-// are no reason for another one. stale reports that the current connection was stale; noRoom, that it must be
-// closed first.
+// replacement is a connection that can replace the current one, or nil. During the pause unused channels are no reason
+// for another one. stale reports that the current connection was stale; noRoom, that it must be closed first.
 type replacement struct {
 	connection    *conn
 	pause         time.Duration
@@ -140,10 +139,10 @@ func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, 
 	if err == nil {
 		err = s.subscribe(ctx, next, s.begin(current, next))
 	}
-	r := replacement{connection: next, pause: min(replacePace*time.Since(began), replaceRest)}
+	r := replacement{connection: next, pause: min(replacePace*time.Since(began), maxReplacePause)}
 	if err != nil {
 		s.abandon(next)
-		r = replacement{pause: max(r.pause, reconnectMost), stale: stale, noRoom: noRoom}
+		r = replacement{pause: max(r.pause, maxReconnectPause), stale: stale, noRoom: noRoom}
 		if ctx.Err() != nil {
 			r = replacement{} // serve has cancelled it
 		}
@@ -193,13 +192,13 @@ func (s *Subscriptions) adopt(next *conn) {
 	defer s.mu.Unlock()
 	old := s.current
 	s.current, s.next = next, nil
-	clear(s.lingering)
+	clear(s.unused)
 	for channel := range next.asked {
 		if old.asked[channel] {
 			next.asked[channel] = true // the listener was notified
 		}
 		if _, wanted := s.want[channel]; !wanted {
-			s.lingers(channel)
+			s.markUnused(channel)
 		}
 	}
 	for channel := range old.asked {
@@ -262,12 +261,12 @@ func (s *Subscriptions) subscribe(ctx context.Context, connection *conn, channel
 		}
 		cancel()
 		for i, result := range results {
-			if err := s.subscribed(ctx, connection, groups[i], result.Error()); err != nil {
+			if err := s.handleReply(ctx, connection, groups[i], result.Error()); err != nil {
 				return err
 			}
 		}
 		if role == "replica" {
-			s.slotsMoved(connection, batch, "")
+			s.noteSlotsMoved(connection, batch, "")
 		}
 	}
 	return nil
@@ -281,13 +280,13 @@ func (s *Subscriptions) command(connection *conn, channels []string) rueidis.Com
 	return connection.client.B().Subscribe().Channel(channels...).Build()
 }
 
-// subscribed handles the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so they
+// handleReply handles the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so they
 // are halved until that one is found; only its refusal is reported to the listener.
-func (s *Subscriptions) subscribed(ctx context.Context, connection *conn, channels []string, err error) error {
+func (s *Subscriptions) handleReply(ctx context.Context, connection *conn, channels []string, err error) error {
 	refusal, refused := rueidis.IsRedisErr(err)
 	if refused && s.shard != nil {
 		if master, moved := refusal.IsMoved(); moved {
-			s.slotsMoved(connection, channels, master)
+			s.noteSlotsMoved(connection, channels, master)
 			return nil
 		}
 	}

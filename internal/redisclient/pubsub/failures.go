@@ -22,10 +22,10 @@ type failure struct {
 	reported bool
 }
 
-// failed records why a connection broke, and notifies the listener if that continues: otherwise a proxy
+// noteFailure records why a connection broke, and notifies the listener if that continues: otherwise a proxy
 // that closes the connection at SUBSCRIBE would slow down all waits unnoticed. A server that cannot be
 // dialed is not reported here, since the calls report it.
-func (s *Subscriptions) failed(err error) {
+func (s *Subscriptions) noteFailure(err error) {
 	if dial := (*net.OpError)(nil); err == nil || s.ctx.Err() != nil || errors.As(err, &dial) && dial.Op == "dial" {
 		return
 	}

@@ -15,8 +15,8 @@ import (
 
 var errMissing = &redisio.Error{Err: errors.New("the context or the client is nil")}
 
-// askNext is how long one server may take to answer before another one is asked as well.
-const askNext = 100 * time.Millisecond
+// askNextAfter is the time that one server may take to answer before another one is asked as well.
+const askNextAfter = 100 * time.Millisecond
 
 // HasShards reports whether a client's server supports sharded pub/sub: whether it is a cluster of Redis 7
 // or later, or of Valkey. It decides as Redisson does, by the first server that answers, since both must
@@ -40,7 +40,7 @@ func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
 		var later <-chan time.Time
 		for address, node := range nodes {
 			delete(nodes, address)
-			waiting, later = waiting+1, time.After(askNext)
+			waiting, later = waiting+1, time.After(askNextAfter)
 			go func() {
 				has, err := hasShards(ctx, node)
 				answers <- answer{has, err}

@@ -10,13 +10,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/slots"
 )
 
-// memberPause is how often it is checked whether the server of the subscriptions is still in the cluster.
+// memberPause is the pause between two checks that the server of the subscriptions is still in the cluster.
 const memberPause = 5 * time.Second
 
 // awaitLeave returns a channel that gets the server of the current connection when that has left its cluster: it keeps
 // the connection, but gets no message of the cluster any more. The goroutine ends with ctx.
 func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
-	if s.left == nil {
+	if s.hasLeft == nil {
 		return nil
 	}
 	leaves := make(chan string)
@@ -30,7 +30,7 @@ func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
 			s.mu.Lock()
 			current := s.current
 			s.mu.Unlock()
-			if current == nil || !s.left(ctx, current.server) {
+			if current == nil || !s.hasLeft(ctx, current.server) {
 				continue
 			}
 			select {
@@ -42,9 +42,9 @@ func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
 	return leaves
 }
 
-// left reports whether a server of a cluster has left it. One that was reset lists no slots, and one that was only
+// hasLeft reports whether a server of a cluster has left it. One that was reset lists no slots, and one that was only
 // forgotten is listed by no other: one of them is asked. A server that does not answer has not left.
-func left(ctx context.Context, client rueidis.Client, server string) bool {
+func hasLeft(ctx context.Context, client rueidis.Client, server string) bool {
 	nodes := client.Nodes()
 	if nodes[server] == nil {
 		return true

@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A connection that has broken may be opened to the same server again. Only a server that has left is avoided, and it is
-// left only if the connection still leads to it.
+// A connection that has broken may be opened to the same server again. Only a server that has left is avoided, and it
+// is left only if the connection still leads to it.
 func TestOnlyAServerThatHasLeftIsAvoided(t *testing.T) {
 	t.Parallel()
 	s, e := redistest.Start(t), clienttest.NewEvents()
@@ -23,7 +23,7 @@ func TestOnlyAServerThatHasLeftIsAvoided(t *testing.T) {
 		return newConn(client, server)
 	}
 	left := make(chan string) // the server of each check
-	subs.left = func(ctx context.Context, server string) bool {
+	subs.hasLeft = func(ctx context.Context, server string) bool {
 		select {
 		case left <- server:
 		case <-ctx.Done():

@@ -142,7 +142,7 @@ func TestConfirmedTooLate(t *testing.T) {
 	e := clienttest.NewEvents()
 	subs := newSubscriptions(e, func() { t.Error("a reconnect was reported") })
 	subs.want["c"], subs.broke = struct{}{}, true
-	subs.confirmed(&conn{asked: map[string]bool{"c": false}}, "c")
+	subs.noteConfirmed(&conn{asked: map[string]bool{"c": false}}, "c")
 	if n := e.Count("subscribed c"); n != 0 || !subs.broke {
 		t.Errorf("%d subscriptions were reported, broke: %v", n, subs.broke)
 	}
@@ -245,7 +245,7 @@ func TestReplacedWhileOpened(t *testing.T) {
 	former.Resume(t)
 	clienttest.AwaitSubscribers(t, master, "c", 1)
 
-	subs.prepared(replacement{pause: time.Hour})
+	subs.noteReplacement(replacement{pause: time.Hour})
 	subs.Replace()
 	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
 		t.Errorf("replaced in %v", time.Until(at))

@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// lookAgain is how often Shards checks whether the client knows other servers than before.
-const lookAgain = time.Second
+// checkPause is the pause between two checks whether the client knows other servers than before.
+const checkPause = time.Second
 
 // Shards keeps shard channels subscribed in a cluster with sharded pub/sub: each on the master of its
 // slot, over one connection to each master. A channel follows its slot to another master. The Listener
@@ -198,16 +198,16 @@ func (at *shard) Failing(command, server string, err *redisio.Error) {
 // Recovered implements Listener.
 func (at *shard) Recovered(command, server string) { at.of.listener.Recovered(command, server) }
 
-// disconnected records that the shard has no connection.
-func (at *shard) disconnected() {
+// noteDisconnected records that the shard has no connection.
+func (at *shard) noteDisconnected() {
 	at.of.mu.Lock()
 	defer at.of.mu.Unlock()
 	at.of.wake()
 }
 
-// slotsMoved records that the slots of channels have moved from this shard to another master, "" if that is not
+// noteSlotsMoved records that the slots of channels have moved from this shard to another master, "" if that is not
 // known.
-func (at *shard) slotsMoved(channels []string, master string) {
+func (at *shard) noteSlotsMoved(channels []string, master string) {
 	s := at.of
 	var lost []string
 	s.mu.Lock()
@@ -229,15 +229,15 @@ func (at *shard) slotsMoved(channels []string, master string) {
 	}
 }
 
-// run calls settle until all channels are on the right masters, after each change and every lookAgain.
+// run calls settle until all channels are on the right masters, after each change and every checkPause.
 func (s *Shards) run() {
 	defer close(s.done)
 	for pause := time.Duration(0); ; {
-		wait, changed := lookAgain, s.changed
+		wait, changed := checkPause, s.changed
 		if s.settle() {
 			pause = 0
 		} else { // further events may belong to the same change, so they do not shorten the pause
-			pause = min(max(2*pause, reconnectFirst), reconnectMost)
+			pause = min(max(2*pause, minReconnectPause), maxReconnectPause)
 			wait, changed = pause/2+rand.N(pause/2), nil
 		}
 		select {
@@ -278,8 +278,8 @@ func (s *Shards) settle() bool {
 	return false
 }
 
-// assign moves channels to the masters of their slots. It returns how many have no known master, and how
-// many have moved; mu is held.
+// assign moves channels to the masters of their slots. It returns the number of those without a known master, and of
+// those that have moved; mu is held.
 func (s *Shards) assign() (lost, moved int) {
 	more := map[*shard][]string{}
 	for channel, was := range s.on {

@@ -13,15 +13,15 @@ import (
 )
 
 const (
-	// The back-off of reconnects grows from reconnectFirst to reconnectMost, with jitter.
-	reconnectFirst = 20 * time.Millisecond
-	reconnectMost  = time.Second
-	// unusedDelay is how long an unused channel stays subscribed at least.
+	// The back-off of reconnects grows from minReconnectPause to maxReconnectPause, with jitter.
+	minReconnectPause = 20 * time.Millisecond
+	maxReconnectPause = time.Second
+	// unusedDelay is the shortest time that an unused channel stays subscribed.
 	unusedDelay = 100 * time.Millisecond
 	// replacePace bounds the cost of removing unused channels: after a replacement there is no
-	// other one for replacePace times as long as it took, but at most for replaceRest.
-	replacePace = 20
-	replaceRest = 5 * time.Second
+	// other one for replacePace times as long as it took, but at most for maxReplacePause.
+	replacePace     = 20
+	maxReplacePause = 5 * time.Second
 )
 
 // Subscriptions keeps any number of channels subscribed over one connection. It opens the
@@ -45,8 +45,8 @@ type Subscriptions struct {
 	// dedicate returns a connection, or nil if there is none at the moment. In a cluster it leads to this server if
 	// the client knows it, otherwise to any, and to the one to avoid only if there is no other.
 	dedicate func(server, avoid string) *conn
-	// left reports whether a server has left its cluster; nil if that is noticed otherwise.
-	left     func(ctx context.Context, server string) bool
+	// hasLeft reports whether a server has left its cluster; nil if that is noticed otherwise.
+	hasLeft  func(ctx context.Context, server string) bool
 	listener Listener
 	first    string
 	// reconnected is called for each connection that was opened after one had broken.
@@ -60,14 +60,15 @@ type Subscriptions struct {
 	// current is the connection; next is the one that is to replace it, while that is
 	// being prepared. Both may be nil.
 	current, next *conn
-	// lingering are the unused channels of current; since is when the first of them became unused.
-	lingering map[string]struct{}
-	since     time.Time
-	rest      time.Time // until when no connection is replaced because of them
+	// unused are the unused channels of current; the first of them became unused at unusedSince. No connection is
+	// replaced because of them until noReplacementUntil.
+	unused             map[string]struct{}
+	unusedSince        time.Time
+	noReplacementUntil time.Time
 	// stale reports that a connection opened before now may lead to the wrong server: it must be
-	// replaced at once, or after retry if the last attempt failed.
+	// replaced at once, or at retryAt if the last attempt failed.
 	stale   bool
-	retry   time.Time
+	retryAt time.Time
 	broke   bool // the connection broke, and nothing is confirmed since
 	failure failure
 	started bool
@@ -87,7 +88,7 @@ func NewSubscriptions(client rueidis.Client, listener Listener, first string, re
 	s.first, s.want[first] = first, struct{}{}
 	s.dedicate = func(server, avoid string) *conn { return dedicate(client, server, avoid) }
 	if client.Mode() == rueidis.ClientModeCluster {
-		s.left = func(ctx context.Context, server string) bool { return left(ctx, client, server) }
+		s.hasLeft = func(ctx context.Context, server string) bool { return hasLeft(ctx, client, server) }
 	}
 	return s
 }
@@ -97,7 +98,7 @@ func newSubscriptions(listener Listener, reconnected func()) *Subscriptions {
 		listener:    listener,
 		reconnected: reconnected,
 		want:        map[string]struct{}{},
-		lingering:   map[string]struct{}{},
+		unused:      map[string]struct{}{},
 		changed:     make(chan struct{}, 1),
 		done:        make(chan struct{}),
 	}
@@ -112,7 +113,7 @@ func (s *Subscriptions) Add(channels ...string) {
 	defer s.mu.Unlock()
 	for _, channel := range channels {
 		s.want[channel] = struct{}{}
-		delete(s.lingering, channel)
+		delete(s.unused, channel)
 		s.added = append(s.added, channel)
 	}
 	if !s.started {
@@ -129,7 +130,7 @@ func (s *Subscriptions) Remove(channels ...string) {
 	for _, channel := range channels {
 		delete(s.want, channel)
 		if s.current.has(channel) {
-			s.lingers(channel)
+			s.markUnused(channel)
 			s.wake()
 		}
 	}
@@ -160,12 +161,12 @@ func (s *Subscriptions) takeStale() bool {
 	return stale
 }
 
-// lingers records that a channel of the current connection is unused; mu is held.
-func (s *Subscriptions) lingers(channel string) {
-	if len(s.lingering) == 0 {
-		s.since = time.Now()
+// markUnused records that a channel of the current connection is unused; mu is held.
+func (s *Subscriptions) markUnused(channel string) {
+	if len(s.unused) == 0 {
+		s.unusedSince = time.Now()
 	}
-	s.lingering[channel] = struct{}{}
+	s.unused[channel] = struct{}{}
 }
 
 func (s *Subscriptions) wake() {
@@ -191,26 +192,26 @@ func (s *Subscriptions) Close() {
 func (s *Subscriptions) run() {
 	defer close(s.done)
 	defer s.others.Wait()
-	backoff, avoid := reconnectFirst, ""
+	backoff, avoid := minReconnectPause, ""
 	for {
 		began := time.Now()
 		s.takeStale()
 		if connection, err := s.open(s.ctx, "", avoid); err == nil {
 			avoid, err = s.serve(connection)
-			s.failed(err)
+			s.noteFailure(err)
 		}
 		if s.shard != nil {
-			s.shard.disconnected()
+			s.shard.noteDisconnected()
 		}
-		if time.Since(began) > reconnectMost {
-			backoff = reconnectFirst
+		if time.Since(began) > maxReconnectPause {
+			backoff = minReconnectPause
 		}
 		select {
 		case <-s.ctx.Done():
 			return
 		case <-time.After(backoff/2 + rand.N(backoff/2)):
 		}
-		backoff = min(2*backoff, reconnectMost)
+		backoff = min(2*backoff, maxReconnectPause)
 	}
 }
 
@@ -218,8 +219,8 @@ func (s *Subscriptions) run() {
 // called. It returns the server that has left, and why a connection broke.
 func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 	s.mu.Lock()
-	s.current, s.rest, s.retry = connection, time.Time{}, time.Time{}
-	clear(s.lingering)
+	s.current, s.noReplacementUntil, s.retryAt = connection, time.Time{}, time.Time{}
+	clear(s.unused)
 	s.added = s.wanted()
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
@@ -263,7 +264,7 @@ func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 		case r := <-replacements:
 			giveUp()
 			giveUp, urgent = nil, false
-			s.prepared(r)
+			s.noteReplacement(r)
 			if r.noRoom {
 				return "", nil
 			}
@@ -318,27 +319,27 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// replaceAt returns when the current connection should be replaced. wanted is false if it need not be;
+// replaceAt returns the time at which the current connection should be replaced. wanted is false if it need not be;
 // stale reports that it may lead to the wrong server.
 func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.stale:
-		return s.retry, true, true
-	case len(s.lingering) > 0:
-		return later(s.since.Add(unusedDelay), s.rest), true, false
+		return s.retryAt, true, true
+	case len(s.unused) > 0:
+		return later(s.unusedSince.Add(unusedDelay), s.noReplacementUntil), true, false
 	}
 	return time.Time{}, false, false
 }
 
-// prepared records the result of a replacement, for replaceAt.
-func (s *Subscriptions) prepared(r replacement) {
+// noteReplacement records the result of a replacement, for replaceAt.
+func (s *Subscriptions) noteReplacement(r replacement) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.rest, s.retry = time.Now().Add(r.pause), time.Time{}
+	s.noReplacementUntil, s.retryAt = time.Now().Add(r.pause), time.Time{}
 	if r.connection == nil && r.stale {
-		s.retry, s.stale = time.Now().Add(reconnectMost), true
+		s.retryAt, s.stale = time.Now().Add(maxReconnectPause), true
 	}
 }
 
@@ -367,9 +368,9 @@ func (s *Subscriptions) catchUp(connection *conn) error {
 	return s.subscribe(s.ctx, connection, more)
 }
 
-// confirmed records that Redis has confirmed a channel, and notifies the listener unless it was notified
+// noteConfirmed records that Redis has confirmed a channel, and notifies the listener unless it was notified
 // because of the other connection.
-func (s *Subscriptions) confirmed(by *conn, channel string) {
+func (s *Subscriptions) noteConfirmed(by *conn, channel string) {
 	s.mu.Lock()
 	if by != s.current && by != s.next { // it is being closed
 		s.mu.Unlock()
@@ -399,13 +400,13 @@ func (s *Subscriptions) confirmed(by *conn, channel string) {
 	}
 }
 
-// slotsMoved records that this server does not have the slots of channels any more. master is the address
+// noteSlotsMoved records that this server does not have the slots of channels any more. master is the address
 // of the new master, or "" if Redis did not name it.
-func (s *Subscriptions) slotsMoved(by *conn, channels []string, master string) {
+func (s *Subscriptions) noteSlotsMoved(by *conn, channels []string, master string) {
 	s.mu.Lock()
 	for _, channel := range channels {
 		delete(by.asked, channel)
 	}
 	s.mu.Unlock()
-	s.shard.slotsMoved(channels, master)
+	s.shard.noteSlotsMoved(channels, master)
 }

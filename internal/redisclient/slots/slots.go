@@ -52,8 +52,8 @@ func (m Map) Has(address string) bool {
 var errMissing = &redisio.Error{Err: errors.New("the context or the client is nil")}
 
 // Masters returns the clients of the masters by their addresses: the masters of a cluster that have slots, or the
-// only server. (rueidis's Nodes does not distinguish masters and replicas.) With an error, which is a *redisio.Error, it
-// also returns the masters that it has found.
+// only server. (rueidis's Nodes does not distinguish masters and replicas.) With an error, which is a *redisio.Error,
+// it also returns the masters that it has found.
 func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Client, error) {
 	if ctx == nil || client == nil {
 		return nil, errMissing
@@ -120,8 +120,8 @@ func readRange(m *rueidis.RedisMessage, from string) (r slotRange, ok bool) {
 	return slotRange{uint16(first), uint16(last), master}, true
 }
 
-// readAddress reads a server in the reply to CLUSTER SLOTS: [host, port, …]. The host is empty if a server does not know
-// its own: it is that of the server that was asked, from. It returns "" for an unknown host.
+// readAddress reads a server in the reply to CLUSTER SLOTS: [host, port, …]. The host is empty if a server does not
+// know its own: it is that of the server that was asked, from. It returns "" for an unknown host.
 func readAddress(m *rueidis.RedisMessage, from string) string {
 	server, _ := m.ToArray()
 	if len(server) < 2 {
