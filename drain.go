@@ -75,6 +75,10 @@ func (h *Hold) watchDrain(ctx context.Context) (stop func(), err error) {
 	}
 	// A lock that another process has transferred has a short lease at first.
 	if err := h.Ensure(ctx, d); err != nil {
+		if left := h.Left(); errors.Is(err, ErrInvalid) && h.count == 1 { // the options allow the drain
+			detail := fmt.Sprintf("Redis has answered so late that %v of the lease are left, less than the drain of %v", left, d)
+			err = &Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_UNAVAILABLE, Detail: detail, Err: ErrUnavailable}
+		}
 		h.root.mu.Lock()
 		defer h.root.mu.Unlock()
 		h.rare.drained = mayPass(err)

@@ -114,6 +114,34 @@ func TestDrain_DependsOnTheLease(t *testing.T) {
 	k.IsFree(t)
 }
 
+// A reply of Redis that comes so late that the drain cannot be kept any more is no mistake of the caller: the candidacy
+// goes on.
+func TestDrain_LateGrantIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: 10 * time.Second})
+	r.ExpectGranted(t, r.Key) // the scripts are loaded
+	options := []lockkeeper.Option{lockkeeper.WithLease(2 * time.Second), lockkeeper.WithDrain(1500 * time.Millisecond)}
+	r.Proxy.Delay(300 * time.Millisecond)
+	err := r.Lock(r.LockName).Do(t.Context(), func(context.Context) error { return nil }, options...)
+	if !errors.Is(err, lockkeeper.ErrUnavailable) || errors.Is(err, lockkeeper.ErrInvalid) {
+		t.Errorf("Do returns %v", err)
+	}
+	led, ended := make(chan bool, 1), make(chan error, 1)
+	resign := r.Lock(r.LockName).Lead(func(ctx context.Context) error {
+		led <- true
+		<-ctx.Done()
+		return ctx.Err()
+	}, append(options, lockkeeper.WithEnded(func(err error) { ended <- err }))...)
+	redistest.Eventually(t, "the grant", func() bool { return r.Exists(t) }) // its reply is on its way
+	r.Proxy.Delay(0)
+	select {
+	case <-led:
+	case err := <-ended:
+		t.Errorf("the candidacy has ended: %v", err)
+	}
+	locktest.OK(t, resign(t.Context()))
+}
+
 func TestDrain_RefusesWhatCannotBeKept(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{CallTimeout: 2 * time.Second})
