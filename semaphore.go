@@ -128,7 +128,8 @@ func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
 }
 
 // Delete deletes the semaphore, and reports whether there was one. Those that wait for permits get ErrNoPermits, and so
-// does a later Release. If it fails with ErrUnavailable, the semaphore may have been deleted.
+// does a later Release, unless the permits are set again before: it adds its permits to the new ones, since Redis does
+// not know who has permits. If Delete fails with ErrUnavailable, the semaphore may have been deleted.
 func (s *Semaphore) Delete(ctx context.Context) (deleted bool, err error) {
 	a, err := s.ask(ctx, "delete", request.NewCountCall(request.OpDelete, 0))
 	return a.Done, err
