@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// someResults are three rounds of s3, in which the machine gets slower, and one round of hand-off limits and of growth.
+// someResults are three rounds of s3, in which the machine gets slower, and one round of shares and of growth.
 const someResults = `
 {"scenario":"s3","lib":"redsync","round":1,"seconds":2,"rate":1000,"p50_us":1000,"p99_us":90000,"max_min":9,"sent_commands_per_op":4,"machine":"m","load":1}
 {"scenario":"s3","lib":"lockkeeper","round":1,"seconds":2,"rate":1}
@@ -20,8 +20,8 @@ const someResults = `
 {"scenario":"s3","lib":"raw","round":2,"seconds":2,"rate":1500,"machine":"m","load":6}
 {"scenario":"s3","lib":"raw","round":3,"seconds":2,"rate":1000,"machine":"m","load":7}
 {"scenario":"s3","lib":"rueidislock","round":1,"seconds":2,"rate":2000,"stuck":2,"machine":"m","load":8}
-{"scenario":"s13-5ms","lib":"lockkeeper","round":1,"seconds":2,"rate":50000,"p99_us":20000,"machine":"m","load":5}
-{"scenario":"s13-10ms","lib":"lockkeeper","round":1,"seconds":2,"rate":40000,"p99_us":30000,"machine":"m","load":6}
+{"scenario":"s17-plain","lib":"lockkeeper","round":1,"seconds":2,"rate":50000,"p99_us":20000,"max_min":1.1,"machine":"m","load":5}
+{"scenario":"s17-fair","lib":"lockkeeper","round":1,"seconds":2,"rate":40000,"p99_us":30000,"max_min":1,"machine":"m","load":6}
 {"scenario":"s10-held-100","lib":"lockkeeper","round":1,"seconds":2,"size":100,"rss_mb":30,"goroutines":20,"heap_bytes_per_lock":5000,"machine":"m","load":9}
 {"scenario":"s10-held-1000","lib":"lockkeeper","round":1,"seconds":2,"size":1000,"rss_mb":40,"goroutines":20,"heap_bytes_per_lock":4000,"machine":"m","load":10}
 `
@@ -107,15 +107,19 @@ func TestTable(t *testing.T) {
 		}
 	}
 	growth := compare("s10-held", results).table()
-	for _, want := range []string{"| lockkeeper | 100 | 30 | 20 | 5,000 | – |", "| lockkeeper | 1,000 | 40 | 20 | 4,000 | 0.80 |"} {
+	for _, want := range []string{"| lockkeeper | 100 | 30 | 20 | 5,000 | – |", "| lockkeeper | 1000 | 40 | 20 | 4,000 | 0.80 |"} {
 		if !strings.Contains(growth, want) {
 			t.Errorf("%q is not in\n%s", want, growth)
 		}
 	}
-	limits := compare("s13", results).table()
-	for _, want := range []string{"| lockkeeper | 5ms | 50,000 | 50,000–50,000 | 20,000 |", "| lockkeeper | 10ms | 40,000 |"} {
-		if !strings.Contains(limits, want) {
-			t.Errorf("%q is not in\n%s", want, limits)
+	shares := compare("s17", results).table()
+	for _, want := range []string{
+		"| library | kind | max/min | min–max | grants/s | p99 wait, µs |",
+		"| lockkeeper | plain | 1.10 | 1.10–1.10 | 50,000 | 20,000 |",
+		"| lockkeeper | fair | 1.00 | 1.00–1.00 | 40,000 |",
+	} {
+		if !strings.Contains(shares, want) {
+			t.Errorf("%q is not in\n%s", want, shares)
 		}
 	}
 }
@@ -127,7 +131,7 @@ func TestShow(t *testing.T) {
 	if err := show(file, &text); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"median 5.5, from 1.0 to 10.0", "| s3 | p99 wait", "**s3: 64 goroutines on one key**", "| lockkeeper | 60,000 |", "**s10-held: ", "**s13: "} {
+	for _, want := range []string{"median 5.5, from 1.0 to 10.0", "| s3 | p99 wait", "**s3: 64 goroutines on one key**", "| lockkeeper | 60,000 |", "**s10-held: ", "**s17: "} {
 		if n := strings.Count(text.String(), want); n < 1 || n > 1 && strings.HasPrefix(want, "**") {
 			t.Errorf("%q is there %d times in\n%s", want, n, &text)
 		}
@@ -177,7 +181,7 @@ func TestTargets(t *testing.T) {
 
 // Every choice of scenarios is valid, and every library named in a scenario exists.
 func TestScenarios(t *testing.T) {
-	for names, want := range map[string]int{"": len(scenarios), "s8": 1, "s12": 3, "s10-held": 6, "s13": 6, "s1,s7": 3, "s14": 36, "s14-multi": 9, "s15": 4} {
+	for names, want := range map[string]int{"": len(scenarios), "s12": 1, "s10-held": 6, "s1,s17": 6, "s17-fair": 1} {
 		if chosen, err := choose(names); err != nil || len(chosen) != want {
 			t.Errorf("%q is %d scenarios, %v", names, len(chosen), err)
 		}

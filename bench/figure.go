@@ -16,19 +16,16 @@ type figure struct {
 }
 
 var (
-	rate        = figure{name: "grants/s", of: func(r result) float64 { return r.Rate }}
-	p50         = figure{name: "p50, µs", of: func(r result) float64 { return r.P50 }, lower: true}
-	p99         = figure{name: "p99, µs", of: func(r result) float64 { return r.P99 }, lower: true}
-	p50Wait     = figure{name: "p50 wait, µs", of: p50.of, lower: true}
-	p99Wait     = figure{name: "p99 wait, µs", of: p99.of, lower: true}
-	writeWait   = figure{name: "p99 wait of writers, µs", of: func(r result) float64 { return r.WriteP99 }, lower: true}
-	readWait    = figure{name: "p99 wait of readers, µs", of: func(r result) float64 { return r.ReadP99 }, lower: true}
-	utilisation = figure{name: "lock held, % of the time", of: func(r result) float64 { return r.Utilisation * 100 }, decimals: 1}
-	maxMin      = figure{name: "max/min", of: func(r result) float64 { return r.MaxMin }, lower: true, decimals: 2}
-	sent        = figure{name: "sent/grant", of: func(r result) float64 { return r.SentPerOp }, lower: true, decimals: -3}
-	called      = figure{name: "all commands/grant", of: func(r result) float64 { return r.RedisCommandsPerOp }, lower: true, decimals: -3}
-	clientTime  = figure{name: "client CPU, µs", of: func(r result) float64 { return r.ClientCPU }, lower: true, decimals: 1}
-	redisTime   = figure{name: "Redis CPU, µs", of: func(r result) float64 { return r.RedisCPU }, lower: true, decimals: 1}
+	rate       = figure{name: "grants/s", of: func(r result) float64 { return r.Rate }}
+	p50        = figure{name: "p50, µs", of: func(r result) float64 { return r.P50 }, lower: true}
+	p99        = figure{name: "p99, µs", of: func(r result) float64 { return r.P99 }, lower: true}
+	p50Wait    = figure{name: "p50 wait, µs", of: p50.of, lower: true}
+	p99Wait    = figure{name: "p99 wait, µs", of: p99.of, lower: true}
+	maxMin     = figure{name: "max/min", of: func(r result) float64 { return r.MaxMin }, lower: true, decimals: 2}
+	sent       = figure{name: "sent/grant", of: func(r result) float64 { return r.SentPerOp }, lower: true, decimals: -3}
+	called     = figure{name: "all commands/grant", of: func(r result) float64 { return r.RedisCommandsPerOp }, lower: true, decimals: -3}
+	clientTime = figure{name: "client CPU, µs", of: func(r result) float64 { return r.ClientCPU }, lower: true, decimals: 1}
+	redisTime  = figure{name: "Redis CPU, µs", of: func(r result) float64 { return r.RedisCPU }, lower: true, decimals: 1}
 
 	commands    = figure{name: "commands/s", of: func(r result) float64 { return r.CommandsPerSecond }, lower: true, decimals: 1}
 	resident    = figure{name: "RSS, MB", of: func(r result) float64 { return r.RSS }, lower: true}
@@ -45,14 +42,13 @@ var (
 )
 
 var (
-	pairColumns      = []figure{rate, p50, p99, maxMin, sent, called, clientTime, redisTime}
-	waitColumns      = []figure{rate, p99Wait, p50Wait, maxMin, sent, called, clientTime, redisTime}
-	readWriteColumns = []figure{rate, writeWait, readWait, p50Wait, maxMin, sent, called, clientTime, redisTime}
-	workColumns      = []figure{utilisation, p99Wait, rate, p50Wait, maxMin, sent, called, clientTime, redisTime}
-	handOverColumns  = []figure{p50, p99, sent, called, clientTime, redisTime}
-	freshColumns     = append(slices.Clone(pairColumns), resident)
-	heldColumns      = []figure{commands, resident, heap, running, clientShare, redisShare}
-	growthColumns    = []figure{heapEach, rssEach, commandsEach, clientEach, redisEach}
+	pairColumns     = []figure{rate, p50, p99, maxMin, sent, called, clientTime, redisTime}
+	waitColumns     = []figure{rate, p99Wait, p50Wait, maxMin, sent, called, clientTime, redisTime}
+	shareColumns    = []figure{maxMin, rate, p99Wait, p50Wait, sent, called}
+	handOverColumns = []figure{p50, p99, sent, called, clientTime, redisTime}
+	freshColumns    = append(slices.Clone(pairColumns), resident)
+	heldColumns     = []figure{commands, resident, heap, running, clientShare, redisShare}
+	growthColumns   = []figure{heapEach, rssEach, commandsEach, clientEach, redisEach}
 )
 
 // text formats a value with the figure's decimals and commas between thousands; a dash if

@@ -23,22 +23,13 @@ func launch(t task, s scenario, cluster bool, round int) (result, error) {
 	}
 	defer rig.StopAll(servers)
 	t.Near, t.Addr = servers[0].Addr(), servers[0].Addr()
-	if cluster {
-		for _, server := range servers {
-			t.Cluster = append(t.Cluster, server.Addr())
-		}
-	}
-	last := t.Addr // for the last process
-	if delay := max(s.distance, s.away); delay > 0 {
-		far, err := rig.NewProxy(t.Near, rig.ProxyOptions{Far: delay, Bytes: true})
+	if s.away > 0 {
+		far, err := rig.NewProxy(t.Near, rig.ProxyOptions{Far: s.away, Bytes: true})
 		if err != nil {
 			return result{}, err
 		}
 		defer far.Close()
-		last = far.Addr()
-	}
-	if s.away > 0 {
-		t.Addr = last
+		t.Addr = far.Addr()
 	}
 	memory, err := os.CreateTemp("", "lockkeeper-bench")
 	if err != nil {
@@ -56,9 +47,6 @@ func launch(t task, s scenario, cluster bool, round int) (result, error) {
 	children, outputs := make([]*exec.Cmd, s.processes), make([]bytes.Buffer, s.processes)
 	for i := range children {
 		t.Index = i
-		if i == len(children)-1 {
-			t.Addr = last
-		}
 		spec, err := json.Marshal(t)
 		if err != nil {
 			return result{}, err

@@ -35,24 +35,9 @@ func openActors(addr string, lease time.Duration, s scenario) (library, error) {
 func (l byMessage) loop(u *user) {
 	ended := make(chan struct{})
 	l.host.Root.Spawn(actor.PropsFromProducer(func() actor.Actor {
-		return &turns{user: u, guardian: l.guardian, lock: u.message(), ended: ended}
+		return &turns{user: u, guardian: l.guardian, lock: &messages.Lock{Name: u.key}, ended: ended}
 	}))
 	<-ended
-}
-
-// message names the user's lock.
-func (u *user) message() *messages.Lock {
-	m := &messages.Lock{Name: u.key}
-	switch u.s.kind {
-	case fenced:
-		m.Kind = messages.Kind_KIND_FENCED
-	case write, amongReaders, amongWriters:
-		m.Kind = messages.Kind_KIND_READ_WRITE
-	}
-	if u.reading {
-		m.Mode = messages.Mode_MODE_SHARED
-	}
-	return m
 }
 
 // turns is an actor that acquires and releases the lock until the time is over.
@@ -86,7 +71,7 @@ func (a *turns) ask(ctx actor.Context) {
 	}
 	a.user.begin()
 	if a.user.s.fresh {
-		a.lock = a.user.message()
+		a.lock = &messages.Lock{Name: a.user.key}
 	}
 	ctx.Request(a.guardian, &messages.Acquire{Lock: a.lock})
 }

@@ -40,7 +40,7 @@ func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *l
 	}
 	logger := slog.New(limitedHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
 	host := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	config := lockkeeper.Config{Watchdog: lease, HandOffLimit: s.handOffLimit, Meter: s.meter}
+	config := lockkeeper.Config{Watchdog: lease, Meter: s.meter}
 	if s.oneKey {
 		config.QueueLimit = s.size // 0 is the default
 	}
@@ -71,10 +71,8 @@ func (l *locks) lock(name string) *lockkeeper.Lock {
 		return l.system.FencedLock(name)
 	case fair:
 		return l.system.FairLock(name)
-	case readWrite, write, amongReaders, amongWriters:
+	case write, readWrite:
 		return l.system.ReadWriteLock(name).Write()
-	case multi:
-		return lockkeeper.MultiLock(l.system.Lock(name), l.system.Lock(name+"-too"))
 	default:
 		return l.system.Lock(name)
 	}

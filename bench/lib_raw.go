@@ -21,26 +21,18 @@ type raw struct {
 	prefix  string // of owners
 	lease   string
 	last    atomic.Int64
-	kind    kind
 	turn    chan struct{} // held by the goroutine that tries; nil without contention
 	freed   chan struct{} // not empty when a release was published
 	renewal renewal
 }
 
-// The scripts of acquire return -1, or less, when they grant, otherwise a number that is not negative.
+// A script of acquire returns a negative number when it grants.
 var (
 	rawAcquire = rueidis.NewLuaScript(`
 if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
   redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
   redis.call('PEXPIRE', KEYS[1], ARGV[2])
   return -1
-end
-return math.max(redis.call('PTTL', KEYS[1]), 0)`)
-	fencedAcquire = rueidis.NewLuaScript(`
-if redis.call('EXISTS', KEYS[1]) == 0 or redis.call('HEXISTS', KEYS[1], ARGV[1]) == 1 then
-  redis.call('HINCRBY', KEYS[1], ARGV[1], 1)
-  redis.call('PEXPIRE', KEYS[1], ARGV[2])
-  return -redis.call('INCR', KEYS[3])
 end
 return math.max(redis.call('PTTL', KEYS[1]), 0)`)
 	rawRelease = rueidis.NewLuaScript(`
@@ -61,24 +53,16 @@ func openRaw(addr string, lease time.Duration, s scenario) (library, error) {
 		return openRawSemaphore(addr, s)
 	}
 	l, err := newRaw(addr, lease)
-	if err != nil {
-		return nil, err
+	if err != nil || !s.oneKey {
+		return l, err
 	}
-	l.kind = s.kind
-	switch {
-	case s.kind == readWrite:
-		shared := &rawReadWrite{raw: l}
-		return shared, listen(addr, channel(theKey), func(string) { shared.bell.ring() })
-	case s.oneKey:
-		l.turn, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
-		return l, listen(addr, channel(theKey), func(string) {
-			select {
-			case l.freed <- struct{}{}:
-			default:
-			}
-		})
-	}
-	return l, nil
+	l.turn, l.freed = make(chan struct{}, 1), make(chan struct{}, 1)
+	return l, listen(addr, channel(theKey), func(string) {
+		select {
+		case l.freed <- struct{}{}:
+		default:
+		}
+	})
 }
 
 func newRaw(addr string, lease time.Duration) (*raw, error) {
@@ -107,15 +91,12 @@ func (l *raw) run(script *rueidis.Lua, keys []string, owner string) (int64, erro
 }
 
 func (l *raw) acquire(name string) (func() error, error) {
-	owner, keys, script := l.owner(), []string{name, channel(name)}, rawAcquire
-	if l.kind == fenced {
-		keys, script = append(keys, "token:{"+name+"}"), fencedAcquire
-	}
+	owner, keys := l.owner(), []string{name, channel(name)}
 	if l.turn == nil {
-		if n, err := l.run(script, keys, owner); err != nil || n >= 0 {
+		if n, err := l.run(rawAcquire, keys, owner); err != nil || n >= 0 {
 			return nil, errors.Join(err, fmt.Errorf("raw: %s is held", name))
 		}
-		return l.release(rawRelease, keys[:2], owner), nil
+		return l.release(rawRelease, keys, owner), nil
 	}
 	l.turn <- struct{}{}
 	for held := true; held; {
@@ -123,7 +104,7 @@ func (l *raw) acquire(name string) (func() error, error) {
 		case <-l.freed: // before this try
 		default:
 		}
-		n, err := l.run(script, keys, owner)
+		n, err := l.run(rawAcquire, keys, owner)
 		if err != nil {
 			return nil, err
 		}
@@ -131,7 +112,7 @@ func (l *raw) acquire(name string) (func() error, error) {
 			<-l.freed
 		}
 	}
-	release := l.release(rawRelease, keys[:2], owner)
+	release := l.release(rawRelease, keys, owner)
 	return func() error {
 		defer func() { <-l.turn }()
 		return release()

@@ -11,7 +11,6 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"time"
 )
 
 // childVariable is the environment variable with the task of a child process.
@@ -35,7 +34,7 @@ func main() {
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
 	flag.StringVar(&o.profile, "profile", "", "write CPU and heap profiles into this folder")
-	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, in scenarios of Lockkeeper with one key and without a distance")
+	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, for scenarios with one key")
 	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, as a test")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "bench [flags] measures; bench FILE prints the tables of what -json has written.")
@@ -76,7 +75,7 @@ func (o options) measure() error {
 	}
 	if o.quick {
 		chosen = slices.DeleteFunc(slices.Clone(chosen), func(s scenario) bool {
-			return s.grows() && s.size > 1000 || s.systems > 32 || s.distance > time.Millisecond
+			return s.grows() && s.size > 1000 || s.systems > 32
 		})
 	}
 	if o.cluster {
@@ -85,7 +84,7 @@ func (o options) measure() error {
 		}
 		o.libs = cmp.Or(o.libs, ours)
 		if i := slices.IndexFunc(chosen, func(s scenario) bool {
-			return !s.oneKey || s.kind == multi || s.pinned || s.away > 0 || s.distance > 0
+			return !s.oneKey || s.away > 0
 		}); i >= 0 {
 			return fmt.Errorf("%s is not for a cluster", chosen[i].name)
 		}

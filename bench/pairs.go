@@ -15,15 +15,11 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 		left atomic.Int64
 		all  sync.WaitGroup
 	)
-	clock, mine := &phases{}, (*waitStats)(nil)
-	if s.compares() {
-		mine = newWaitStats(t, s, clock)
-	}
+	clock := &phases{}
 	users := make([]*user, s.goroutines)
 	left.Store(int64(s.goroutines))
 	for i := range users {
 		u := newUser(t, s, clock, i)
-		u.waits = mine
 		users[i] = u
 		all.Go(func() {
 			defer left.Add(-1)
@@ -37,9 +33,6 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	time.Sleep(t.span(0.25))
 	clock.begin()
 	r, err := t.window(c, func() { time.Sleep(t.span(1)) })
-	if mine != nil {
-		mine.report(&r)
-	}
 	clock.end()
 	if err != nil {
 		return r, err
@@ -56,22 +49,13 @@ func (t *task) pairs(c candidate, lib library, s scenario) (report, error) {
 	}
 	for _, u := range users {
 		r.Grants = append(r.Grants, u.grants)
-		r.Held += u.held.Seconds()
 		r.Times.merge(&u.times)
-		if u.reads != nil {
-			r.Times.merge(u.reads)
-			r.Reads.merge(u.reads)
-			r.Writes.merge(&u.times)
-		}
 	}
 	return r, nil
 }
 
 // phases are the warm-up, the measured time, and the time after it.
-type phases struct {
-	phase    atomic.Int32
-	from, to time.Time // of the measured time
-}
+type phases struct{ phase atomic.Int32 }
 
 const (
 	warmUp = iota
@@ -79,26 +63,11 @@ const (
 	over
 )
 
-func (p *phases) begin() { p.from = time.Now(); p.phase.Store(counting) }
-func (p *phases) end()   { p.to = time.Now(); p.phase.Store(over) }
+func (p *phases) begin() { p.phase.Store(counting) }
+func (p *phases) end()   { p.phase.Store(over) }
 
 func (p *phases) counts() bool { return p.phase.Load() == counting }
 func (p *phases) over() bool   { return p.phase.Load() == over }
-
-// part is the measured part of the time from one moment to another, which is now.
-func (p *phases) part(from, to time.Time) time.Duration {
-	phase := p.phase.Load()
-	if phase == warmUp {
-		return 0
-	}
-	if from.Before(p.from) {
-		from = p.from
-	}
-	if phase == over && to.After(p.to) {
-		to = p.to
-	}
-	return max(to.Sub(from), 0)
-}
 
 // A user locks and unlocks one key, and measures that: for every turn, begin, enter, leave
 // and done are called in this order.
@@ -109,7 +78,7 @@ type user struct {
 	key string
 	i   int
 
-	random  *rand.Rand // s8
+	random  *rand.Rand // of readWrite
 	reading bool       // in this turn
 	began   time.Time
 	took    time.Duration
@@ -117,9 +86,6 @@ type user struct {
 	turns  int // s18
 	grants int
 	times  histogram
-	reads  *histogram // s8: the times of reads, which times then excludes
-	held   time.Duration
-	waits  *waitStats // s14, s15
 }
 
 func newUser(t *task, s scenario, p *phases, i int) *user {
@@ -127,11 +93,8 @@ func newUser(t *task, s scenario, p *phases, i int) *user {
 	if !s.oneKey {
 		u.key = fmt.Sprintf("%s%d", theKey, i)
 	}
-	if s.hasOddProcess() {
-		u.reading = (s.kind == amongReaders) != t.last(s)
-	}
 	if s.kind == readWrite {
-		u.random, u.reads = rand.New(rand.NewPCG(uint64(t.Index), uint64(i))), &histogram{}
+		u.random = rand.New(rand.NewPCG(uint64(t.Index), uint64(i)))
 	}
 	return u
 }
@@ -168,18 +131,14 @@ func (u *user) begin() {
 		u.turns++
 		u.key = fmt.Sprint(theKey, u.i, "-", u.turns)
 	}
-	if u.waits != nil {
-		u.waits.begin(u.i)
-	}
 	if u.random != nil {
 		u.reading = u.random.IntN(10) > 0
 	}
 }
 
-// enter comes after the grant; it does the work.
+// enter comes after the grant.
 func (u *user) enter() {
-	granted := time.Now()
-	u.took = granted.Sub(u.began)
+	u.took = time.Since(u.began)
 	if !u.s.oneKey {
 		return
 	}
@@ -190,22 +149,12 @@ func (u *user) enter() {
 	} else if u.reading && now >= writer || !u.reading && now != writer {
 		fail(fmt.Errorf("%s granted the lock to a user that had to wait", u.t.Lib))
 	}
-	if u.waits != nil {
-		u.waits.enter(u.i)
-	}
-	if u.s.work > 0 && !(u.s.hasOddProcess() && u.t.last(u.s)) {
-		time.Sleep(u.s.work)
-		u.held += u.part(granted, time.Now())
-	}
 }
 
 // leave comes before the release.
 func (u *user) leave() {
 	if u.s.oneKey {
 		u.t.shared.holders.Add(-u.weight())
-	}
-	if u.waits != nil {
-		u.waits.leave()
 	}
 }
 
@@ -221,13 +170,8 @@ func (u *user) done() {
 	if !u.s.oneKey {
 		u.took = time.Since(u.began)
 	}
-	if !u.counts() {
-		return
-	}
-	u.grants++
-	if u.reading && u.reads != nil {
-		u.reads.add(u.took)
-	} else {
+	if u.counts() {
+		u.grants++
 		u.times.add(u.took)
 	}
 }

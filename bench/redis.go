@@ -2,7 +2,6 @@ package main
 
 import (
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,17 +39,14 @@ type usage struct {
 	CPU  float64 // seconds
 	Sent int     // commands that clients sent
 	All  int     // those, and the commands that scripts called
-	Bus  int     // published messages that the servers of a cluster have sent to each other
 }
 
 func (u usage) since(v usage) usage {
-	return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All, u.Bus - v.Bus}
+	return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All}
 }
 
-var busPublications = regexp.MustCompile(`cluster_stats_messages_publish\w*_sent:(\d+)`)
-
-// readUsage reads the usage of a server, and of the bus of its cluster, on new connections; sends is as in candidate.
-func readUsage(addr string, cluster, sends []string) (u usage, err error) {
+// readUsage reads the usage of a server on a new connection; sends is as in candidate.
+func readUsage(addr string, sends []string) (u usage, err error) {
 	info, err := rig.Do(addr, "INFO", "ALL")
 	if err != nil {
 		return u, err
@@ -70,16 +66,6 @@ func readUsage(addr string, cluster, sends []string) (u usage, err error) {
 		u.All += n
 		if slices.Contains(sends, name) {
 			u.Sent += n
-		}
-	}
-	for _, server := range cluster {
-		info, err := rig.Do(server, "CLUSTER", "INFO")
-		if err != nil {
-			return u, err
-		}
-		for _, count := range busPublications.FindAllStringSubmatch(info.Str, -1) {
-			n, _ := strconv.Atoi(count[1])
-			u.Bus += n
 		}
 	}
 	return u, nil

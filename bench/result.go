@@ -26,10 +26,6 @@ type result struct {
 	RedisCPU           float64 `json:"redis_cpu_us_per_op"`
 	Stuck              int     `json:"stuck,omitempty"` // goroutines that still waited for a free lock when all others had ended
 
-	ReadP99     float64 `json:"read_p99_us,omitempty"`
-	WriteP99    float64 `json:"write_p99_us,omitempty"`
-	Utilisation float64 `json:"utilisation,omitempty"` // the share of the time in which the lock was held
-
 	Size              int     `json:"size,omitempty"`
 	CommandsPerSecond float64 `json:"commands_per_s,omitempty"` // sent
 	RSS               float64 `json:"rss_mb,omitempty"`
@@ -37,18 +33,6 @@ type result struct {
 	Goroutines        int     `json:"goroutines,omitempty"`
 	RSSPerLock        float64 `json:"rss_bytes_per_lock,omitempty"`
 	HeapPerLock       float64 `json:"heap_bytes_per_lock,omitempty"`
-
-	// s14, s15 and s17; the lists have the processes in order, the far or odd one last.
-	GrantsEach  []int   `json:"grants_each,omitempty"`
-	TurnsEach   []int   `json:"turns_each,omitempty"`              // s14
-	Longest     float64 `json:"longest_wait_us,omitempty"`         // of a goroutine; s15: of the odd process
-	Without     float64 `json:"longest_process_wait_us,omitempty"` // without a grant to any of its goroutines
-	RoundTrip   float64 `json:"round_trip_us,omitempty"`           // of the last process
-	Bound       float64 `json:"bound_us,omitempty"`                // of the longest wait of a process
-	Possible    float64 `json:"possible_turns,omitempty"`          // of the last process
-	BusPerOp    float64 `json:"bus_messages_per_op,omitempty"`
-	SentPerTurn float64 `json:"sent_commands_per_hand_over,omitempty"`
-	AllPerTurn  float64 `json:"redis_commands_per_hand_over,omitempty"`
 
 	Machine string  `json:"machine"`
 	Load    float64 `json:"load"` // average of the minute before
@@ -58,23 +42,18 @@ type result struct {
 // itself.
 func sum(t task, s scenario, round int, reports []report) (result, error) {
 	var (
-		times, reads, writes histogram
-		clientCPU            float64
-		grants               int
-		shares               []int // of each process, or of each goroutine if only one process has grants
-		first                = reports[0]
-		r                    = result{Scenario: s.name, Lib: t.Lib, Round: round}
+		times     histogram
+		clientCPU float64
+		grants    int
+		shares    []int // of each process, or of each goroutine if only one process has grants
+		first     = reports[0]
+		r         = result{Scenario: s.name, Lib: t.Lib, Round: round}
 	)
 	for i := range reports {
 		child := &reports[i]
 		times.merge(&child.Times)
-		reads.merge(&child.Reads)
-		writes.merge(&child.Writes)
 		clientCPU += child.ClientCPU
 		r.Stuck += child.Stuck
-		if s.work > 0 {
-			r.Utilisation += child.Held / child.Seconds
-		}
 		mine := 0
 		for _, n := range child.Grants {
 			mine += n
@@ -96,7 +75,6 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 	n := float64(grants)
 	r.Rate = n / first.Seconds
 	r.P50, r.P99 = times.quantile(0.5), times.quantile(0.99)
-	r.ReadP99, r.WriteP99 = reads.quantile(0.99), writes.quantile(0.99)
 	r.MaxMin = float64(slices.Max(shares)) / float64(max(slices.Min(shares), 1))
 	if s.size > 0 {
 		size := float64(s.size)
@@ -111,10 +89,6 @@ func sum(t task, s scenario, round int, reports []report) (result, error) {
 		r.RSS = first.Memory.RSS
 	}
 	r.RedisCommandsPerOp, r.SentPerOp = float64(first.Redis.All)/n, float64(first.Redis.Sent)/n
-	r.BusPerOp = float64(first.Redis.Bus) / n
-	if s.compares() {
-		r.compare(t, s, reports)
-	}
 	r.ClientCPU, r.RedisCPU = clientCPU*1e6/n, first.Redis.CPU*1e6/n
 	return r, nil
 }

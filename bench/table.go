@@ -59,32 +59,22 @@ func row(b *strings.Builder, cells ...string) {
 // columns are those of the table, after the library.
 func (c comparison) columns() []column {
 	s := c.variants[0]
-	switch {
-	case s.grows():
+	if s.grows() {
 		return c.ofGrowth()
-	case s.hasOddProcess():
-		return slices.Concat(c.ofCrowds(), c.figures(s.columns...))
-	case s.distance > 0:
-		return slices.Concat(c.ofDistances(), c.figures(s.columns...))
 	}
 	first := s.columns[0]
 	columns := slices.Concat(c.figures(first), []column{{"min–max", func(lib string, i int) string { return c.of(c.variants[i]).spread(lib, first) }}})
-	switch {
-	case s.shares != "":
-		columns = slices.Concat(c.variant("kind"), columns)
-	case s.systems > 0:
-		columns = slices.Concat(c.variant("Systems"), columns)
-	case s.handOffLimit > 0:
-		columns = slices.Concat(c.variant("hand-off limit"), columns)
-	default:
+	if s.of != "" {
+		columns = slices.Insert(columns, 0, c.variant())
+	} else {
 		columns = slices.Concat(columns, c.ratios(first))
 	}
 	return slices.Concat(columns, c.figures(s.columns[1:]...))
 }
 
 // variant is a column with the name of the variant.
-func (c comparison) variant(name string) []column {
-	return []column{{name, func(_ string, i int) string { return c.variants[i].variant() }}}
+func (c comparison) variant() column {
+	return column{c.variants[0].of, func(_ string, i int) string { return c.variants[i].variant() }}
 }
 
 // figures are columns with medians.
@@ -118,7 +108,7 @@ func (c comparison) spread(lib string, f figure) string {
 
 // ofGrowth are the cost of one lock, and its ratio to that of the previous size.
 func (c comparison) ofGrowth() []column {
-	columns := slices.Concat(c.variant("size"), c.figures(resident, running))
+	columns := slices.Concat([]column{c.variant()}, c.figures(resident, running))
 	for _, f := range c.variants[0].columns {
 		of := func(lib string, i int) float64 { return c.of(c.variants[i]).median(lib, f) }
 		columns = slices.Concat(columns, c.figures(f), []column{{"×", func(lib string, i int) string {

@@ -12,9 +12,8 @@ import (
 // A task is the work of one child process.
 type task struct {
 	Scenario, Lib, Profile string
-	Addr                   string   // of Redis, for the library
-	Near                   string   // of Redis, for the measuring
-	Cluster                []string // all its servers, if it is one
+	Addr                   string // of Redis, for the library
+	Near                   string // of Redis, for the measuring
 	Index                  int
 	Seconds                float64
 
@@ -28,7 +27,6 @@ type shared struct {
 	round    atomic.Int64 // s6: the number of the prepared hand-over; s10: 1 when the lock is held; negative at the end
 	released atomic.Int64 // s6: when the lock was released, on the clock of now
 	done     atomic.Int64 // s6: the number of the finished hand-over
-	last     atomic.Int64 // s14: the process of the last grant, by its index plus 1
 }
 
 // writer is what an exclusive holder adds to shared.holders.
@@ -39,17 +37,9 @@ type report struct {
 	Seconds    float64
 	Grants     []int // of each goroutine; nil if the process takes no part in the figures
 	Times      histogram
-	Reads      histogram // s8: of the readers among them
-	Writes     histogram // s8: of the writers
-	Held       float64   // s11: seconds for which this process held the lock
-	ClientCPU  float64   // seconds
+	ClientCPU  float64 // seconds
 	Redis      usage
-	Turns      int           // s14; see waitStats
-	Changes    int           // s14: times that the lock came to this process from another
-	Longest    time.Duration // s14, s15: the longest wait of a goroutine, ended or not
-	Without    time.Duration // s14, s15: the longest wait of the process, without a grant to any of its goroutines
-	RoundTrip  time.Duration // s14, s15: to Redis and back
-	Stuck      int           // goroutines that still waited for the lock after the end
+	Stuck      int // goroutines that still waited for the lock after the end
 	Memory     memory
 	Before     memory // s5, s10: when nothing was locked yet
 	Goroutines int

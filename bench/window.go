@@ -18,7 +18,7 @@ import (
 func (t *task) window(c candidate, body func()) (r report, err error) {
 	var before usage
 	if t.Index == 0 {
-		if before, err = readUsage(t.Near, t.Cluster, c.sends); err != nil {
+		if before, err = readUsage(t.Near, c.sends); err != nil {
 			return r, err
 		}
 	}
@@ -39,7 +39,7 @@ func (t *task) window(c candidate, body func()) (r report, err error) {
 	body()
 	r.Seconds, r.ClientCPU = time.Since(start).Seconds(), clientCPU()-cpu
 	if t.Index == 0 {
-		after, err := readUsage(t.Near, t.Cluster, c.sends)
+		after, err := readUsage(t.Near, c.sends)
 		if err != nil {
 			return r, err
 		}
