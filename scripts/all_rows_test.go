@@ -32,10 +32,8 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "a counter that would end", reply: "[1 0 12 ]", again: "[1 0 17 ]",
-			locks: []part{
-				{kind: "fenced", before: "/'7' 60000", after: "u:1=1 30000 /'12'", afterAgain: "u:1=1 30000 /'17'"},
-			},
+			name: "a counter that would end", kind: "fenced", reply: "[1 0 12 ]", again: "[1 0 17 ]",
+			before: "/'7' 60000", after: "u:1=1 30000 /'12'", afterAgain: "u:1=1 30000 /'17'",
 		},
 		{
 			name: "counters that have lost some", args: "tokens=5+9+12", reply: "[1 0 14,25 ]", again: "[1 0 19,30 ]",
@@ -52,29 +50,15 @@ var allTables = []table{
 				{kind: "fenced", before: "/'9007199254740989'", after: same},
 			},
 		},
+		{name: "a queue of the dead", kind: "fair", before: "/v:1@-5 w:1 x:1@-7", after: "u:1=1 30000", reply: "[1 0  ]"},
+		{name: "a queue of one dead since now", kind: "fair", before: "/v:1@0", after: "u:1=1 30000", reply: "[1 0  ]"},
 		{
-			name: "a queue of the dead", reply: "[1 0  ]",
-			locks: []part{
-				{kind: "fair", before: "/v:1@-5 w:1 x:1@-7", after: "u:1=1 30000"},
-			},
+			name: "among longer readers", kind: "read", reply: "[1 0  ]",
+			before: "mode=read v:1=1 60000, v:1#1 60000", after: "mode=read u:1=1 v:1=1 60000, u:1#1 30000, v:1#1 60000",
 		},
 		{
-			name: "a queue of one dead since now", reply: "[1 0  ]",
-			locks: []part{
-				{kind: "fair", before: "/v:1@0", after: "u:1=1 30000"},
-			},
-		},
-		{
-			name: "among longer readers", reply: "[1 0  ]",
-			locks: []part{
-				{kind: "read", before: "mode=read v:1=1 60000, v:1#1 60000", after: "mode=read u:1=1 v:1=1 60000, u:1#1 30000, v:1#1 60000"},
-			},
-		},
-		{
-			name: "among shorter readers", reply: "[1 0  ]",
-			locks: []part{
-				{kind: "read", before: "mode=read v:1=1 20000, v:1#1 20000", after: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000"},
-			},
+			name: "among shorter readers", kind: "read", reply: "[1 0  ]",
+			before: "mode=read v:1=1 20000, v:1#1 20000", after: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 20000",
 		},
 		{
 			name: "past a lapsed one, and leaves", args: "entry=1.4", reply: "[1 0 12 ]", again: "[1 0 17 ]",
@@ -159,13 +143,9 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "refused, and a writer before a reader has gone", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]", published: "w>1.1.0",
-			locks: []part{
-				{
-					kind: "read", before: "mode=read v:1=1 40000, v:1#1 40000, >x=2.7+listens@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >v=8.8+listens@-3 seen@-1 >u=1.3+reads+reserves@-2 seen@-1 >15000",
-					after: "mode=read v:1=1 w:1=1 40000, v:1#1 40000, w:1#1 20000, >v=8.8+listens@-3 seen@-1 >u=1.4+reads+reserves@-2 seen@0 >20000",
-				},
-			},
+			name: "refused, and a writer before a reader has gone", kind: "read", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]", published: "w>1.1.0",
+			before: "mode=read v:1=1 40000, v:1#1 40000, >x=2.7+listens@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >v=8.8+listens@-3 seen@-1 >u=1.3+reads+reserves@-2 seen@-1 >15000",
+			after:  "mode=read v:1=1 w:1=1 40000, v:1#1 40000, w:1#1 20000, >v=8.8+listens@-3 seen@-1 >u=1.4+reads+reserves@-2 seen@0 >20000",
 		},
 		{
 			name: "refused, beside a foreign hash", args: "entry=1.4+reserves", reply: "-WRONGTYPE",
@@ -187,47 +167,36 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "refused by the first in the queue", args: "entry=1.4+reserves", reply: "[0 20000 v:2 1]",
-			published: "v>2.7.10",
-			locks: []part{
-				{kind: "plain", before: ">v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000, >u=1.4+reserves@0 seen@0 >20000 /'10'"},
-			},
+			name: "refused by the first in the queue", kind: "plain", args: "entry=1.4+reserves", reply: "[0 20000 v:2 1]", published: "v>2.7.10",
+			before: ">v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000, >u=1.4+reserves@0 seen@0 >20000 /'10'",
 		},
 		{
-			name: "reads with the first in the queue", reply: "[1 0  ]", published: "v>2.7.0",
-			locks: []part{
-				{kind: "read", before: ">v=2.7+reads+listens@-3 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000"},
-			},
+			name: "reads with the first in the queue", kind: "read", reply: "[1 0  ]", published: "v>2.7.0",
+			before: ">v=2.7+reads+listens@-3 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000",
 		},
 		{
-			name: "reads with a longer first", reply: "[1 0  ]", published: "v>2.7.0",
-			locks: []part{
-				{kind: "read", before: ">v=40000:2.7+reads+listens@-3 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 40000, u:1#1 30000, v:2#1 40000"},
-			},
+			name: "reads with a longer first", kind: "read", reply: "[1 0  ]", published: "v>2.7.0",
+			before: ">v=40000:2.7+reads+listens@-3 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 40000, u:1#1 30000, v:2#1 40000",
 		},
 		{
-			name: "reads, and lets others in", reply: "[1 0  ]", published: "v>2.7.0",
-			locks: []part{
-				{kind: "read", before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000"},
-			},
+			name: "reads, and lets others in", kind: "read", reply: "[1 0  ]", published: "v>2.7.0",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:2=1 w:1=1 40000, u:1#1 30000, v:2#1 20000, w:1#1 40000",
 		},
 		{
-			name: "takes to read, and lets in", reply: "[1 0  ]", published: "v>2.7.0",
-			locks: []part{
-				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000", after: "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000, >w=8.8+listens@-2 seen@-1 >15000"},
-			},
+			name: "takes to read, and lets in", kind: "read", reply: "[1 0  ]", published: "v>2.7.0",
+			before: ">u=1.3+reads+reserves@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >w=8.8+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:2=1 30000, u:1#1 30000, v:2#1 20000, >w=8.8+listens@-2 seen@-1 >15000",
 		},
 		{
-			name: "takes to read, before a MultiLock that reads", reply: "[1 0  ]", published: "rw0",
-			locks: []part{
-				{kind: "read", before: ">u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 30000, u:1#1 30000, >x=8.8+reads+reserves@-3 seen@-1 >15000"},
-			},
+			name: "takes to read, before a MultiLock that reads", kind: "read", reply: "[1 0  ]", published: "rw0",
+			before: ">u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 30000, u:1#1 30000, >x=8.8+reads+reserves@-3 seen@-1 >15000",
 		},
 		{
-			name: "joins readers, before a MultiLock that reads", reply: "[1 0  ]",
-			locks: []part{
-				{kind: "read", before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000", after: "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >15000"},
-			},
+			name: "joins readers, before a MultiLock that reads", kind: "read", reply: "[1 0  ]",
+			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.3+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000",
+			after:  "mode=read u:1=1 w:1=1 40000, u:1#1 30000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >15000",
 		},
 		{
 			name: "refused by another MultiLock", reply: "[0 6000  2]",
@@ -244,10 +213,9 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "among readers, with another", reply: "[1 0  ]", published: "w>1.1.0",
-			locks: []part{
-				{kind: "read", before: "mode=read v:1=1 20000, v:1#1 20000, >w=1.1+reads+listens@-4 seen@-1 >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000", after: "mode=read u:1=1 v:1=1 w:1=1 30000, u:1#1 30000, v:1#1 20000, w:1#1 20000, >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000"},
-			},
+			name: "among readers, with another", kind: "read", reply: "[1 0  ]", published: "w>1.1.0",
+			before: "mode=read v:1=1 20000, v:1#1 20000, >w=1.1+reads+listens@-4 seen@-1 >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000",
+			after:  "mode=read u:1=1 v:1=1 w:1=1 30000, u:1#1 30000, v:1#1 20000, w:1#1 20000, >x=1.1@-3 seen@-1 >u=9.9+listens@-2 seen@-1 >15000",
 		},
 	}},
 	{script: scripts.YieldAll, call: "/ owner=u:1 SETTINGS entry=-", rows: []row{
@@ -296,31 +264,21 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "to the next, with tokens", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.10",
-			locks: []part{
-				{kind: "fenced", before: "u:1=1 30000, >v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000 /'10'"},
-			},
+			name: "to the next, with tokens", kind: "fenced", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.10",
+			before: "u:1=1 30000, >v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000 /'10'",
 		},
 		{
-			name: "a hold has expired", args: "entry=1.4+reserves", reply: "[-1 0]", published: "v>2.7.0",
-			locks: []part{
-				{kind: "plain", before: ">u=1.3+reserves@-5 seen@-1 >v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000, >u=1.4+reserves@0 seen@0 >20000"},
-			},
+			name: "a hold has expired", kind: "plain", args: "entry=1.4+reserves", reply: "[-1 0]", published: "v>2.7.0",
+			before: ">u=1.3+reserves@-5 seen@-1 >v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000, >u=1.4+reserves@0 seen@0 >20000",
 		},
 		{
-			name: "a hold has expired before another MultiLock", args: "entry=1.4+reserves", reply: "[-1 0]", published: "0",
-			locks: []part{
-				{kind: "plain", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
-			},
+			name: "a hold has expired before another MultiLock", kind: "plain", args: "entry=1.4+reserves", reply: "[-1 0]", published: "0",
+			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000",
 		},
 		{
-			name: "a foreign hash", reply: "[-1 0]",
-			locks: []part{
-				{
-					kind: "write", before: "mode=read path=7, >u=1.1+reserves@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >15000",
-					after: "mode=read path=7, >w=1.1+reads+listens@-4 seen@-1 >15000",
-				},
-			},
+			name: "a foreign hash", kind: "write", reply: "[-1 0]",
+			before: "mode=read path=7, >u=1.1+reserves@-5 seen@-1 >w=1.1+reads+listens@-4 seen@-1 >15000",
+			after:  "mode=read path=7, >w=1.1+reads+listens@-4 seen@-1 >15000",
 		},
 		{
 			name: "held in part", args: "entry=1.4+reserves", reply: "[-1 0]", published: "0",
@@ -330,10 +288,8 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "among readers", args: "entry=1.4+reserves", reply: "[1 0]", again: "[-1 0]",
-			locks: []part{
-				{kind: "read", before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000", after: "mode=read v:1=1 30000, v:1#1 30000, >u=1.4+reads+reserves@0 seen@0 >20000"},
-			},
+			name: "among readers", kind: "read", args: "entry=1.4+reserves", reply: "[1 0]", again: "[-1 0]",
+			before: "mode=read u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000", after: "mode=read v:1=1 30000, v:1#1 30000, >u=1.4+reads+reserves@0 seen@0 >20000",
 		},
 	}},
 }

@@ -24,6 +24,7 @@ type table struct {
 // only the first run publishes.
 type row struct {
 	name      string
+	kind      string // of the lock, for a script about several locks
 	before    string // the lock, as in states
 	listeners string // of its channels: see db.listen
 	args      string // those that are not the usual ones: "count=2 entry=1.4+listens"; "-" is empty
@@ -36,7 +37,7 @@ type row struct {
 	// publishedAgain is what the second run publishes.
 	publishedAgain string
 
-	locks  []part // of a script about several locks, instead of before and after
+	locks  []part // several locks, instead of kind, before and after
 	script *scripts.Script
 }
 
@@ -55,7 +56,7 @@ var rows, calls = func() (rows []row, calls map[*scripts.Script]string) {
 		}
 		for _, r := range of.rows {
 			if r.script = of.script; r.locks == nil {
-				r.locks = []part{{before: r.before, after: r.after, afterAgain: r.afterAgain}}
+				r.locks = []part{{kind: r.kind, before: r.before, after: r.after, afterAgain: r.afterAgain}}
 			}
 			for i, lock := range r.locks {
 				if lock.after == same {
