@@ -8,7 +8,7 @@ staticcheck=honnef.co/go/tools/cmd/staticcheck@v0.8.2
 
 unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
 [ -z "$unformatted" ] || { echo "gofmt would change: $unformatted"; exit 1; }
-for module in . cmd/lockkeeper examples examples/bank examples/importer grains interop lockkeepertest tests/browser tests/fleet robustness bench messages/internal/gen; do
+for module in . cmd/lockkeeper examples examples/processes grains interop lockkeepertest tests/browser tests/fleet robustness bench messages/internal/gen; do
   echo "== $module"
   (
     cd "$module"

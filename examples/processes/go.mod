@@ -1,4 +1,4 @@
-module github.com/lockkeeper-go/lockkeeper/examples/bank
+module github.com/lockkeeper-go/lockkeeper/examples/processes
 
 go 1.25.0
 

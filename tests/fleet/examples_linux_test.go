@@ -35,7 +35,7 @@ account 1003 has 30
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			program := filepath.Join(t.TempDir(), name)
-			if out, err := exec.Command("go", "build", "-C", "../../examples/"+name, "-o", program, ".").CombinedOutput(); err != nil {
+			if out, err := exec.Command("go", "build", "-C", "../../examples/processes", "-o", program, "./"+name).CombinedOutput(); err != nil {
 				t.Fatalf("%v: %s", err, out)
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -1,24 +1,16 @@
 // Bank shows grains: accounts, each of which exists at most once in several processes. They take deposits. One process is
 // stopped, and its accounts move to others; another one is killed, and they move again.
 //
-//	go run -C examples/bank .
+//	go run -C examples/processes ./bank
 package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
-	"io"
-	"log"
 	"log/slog"
-	"os"
-	"os/exec"
-	"os/signal"
 	"strings"
-	"syscall"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/remote"
@@ -26,28 +18,11 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/examples/processes/internal/process"
 	"github.com/lockkeeper-go/lockkeeper/grains"
 )
 
-func main() {
-	log.SetFlags(0)
-	url := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
-	branch := flag.Bool("branch", false, "run a process that has accounts")
-	flag.Parse()
-	switch {
-	case *branch:
-		check(runBranch(*url))
-	default:
-		if *url == "" {
-			server := miniredis.NewMiniRedis()
-			server.ClockTTL(true) // leases end by themselves
-			check(server.Start())
-			defer server.Close()
-			*url = "redis://" + server.Addr() + "?protocol=2"
-		}
-		check(tour(*url))
-	}
-}
+func main() { process.Main(tour, branch) }
 
 // node returns a node of the cluster that is not started.
 func node(url string) (bank *cluster.Cluster, leave func() error, err error) {
@@ -101,14 +76,8 @@ func (a *account) Receive(ctx actor.Context) {
 	}
 }
 
-// runBranch runs a process that has accounts, until it gets SIGTERM, or the process that has started it ends.
-func runBranch(url string) error {
-	terminated, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
+// branch is a process that has accounts, until it is terminated.
+func branch(terminated context.Context, url, _ string) error {
 	bank, leave, err := node(url)
 	if err != nil {
 		return err
@@ -121,22 +90,22 @@ func runBranch(url string) error {
 
 // tour starts the other processes, and pays into accounts, wherever they are.
 func tour(url string) error {
-	north, err := start(url)
+	north, err := process.Start(url, "north")
 	if err != nil {
 		return err
 	}
-	defer north.end()
-	south, err := start(url)
+	defer north.End()
+	south, err := process.Start(url, "south")
 	if err != nil {
 		return err
 	}
-	defer south.end()
+	defer south.End()
 	bank, leave, err := node(url)
 	if err != nil {
 		return err
 	}
 	bank.StartClient()
-	defer func() { check(leave()) }()
+	defer func() { process.Check(leave()) }()
 	pay := func(day string) {
 		for _, account := range []string{"1001", "1002", "1003"} {
 			for {
@@ -151,54 +120,15 @@ func tour(url string) error {
 
 	pay("monday")
 	fmt.Println("north is stopped")
-	check(north.end())
+	process.Check(north.End())
 	pay("tuesday")
-	west, err := start(url)
+	west, err := process.Start(url, "west")
 	if err != nil {
 		return err
 	}
-	defer west.end()
+	defer west.End()
 	fmt.Println("south is killed")
-	check(south.Process.Kill())
+	process.Check(south.Process.Kill())
 	pay("wednesday")
 	return nil
-}
-
-// process is a branch's.
-type process struct{ *exec.Cmd }
-
-// start starts a process, and waits until it is open.
-func start(url string) (*process, error) {
-	p := &process{Cmd: exec.Command(os.Args[0], "-redis", url, "-branch")}
-	p.Stderr = os.Stderr
-	if _, err := p.StdinPipe(); err != nil { // which ends with this process
-		return nil, err
-	}
-	out, err := p.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.Start(); err != nil {
-		return nil, err
-	}
-	_, err = out.Read(make([]byte, 5))
-	return p, err
-}
-
-// end ends a process in good order.
-func (p *process) end() error {
-	if p.ProcessState != nil {
-		return nil // it has ended
-	}
-	_ = p.Process.Signal(syscall.SIGTERM)
-	if err := p.Wait(); err != nil && p.ProcessState.ExitCode() >= 0 {
-		return err
-	}
-	return nil
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }

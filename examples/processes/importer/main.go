@@ -1,50 +1,25 @@
 // Importer shows a singleton: an actor that exists once in several processes. It imports rows. One process is stopped, and
 // the importer moves to another one; that one is killed, and it moves again.
 //
-//	go run -C examples/importer .
+//	go run -C examples/processes ./importer
 package main
 
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"io"
-	"log"
 	"log/slog"
-	"os"
-	"os/exec"
-	"os/signal"
-	"syscall"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/remote"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/examples/processes/internal/process"
 )
 
-func main() {
-	log.SetFlags(0)
-	url := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
-	name := flag.String("candidate", "", "run a process that may have the importer, of this `name`")
-	flag.Parse()
-	switch {
-	case *name != "":
-		check(candidate(*url, *name))
-	default:
-		if *url == "" {
-			server := miniredis.NewMiniRedis()
-			server.ClockTTL(true) // leases end by themselves
-			check(server.Start())
-			defer server.Close()
-			*url = "redis://" + server.Addr() + "?protocol=2"
-		}
-		check(tour(*url))
-	}
-}
+func main() { process.Main(tour, candidate) }
 
 // node connects this process to the others. The remote is started first, so that all actors have an address.
 func node(ctx context.Context, url string) (system *actor.ActorSystem, locks *lockkeeper.System, leave func(), err error) {
@@ -73,14 +48,8 @@ func (i *importer) Receive(ctx actor.Context) {
 	}
 }
 
-// candidate runs a process that may have the importer, until it gets SIGTERM, or the process that has started it ends.
-func candidate(url, name string) error {
-	terminated, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM)
-	defer stop()
-	go func() {
-		_, _ = io.Copy(io.Discard, os.Stdin)
-		stop()
-	}()
+// candidate is a process that may have the importer, until it is terminated.
+func candidate(terminated context.Context, url, name string) error {
 	system, locks, leave, err := node(context.Background(), url)
 	if err != nil {
 		return err
@@ -89,6 +58,7 @@ func candidate(url, name string) error {
 	candidate := system.Root.Spawn(locks.Singleton("importer").Props(func(term context.Context) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &importer{name, term} })
 	}))
+	fmt.Println("ready")
 	<-terminated.Done()
 	return system.Root.StopFuture(candidate).Wait() // the importer has stopped then, and may start elsewhere
 }
@@ -110,66 +80,36 @@ func tour(url string) error {
 			if errors.Is(err, actor.ErrDeadLetter) {
 				continue // the row may be imported or not: the import must be safe to repeat
 			}
-			check(err)
+			process.Check(err)
 			fmt.Println(answer.(*wrapperspb.StringValue).Value)
 			return
 		}
 	}
 
-	north, err := start(url, "north")
+	north, err := process.Start(url, "north")
 	if err != nil {
 		return err
 	}
-	defer north.end()
+	defer north.End()
 	send("row 1")
-	south, err := start(url, "south")
+	south, err := process.Start(url, "south")
 	if err != nil {
 		return err
 	}
-	defer south.end()
+	defer south.End()
 	send("row 2")
 
 	fmt.Println("north is stopped")
-	check(north.end())
+	process.Check(north.End())
 	send("row 3")
 
-	north, err = start(url, "north")
+	north, err = process.Start(url, "north")
 	if err != nil {
 		return err
 	}
-	defer north.end()
+	defer north.End()
 	fmt.Println("south is killed")
-	check(south.Process.Kill())
+	process.Check(south.Process.Kill())
 	send("row 4")
 	return nil
-}
-
-// process is a candidate's.
-type process struct{ *exec.Cmd }
-
-func start(url, name string) (*process, error) {
-	p := &process{Cmd: exec.Command(os.Args[0], "-redis", url, "-candidate", name)}
-	p.Stderr = os.Stderr
-	if _, err := p.StdinPipe(); err != nil { // which ends with this process
-		return nil, err
-	}
-	return p, p.Start()
-}
-
-// end ends a process in good order.
-func (p *process) end() error {
-	if p.ProcessState != nil {
-		return nil // it has ended
-	}
-	_ = p.Process.Signal(syscall.SIGTERM)
-	if err := p.Wait(); err != nil && p.ProcessState.ExitCode() >= 0 {
-		return err
-	}
-	return nil
-}
-
-func check(err error) {
-	if err != nil {
-		log.Fatal(err)
-	}
 }
