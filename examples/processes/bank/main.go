@@ -1,7 +1,7 @@
 // Bank shows grains: accounts, each of which exists at most once in several processes. They take deposits. One process is
 // stopped, and its accounts move to others; another one is killed, and they move again.
 //
-//	go run -C examples/processes ./bank
+//	go run -C examples/processes/bank .
 package main
 
 import (

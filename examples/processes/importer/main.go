@@ -1,7 +1,7 @@
 // Importer shows a singleton: an actor that exists once in several processes. It imports rows. One process is stopped, and
 // the importer moves to another one; that one is killed, and it moves again.
 //
-//	go run -C examples/processes ./importer
+//	go run -C examples/processes/importer .
 package main
 
 import (
