@@ -8,6 +8,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/redis/rueidis"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // activatorName is the id of the PID of the activator, by which other nodes reach it.
@@ -23,6 +25,7 @@ type activator struct {
 	has  activations[*actor.PID]
 	pids map[string]*actor.PID // of the grains that run
 	term *term
+	last int64 // the highest token that it was given in this term
 	over *termOver
 }
 
@@ -40,11 +43,15 @@ type registered struct {
 	err   error
 }
 
-// checkEntries asks for a look at the entries of all grains that run. lostEntries are those that Redis does not have.
-type (
-	checkEntries struct{}
-	lostEntries  []entryOf
-)
+// checkEntries asks for a look at entries of grains that run, in the term of a member: at some, or at all.
+type checkEntries struct{ all bool }
+
+// checkedEntries says which entries of a member Redis does not have. If behind is true, it may have lost others as well.
+type checkedEntries struct {
+	member string
+	lost   []entryOf
+	behind bool
+}
 
 // startActivator starts the activator, once.
 func (d *Directory) startActivator() (err error) {
@@ -62,7 +69,7 @@ func (d *Directory) startActivator() (err error) {
 func (a *activator) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *term:
-		a.term, a.has.open = m, true
+		a.term, a.has.open, a.last = m, true, 0
 	case *cluster.ActivationRequest:
 		a.ask(ctx, m)
 	case *registered:
@@ -72,9 +79,9 @@ func (a *activator) Receive(ctx actor.Context) {
 			a.stopped(ctx, it)
 		}
 	case checkEntries:
-		a.check(ctx)
-	case lostEntries:
-		a.stopLost(ctx, m)
+		a.check(ctx, m.all)
+	case *checkedEntries:
+		a.checked(ctx, m)
 	case *termOver:
 		a.over = m
 		for _, it := range a.has.close() {
@@ -107,11 +114,11 @@ func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
 
 // register registers an activation on another goroutine. Only the reply of this call can start it.
 func (a *activator) register(ctx actor.Context, it *activation[*actor.PID], expected string) {
-	root, self, d, member := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID
+	root, self, d, member, last := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID, a.last
 	go func() {
 		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
-		token, err := d.redis.register(timeout, it.grain, member, expected)
+		token, err := d.redis.register(timeout, it.grain, member, expected, last)
 		root.Send(self, &registered{it, token, err})
 	}()
 }
@@ -120,8 +127,13 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 	if refused, is := rueidis.IsRedisErr(m.err); is {
 		a.d.log.Error("Redis refuses the registration of a grain", "grain", m.it.grain, "error", refused)
 	}
+	a.last = max(a.last, m.token)
 	if !a.has.registered(m.it, m.token) {
-		a.refuse(ctx, m.it)
+		var response proto.Message = &cluster.ActivationResponse{Failed: true}
+		if entry, is := m.err.(entryChanged); is {
+			response = wrapperspb.String(string(entry)) // which says where it is
+		}
+		a.refuse(ctx, m.it, response)
 		return
 	}
 	pid, err := a.start(ctx, m.it)
@@ -130,7 +142,7 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 			a.d.log.Error("a grain cannot be started", "grain", m.it.grain, "error", err)
 		}
 		a.has.stopped(m.it)
-		a.refuse(ctx, m.it)
+		a.refuse(ctx, m.it, &cluster.ActivationResponse{Failed: true})
 		return
 	}
 	a.pids[m.it.grain] = pid
@@ -190,35 +202,53 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 		a.over.late++
 	}
 	a.has.stopped(it)
-	a.refuse(ctx, it)
+	a.refuse(ctx, it, nil)
 }
 
-// check looks at the entries on another goroutine. A grain without an entry may start elsewhere.
-func (a *activator) check(ctx actor.Context) {
+// check looks at entries on another goroutine: a grain without an entry may start elsewhere. The mark of this member says
+// whether a failover has lost any. What an operator removes is found by a look at some of the entries, chosen at random.
+func (a *activator) check(ctx actor.Context, all bool) {
 	if a.term == nil {
 		return
 	}
 	var entries []entryOf
 	for grain, it := range a.has.all {
+		if !all && len(entries) == mostEntries {
+			break
+		}
 		if it.runs {
 			entries = append(entries, entryOf{grain, entryText(a.term.member.ID, it.token)})
 		}
 	}
-	root, self, d := ctx.ActorSystem().Root, ctx.Self(), a.d
+	root, self, d, member, last := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID, a.last
 	go func() {
 		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
-		if lost, err := d.redis.lost(timeout, entries); err == nil && len(lost) > 0 {
-			root.Send(self, lostEntries(lost))
+		mark, err := d.redis.marked(timeout, member)
+		if err != nil {
+			return
+		}
+		lost, err := d.redis.lost(timeout, entries)
+		if behind := mark < last; err == nil && behind && all {
+			err = d.redis.mark(timeout, member, last)
+		}
+		if err == nil {
+			root.Send(self, &checkedEntries{member, lost, mark < last && !all})
 		}
 	}()
 }
 
-// stopLost stops grains without an entry, if they still run.
-func (a *activator) stopLost(ctx actor.Context, lost []entryOf) {
-	for _, one := range lost {
+// checked stops grains without an entry, if they still run.
+func (a *activator) checked(ctx actor.Context, m *checkedEntries) {
+	if a.term == nil || a.term.member.ID != m.member {
+		return
+	}
+	if m.behind {
+		a.check(ctx, true)
+	}
+	for _, one := range m.lost {
 		it := a.has.all[one.grain]
-		if a.term == nil || !a.term.serves() || it == nil || !it.runs || it.stopping.Load() || entryText(a.term.member.ID, it.token) != one.entry {
+		if !a.term.serves() || it == nil || !it.runs || it.stopping.Load() || entryText(m.member, it.token) != one.entry {
 			continue
 		}
 		a.d.log.Error("a grain is stopped: Redis has lost its entry, and another member may have it", "grain", one.grain)
@@ -228,9 +258,9 @@ func (a *activator) stopLost(ctx actor.Context, lost []entryOf) {
 }
 
 // refuse answers the processes that wait for an activation that is not there, and removes its entry.
-func (a *activator) refuse(ctx actor.Context, it *activation[*actor.PID]) {
+func (a *activator) refuse(ctx actor.Context, it *activation[*actor.PID], response proto.Message) {
 	for _, from := range it.answered() {
-		ctx.Send(from, &cluster.ActivationResponse{Failed: true})
+		ctx.Send(from, response)
 	}
 	if it.token != 0 {
 		a.d.sweeper.add(entryOf{it.grain, entryText(a.term.member.ID, it.token)})

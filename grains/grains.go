@@ -23,7 +23,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -48,7 +47,9 @@ type Config struct {
 	// requests, which is 5 s by default. Default 4.5 s.
 	Activation time.Duration
 	// Place selects the member that is to run a grain, from those that have its kind; there is at least one. It is called
-	// on the goroutine of the request, when the grain does not run. Default: a random one.
+	// on the goroutine of the request, when this process does not know where the grain is, and the member is asked first: it
+	// starts the grain only if no other member is responsible for it. So use the same Place in all processes, and let it
+	// select the same member for a grain again, or lookups take another round. Default: by a hash of the grain.
 	Place func(members []Member, kind, identity string) Member
 }
 
@@ -80,6 +81,7 @@ type Directory struct {
 	view    atomic.Pointer[view]
 	looking sync.Mutex
 	look    chan struct{} // asks for a look at the members
+	silent  sync.Map      // when a member has not answered, by its id
 	term    atomic.Pointer[term]
 
 	// candidacy ends when the Directory leaves, and ctx ends with all else.
@@ -124,7 +126,7 @@ func New(client rueidis.Client, cfg Config) (*Directory, error) {
 		cfg.Activation = 4500 * time.Millisecond
 	}
 	if cfg.Place == nil {
-		cfg.Place = func(members []Member, _, _ string) Member { return members[rand.N(len(members))] }
+		cfg.Place = byHash
 	}
 	d := &Directory{cfg: cfg, client: client, look: make(chan struct{}, 1), running: make(chan struct{}), resigned: make(chan struct{})}
 	d.candidacy, d.resign = context.WithCancel(context.Background())

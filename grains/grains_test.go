@@ -312,7 +312,7 @@ func TestMember_WaitsForAnotherLease(t *testing.T) {
 	if _, err := a.ask("a", "where"); err == nil || f.count("a", "starts") > 0 {
 		t.Errorf("it has started: %v", err)
 	}
-	if _, err := a.d.redis.register(t.Context(), "account/b", "dead", ""); !errors.Is(err, errNoLease) {
+	if _, err := a.d.redis.register(t.Context(), "account/b", "dead", "", 0); !errors.Is(err, errNoLease) {
 		t.Errorf("a registration without a lease: %v", err)
 	}
 	f.redis.Do(t, "DEL", f.key("member:other"))
@@ -337,43 +337,35 @@ func TestMember_NoticesLostData(t *testing.T) {
 	f.expect()
 }
 
-// Place selects the member.
-func TestConfig_Place(t *testing.T) {
+// A member sees from its mark that a failover has lost entries, also if it has registered other grains since, and stops those
+// grains at once, however many it has.
+func TestMember_NoticesAFailover(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
-	a := f.member(Config{})
-	b := f.member(Config{Place: func(members []Member, kind, identity string) Member {
-		for _, m := range members {
-			if m.Address == a.ActorSystem.Address() && kind == "account" && identity != "" {
-				return m
-			}
-		}
-		return Member{}
-	}})
-	for i := range 10 {
-		if address, _ := b.mustAsk(t, fmt.Sprint(i), "where"); address != a.ActorSystem.Address() {
-			t.Errorf("%d is at %s", i, address)
-		}
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Minute}})
+	const n, lost = 6 * mostEntries, 40
+	for i := range n {
+		a.mustAsk(t, fmt.Sprint(i), "where")
 	}
-}
-
-// A lookup without a member that has the kind fails after Activation.
-func TestDirectory_WithoutMembers(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, redistest.Start(t))
-	c := f.node(Config{Activation: 50 * time.Millisecond})
-	if c.d.System() != nil || c.d.get(cluster.NewClusterIdentity("a", "account")) != nil {
-		t.Error("a Directory that is not started has a System or finds a grain")
+	member := a.d.term.Load().member.ID
+	mark, err := a.d.redis.marked(t.Context(), member)
+	if err != nil || mark != n {
+		t.Fatalf("the mark is %d after %d registrations: %v", mark, n, err)
 	}
-	c.StartClient()
-	if pid := c.Get("a", "account"); pid != nil {
-		t.Errorf("it has found %v", pid)
+	for i := n - lost; i < n; i++ {
+		f.redis.Do(t, "HDEL", f.key("entries"), fmt.Sprint("account/", i))
 	}
-	f.member(Config{})
-	redistest.Eventually(t, "a grain", func() bool { return c.Get("a", "account") != nil })
-	if c.d.System() == nil || c.Get("a", "none") != nil || c.Get("\xff", "account") != nil {
-		t.Error("it has no System, or finds a grain that cannot be")
+	if err := a.d.redis.mark(t.Context(), member, n-lost); err != nil {
+		t.Fatal(err)
 	}
+	a.mustAsk(t, "new", "where")
+	a.ActorSystem.Root.Send(a.d.activator, checkEntries{})
+	redistest.Eventually(t, "the stop of the grains", func() bool { return f.count("", "stops") == lost })
+	if mark, _ = a.d.redis.marked(t.Context(), member); mark != n+1 {
+		t.Errorf("the mark is %d afterwards", mark)
+	}
+	a.mustAsk(t, fmt.Sprint(n-1), "where")
+	f.expect()
 }
 
 // Wrong settings are errors, of New or with which StartMember panics.

@@ -1,7 +1,9 @@
 package grains
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -9,6 +11,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
 // The pause between two tries to locate a grain doubles from firstPause to longestPause, minus a random part of up to a half.
@@ -17,8 +20,12 @@ const (
 	longestPause = 200 * time.Millisecond
 )
 
-// askTimeout is how long a member may take to answer.
-const askTimeout = time.Second
+// askTimeout is how long a member may take to answer, and mostHops how many are asked one after the other, each named by the
+// one before, without a pause.
+const (
+	askTimeout = time.Second
+	mostHops   = 4
+)
 
 // get returns the PID of a grain, or nil if there is none within Config.Activation. A member that is asked for a grain starts
 // it. The lookup waits itself, since its callers treat nil as a failure.
@@ -28,10 +35,14 @@ func (d *Directory) get(identity *cluster.ClusterIdentity) *actor.PID {
 	}
 	ctx, cancel := context.WithTimeout(d.ctx, d.cfg.Activation)
 	defer cancel()
-	failed := map[string]bool{} // the members that could not run it
+	s := search{d: d, identity: identity, failed: map[string]bool{}}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		if pid := d.locate(ctx, identity, failed); pid != nil {
-			return pid
+		for range mostHops {
+			if pid, more := s.ask(ctx); pid != nil {
+				return pid
+			} else if !more {
+				break
+			}
 		}
 		select {
 		case <-time.After(pause - rand.N(pause/2)):
@@ -41,49 +52,83 @@ func (d *Directory) get(identity *cluster.ClusterIdentity) *actor.PID {
 	}
 }
 
-// locate asks the member that is responsible for a grain, or if that is not known, one that may have it.
-func (d *Directory) locate(ctx context.Context, identity *cluster.ClusterIdentity, failed map[string]bool) *actor.PID {
-	entry, err := d.redis.entry(ctx, identity.AsKey())
-	if err != nil {
-		return nil
-	}
-	members := *d.view.Load()
-	member, known := members[memberOf(entry)]
-	if !known {
-		var may []Member
-		for _, m := range members {
-			if slices.Contains(m.Kinds, identity.Kind) && !failed[m.ID] {
-				may = append(may, m)
-			}
-		}
-		if len(may) == 0 {
-			clear(failed)
-			d.lookSoon()
-			return nil
-		}
-		member = d.cfg.Place(may, identity.Kind, identity.Identity)
-	}
-	if !known && entry != "" {
-		d.lookSoon() // it may be that of a new member
-	}
-	pid := d.ask(ctx, member.Address, &cluster.ActivationRequest{ClusterIdentity: identity, RequestId: entry})
-	if pid == nil {
-		failed[member.ID] = true
-		d.lookSoon()
-	}
-	return pid
+// search is the search for a grain.
+type search struct {
+	d        *Directory
+	identity *cluster.ClusterIdentity
+	// entry is that of the grain in Redis, as far as it is known.
+	entry string
+	// failed are the members that could not run it.
+	failed map[string]bool
 }
 
-// ask asks the activator of a member for a grain.
-func (d *Directory) ask(ctx context.Context, address string, request *cluster.ActivationRequest) *actor.PID {
+// ask asks the member that is responsible for the grain, or if that is not known, the one that should have it: it starts the
+// grain unless another one is responsible, and answers with the entry then. more is true if that is new.
+func (s *search) ask(ctx context.Context) (pid *actor.PID, more bool) {
+	members := *s.d.view.Load()
+	member, known := members[memberOf(s.entry)]
+	if !known {
+		may := s.d.candidates(s.identity.Kind, s.failed)
+		if len(may) == 0 {
+			clear(s.failed)
+			s.d.lookSoon()
+			return nil, false
+		}
+		member = s.d.cfg.Place(may, s.identity.Kind, s.identity.Identity)
+		if s.entry != "" {
+			s.d.lookSoon() // it may be that of a new member
+		}
+	}
 	deadline, _ := ctx.Deadline()
-	timeout := min(askTimeout, time.Until(deadline))
-	if timeout <= 0 {
-		return nil
+	timeout := max(min(askTimeout, time.Until(deadline)), time.Nanosecond)
+	request := &cluster.ActivationRequest{ClusterIdentity: s.identity, RequestId: s.entry}
+	answer, err := s.d.cluster.ActorSystem.Root.RequestFuture(actor.NewPID(member.Address, activatorName), request, timeout).Result()
+	switch {
+	case err == nil:
+		s.d.silent.Delete(member.ID)
+	case timeout == askTimeout:
+		s.d.silent.Store(member.ID, time.Now())
 	}
-	answer, err := d.cluster.ActorSystem.Root.RequestFuture(actor.NewPID(address, activatorName), request, timeout).Result()
-	if response, ok := answer.(*cluster.ActivationResponse); ok && err == nil && !response.Failed {
-		return response.Pid
+	switch answer := answer.(type) {
+	case *cluster.ActivationResponse:
+		if err == nil && !answer.Failed {
+			return answer.Pid, false
+		}
+	case *wrapperspb.StringValue:
+		s.entry = answer.Value
+		return nil, true
 	}
-	return nil
+	s.failed[member.ID] = true
+	s.d.lookSoon()
+	return nil, false
+}
+
+// candidates returns the members that may run a grain and have not failed. Those that have not answered lately, and may be
+// dead, are among them only if there are no others.
+func (d *Directory) candidates(kind string, failed map[string]bool) []Member {
+	var may, silent []Member
+	for _, m := range *d.view.Load() {
+		if !slices.Contains(m.Kinds, kind) || failed[m.ID] {
+			continue
+		}
+		if since, is := d.silent.Load(m.ID); is && time.Since(since.(time.Time)) < d.cfg.Locks.Watchdog {
+			silent = append(silent, m)
+		} else {
+			may = append(may, m)
+		}
+	}
+	if len(may) == 0 {
+		return silent
+	}
+	return may
+}
+
+// byHash is the default of Config.Place. Its choice is the same in all processes that see the same members, and changes for
+// few grains when a member comes or goes.
+func byHash(members []Member, kind, identity string) Member {
+	score := func(m Member) []byte {
+		sum := sha256.Sum256([]byte(m.ID + "/" + kind + "/" + identity))
+		return sum[:]
+	}
+	return slices.MaxFunc(members, func(a, b Member) int { return bytes.Compare(score(a), score(b)) })
 }

