@@ -11,6 +11,8 @@ type activations[P any] struct {
 	all map[string]*activation[P]
 	// open: there is a term that has not begun to end.
 	open bool
+	// late is how many grains of the term have stopped after its lease had ended.
+	late int
 }
 
 // activation is a grain from its registration until it has stopped.
@@ -79,8 +81,19 @@ func (it *activation[P]) answered() []P {
 	return waiting
 }
 
-// stopped is called when a grain has stopped, or could not be started.
-func (a *activations[P]) stopped(it *activation[P]) { delete(a.all, it.grain) }
+// begins reports whether a grain may begin a message, in a term that serves or does not.
+func (it *activation[P]) begins(serves bool) bool { return serves && !it.stopping.Load() }
+
+// stopped is called when a grain has stopped, or could not be started. held says whether the lease of the term lasts.
+func (a *activations[P]) stopped(it *activation[P], held bool) {
+	delete(a.all, it.grain)
+	if !held {
+		a.late++
+	}
+}
+
+// begin begins a term.
+func (a *activations[P]) begin() { a.open, a.late = true, 0 }
 
 // close ends the term, and returns the grains that are to be stopped. The term is over when none is left.
 func (a *activations[P]) close() (run []*activation[P]) {

@@ -69,7 +69,8 @@ func (d *Directory) startActivator() (err error) {
 func (a *activator) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *term:
-		a.term, a.has.open, a.last = m, true, 0
+		a.term, a.last = m, 0
+		a.has.begin()
 	case *cluster.ActivationRequest:
 		a.ask(ctx, m)
 	case *registered:
@@ -89,6 +90,7 @@ func (a *activator) Receive(ctx actor.Context) {
 		}
 	}
 	if a.over != nil && len(a.has.all) == 0 {
+		a.over.late = a.has.late
 		close(a.over.stopped)
 		a.over, a.term = nil, nil
 	}
@@ -141,7 +143,7 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 		if err != errNoLease {
 			a.d.log.Error("a grain cannot be started", "grain", m.it.grain, "error", err)
 		}
-		a.has.stopped(m.it)
+		a.has.stopped(m.it, true) // it has never run
 		a.refuse(ctx, m.it, &cluster.ActivationResponse{Failed: true})
 		return
 	}
@@ -198,10 +200,7 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 		activated.Dec()
 	}
 	delete(a.pids, it.grain)
-	if a.over != nil && !a.term.hold.Valid() {
-		a.over.late++
-	}
-	a.has.stopped(it)
+	a.has.stopped(it, a.term.hold.Valid())
 	a.refuse(ctx, it, nil)
 }
 

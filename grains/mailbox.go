@@ -56,18 +56,13 @@ func (m *mailbox) stop() {
 
 // InvokeUserMessage implements actor.MessageInvoker.
 func (m *mailbox) InvokeUserMessage(message any) {
-	stopping := m.it.stopping.Load()
-	if _, poison := actor.UnwrapEnvelopeMessage(message).(*actor.PoisonPill); poison {
-		if !stopping {
-			m.MessageInvoker.InvokeUserMessage(message)
-		}
-		return
-	}
-	if stopping || !m.serves() {
+	_, poison := actor.UnwrapEnvelopeMessage(message).(*actor.PoisonPill)
+	switch {
+	case m.it.begins(poison || m.serves()):
+		m.MessageInvoker.InvokeUserMessage(message)
+	case !poison:
 		m.system.DeadLetter.SendUserMessage(m.pid(), message)
-		return
 	}
-	m.MessageInvoker.InvokeUserMessage(message)
 }
 
 // pid returns the PID of the grain.

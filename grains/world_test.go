@@ -19,6 +19,7 @@ type world struct {
 	*rand.Rand
 	t       *testing.T
 	redis   store
+	model   model  // of redis, which has the same replies and entries
 	control string // what is broken on purpose
 	members []*worldMember
 	terms   int
@@ -59,8 +60,35 @@ func (w *world) lease(member string) string { return w.redis.prefix + w.redis.le
 func (w *world) begin(m *worldMember) {
 	w.terms++
 	*m = worldMember{id: fmt.Sprint("m", w.terms), trusts: true}
-	m.open = true
+	m.activations.begin()
 	w.do("SET", w.lease(m.id), "1")
+	w.model.leases = append(w.model.leases, make([]bool, w.terms+1-len(w.model.leases))...)
+	w.model.leases[w.terms] = true
+}
+
+// endLease ends the lease of a member in Redis.
+func (w *world) endLease(id string) {
+	w.do("DEL", w.lease(id))
+	w.model.leases[number(id)] = false
+}
+
+// number returns the number of a member in the model.
+func number(id string) (n int8) {
+	_, _ = fmt.Sscanf(id, "m%d", &n)
+	return n
+}
+
+// modeled returns an entry as the model has it.
+func modeled(entry string) (e modelEntry) {
+	_, _ = fmt.Sscanf(entry, "m%d#%d", &e.member, &e.token)
+	return e
+}
+
+// compare compares Redis with the model, after a command on a grain.
+func (w *world) compare(grain string) {
+	if want := w.model.entries[slices.Index(w.grains, grain)]; w.control == "" && modeled(w.entry(grain)) != want {
+		w.broken = append(w.broken, fmt.Sprintf("the entry of %s is %s, and %v in the model", grain, w.entry(grain), want))
+	}
 }
 
 func (w *world) entry(grain string) string {
@@ -79,6 +107,10 @@ func (w *world) register(m *worldMember, it *activation[int], expected string) {
 			w.do("HDEL", w.redis.entries(), it.grain)
 		}
 		call.token, _ = w.redis.register(context.Background(), it.grain, id, expected, 0)
+		if _, token := w.model.register(slices.Index(w.grains, it.grain), number(id), modeled(expected)); w.control == "" && int64(token) != call.token {
+			w.broken = append(w.broken, fmt.Sprintf("the token is %d, and %d in the model", call.token, token))
+		}
+		w.compare(it.grain)
 		w.seen[it.grain] = append(w.seen[it.grain], w.entry(it.grain))
 	}
 	m.calls = append(m.calls, call)
@@ -160,6 +192,8 @@ func (w *world) unregister(m *worldMember, it *activation[int]) {
 		if err := w.redis.unregister(context.Background(), "", []entryOf{{it.grain, entry}}); err != nil {
 			w.t.Fatal(err)
 		}
+		w.model.unregister(slices.Index(w.grains, it.grain), modeled(entry))
+		w.compare(it.grain)
 	})
 }
 
@@ -172,7 +206,7 @@ func (w *world) stop(m *worldMember, grain string) {
 	if it.stopping.CompareAndSwap(false, true) && w.IntN(2) == 0 {
 		return // it takes its time
 	}
-	m.stopped(it)
+	m.stopped(it, m.trusts)
 	w.unregister(m, it)
 }
 
@@ -180,10 +214,10 @@ func (w *world) stop(m *worldMember, grain string) {
 func (w *world) end(m *worldMember) {
 	m.close()
 	if w.control == "release before the stop" {
-		w.do("DEL", w.lease(m.id))
+		w.endLease(m.id)
 	}
 	if len(m.all) == 0 {
-		w.do("DEL", w.lease(m.id))
+		w.endLease(m.id)
 		w.begin(m)
 	}
 }
@@ -208,17 +242,20 @@ func (w *world) step() {
 		w.end(m)
 	case n < 96: // it is paused beyond its lease
 		m.trusts = false
-		w.do("DEL", w.lease(m.id))
+		w.endLease(m.id)
 	case n < 98: // it is killed
 		for _, call := range m.calls {
 			w.late = append(w.late, call.run)
 		}
-		w.do("DEL", w.lease(m.id))
+		w.endLease(m.id)
 		dead := m.id
 		w.late = append(w.late, func() { // late: what it has found is old
 			if err := w.redis.bury(context.Background(), dead); err != nil {
 				w.t.Fatal(err)
 			}
+			w.model.bury(number(dead))
+			w.compare(w.grains[0])
+			w.compare(w.grains[1])
 		})
 		w.begin(m)
 	}
