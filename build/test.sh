@@ -6,6 +6,7 @@ cd "$(dirname "$0")/.."
 
 build/need.sh redis-server
 go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore
+go test ./internal/singleton ./grains -run TestExplore -explore.states=30000
 go test -race -p 5 -timeout 10m ./cmd/lockkeeper/... ./interop/... ./tests/conformance ./tests/faults ./tests/kinds \
   ./... ./examples/... ./grains ./lockkeepertest
 go test -timeout 5m ./grains
