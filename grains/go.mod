@@ -8,6 +8,7 @@ require (
 	github.com/lockkeeper-go/lockkeeper v0.0.0
 	github.com/redis/rueidis v1.0.79
 	go.uber.org/goleak v1.3.0
+	google.golang.org/grpc v1.60.1
 	google.golang.org/protobuf v1.36.12
 )
 
@@ -41,7 +42,6 @@ require (
 	golang.org/x/sys v0.47.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 	google.golang.org/genproto/googleapis/rpc v0.0.0-20231002182017-d307bd883b97 // indirect
-	google.golang.org/grpc v1.60.1 // indirect
 )
 
 replace github.com/lockkeeper-go/lockkeeper => ..

@@ -27,13 +27,13 @@ func TestNilArguments(t *testing.T) {
 	}
 	api := niltest.API{
 		Dir: ".", Invalid: lockkeeper.ErrInvalid,
-		Functions: map[string]any{"New": New, "TermOf": func(ctx actor.Context) { TermOf(ctx) }},
+		Functions: map[string]any{"New": New, "ServerOption": func(s *actor.ActorSystem) { ServerOption(s) }, "TermOf": func(ctx actor.Context) { TermOf(ctx) }},
 		Types:     map[string][]any{"Directory": {(*Directory)(nil), &Directory{}, d}, "Term": {Term{}}},
 		Good: func(_ string, t reflect.Type) (reflect.Value, bool) {
 			v, ok := good[t]
 			return reflect.ValueOf(v), ok
 		},
-		Accepts: []string{"TermOf"},
+		Accepts: []string{"ServerOption", "TermOf"},
 	}
 	api.Check(t)
 	var none *Directory

@@ -154,6 +154,7 @@ type account struct {
 	name string
 	// panics: it panics while it stops.
 	panics bool
+	idle   *time.Timer
 }
 
 // spawnSlow spawns a child which takes that long to stop, so the grain does too.
@@ -175,7 +176,12 @@ func (a *account) Receive(ctx actor.Context) {
 		}
 	case *actor.Restarting:
 		a.f.note(a.name, "restarts", -1)
+	case *actor.ReceiveTimeout:
+		ctx.Poison(ctx.Self())
 	case *actor.Stopping:
+		if a.idle != nil {
+			a.idle.Stop()
+		}
 		if TermOf(ctx).Context().Err() == nil {
 			a.f.fault("the term of %s lasts when it stops", a.name)
 		}
@@ -205,6 +211,14 @@ func (a *account) Receive(ctx actor.Context) {
 		case "stop":
 			a.spawnSlow(ctx, duration)
 			ctx.Stop(ctx.Self())
+		case "idle":
+			root, self := ctx.ActorSystem().Root, ctx.Self()
+			if a.idle == nil {
+				a.idle = time.AfterFunc(duration, func() { root.Poison(self) })
+			}
+			a.idle.Reset(duration)
+		case "receive-timeout":
+			ctx.SetReceiveTimeout(duration)
 		case "panic":
 			panic("as asked")
 		case "panic-at-stop":
