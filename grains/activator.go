@@ -129,6 +129,9 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 	if refused, is := rueidis.IsRedisErr(m.err); is {
 		a.d.log.Error("Redis refuses the registration of a grain", "grain", m.it.grain, "error", refused)
 	}
+	if m.err != nil {
+		a.d.counts.unregistered.Add(1)
+	}
 	a.last = max(a.last, m.token)
 	if !a.has.registered(m.it, m.token) {
 		var response proto.Message = &cluster.ActivationResponse{Failed: true}
@@ -165,7 +168,7 @@ func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *a
 	}
 	kind, name, _ := strings.Cut(it.grain, "/")
 	activated, _ := a.d.cluster.TryGetClusterKind(kind)
-	box := newMailbox(ctx.ActorSystem(), a.term, it)
+	box := newMailbox(ctx.ActorSystem(), a.term, it, &a.d.counts.refused)
 	props := cluster.WithClusterIdentity(activated.Props, cluster.NewClusterIdentity(name, kind)).Clone(
 		actor.WithOnInit(func(c actor.Context) { c.Set(box.term) }),
 		actor.WithReceiverMiddleware(a.stops(it)),
@@ -173,6 +176,8 @@ func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *a
 	pid, err = ctx.SpawnNamed(props, it.grain)
 	if err == nil {
 		activated.Inc()
+		a.d.counts.starts.Add(1)
+		a.d.counts.running.Add(1)
 	}
 	return pid, err
 }
@@ -199,6 +204,7 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 	if activated, ok := a.d.cluster.TryGetClusterKind(kind); ok {
 		activated.Dec()
 	}
+	a.d.counts.running.Add(-1)
 	delete(a.pids, it.grain)
 	a.has.stopped(it, a.term.hold.Valid())
 	a.refuse(ctx, it, nil)

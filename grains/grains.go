@@ -82,7 +82,10 @@ type Directory struct {
 	looking sync.Mutex
 	look    chan struct{} // asks for a look at the members
 	silent  sync.Map      // when a member has not answered, by its id
-	term    atomic.Pointer[term]
+	counts  counts
+	// unobserve ends the reading of counts by the meter; nil if there is none.
+	unobserve func() error
+	term      atomic.Pointer[term]
 
 	// candidacy ends when the Directory leaves, and ctx ends with all else.
 	candidacy context.Context
@@ -195,6 +198,14 @@ func (d *Directory) Leave(ctx context.Context) error {
 	if d.activator != nil {
 		d.cluster.ActorSystem.Root.Stop(d.activator)
 	}
+	return d.close(ctx)
+}
+
+// close closes what open has opened.
+func (d *Directory) close(ctx context.Context) error {
+	if d.unobserve != nil {
+		_ = d.unobserve()
+	}
 	return d.System().Close(ctx)
 }
 
@@ -220,9 +231,9 @@ func (d *Directory) start(c *cluster.Cluster, member bool) error {
 	if err != nil {
 		d.resign()
 		d.end()
-		if locks := d.System(); locks != nil {
+		if d.System() != nil {
 			d.done.Wait()
-			err = errors.Join(err, locks.Close(context.Background()))
+			err = errors.Join(err, d.close(context.Background()))
 		}
 		return err
 	}
@@ -249,6 +260,9 @@ func (d *Directory) open(c *cluster.Cluster) (err error) {
 	d.sweeper = &sweeper{sweep: d.sweep}
 	locks, err := lockkeeper.New(c.ActorSystem, d.client, d.cfg.Locks)
 	d.locks.Store(locks)
+	if err == nil && d.cfg.Locks.Meter != nil {
+		d.unobserve = d.counts.observe(d.cfg.Locks.Meter)
+	}
 	return err
 }
 

@@ -48,6 +48,31 @@ func start(t testing.TB, n int, nodes ...*node) {
 	done.Wait()
 }
 
+// A grain may stop when it has been idle for a while, by a timer of its own or a receive timeout: its entry is removed, and
+// the next request starts it again.
+func TestGrain_StopsWhenIdle(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a, b := f.member(Config{}), f.member(Config{})
+	for _, how := range []string{"idle", "receive-timeout"} {
+		_, token := a.mustAsk(t, how, how+" 50ms")
+		redistest.Eventually(t, "the stop of the idle grain", func() bool { return f.count(how, "stops") == 1 && f.entries() == 0 })
+		if _, higher := b.mustAsk(t, how, how+" 50ms"); higher <= token {
+			t.Errorf("%s: the token %d is followed by %d", how, token, higher)
+		}
+	}
+	f.expect()
+}
+
+// A grain that has stopped, and that no process asks for, leaves no entry.
+func TestGrain_IsForgotten(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	a.mustAsk(t, "a", "stop")
+	redistest.Eventually(t, "no entry", func() bool { return f.entries() == 0 })
+}
+
 // What an idle member sends to Redis, with one look at its entries for each at the members, does not grow with its grains.
 func TestIdle(t *testing.T) {
 	t.Parallel()

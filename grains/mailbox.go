@@ -2,6 +2,7 @@ package grains
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
 )
@@ -13,15 +14,17 @@ type mailbox struct {
 	system *actor.ActorSystem
 	serves func() bool
 	it     *activation[*actor.PID]
-	term   *extension
-	end    context.CancelFunc
+	// refused counts the messages that are not begun.
+	refused *atomic.Int64
+	term    *extension
+	end     context.CancelFunc
 	actor.MessageInvoker
 }
 
-func newMailbox(system *actor.ActorSystem, t *term, it *activation[*actor.PID]) *mailbox {
+func newMailbox(system *actor.ActorSystem, t *term, it *activation[*actor.PID], refused *atomic.Int64) *mailbox {
 	ctx, end := context.WithCancel(t.ctx)
 	return &mailbox{
-		Mailbox: actor.Unbounded()(), system: system, serves: t.serves, it: it, end: end,
+		Mailbox: actor.Unbounded()(), system: system, serves: t.serves, it: it, refused: refused, end: end,
 		term: &extension{Term{token: it.token, hold: t.hold, ctx: ctx}},
 	}
 }
@@ -61,6 +64,7 @@ func (m *mailbox) InvokeUserMessage(message any) {
 	case m.it.begins(poison || m.serves()):
 		m.MessageInvoker.InvokeUserMessage(message)
 	case !poison:
+		m.refused.Add(1)
 		m.system.DeadLetter.SendUserMessage(m.pid(), message)
 	}
 }

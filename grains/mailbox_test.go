@@ -3,6 +3,7 @@ package grains
 import (
 	"fmt"
 	"slices"
+	"sync/atomic"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -31,7 +32,7 @@ func TestMailbox(t *testing.T) {
 	i := &invoker{}
 	m := &mailbox{
 		Mailbox: actor.Unbounded()(), system: system, serves: func() bool { return serves }, end: func() {},
-		it: (&activations[*actor.PID]{}).add("kind/name"),
+		refused: new(atomic.Int64), it: (&activations[*actor.PID]{}).add("kind/name"),
 	}
 	m.RegisterHandlers(i, actor.NewSynchronizedDispatcher(300))
 	m.PostUserMessage(1)
@@ -49,7 +50,7 @@ func TestMailbox(t *testing.T) {
 	if want := []string{"1", "*actor.Restart", "3", "*actor.Stop"}; !slices.Equal(i.handled, want) {
 		t.Errorf("it handles %v", i.handled)
 	}
-	if want := []string{"2", "4", "5"}; !slices.Equal(dead, want) {
+	if want := []string{"2", "4", "5"}; !slices.Equal(dead, want) || m.refused.Load() != 3 {
 		t.Errorf("dead letters are %v", dead)
 	}
 }

@@ -164,6 +164,7 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 		return failed(err)
 	}
 	d.term.Store(t)
+	d.counts.terms.Add(1)
 	root := d.cluster.ActorSystem.Root
 	root.Send(d.activator, t)
 	_ = d.refresh(ctx) // so that this process finds its own grains at once
@@ -176,6 +177,7 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	root.Send(d.activator, over)
 	awaitStop(t, over.stopped)
 	d.term.Store(nil)
+	d.counts.late.Add(int64(over.late))
 	if over.late > 0 {
 		d.log.Error("grains have stopped after the lease of their member had ended, and others may have run beside them", "grains", over.late)
 	}

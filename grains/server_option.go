@@ -71,12 +71,12 @@ func linked(name string) bool {
 
 // refuse makes a dead letter of a message.
 func (s *readableStream) refuse(batch *remote.MessageBatch, e *remote.MessageEnvelope, name string) {
-	target, text := batch.Targets[e.Target], "a message of the type "+name+", which this process does not link"
+	target := batch.Targets[e.Target]
 	if s.logged != name {
 		s.logged = name
-		s.system.Logger().Error("another node has sent "+text, "to", target)
+		s.system.Logger().Error("another node has sent a message of a type that this process does not link", "type", name, "to", target)
 	}
-	envelope := &actor.MessageEnvelope{Message: text}
+	envelope := &actor.MessageEnvelope{Message: "a message of the type " + name}
 	if e.Sender > 0 {
 		from := batch.Senders[e.Sender-1]
 		envelope.Sender = &actor.PID{Address: from.Address, Id: from.Id, RequestId: e.SenderRequestId}

@@ -37,7 +37,8 @@ func node(url string) (bank *cluster.Cluster, leave func() error, err error) {
 	}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	account := cluster.NewKind("account", actor.PropsFromProducer(func() actor.Actor { return &account{store: client} }))
-	bank = cluster.New(system, cluster.Configure("bank", directory.Provider(), directory.Lookup(), remote.Configure("127.0.0.1", 0), cluster.WithKinds(account)))
+	network := remote.Configure("127.0.0.1", 0, remote.WithServerOptions(grains.ServerOption(system)))
+	bank = cluster.New(system, cluster.Configure("bank", directory.Provider(), directory.Lookup(), network, cluster.WithKinds(account)))
 	return bank, func() error {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
