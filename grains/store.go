@@ -89,7 +89,7 @@ end
 local value = ARGV[2] .. '#' .. string.format('%d', token)
 redis.call('HSET', KEYS[1], ARGV[1], value)
 local mark = redis.call('HGET', KEYS[1], ARGV[2]) or ''
-if (tonumber(string.match(mark, '%d+$')) or 0) >= tonumber(ARGV[5]) then
+if tonumber(string.match(mark, '%d+$') or 0) >= tonumber(ARGV[5]) then
   redis.call('HSET', KEYS[1], ARGV[2], value)
 end
 return {'mine', string.format('%d', token)}`)
