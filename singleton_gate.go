@@ -226,16 +226,15 @@ const firstLook = 50 * time.Millisecond
 // released; if the lock is lost already, it does not wait.
 func (g *gate) leave(system *actor.ActorSystem) {
 	g.close()
-	if g.pid == nil {
-		return
-	}
-	defer system.ProcessRegistry.Remove(g.pid)
-	s := g.singleton
-	s.lock.runtime.Observer().Instances(-1)
-	left := g.hold.Left()
+	s, left := g.singleton, g.hold.Left()
 	if left == 0 {
 		s.lock.runtime.Log(slog.LevelError, "the instance of a singleton has stopped after its lease had ended, and another one may have run beside it", "singleton", s.Name())
 	}
+	if g.pid == nil { // it has never been open
+		return
+	}
+	defer system.ProcessRegistry.Remove(g.pid)
+	s.lock.runtime.Observer().Instances(-1)
 	g.mu.Lock()
 	gate, begun, waiting := g.ledger.Gate, g.ledger.Begun(), g.ledger.Waiting()
 	g.mu.Unlock()

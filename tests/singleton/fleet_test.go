@@ -37,6 +37,8 @@ type fleet struct {
 	logs  redistest.Log
 	// stopping is how long an instance takes to stop.
 	stopping time.Duration
+	// started, if it is not nil, is for what the start of an instance waits.
+	started chan struct{}
 
 	mu      sync.Mutex
 	alive   int
@@ -117,6 +119,9 @@ func (i *instance) Receive(ctx actor.Context) {
 		f.tokens = append(f.tokens, lockkeeper.HoldFrom(i).Token())
 		f.mu.Unlock()
 		f.terms <- i.term
+		if f.started != nil {
+			<-f.started
+		}
 	case *actor.Restarting, *actor.Stopped:
 		<-time.After(f.stopping)
 		f.mu.Lock()

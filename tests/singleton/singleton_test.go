@@ -335,6 +335,25 @@ func TestSingleton_HandlesNothingAfterItsLease(t *testing.T) {
 	})
 }
 
+// An instance whose start takes longer than its lease is reported as well: another one may have run beside it.
+func TestSingleton_ReportsASlowStart(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t)
+	f.started = make(chan struct{})
+	var machine *boottime.Suspendable
+	cfg := short
+	cfg.Watchdog, cfg.Renewal = time.Hour, 20*time.Minute
+	f.node(cfg, func(system *actor.ActorSystem) { machine = boottime.Install(system) }).runs()
+	locktest.Await(t, "the instance", f.terms)
+	machine.Sleep(2 * time.Hour)
+	redistest.Eventually(t, "the loss of the lock", func() bool {
+		machine.Suspend(0)
+		return strings.Contains(f.logs.String(), "lease lost")
+	})
+	close(f.started)
+	redistest.Eventually(t, "the overrun is logged", func() bool { return strings.Contains(f.logs.String(), "after its lease had ended") })
+}
+
 // Redis may lose where the instance is: it is written again, and new proxies find it.
 func TestSingleton_IsFoundAfterRedisHasForgotten(t *testing.T) {
 	t.Parallel()
