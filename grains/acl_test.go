@@ -28,6 +28,9 @@ func TestDirectory_WithAnACLUser(t *testing.T) {
 		t.Fatal(err)
 	}
 	redistest.Eventually(t, "the burial of a dead member", func() bool { return f.entries() == 1 })
+	if err := a.d.redis.mark(t.Context(), a.d.term.Load().member.ID); err != nil {
+		t.Error(err)
+	}
 	a.mustAsk(t, "a", "stop")
 	redistest.Eventually(t, "no entry", func() bool { return f.entries() == 0 })
 	if err := a.d.Leave(t.Context()); err != nil {

@@ -235,7 +235,7 @@ func (a *activator) check(ctx actor.Context, all bool) {
 		}
 		lost, err := d.redis.lost(timeout, entries)
 		if behind := mark < last; err == nil && behind && all {
-			err = d.redis.mark(timeout, member, last)
+			err = d.redis.mark(timeout, member)
 		}
 		if err == nil {
 			root.Send(self, &checkedEntries{member, lost, mark < last && !all})

@@ -346,9 +346,7 @@ func TestMember_NoticesAFailover(t *testing.T) {
 	for i := n - lost; i < n; i++ {
 		f.redis.Do(t, "HDEL", f.key("entries"), fmt.Sprint("account/", i))
 	}
-	if err := a.d.redis.mark(t.Context(), member, n-lost); err != nil {
-		t.Fatal(err)
-	}
+	f.redis.Do(t, "HSET", f.key("entries"), member, entryText(member, n-lost))
 	a.mustAsk(t, "new", "where")
 	a.ActorSystem.Root.Send(a.d.activator, checkEntries{})
 	redistest.Eventually(t, "the stop of the grains", func() bool { return f.count("", "stops") == lost })
@@ -356,6 +354,9 @@ func TestMember_NoticesAFailover(t *testing.T) {
 		t.Errorf("the mark is %d afterwards", mark)
 	}
 	a.mustAsk(t, fmt.Sprint(n-1), "where")
+	if mark, _ = a.d.redis.marked(t.Context(), member); mark != n+2 {
+		t.Errorf("the mark is %d after another registration", mark)
+	}
 	f.expect()
 }
 

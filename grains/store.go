@@ -179,9 +179,18 @@ func (s store) marked(ctx context.Context, member string) (token int64, err erro
 	return token, err
 }
 
-// mark writes the mark of a member again.
-func (s store) mark(ctx context.Context, member string, token int64) error {
-	return s.client.Do(ctx, s.client.B().Hset().Key(s.entries()).FieldValue().FieldValue(member, entryText(member, token)).Build()).Error()
+// The mark becomes the highest token that there is, since the replies to some registrations may be on their way.
+//
+// KEYS: entries, tokens
+// ARGV: the member, the highest token that it knows
+var markScript = rueidis.NewLuaScript(`
+local token = math.max(redis.call('INCRBY', KEYS[2], 0), tonumber(ARGV[2])) -- the rules for users have no GET
+redis.call('HSET', KEYS[1], ARGV[1], ARGV[1] .. '#' .. string.format('%d', token))
+return 1`)
+
+// mark writes the mark of a member again, after a look at all its entries.
+func (s store) mark(ctx context.Context, member string) error {
+	return markScript.Exec(ctx, s.client, []string{s.entries(), s.tokens()}, []string{member, strconv.FormatInt(s.newest.Load(), 10)}).Error()
 }
 
 // mostEntries bounds how long a call keeps Redis busy.
