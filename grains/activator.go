@@ -76,7 +76,7 @@ func (a *activator) Receive(ctx actor.Context) {
 	case *registered:
 		a.registered(ctx, m)
 	case *actor.Terminated:
-		if it := a.has.all[strings.TrimPrefix(m.Who.Id, ctx.Self().Id+"/")]; it != nil && it.runs {
+		if it := a.has.all[grainOf(m.Who)]; it != nil && it.runs {
 			a.stopped(ctx, it)
 		}
 	case checkEntries:
@@ -173,13 +173,30 @@ func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *a
 		actor.WithOnInit(func(c actor.Context) { c.Set(box.term) }),
 		actor.WithReceiverMiddleware(a.stops(it)),
 		actor.WithMailbox(func() actor.Mailbox { return box }))
-	pid, err = ctx.SpawnNamed(props, it.grain)
+	pid, err = ctx.SpawnNamed(props, strings.TrimPrefix(pidOf(it.grain), activatorName+"/"))
 	if err == nil {
 		activated.Inc()
 		a.d.counts.starts.Add(1)
 		a.d.counts.running.Add(1)
 	}
 	return pid, err
+}
+
+// A PID has no slash of an identity: the PID of grain "x/y" would be that of the child "y" of grain "x".
+var (
+	escapes   = strings.NewReplacer("%", "%25", "/", "%2F")
+	unescapes = strings.NewReplacer("%25", "%", "%2F", "/")
+)
+
+// pidOf returns the id of the PID of a grain, and grainOf the grain.
+func pidOf(grain string) string {
+	kind, identity, _ := strings.Cut(grain, "/")
+	return activatorName + "/" + kind + "/" + escapes.Replace(identity)
+}
+
+func grainOf(pid *actor.PID) string {
+	kind, identity, _ := strings.Cut(strings.TrimPrefix(pid.Id, activatorName+"/"), "/")
+	return kind + "/" + unescapes.Replace(identity)
 }
 
 // stops lets a grain stop that panics while it does. proto.actor would restart it.

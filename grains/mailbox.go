@@ -70,4 +70,4 @@ func (m *mailbox) InvokeUserMessage(message any) {
 }
 
 // pid returns the PID of the grain.
-func (m *mailbox) pid() *actor.PID { return m.system.NewLocalPID(activatorName + "/" + m.it.grain) }
+func (m *mailbox) pid() *actor.PID { return m.system.NewLocalPID(pidOf(m.it.grain)) }

@@ -48,8 +48,16 @@ func (s store) tokens() string  { return s.prefix + s.name + "tokens" }
 // lease returns the name of the lock that a member holds.
 func (s store) lease(member string) string { return s.name + "member:" + member }
 
+// foreign is the error for a key with fields that no Directory has written.
+func foreign(key, expected string) error {
+	return fmt.Errorf("lockkeeper: grains: %w: the hash %q belongs to another application: expected %s", lockkeeper.ErrRejected, key, expected)
+}
+
 // failed returns an error of Redis as ErrRejected or ErrUnavailable; nil for nil.
 func failed(err error) error {
+	if errors.Is(err, lockkeeper.ErrRejected) {
+		return err
+	}
 	kind := lockkeeper.ErrUnavailable
 	if _, answered := rueidis.IsRedisErr(err); answered {
 		kind = lockkeeper.ErrRejected
@@ -68,10 +76,12 @@ func memberOf(entry string) string {
 
 // KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
 // ARGV: the grain, this member, the expected entry, the highest token that this process knows, and that of this term
-// reply: mine and the token | changed and the entry | held | lost
+// reply: mine and the token | changed and the entry | held | lost; an error if another application has written the entry
 var registerScript = rueidis.NewLuaScript(`
 local entry = redis.call('HGET', KEYS[1], ARGV[1]) or ''
-if entry ~= ARGV[3] then
+if entry ~= '' and not string.find(entry, '#%d+$') then
+  return redis.error_reply('WRONGTYPE the entries of the grains belong to another application')
+elseif entry ~= ARGV[3] then
   return {'changed', entry}
 end
 if KEYS[4] ~= KEYS[3] and redis.call('EXISTS', KEYS[4]) == 1 then
@@ -103,6 +113,13 @@ var (
 type entryChanged string
 
 func (e entryChanged) Error() string { return "the entry of the grain is " + strconv.Quote(string(e)) }
+
+// isEntry reports whether a text has the form of an entry, as registerScript does.
+func isEntry(text string) bool {
+	_, token, _ := strings.Cut(text, "#")
+	_, err := strconv.ParseInt(token, 10, 64)
+	return err == nil
+}
 
 // register makes a member responsible for a grain, and returns the token of the activation that it may start. It must start none
 // on anything but the reply of this call. last is the highest token that it was given in this term.
@@ -233,8 +250,21 @@ func (s store) bury(ctx context.Context, member string) error {
 	}
 }
 
-// join writes the record of a member.
+// join writes the record of a member, unless a hash belongs to another application. It looks at all members, and at some
+// of the entries; the rest are looked at when they are registered.
 func (s store) join(ctx context.Context, m Member) error {
+	if _, _, err := s.list(ctx); err != nil {
+		return err
+	}
+	some, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(0).Count(16).Build()).AsScanEntry()
+	if err != nil {
+		return err
+	}
+	for i := 1; i < len(some.Elements); i += 2 {
+		if !isEntry(some.Elements[i]) {
+			return foreign(s.entries(), "the entries of grains")
+		}
+	}
 	text, _ := json.Marshal(m) // cannot fail: texts
 	return s.client.Do(ctx, s.client.B().Hset().Key(s.members()).FieldValue().FieldValue(m.ID, string(text)).Build()).Error()
 }
@@ -246,16 +276,21 @@ func (s store) forget(ctx context.Context, member string) error {
 		s.client.Do(ctx, s.client.B().Hdel().Key(s.members()).Field(member).Build()).Error())
 }
 
-// list returns the members whose leases last, and the ids of those whose leases have ended.
+// list returns the members whose leases last, and the ids of those whose leases have ended. It fails if another application
+// has written any of the records, so that none is taken for that of a dead member.
 func (s store) list(ctx context.Context) (alive map[string]Member, dead []string, err error) {
 	records, err := s.client.Do(ctx, s.client.B().Hgetall().Key(s.members()).Build()).AsStrMap()
 	if err != nil {
 		return nil, nil, err
 	}
-	var ids []string
+	var members []Member
 	var calls rueidis.Commands
-	for id := range records {
-		ids = append(ids, id)
+	for id, record := range records {
+		m := Member{}
+		if json.Unmarshal([]byte(record), &m) != nil || m.ID != id {
+			return nil, nil, foreign(s.members(), "the members of a cluster")
+		}
+		members = append(members, m)
 		calls = append(calls, s.client.B().Exists().Key(s.prefix+s.lease(id)).Build())
 	}
 	alive = map[string]Member{}
@@ -267,11 +302,10 @@ func (s store) list(ctx context.Context) (alive map[string]Member, dead []string
 		if err != nil {
 			return nil, nil, err
 		}
-		m := Member{}
-		if lasts && json.Unmarshal([]byte(records[ids[i]]), &m) == nil && m.ID == ids[i] {
+		if m := members[i]; lasts {
 			alive[m.ID] = m
-		} else if !lasts {
-			dead = append(dead, ids[i])
+		} else {
+			dead = append(dead, m.ID)
 		}
 	}
 	return alive, dead, nil
