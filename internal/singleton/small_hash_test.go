@@ -78,17 +78,17 @@ func (w *small) Hash() uint64 {
 		d.numbers(p.sent, len(p.begun), len(p.refused))
 		d.numbers(p.begun...)
 		d.numbers(p.refused...)
-		d.flags(p.looks, o.open, o.looking, p.look != nil)
-		d.numbers(int(o.first), o.sent, int(o.probes), int(o.closed), int(o.pause), len(o.queue))
+		d.flags(p.looks, o.open, o.lookupPending, p.look != nil)
+		d.numbers(int(o.first), o.sent, int(o.probes), int(o.probesAtClose), int(o.pause), len(o.queue))
 		d.text(o.gate)
 		d.text(o.place.Gate)
-		d.times(o.heard, o.nextLook)
+		d.times(o.lastAnswer, o.nextLookup)
 		if p.look != nil {
 			d.whereabouts(p.look)
 		}
 		for _, e := range o.queue {
 			d.numbers(e.message, e.tries)
-			d.times(e.since, e.tried)
+			d.times(e.since, e.lastTry)
 		}
 		d.packets(p.toGate)
 		d.packets(p.fromGate)

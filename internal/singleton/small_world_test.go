@@ -235,9 +235,9 @@ func (w *small) proxyMoves(does doing, i int) {
 		m := p.fromGate[0]
 		p.fromGate = p.fromGate[1:]
 		if m.hint {
-			w.do(i, p.outbox.Doubt(w.now))
+			w.do(i, p.outbox.Suspect(w.now))
 		} else {
-			w.do(i, p.outbox.Here(w.now, *m.here))
+			w.do(i, p.outbox.HandleState(w.now, *m.here))
 		}
 	case reads:
 		read := w.redis
@@ -249,7 +249,7 @@ func (w *small) proxyMoves(does doing, i int) {
 			w.spent[spentLosses]++
 			look = nil
 		}
-		w.do(i, p.outbox.Looked(w.now, look))
+		w.do(i, p.outbox.HandleLookup(w.now, look))
 	case ticks:
 		w.do(i, p.outbox.Tick(w.now))
 	case breaks, breaksBoth:

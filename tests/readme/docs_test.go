@@ -19,6 +19,7 @@ const known = `package snippets
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -37,6 +38,7 @@ var (
 type (
 	Transfer struct{}
 	Booked   struct{ Failed bool }
+	ledger   struct{ idle *time.Timer }
 )
 `
 
