@@ -82,7 +82,7 @@ func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 
 // ReleaseID releases the permit with that id, which another process may hold, for instance a Java
 // process. A holder in this System is notified of the loss at once, a holder in another process at its
-// next renewal. ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id
+// next renewal; all permits that it has acquired together go back then. ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id
 // does not consist of 32 hexadecimal digits. It returns after at most Config.CallTimeout and 250 ms,
 // even if ctx never ends.
 func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
@@ -168,8 +168,8 @@ func (p *ExpirableSemaphore) ask(ctx context.Context, op string, what request.Op
 	return p.lock.submit(ctx, op, call)
 }
 
-// Permit is an acquired permit of an ExpirableSemaphore, until it is released or lost. Its methods may
-// be called from any goroutine.
+// Permit is an acquired permit of an ExpirableSemaphore, or several that were acquired together, until it is released or
+// lost. Its methods may be called from any goroutine.
 type Permit struct{ hold *Hold }
 
 // inner returns the hold, or nil for a nil Permit.
@@ -184,12 +184,20 @@ func (p *Permit) inner() *Hold {
 // it, with ReleaseID or with Redisson. Call ID before Release: afterwards the permit may have another
 // holder. A permit whose ID was called is not handed off to the next waiter of this process.
 func (p *Permit) ID() string {
+	if ids := p.IDs(); len(ids) > 0 {
+		return ids[0]
+	}
+	return ""
+}
+
+// IDs returns the ids of all permits that were acquired together (WithPermitCount), of which ID returns the first.
+func (p *Permit) IDs() []string {
 	if p.inner().checkUsable() != nil {
-		return ""
+		return nil
 	}
 	permit := p.hold.permit()
 	permit.Shown.Store(true)
-	return permit.ID.String()
+	return permit.IDs()
 }
 
 // Context returns the context for the work under the permit. It is cancelled when the permit is

@@ -152,11 +152,13 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 	call.Try = r.wait != nil && *r.wait == 0
 	call.NoReentry, call.Leads, call.Note = r.once, r.leads, r.note
 	hold.initRareFields(r.atRisk, r.drain)
-	call.Permit = hold.permit()
+	if call.Permit = hold.permit(); call.Permit != nil {
+		call.Permit.Together = r.permits
+	}
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 || r.atLeast != nil && *r.atLeast == 0 {
 		return nil, errors.New("a lease, a max hold or a minimum time of zero would be over at once; leave the option out for none")
 	}
-	return call, errors.Join(call.CheckTimes(), call.CheckNote(), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config), r.checkEnded())
+	return call, errors.Join(call.CheckTimes(), call.CheckNote(), call.CheckTogether(r.permits), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config), r.checkEnded())
 }
 
 // newCall returns a call for this lock.

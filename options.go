@@ -2,6 +2,7 @@ package lockkeeper
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -68,6 +69,22 @@ func WithAtLeast(d time.Duration) Option {
 // first is shown that has one. A re-entry joins the hold, and its note is not shown.
 func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { r.note = text }) }
 
+// WithPermitCount takes n permits of an ExpirableSemaphore together, all or none; n is from 1 to 1000, and 1 by default. They
+// are one [Permit]: they are renewed, extended and released together, and the loss of one is the loss of all.
+//
+// The requests of a process are served in their order, so those behind it wait until n permits are free. While it is the
+// first that waits in its process, the permits that are free are kept for it, and no process takes them before. If several
+// processes wait for several permits each, they are kept for one after the other, in no particular order; another Acquire
+// for one permit may come in between. Redisson's clients do not know of that. If there are fewer than n permits in all,
+// the request waits until the number is raised.
+func WithPermitCount(n int) Option {
+	return lockOption(func(r *acquireOptions) {
+		if r.permits = n; n < 1 {
+			r.wrong = fmt.Errorf("WithPermitCount(%d): at least 1 permit must be wanted", n)
+		}
+	})
+}
+
 // WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
 // renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
 // only the loss is reported, by the context of the hold.
@@ -92,6 +109,7 @@ type acquireOptions struct {
 	atRisk                               func(left time.Duration)
 	ended                                func(err error)
 	note                                 string
+	permits                              int
 	// works: the method runs work under the lock.
 	works bool
 	// wrong is why an option cannot be used.

@@ -251,8 +251,8 @@ func (s *lockActor) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
 	s.rt.server.Outlive(a.Until)
 	if a.Kind == machine.Granted {
-		if a.Permit != nil {
-			call.Permitted(*a.Permit, a.Until)
+		if a.Permits != nil {
+			call.Permitted(a.Permits.First, a.Until)
 		}
 		call.From, call.Until = s.now, s.until
 		s.rt.notes.Add(call, a.FirstRef, s.machine.Term())

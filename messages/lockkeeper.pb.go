@@ -451,7 +451,7 @@ type Acquire struct {
 	// If the owner already holds the lock, refuses the request with REASON_REENTRY instead of
 	// granting a re-entry.
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
-	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_id.
+	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_ids.
 	ShowPermit bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
 	// The minimum time of the hold, at least 10 ms: if the hold ends before, the key stays until then. For KIND_REENTRANT,
 	// KIND_FENCED and KIND_FAIR, and for KIND_MULTI of these. Absent: none.
@@ -461,7 +461,9 @@ type Acquire struct {
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	// A text that others see with the hold, at most 256 bytes of UTF-8; see Status.note. A re-entry joins the hold, and its
 	// note is not shown.
-	Note          string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
+	Note string `protobuf:"bytes,33,opt,name=note,proto3" json:"note,omitempty"`
+	// For KIND_EXPIRABLE_SEMAPHORE: how many permits are wanted, all or none, at most 1000; 0 is one.
+	Permits       int32 `protobuf:"varint,34,opt,name=permits,proto3" json:"permits,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -571,6 +573,13 @@ func (x *Acquire) GetNote() string {
 	return ""
 }
 
+func (x *Acquire) GetPermits() int32 {
+	if x != nil {
+		return x.Permits
+	}
+	return 0
+}
+
 type Acquired struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Lock  *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
@@ -590,10 +599,10 @@ type Acquired struct {
 	// For KIND_MULTI: the fencing tokens of the members, in the order of the request; 0 for a
 	// member without tokens.
 	MemberTokens []int64 `protobuf:"varint,7,rep,packed,name=member_tokens,json=memberTokens,proto3" json:"member_tokens,omitempty"`
-	// For KIND_EXPIRABLE_SEMAPHORE with show_permit: the id of the permit in Redis, 32 hexadecimal digits.
-	// Any client that knows it can release the permit, also with Redisson.
-	PermitId      string `protobuf:"bytes,8,opt,name=permit_id,json=permitId,proto3" json:"-"`
-	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
+	// For KIND_EXPIRABLE_SEMAPHORE with show_permit: the ids of the permits in Redis, each of 32 hexadecimal digits.
+	// Any client that knows one can release that permit, also with Redisson.
+	PermitIds     []string `protobuf:"bytes,8,rep,name=permit_ids,json=permitIds,proto3" json:"-"`
+	CorrelationId string   `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -682,11 +691,11 @@ func (x *Acquired) GetMemberTokens() []int64 {
 	return nil
 }
 
-func (x *Acquired) GetPermitId() string {
+func (x *Acquired) GetPermitIds() []string {
 	if x != nil {
-		return x.PermitId
+		return x.PermitIds
 	}
-	return ""
+	return nil
 }
 
 func (x *Acquired) GetCorrelationId() string {
@@ -4014,7 +4023,7 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12'\n" +
 	"\x04kind\x18\x02 \x01(\x0e2\x13.lockkeeper.v1.KindR\x04kind\x12'\n" +
 	"\x04mode\x18\x03 \x01(\x0e2\x13.lockkeeper.v1.ModeR\x04mode\x12-\n" +
-	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\x9b\x03\n" +
+	"\amembers\x18\x04 \x03(\v2\x13.lockkeeper.v1.LockR\amembers\"\xb5\x03\n" +
 	"\aAcquire\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12 \n" +
 	"\x05owner\x18\x02 \x01(\v2\n" +
@@ -4028,7 +4037,8 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"showPermit\x124\n" +
 	"\bat_least\x18\b \x01(\v2\x19.google.protobuf.DurationR\aatLeast\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\x12\x12\n" +
-	"\x04note\x18! \x01(\tR\x04note\"\xcd\x02\n" +
+	"\x04note\x18! \x01(\tR\x04note\x12\x18\n" +
+	"\apermits\x18\" \x01(\x05R\apermits\"\xcf\x02\n" +
 	"\bAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12\x1c\n" +
 	"\ahold_id\x18\x02 \x01(\tB\x03\x80\x01\x01R\x06holdId\x12 \n" +
@@ -4038,8 +4048,9 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"hold_count\x18\x04 \x01(\x03R\tholdCount\x12\x14\n" +
 	"\x05token\x18\x05 \x01(\x03R\x05token\x125\n" +
 	"\bvalidity\x18\x06 \x01(\v2\x19.google.protobuf.DurationR\bvalidity\x12#\n" +
-	"\rmember_tokens\x18\a \x03(\x03R\fmemberTokens\x12 \n" +
-	"\tpermit_id\x18\b \x01(\tB\x03\x80\x01\x01R\bpermitId\x12%\n" +
+	"\rmember_tokens\x18\a \x03(\x03R\fmemberTokens\x12\"\n" +
+	"\n" +
+	"permit_ids\x18\b \x03(\tB\x03\x80\x01\x01R\tpermitIds\x12%\n" +
 	"\x0ecorrelation_id\x18  \x01(\tR\rcorrelationId\"\xd1\x01\n" +
 	"\vNotAcquired\x12'\n" +
 	"\x04lock\x18\x01 \x01(\v2\x13.lockkeeper.v1.LockR\x04lock\x12-\n" +

@@ -43,6 +43,7 @@ func TestRedacted(t *testing.T) {
 		{"set", &Release{HoldId: "secret"}, `hold_id:"[redacted]"`},
 		{"not set", &Release{}, ""},
 		{"nil", (*Release)(nil), "<nil>"},
+		{"a list", &Acquired{PermitIds: []string{"secret", "other"}}, `permit_ids:"[redacted]"`},
 		{"nested", nested, `[type.googleapis.com/lockkeeper.v1.Release]:{hold_id:"[redacted]"}`},
 		{"unknown field", unknown, "lock:{}"},
 		{"invalid UTF-8", &Release{Lock: &Lock{Name: "\xff"}, HoldId: "\xff"}, `lock:{name:"\xff"}hold_id:"[redacted]"`},

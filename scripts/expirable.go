@@ -21,7 +21,7 @@ var (
 
 // The operations on the expirable semaphore.
 var (
-	ExpirableAcquire = script("expirable_acquire", onceCommon+expirable+expirableAcquire, Shape{Numbers: 2})
+	ExpirableAcquire = script("expirable_acquire", onceCommon+expirable+otherKeys+expirableAcquire, Shape{Numbers: 2})
 	ExpirableRelease = script("expirable_release", onceCommon+expirable+otherKeys+restore+expirableRelease, Shape{Numbers: 2})
 	ExpirableRenew   = script("expirable_renew", expirable+expirableRenew, Shape{Texts: 1})
 	ExpirableSet     = script("expirable_set", onceCommon+expirable+otherKeys+restore+presentMemory+expirableSet, Shape{Numbers: 1})

@@ -1,26 +1,55 @@
--- Takes permits for the waiters of a process, one for each, in their order, as long as there are any.
--- Frees permits that have expired.
+-- Takes permits for the waiters of a process, in their order: for each all that it wants, or none for it and for those
+-- behind it. Frees permits that have expired.
+--
+-- While the first waiter of a process wants several permits and not all are free, those that are free are kept for it:
+-- other processes take none. Otherwise they would take each permit as it is released. One process at a time is served so.
 --
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
 -- ARGV[1]  the number of the command
--- ARGV[2]  the channel, on which the number of free permits is published if permits had expired
--- ARGV[3…] the lease in ms and the id of each permit
+-- ARGV[2]  the channel, on which the number of free permits is published if permits had expired, or are no longer
+--          kept for this client
+-- ARGV[3]  the key that says for which client permits are kept, which may not exist: KEYS[3] of that client
+-- ARGV[4]  for how long permits are kept for this client if its first waiter wants several, in ms; 0: it does not wait
+-- ARGV[5…] for each waiter: the lease in ms, how many permits it wants, and their ids. Without any, no permits are kept
+--          for this client any more
 --
--- Reply: {how many waiters got a permit; in how many ms the next of the permits taken before
+-- Reply: {how many waiters got their permits; in how many ms the next of the permits taken before
 -- expires, -1 if none does}; {NO_KEY, -1} if no number of permits is set
 local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
-local command, channel = ARGV[1], ARGV[2]
+local command, channel, kept_key, keep = unpack(ARGV, 1, 4)
+
+-- Returns the client for which permits are kept, or nil.
+local function keeper_of()
+  local keeper, own = beside('GETRANGE', kept_key, 0, 999), string.match(kept_key, '^.*:')
+  if not keeper or keeper == '' and beside('EXISTS', kept_key) ~= 1 then
+    return nil
+  end
+  if string.sub(keeper, 1, #own) ~= own or beside('PTTL', kept_key) < 0 then
+    error('WRONGTYPE ' .. string.gsub(kept_key, '%c', '?') .. ' has something other than the client for which permits are kept; delete it', 0)
+  end
+  return keeper
+end
+
 return once(record, command, function()
   redis.call('ZADD', taken_key, 'XX', 0, NO_PERMIT) -- first: a server out of memory refuses it
-  local now, free = epoch_ms(), count_of(free_key)
+  local now, free, keeper = epoch_ms(), count_of(free_key), keeper_of()
+  local mine = keeper == record
+  local function let_go()
+    if mine then
+      redis.call('PEXPIRE', kept_key, 0) -- deletes it
+    end
+  end
   if not free then
-    return {NO_KEY, -1}
+    return {NO_KEY, -1}, let_go
   end
   local expired, ids = math.min(redis.call('ZCOUNT', taken_key, 0, now), MOST_EXPIRED), nil
-  local wanted = (#ARGV - 2) / 2
-  local served = math.max(math.min(free + expired, wanted), 0)
+  local left, served, after, wanted = free + expired, 0, 5, tonumber(ARGV[6])
+  while wanted and wanted <= left and (mine or not keeper) do
+    left, served, after = left - wanted, served + 1, after + 2 + wanted
+    wanted = tonumber(ARGV[after + 1])
+  end
   local first = check_taken(taken_key)
   -- Members with a negative time are ignored, as everywhere: they are neither taken nor expired.
   if expired > 0 or first and tonumber(first) < 0 then
@@ -31,23 +60,34 @@ return once(record, command, function()
     check_ids(ids) -- these are removed
   end
   local reply = {served, first and tonumber(first) < NEVER and math.max(math.ceil(first - now), 1) or -1}
-  if served + expired == 0 then
+  local keeps = served == 0 and (wanted or 0) > 1 and tonumber(keep) > 0 and (mine or not keeper) and
+    wanted <= free + redis.call('ZCOUNT', taken_key, 0, '+inf') -- there will never be more
+  if served + expired == 0 and not (mine or keeps) then
     return reply
   end
   redis.call('ZREM', taken_key, NO_PERMIT)
   local ttl = redis.call('PTTL', free_key)
-  local left = free + expired - served
   check_permits(left)
-  if expired > 0 and left > 0 then
+  if left > 0 and (expired > 0 or mine and not keeps) then
     redis.call('PUBLISH', channel, left)
   end
   return reply, function()
-    redis.call('INCRBY', free_key, expired - served)
+    if keeps then
+      redis.call('SET', kept_key, record, 'PX', keep)
+    else
+      let_go()
+    end
+    redis.call('INCRBY', free_key, left - free)
     if ids then
       redis.call('ZREM', taken_key, unpack(ids))
     end
-    for i = 3, 2 * served + 2, 2 do
-      redis.call('ZADD', taken_key, now + ARGV[i], ARGV[i + 1])
+    local at = 5
+    while at < after do
+      local last = at + 1 + ARGV[at + 1]
+      for i = at + 2, last do
+        redis.call('ZADD', taken_key, now + ARGV[at], ARGV[i])
+      end
+      at = last + 1
     end
     if ttl > 0 then
       redis.call('PEXPIRE', taken_key, ttl) -- the permits end with the number

@@ -1,5 +1,5 @@
--- Gives permits back, whichever client has taken them, unless the number of permits is no longer set. A late
--- command does so too: no two permits have the same id, and a permit cannot be given back twice. Commands
+-- Gives back the permits of some holds, whichever client has taken them, unless the number of permits is no longer set. A
+-- late command does so too: no two permits have the same id, and a permit cannot be given back twice. Commands
 -- of an actor that was abandoned may arrive after those of the next.
 --
 -- KEYS[1]  the permits that are free, a string
@@ -10,24 +10,29 @@
 --          several how many they are; nothing if none is free
 -- ARGV[3]  the key of a waiting "restore", which may not exist; see restore.lua. While no number is set, permits that
 --          are given back have not vanished, and hold it up no further
--- ARGV[4…] the ids, at most 32
+-- ARGV[4…] for each hold, of which there are 32 at most: how many permits it has, and their ids
 --
--- Reply: {which of them were taken until now, 1 for the first, plus 2 for the second, plus 4 …; how
+-- Reply: {of which holds all permits were taken until now, 1 for the first, plus 2 for the second, plus 4 …; how
 -- many clients received the publication}
 local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
 local command, channel, restore_key = unpack(ARGV, 1, 3)
 return once(record, command, function()
   check_taken(taken_key)
-  local taken, ids, bit = 0, {}, 1
-  for i = 4, #ARGV do
-    local ends = tonumber(redis.call('ZSCORE', taken_key, ARGV[i]) or -1)
-    if ends >= 0 and not ids[ARGV[i]] then -- members with a negative time are ignored
-      taken, ids[ARGV[i]] = taken + bit, true
-      table.insert(ids, ARGV[i])
+  local taken, ids, bit, at = 0, {}, 1, 4
+  while ARGV[at] do
+    local all, last = bit, at + ARGV[at]
+    for i = at + 1, last do
+      local ends = tonumber(redis.call('ZSCORE', taken_key, ARGV[i]) or -1)
+      if ends >= 0 and not ids[ARGV[i]] then -- members with a negative time are ignored
+        ids[ARGV[i]] = true
+        table.insert(ids, ARGV[i])
+      else
+        all = 0
+      end
     end
-    bit = 2 * bit
+    taken, bit, at = taken + all, 2 * bit, last + 1
   end
-  if taken == 0 then
+  if #ids == 0 then
     return {0, 0}
   end
   redis.call('ZREM', taken_key, NO_PERMIT)

@@ -36,6 +36,8 @@ func (r permitsRow) keys(lock string) []string {
 
 func restoreKey(lock string) string { return keyspace.Calls(lock) + ":restore" }
 
+func keptKey(lock string) string { return keyspace.Calls(lock) + ":kept" }
+
 // oldMemory is what the name of another server's memory begins with.
 const oldMemory = "another:memory:"
 
@@ -57,14 +59,30 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 	if r.numbered() {
 		args = []string{strconv.Itoa(number), keyspace.PermitsChannel(lock)}
 	}
-	if r.script == scripts.ExpirableRelease {
+	words := strings.Fields(r.args)
+	switch r.script {
+	case scripts.ExpirableRelease:
 		args = append(args, restoreKey(lock))
-	}
-	for word := range strings.FieldsSeq(r.args) {
-		if len(word) == 1 && word[0] >= 'a' {
-			word = strings.Repeat(word, 16)
+	case scripts.ExpirableAcquire:
+		keep := "0"
+		if len(words) > 0 && words[0] == "keep" {
+			keep, words = "2000", words[1:]
 		}
-		args = append(args, word)
+		args = append(args, keptKey(lock), keep)
+	}
+	for _, word := range words {
+		together := r.script == scripts.ExpirableAcquire || r.script == scripts.ExpirableRelease
+		switch isID := word[0] >= 'a'; {
+		case isID && together:
+			args = append(args, strconv.Itoa(len(word)))
+			for _, letter := range word {
+				args = append(args, strings.Repeat(string(letter), 16))
+			}
+		case isID && len(word) == 1:
+			args = append(args, strings.Repeat(word, 16))
+		default:
+			args = append(args, word)
+		}
 	}
 	reply := d.run(t, r.script, r.keys(lock), args)
 	if r.script == scripts.ExpirableRelease { // other tests listen as well
@@ -75,13 +93,15 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 
 func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
-	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u", restoreKey(lock))
+	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u", restoreKey(lock), keptKey(lock))
 	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMilli()) + 1000*number(t, seconds)) }
 	for word := range strings.FieldsSeq(state) {
 		letter, seconds, ends := strings.Cut(word, "@")
 		count, waits := strings.CutPrefix(letter, "waits")
 		old, isOld := strings.CutPrefix(letter, "old")
 		switch _, err := strconv.Atoi(word); {
+		case letter == "kept":
+			d.must(t, "SET", keptKey(lock), long(keyspace.Calls(lock)+":"+seconds), "PX", "60000")
 		case waits:
 			d.must(t, "SET", restoreKey(lock), d.memory(t)+at(seconds)+":"+count, "PX", "60000")
 		case isOld:
@@ -127,6 +147,12 @@ func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 		}
 		at, count, _ := strings.Cut(rest, ":")
 		words = append(words, fmt.Sprint(what, count, "@", number(t, at)-int(start.UnixMilli())))
+	}
+	if keeper := d.do(t, "GET", keptKey(lock)); keeper != "(nil)" {
+		words = append(words, "kept@"+strings.TrimPrefix(keeper, keyspace.Calls(lock)+":"))
+		if d.do(t, "PTTL", keptKey(lock))[0] == '-' {
+			t.Error("permits are kept for a client without a TTL")
+		}
 	}
 	for _, key := range []string{lock, keyspace.Taken(lock)} {
 		if ttl := d.do(t, "PTTL", key); ttl[0] != '-' {
@@ -197,8 +223,11 @@ func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 			rules = append(rules, "~* &* +@all -"+command)
 		}
 		keys := r.keys(lock)
-		if r.script == scripts.ExpirableRelease {
+		switch r.script {
+		case scripts.ExpirableRelease:
 			keys = append(keys, restoreKey(lock))
+		case scripts.ExpirableAcquire:
+			keys = append(keys, keptKey(lock))
 		}
 		for i, key := range keys {
 			others := "~" + strings.Join(slices.Delete(slices.Clone(keys), i, i+1), " ~")

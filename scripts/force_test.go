@@ -102,7 +102,7 @@ func TestExpirableRelease_ReleasesOnlyPermits(t *testing.T) {
 			taken := keyspace.Taken(lock)
 			d.must(t, "SET", lock, "5")
 			d.must(t, "ZADD", taken, "1900000000000", test.others, test.score, "session-12345678")
-			reply := d.run(t, scripts.ExpirableRelease, []string{lock, taken, "record:" + lock}, []string{"1", "channel", restoreKey(lock), "session-12345678"})
+			reply := d.run(t, scripts.ExpirableRelease, []string{lock, taken, "record:" + lock}, []string{"1", "channel", restoreKey(lock), "1", "session-12345678"})
 			if !strings.HasPrefix(reply, test.want) || d.do(t, "GET", lock) != "5" || d.do(t, "ZCARD", taken) != "2" {
 				t.Errorf("%s: the reply is %q, and then %s permits are free", what, reply, d.do(t, "GET", lock))
 			}

@@ -9,25 +9,46 @@ import (
 )
 
 const (
-	// acquireBatch bounds how many permits one command takes.
+	// acquireBatch bounds how many requests one command serves; together they want at most machine.MostTogether permits.
 	acquireBatch = 100
 	// repeatTime is how long an Acquire is sent again. Redis remembers commands for twice as long.
 	repeatTime = 30 * time.Minute
 )
 
-// startAcquire asks for permits for the first waiting requests.
+// startAcquire asks for permits for the first waiting requests. If none waits, Redis keeps no more permits for the last.
 func (s *Semaphore) startAcquire() {
-	o := op{kind: Acquire, requests: s.queue.Front(acquireBatch)}
-	o.until = min(trust(s.now, slices.Min(s.leases(&o))), s.now+repeatTime)
+	first := s.queue.Front(acquireBatch)
+	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + repeatTime}
+	for _, req := range o.requests {
+		o.until = min(o.until, trust(s.now, s.lease(req)))
+	}
+	kept := s.kept
+	if s.kept = 0; len(o.requests) > 0 && o.requests[0].keeps() {
+		s.kept = o.requests[0].ID
+		o.kept = s.kept == kept
+	}
 	s.start(o)
 }
 
-// leases returns the leases of the permits of an Acquire.
-func (s *Semaphore) leases(o *op) (all []time.Duration) {
-	for _, req := range o.requests {
-		all = append(all, s.lease(req))
+// keeps reports whether Redis keeps free permits for the request while it is the first and waits.
+func (r *Request) keeps() bool { return r.Count > 1 && !r.Try }
+
+// fits returns how many of the first of n elements have, together, not more permits than one command may be about.
+func fits(n int, permits func(i int) int) (first int) {
+	for all := 0; first < n; first++ {
+		if all += permits(first); all > machine.MostTogether && first > 0 {
+			break
+		}
 	}
-	return all
+	return first
+}
+
+// letGo makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
+// processes.
+func (s *Semaphore) letGo() {
+	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers {
+		s.tryAt(s.now)
+	}
 }
 
 func (s *Semaphore) lease(req *Request) time.Duration {
@@ -45,7 +66,8 @@ func (s *Semaphore) tryAt(at Instant) {
 	}
 }
 
-// acquireReplied grants the permits to the requests that were served. The permit of a request that has left goes back.
+// acquireReplied grants the permits to the requests that were served. Those of a request that has left go back. After
+// permits were kept for a request, other processes go first.
 func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.wait.tries, s.wait.lastErr = 0, ""
 	if r.Missing {
@@ -58,11 +80,14 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 			s.nextForcedYield = s.now + s.cfg.ForcedYield
 		}
 	}
+	if r.Served > 0 {
+		s.kept = 0
+	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
-		h := hold{permit: o.permit(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, s.lease(req))}
+		h := hold{permits: o.permits(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, s.lease(req))}
 		late := s.now >= h.until
 		if _, waits := s.queue.Find(req.ID); !waits || late {
-			s.giveBack(giveBack{permit: h.permit, until: h.until})
+			s.giveBack(giveBack{permits: h.permits, until: h.until})
 			if waits && o.tries == 0 { // another try would be late as well, and hold up the requests behind it
 				s.queue.Take(req.ID)
 				s.refuse(req, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", s.now-o.sentAt, s.lease(req)))
@@ -75,8 +100,13 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 			s.renewBy(h.sentAt + s.cfg.Renewal)
 		}
 	}
-	if r.Served >= len(o.requests) {
+	if r.Served > 0 && o.kept {
+		s.wait.defers = true
+		s.tryAt(s.now + s.cfg.OpenTime())
+	} else if r.Served >= len(o.requests) {
 		s.tryAt(s.now)
+	}
+	if r.Served >= len(o.requests) {
 		return
 	}
 	s.refuseTries(o.requests)
@@ -89,7 +119,9 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	if s.wait.again || tries {
 		next = s.now
 	}
-	s.tryAt(next)
+	if !s.wait.defers {
+		s.tryAt(next)
+	}
 	if s.sub == requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
 		s.effect(machine.Effect{Kind: machine.Subscribe})
@@ -136,7 +168,7 @@ const noNumber = "it was never set, or Redis has lost its data"
 func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
 	for _, h := range s.holds {
 		if rest := h.until - s.now; rest > 0 {
-			ids, rests = append(ids, h.permit), append(rests, rest)
+			ids, rests = h.permits.AppendTo(ids), append(rests, slices.Repeat([]time.Duration{rest}, h.permits.N)...)
 		}
 	}
 	return ids, rests
@@ -173,7 +205,7 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.
 	for _, req := range o.requests {
-		s.giveBack(giveBack{permit: o.permit(req), until: s.now + s.lease(req)})
+		s.giveBack(giveBack{permits: o.permits(req), until: s.now + s.lease(req)})
 	}
 	return true
 }

@@ -19,6 +19,10 @@
 // are permits. Those that remain wait for a message of the channel, for the next expiry, and for Poll
 // at the latest.
 //
+// A request may want several permits, all or none. They are one hold: what happens to one of them happens to all. While it
+// is the first, those behind it wait, and Redis keeps the free permits for this process; see expirable_acquire.lua. When
+// it has left without a grant, the process tries at once, if only to have no more permits kept.
+//
 // # Trust
 //
 // A permit is trusted from when the first command was sent that may have set its expiry, for the

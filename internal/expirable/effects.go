@@ -23,11 +23,15 @@ type Command struct {
 	Seq  uint64
 	// Number is the number of a command that Redis carries out once; a Renew has none.
 	Number uint64
-	// IDs are the permits to take, to give back, to renew, or to keep taken. Leases are those of an
-	// Acquire or a Restore, one for each. Lease is that of a Renew, and of permits for which a Restore waits.
+	// IDs are the permits to take, to give back, to renew, or to keep taken. Counts say how many of them belong to each
+	// request of an Acquire, or to each hold of a Release. Leases are one for each request of an Acquire, or for each
+	// permit of a Restore. Lease is that of a Renew, and of permits for which a Restore waits. Keep is for how long an
+	// Acquire keeps free permits for its first request if that wants several and waits.
 	IDs    []machine.PermitID
+	Counts []int
 	Leases []time.Duration
 	Lease  time.Duration
+	Keep   time.Duration
 	// Mode and Count are of a Set.
 	Mode  SetMode
 	Count int
@@ -55,11 +59,11 @@ const (
 type Result struct {
 	// Missing says, for an Acquire, that no number of permits is set.
 	Missing bool
-	// Served is how many of an Acquire's permits were taken. Wait is the time until the next permit
+	// Served is how many of an Acquire's requests got their permits. Wait is the time until the next permit
 	// expires; negative if none does. For a Restore, it is the time that the Restore must wait.
 	Served int
 	Wait   time.Duration
-	// Valid says, for each permit of a Release or a Renew, whether it was taken until then. Receivers is
+	// Valid says, for each hold of a Release and each permit of a Renew, whether it was taken until then. Receivers is
 	// how many clients have heard of a Release.
 	Valid     []bool
 	Receivers int
@@ -105,7 +109,7 @@ func (s *Semaphore) refuse(req *Request, reason machine.Reason, detail string) {
 	s.answer(req.Ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
-// grant makes a request the holder of a permit, one that was handed on to it or one of its own.
+// grant makes a request the holder of permits, which were handed on to it or are its own.
 func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
 	h.unwatched = req.Unwatched
@@ -116,7 +120,7 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	s.wakeAt.sooner(h.end())
 	s.effect(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
 		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), FirstRef: h.ref, HandedOff: handedOff,
-		Permit: &h.permit,
+		Permits: &h.permits,
 	}})
 }
 

@@ -27,7 +27,7 @@ func TestRandomWorlds(t *testing.T) {
 		s.may = explore.Budget{explore.Network: 100, explore.Slow: 20, explore.Kill: 1, explore.Leave: 20, explore.Meddle: 10, explore.Sleep: 2}
 		for i := range s.clients {
 			for range 6 {
-				w := want{shown: r.IntN(10) == 0, try: r.IntN(10) == 0}
+				w := want{shown: r.IntN(10) == 0, try: r.IntN(10) == 0, several: max(r.IntN(5)-1, 0)}
 				switch r.IntN(6) {
 				case 0:
 					w.lease = time.Duration(10+r.IntN(4000)) * ms
@@ -78,6 +78,7 @@ type scene struct {
 type want struct {
 	lease, most, wait time.Duration
 	try, shown        bool
+	several           int // how many permits it wants; 0 is one
 	mode              SetMode
 	count, total      int
 	leases            []string // that it asks for while it holds a permit
@@ -91,6 +92,7 @@ var (
 	// numbered says how many permits there are.
 	numbered = want{total: 1}
 	ofTwo    = want{total: 2}
+	both     = want{several: 2}
 	// extending asks for other leases.
 	extending = want{leases: []string{briefly, atLength, watched}}
 )
@@ -119,6 +121,14 @@ var scenes = []scene{
 	{name: "extended after two faults", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 2, explore.Leave: 2}},
 	{name: "extended and handed on", permits: 1, clients: [][]want{{extending, one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1, explore.Slow: 1}},
 	{name: "a fixed lease that is extended", permits: 1, clients: [][]want{{{lease: 400 * ms, leases: extending.leases}}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 2}},
+	{name: "two together", permits: 2, clients: [][]want{{both, one}, {one, both}}, may: explore.May(4, 0)},
+	{name: "two together, and one", permits: 2, clients: [][]want{{both}, {one, one}}, may: explore.May(5, 1)},
+	{name: "two together, withdrawn", permits: 2, clients: [][]want{{both, one}, {one}}, may: explore.May(5, 0, explore.Leave)},
+	{name: "two together, withdrawn, and a fault", permits: 2, clients: [][]want{{both}, {one}}, may: explore.May(4, 1, explore.Leave)},
+	{name: "two together, one freed by its id", permits: 2, clients: [][]want{{{several: 2, shown: true}}, {one}}, may: explore.May(4, 1, explore.Meddle)},
+	{name: "two together, killed", permits: 2, clients: [][]want{{both}, {one}}, may: explore.May(5, 0, explore.Kill)},
+	{name: "two together, and numbered", permits: 2, clients: [][]want{{{several: 2, total: 2}}, {ofTwo}}, may: explore.May(4, 0, explore.Meddle), empties: true},
+	{name: "two together, extended", permits: 2, clients: [][]want{{{several: 2, leases: extending.leases}}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1}},
 	{name: "more and fewer permits", permits: 1, clients: [][]want{{one, {mode: SetTotal, count: 0}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1)},
 }
 

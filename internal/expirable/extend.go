@@ -59,7 +59,7 @@ func (s *Semaphore) extends(h *hold) bool {
 func (s *Semaphore) extend() {
 	for _, e := range s.extensions {
 		h := s.holdByID(e.hold)
-		renewing := s.renewal.inFlight && slices.ContainsFunc(s.renewal.holds, func(other *hold) bool { return other.permit == h.permit })
+		renewing := s.renewal.inFlight && slices.ContainsFunc(s.renewal.holds, func(other *hold) bool { return other.permits == h.permits })
 		if e.sets == 0 && !renewing && !s.extends(h) {
 			s.sendExtension(e, h)
 		}
@@ -90,7 +90,7 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	s.extensions = slices.Clone(s.extensions)
 	s.extensions[slices.Index(s.extensions, e)] = &sent
 	s.wakeAt.sooner(sent.by)
-	c := Command{Kind: Renew, Seq: s.seq, IDs: []machine.PermitID{h.permit}, Lease: sent.sets, Deadline: s.now + timeout}
+	c := Command{Kind: Renew, Seq: s.seq, IDs: h.permits.AppendTo(nil), Lease: sent.sets, Deadline: s.now + timeout}
 	c.Latest = c.Deadline
 	s.effect(machine.Effect{Kind: machine.Send, Ref: &c})
 }
@@ -144,8 +144,8 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 		}
 		s.changeLease(h, &again)
 		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
-	case !r.Valid[0]:
-		s.end(h, machine.Gone, gone) // which answers the request
+	case slices.Contains(r.Valid, false):
+		s.vanished(h) // which answers the request
 		return true
 	default:
 		again.fixed, again.until = e.fixed, trust(e.sentAt, e.sets)

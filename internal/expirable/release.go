@@ -6,12 +6,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// releaseBatch bounds how many permits one command gives back; the reply has a bit for each.
+// releaseBatch bounds of how many holds one command gives back the permits; the reply has a bit for each. Together they
+// have at most machine.MostTogether permits.
 const releaseBatch = 32
 
-// giveBack is a permit that is to be given back in Redis.
+// giveBack are the permits of a hold that are to be given back in Redis.
 type giveBack struct {
-	permit machine.PermitID
+	permits machine.Permits
 	// ref is the request that awaits the release until answerBy; nil if there is none.
 	ref      any
 	answerBy Instant
@@ -32,17 +33,20 @@ func (s *Semaphore) giveBack(b giveBack) {
 	s.wakeAt.sooner(min(b.answerBy, b.until))
 }
 
-// release ends a hold. The permit goes to the first waiter, or back to Redis.
+// release ends a hold. The permits go to the first waiter, or back to Redis.
 func (s *Semaphore) release(h *hold, shown bool, ref any) {
 	handsOn := !s.closing && !shown && !h.fixed && !s.extends(h)
 	s.remove(h)
 	s.failExtensions(h.id, machine.NotHeld, "the permit was released")
-	b := giveBack{permit: h.permit, ref: ref, until: h.takenUntil()}
+	b := giveBack{permits: h.permits, ref: ref, until: h.takenUntil()}
 	if s.queue.Len() > 0 && handsOn && h.until-s.now > s.cfg.Watchdog/3 {
-		if next := s.queue.Head(); next.Lease == 0 && !next.Shown {
+		if next := s.queue.Head(); next.Lease == 0 && !next.Shown && next.Count == h.permits.N {
 			if s.now < s.turnUntil {
 				s.queue.Pop()
-				s.grant(next, hold{permit: h.permit, sentAt: h.sentAt, until: h.until, unacked: h.unacked, longest: h.longest}, true)
+				if s.kept == next.ID && s.queue.Len() > 0 && s.queue.Head().keeps() {
+					s.kept = s.queue.Head().ID // Redis knows only the process
+				}
+				s.grant(next, hold{permits: h.permits, sentAt: h.sentAt, until: h.until, unacked: h.unacked, longest: h.longest}, true)
 				s.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}
@@ -53,7 +57,7 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 }
 
 func (s *Semaphore) startRelease() {
-	o := op{kind: Release, count: min(len(s.back), releaseBatch)}
+	o := op{kind: Release, count: fits(min(len(s.back), releaseBatch), func(i int) int { return s.back[i].permits.N })}
 	o.yields = slices.ContainsFunc(s.back[:o.count], func(b giveBack) bool { return b.yields })
 	s.start(o)
 }

@@ -7,10 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// renewalBatch bounds how many permits one command renews.
-const renewalBatch = 1000
-
-// renew makes the watchdog renew its permits, the ones with the oldest leases first if they are many.
+// renew makes the watchdog renew its permits. If they are more than machine.MostTogether, those with the oldest leases are
+// first.
 func (s *Semaphore) renew() {
 	if s.renewAt == 0 || s.now < s.renewAt {
 		return
@@ -20,7 +18,8 @@ func (s *Semaphore) renew() {
 		s.renewAt, s.renewal, s.late = 0, op{}, nil
 		return
 	}
-	s.renewal = op{kind: Renew, tries: s.renewal.tries, holds: watched[:min(len(watched), renewalBatch)]}
+	first := fits(len(watched), func(i int) int { return watched[i].permits.N })
+	s.renewal = op{kind: Renew, tries: s.renewal.tries, holds: watched[:first]}
 	s.send(&s.renewal)
 }
 
@@ -81,13 +80,14 @@ func (s *Semaphore) renewReplied(r Result) {
 func (s *Semaphore) applyRenewal(o op, r Result) {
 	s.renewAt, s.atRisk, s.riskErr = 0, false, ""
 	valid := map[machine.PermitID]bool{}
-	for i, h := range o.holds {
-		valid[h.permit] = r.Valid[i]
+	for _, h := range o.holds {
+		valid[h.permits.First] = !slices.Contains(r.Valid[:h.permits.N], false)
+		r.Valid = r.Valid[h.permits.N:]
 	}
 	holds := slices.Clone(s.holds)
 	var lost []*hold
 	for i, h := range holds {
-		switch renewed, was := valid[h.permit]; {
+		switch renewed, was := valid[h.permits.First]; {
 		case !was:
 		case !renewed:
 			lost = append(lost, h)
@@ -101,7 +101,7 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 	}
 	s.holds = holds
 	for _, h := range lost {
-		s.end(h, machine.Gone, gone)
+		s.vanished(h)
 	}
 	for _, h := range s.watched() {
 		s.renewBy(h.sentAt + s.cfg.RenewAfter(s.now-o.sentAt))
@@ -130,11 +130,11 @@ func (s *Semaphore) notRenewed(r Result) {
 func (s *Semaphore) renewalUnanswered() {
 	sent := map[machine.PermitID]bool{}
 	for _, h := range s.renewal.holds {
-		sent[h.permit] = true
+		sent[h.permits.First] = true
 	}
 	s.holds = slices.Clone(s.holds)
 	for i, h := range s.holds {
-		if sent[h.permit] {
+		if sent[h.permits.First] {
 			again := *h
 			again.isUnacked(s.cfg.Watchdog)
 			s.holds[i] = &again
@@ -161,10 +161,19 @@ func (s *Semaphore) lapse() {
 	}
 }
 
-// lose ends a hold that was not released, and gives back its permit.
+// lose ends a hold that was not released, and gives back its permits.
 func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 	s.end(h, reason, detail)
-	s.giveBack(giveBack{permit: h.permit, until: h.takenUntil()})
+	s.giveBack(giveBack{permits: h.permits, until: h.takenUntil()})
+}
+
+// vanished ends a hold of which a permit is gone from Redis. The others go back.
+func (s *Semaphore) vanished(h *hold) {
+	if h.permits.N == 1 {
+		s.end(h, machine.Gone, gone)
+	} else {
+		s.lose(h, machine.Gone, gone)
+	}
 }
 
 // end ends a hold that was not released, and notifies its holder.

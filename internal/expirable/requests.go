@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for a permit. The request joins the queue, unless it does not wait and others do.
+// Acquire asks for permits. The request joins the queue, unless it does not wait and others do.
 func (s *Semaphore) Acquire(now Instant, req Request) {
 	s.begin(now)
 	defer s.settle()
@@ -50,7 +50,8 @@ func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	}
 }
 
-// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified.
+// ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified, and all of its
+// permits go back.
 func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	s.begin(now)
 	defer s.settle()
@@ -58,9 +59,9 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
 		return
 	}
-	b := giveBack{permit: permit, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
-	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permit == permit }); i >= 0 {
-		b.unknown, b.until = false, s.holds[i].takenUntil()
+	b := giveBack{permits: machine.Permits{First: permit, N: 1}, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
+	if i := slices.IndexFunc(s.holds, func(h *hold) bool { return h.permits.Has(permit) }); i >= 0 {
+		b.unknown, b.until, b.permits = false, s.holds[i].takenUntil(), s.holds[i].permits
 		s.end(s.holds[i], machine.Forced, "it was released by its id")
 	}
 	s.giveBack(b)
@@ -153,7 +154,7 @@ func (s *Semaphore) Subscribed(now Instant) {
 // Idle reports whether there is nothing to do and no state to keep.
 func (s *Semaphore) Idle() bool {
 	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
-		s.sub == unsubscribed && s.taken == len(s.effects)
+		s.kept == 0 && s.sub == unsubscribed && s.taken == len(s.effects)
 }
 
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
@@ -166,11 +167,11 @@ func (s *Semaphore) Sent() (number uint64, certain bool) {
 // requests wait, and until when the first of the permits is valid if it is not renewed.
 func (s *Semaphore) Snapshot() (held, waiters int, until Instant) {
 	for _, h := range s.holds {
-		if until == 0 || h.end() < until {
+		if held += h.permits.N; until == 0 || h.end() < until {
 			until = h.end()
 		}
 	}
-	return len(s.holds), s.queue.Len(), until
+	return held, s.queue.Len(), until
 }
 
 // Outstanding returns the holders, and the requests that await an answer. It is for a Semaphore
@@ -234,19 +235,25 @@ func (s *Semaphore) First(owner machine.Owner) uint64 {
 // Cleanup returns the commands that give back everything of this process, and for how long from now
 // they have a use. It is for a Semaphore that is given up.
 func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
-	ids, until := s.main.ids(), now+s.cfg.Watchdog
+	var taken []machine.Permits
+	until := now + s.cfg.Watchdog
 	for _, req := range s.main.requests {
-		until = max(until, now+s.lease(req))
+		taken, until = append(taken, s.main.permits(req)), max(until, now+s.lease(req))
 	}
 	for _, h := range s.holds {
-		ids, until = append(ids, h.permit), max(until, h.takenUntil())
+		taken, until = append(taken, h.permits), max(until, h.takenUntil())
 	}
 	for _, b := range s.back {
-		ids, until = append(ids, b.permit), max(until, b.until)
+		taken, until = append(taken, b.permits), max(until, b.until)
 	}
-	for batch := range slices.Chunk(ids, releaseBatch) {
+	for n := 0; len(taken) > 0; taken = taken[n:] {
+		n = fits(min(len(taken), releaseBatch), func(i int) int { return taken[i].N })
 		s.numbered(now)
-		all = append(all, Command{Kind: Release, Number: s.number, IDs: batch})
+		c := Command{Kind: Release, Number: s.number}
+		for _, p := range taken[:n] {
+			c.add(p)
+		}
+		all = append(all, c)
 	}
 	return all, until - now + s.cfg.CallTimeout
 }

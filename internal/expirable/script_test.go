@@ -22,7 +22,7 @@ var testConfig = machine.Config{
 // its permit has the id 1.
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
-		p := &player{Player: machinetest.Player{T: t}, Semaphore: New(&testConfig), granted: map[int]machine.PermitID{7: {7}}}
+		p := &player{Player: machinetest.Player{T: t}, Semaphore: New(&testConfig), granted: map[int]machine.Permits{7: {First: machine.PermitID{7}, N: 1}}}
 		p.Apply = p.apply
 		return &p.Player
 	})
@@ -31,9 +31,9 @@ func TestDecisions(t *testing.T) {
 type player struct {
 	machinetest.Player
 	Semaphore
-	granted  map[int]machine.PermitID // the last, by its first byte
-	open     int                      // how many were granted and have not ended
-	sent     *Command                 // the last, unless it was a renewal
+	granted  map[int]machine.Permits // the last, by its first byte
+	open     int                     // how many were granted and have not ended
+	sent     *Command                // the last, unless it was a renewal
 	renewals []*Command
 }
 
@@ -81,7 +81,7 @@ func (p *player) event(words []string) bool {
 		p.Acquire(p.Now, p.request(number, rest[1:]))
 	case "release":
 		if text, ok := strings.CutPrefix(first, "id="); ok {
-			p.ReleaseID(p.Now, p.granted[int(machinetest.Number(text))], 99)
+			p.ReleaseID(p.Now, p.granted[int(machinetest.Number(text))].First, 99)
 		} else {
 			p.Release(p.Now, uint64(number), slices.Contains(rest, "shown"), number)
 		}
@@ -113,17 +113,29 @@ func (p *player) event(words []string) bool {
 	return true
 }
 
-// request reads a request; "total" is the number of permits that it sets if there is none.
+// several is a permit, or "1x3": three that were acquired together.
+func several(first, n int) string {
+	if n == 1 {
+		return strconv.Itoa(first)
+	}
+	return fmt.Sprintf("%dx%d", first, n)
+}
+
+// request reads a request; "total" is the number of permits that it sets if there is none, and "x3" how many it wants.
 func (p *player) request(id int, options []string) (req Request) {
+	req.Count = 1
 	options = slices.DeleteFunc(options, func(option string) bool {
 		total, is := strings.CutPrefix(option, "total=")
+		count, several := strings.CutPrefix(option, "x")
 		switch {
 		case is:
 			req.Total = int(machinetest.Number(total))
+		case several:
+			req.Count = int(machinetest.Number(count))
 		case option == "shown":
 			req.Shown = true
 		}
-		return is || req.Shown && option == "shown"
+		return is || several || req.Shown && option == "shown"
 	})
 	req.Request = machinetest.Request(p.Now, options...)
 	req.ID, req.Owner, req.Random, req.Ref = uint64(id), machine.Owner(id), machine.PermitID{byte(id)}, id
@@ -178,9 +190,9 @@ func (p *player) brings() (all []string) {
 		case machine.Reply:
 			switch a.Kind {
 			case machine.Granted:
-				p.granted[int(a.Permit[0])] = *a.Permit
+				p.granted[int(a.Permits.First[0])] = *a.Permits
 				p.open++
-				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %d until %v", e.Ref, a.Permit[0], a.Until)
+				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %s until %v", e.Ref, several(int(a.Permits.First[0]), a.Permits.N), a.Until)
 			case machine.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case machine.Freed:
@@ -224,8 +236,13 @@ func (p *player) brings() (all []string) {
 
 func (p *player) sends(c *Command) string {
 	var text []string
-	for i, id := range c.IDs {
-		text = append(text, fmt.Sprint(id[0]))
+	counts, ids := c.Counts, c.IDs
+	if counts == nil { // by permit, and not by request or hold
+		counts = slices.Repeat([]int{1}, len(ids))
+	}
+	for i, n := range counts {
+		text = append(text, several(int(ids[0][0]), n))
+		ids = ids[n:]
 		if len(c.Leases) > 0 && c.Leases[i] != testConfig.Watchdog {
 			text[i] += fmt.Sprint("/", c.Leases[i])
 		}

@@ -11,13 +11,15 @@ import (
 // Instant is a point in time on the system's clock.
 type Instant = machine.Instant
 
-// Request is a request for a permit, and the hold once it is granted. Owner, Lease, MaxHold, Try,
+// Request is a request for permits, and the hold once it is granted. Owner, Lease, MaxHold, Try,
 // Deadline and Ref of machine.Request have the same meaning here.
 type Request struct {
 	machine.Request
 	// Random makes the ids unique of the permits that are taken from Redis for the request.
 	Random machine.PermitID
-	// Shown: others get to know the id, so the permit is not handed on.
+	// Count is how many permits it wants, all or none; from 1 to machine.MostTogether.
+	Count int
+	// Shown: others get to know the ids, so the permits are not handed on.
 	Shown bool
 	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
 	Total int
@@ -38,6 +40,9 @@ type Semaphore struct {
 	mayArrive bool
 
 	queue requestqueue.Queue[*Request]
+	// kept is the first of the queue at the last Acquire if it wants several permits: Redis may keep those that are free
+	// for it. 0 if there is none.
+	kept  uint64
 	holds []*hold
 	// main is the numbered command under way, and renewal the watchdog's beside it. late are earlier tries of renewal
 	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
@@ -84,13 +89,13 @@ func (a *alarm) sooner(at Instant) {
 // New returns a Semaphore of which no permit is held.
 func New(cfg *machine.Config) Semaphore { return Semaphore{cfg: cfg} }
 
-// hold is a permit that this process holds.
+// hold is what one request has got: a permit, or several, of which all are held or none.
 type hold struct {
-	id     uint64
-	permit machine.PermitID
-	owner  machine.Owner
-	ref    any
-	shown  bool
+	id      uint64
+	permits machine.Permits
+	owner   machine.Owner
+	ref     any
+	shown   bool
 	// fixed: the lease is not renewed. sentAt is when the last command was sent that has set the
 	// expiry, and until how long the permit is trusted.
 	fixed  bool

@@ -1,7 +1,6 @@
 package expirable
 
 import (
-	"encoding/binary"
 	"slices"
 	"time"
 
@@ -34,23 +33,18 @@ type op struct {
 	holds    []*hold
 	count    int
 	yields   bool
+	// kept: free permits may have been kept for the first of requests.
+	kept bool
 }
 
-// permit returns the id of the permit that an Acquire may take for one of its requests. Each command has
-// ids of its own: a permit that a late copy of one has taken would be lost if another took it again.
-func (o *op) permit(req *Request) machine.PermitID {
-	id := req.Random
-	binary.BigEndian.PutUint64(id[8:], binary.BigEndian.Uint64(id[8:])^o.number)
-	return id
+// permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a permit
+// that a late copy of one has taken would be lost if another took it again.
+func (o *op) permits(req *Request) machine.Permits {
+	return machine.Permits{First: req.Random.Numbered(o.number), N: req.Count}
 }
 
-// ids returns the ids of the permits for all requests of an Acquire.
-func (o *op) ids() (all []machine.PermitID) {
-	for _, req := range o.requests {
-		all = append(all, o.permit(req))
-	}
-	return all
-}
+// add adds the permits of a request or a hold.
+func (c *Command) add(p machine.Permits) { c.IDs, c.Counts = p.AppendTo(c.IDs), append(c.Counts, p.N) }
 
 // begin opens an event: time may have ended something before it.
 func (s *Semaphore) begin(now Instant) {
@@ -68,6 +62,7 @@ func (s *Semaphore) begin(now Instant) {
 // settle closes an event: it begins what can be done next.
 func (s *Semaphore) settle() {
 	if s.main.kind == 0 {
+		s.letGo()
 		s.next()
 	}
 	s.extend()
@@ -91,7 +86,7 @@ func (s *Semaphore) next() {
 		case kind == Set && len(s.sets) > 0:
 			s.start(op{kind: Set, until: s.sets[0].until})
 			return
-		case kind == Acquire && s.queue.Len() > 0 && s.now >= s.wait.nextAt:
+		case kind == Acquire && (s.queue.Len() > 0 && s.now >= s.wait.nextAt || s.queue.Len() == 0 && s.kept != 0):
 			s.wait.again, s.wait.defers = false, false
 			s.startAcquire()
 			return
@@ -124,16 +119,22 @@ func (s *Semaphore) send(o *op) {
 	timeout := s.cfg.CallTimeout // not shortened for short leases: over a slow link every try would time out
 	switch o.kind {
 	case Acquire:
-		c.IDs, c.Leases = o.ids(), s.leases(o)
+		for _, req := range o.requests {
+			c.add(o.permits(req))
+			c.Leases = append(c.Leases, s.lease(req))
+		}
+		if len(o.requests) > 0 && o.requests[0].keeps() {
+			c.Keep = s.cfg.TransferTTL()
+		}
 	case Release:
 		for _, b := range s.back[:o.count] {
-			c.IDs = append(c.IDs, b.permit)
+			c.add(b.permits)
 		}
 	case Renew:
 		c.Lease = s.cfg.Watchdog
 		until := o.holds[0].until
 		for _, h := range o.holds {
-			c.IDs = append(c.IDs, h.permit)
+			c.IDs = h.permits.AppendTo(c.IDs)
 			until, c.Latest = min(until, h.until), max(c.Latest, h.until)
 		}
 		timeout = s.cfg.Timeout(max(until-s.now, 0)) // another try must fit into what is left

@@ -20,7 +20,7 @@ func (s *shared) Execute(n *explore.Net, i int, command any) any {
 	case c.Number < record.number && c.Kind != Release:
 		return nil // LATE, which is about a command that is no longer under way
 	}
-	reply := s.run(n, c)
+	reply := s.run(n, i, c)
 	if c.Number > record.number {
 		record.number, record.reply, record.gone = c.Number, reply, false
 	}
@@ -39,11 +39,14 @@ func (s *shared) renewed(n *explore.Net, c Command) (reply Result) {
 	return reply
 }
 
-func (s *shared) run(n *explore.Net, c Command) (reply Result) {
+func (s *shared) run(n *explore.Net, i int, c Command) (reply Result) {
 	r := &s.redis
 	switch c.Kind {
 	case Acquire:
 		if !r.set {
+			if r.kept == i+1 {
+				r.kept = 0
+			}
 			return Result{Missing: true, Wait: -1}
 		}
 		before := len(r.issued)
@@ -56,19 +59,37 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 				reply.Wait = at
 			}
 		}
-		for reply.Served < len(c.IDs) && r.free > 0 {
-			r.issued = append(r.issued, issued{c.IDs[reply.Served], n.Now + c.Leases[reply.Served]})
-			r.free--
+		ids, wanted := c.IDs, 0
+		mine, others := r.kept == i+1 && n.Now < r.keptUntil, r.kept != i+1 && r.kept != 0 && n.Now < r.keptUntil
+		for k, count := range c.Counts {
+			if wanted = count; count > r.free || others {
+				break
+			}
+			for _, id := range ids[:count] {
+				r.issued = append(r.issued, issued{id, n.Now + c.Leases[k]})
+			}
+			ids, wanted = ids[count:], 0
+			r.free -= count
 			reply.Served++
 		}
-		if expired > 0 && r.free > 0 {
+		keeps := reply.Served == 0 && wanted > 1 && c.Keep > 0 && !others && wanted <= r.free+len(r.issued)
+		if keeps {
+			r.kept, r.keptUntil = i+1, n.Now+c.Keep
+		} else if mine {
+			r.kept = 0
+		}
+		if r.free > 0 && (expired > 0 || mine && !keeps) {
 			n.Publish()
 		}
 	case Release:
-		freed := false
-		for _, id := range c.IDs {
-			k := r.find(id)
-			if reply.Valid = append(reply.Valid, k >= 0); k >= 0 {
+		freed, ids := false, c.IDs
+		for _, count := range c.Counts {
+			all := true
+			for _, id := range ids[:count] {
+				k := r.find(id)
+				if all = all && k >= 0; k < 0 {
+					continue
+				}
 				r.issued = slices.Delete(r.issued, k, k+1)
 				if freed = true; r.set {
 					r.free++
@@ -77,6 +98,7 @@ func (s *shared) run(n *explore.Net, c Command) (reply Result) {
 				r.made--
 				r.waits.taken--
 			}
+			reply.Valid, ids = append(reply.Valid, all), ids[count:]
 		}
 		if freed && r.free > 0 {
 			reply.Receivers = n.Listeners()

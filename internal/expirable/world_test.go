@@ -38,6 +38,9 @@ type redis struct {
 	lost []machine.PermitID
 	// waits is the Restore that waits, and saved the one in the last snapshot.
 	waits, saved restore
+	// kept is the number of the process for which permits are kept, from 1, and keptUntil for how long; 0 for none.
+	kept      int
+	keptUntil Instant
 }
 
 // restore is a Restore that waits: at is when it is to be done, 0 if none waits, and taken how many permits are taken
@@ -54,13 +57,13 @@ type issued struct {
 	until Instant
 }
 
-// client is a caller with a want. Its permit is good until then, as the grant or the last renewal says; robbed says
+// client is a caller with a want. Its permits are good until then, as the grant or the last renewal says; robbed says
 // that another client has freed it.
 type client struct {
 	explore.Client
-	permit machine.PermitID
-	until  Instant
-	robbed bool
+	permits []machine.PermitID
+	until   Instant
+	robbed  bool
 	// extended: it has asked for another lease. extendBy is when it must have the answer, 0 if it has it.
 	extended bool
 	extendBy Instant
@@ -133,7 +136,10 @@ func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 		n.Violated("p%d: client %d is refused: %s", i, k, a.Detail)
 	}
 	if c.Answered(n, a.Kind == machine.Granted); a.Kind == machine.Granted {
-		c.permit, c.until, c.robbed, c.extended = *a.Permit, a.Until, false, false
+		c.permits, c.until, c.robbed, c.extended = a.Permits.AppendTo(nil), a.Until, false, false
+		if wants := max(s.clients[i][k].several, 1); len(c.permits) != wants {
+			n.Violated("p%d: client %d has got %d permits, and wants %d", i, k, len(c.permits), wants)
+		}
 	} else if a.Kind == machine.NotFreed && a.Reason == machine.Lost && n.Now < c.until && !s.excused(c) {
 		n.Violated("p%d: client %d has lost its permit, which was good until %v", i, k, c.until)
 	}
@@ -150,8 +156,10 @@ func (s *shared) extended(n *explore.Net, i int, c *client, a machine.Answer) {
 	}
 }
 
-// excused reports whether another client has freed a client's permit, or Redis may have lost it.
-func (s *shared) excused(c *client) bool { return c.robbed || slices.Contains(s.redis.lost, c.permit) }
+// excused reports whether another client has freed a client's permits, or Redis may have lost one.
+func (s *shared) excused(c *client) bool {
+	return c.robbed || slices.ContainsFunc(c.permits, func(id machine.PermitID) bool { return slices.Contains(s.redis.lost, id) })
+}
 
 // notified notes that a client was notified of a loss.
 func (s *shared) notified(n *explore.Net, i, k int, a machine.Answer) {
@@ -239,7 +247,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		if n.Dead(other) {
 			other = i
 		}
-		s.processes[other].permits.ReleaseID(n.Now, c.permit, nil)
+		s.processes[other].permits.ReleaseID(n.Now, c.permits[len(c.permits)-1], nil)
 		s.CarryOut(n, other)
 	case evicts:
 		if r := &s.redis; r.set {
@@ -267,7 +275,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 			p.Set(n.Now, want.mode, want.count, k)
 			return
 		}
-		req := Request{Random: machine.PermitID{byte(i + 1), byte(k + 1)}, Shown: want.shown, Total: want.total, Request: machine.Request{
+		req := Request{Random: machine.PermitID{byte(i + 1), byte(k + 1)}, Count: max(want.several, 1), Shown: want.shown, Total: want.total, Request: machine.Request{
 			ID: c.ID, Owner: machine.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
 		}}
 		if want.wait > 0 {
@@ -308,7 +316,11 @@ func (s *shared) Check(n *explore.Net) {
 	for i := range s.processes {
 		p := &s.processes[i]
 		wake, ok := p.permits.NextWake()
-		if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free > 0 && !p.permits.wait.defers {
+		if kept := s.redis.kept; kept != 0 && kept != i+1 && n.Now < s.redis.keptUntil {
+			if n.Quiet() && !n.Dead(kept-1) && s.processes[kept-1].permits.kept == 0 {
+				n.Violated("permits are kept for p%d, which does not want them", kept-1)
+			}
+		} else if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free >= p.permits.queue.Head().Count && !p.permits.wait.defers {
 			n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
 		}
 		for k, c := range p.clients {
@@ -320,12 +332,14 @@ func (s *shared) Check(n *explore.Net) {
 			case n.Now >= c.until && (!ok || wake > n.Now):
 				n.Violated("p%d: client %d was not notified that its permit is over", i, k)
 			case n.Now < c.until && !c.robbed:
-				if slices.Contains(trusted, c.permit) {
-					n.Violated("p%d: client %d trusts a permit that another does", i, k)
-				}
-				trusted = append(trusted, c.permit)
-				if at := s.redis.find(c.permit); !s.excused(&c) && (at < 0 || s.redis.issued[at].until < c.until) {
-					n.Violated("p%d: client %d trusts its permit until %v, and Redis has %+v", i, k, c.until, s.redis)
+				for _, permit := range c.permits {
+					if slices.Contains(trusted, permit) {
+						n.Violated("p%d: client %d trusts a permit that another does", i, k)
+					}
+					trusted = append(trusted, permit)
+					if at := s.redis.find(permit); !s.excused(&c) && (at < 0 || s.redis.issued[at].until < c.until) {
+						n.Violated("p%d: client %d trusts its permit until %v, and Redis has %+v", i, k, c.until, s.redis)
+					}
 				}
 			}
 		}
@@ -346,8 +360,9 @@ func (s *shared) Settled(n *explore.Net) {
 	}
 	for i := range s.processes {
 		p := &s.processes[i]
+		wants := p.permits.queue.Len() > 0 && p.permits.queue.Head().Count > s.redis.made // the others stand behind it
 		for k, c := range p.clients {
-			if waits := c.State == explore.Asking && s.clients[i][k].mode == "" && s.redis.made <= 0; c.State < explore.Done && !waits && !n.Dead(i) {
+			if waits := c.State == explore.Asking && s.clients[i][k].mode == "" && (s.redis.made <= 0 || wants); c.State < explore.Done && !waits && !n.Dead(i) {
 				n.Violated("p%d: client %d is not at its end: %+v", i, k, c)
 			}
 		}

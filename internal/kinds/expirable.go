@@ -24,7 +24,7 @@ type permits struct {
 
 func (p *permits) Acquire(now machine.Instant, req machine.Request) {
 	call := req.Ref.(*request.Call)
-	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Shown: call.ShowsPermit(), Total: call.TotalPermits()})
+	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Count: call.PermitsTogether(), Shown: call.ShowsPermit(), Total: call.TotalPermits()})
 }
 
 // newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader

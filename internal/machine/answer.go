@@ -42,8 +42,8 @@ type Answer struct {
 	// FirstRef is the Ref of the hold's first request.
 	FirstRef any
 	Tokens   []int64
-	// Permit is the id of the permit of an expirable semaphore that was granted; nil for all else.
-	Permit *PermitID
+	// Permits are those of an expirable semaphore that were granted; nil for all else.
+	Permits *Permits
 	// HandedOff says that the lock was handed off inside this process, Transferred that another
 	// process has transferred it.
 	HandedOff, Transferred bool

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -17,14 +18,14 @@ type ExpirableSemaphore struct {
 	// Channel is the channel on which free permits are published.
 	Channel string
 
-	keys []string // the last one is the time at which the number is restored
+	keys []string // the last ones are the time at which the number is restored, and for which client permits are kept
 }
 
 // NewExpirableSemaphore returns an expirable semaphore. name is the key of the number of free permits.
 func NewExpirableSemaphore(name, client string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{
 		Channel: keyspace.PermitsChannel(name),
-		keys:    []string{name, keyspace.Taken(name), keyspace.Calls(name) + ":" + client, keyspace.Calls(name) + ":restore"},
+		keys:    []string{name, keyspace.Taken(name), keyspace.Calls(name) + ":" + client, keyspace.Calls(name) + ":restore", keyspace.Calls(name) + ":kept"},
 	}
 }
 
@@ -33,38 +34,47 @@ func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 	call := redisclient.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case expirable.Acquire:
-		call.Script, call.Confirm = scripts.ExpirableAcquire, true
-		return withLeases(call, c)
+		call.Script, call.Confirm, call.Args = scripts.ExpirableAcquire, true, append(call.Args, p.keys[4], ms(c.Keep))
 	case expirable.Release:
 		call.Script, call.Urgent, call.Args = scripts.ExpirableRelease, true, append(call.Args, p.keys[3])
 	case expirable.Renew:
 		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.ExpirableRenew, true, true, true
 		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
 	case expirable.Set:
-		call.Script, call.Keys, call.Confirm = scripts.ExpirableSet, p.keys, true
+		call.Script, call.Keys, call.Confirm = scripts.ExpirableSet, p.keys[:4], true
 		call.Args = append(call.Args, string(c.Mode), strconv.Itoa(c.Count))
 		if c.Mode == expirable.Restore {
 			call.Args = append(call.Args, ms(c.Lease))
 		}
-		return withLeases(call, c)
+		for i, id := range c.IDs {
+			call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
+		}
+		return call
 	}
-	for _, id := range c.IDs {
-		call.Args = append(call.Args, string(id[:]))
+	ids := c.IDs
+	for i, n := range c.Counts {
+		if c.Kind == expirable.Acquire {
+			call.Args = append(call.Args, ms(c.Leases[i]))
+		}
+		call.Args = withIDs(append(call.Args, strconv.Itoa(n)), ids[:n])
+		ids = ids[n:]
+	}
+	if c.Kind == expirable.Renew {
+		call.Args = withIDs(call.Args, ids)
 	}
 	return call
+}
+
+func withIDs(args []string, ids []machine.PermitID) []string {
+	for _, id := range ids {
+		args = append(args, string(id[:]))
+	}
+	return args
 }
 
 // Forget is like Semaphore.Forget.
 func (p *ExpirableSemaphore) Forget(number uint64, deadline time.Time) redisclient.Call {
 	return forget(p.keys[2], number, deadline)
-}
-
-// withLeases adds the lease and the id of each permit.
-func withLeases(call redisclient.Call, c *expirable.Command) redisclient.Call {
-	for i, id := range c.IDs {
-		call.Args = append(call.Args, ms(c.Leases[i]), string(id[:]))
-	}
-	return call
 }
 
 // ReadExpirable returns the result of a command from its reply.
@@ -77,7 +87,7 @@ func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.R
 		r.Missing = reply.N[0] == scripts.NoKey
 		r.Served, r.Wait = max(int(reply.N[0]), 0), milliseconds(reply.N[1])
 	case expirable.Release:
-		for i := range c.IDs {
+		for i := range c.Counts {
 			r.Valid = append(r.Valid, reply.N[0]>>i&1 == 1)
 		}
 		r.Receivers = int(reply.N[1])

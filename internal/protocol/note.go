@@ -12,9 +12,14 @@ const MostOfNote = 256
 // term, which one System never uses twice; of a permit, OfPermit.
 func Note(of, text string) string { return of + " " + text }
 
-// OfPermit names a permit in a record by the beginning of the SHA-256 of its id, since every client that knows the id
-// can release the permit.
-func OfPermit(id string) string { return "permit:" + busyName(id) }
+// OfPermit names a permit, and those that were acquired together with it, in a record by the beginning of the SHA-256 of
+// what their ids have in common (see machine.PermitID), since every client that knows an id can release the permit.
+func OfPermit(id string) string {
+	if len(id) == 32 {
+		id = id[:16] + id[20:]
+	}
+	return "permit:" + busyName(id)
+}
 
 // Note returns the note of an owner's hold; "" if the record has none. The owner is "<client>:<term>", or the same with
 // an OfPermit. A longer text is no note: any client may have written the record.

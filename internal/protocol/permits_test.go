@@ -32,11 +32,11 @@ func TestPermits_CommandsReply(t *testing.T) {
 	}{
 		{expirable.Command{Kind: expirable.Set, Mode: expirable.SetIfUnset, Count: 2}, expirable.Result{Done: true}, "{2 0 2}"},
 		{expirable.Command{Kind: expirable.Set, Mode: expirable.SetIfUnset, Count: 3}, expirable.Result{}, "{2 0 2}"},
-		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("a"), id("b"), id("c")}, Leases: []time.Duration{time.Hour, time.Minute, time.Hour}}, expirable.Result{Served: 2, Wait: -time.Millisecond}, "{0 2 2}"},
-		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("d")}, Leases: []time.Duration{time.Hour}}, expirable.Result{Wait: 50 * time.Second}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("a"), id("b"), id("c")}, Counts: []int{1, 1, 1}, Leases: []time.Duration{time.Hour, time.Minute, time.Hour}}, expirable.Result{Served: 2, Wait: -time.Millisecond}, "{0 2 2}"},
+		{expirable.Command{Kind: expirable.Acquire, IDs: []machine.PermitID{id("d")}, Counts: []int{1}, Leases: []time.Duration{time.Hour}}, expirable.Result{Wait: 50 * time.Second}, "{0 2 2}"},
 		{expirable.Command{Kind: expirable.Renew, IDs: []machine.PermitID{id("b"), id("c")}, Lease: time.Hour}, expirable.Result{Valid: []bool{true, false}}, "{0 2 2}"},
 		{expirable.Command{Kind: expirable.Set, Mode: expirable.SetAdd, Count: 1}, expirable.Result{Done: true}, "{1 2 3}"},
-		{expirable.Command{Kind: expirable.Release, IDs: []machine.PermitID{id("c"), id("b")}}, expirable.Result{Valid: []bool{false, true}, Receivers: 1}, "{2 1 3}"},
+		{expirable.Command{Kind: expirable.Release, IDs: []machine.PermitID{id("c"), id("b")}, Counts: []int{1, 1}}, expirable.Result{Valid: []bool{false, true}, Receivers: 1}, "{2 1 3}"},
 		{expirable.Command{Kind: expirable.Set, Mode: expirable.SetTotal, Count: 8}, expirable.Result{Done: true}, "{7 1 8}"},
 	} {
 		step.command.Number = uint64(i + 1)

@@ -28,8 +28,9 @@ type ByMessage struct {
 	// life and ownerLife are their processes when the request was posted; nil for one that was dead or is on another
 	// node. A later actor with the same PID gets no answer: it would take a grant for its own.
 	life, ownerLife actor.Process
-	// permit is the id of a permit, if showsPermit.
+	// permit is the id of the first of the permits that were granted, and together how many are wanted; 0 is one.
 	permit      machine.PermitID
+	together    int
 	showsPermit bool
 	// Within is the parent of its spans.
 	Within context.Context
@@ -88,12 +89,12 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 	reason := messages.Reason(a.Reason)
 	switch a.Kind {
 	case machine.Granted:
-		permit := ""
+		var permits []string
 		if m.showsPermit {
-			permit = m.permit.String()
+			permits = idsOf(m.permit, m.together)
 		}
 		granted := &messages.Acquired{
-			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitId: permit, Owner: m.holder(call),
+			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitIds: permits, Owner: m.holder(call),
 			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens), CorrelationId: m.correlationID,
 		}
 		if call.Members != nil {

@@ -162,7 +162,7 @@ func (call *Call) fits() error {
 }
 
 func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error {
-	by.showsPermit = m.ShowPermit
+	by.showsPermit, by.together = m.ShowPermit, int(m.Permits)
 	by.belongsTo(m.Owner)
 	if by.replyTo == nil {
 		by.replyTo = m.Owner
@@ -174,7 +174,7 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error
 	if m.Owner != nil && IsFuture(m.Owner) {
 		err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
 	}
-	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), r.CheckRed(call.Kind, call.Members, call.Lease))
+	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), call.CheckTogether(by.together), r.CheckRed(call.Kind, call.Members, call.Lease))
 	if err == nil {
 		err = r.checkEnd(m, by)
 	}

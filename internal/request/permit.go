@@ -12,11 +12,13 @@ import (
 
 // Permit is what a Call says of a permit: KIND_EXPIRABLE_SEMAPHORE needs one for OpAcquire.
 type Permit struct {
-	// ID is the permit's in Redis; the grant brings it. It is an argument of OpReleaseID.
+	// ID is the permit's in Redis, the first of several; the grant brings it. It is an argument of OpReleaseID.
 	ID machine.PermitID
+	// Together is how many permits an OpAcquire wants, all or none; 0 is one.
+	Together int
 	// Until is the end of the permit's validity, which is kept up to date while it is held.
 	Until atomic.Int64
-	// Shown says that its id was shown, so that the permit is not handed off in this process.
+	// Shown says that an id was shown, so that the permits are not handed off in this process.
 	Shown atomic.Bool
 	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is how many permits there are if
 	// no number is set; 0 if the caller does not say.
@@ -63,7 +65,36 @@ func (call *Call) TotalPermits() int {
 	return int(call.Permit.Count)
 }
 
-// Permitted stores the id of the permit that was granted, and for a goroutine the end of its validity.
+// PermitsTogether returns how many permits an OpAcquire wants.
+func (call *Call) PermitsTogether() int {
+	if m, is := call.By.(*ByMessage); is {
+		return max(m.together, 1)
+	}
+	return max(call.Permit.Together, 1)
+}
+
+// CheckTogether returns an error if an OpAcquire cannot want n permits; 0 is for a request that does not say.
+func (call *Call) CheckTogether(n int) error {
+	switch {
+	case n < 0 || n > machine.MostTogether:
+		return fmt.Errorf("%d permits are wanted together, and must be between 1 and %d", n, machine.MostTogether)
+	case n > 0 && call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE:
+		return errors.New("only an expirable semaphore has permits, and none is wanted of another lock")
+	}
+	return nil
+}
+
+// IDs returns the ids of all permits that were granted.
+func (p *Permit) IDs() (all []string) { return idsOf(p.ID, p.Together) }
+
+func idsOf(first machine.PermitID, n int) (all []string) {
+	for _, id := range (machine.Permits{First: first, N: max(n, 1)}).AppendTo(nil) {
+		all = append(all, id.String())
+	}
+	return all
+}
+
+// Permitted stores the first id of the permits that were granted, and for a goroutine the end of its validity.
 func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 	if m, is := call.By.(*ByMessage); is {
 		m.permit = id
@@ -73,7 +104,7 @@ func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 	call.Permit.Until.Store(int64(until))
 }
 
-// PermitID returns the id of the permit that was granted; false if the call is about a lock.
+// PermitID returns the first id of the permits that were granted; false if the call is about a lock.
 func (call *Call) PermitID() (id machine.PermitID, isPermit bool) {
 	if call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 		return id, false

@@ -40,8 +40,8 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 	}
 	first := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name), ShowPermit: true})
 	second := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
-	if len(first.PermitId) != 32 || second.PermitId != "" || first.HoldId == second.HoldId || second.HoldCount != 1 {
-		t.Errorf("granted %v %q and %v %q", first, first.PermitId, second, second.PermitId)
+	if len(first.PermitIds) != 1 || len(first.PermitIds[0]) != 32 || second.PermitIds != nil || first.HoldId == second.HoldId || second.HoldCount != 1 {
+		t.Errorf("granted %v %q and %v %q", first, first.PermitIds, second, second.PermitIds)
 	}
 	locktest.ExpectRefusal(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
 	other.Send(&messages.Acquire{Lock: named(name)})
@@ -50,7 +50,7 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 	locktest.Ask[*messages.Released](t, holder, &messages.Release{Lock: named(name)}) // the first
 	third := locktest.Next[*messages.Acquired](t, other)
 	locktest.ExpectRefusal(t, holder, &messages.Release{Lock: named(name), HoldId: first.HoldId}, messages.Reason_REASON_NOT_HELD)
-	locktest.ExpectRefusal(t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId}, messages.Reason_REASON_NOT_HELD)
+	locktest.ExpectRefusal(t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitIds[0]}, messages.Reason_REASON_NOT_HELD)
 	waits.Send(&messages.Acquire{Lock: named(name)})
 	redistest.Eventually(t, "the waiter", func() bool { return count(t, other, name) == "0 2 2 1" })
 	waits.Send(&messages.Cancel{Lock: named(name)})
@@ -58,7 +58,7 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 	locktest.Next[*messages.Cancelled](t, waits)
 	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: named(name), HoldId: third.HoldId})
 	shown := locktest.Ask[*messages.Acquired](t, other, &messages.Acquire{Lock: named(name), ShowPermit: true, Lease: durationpb.New(time.Minute)})
-	locktest.Ask[*messages.Released](t, waits, &messages.ReleaseByID{Lock: named(name), PermitId: shown.PermitId})
+	locktest.Ask[*messages.Released](t, waits, &messages.ReleaseByID{Lock: named(name), PermitId: shown.PermitIds[0]})
 	if lost := locktest.Next[*messages.LeaseLost](t, other); lost.HoldId != shown.HoldId || lost.Reason != messages.Reason_REASON_FORCED {
 		t.Errorf("notified of %v", lost)
 	}
@@ -83,7 +83,7 @@ func TestExpirable_ReleaseIgnoresLostPermits(t *testing.T) {
 	locktest.Ask[*messages.ExpirablePermitsSet](t, other, &messages.SetExpirablePermits{Lock: named(name), Permits: 3})
 	first := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: named(name), ShowPermit: true})
 	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: named(name)})
-	locktest.Ask[*messages.Released](t, other, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitId})
+	locktest.Ask[*messages.Released](t, other, &messages.ReleaseByID{Lock: named(name), PermitId: first.PermitIds[0]})
 	locktest.Next[*messages.LeaseLost](t, p)
 	locktest.Ask[*messages.Released](t, p, &messages.Release{Lock: named(name)})
 	locktest.ExpectRefusal(t, p, &messages.Release{Lock: named(name)}, messages.Reason_REASON_LOST)
@@ -111,7 +111,7 @@ func TestExpirable_SurvivesCrashes(t *testing.T) {
 					holder.Send(&messages.SetExpirablePermits{Lock: named(name), Permits: 2, How: messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL})
 					<-holder.Mail
 					if granted, ok := locktest.Ask[any](t, holder, &messages.Acquire{Lock: named(name), ShowPermit: true}).(*messages.Acquired); ok {
-						locktest.Ask[*messages.LeaseLost](t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: granted.PermitId})
+						locktest.Ask[*messages.LeaseLost](t, holder, &messages.ReleaseByID{Lock: named(name), PermitId: granted.PermitIds[0]})
 						locktest.Next[*messages.Released](t, holder)
 					}
 					if granted, ok := locktest.Ask[any](t, holder, &messages.Acquire{Lock: named(name)}).(*messages.Acquired); ok {

@@ -97,7 +97,7 @@ func TestLog_NamesTheLostPermit(t *testing.T) {
 	locktest.Await(t, "the loss", permit.Context().Done())
 	redistest.Eventually(t, "both log lines", func() bool { return len(j.lines("lease lost")) == 2 })
 	lines := j.lines("lease lost")
-	for _, id := range []string{permit.ID(), answer.PermitId} {
+	for _, id := range []string{permit.ID(), answer.PermitIds[0]} {
 		if !slices.ContainsFunc(lines, func(line string) bool { return strings.Contains(line, "permit="+id+" ") }) {
 			t.Errorf("no line has the permit %s: %s", id, lines)
 		}

@@ -159,8 +159,8 @@ func (x *$1) LogValue() slog.Value {
 			if !field.Options().(*descriptorpb.FieldOptions).GetDebugRedact() {
 				continue
 			}
-			if field.Kind() != protoreflect.StringKind || field.IsList() {
-				return nil, fmt.Errorf("%s: debug_redact is for single strings", field.FullName())
+			if field.Kind() != protoreflect.StringKind {
+				return nil, fmt.Errorf("%s: debug_redact is for strings", field.FullName())
 			}
 			tag := fmt.Sprintf(`json:"%s,omitempty"`, field.Name())
 			src = bytes.ReplaceAll(src, []byte(tag), []byte(`json:"-"`))

@@ -1,0 +1,136 @@
+package expirable_test
+
+import (
+	"context"
+	"slices"
+	"testing"
+	"time"
+
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Permits that are acquired together are in Redis like any others, and are extended, released and lost together.
+func TestSeveral_ShareOneFate(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	s, p := open(t, server.URL(), name, 50, lockkeeper.Config{Watchdog: 10 * time.Minute, Application: "several"})
+	_, there := open(t, server.URL(), name, 0, lockkeeper.Config{})
+	const n = 40 // more than a release is about holds
+	permit := acquire(t, p, lockkeeper.WithPermitCount(n), lockkeeper.WithNote("a job"))
+	awaitPermits(t, there, 50-n, n)
+	locktest.Fails(there.TryAcquire(locktest.Within(t), lockkeeper.WithPermitCount(11)))(t, lockkeeper.ErrHeld)
+	release(t, acquire(t, there, lockkeeper.WithPermitCount(10)))
+	ids := permit.IDs()
+	if ids[0] != permit.ID() || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != n {
+		t.Errorf("the ids are %q", ids)
+	}
+	redistest.Eventually(t, "the note with all of them", func() bool {
+		l := inspect.Inspector{Client: s.Client}
+		c, err := l.Counter(locktest.Within(t), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return !slices.ContainsFunc(c.Permits, func(one inspect.Permit) bool { return one.Note != "a job" || !slices.Contains(ids, one.ID) })
+	})
+	locktest.OK(t, permit.Extend(locktest.Within(t), time.Hour))
+	for _, end := range ends(t, server, name) {
+		if time.Until(end) < 50*time.Minute {
+			t.Errorf("one expires in %v", time.Until(end))
+		}
+	}
+	server.ResetStats(t)
+	release(t, permit)
+	if calls := server.Calls(t)["evalsha"]; calls > 2 { // the record is written, too
+		t.Errorf("the release took %d commands", calls)
+	}
+	awaitPermits(t, there, 50, 0)
+
+	permit = acquire(t, p, lockkeeper.WithPermitCount(3))
+	locktest.OK(t, there.ReleaseID(locktest.Within(t), permit.IDs()[1]))
+	locktest.IsError(t, permit.Extend(locktest.Within(t), time.Minute), lockkeeper.ErrLost)
+	awaitPermits(t, there, 50, 0)
+	permit = acquire(t, p, lockkeeper.WithPermitCount(3))
+	locktest.OK(t, p.ReleaseID(locktest.Within(t), permit.IDs()[2]))
+	locktest.IsError(t, permit.Err(), lockkeeper.ErrLost)
+	awaitPermits(t, there, 50, 0)
+	permit = acquire(t, p, lockkeeper.WithPermitCount(3))
+	locktest.OK(t, s.Close(locktest.Within(t)))
+	locktest.IsError(t, permit.Err(), lockkeeper.ErrLost)
+	awaitPermits(t, there, 50, 0)
+}
+
+// A request for several permits gets them although another process waits for one, and would take each as it is released.
+func TestSeveral_AreNotStarved(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Start(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 2, lockkeeper.Config{})
+	_, holds := open(t, server.URL(), name, 0, lockkeeper.Config{})
+	other, there := open(t, server.URL(), name, 0, lockkeeper.Config{})
+	held := []*lockkeeper.Permit{acquire(t, holds), acquire(t, holds)}
+	both := make(chan *lockkeeper.Permit, 1)
+	go func() {
+		permit, err := p.Acquire(locktest.Within(t), lockkeeper.WithPermitCount(2))
+		locktest.Check(t, err)
+		both <- permit
+	}()
+	redistest.Eventually(t, "what is kept", func() bool { return len(server.Keys(t, keyspace.Calls(name)+":kept")) == 1 })
+	one := soon(locktest.Within(t), there)
+	other.AwaitWaiting(t, 1)
+	for _, permit := range held {
+		locktest.NotYet(t, one, "granted before the request for two")
+		release(t, permit)
+	}
+	permit := locktest.Await(t, "both permits", both)
+	locktest.NotYet(t, one, "granted beside the request for two")
+	release(t, permit)
+	locktest.Check(t, locktest.Await(t, "the permit", one))
+	awaitPermits(t, p, 2, 0)
+}
+
+// A waiter for several that gives up holds up no other process, even without a poll.
+func TestSeveral_WaiterThatGivesUpWakesOthers(t *testing.T) {
+	t.Parallel()
+	server, name := redistest.Shared(t), redistest.Name(t)
+	_, p := open(t, server.URL(), name, 2, locktest.NoPolling)
+	other, there := open(t, server.URL(), name, 0, locktest.NoPolling)
+	held := acquire(t, p)
+	ctx, giveUp := context.WithCancel(t.Context())
+	several := soon(ctx, p, lockkeeper.WithPermitCount(2))
+	redistest.Eventually(t, "a free permit that is kept", func() bool { return len(server.Keys(t, keyspace.Calls(name)+":kept")) == 1 })
+	one := soon(locktest.Within(t), there)
+	other.AwaitWaiting(t, 1)
+	giveUp()
+	locktest.IsError(t, locktest.Await(t, "the refusal", several), context.Canceled)
+	locktest.Check(t, locktest.Await(t, "the permit", one))
+	release(t, held)
+	awaitPermits(t, p, 2, 0)
+}
+
+func TestSeveral_ByMessage(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)
+	locktest.Must(s.ExpirableSemaphore(name).TrySetPermits(locktest.Within(t), 3))(t)
+	granted := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name), Permits: 3, ShowPermit: true})
+	if len(granted.PermitIds) != 3 || count(t, other, name) != "0 3 3 0" {
+		t.Errorf("granted %q, and counted %s", granted.PermitIds, count(t, other, name))
+	}
+	locktest.ExpectRefusal(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)
+	for _, wrong := range []*messages.Acquire{{Lock: named(name), Permits: -1}, {Lock: named(name), Permits: 1001}, {Lock: &messages.Lock{Name: "a"}, Permits: 1}} {
+		locktest.ExpectRefusal(t, other, wrong, messages.Reason_REASON_INVALID)
+	}
+	ctx := locktest.Within(t)
+	for _, n := range []int{0, -1, 1001} {
+		locktest.Fails(s.ExpirableSemaphore(name).Acquire(ctx, lockkeeper.WithPermitCount(n)))(t, lockkeeper.ErrInvalid)
+	}
+	locktest.Fails(s.Lock(name+"2").Acquire(ctx, lockkeeper.WithPermitCount(1)))(t, lockkeeper.ErrInvalid)
+	holder.Die()
+	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, other, name) == "3 0 3 0" })
+}
