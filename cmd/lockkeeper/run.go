@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-note TEXT] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
 
 const runHelp = runUsage + `
 
@@ -42,6 +42,8 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
   -at-least 50s  how long the lock is held at least, also when the command has ended: of several
                  machines that start it by their clocks, one runs it; not for read, write and
                  semaphore
+  -note TEXT     a text that ls, inspect and watch show with the lock, such as who has started the
+                 command; at most 256 bytes
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
   -grace 10s     how long the command has to end when the lock is lost, before it is killed
   -v             print what happens
@@ -91,6 +93,7 @@ type options struct {
 	wait     *time.Duration
 	lease    *time.Duration
 	atLeast  *time.Duration
+	note     string
 	watchdog time.Duration
 	grace    time.Duration
 	verbose  bool
@@ -134,6 +137,7 @@ func (o *options) flags(env []string) *flag.FlagSet {
 	flags.Func("wait", "", duration(&o.wait))
 	flags.Func("lease", "", duration(&o.lease))
 	flags.Func("at-least", "", duration(&o.atLeast))
+	flags.StringVar(&o.note, "note", "", "")
 	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "")
 	flags.BoolVar(&o.verbose, "v", false, "")

@@ -84,6 +84,10 @@ var cases = []struct {
 	{"minimum time after the end", "-lock %L", `"$0" run -lock %Lb -at-least 10m true; "$0" run -lock %Lb -wait 0 echo ran; echo code $?`,
 		"> code 75; PEXPIRE %Lb 1", 0, "lock is held"},
 
+	{"note", "-lock %L -note by-hand", `until "$0" inspect %L | grep note; do sleep 0.1; done`, `> note     "by-hand"`, 0, ""},
+	{"note with a permit", "-lock %L -kind semaphore -permits 1 -note by-hand", `until "$0" inspect %L | grep -o 'note.*'; do sleep 0.1; done`,
+		`> note "by-hand"`, 0, ""},
+
 	{"several", "-lock %Lb -lock %L", patient, ready + "PEXPIRE %L 30000; PEXPIRE %Lb 30000; eof", 0, ""},
 	{"reader beside a reader", "-kind read -lock %L echo ran", "", reading + "> ran", 0, ""},
 	{"writer beside a reader", "-kind write -lock %L -wait 0 echo ran", "", reading, exitHeld, "lock is held"},
@@ -108,6 +112,7 @@ var cases = []struct {
 	{"no lease", "-lock x -lease 0 true", "", "", exitUsage, "a lease"},
 	{"short lease", "-lock x -lease 1ms true", "", "", exitUsage, "the lease is 1ms"},
 	{"minimum time of a reader", "-lock x -kind read -at-least 1s true", "", "", exitUsage, "a minimum time is for"},
+	{"long note", "-lock x -note " + strings.Repeat("x", 257) + " true", "", "", exitUsage, "257 bytes"},
 	{"no watchdog", "-lock x -watchdog 0 true", "", "", exitUsage, "-watchdog must not be 0"},
 	{"negative grace", "-lock x -grace -1s true", "", "", exitUsage, "-grace must not be negative"},
 	{"unknown flag", "-lock x -nonsense true", "", "", exitUsage, "-nonsense"},

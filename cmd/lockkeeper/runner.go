@@ -123,7 +123,7 @@ type holding interface {
 // acquire waits for the lock or the permit, or for a signal.
 func (r *runner) acquire(ctx context.Context, cancel context.CancelCauseFunc, locks *lockkeeper.System) (holding, error) {
 	take, showProgress := r.acquirer(locks)
-	options := []lockkeeper.Option{lockkeeper.WithAtRisk(func(left time.Duration) {
+	options := []lockkeeper.Option{lockkeeper.WithNote(r.note), lockkeeper.WithAtRisk(func(left time.Duration) {
 		r.say.Printf("%s cannot be renewed at present; unless that changes it is lost in %v", r.what, left.Round(time.Millisecond))
 	})}
 	if r.wait != nil {
