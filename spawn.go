@@ -58,22 +58,27 @@ func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, option
 		return actor.NewPID("nonhost", "no work")
 	}
 	within, cancel := context.WithCancelCause(TraceOf(ctx))
-	w := &worker{lock: l, work: work, options: options, ctx: within, cancel: cancel, to: to(ctx), answer: answer}
+	w := &worker{lock: l, ctx: within, cancel: cancel, to: to(ctx), answer: answer}
+	if work != nil {
+		safe := work
+		work = func(ctx context.Context) error { return unpanicked(ctx, safe) }
+	}
+	w.perform = func(_ *actor.PID, o *outcome) { l.do(within, work, options, o) }
 	return ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
 }
 
-// worker is the child of a Spawn.
+// worker is the child of a Spawn, a Respond or a Follow.
 type worker struct {
-	lock    *Lock
-	work    func(ctx context.Context) error
-	options []Option
+	lock *Lock
+	// perform does the work until ctx ends.
+	perform func(self *actor.PID, o *outcome)
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	// to receives the result; nil if the request had no sender.
 	to     *actor.PID
 	answer func(child *actor.PID, err error) any
 
-	// ended is closed when Do has returned and result is set; nil if Do was not called.
+	// ended is closed when perform has returned and result is set; nil if it was not called.
 	ended  chan struct{}
 	result any
 }
@@ -122,21 +127,17 @@ func (w *worker) run(root *actor.RootContext, self *actor.PID) {
 	}()
 	var o outcome
 	defer func() { w.setResult(self, o.err()) }() // also if the work ends the goroutine
-	work := w.doWork
-	if w.work == nil {
-		work = nil
-	}
-	w.lock.do(w.ctx, work, w.options, &o)
+	w.perform(self, &o)
 }
 
-// doWork calls the work, and returns a panic as an error.
-func (w *worker) doWork(ctx context.Context) (err error) {
+// unpanicked does the work, and returns a panic as an error.
+func unpanicked(ctx context.Context, work func(ctx context.Context) error) (err error) {
 	defer func() {
 		if panicked := recover(); panicked != nil {
 			err = fmt.Errorf("the work has panicked: %v\n%s", panicked, debug.Stack())
 		}
 	}()
-	return w.work(ctx)
+	return work(ctx)
 }
 
 // setResult sets the result. The result is a Failed if the function answer panics, ends the goroutine or returns nil, which

@@ -32,6 +32,8 @@ type Change struct {
 // Watch yields ErrUnavailable when Redis does not answer, once, and the state again when it does. A loop may go on after
 // such an error, and after ErrCrashed. Any other error is the last: the cause of ctx, ErrClosed, ErrRejected or ErrInvalid.
 //
+// An actor is sent the states by [Lock.Follow].
+//
 // The cost: a System with any number of watchers of a lock has one goroutine for it. It looks at the lock with one or two
 // scripts every Config.Poll, and at once when a message says that it was released, at most ten times a second. A transfer
 // to a waiter in another process, an expired lease and the grant of a free lock cause no message, and are seen within

@@ -1,5 +1,5 @@
 // Forwarding shows actors that forward requests to the leader. Each desk takes orders, but only the one that holds the
-// lock serves them. The note of its hold is its address, and each desk watches the lock and is sent a message when the
+// lock serves them. The note of its hold is its address, and each desk follows the lock: it is sent a message when the
 // leader has changed.
 //
 //	go run ./examples/forwarding
@@ -30,28 +30,23 @@ type order struct {
 
 type served struct{ what, by string }
 
-// leaderChanged is sent to a desk. leader is nil while there is none, or its address is not known yet.
-type leaderChanged struct{ leader *actor.PID }
-
 // desk takes orders, and leads or forwards them.
 type desk struct {
 	name string
 	sys  *lockkeeper.System
-	// leads: it holds the lock. leader is the desk that does, as far as is known, and may be out of date.
+	// leads: it holds the lock. leader is the desk that does, as far as is known, and may be out of date; nil for none.
 	leads  bool
 	leader *actor.PID
 	// kept are the orders that came without a leader. A real desk refuses some if there are many.
 	kept []*actor.MessageEnvelope
-	// unwatch ends the watch.
-	unwatch context.CancelFunc
 }
 
 // Receive implements actor.Actor.
 func (d *desk) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *actor.Started:
-		d.watch(ctx)
-		d.campaign(ctx)
+		d.sys.Lock(leaderLock.Name).Follow(ctx)
+		d.campaign(ctx) // the death of the desk releases its lock
 	case *messages.Acquired:
 		d.leads = true
 		d.serveKept(ctx)
@@ -60,13 +55,11 @@ func (d *desk) Receive(ctx actor.Context) {
 		d.campaign(ctx)
 	case *messages.NotAcquired:
 		log.Print(d.name, " does not stand for election any more: ", m.Detail)
-	case leaderChanged:
-		d.leader = m.leader
+	case *lockkeeper.Changed:
+		d.leader = addressOf(m.Note) // nil while Redis is unavailable
 		d.serveKept(ctx)
 	case order:
 		d.serve(ctx, &actor.MessageEnvelope{Message: m, Sender: ctx.Sender()})
-	case *actor.Stopping, *actor.Restarting:
-		d.unwatch() // the death of the desk releases its lock
 	}
 }
 
@@ -74,22 +67,6 @@ func (d *desk) Receive(ctx actor.Context) {
 func (d *desk) campaign(ctx actor.Context) {
 	self := ctx.Self()
 	ctx.Request(d.sys.Guardian(), &messages.Acquire{Lock: leaderLock, Note: self.Address + "/" + self.Id})
-}
-
-// watch has the desk sent a leaderChanged for each change, until it stops.
-func (d *desk) watch(ctx actor.Context) {
-	watching, cancel := context.WithCancel(context.Background())
-	self, root := ctx.Self(), ctx.ActorSystem().Root // ctx is for the actor's own goroutine
-	d.unwatch = cancel
-	go func() {
-		for change, err := range d.sys.Lock(leaderLock.Name).Watch(watching) {
-			if err != nil { // Redis is unavailable, or it is the last error
-				root.Send(self, leaderChanged{})
-				continue
-			}
-			root.Send(self, leaderChanged{addressOf(change.Note)})
-		}
-	}()
 }
 
 // addressOf reads the note of a leader; nil for a note of another form.
