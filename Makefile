@@ -1,7 +1,7 @@
 # The commands of this project; `make` lists them. build/ has their recipes, and what is needed more rarely.
 
 .DEFAULT_GOAL := help
-.PHONY: help test test-long test-servers lint generate quickstart robustness robustness-long robustness-controls release-check
+.PHONY: help test test-long test-servers lint generate quickstart robustness robustness-long robustness-controls fleet fleet-long release-check
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -32,6 +32,12 @@ robustness-long: ## The same for longer, with a look at leaks: make robustness-l
 
 robustness-controls: ## Break each safety rule in turn: the suite must notice
 	build/robustness.sh controls
+
+fleet: ## Nodes with a singleton and grains under all faults, judged: a short round, and broken rules
+	build/fleet.sh short
+
+fleet-long: ## The same for longer, without broken rules: make fleet-long TIME=30m
+	build/fleet.sh long $(TIME)
 
 release-check: ## What those who import the modules get: the API's changes, and modules that build by themselves
 	build/release-check.sh

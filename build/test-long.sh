@@ -10,3 +10,4 @@ go test ./internal/lock -run '^$' -fuzz FuzzWorlds -fuzztime 30000x
 go test ./tests/topology -run TestReplicas_TakeoverGrantsNoLockTwice -replicas.kills=20 -replicas.lag=10ms
 go test ./tests/semaphore -v -run TestLatch_ReleasesAllProcesses -latch.calls=1000000
 build/robustness.sh short
+build/fleet.sh short

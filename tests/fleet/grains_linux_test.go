@@ -1,9 +1,6 @@
 package fleet_test
 
 import (
-	"fmt"
-	"net/url"
-	"syscall"
 	"testing"
 	"time"
 
@@ -15,33 +12,18 @@ const callers = 24
 
 // host and caller are the workers of most tests.
 func host() settings {
-	return settings{role: "host", watchdog: lease, handling: 5 * time.Millisecond, stopping: 50 * time.Millisecond}
+	return settings{Role: "host", Watchdog: lease, Handling: 5 * time.Millisecond, Stopping: 50 * time.Millisecond}
 }
 
 func (f *fleet) caller() *process {
-	return f.start(settings{role: "caller", watchdog: lease, rate: callers, burst: 40})
-}
-
-// answers waits until n more requests are answered.
-func (f *fleet) answers(n int) {
-	f.t.Helper()
-	n += f.count("answered")
-	redistest.Eventually(f.t, fmt.Sprintf("%d more answers", n), func() bool { return f.count("answered") >= n })
+	return f.start(settings{Role: "caller", Watchdog: lease, Callers: callers, Grains: 40})
 }
 
 // expectGrains ends the caller, and judges the history. At most failed requests may fail.
-func (f *fleet) expectGrains(caller *process, failed int) grainVerdict {
+func (f *fleet) expectGrains(caller *process, failed int) *verdict {
 	f.t.Helper()
 	caller.terminate()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	v := judgeGrains(f.history)
-	f.t.Log(v)
-	for i, fault := range v.faults {
-		if f.t.Error(fault); i > 20 {
-			break
-		}
-	}
+	v := f.judge()
 	if v.failed > failed {
 		f.t.Errorf("%d requests have failed, %d may", v.failed, failed)
 	}
@@ -51,25 +33,26 @@ func (f *fleet) expectGrains(caller *process, failed int) grainVerdict {
 // Nodes join under load, with slow handlers and fresh lookups, and leave in turn: no request fails.
 func TestGrains_ScaleOutAndIn(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f, _ := onRedis(t)
 	slow := host()
-	slow.handling = 100 * time.Millisecond
+	slow.Handling = 100 * time.Millisecond
 	hosts := []*process{f.start(slow)}
 	caller := f.caller()
-	f.answers(300)
+	f.increases("answered", 300)
 	hosts = append(hosts, f.start(slow), f.start(slow))
-	f.answers(1000) // new grains come up every thousand
-	for range 3 {
-		hosts[0].terminate()
-		hosts = append(hosts[1:], f.start(slow))
-		f.answers(200)
+	f.increases("answered", 1500) // each grain has stopped by itself, and has started again
+	for i := range 3 {
+		hosts[i].terminate()
+		hosts = append(hosts, f.start(slow))
+		f.increases("answered", 200)
 	}
-	v := f.expectGrains(caller, 0)
-	if len(v.hosts) < 5 {
-		t.Errorf("%d hosts have run grains", len(v.hosts))
+	for _, p := range hosts[:5] {
+		if p.count("begins") == 0 {
+			t.Errorf("%v has run no grains", p)
+		}
 	}
-	if v.longest > 4900 {
-		t.Errorf("a request was lost, and sent again after %d ms", v.longest)
+	if v := f.expectGrains(caller, 0); v.longest > 4900*time.Millisecond {
+		t.Errorf("a request was lost, and sent again after %v", v.longest)
 	}
 }
 
@@ -77,20 +60,19 @@ func TestGrains_ScaleOutAndIn(t *testing.T) {
 // ended.
 func TestGrains_SurviveKills(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f, _ := onRedis(t)
 	fixed := host()
-	fixed.port = freePort(t)
+	fixed.Port = freePort(t)
 	f.start(host())
 	p := f.start(fixed)
 	caller := f.caller()
 	const rounds = 2
 	for range rounds {
-		f.answers(1500)
+		f.increases("answered", 1500)
 		p.kill()
-		p.add("killed")
 		p = f.start(fixed)
 	}
-	f.answers(1500)
+	f.increases("answered", 1500)
 	f.expectGrains(caller, rounds*callers)
 }
 
@@ -98,59 +80,40 @@ func TestGrains_SurviveKills(t *testing.T) {
 // and runs grains again soon.
 func TestGrains_SurvivePauses(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f, _ := onRedis(t)
 	f.start(host())
 	p := f.start(host())
 	caller := f.caller()
 	const rounds = 2
 	for range rounds {
-		f.answers(1000)
-		_ = p.cmd.Process.Signal(syscall.SIGSTOP)
-		p.add("paused")
+		f.increases("answered", 1000)
+		p.pause()
 		<-time.After(2 * lease)
-		_ = p.cmd.Process.Signal(syscall.SIGCONT)
-		p.add("resumed")
-		begun := f.begunBy(p)
-		redistest.Eventually(t, "the host to run grains again", func() bool { return f.begunBy(p) > begun+100 })
+		p.resume()
+		begun := p.count("begins")
+		redistest.Eventually(t, "the host to run grains again", func() bool { return p.count("begins") > begun+100 })
 	}
 	f.expectGrains(caller, rounds*callers)
-}
-
-// begunBy returns how many messages a process has begun.
-func (f *fleet) begunBy(p *process) (n int) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, e := range f.history {
-		if e.of == p && len(e.what) > 7 && e.what[:7] == "begins/" {
-			n++
-		}
-	}
-	return n
 }
 
 // A host is cut off from Redis: its grains stop before its lease ends, and run elsewhere after that.
 func TestGrains_SurviveACutFromRedis(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
-	address, err := url.Parse(f.redis.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	link := newLinkTo(t, address.Host)
+	f, _ := onRedis(t)
 	f.start(host())
 	cut := host()
-	cut.redis = "redis://" + link.address()
+	cut.Name, cut.Port = "cut", freePort(t)
 	p := f.start(cut)
 	caller := f.caller()
 	const rounds = 2
 	for range rounds {
-		f.answers(1000)
-		link.hole.Lock()
+		f.increases("answered", 1000)
+		f.network.swallow(both("cut", redisParty)...)
 		<-time.After(2 * lease)
-		link.hole.Unlock()
-		link.cut()
-		begun := f.begunBy(p)
-		redistest.Eventually(t, "the host to run grains again", func() bool { return f.begunBy(p) > begun+100 })
+		f.network.heal()
+		f.network.cut("cut")
+		begun := p.count("begins")
+		redistest.Eventually(t, "the host to run grains again", func() bool { return p.count("begins") > begun+100 })
 	}
 	f.expectGrains(caller, 0)
 }
@@ -158,17 +121,17 @@ func TestGrains_SurviveACutFromRedis(t *testing.T) {
 // Redis does not answer for longer than a lease: all grains stop, and return with it.
 func TestGrains_SurviveOutagesOfRedis(t *testing.T) {
 	t.Parallel()
-	f := newFleet(t)
+	f, redis := onRedis(t)
 	f.start(host())
 	f.start(host())
 	caller := f.caller()
-	f.answers(1000)
-	f.redis.Pause(t)
+	f.increases("answered", 1000)
+	redis.Pause(t)
 	<-time.After(2 * lease)
-	f.redis.Resume(t)
-	f.answers(1000)
+	redis.Resume(t)
+	f.increases("answered", 1000)
 	failed := f.count("failed")
-	f.answers(1000)
+	f.increases("answered", 1000)
 	if now := f.count("failed"); now != failed {
 		t.Errorf("%d requests have failed afterwards", now-failed)
 	}

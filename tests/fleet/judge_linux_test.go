@@ -3,99 +3,368 @@ package fleet_test
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
-	"strconv"
-	"strings"
+	"time"
 )
 
-// event is what a worker has reported, or what the test has done to it.
+// event is what a worker has reported, or what the test has done to it. An actor is the singleton or a grain, by its name.
 type event struct {
-	at   int64 // in ns, the same clock for all processes
-	what string
-	n    int64
-	of   *process
+	at       int64 // in ns, the same clock for all processes
+	what     string
+	name     string
+	token, n int64
+	of       *process
 }
 
 // verdict is what a history shows.
 type verdict struct {
-	sent, begun, answered, refused int
-	terms                          int
-	// unanswered were begun, and their answers are lost.
-	unanswered int
-	// longest is the longest time without a beginning, in ms.
-	longest int64
-	faults  []string
+	starts, sent, begun, answered, refused, failed int
+	// unanswered were handled, and their answers are lost. repeated were begun, and again after their timeout: proto.actor
+	// sends such a request again.
+	unanswered, repeated int
+	// overruns are instances that have stopped too late, and robbed those whose entries Redis has lost: so say their processes.
+	// Excused is what happened beside them.
+	overruns, robbed, excused int
+	// stored were written by the instance that may, and outdated refused by the store.
+	stored, outdated int
+	// longest is the longest time of a request that was answered, and gap the longest one in which the singleton began nothing.
+	longest, gap time.Duration
+	errors       map[string]int
+	faults       []string
 }
 
-func (v verdict) String() string {
-	return fmt.Sprintf("%d terms; %d sent, %d begun, %d answered, %d refused, %d answers lost; longest gap %d ms", v.terms, v.sent, v.begun, v.answered, v.refused, v.unanswered, v.longest)
+func (v *verdict) String() string {
+	return fmt.Sprintf("%d starts; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; %d stored, %d outdated; %d overruns, %d robbed, %d excused; longest request %v, longest gap of the singleton %v",
+		v.starts, v.sent, v.begun, v.answered, v.refused, v.failed, v.errors, v.unanswered, v.repeated, v.stored, v.outdated, v.overruns, v.robbed, v.excused, v.longest.Round(time.Millisecond), v.gap.Round(time.Millisecond))
 }
 
-// judge judges a history: never two instances at once, none handles a message after the next one has started, tokens grow,
-// each message is begun once and in order, or refused. One that was begun may be refused too, if its outcome was not known.
-func judge(history []event) (v verdict) {
+const (
+	// requestTimeout is that of proto.actor's requests.
+	requestTimeout = 5 * time.Second
+	// reportedWithin is how long after an overlap its report may come.
+	reportedWithin = 15 * time.Second
+)
+
+// instance is one of the singleton, or an activation of a grain.
+type instance struct {
+	of       *process
+	token    int64
+	handling bool
+	beganAt  int64
+	// paused: its process was, for so long that others may have started. What counts is that it begins nothing.
+	paused bool
+}
+
+// message is one of the singleton, or a request to a grain.
+type message struct {
+	of       *process
+	name     string
+	sentAt   int64
+	begun    bool
+	answered bool
+	refused  bool // or failed
+}
+
+// written is a number in the store.
+type written struct{ value, from, to int64 }
+
+// suspicion is a fault, unless the process has reported that it was late, or robbed.
+type suspicion struct {
+	of   *process
+	name string
+	at   int64
+	text string
+}
+
+// judging is the state of a judge.
+type judging struct {
+	verdict
+	alive      map[string][]*instance
+	newest     map[string]int64
+	messages   map[int64]*message
+	last       map[*process]int64 // the last message of its proxy that was begun
+	lastAt     int64
+	pausedAt   map[*process]int64
+	lenient    map[*process]bool
+	killed     map[*process]bool
+	stopping   map[*process]bool
+	takeover   int64 // when a replica has taken over from the last master
+	suspicions []suspicion
+	reports    map[string][]event
+	store      map[string][]written
+	unknown    map[string]int // beginnings of which the outcome in the store is not known
+}
+
+// judge judges a history. There are never two instances of an actor, nor two handlers, and none begins a message after the
+// next one has started, unless its process reports that it was late or robbed; none begins one after its lease. Tokens grow.
+// Each message is begun once and, of the singleton, in the order of its sender; or it is refused. The store keeps counting.
+// What a killed process had in progress is excused. Messages are judged when all have ended.
+func judge(history []event, ended bool) *verdict {
 	slices.SortStableFunc(history, func(a, b event) int { return cmp.Compare(a.at, b.at) })
-	fault := func(format string, args ...any) { v.faults = append(v.faults, fmt.Sprintf(format, args...)) }
-	alive := map[*process]int64{} // the token of its instance
-	newest, last, lastAt := int64(0), int64(0), int64(0)
-	sent, begun, settled := map[int64]bool{}, map[int64]bool{}, map[int64]string{}
+	j := &judging{
+		alive: map[string][]*instance{}, newest: map[string]int64{}, messages: map[int64]*message{}, last: map[*process]int64{},
+		pausedAt: map[*process]int64{}, lenient: map[*process]bool{}, killed: map[*process]bool{}, stopping: map[*process]bool{}, reports: map[string][]event{},
+		store: map[string][]written{}, unknown: map[string]int{},
+	}
+	j.errors = map[string]int{}
 	for _, e := range history {
-		switch e.what {
-		case "started":
-			if e.n <= newest {
-				fault("an instance has the token %d after %d", e.n, newest)
+		j.happens(e)
+	}
+	j.judgeSuspicions()
+	if ended {
+		j.judgeMessages()
+	}
+	for _, name := range slices.Sorted(maps.Keys(j.store)) {
+		j.judgeStore(name, j.store[name])
+	}
+	return &j.verdict
+}
+
+func (j *judging) fault(e event, format string, args ...any) {
+	j.faults = append(j.faults, fmt.Sprintf("%d: ", e.at)+fmt.Sprintf(format, args...))
+}
+
+// unlessReported is a fault unless a process reports it. One that stops in good order has no reason to be late.
+func (j *judging) unlessReported(of *process, e event, format string, args ...any) {
+	if j.stopping[of] {
+		j.fault(e, "%v stops, and "+format, append([]any{of}, args...)...)
+		return
+	}
+	j.suspicions = append(j.suspicions, suspicion{of, e.name, e.at, fmt.Sprintf("%d: %v: ", e.at, of) + fmt.Sprintf(format, args...)})
+}
+
+// happens is called for each event.
+func (j *judging) happens(e event) {
+	switch e.what {
+	case "started":
+		j.started(e)
+	case "stopped":
+		j.alive[e.name] = slices.DeleteFunc(j.alive[e.name], func(i *instance) bool { return i.of == e.of && i.token == e.token })
+	case "begins", "begins-late":
+		j.begins(e)
+	case "stored", "outdated", "ends":
+		j.goesOn(e)
+	case "killed":
+		j.killed[e.of] = true
+		for name := range j.alive {
+			j.alive[name] = slices.DeleteFunc(j.alive[name], func(i *instance) bool { return i.of == e.of })
+		}
+	case "paused":
+		j.pausedAt[e.of] = e.at
+		j.setPaused(e.of, true)
+	case "resumed":
+		if time.Duration(e.at-j.pausedAt[e.of]) < e.of.s.Watchdog/2 {
+			j.setPaused(e.of, false)
+		}
+		j.lenient[e.of] = true
+	case "sent":
+		j.messages[e.n] = &message{of: e.of, name: e.name, sentAt: e.at}
+		j.sent++
+	case "answered", "refused", "failed":
+		j.ends(e)
+	case "overrun":
+		j.overruns += int(e.n)
+		j.reported(e)
+	case "robbed":
+		j.robbed++
+		if j.takeover == 0 || time.Duration(e.at-j.takeover) > reportedWithin {
+			j.fault(e, "%v: Redis has lost the entry of %s, and no replica has taken over", e.of, e.name)
+			return
+		}
+		j.reported(e)
+	case "takeover":
+		j.takeover = e.at
+	case "stopping":
+		j.stopping[e.of] = true
+	case "ready", "nemesis":
+	default:
+		j.fault(e, "%s", e.what)
+	}
+}
+
+func (j *judging) reported(e event) {
+	key := e.name // Redis has lost what is about this grain
+	if e.what == "overrun" {
+		key = fmt.Sprint(e.of, e.name)
+	}
+	j.reports[key] = append(j.reports[key], e)
+}
+
+func (j *judging) setPaused(of *process, paused bool) {
+	for _, instances := range j.alive {
+		for _, i := range instances {
+			if i.of == of {
+				i.paused = paused
 			}
-			newest = e.n
-			v.terms++
-			for _, token := range alive {
-				fault("the instance %d starts while %d is alive", e.n, token)
-			}
-			alive[e.of] = e.n
-		case "stopped", "killed", "paused": // a paused process may have an instance: what counts is that it handles nothing
-			delete(alive, e.of)
-		case "sent":
-			sent[e.n] = true
-			v.sent++
-		case "answered", "refused":
-			// The answer to a message whose outcome was not known may be late.
-			if before := settled[e.n]; before != "" && (before != "refused" || e.what != "answered") {
-				fault("%d is %s, and was %s before", e.n, e.what, before)
-			}
-			settled[e.n] = e.what
-			if e.what == "refused" {
-				v.refused++
-			} else {
-				v.answered++
-			}
-		case "ready", "stopping":
-		default:
-			token, is := strings.CutPrefix(e.what, "begins-")
-			if !is {
-				fault("%s", e.what)
-				continue
-			}
-			if n, _ := strconv.ParseInt(token, 10, 64); n != newest {
-				fault("the instance %d begins %d after %d has started", n, e.n, newest)
-			}
-			if begun[e.n] || e.n < last {
-				fault("%d begins after %d", e.n, last)
-			}
-			if lastAt > 0 {
-				v.longest = max(v.longest, (e.at-lastAt)/1e6)
-			}
-			begun[e.n], last, lastAt = true, e.n, e.at
-			v.begun++
 		}
 	}
-	for n := range sent {
+}
+
+func (j *judging) started(e event) {
+	for _, other := range j.alive[e.name] {
+		if !other.paused {
+			j.unlessReported(other.of, e, "%s starts with %d while %d is alive", e.name, e.token, other.token)
+		}
+	}
+	if before := j.newest[e.name]; e.token <= before {
+		j.unlessReported(e.of, e, "%s has the token %d after %d", e.name, e.token, before)
+	}
+	j.newest[e.name] = e.token
+	j.alive[e.name] = append(j.alive[e.name], &instance{of: e.of, token: e.token})
+	j.starts++
+}
+
+// find returns the instance of an event; nil if it has stopped.
+func (j *judging) find(e event) *instance {
+	for _, i := range j.alive[e.name] {
+		if i.of == e.of && i.token == e.token {
+			return i
+		}
+	}
+	return nil
+}
+
+func (j *judging) begins(e event) {
+	j.begun++
+	j.unknown[e.name]++
+	it := j.find(e)
+	if it == nil {
+		j.fault(e, "%s begins a message with %d, and has stopped", e.name, e.token)
+		return
+	}
+	it.handling, it.beganAt = true, e.at
+	switch outdated := e.token != j.newest[e.name]; {
+	case !outdated && e.what == "begins":
+	case j.lenient[e.of]: // it was paused just before it began
+		j.lenient[e.of] = false
+	case outdated:
+		j.unlessReported(e.of, e, "%s begins a message with %d after %d has started", e.name, e.token, j.newest[e.name])
+	default:
+		j.fault(e, "%s begins a message with %d after the end of its lease", e.name, e.token)
+	}
+	for _, other := range j.alive[e.name] {
+		if other != it && other.handling && !other.paused {
+			j.unlessReported(other.of, e, "two handlers of %s run, with %d and %d", e.name, e.token, other.token)
+		}
+	}
+	m := j.messages[e.n]
+	switch {
+	case m == nil:
+		j.fault(e, "%d is begun, and was not sent", e.n)
+		return
+	case m.begun && e.name != theSingleton && time.Duration(e.at-m.sentAt) >= requestTimeout:
+		j.repeated++
+	case m.begun:
+		j.fault(e, "%d is begun twice", e.n)
+	}
+	m.begun = true
+	if e.name == theSingleton {
+		if e.n < j.last[m.of] {
+			j.fault(e, "%d is begun after %d", e.n, j.last[m.of])
+		}
+		if j.lastAt > 0 {
+			j.gap = max(j.gap, time.Duration(e.at-j.lastAt))
+		}
+		j.last[m.of], j.lastAt = e.n, e.at
+	}
+}
+
+// goesOn is called for what happens in a handler.
+func (j *judging) goesOn(e event) {
+	it := j.find(e)
+	switch {
+	case it == nil:
+		j.fault(e, "%s: %s with %d, and has stopped", e.name, e.what, e.token)
+	case e.what == "ends":
+		it.handling = false
+	case e.what == "stored":
+		j.stored++
+		j.unknown[e.name]--
+		j.store[e.name] = append(j.store[e.name], written{e.n, it.beganAt, e.at})
+	default:
+		j.outdated++
+		j.unknown[e.name]--
+		if e.token == j.newest[e.name] {
+			j.unlessReported(e.of, e, "the newest %s, %d, is refused by the store", e.name, e.token)
+		}
+	}
+}
+
+// ends is called for what comes of a message.
+func (j *judging) ends(e event) {
+	m := j.messages[e.n]
+	if m == nil {
+		j.fault(e, "%d is %s, and was not sent", e.n, e.what)
+		return
+	}
+	if m.answered || m.refused && e.what != "answered" { // the answer to a message whose outcome was not known may be late
+		j.fault(e, "%d is %s twice", e.n, e.what)
+	}
+	switch e.what {
+	case "answered":
+		m.answered = true
+		j.answered++
+		if !m.begun {
+			j.fault(e, "%d is answered without being begun", e.n)
+		}
+		if m.name != theSingleton {
+			j.longest = max(j.longest, time.Duration(e.at-m.sentAt))
+		}
+	case "refused":
+		m.refused = true
+		j.refused++
+	case "failed":
+		m.refused = true
+		j.failed++
+		j.errors[e.name]++
+	}
+}
+
+// judgeSuspicions accepts what was reported.
+func (j *judging) judgeSuspicions() {
+	for _, s := range j.suspicions {
+		actors := "-" // all grains
+		if s.name == theSingleton {
+			actors = theSingleton
+		}
+		reported := func(e event) bool { return max(e.at-s.at, s.at-e.at) < int64(reportedWithin) }
+		if slices.ContainsFunc(j.reports[fmt.Sprint(s.of, actors)], reported) || slices.ContainsFunc(j.reports[s.name], reported) {
+			j.excused++
+		} else {
+			j.faults = append(j.faults, s.text)
+		}
+	}
+}
+
+// judgeMessages sees to it that each message has an end.
+func (j *judging) judgeMessages() {
+	for n, m := range j.messages {
 		switch {
-		case settled[n] == "" && !begun[n]:
-			fault("%d is lost", n)
-		case settled[n] == "":
-			v.unanswered++
-		case settled[n] == "answered" && !begun[n]:
-			fault("%d is answered without a beginning", n)
+		case m.answered:
+		case m.begun && (m.refused || m.name == theSingleton):
+			j.unanswered++
+		case !m.refused && !j.killed[m.of]:
+			j.faults = append(j.faults, fmt.Sprintf("%d: %v: %d, sent to %s, is lost", m.sentAt, m.of, n, m.name))
 		}
 	}
-	return v
+}
+
+// judgeStore sees to it that the store has counted what was written: its operations have an order, that of its numbers.
+func (j *judging) judgeStore(name string, all []written) {
+	slices.SortFunc(all, func(a, b written) int { return cmp.Compare(a.value, b.value) })
+	fault := func(format string, args ...any) { j.faults = append(j.faults, fmt.Sprintf(format, args...)) }
+	began, before := int64(0), int64(0)
+	for _, w := range all {
+		if w.value == before {
+			fault("%d: %s has written %d twice: an update is lost", w.to, name, w.value)
+		}
+		if w.to < began {
+			fault("%d: %s has written %d before it began to write less", w.to, name, w.value)
+		}
+		began, before = max(began, w.from), w.value
+	}
+	if missing := before - int64(len(all)); missing > int64(j.unknown[name]) {
+		fault("%s has written %d, and %d before that are missing", name, before, missing)
+	}
 }

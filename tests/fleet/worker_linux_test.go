@@ -1,116 +1,208 @@
 package fleet_test
 
 import (
-	"bufio"
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"fmt"
 	"log/slog"
+	"net"
 	"os"
 	"os/signal"
-	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"syscall"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/remote"
+	"github.com/redis/rueidis"
 	"golang.org/x/sys/unix"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/grains"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // settings are those of a worker, in its environment.
 type settings struct {
-	role      string // candidate or sender; of grains, host or caller
-	redis     string
-	port      int    // of the remote; 0: any
-	advertise string // the address under which other nodes reach it, if it is another one
-	watchdog  time.Duration
-	rate      int           // of a sender, bursts a second; of a caller, goroutines
-	burst     int           // of a sender, messages a burst; of a caller, grains
-	handling  time.Duration // of a candidate or host, the time for each message
-	stopping  time.Duration // of a candidate or grain, the time to stop
+	// Role is candidate or sender; of grains, host or caller; or node, which is all of them.
+	Role  string
+	Redis string
+	Store string // its URL; none if empty
+	// Name is that of a worker whose connections the network at this address carries.
+	Name, Network string
+	Port          int // of the remote; 0: any
+	Watchdog      time.Duration
+	Drain         time.Duration // of grains
+	Replicas      int
+	Rate, Burst   int           // of a sender, bursts a second, and messages of each
+	Callers       int           // of a caller, goroutines
+	Grains        int           // of a caller, how many it asks at a time
+	Handling      time.Duration // of a message of a grain or singleton
+	Brief         time.Duration // of a message of the singleton, if not 0
+	Stopping      time.Duration // of a grain or singleton
+	Seq           int64         // a number for each worker of a test
 }
 
+func (s settings) is(role string) bool { return s.Role == role || s.Role == "node" }
+
 func (s settings) environment() []string {
-	return append(os.Environ(), "FLEET_WORKER="+fmt.Sprintf("%s %s %d %s %d %d %d %d %d", s.role, s.redis, s.port, s.advertise+"-", s.watchdog, s.rate, s.burst, s.handling, s.stopping))
+	text, _ := json.Marshal(s) // cannot fail: texts and numbers
+	return append(os.Environ(), "FLEET_WORKER="+string(text))
 }
 
 func readSettings(text string) (s settings) {
-	if _, err := fmt.Sscan(text, &s.role, &s.redis, &s.port, &s.advertise, (*int64)(&s.watchdog), &s.rate, &s.burst, (*int64)(&s.handling), (*int64)(&s.stopping)); err != nil {
+	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		panic(err)
 	}
-	s.advertise = s.advertise[:len(s.advertise)-1]
 	return s
 }
 
-// report writes an event for the judge: the time, which all processes share, what happens, and a number.
-func report(what string, n int64) {
+// report writes an event for the judge: the time, which all processes share, what happens to which actor, its token and a number.
+func report(what, name string, token, n int64) {
 	var now unix.Timespec
 	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &now)
 	reporting.Lock()
 	defer reporting.Unlock()
-	fmt.Printf("%d %s %d\n", now.Nano(), what, n) // one write: it is in the pipe even if the process is killed next
+	fmt.Printf("%d %s %s %d %d\n", now.Nano(), what, name, token, n) // one write: it is in the pipe even if the process is killed next
 }
 
 var reporting sync.Mutex
 
-const name = "fleet"
+// theSingleton is the name of the singleton in events, clusterName that of the cluster.
+const (
+	theSingleton = "singleton"
+	clusterName  = "fleet"
+)
 
-// work is the main function of a worker. It ends with SIGTERM.
-func work(s settings) {
-	if s.role == "host" || s.role == "caller" {
-		workGrains(s)
-		return
-	}
-	terminated := make(chan os.Signal, 1)
-	signal.Notify(terminated, syscall.SIGTERM)
-	logger := slog.New(quiet{slog.NewTextHandler(os.Stderr, nil)})
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	var options []remote.ConfigOption
-	if s.advertise != "" {
-		options = append(options, remote.WithAdvertisedHost(s.advertise))
-	}
-	node := remote.NewRemote(system, remote.Configure("127.0.0.1", s.port, options...))
-	node.Start()
-	locks, err := lockkeeper.Open(context.Background(), s.redis, lockkeeper.WithActorSystem(system), lockkeeper.WithConfig(lockkeeper.Config{Watchdog: s.watchdog}))
+// connect returns a client of Redis.
+func (s settings) connect() rueidis.Client {
+	options, err := rueidis.ParseURL(s.Redis)
 	if err != nil {
 		panic(err)
 	}
-	singleton := locks.Singleton(name)
-	switch s.role {
-	case "candidate":
-		candidate := system.Root.Spawn(singleton.Props(s.child))
-		report("ready", 0)
-		<-terminated
-		report("stopping", 0)
-		_ = system.Root.StopFuture(candidate).Wait()
-	case "sender":
-		proxy := system.Root.Spawn(singleton.Proxy(lockkeeper.WithWait(time.Minute)))
-		report("ready", 0)
-		s.send(system, proxy, terminated)
-		_ = system.Root.StopFuture(proxy).Wait()
+	if s.Name != "" {
+		dial := dialer(s.Network, s.Name)
+		options.DialCtxFn = func(ctx context.Context, address string, _ *net.Dialer, _ *tls.Config) (net.Conn, error) {
+			return dial(ctx, address)
+		}
 	}
-	if err := locks.Close(context.Background()); err != nil {
+	client, err := redisio.ConnectWith(context.Background(), options)
+	if err != nil {
 		panic(err)
 	}
+	return client
+}
+
+// remoting returns the configuration of the remote.
+func (s settings) remoting() *remote.Config {
+	var options []remote.ConfigOption
+	if s.Name != "" {
+		options = append(options, remote.WithDialOptions(grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(dialer(s.Network, s.Name))))
+	}
+	return remote.Configure("127.0.0.1", s.Port, options...)
+}
+
+// work is the main function of a worker. It ends with SIGTERM.
+func work(s settings) {
+	terminated, terminate := signal.NotifyContext(context.Background(), syscall.SIGTERM)
+	defer terminate()
+	logger := slog.New(quiet{slog.NewTextHandler(os.Stderr, nil)})
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+	client, to := s.connect(), openStore(s.Store)
+	config := lockkeeper.Config{Watchdog: s.Watchdog, Replicas: s.Replicas}
+	var running sync.WaitGroup
+	var locks *lockkeeper.System
+	var leave func()
+	var node *remote.Remote
+	if s.is("host") || s.is("caller") {
+		config.Poll = 200 * time.Millisecond
+		directory, err := grains.New(client, grains.Config{Locks: config, Drain: s.Drain})
+		if err != nil {
+			panic(err)
+		}
+		c := cluster.New(system, cluster.Configure(clusterName, directory.Provider(), directory.Lookup(), s.remoting(),
+			cluster.WithKinds(cluster.NewKind("counter", s.grain(to)))))
+		if s.is("host") {
+			c.StartMember()
+		} else {
+			c.StartClient()
+		}
+		if s.is("caller") {
+			running.Go(func() { s.call(c, terminated) })
+		}
+		locks, node = directory.System(), c.Remote
+		leave = func() { must(directory.Leave(context.Background())) }
+	} else {
+		node = remote.NewRemote(system, s.remoting())
+		node.Start()
+		var err error
+		if locks, err = lockkeeper.New(system, client, config); err != nil {
+			panic(err)
+		}
+		leave = func() { must(locks.Close(context.Background())) }
+	}
+	singleton := locks.Singleton("fleet")
+	var spawned []*actor.PID
+	if s.is("candidate") {
+		spawned = append(spawned, system.Root.Spawn(singleton.Props(func(term context.Context) *actor.Props { return s.instance(to, term) })))
+	}
+	if s.is("sender") {
+		proxy := system.Root.Spawn(singleton.Proxy(lockkeeper.WithWait(time.Minute)))
+		spawned = append(spawned, proxy)
+		running.Go(func() { s.send(system, proxy, terminated) })
+	}
+	report("ready", "-", 0, 0)
+	<-terminated.Done()
+	running.Wait()
+	report("stopping", "-", 0, 0)
+	for _, pid := range spawned {
+		must(system.Root.StopFuture(pid).Wait())
+	}
+	leave()
+	client.Close()
 	<-time.After(100 * time.Millisecond) // for the last answers: a remote that is shut down drops them
 	node.Shutdown(true)
 }
 
-// quiet leaves out the log of proto.actor, whose remote logs each broken connection.
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+// quiet leaves out the log of proto.actor, whose remote logs each broken connection. What Lockkeeper logs about overlaps is
+// an event.
 type quiet struct{ slog.Handler }
 
 // Handle implements slog.Handler.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	ours := false
 	r.Attrs(func(a slog.Attr) bool {
-		if a.Key == "grains" { // they have stopped too late
-			report("overrun", a.Value.Int64())
+		late := strings.Contains(r.Message, "had ended")
+		switch a.Key {
+		case "grains":
+			report("overrun", "-", 0, a.Value.Int64())
+		case "singleton":
+			if late {
+				report("overrun", theSingleton, 0, 1)
+			}
+		case "grain":
+			if strings.Contains(r.Message, "has lost its entry") {
+				_, name, _ := strings.Cut(a.Value.String(), "/")
+				report("robbed", name, 0, 0)
+			}
+		case "lock":
+		default:
+			return true
 		}
-		ours = ours || a.Key == "singleton" || a.Key == "lock" || a.Key == "grain" || a.Key == "grains"
+		ours = true
 		return true
 	})
 	if !ours {
@@ -119,45 +211,93 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	return q.Handler.Handle(ctx, r)
 }
 
-// child returns the props of the instance, which answers with what it is sent.
-func (s settings) child(term context.Context) *actor.Props {
-	token := lockkeeper.HoldFrom(term).Token()
-	return actor.PropsFromFunc(func(ctx actor.Context) {
-		switch m := ctx.Message().(type) {
-		case *actor.Started:
-			report("started", token)
-		case *actor.Stopped:
-			<-time.After(s.stopping)
-			report("stopped", token)
-		case *wrapperspb.Int64Value:
-			report("begins-"+strconv.FormatInt(token, 10), m.Value)
-			<-time.After(s.handling)
-			ctx.Respond(m)
-		}
+// counter is an instance of the singleton or an activation of a grain. It counts what it is sent, and answers.
+type counter struct {
+	settings
+	store store
+	name  string // of a singleton; that of a grain is known when it starts
+	token int64
+	valid func(actor.Context) bool
+	value int64
+	left  int // so many messages later a grain stops by itself, and the next request starts it again
+}
+
+// instance returns the props of an instance of the singleton.
+func (s settings) instance(to store, term context.Context) *actor.Props {
+	hold := lockkeeper.HoldFrom(term)
+	if s.Brief != 0 {
+		s.Handling = s.Brief
+	}
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &counter{settings: s, store: to, name: theSingleton, token: hold.Token(), valid: func(actor.Context) bool { return hold.Valid() }}
 	})
 }
 
+// grain returns the props of the grains.
+func (s settings) grain(to store) *actor.Props {
+	return actor.PropsFromProducer(func() actor.Actor {
+		return &counter{settings: s, store: to, left: 10, valid: func(ctx actor.Context) bool { return grains.TermOf(ctx).Valid() }}
+	})
+}
+
+func (c *counter) Receive(ctx actor.Context) {
+	switch m := ctx.Message().(type) {
+	case *actor.Started:
+		if c.name == "" {
+			c.name, c.token = cluster.GetClusterIdentity(ctx).Identity, grains.TermOf(ctx).Token()
+		}
+		report("started", c.name, c.token, 0)
+		c.value = c.store.load(c.name, c.token)
+	case *actor.Stopped:
+		<-time.After(c.Stopping)
+		report("stopped", c.name, c.token, 0)
+	case *wrapperspb.Int64Value:
+		what := "begins"
+		if !c.valid(ctx) {
+			what = "begins-late"
+		}
+		report(what, c.name, c.token, m.Value)
+		<-time.After(c.Handling)
+		if c.store.client != nil {
+			if c.store.save(c.name, c.token, c.value+1) {
+				c.value++
+				report("stored", c.name, c.token, c.value)
+			} else {
+				report("outdated", c.name, c.token, 0)
+			}
+		}
+		report("ends", c.name, c.token, m.Value)
+		ctx.Respond(m)
+		if c.left--; c.left == 0 {
+			ctx.Poison(ctx.Self())
+		}
+	}
+}
+
+// perWorker is how many messages have numbers of one worker.
+const perWorker = 1e9
+
 // send sends numbers until it is terminated, and waits until all of them are answered or refused, for at most 20 s.
-func (s settings) send(system *actor.ActorSystem, proxy *actor.PID, terminated <-chan os.Signal) {
+func (s settings) send(system *actor.ActorSystem, proxy *actor.PID, terminated context.Context) {
 	var waiting atomic.Int64
-	ticker := time.NewTicker(time.Second / time.Duration(s.rate))
+	ticker := time.NewTicker(time.Second / time.Duration(s.Rate))
 	defer ticker.Stop()
-	n := int64(0)
+	n := s.Seq * perWorker
 	for {
 		select {
-		case <-terminated:
+		case <-terminated.Done():
 			for deadline := time.Now().Add(20 * time.Second); waiting.Load() > 0 && time.Now().Before(deadline); {
 				<-time.After(10 * time.Millisecond)
 			}
 			return
 		case <-ticker.C:
-			for range s.burst {
+			for range s.Burst {
 				if waiting.Load() > 500 {
 					break // on a busy machine: the proxy would refuse them
 				}
 				n++
 				waiting.Add(1)
-				report("sent", n)
+				report("sent", theSingleton, 0, n)
 				system.Root.RequestWithCustomSender(proxy, wrapperspb.Int64(n), newSender(system, n, &waiting))
 			}
 		}
@@ -183,9 +323,9 @@ func newSender(system *actor.ActorSystem, n int64, waiting *atomic.Int64) *actor
 func (s *sender) SendUserMessage(_ *actor.PID, m any) {
 	switch actor.UnwrapEnvelopeMessage(m).(type) {
 	case *wrapperspb.Int64Value:
-		report("answered", s.n)
+		report("answered", theSingleton, 0, s.n)
 	case *actor.DeadLetterResponse:
-		report("refused", s.n)
+		report("refused", theSingleton, 0, s.n)
 	}
 	s.once.Do(func() { s.waiting.Add(-1) })
 }
@@ -195,14 +335,3 @@ func (*sender) SendSystemMessage(*actor.PID, any) {}
 
 // Stop implements actor.Process.
 func (*sender) Stop(*actor.PID) {}
-
-// events reads what a worker reports.
-func events(lines *bufio.Scanner, to func(event)) {
-	for lines.Scan() {
-		var e event
-		if _, err := fmt.Sscan(lines.Text(), &e.at, &e.what, &e.n); err != nil {
-			e = event{what: "unreadable: " + lines.Text()}
-		}
-		to(e)
-	}
-}
