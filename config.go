@@ -35,6 +35,14 @@ type Config struct {
 	// foreign clients, such as Redisson, no System acquires it for twice this time. Default 5 ms;
 	// at most a third of Watchdog.
 	HandOffLimit time.Duration
+	// Linger is how long a plain or a fenced lock may stay with this process without a holder, counted from when the process
+	// took it from Redis. Until then the process acquires and releases it again without Redis. It is for work that comes
+	// back to the same process, above all if Redis is far away. Another process that waits for the lock, or tries, asks for
+	// it, and it is released at once; the try itself is refused. Clients that do not ask, such as Redisson or a RedLock,
+	// get the lock after this time at the latest. If the process dies, the lock is free when its lease ends. See
+	// docs/using.md. Default 0: a lock is released when its holder releases it; at most a third of Watchdog. In a cluster
+	// New fails with ErrInvalid.
+	Linger time.Duration
 	// Poll is the longest time between two tries of a waiting process, or half of Watchdog if
 	// that is shorter, except for fair locks. The tries make up for lost messages and keep the
 	// process's entry in the wait queue, which lasts for twice this time without them. That is
@@ -170,6 +178,8 @@ func (c Config) validate() error {
 		"Renewal is %v, and must be more than 0 and at most half of Watchdog, which is %v", c.Renewal, c.Watchdog)
 	check(c.HandOffLimit > 0 && c.HandOffLimit <= c.Watchdog/3,
 		"HandOffLimit is %v, and must be more than 0 and at most a third of Watchdog, which is %v", c.HandOffLimit, c.Watchdog)
+	check(c.Linger >= 0 && c.Linger <= c.Watchdog/3,
+		"Linger is %v, and must be at least 0 and at most a third of Watchdog, which is %v", c.Linger, c.Watchdog)
 	between := func(name string, d time.Duration) {
 		check(d >= 10*time.Millisecond && d <= longest, "%s is %v, and must be between 10ms and %v", name, d, longest)
 	}
@@ -222,7 +232,7 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 	}
 	return actors.Config{
 		Config: machine.Config{
-			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Poll: c.Poll,
+			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Linger: c.Linger, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(), Replicated: c.Replicas > 0,
 		},
 		KeyPrefix: c.KeyPrefix, TokenCounter: c.tokenCounter(), Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter, Tracer: c.Tracer,

@@ -299,8 +299,8 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 	return err
 }
 
-// Release releases the hold. It returns nil when Redis has confirmed the release, or when the
-// next waiter of this process has the lock.
+// Release releases the hold. It returns nil when Redis has confirmed the release, when the
+// next waiter of this process has the lock, or when the lock stays in the process (Config.Linger).
 //
 // ctx bounds only the wait for that confirmation; the release is carried out even if ctx ends.
 // If ctx never ends, Release returns when the lease and a call to Redis that is in progress then

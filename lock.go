@@ -198,7 +198,7 @@ func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool
 
 // Status is the state of a lock at one moment.
 type Status struct {
-	// Locked reports whether the lock is held; HeldHere, whether this System holds it.
+	// Locked reports whether the lock is held, or stays in a process (Config.Linger); HeldHere, whether this System holds it.
 	Locked   bool
 	HeldHere bool
 	// Shared reports whether readers hold the lock. Holders is the number of clients that

@@ -145,6 +145,9 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 	if config.OneTokenCounter && client.Mode() == rueidis.ClientModeCluster {
 		return nil, fmt.Errorf("lockkeeper: config: %w: OneTokenCounter is not for a cluster, whose servers could not draw a token and take the lock in one step", ErrInvalid)
 	}
+	if config.Linger > 0 && client.Mode() == rueidis.ClientModeCluster {
+		return nil, fmt.Errorf("lockkeeper: config: %w: Linger is not for a cluster, whose processes do not ask each other for locks", ErrInvalid)
+	}
 	sharded, err := config.shards(client)
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
@@ -67,6 +68,9 @@ func (g *guardian) Receive(ctx actor.Context) {
 			Refuse: g.rt.refuseMiddleware,
 		})
 		g.rt.subscriber.pid = ctx.Spawn(g.rt.props(func() actor.Actor { return g.rt.subscriber }, g.rt.subscriber))
+		if g.rt.cfg.Linger > 0 {
+			g.rt.subscriber.subscriptions.Add(keyspace.AskedChannel(g.rt.id))
+		}
 	case *request.Call:
 		g.pass(ctx, m)
 	case *middleware.Admitted:

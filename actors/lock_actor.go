@@ -42,7 +42,9 @@ func (s *lockActor) Receive(ctx actor.Context) {
 			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
-		s.observer.Transferred()
+		if m.transfer.Seq != 0 {
+			s.observer.Transferred()
+		}
 		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
 		if s.kind.Relevant(m.channel) {

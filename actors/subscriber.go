@@ -43,8 +43,8 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 }
 
 // subscriber forwards the messages on the channels of locks to the lock actors that wait for
-// them, and each transfer on the turn channel to the lock actor whose turn it is. A system has
-// one subscriber.
+// them, and each transfer on the turn channel to the lock actor whose turn it is, or each question to that which is
+// asked for its lock. A system has one subscriber.
 //
 // A crash resumes it, with all that it knows.
 type subscriber struct {
@@ -98,7 +98,7 @@ func (s *subscriber) tell(m any) { s.rt.Deliver(s.pid, m) }
 func (s *subscriber) Receive(ctx actor.Context) {
 	switch m := ctx.Message().(type) {
 	case *published:
-		if m.channel == s.turns || s.sharded && strings.HasPrefix(m.channel, s.turns) {
+		if s.isTurn(m.channel) {
 			s.transferred(m.payload)
 			return
 		}

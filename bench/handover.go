@@ -7,8 +7,8 @@ import (
 )
 
 // handOver makes the first process hold the lock until the second waits for it, and
-// then release it, again and again.
-func (t *task) handOver(c candidate, lib library, _ scenario) (report, error) {
+// then release it, again and again. If locks stay, it releases the lock first, and the second process has to ask for it.
+func (t *task) handOver(c candidate, lib library, s scenario) (report, error) {
 	const warmUp = 10
 	var times histogram
 	seen, stuck := 0, 0
@@ -38,8 +38,9 @@ func (t *task) handOver(c candidate, lib library, _ scenario) (report, error) {
 			go func() {
 				defer close(ended)
 				for n := int64(1); await(&t.shared.round, n); n++ {
+					asked := now()
 					release := lock()
-					took := time.Duration(now() - t.shared.released.Load())
+					took := time.Duration(now() - max(asked, t.shared.released.Load()))
 					release()
 					seen++
 					if n > warmUp {
@@ -60,10 +61,16 @@ func (t *task) handOver(c candidate, lib library, _ scenario) (report, error) {
 		end := time.Now().Add(t.span(1))
 		for n := int64(1); time.Now().Before(end) || n <= warmUp+1; n++ {
 			release := lock()
+			if s.linger > 0 {
+				release()
+				time.Sleep(time.Millisecond)
+			}
 			t.shared.round.Store(n)
-			time.Sleep(time.Duration(5+rand.IntN(10)) * time.Millisecond)
-			t.shared.released.Store(now())
-			release()
+			if s.linger == 0 {
+				time.Sleep(time.Duration(5+rand.IntN(10)) * time.Millisecond)
+				t.shared.released.Store(now())
+				release()
+			}
 			time.Sleep(2 * time.Millisecond)
 			if !await(&t.shared.done, n) {
 				stuck = 1

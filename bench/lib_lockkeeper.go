@@ -40,7 +40,7 @@ func start(addr string, lease time.Duration, s scenario) (*actor.ActorSystem, *l
 	}
 	logger := slog.New(limitedHandler{slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}), new(atomic.Int64)})
 	host := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
-	config := lockkeeper.Config{Watchdog: lease, Meter: s.meter}
+	config := lockkeeper.Config{Watchdog: lease, Linger: s.linger, Meter: s.meter}
 	if s.oneKey {
 		config.QueueLimit = s.size // 0 is the default
 	}

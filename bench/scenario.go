@@ -23,10 +23,11 @@ type scenario struct {
 	oneKey     bool          // one key for all goroutines, instead of one for each
 	fresh      bool          // a new key for each turn
 	pinned     bool          // client and Redis share one core
-	away       time.Duration // s12: the delay in each direction between all processes and Redis
+	away       time.Duration // s12, s20: the delay in each direction between all processes and Redis
 	size       int           // locks held, or waiting requests
 	permits    int           // of the semaphore
 	systems    int           // s19: of a process; otherwise one
+	linger     time.Duration // of Lockkeeper
 	meter      metric.Meter  // of Lockkeeper
 	stretch    float64       // a factor of -seconds; 0 is 1
 	libs       []string      // the libraries that support it
@@ -96,7 +97,7 @@ var scenarios = slices.Concat([]scenario{
 }, growth(), []scenario{
 	{
 		name: "s12", title: "Redis 1 ms away: 1000 goroutines, 1000 keys",
-		processes: 1, goroutines: 1000, away: 500 * time.Microsecond, stretch: 2,
+		processes: 1, goroutines: 1000, away: nearby, stretch: 2,
 		libs: []string{ours, limit}, columns: pairColumns, run: (*task).pairs,
 	},
 }, shares(), []scenario{
@@ -115,7 +116,25 @@ var scenarios = slices.Concat([]scenario{
 		processes: 1, goroutines: 64, fresh: true, stretch: 5,
 		libs: free, columns: freshColumns, run: (*task).pairs,
 	},
+	{
+		name: "s20-s1", title: "locks that stay, Redis 1 ms away: one goroutine, one key",
+		processes: 1, goroutines: 1, away: nearby, linger: lease / 3,
+		libs: free, columns: pairColumns, run: (*task).pairs,
+	},
+	{
+		name: "s20-s2", title: "locks that stay, Redis 1 ms away: 1000 goroutines, 1000 keys",
+		processes: 1, goroutines: 1000, away: nearby, linger: lease / 3,
+		libs: free, columns: pairColumns, run: (*task).pairs,
+	},
+	{
+		name: "s20-s6", title: "a lock that stays: acquire in another process to its grant",
+		processes: 2, goroutines: 1, oneKey: true, stretch: 3, linger: lease / 3,
+		libs: []string{ours}, columns: handOverColumns, run: (*task).handOver,
+	},
 }, systems())
+
+// nearby is the delay in each direction of a Redis that is 1 ms away.
+const nearby = 500 * time.Microsecond
 
 // growth is s10: more and more held locks, and more and more waiting requests.
 func growth() (list []scenario) {

@@ -14,18 +14,22 @@
 -- ARGV[7]  the entry that the client adds to the wait queue if it is refused, or ""
 -- ARGV[8]  "1": the client was notified of a release since it was last refused
 --
--- Reply: nil           the owner holds the lock with that count; the lease starts now
+-- Reply: nil           the owner holds the lock with that count; the lease starts now, and the wait queue was empty
+--        {OTHERS_WAIT, ""}  the same, and it was not
 --        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left to
 --                      foreign clients for that time, and other is ""
 --        {-2, ""}      the lock is free, so there is nothing to re-enter
-local free, ttl, other = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
+local free, ttl, other, alone = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl then
   return {ttl, other}
 elseif free then
   take(hash, lease, owner, '1')
-  return nil
+else
+  -- Before the count: a server out of memory refuses no write after the first.
+  redis.call('PEXPIRE', hash, lease)
+  redis.call('HSET', hash, owner, count)
 end
--- Before the count: a server out of memory refuses no write after the first.
-redis.call('PEXPIRE', hash, lease)
-redis.call('HSET', hash, owner, count)
+if not alone then
+  return {OTHERS_WAIT, ''}
+end
 return nil

@@ -80,7 +80,7 @@ local function refuse(i, ttl, other)
   for _, lock in ipairs(locks) do
     lock.busy = redis.call('EXISTS', lock.hash) == 1 and redis.call('HEXISTS', lock.hash, lock.field) == 0
     if lock.busy then
-      check_lock(lock.hash)
+      lock.holder = owner_in(check_lock(lock.hash))
     end
     busy = busy + (lock.busy and 1 or 0)
   end
@@ -89,6 +89,10 @@ local function refuse(i, ttl, other)
     whole = whole and (not queue or queue.has_entry())
   end
   for _, lock in ipairs(locks) do
+    local is_plain, asks = lock.kind == 'plain' or lock.kind == 'fenced', string.find(settings, ' 1 ', 1, true)
+    if lock.busy and is_plain and asks and (entry == '' or lock.queue.number == 0) then
+      ask_holder(lock.hash, lock.holder)
+    end
     if lock.queue then
       local shares = lock.kind == 'read' or lock.kind == 'write'
       local joins = lock.busy and shares and value_of(lock.hash, 'mode') == 'read'

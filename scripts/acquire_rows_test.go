@@ -8,8 +8,8 @@ var acquireTables = []table{
 		{name: "free, to re-enter", args: "owner=a count=2", reply: "[-2 ]"},
 		{name: "own, one more", before: "a=1 30000", args: "owner=a count=2 lease=60000", reply: "(nil)", after: "a=2 60000"},
 		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "(nil)", after: "a=1 30000"},
-		{name: "other", before: "b=2 60000", args: "owner=a", reply: "[60000 b]", after: same},
-		{name: "other, without a TTL", before: "b=2", args: "owner=a", reply: "[-1 b]", after: same},
+		{name: "other", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2 60000", args: "owner=a", reply: "[60000 b]", after: same},
+		{name: "other, without a TTL", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2", args: "owner=a", reply: "[-1 b]", after: same},
 		{name: "wrong type", before: "'x'", args: "owner=a", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "email=x@y password=7", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields", after: same},
 		{name: "foreign, with a TTL", before: "visits=7 60000", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 1 fields", after: same},
@@ -25,20 +25,20 @@ var acquireTables = []table{
 			before: ">v=2.7+listens@-30 seen@-20 >15000", after: "u:1=1 30000",
 		},
 		{
-			name: "free, the entry does not listen", args: "entry=1.4+listens", reply: "(nil)",
+			name: "free, the entry does not listen", args: "entry=1.4+listens", reply: "[-4 ]",
 			before: ">v=2.7@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7@-3 seen@-1 >15000",
 		},
 		{
-			name: "free, the client has gone", args: "entry=1.4+listens", reply: "(nil)",
+			name: "free, the client has gone", again: "(nil)", args: "entry=1.4+listens", reply: "[-4 ]",
 			before: ">x=2.7+listens@-3 seen@-1 >15000", after: "u:1=1 30000",
 		},
 		{
-			name: "free, own turn", args: "entry=1.4+listens", reply: "(nil)",
+			name: "free, own turn", args: "entry=1.4+listens", reply: "[-4 ]",
 			before: ">u=1.3+listens@-3 seen@-1 >v=2.7+listens@-2 seen@-1 >15000",
 			after:  "u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000",
 		},
 		{
-			name: "free, own turn of a later term", args: "entry=1.4+listens", reply: "(nil)",
+			name: "free, own turn of a later term", args: "entry=1.4+listens", reply: "[-4 ]",
 			before: ">u=2.3+listens@-3 seen@-1 >15000", after: "u:1=1 30000, >u=2.3+listens@-3 seen@-1 >15000",
 		},
 		{
@@ -46,15 +46,15 @@ var acquireTables = []table{
 			before: ">v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000, >u=1.4+listens@0 seen@0 >20000",
 		},
 		{
-			name: "free, another's turn, a try", reply: "[20000 v:2]", published: "v>2.7.0",
+			name: "free, another's turn, a try", publishedAgain: "v:asked>2.0.0", reply: "[20000 v:2]", published: "v>2.7.0",
 			before: ">v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000",
 		},
 		{
-			name: "free, the turn of one in a fenced", reply: "[20000 v:2]", published: "v>2.7.10",
+			name: "free, the turn of one in a fenced", publishedAgain: "v:asked>2.0.0", reply: "[20000 v:2]", published: "v>2.7.10",
 			before: ">v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000 /'10'",
 		},
 		{
-			name: "free, behind one that has gone", reply: "[20000 v:2]", published: "v>2.7.0",
+			name: "free, behind one that has gone", publishedAgain: "v:asked>2.0.0", reply: "[20000 v:2]", published: "v>2.7.0",
 			before: ">x=9.7+listens@-4 seen@-1 >v=2.7+listens@-3 seen@-1 >w=1.1+listens@-2 seen@-1 >15000",
 			after:  "v:2=1 20000, >w=1.1+listens@-2 seen@-1 >15000",
 		},
@@ -73,7 +73,7 @@ var acquireTables = []table{
 		{name: "left to others, until the clock was set back", before: ">open@6 >15000", reply: "(nil)", after: "u:1=1 30000, >open@6 >15000"},
 		{name: "left to others until now", before: ">open@0 >15000", reply: "(nil)", after: "u:1=1 30000, >open@0 >15000"},
 		{
-			name: "left to others, and released", args: "entry=1.4+listens notified=1", reply: "(nil)",
+			name: "left to others, and released", again: "(nil)", args: "entry=1.4+listens notified=1", reply: "[-4 ]",
 			before: ">u=1.3+listens@-3 seen@-1 >open@3 >turns=2 >15000", after: "u:1=1 30000, >turns=2 >6000",
 		},
 		{
@@ -81,16 +81,16 @@ var acquireTables = []table{
 			before: ">open@-1 >15000", after: "u:1=1 30000, >open@-1 >15000",
 		},
 		{
-			name: "other, an entry", args: "entry=1.4+tokens5", reply: "[40000 v:2]",
+			name: "other, an entry", published: "v:asked>2.0.0", args: "entry=1.4+tokens5", reply: "[40000 v:2]",
 			before: "v:2=1 40000", after: "v:2=1 40000, >u=1.4+tokens5@0 seen@0 >20000",
 		},
-		{name: "other, a try", before: "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000", reply: "[40000 v:2]", after: same},
+		{name: "other, a try", publishedAgain: "v:asked>2.0.0", published: "v:asked>2.0.0", before: "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000", reply: "[40000 v:2]", after: same},
 		{
 			name: "other, the entry confirmed", args: "entry=1.4+listens", reply: "[40000 v:2]",
 			before: "v:2=1 40000, >u=1.3@-3 seen@-1 >15000", after: "v:2=1 40000, >u=1.4+listens@-3 seen@0 >20000",
 		},
 		{
-			name: "other, the entry confirmed too late", args: "entry=1.4+listens", reply: "[40000 v:2]",
+			name: "other, the entry confirmed too late", published: "v:asked>2.0.0", args: "entry=1.4+listens", reply: "[40000 v:2]",
 			before: "v:2=1 40000, >u=1.3+listens@-30 seen@-20 >15000", after: "v:2=1 40000, >u=1.4+listens@0 seen@0 >20000",
 		},
 		{
@@ -98,21 +98,21 @@ var acquireTables = []table{
 			before: "v:2=1 40000, >u=3.3+listens@-3 seen@-1 >15000", after: same,
 		},
 		{
-			name: "other, entries that have expired are removed", args: "entry=1.4+listens", reply: "[40000 v:2]",
+			name: "other, entries that have expired are removed", published: "v:asked>2.0.0", args: "entry=1.4+listens", reply: "[40000 v:2]",
 			before: "v:2=1 40000, >w=1.1+listens@-30 seen@-20 >x=1.1@-30 seen@-20 >v=1.1+lapsed@-30 seen@-20 >30000",
 			after:  "v:2=1 40000, >u=1.4+listens@0 seen@0 >20000",
 		},
 		{
-			name: "other, it was left to", reply: "[40000 v:2]",
+			name: "other, it was left to", publishedAgain: "v:asked>2.0.0", published: "v:asked>2.0.0", reply: "[40000 v:2]",
 			before: "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >open@3 >15000",
 			after:  "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000",
 		},
 		{
-			name: "own, a transfer that was missed", args: "entry=1.4+listens", reply: "(nil)",
+			name: "own, a transfer that was missed", args: "entry=1.4+listens", reply: "[-4 ]",
 			before: "u:1=1 20000, >v=2.7+listens@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000",
 		},
 		{
-			name: "own, in the queue", args: "entry=1.4+listens", reply: "(nil)",
+			name: "own, in the queue", again: "(nil)", args: "entry=1.4+listens", reply: "[-4 ]",
 			before: "u:1=1 20000, >u=1.7+listens@-3 seen@-1 >turns=1 >15000", after: "u:1=1 30000, >turns=1 >6000",
 		},
 		{
@@ -126,43 +126,43 @@ var acquireTables = []table{
 		},
 		{name: "kept for a MultiLock with a long TTL", before: ">v=400000:2.7+kept-59@-99 seen@-1 >15000", reply: "[1000 ]", after: same},
 		{
-			name: "kept for that for a minute", reply: "(nil)",
+			name: "kept for that for a minute", reply: "[-4 ]",
 			before: ">v=400000:2.7+kept-60@-99 seen@-1 >15000", after: "u:1=1 30000, >v=400000:2.7+lapsed@-99 seen@-1 >15000",
 		},
 		{
-			name: "an entry of a day", reply: "[86400000 v:2]", published: "v>2.7.0",
+			name: "an entry of a day", publishedAgain: "v:asked>2.0.0", reply: "[86400000 v:2]", published: "v>2.7.0",
 			before: ">v=86400000:2.7+listens@-3 seen@-1 >15000", after: "v:2=1 86400000",
 		},
-		{name: "an entry of more than a day", before: ">v=86400001:2.7+listens@-3 seen@-1 >15000", reply: "(nil)", after: "u:1=1 30000"},
+		{name: "an entry of more than a day", again: "(nil)", before: ">v=86400001:2.7+listens@-3 seen@-1 >15000", reply: "[-4 ]", after: "u:1=1 30000"},
 		{
-			name: "kept for a MultiLock for too long", reply: "(nil)",
+			name: "kept for a MultiLock for too long", reply: "[-4 ]",
 			before: ">v=2.7+kept-11@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
 		},
 		{
-			name: "kept for a MultiLock until now", reply: "(nil)",
+			name: "kept for a MultiLock until now", reply: "[-4 ]",
 			before: ">v=2.7+kept-10@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
 		},
 		{
-			name: "for too long, then another's turn", reply: "[20000 w:1]", published: "w>1.1.0",
+			name: "for too long, then another's turn", publishedAgain: "w:asked>1.0.0", reply: "[20000 w:1]", published: "w>1.1.0",
 			before: ">v=2.7+kept-11@-15 seen@-1 >w=1.1+listens@-2 seen@-1 >15000",
 			after:  "w:1=1 20000, >v=2.7+lapsed@-15 seen@-1 >15000",
 		},
 		{
-			name: "kept for two MultiLocks for too long", reply: "[1 ]", again: "(nil)",
+			name: "kept for two MultiLocks for too long", reply: "[1 ]", again: "[-4 ]",
 			before:     ">v=2.7+kept-11@-15 seen@-1 >w=8.8+kept-11@-14 seen@-1 >15000",
 			after:      ">v=2.7+lapsed@-15 seen@-1 >w=8.8+kept-11@-14 seen@-1 >15000",
 			afterAgain: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >w=8.8+lapsed@-14 seen@-1 >15000",
 		},
 		{
-			name: "not kept for a MultiLock any more", reply: "(nil)",
+			name: "not kept for a MultiLock any more", reply: "[-4 ]",
 			before: ">v=2.7+lapsed@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
 		},
 		{
-			name: "a part, an entry that reserves", args: "entry=1.4+reserves", reply: "[40000 v:2]",
+			name: "a part, an entry that reserves", published: "v:asked>2.0.0", args: "entry=1.4+reserves", reply: "[40000 v:2]",
 			before: "v:2=1 40000", after: "v:2=1 40000, >u=1.4+reserves@0 seen@0 >20000",
 		},
 		{
-			name: "a part, kept for a MultiLock that has waited for less", args: "entry=1.4+reserves+waited4", reply: "(nil)",
+			name: "a part, kept for a MultiLock that has waited for less", args: "entry=1.4+reserves+waited4", reply: "[-4 ]",
 			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000",
 		},
 		{
@@ -174,7 +174,7 @@ var acquireTables = []table{
 			before: "v:2=1 40000, >w=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 40000, >u=1.4+reserves@-4 seen@0 >w=2.7+listens@-3 seen@-1 >20000",
 		},
 		{
-			name: "a part, kept for itself", args: "entry=1.4+reserves", reply: "(nil)",
+			name: "a part, kept for itself", args: "entry=1.4+reserves", reply: "[-4 ]",
 			before: ">u=1.3+kept-4@-5 seen@-1 >v=2.7+listens@-3 seen@-1 >15000",
 			after:  "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000",
 		},
@@ -191,8 +191,8 @@ var acquireTables = []table{
 		},
 		{name: "free, to re-enter", before: "/'7'", args: "count=2", reply: "[-1 0 ]", after: same},
 		{name: "own, once more", before: "a=1 30000 /'7'", args: "count=2 lease=60000 tokens=0", reply: "[1 0 ]", after: "a=2 60000 /'7'"},
-		{name: "other, without end", before: "b=2 /'7'", reply: "[0 -1 b]", after: same},
-		{name: "other, the counter would end", before: "b=2 /'7' 60000", reply: "[0 -1 b]", after: same},
+		{name: "other, without end", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2 /'7'", reply: "[0 -1 b]", after: same},
+		{name: "other, the counter would end", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2 /'7' 60000", reply: "[0 -1 b]", after: same},
 		{
 			name: "the counter would end", reply: "[1 8 ]", again: "[1 9 ]",
 			before: "/'7' 60000", after: "a=1 30000 /'8'", afterAgain: "a=1 30000 /'9'",

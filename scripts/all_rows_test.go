@@ -69,7 +69,7 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "refused, entries in all", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]",
+			name: "refused, entries in all", published: "v:asked>1.0.0", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]",
 			locks: []part{
 				{kind: "plain", before: "v:1=2 40000", after: "v:1=2 40000, >u=1.4+reserves@0 seen@0 >20000"},
 				{kind: "fair"},
@@ -114,7 +114,7 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "refused, at the place of its time", args: "entry=1.4+reserves+waited4", reply: "[0 40000 v:1 1]",
+			name: "refused, at the place of its time", published: "v:asked>1.0.0", args: "entry=1.4+reserves+waited4", reply: "[0 40000 v:1 1]",
 			locks: []part{
 				{kind: "plain", before: "v:1=2 40000", after: "v:1=2 40000, >u=1.4+reserves@-4 seen@0 >20000"},
 				{kind: "plain", before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">u=1.4+reserves@-4 seen@0 >v=2.7+reserves@-3 seen@-1 >20000"},
@@ -167,7 +167,7 @@ var allTables = []table{
 			},
 		},
 		{
-			name: "refused by the first in the queue", kind: "plain", args: "entry=1.4+reserves", reply: "[0 20000 v:2 1]", published: "v>2.7.10",
+			name: "refused by the first in the queue", kind: "plain", args: "entry=1.4+reserves", reply: "[0 20000 v:2 1]", published: "v:asked>2.0.0 v>2.7.10",
 			before: ">v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000, >u=1.4+reserves@0 seen@0 >20000 /'10'",
 		},
 		{
@@ -337,6 +337,11 @@ func refusedRows() (rows []row) {
 		for index, locks := range map[int][]part{1: slices.Concat([]part{r.part}, free()), 6: append(free(), r.part)} {
 			name := fmt.Sprintf("%s %s is the %dth", r.kind, r.before, index)
 			add(name, strings.ReplaceAll(r.reply, "%d", fmt.Sprint(index)), locks)
+			if owner, _, held := strings.Cut(r.before, "="); index == 1 && held && (r.kind == "plain" || r.kind == "fenced") && strings.HasPrefix(r.reply, "[") {
+				last := &rows[len(rows)-1]
+				last.published = strings.Replace(owner, ":", ":asked>", 1) + ".0.0"
+				last.publishedAgain = last.published
+			}
 		}
 	}
 	return rows

@@ -13,7 +13,8 @@
 -- ARGV[8]  the entry that the client adds to the wait queue if it is refused, or ""
 -- ARGV[9]  "1": the client was notified of a release since it was last refused
 --
--- Reply: {GRANTED, token, ""}   the owner holds the lock; the last token reserved, 0 if none was
+-- Reply: {GRANTED, token, ""}   the owner holds the lock; the last token reserved, 0 if none was; the wait queue was empty
+--        {OTHERS_WAIT, token, ""}  the same, and it was not
 --        {TOKENS_LEFT, 0, ""}   the owner holds the lock; draw.lua must still reserve its tokens,
 --                               since the counter may be on another server
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
@@ -25,14 +26,14 @@ local held_for, held_by = confirm_entry(hash, owner, count, queue_key, entry)
 if held_for then
   return {REFUSED, held_for, held_by}
 end
-local free, ttl, other = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
+local free, ttl, other, alone = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl == -2 then
   return {ABSENT, 0, ''}
 elseif ttl then
   return {REFUSED, ttl, other}
 end
 -- The counter comes first: if it is refused, the lock stays as it is.
-local status, token = GRANTED, 0
+local status, token = alone and GRANTED or OTHERS_WAIT, 0
 if wanted == '0' then
   local ends = beside('PTTL', counter)
   if ends and ends >= 0 and try_draw(counter, 0, 0) then

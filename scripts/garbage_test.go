@@ -61,6 +61,7 @@ func (d *db) spoilOrder(t *testing.T, order string, now int64, r *rand.Rand) (st
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	eachRedis(t, func(t *testing.T, d *db) {
 		random := rand.New(rand.NewPCG(7, 7))
+		granted := strings.NewReplacer("[-4 ]", "(nil)", "[-4 ", "[1 ") // garbage may count as a process that waits
 		for _, r := range rows {
 			if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool {
 				return strings.Contains(p.before, "waitqueue") || strings.Contains(p.before, "waitorder")
@@ -101,7 +102,7 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 					if d.do(t, "EXISTS", names(lock).Replace("WAITORDER")) == "0" {
 						d.putOrder(t, lock) // the script has not looked at it
 					}
-					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i, put[queue], strays[lock]), lock, start, reply, r.reply, r.locks[i].after, published)
+					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i, put[queue], strays[lock]), lock, start, granted.Replace(reply), granted.Replace(r.reply), r.locks[i].after, published)
 					published = ""
 				}
 			}

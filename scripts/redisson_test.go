@@ -112,15 +112,15 @@ var sequences = map[string][]step{
 	"plain": {
 		{script: scripts.Acquire, args: "owner=U:1", reply: "(nil)", lock: "U:1=1 30000"},
 		{script: scripts.Acquire, args: "owner=U:1 count=2", reply: "(nil)", lock: "U:1=2 30000"},
-		{script: scripts.Acquire, args: "owner=U:2", reply: "[30000 U:1]", lock: "U:1=2 30000"},
+		{script: scripts.Acquire, args: "owner=U:2", reply: "[30000 U:1]", lock: "U:1=2 30000", published: "UUID:asked>1.0.0"},
 		{script: scripts.Release, args: "owner=U:2 lease=30000", reply: "-1", lock: "U:1=2 30000"},
 		{script: scripts.Release, args: "owner=U:1 count=1 lease=30000", reply: "1", lock: "U:1=1 30000"},
 		{script: scripts.Release, args: "owner=U:1 lease=30000", reply: "0", published: "0"},
 		{redisson: "lock", lock: "V:1=1 30000"},
-		{script: scripts.Acquire, args: "owner=U:1", reply: "[30000 V:1]", lock: "V:1=1 30000"},
+		{script: scripts.Acquire, args: "owner=U:1", reply: "[30000 V:1]", lock: "V:1=1 30000", published: "99999999-2222-3333-4444-555555555555:asked>1.0.0"},
 		{script: scripts.Yield, args: "owner=U:1 forced=1", reply: "[-1 0]", lock: "V:1=1 30000"},
 		{script: scripts.ForceRelease, args: "owners=U:1", reply: "0", lock: "V:1=1 30000"},
-		{script: scripts.ForceRelease, args: "owners=V:1", reply: "1", published: "0"},
+		{script: scripts.ForceRelease, args: "owners=V:1", reply: "1", published: "0 99999999-2222-3333-4444-555555555555:asked>1.0.0"},
 	},
 	"a fair queue of both, all ways to leave": {
 		{script: scripts.SyncQueue, args: "client=UUID upto=0 listed=U:1", reply: "[1 0 U:1 ]", lock: "U:1=1 30000"},

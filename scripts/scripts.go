@@ -47,6 +47,8 @@ const (
 	Absent int64 = -1
 	// TooNew: the server's memory is too new for it to vote.
 	TooNew int64 = -3
+	// OthersWait: the owner holds the lock, and the wait queue was not empty. It may also replace a TTL.
+	OthersWait int64 = -4
 
 	// Kept and Released are the outcomes of a yield.
 	Kept     int64 = 0
@@ -73,7 +75,7 @@ var numbers = []struct {
 	name  string
 	value int64
 }{
-	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
+	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew}, {"OTHERS_WAIT", OthersWait},
 	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
 	{"MOST_QUEUE_FIELDS", mostQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
@@ -127,6 +129,8 @@ var (
 	//go:embed common/admit.lua
 	admit string
 
+	//go:embed common/ask_holder.lua
+	askHolder string
 	//go:embed acquire.lua
 	acquire string
 	//go:embed common/acquire_free.lua
@@ -245,7 +249,7 @@ var (
 // read/write lock; and those of the synchronizers.
 var (
 	waitQueue       = waitQueueEntries + waitQueueOrder + waitQueueTransfer + waitQueueClaim + waitQueueLeave
-	queueCommon     = take + otherKeys + foreignHash + foreignFields + number + tokens + waitQueue
+	queueCommon     = take + otherKeys + foreignHash + foreignFields + number + tokens + waitQueue + askHolder
 	plainCommon     = queueCommon + admit
 	readWriteCommon = queueCommon + readWrite
 	onceCommon      = number + record + once
@@ -253,12 +257,12 @@ var (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+foreignHash+confirmEntry+acquireRefused+otherKeys+number+tokens+waitQueue+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+admit+release, Shape{Numbers: 1})
+	Acquire      = script("acquire", take+acquireFree+foreignHash+confirmEntry+acquireRefused+otherKeys+number+tokens+waitQueue+askHolder+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+askHolder+admit+release, Shape{Numbers: 1})
 	Renew        = script("renew", renew, Shape{Numbers: 1})
 	Keep         = script("keep", foreignHash+foreignFields+keep, Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
-	ForceRelease = script("force_release", foreignHash+foreignFields+force+forceRelease, Shape{Numbers: 1})
+	ForceRelease = script("force_release", foreignHash+foreignFields+force+askHolder+forceRelease, Shape{Numbers: 1})
 	Inspect      = script("inspect", foreignHash+inspect, Shape{Numbers: 2, Texts: 2})
 )
 

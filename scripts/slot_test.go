@@ -22,7 +22,7 @@ type slotCall struct {
 }
 
 var slotCalls = []slotCall{
-	{script: scripts.ForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "0"},
+	{script: scripts.ForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "0 v:asked>1.0.0"},
 	{
 		script: scripts.FairForceRelease, moved: "TIMEOUTS", args: "owners=v:1", reply: "1", published: "w:1",
 		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",

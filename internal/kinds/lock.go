@@ -93,6 +93,7 @@ func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	case lock.Failed:
 		k.observer.RepliedFailed(r.Lock.Err)
 	}
+	r.Lock.Alone = r.Lock.Alone && k.system.Config.Linger > 0 && k.actor.HearsTransfers(0)
 	stale := k.signals.noteReply(r.Lock.Busy)
 	m.(*lock.Lock).Replied(now, r.Seq, r.Lock.Result)
 	if stale {

@@ -110,6 +110,9 @@ type Result struct {
 	OwnTerm uint64
 	// Tokens are the highest tokens drawn, one per counter.
 	Tokens []int64
+	// Alone says, for an Acquire that is Done, that the wait queue was empty. A process that joins it, or tries, asks the
+	// process of the holder for the lock.
+	Alone bool
 	// Others is how many other clients Yield or CountWaiters saw waiting.
 	Others int
 	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the script may

@@ -111,6 +111,9 @@ func (l *Lock) endHold(own hold, ref any) {
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true}) // others share the lease
 	case own.keepUntil > l.now:
 		l.keep(ref, own.keepUntil)
+	case l.lingers():
+		l.lease.stays = true
+		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	case l.closing || l.queue.len() == 0 || l.mayBeCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)
 	default:

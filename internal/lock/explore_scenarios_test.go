@@ -51,6 +51,7 @@ var scenariosOf = []struct {
 	name      string
 	kind      lock.Kind
 	parts     []redismodel.Kind
+	linger    time.Duration
 	scenarios []scenario
 }{
 	{name: "plain", kind: lock.Kind{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, scenarios: []scenario{
@@ -92,6 +93,35 @@ var scenariosOf = []struct {
 		{name: "faults", callers: someFenced, may: tally{network: 2}},
 		{name: "re-entered with a fault", callers: someFenced, may: tally{network: 1, reentry: 1}},
 		{name: "deleted", callers: someFenced, may: tally{deleted: 1, network: 1, paused: 1}},
+	}},
+	{name: "plain that stays", kind: lock.Kind{WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, linger: 300 * ms, scenarios: []scenario{
+		{name: "a fault on a prompt network", callers: twoAndOne, may: tally{network: 1}, times: 6},
+		{name: "four clients", callers: twoEach},
+		{name: "three clients and a fault", callers: "1, 2, 3 | 1", may: tally{network: 1}},
+		{name: "cancelled and re-entered", callers: twoAndOne, may: tally{cancels: 1, reentry: 1, network: 1}},
+		{name: "fixed leases with a fault", callers: "1, 2 fixed=700ms, 3 | 1", may: tally{network: 1}},
+		{name: "force-released", callers: twoAndOne, may: tally{forced: 1, network: 1}},
+		{name: "deleted and suspected", callers: twoAndOne, may: tally{deleted: 1, suspects: 1}},
+		{name: "killed", callers: twoAndOne, may: tally{kill: 1, network: 1}},
+		{name: "paused", callers: twoAndOne, may: tally{paused: 2, network: 1}},
+		{name: "lock actors crash, or fail for good", callers: twoAndOne, may: tally{crash: 1, actorFails: 1}},
+		{name: "Redis comes back empty", callers: twoAndOne, may: tally{restart: 1, network: 1}},
+		{name: "Redis refuses", callers: twoAndOne, may: tally{errs: 2}},
+		{name: "closed, and owners die", callers: twoAndOne, may: tally{closing: 1, death: 1, network: 1}},
+		{name: "tries and waits", callers: trying, may: tally{network: 1}},
+		{name: "a foreign client comes", callers: twoAndOne, may: tally{foreign: 1, network: 1}},
+		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
+		{name: "extended", callers: twoAndOne, may: tally{extends: 2, network: 1}, leases: []time.Duration{700 * ms, 0}},
+	}},
+	{name: "fenced that stays", kind: lock.Kind{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant}, linger: 300 * ms, scenarios: []scenario{
+		{name: "a fault on a prompt network", callers: "1 fenced, 2 fenced | 1 fenced", may: tally{network: 1}, times: 6},
+		{name: "four clients", callers: fourSomeFenced},
+		{name: "faults", callers: someFenced, may: tally{network: 2}},
+	}},
+	{name: "members that stay", kind: lock.Kind{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Reentrant, redismodel.Reentrant}, linger: 300 * ms, scenarios: []scenario{
+		{name: "a fault", callers: "1 | 1: 1, 2 | 2: 1", may: tally{network: 1}, times: 8},
+		{name: "tries", callers: "1 try, 2 | 1: 1, 2 | 2: 1 try", times: 8},
+		{name: "cancelled and closed", callers: besideMembers, begin: "10 20", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
 	{name: "fair", kind: lock.Kind{Queued: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
@@ -171,6 +201,7 @@ func scenarios() (all []*setting) {
 				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times, leases: s.leases,
 				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, WaitQueue: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
+			set.config.Linger = of.linger
 			for _, f := range []fault{late, onePart, lostMessage} {
 				set.limits[f] = s.may[network]
 			}

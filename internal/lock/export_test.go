@@ -121,6 +121,9 @@ func (x encoding) lease(l *lease) {
 	x.Number(int64(l.unackedTTL))
 	x.Bool(l.lateMode[machine.Exclusive])
 	x.Bool(l.lateMode[machine.Shared])
+	x.Instant(l.lingerUntil)
+	x.Bool(l.asked)
+	x.Bool(l.stays)
 }
 
 func (x encoding) counts(c counts) {
@@ -281,3 +284,6 @@ func (l *Lock) Effects() (next machine.Effect, ok bool) {
 	ok = l.NextEffect(&next)
 	return next, ok
 }
+
+// Lingers reports whether the lease stays without a hold.
+func (l *Lock) Lingers() bool { return l.lingers() }

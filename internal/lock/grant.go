@@ -19,7 +19,7 @@ func (l *Lock) grantNext() {
 	case l.closing || l.queue.len() == 0:
 		l.release(nil)
 	case l.canHandOn(l.queue.head()):
-		l.grant(l.queue.pop(), false)
+		l.grant(l.queue.pop(), l.lease.stays)
 	default:
 		l.prepareGrant(nil)
 	}
@@ -118,7 +118,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.end(), FirstRef: own.ref, Tokens: own.tokens,
 		HandedOff: handedOff, Transferred: l.lease.transferred,
 	})
-	l.lease.transferred = false
+	l.lease.transferred, l.lease.stays = false, false
 	if l.repeats && req.Owner != 0 {
 		// The other requests of this owner would wait for its own hold: they are re-entries now.
 		for _, again := range l.queue.takeByOwner(req.Owner) {

@@ -17,6 +17,7 @@ func (localOrder) channel(*Lock) uint64 { return 0 }
 
 func (localOrder) taken(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
+		l.noteAlone(o, r)
 		l.spent.newTurn()
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, nextForcedYield: l.now + l.cfg.ForcedYield}
 	}

@@ -145,6 +145,10 @@ type lease struct {
 	// margin. The time of the reply does not count.
 	until   machine.Instant
 	renewAt machine.Instant
+	// lingerUntil is until when the lease may stay without a hold; 0 if it may not. asked: another process wants it.
+	// stays: it is without a hold.
+	lingerUntil  machine.Instant
+	asked, stays bool
 	turn
 }
 

@@ -40,6 +40,8 @@ func parseResult(words ...string) lock.Result {
 			r.Freed = true
 		case key == "ours", key == "took":
 			r.OwnTerm = uint64(n)
+		case key == "alone":
+			r.Alone = true
 		case key == "others":
 			r.Others = int(n)
 		case err == nil:

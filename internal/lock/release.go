@@ -98,6 +98,7 @@ func (l *Lock) releaseInBackground() {
 
 // force frees the lock if one of the owners holds it in that mode. Local holders are notified first.
 func (l *Lock) force(mode machine.Mode, owners machine.Owners, ref any) {
+	l.lease.lingerUntil = 0 // a hold that begins before the reply would not be ended
 	o := op{kind: opForce, ref: ref, mode: mode, owners: owners.Fields, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
 	if meant := owners.Fields == nil || owners.Term == l.lease.term; meant && l.holds.len() > 0 && l.lease.mode == mode {
 		o.term = l.lease.term

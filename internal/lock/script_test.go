@@ -67,6 +67,9 @@ func (r *rig) setUp(verb string, words []string) bool {
 	switch verb {
 	case "lock":
 		r.configure(words)
+	case "staying": // the lease stays, after a hold
+		r.Do("asking", "2ms acquire: done alone")
+		r.Play("20ms release a -> a: over; A: freed x0, handed on")
 	case "asking":
 		r.acquire("a", words...)
 	case "held":
@@ -211,6 +214,8 @@ func (r *rig) configure(words []string) {
 			r.kind.Parts = true
 		case "tokens":
 			r.kind.Tokens = int(machinetest.Number(value))
+		case "linger":
+			r.kind.WaitQueue, r.cfg.Linger = true, machinetest.Duration(value)
 		case "queue":
 			r.cfg.QueueLimit = int(machinetest.Number(value))
 		default: // handoff

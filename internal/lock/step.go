@@ -55,6 +55,8 @@ func (l *Lock) advance() bool {
 		switch {
 		case l.main.kind != opNone:
 			return l.overtake()
+		case l.lingers():
+			return false
 		case l.holds.len() == 0:
 			l.grantNext()
 			return true
@@ -238,6 +240,9 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	if l.phase == owned || l.phase == releasing {
 		if l.holds.len() > 0 || !l.main.inFlight {
 			wake(l.lease.until)
+		}
+		if l.lingers() {
+			wake(l.lingerEnd())
 		}
 	}
 	for own := range l.holds.all() {

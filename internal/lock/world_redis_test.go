@@ -211,8 +211,16 @@ func (w *world) restart(after time.Duration) {
 	w.reconnect(after)
 }
 
+// listenForAsks subscribes a process in which leases may stay.
+func (w *world) listenForAsks(p *process) {
+	if w.config.Linger > 0 && !p.dead {
+		w.redis.Subscribe(p.client, redismodel.AskedChannel(p.client))
+	}
+}
+
 func (w *world) reconnect(after time.Duration) {
 	for i := range w.processes {
+		w.listenForAsks(&w.processes[i])
 		if p := &w.processes[i]; p.listening && !p.dead && (w.tape != nil || w.underWay(i, subscribing) == 0) {
 			w.subscribe(i, after)
 		}

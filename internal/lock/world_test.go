@@ -228,6 +228,7 @@ func (w *world) addProcess() int {
 		p.part, p.kind = w.members[i]-1, &member
 	}
 	p.lock = lock.New(&cfg, p.kind)
+	w.listenForAsks(&p)
 	w.processes = append(w.processes, p)
 	return i
 }

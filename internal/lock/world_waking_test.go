@@ -45,6 +45,11 @@ func (w *world) checkAwake() {
 	if sleeping < 0 {
 		return
 	}
+	for i := range w.processes {
+		if p := &w.processes[i]; !p.dead && p.lock.Lingers() {
+			w.violated("p%d sleeps until %v, and the lease stays in p%d without a hold", sleeping, w.processes[sleeping].wakeAt, i)
+		}
+	}
 	for k := range w.redis.Parts() {
 		part := w.redis.Part(k)
 		for _, h := range part.Holders {
@@ -79,7 +84,7 @@ func (w *world) checkLeft() {
 			}
 		}
 	}
-	soon := 200 * ms // it still listens for a moment
+	soon := 200*ms + w.config.Linger // it still listens for a moment, or its lease stays
 	if w.used(slow) > 0 {
 		soon += w.config.CallTimeout // it repeats a command whose reply came too late
 	}

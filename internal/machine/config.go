@@ -16,6 +16,8 @@ type Config struct {
 	// ForcedYield is how often a yield at the hand-off limit releases the lock although no other client
 	// is seen to wait.
 	ForcedYield time.Duration
+	// Linger is how long a lease may stay in the process after its last hold; 0 for not at all.
+	Linger time.Duration
 	// Poll bounds the wait for an unlock message, which may be lost.
 	Poll time.Duration
 	// CallTimeout bounds the wait for Redis to answer.

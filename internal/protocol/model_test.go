@@ -137,6 +137,9 @@ func (s *sequence) channel(part int, of redismodel.Owner) string {
 	case of.Client >= 0 && of == redismodel.TurnChannel(of.Client):
 		client, _, _ := strings.Cut(s.members[of.Client][0].Owner(1), ":")
 		return keyspace.TurnChannel(client)
+	case of.Client >= 0 && of == redismodel.AskedChannel(of.Client):
+		client, _, _ := strings.Cut(s.members[of.Client][0].Owner(1), ":")
+		return keyspace.AskedChannel(client)
 	case of.Term != 0:
 		return s.members[of.Client][part].ChannelOf(of.Term)
 	}

@@ -57,6 +57,8 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 	case acquired:
 		switch {
 		case reply.Nil:
+			r.Alone = true
+		case n[0] == scripts.OthersWait:
 		case n[0] == scripts.NoKey:
 			r.Outcome = lock.Absent
 		default:
@@ -64,6 +66,7 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 		}
 	case fencedAcquired, set, allAcquired, voted:
 		l.status(&r, reply)
+		r.Alone = how == fencedAcquired && n[0] == scripts.Granted && r.Outcome == lock.Done
 	case released:
 		if n[0] < 0 {
 			r.Outcome = lock.Absent
@@ -108,7 +111,7 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 // status reads {status, value, text …}.
 func (l *Lock) status(r *lock.Result, reply redisclient.Reply) {
 	switch status, value := reply.N[0], reply.N[1]; status {
-	case scripts.Granted:
+	case scripts.Granted, scripts.OthersWait:
 		tokens, ok := drawn(reply)
 		if !ok {
 			*r = unexpected(reply)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // reentrant runs a command on the plain or the fenced lock; the latter has a token counter beside the hash.
@@ -21,6 +22,7 @@ func (r *run) plain(part int) lock.Result {
 	ours := l.holds(r.owner)
 	switch r.Kind {
 	case lock.Acquire:
+		alone, holder := !l.anyEntry(), r.holder(l)
 		if !ours && r.Count == 1 {
 			r.place(part)
 		}
@@ -28,11 +30,14 @@ func (r *run) plain(part int) lock.Result {
 		case l.Free() && r.Count != 1:
 			return result(lock.Absent)
 		case l.Free() && !r.mayTake(part, false), !l.Free() && !ours:
+			if alone || r.Entry.Term == 0 {
+				r.ask(part, holder)
+			}
 			return r.refuseAndEnter(part)
 		}
 		r.leaveWaitQueue(l)
 		r.set(l, r.Count)
-		return result(lock.Done)
+		return lock.Result{Outcome: lock.Done, Alone: alone}
 	case lock.Release:
 		switch {
 		case !ours && r.Count == 0:
@@ -70,13 +75,25 @@ func (r *run) plain(part int) lock.Result {
 	case lock.Yield:
 		return r.yield(part)
 	case lock.ForceRelease:
+		holder := r.holder(l)
 		if !r.evictNamed(l) {
 			return result(lock.Done)
 		}
 		r.publish(Publication{Part: part})
+		r.ask(part, holder)
 		return lock.Result{Outcome: lock.Done, WasHeld: true}
 	}
 	panic("no such command")
+}
+
+// holder returns the owner of a plain lock; the zero Owner if it is free.
+func (r *run) holder(l *Lock) Owner { return r.some(l).Owner }
+
+// ask asks the process of a holder for the lock, which may stay there without a hold.
+func (r *run) ask(part int, holder Owner) {
+	if holder.Term != 0 && !holder.Kept && r.setup.WaitQueue.SeesListeners {
+		r.publish(Publication{Part: part, To: AskedChannel(holder.Client), Transfer: machine.Transfer{Term: holder.Term}})
+	}
 }
 
 // names reports whether a forced release names an owner.

@@ -179,7 +179,7 @@ func (s *Server) Subscribers(channel Owner) int { return len(s.Hearers(Publicati
 // Subscriptions returns the number of subscriptions to channels of locks.
 func (s *Server) Subscriptions() (n int) {
 	for _, e := range s.subscriptions {
-		if e.channel.Term != turns {
+		if e.channel.Term < asked {
 			n++
 		}
 	}

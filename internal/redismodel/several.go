@@ -112,3 +112,11 @@ func (r *run) refuses(i int) (refusal lock.Result, refused bool) {
 	}
 	return r.refusal(r.client, l), true
 }
+
+// askPart asks the holder of a part, as an acquire of that part alone would.
+func (r *run) askPart(i int) {
+	l := &r.parts[i]
+	if r.setup.Kinds[i] <= Fenced && r.busy(i) && (r.Entry.Term == 0 || !l.anyEntry()) {
+		r.ask(i, r.holder(l))
+	}
+}

@@ -39,10 +39,13 @@ const mostKept = time.Minute
 func (p *Entry) keptUntil() machine.Instant { return p.Since + min(p.TTL/2, mostKept) }
 
 // turns replaces the term in the names of channels that only Lockkeeper uses.
-const turns = math.MaxUint64
+const turns, asked = math.MaxUint64, math.MaxUint64 - 1
 
 // TurnChannel returns the channel on which a client receives transfers.
 func TurnChannel(c Client) Owner { return Owner{Client: c, Term: turns} }
+
+// AskedChannel returns the channel on which a client is asked for locks.
+func AskedChannel(c Client) Owner { return Owner{Client: c, Term: asked} }
 
 // Waiters is the channel to which clients of Lockkeeper subscribe besides the lock's own. The difference of
 // both counts is the number of foreign clients.
@@ -60,9 +63,11 @@ func (l *Lock) expireWaitQueue(now machine.Instant) {
 }
 
 // hasWaitQueue reports whether the wait queue is in Redis.
-func (l *Lock) hasWaitQueue() bool {
-	written := func(p Entry) bool { return !p.isNew }
-	return slices.ContainsFunc(l.Entries, written) || l.OpenUntil != 0 || l.Turns > 0
+func (l *Lock) hasWaitQueue() bool { return l.anyEntry() || l.OpenUntil != 0 || l.Turns > 0 }
+
+// anyEntry reports whether an entry is in Redis.
+func (l *Lock) anyEntry() bool {
+	return slices.ContainsFunc(l.Entries, func(p Entry) bool { return !p.isNew })
 }
 
 // soon is when an empty wait queue expires.
@@ -169,6 +174,7 @@ func (r *run) place(part int) {
 func (r *run) enterAll() {
 	if r.Entry.Term == 0 {
 		for i := range r.Parts() {
+			r.askPart(i)
 			if r.busy(i) && !r.parts[i].Written() {
 				r.passUnblocked(i)
 			}
@@ -187,6 +193,7 @@ func (r *run) enterAll() {
 		whole = whole && (r.setup.Kinds[i] == Fair || slices.ContainsFunc(r.parts[i].Entries, has))
 	}
 	for i := range r.Parts() {
+		r.askPart(i)
 		if r.setup.Kinds[i] == Fair {
 			continue
 		}

@@ -160,6 +160,11 @@ var All = []Control{
 		Plan: plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
 	},
 	{
+		Name: "a lock that stays is not given up", Rule: "another process gets a lock that stays without a holder as soon as it asks", Broken: "the process does not hear the question",
+		Edits:             []Edit{{"internal/lock/linger.go", "if term == l.lease.term {", "if false {"}},
+		GreenWithoutEdits: true, Plan: traffic.StayingPlan(),
+	},
+	{
 		Name: "wait queue reversed", Rule: "processes have their turns one after another", Broken: "the wait queue is served from its end",
 		Edits: []Edit{{"scripts/common/wait_queue_entries.lua", "has_place(entry) and entry.at or", "has_place(entry) and HALF - entry.at or"}},
 		Turns: true, GreenWithoutEdits: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),

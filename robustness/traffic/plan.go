@@ -16,6 +16,9 @@ type Plan struct {
 	Watchdog, Poll, CallTimeout, Idle time.Duration
 	// HandOffLimit is the default if it is 0.
 	HandOffLimit time.Duration
+	// Linger is how long plain and fenced locks may stay in a process without a holder. With Mixed they stay in some
+	// processes, unless there is a Cluster.
+	Linger time.Duration
 	// Mixed: the processes differ in their configuration; see Variant.
 	Mixed  bool
 	Styles []Style
@@ -53,12 +56,12 @@ type Plan struct {
 // Config is the Systems' configuration.
 func (p *Plan) Config() lockkeeper.Config {
 	return lockkeeper.Config{
-		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, WaiterTimeout: p.Silence(), Replicas: p.Confirm,
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, Linger: p.Linger, WaiterTimeout: p.Silence(), Replicas: p.Confirm,
 	}
 }
 
 // Variant is the plan of one process. With Mixed its configuration differs from the others: a longer Watchdog, a more
-// frequent Poll, a longer CallTimeout, another HandOffLimit. A process with busy goroutines has a Watchdog in proportion
+// frequent Poll, a longer CallTimeout, another HandOffLimit, a Linger. A process with busy goroutines has a Watchdog in proportion
 // to their number, since each of them delays all others.
 func (p Plan) Variant(random *rand.Rand) Plan {
 	if p.Mixed {
@@ -66,6 +69,9 @@ func (p Plan) Variant(random *rand.Rand) Plan {
 		p.Poll /= 1 + time.Duration(random.IntN(3))
 		p.CallTimeout *= 1 + time.Duration(random.IntN(4))
 		p.HandOffLimit = []time.Duration{0, time.Millisecond, longestHandOffLimit}[random.IntN(3)]
+		if !p.Cluster {
+			p.Linger = []time.Duration{0, p.Watchdog / 10, p.Watchdog / 3}[random.IntN(3)]
+		}
 	}
 	if p.Busy.To > 0 {
 		n := p.Busy.Pick(random)

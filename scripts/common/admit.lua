@@ -10,7 +10,8 @@ end
 
 -- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns whether the
 -- lock is free. If the owner may not, also returns for how many ms it is refused, and the holder. Without
--- a holder (""), the lock is left to foreign clients, or there is nothing to re-enter (-2).
+-- a holder (""), the lock is left to foreign clients, or there is nothing to re-enter (-2). If it may, the last value
+-- says whether the wait queue was empty; the first process that joins it asks the holder for the lock.
 local function admit(hash, owner, count, key, settings, counter, entry, notified)
   local holders = redis.call('HRANDFIELD', hash, 2) -- a plain lock has one at most
   local holder = holders[1]
@@ -23,8 +24,10 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
   end
   local granted, rest = free or ours, nil
   local size = size_of(key, not granted and owner, entry)
+  local alone = size == 0
   if size and (size > 0 or not granted and entry ~= '') then
     local queue = wait_queue(size, key, settings, hash, owner, counter, give_to(hash))
+    alone = queue.number == 0
     if ours then
       queue.leave()
     else
@@ -32,9 +35,11 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
     end
   end
   if granted then
-    return free
+    return free, nil, nil, alone
   elseif rest then
     return free, rest, ''
+  elseif not free and (alone or entry == '') and string.find(settings, ' 1 ', 1, true) then -- in a cluster no lock stays
+    ask_holder(hash, holder)
   end
   return free, redis.call('PTTL', hash), free and redis.call('HRANDFIELD', hash) or holder
 end

@@ -71,12 +71,15 @@ func TestOpen_WorksWithEveryServer(t *testing.T) {
 	}
 }
 
-// A cluster's servers cannot draw a token of one counter in the script that takes the lock.
-func TestOneTokenCounter_IsRefusedInACluster(t *testing.T) {
+// A cluster's servers cannot draw a token of one counter in the script that takes the lock. Its processes do not ask each
+// other for locks that stay.
+func TestConfig_IsRefusedInACluster(t *testing.T) {
 	t.Parallel()
-	_, err := lockkeeper.Open(locktest.Within(t), redistest.Cluster(t, 1)[0].URL(), lockkeeper.WithConfig(lockkeeper.Config{OneTokenCounter: true}))
-	if !errors.Is(err, lockkeeper.ErrInvalid) {
-		t.Errorf("it is opened with %v", err)
+	url := redistest.Cluster(t, 1)[0].URL()
+	for _, cfg := range []lockkeeper.Config{{OneTokenCounter: true}, {Linger: time.Second}} {
+		if _, err := lockkeeper.Open(locktest.Within(t), url, lockkeeper.WithConfig(cfg)); !errors.Is(err, lockkeeper.ErrInvalid) {
+			t.Errorf("with %+v it is opened with %v", cfg, err)
+		}
 	}
 }
 

@@ -1,0 +1,35 @@
+package lock
+
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
+
+// A lease may stay in the process after its last hold, for Config.Linger: the next request of the process then needs no
+// command. The first process that waits, and every one that tries, asks the process of the holder for the lock, which
+// then releases it at once. So the lease stays only if the wait queue was empty when it was taken. A client that does not
+// ask, or whose message gets lost, waits until lingerUntil at most: no use of the lease puts that off.
+
+// noteAlone begins the time for which the lease may stay; o has taken it.
+func (l *Lock) noteAlone(o op, r Result) {
+	if r.Alone && !l.lease.asked {
+		l.lease.lingerUntil = o.sentAt + l.cfg.Linger
+	}
+}
+
+// asked notes that another process wants the lock. The message may overtake the reply to the acquire.
+func (l *Lock) asked(term uint64) {
+	if term == l.lease.term {
+		l.lease.lingerUntil, l.lease.asked = 0, true
+	}
+}
+
+// lingers reports whether the lease stays without a hold and without a waiter, since the process may want it again. It
+// must be what the next hold needs, as it is now in Redis.
+func (l *Lock) lingers() bool {
+	return l.phase == owned && l.holds.len() == 0 && l.queue.len() == 0 && l.main.kind == opNone && l.now < l.lingerEnd() &&
+		!l.closing && !l.suspected && !l.lease.fixed && l.lease.counts == once(machine.Exclusive) &&
+		!l.mayBeCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
+}
+
+// lingerEnd is when a lease without a hold is released. The rest of it must be enough for the next hold; see hasTimeLeft.
+func (l *Lock) lingerEnd() machine.Instant {
+	return min(l.lease.lingerUntil, l.lease.until-min(l.lease.length, l.cfg.Watchdog)/3)
+}

@@ -1,0 +1,116 @@
+package locks_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// lingering is the configuration of a process in which locks stay for longer than any test may last.
+var lingering = lockkeeper.Config{Watchdog: time.Hour, Linger: 20 * time.Minute, Poll: 10 * time.Minute}
+
+// openLingering opens a system in which locks stay. Before its subscription is confirmed they do not.
+func openLingering(t *testing.T, k locktest.Key) *locktest.Site {
+	t.Helper()
+	s := locktest.Open(t, k.Server.URL(), lingering)
+	redistest.Eventually(t, "the subscription", func() bool { return k.Server.Subscribers(t, keyspace.AskedChannel(s.ID())) > 0 })
+	return s
+}
+
+// stay makes a lock stay in a process. A lease that began with a transfer does not.
+func stay(t *testing.T, k locktest.Key, l *lockkeeper.Lock) {
+	t.Helper()
+	redistest.Eventually(t, "the stay", func() bool {
+		locktest.Release(t, locktest.Acquire(t, l))
+		return k.Exists(t)
+	})
+}
+
+// A lock that stays is acquired and released without a command. It is released by Close.
+func TestLinger_NeedsNoCommands(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Start(t))
+	s := openLingering(t, k)
+	stay(t, k, s.Lock(k.LockName))
+	k.Server.ResetStats(t)
+	for range 100 {
+		locktest.Release(t, locktest.Acquire(t, s.Lock(k.LockName)))
+		locktest.Release(t, locktest.Acquire(t, s.Lock(k.LockName), lockkeeper.WithWait(0)))
+	}
+	calls := k.Server.Calls(t)
+	if scripts := calls["evalsha"] + calls["eval"]; scripts > 2 { // the record of the process
+		t.Errorf("%d scripts for 200 holds", scripts)
+	}
+	status := locktest.Must(s.Lock(k.LockName).Inspect(locktest.Within(t)))(t)
+	if !status.Locked || status.HeldHere || status.HeldFor != 0 {
+		t.Errorf("without a holder the lock is %+v", status)
+	}
+	locktest.Stop(t, s)
+	k.IsFree(t)
+}
+
+// Another process gets a lock that stays at once, whether locks stay in it or not: if it waits, if it tries again, and as a
+// part of a MultiLock.
+func TestLinger_IsAskedFor(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s, other := openLingering(t, k), openLingering(t, k)
+	never := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute})
+	for _, l := range []*lockkeeper.Lock{
+		never.Lock(k.LockName), never.FencedLock(k.LockName), lockkeeper.MultiLock(never.Lock(k.LockName), never.Lock(redistest.Name(t))),
+		other.Lock(k.LockName), lockkeeper.MultiLock(other.Lock(k.LockName), other.Lock(redistest.Name(t))),
+	} {
+		stay(t, k, s.Lock(k.LockName))
+		locktest.Release(t, locktest.Acquire(t, l))
+		stay(t, k, s.Lock(k.LockName))
+		tries := 0
+		redistest.Eventually(t, "a try is granted", func() bool {
+			hold, err := l.Acquire(locktest.Within(t), lockkeeper.WithWait(0))
+			if tries++; err == nil {
+				locktest.Release(t, hold)
+			}
+			return err == nil
+		})
+		if tries == 1 {
+			t.Error("the lock did not stay")
+		}
+	}
+}
+
+// A forced release from another process ends the stay: the next hold begins in Redis.
+func TestLinger_EndsByForce(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s, other := openLingering(t, k), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+	stay(t, k, s.Lock(k.LockName))
+	locktest.ForceRelease(t, other.Lock(k.LockName), true)
+	hold := locktest.Acquire(t, other.Lock(k.LockName))
+	redistest.Eventually(t, "the end of the stay", func() bool {
+		_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(0))
+		return err != nil
+	})
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.Lock(k.LockName))
+	locktest.ExpectValid(t, hold)
+	locktest.Release(t, hold)
+}
+
+// The tokens of a lock that stays grow, and those of other processes are higher.
+func TestLinger_TokensGrow(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	last := int64(0)
+	for _, s := range []*locktest.Site{openLingering(t, k), openLingering(t, k)} {
+		for range 20 {
+			hold := locktest.Acquire(t, s.FencedLock(k.LockName))
+			if hold.Token() <= last {
+				t.Errorf("token %d after %d", hold.Token(), last)
+			}
+			last = hold.Token()
+			locktest.Release(t, hold)
+		}
+	}
+}
