@@ -19,7 +19,7 @@ func TestEveryDerivedKeyIsReserved(t *testing.T) {
 		"System": func(name string) string { return System(name, SystemOf(client)) },
 	}
 	others := []string{
-		"Channel", "ReadWriteChannel", "Waiters", "TurnChannel", "ShardTurnChannel", "PermitsChannel", "LatchChannel",
+		"Channel", "ReadWriteChannel", "Waiters", "TurnChannel", "AskedChannel", "ShardTurnChannel", "PermitsChannel", "LatchChannel",
 		"NamesIn", "SystemOf", "PermitSystemOf", "Slot", "KeysOf",
 	}
 	for _, function := range exported(t, "keys.go") {
