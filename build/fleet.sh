@@ -8,8 +8,8 @@ cd "$(dirname "$0")/.."
 
 build/need.sh redis-server
 case ${1:-} in
-  short) go test -C tests/fleet -v -run 'TestNemeses|TestControls' -parallel 2 -timeout 10m . -fleet.time=40s -fleet.controls ;;
-  long) go test -C tests/fleet -v -run TestNemeses -timeout 0 . -fleet.time="${2:-30m}" ;;
+  short) go test -C tests/fleet -tags fleet -v -run 'TestNemeses|TestControls$' -parallel 2 -timeout 10m . -fleet.time=40s ;;
+  long) go test -C tests/fleet -tags fleet -v -run TestNemeses -timeout 0 . -fleet.time="${2:-30m}" ;;
   *)
     echo "$0 short or long" >&2
     exit 2

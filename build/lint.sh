@@ -12,7 +12,7 @@ for module in . cmd/lockkeeper examples examples/processes grains interop lockke
   echo "== $module"
   (
     cd "$module"
-    export GOWORK=off
+    export GOWORK=off GOFLAGS=-tags=fleet # with the tests of make fleet
     go vet ./...
     go run $staticcheck ./...
     go mod tidy -diff

@@ -1,18 +1,13 @@
 package fleet_test
 
 import (
-	"flag"
 	"os/exec"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/overlay"
 )
-
-var runControls = flag.Bool("fleet.controls", false, "run TestControls")
 
 // control is a rule that is broken in the workers, what happens to them, and what the judge says.
 type control struct {
@@ -96,35 +91,6 @@ func TestControls_MatchSource(t *testing.T) {
 		if _, err := overlay.Apply(sourceRoot, c.edits); err != nil {
 			t.Errorf("%s: %v", c.name, err)
 		}
-	}
-}
-
-// When a rule is broken, the judge notices soon.
-func TestControls(t *testing.T) {
-	if !*runControls {
-		t.Skip("it is run by make fleet")
-	}
-	for _, c := range controls {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t, 1)
-			w.binary, w.grains = build(t, c.edits), 60
-			w.grow(2)
-			for end := time.Now().Add(time.Minute); time.Now().Before(end); {
-				c.do(w)
-				w.increases("answered", 64)
-				w.mu.Lock()
-				history := slices.Clone(w.history)
-				w.mu.Unlock()
-				for _, fault := range judge(history, false).faults {
-					if strings.Contains(fault, c.caught) {
-						t.Log(fault)
-						return
-					}
-				}
-			}
-			t.Error("the judge has not noticed")
-		})
 	}
 }
 

@@ -1,3 +1,7 @@
+//go:build fleet
+
+// These tests take minutes; make fleet runs them.
+
 package fleet_test
 
 import (
@@ -10,7 +14,7 @@ import (
 )
 
 var (
-	worldTime = flag.Duration("fleet.time", 0, "how long TestNemeses goes on; 0: not at all")
+	worldTime = flag.Duration("fleet.time", time.Minute, "how long TestNemeses goes on")
 	worldOnly = flag.String("fleet.only", "", "TestNemeses has only the nemeses whose names contain it")
 	worldSeed = flag.Uint64("fleet.seed", 0, "the seed of TestNemeses; 0: a random one")
 )
@@ -18,9 +22,6 @@ var (
 // A fleet grows from one node to three, in which no request fails, and to five. Then all nemeses come again and again,
 // in a random order, until the time is over.
 func TestNemeses(t *testing.T) {
-	if *worldTime == 0 {
-		t.Skip("it is run by make fleet")
-	}
 	seed := *worldSeed
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -53,4 +54,30 @@ func (w *world) happens(n nemesis) {
 	last := w.recovers()
 	w.t.Logf("%s: %.1f s, and %.1f s until it has recovered; %d answered, %d failed, %d refused so far%s", n.name,
 		lasted.Seconds(), (time.Since(began) - lasted).Seconds(), w.count("answered"), w.count("failed"), w.count("refused"), last)
+}
+
+// When a rule is broken, the judge notices soon.
+func TestControls(t *testing.T) {
+	for _, c := range controls {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			w := newWorld(t, 1)
+			w.binary, w.grains = build(t, c.edits), 60
+			w.grow(2)
+			for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+				c.do(w)
+				w.increases("answered", 64)
+				w.mu.Lock()
+				history := slices.Clone(w.history)
+				w.mu.Unlock()
+				for _, fault := range judge(history, false).faults {
+					if strings.Contains(fault, c.caught) {
+						t.Log(fault)
+						return
+					}
+				}
+			}
+			t.Error("the judge has not noticed")
+		})
+	}
 }
