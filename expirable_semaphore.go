@@ -125,7 +125,10 @@ func (p *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err erro
 }
 
 func (p *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow, n int) (set bool, err error) {
-	const op = "set permits"
+	op := "set permits"
+	if how == messages.SetPermitsHow_SET_PERMITS_HOW_DELETE {
+		op = "delete"
+	}
 	if err := request.CheckPermits(how, int64(n)); err != nil {
 		return false, invalid(op, p.Name(), err)
 	}

@@ -259,8 +259,8 @@ func TestList_MatchesRedis(t *testing.T) {
 	}
 }
 
-// A forced release frees the owner that it has read, and prints it. If another owner has the lock when the command
-// arrives at Redis, nothing is released.
+// A forced release frees the owner that is named, or that it has read, and prints it. If another owner has the lock when
+// the command arrives at Redis, nothing is released.
 func TestReleaseOfAChangedHolder(t *testing.T) {
 	t.Parallel()
 	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88:1"
@@ -297,7 +297,11 @@ func TestReleaseOfAChangedHolder(t *testing.T) {
 			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
 				t.Error("the next holder was released")
 			}
-			text, _ := runCommand(t, server, 0, "release", "--force", name)
+			runCommand(t, server, exitNo, "release", "--force", "-owner", one, name)
+			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
+				t.Error("another owner than the named one was released")
+			}
+			text, _ := runCommand(t, server, 0, "release", "--force", "-owner", two, name)
 			if !strings.Contains(text, strings.TrimSuffix(two, ":1")) {
 				t.Errorf("it printed %q", text)
 			}

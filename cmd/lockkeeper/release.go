@@ -3,10 +3,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
+	"strings"
 
 	"github.com/redis/rueidis"
 
@@ -14,10 +16,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
-const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force NAME
+const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force [-owner OWNER …] NAME
 
-Reads the owner of a lock, releases the lock if that owner still holds it, and prints the owner. Even
-if its command reaches Redis late, it does not release the hold of another owner. For a lock that is
+Releases a lock from the owner that -owner names, as inspect has shown it: if another one holds the lock
+by now, it is left alone. Without -owner, the owner is the one that holds the lock when release reads it.
+Even if its command reaches Redis late, it does not release the hold of another owner. For a lock that is
 held by readers, it releases the readers that it has read, at most 33. The holder is not notified. If
 its process is alive, it continues as if it held the lock: until its next renewal (10 s by default), or
 without limit in Java. Meanwhile another process may acquire the lock. So release a lock only if you
@@ -27,22 +30,28 @@ its TTL ends.
 A RedLock must be released on each of its servers, a MultiLock member by member.
 
 ` + accessHelp + `  --force        required
+  -owner OWNER   the owner field from which the lock is released, and from no other; several for readers
 
 The exit code is 0 if the owner was released, and 1 if the lock was free, or is not held by that
 owner any more. 64: the command line is wrong. 69: Redis cannot be reached, or refuses.
 
-  lockkeeper release --force nightly-report
+  lockkeeper release --force -owner b98a484c-08d0-44fe-801b-6b4288024c43:1 nightly-report
 `
 
 // releaseOptions are the command line of release.
 type releaseOptions struct {
 	access
-	force bool
+	force  bool
+	owners []string
 }
 
 func (o *releaseOptions) flags() *flag.FlagSet {
 	flags := o.access.flags("release")
 	flags.BoolVar(&o.force, "force", false, "")
+	flags.Func("owner", "", func(owner string) error {
+		o.owners = append(o.owners, owner)
+		return nil
+	})
 	return flags
 }
 
@@ -67,8 +76,9 @@ func release(args []string, env environment) int {
 			}
 			return 0, err
 		}
-		was := false
+		was, from := false, strings.Join(o.owners, ", ")
 		if before.Held {
+			from = cmp.Or(from, holder(before))
 			if was, err = o.free(ctx, before); err != nil {
 				return 0, err
 			}
@@ -81,11 +91,11 @@ func release(args []string, env environment) int {
 		case o.json:
 			err = o.print(released{was, before})
 		case was && before.Owners[0].Mode == "read":
-			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), holder(before))
+			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), from)
 		case was:
-			_, err = fmt.Fprintf(o.stdout, "%s is free; it was held by %s\n", shown(before.Name), holder(before))
+			_, err = fmt.Fprintf(o.stdout, "%s is released from %s; a waiter may have it now\n", shown(before.Name), from)
 		case before.Held:
-			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), holder(before))
+			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), from)
 		default:
 			_, err = fmt.Fprintf(o.stdout, "%s was free\n", shown(before.Name))
 		}
@@ -115,9 +125,11 @@ func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, er
 			lock = locks.ReadWriteLock(v.Name).Read()
 		}
 	}
-	var owners []string
-	for _, owner := range v.Owners {
-		owners = append(owners, owner.Field)
+	owners := o.owners
+	if owners == nil {
+		for _, owner := range v.Owners {
+			owners = append(owners, owner.Field)
+		}
 	}
 	return lock.ForceRelease(ctx, owners...)
 }
