@@ -132,7 +132,7 @@ var permanent = []struct {
 	phrase
 	hint func(text string) string
 }{
-	{ofKeys[0], fixedHint("the key is used for something else than this kind of lock; choose another name or key prefix")},
+	{ofKeys[0], fixedHint("the key is used for something else than this kind of lock; choose another name or key prefix, but if an older lock library has it wait until it is free: see docs/migrating.md")},
 	{begin("NOAUTH"), fixedHint("give the client a user name and password; Sentinels have their own")},
 	{begin("WRONGPASS"), fixedHint("check the user name and password")},
 	{begin("NOPERM"), aclHint},
