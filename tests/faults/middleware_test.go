@@ -100,10 +100,12 @@ func TestMiddleware_PanicRefusesTheRequest(t *testing.T) {
 func TestMiddleware_PanicKeepsNoLock(t *testing.T) {
 	t.Parallel()
 	s, k := behind(t, func(_ actor.ReceiverContext, m any, pass func()) {
-		if _, acquires := m.(*messages.Acquire); !acquires {
+		switch m.(type) {
+		case *messages.Acquire, *messages.AcquirePermits:
+			pass()
+		default:
 			panic("middleware")
 		}
-		pass()
 	})
 	p := s.Probe(t)
 	locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: k.Message(), Owner: p.Pid})
@@ -116,7 +118,16 @@ func TestMiddleware_PanicKeepsNoLock(t *testing.T) {
 	if refusal := locktest.Ask[*messages.NotAcquired](t, p, &messages.Cancel{Lock: k.Message(), Owner: p.Pid}); refusal.Reason != messages.Reason_REASON_CANCELLED {
 		t.Errorf("the request ended with %v", refusal)
 	}
+	locktest.Next[*messages.Cancelled](t, p)
 	locktest.Release(t, hold)
+
+	permits, latch := locktest.NewKey(t, k.Server), locktest.NewKey(t, k.Server)
+	locktest.Must(s.Semaphore(permits.LockName).TrySetPermits(t.Context(), 1, 0))(t)
+	semaphore := &messages.Semaphore{Name: permits.LockName}
+	locktest.Ask[*messages.PermitsAcquired](t, p, &messages.AcquirePermits{Semaphore: semaphore})
+	locktest.Ask[*messages.PermitsReleased](t, p, &messages.ReleasePermits{Semaphore: semaphore})
+	locktest.Must(s.Latch(latch.LockName).TrySetCount(t.Context(), 1))(t)
+	locktest.Ask[*messages.LatchChanged](t, p, &messages.CountDown{Latch: &messages.Latch{Name: latch.LockName}})
 }
 
 // Middleware that blocks delays requests by message for its lock. Close does not wait for it, and requests that it
