@@ -79,6 +79,17 @@ func All[P World[W, M], W, M any](t *testing.T, scenarios []Scenario[P]) {
 	t.Logf("in all %d states, %d edges, %d settled; %d of %d scenarios complete", states, edges, settled, complete, len(scenarios))
 }
 
+// Notices explores a scenario in which a rule is broken on purpose, and fails the test if nothing is wrong in any state.
+// It looks at -explore.states of them, or limit if that is more.
+func Notices[P World[W, M], W, M any](t *testing.T, s Scenario[P], limit int) {
+	t.Helper()
+	x := Run(s, max(*States, limit)) // it stops at the first violation
+	if x.Wrong == nil {
+		t.Fatalf("%s: %d states, and nothing is wrong in any of them", s.Name, x.States())
+	}
+	t.Logf("%s, after %d states: %v\n%s", s.Name, x.States(), x.Wrong, strings.Join(x.Trace, "\n"))
+}
+
 // Search is the result of an exploration: Wrong is the first violation, if there is one, and Trace the moves that lead
 // to it.
 type Search[P World[W, M], W, M any] struct {

@@ -3,7 +3,6 @@ package lock_test
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/explore"
@@ -29,11 +28,7 @@ func TestExplore_NoticesTwoActorsOnOneKey(t *testing.T) {
 		}
 		t.Run(s.name, func(t *testing.T) {
 			s.twoActors = true
-			x := explore.Run(s.scenario(), max(*explore.States, 50_000)) // it stops at the first violation
-			if x.Wrong == nil {
-				t.Fatalf("%d states without a violation", x.States())
-			}
-			t.Logf("%v\n%s", x.Wrong, strings.Join(x.Trace, "\n"))
+			explore.Notices(t, s.scenario(), 50_000)
 		})
 	}
 }

@@ -3,7 +3,6 @@ package semaphore
 import (
 	"fmt"
 	"math/rand/v2"
-	"strings"
 	"testing"
 	"time"
 
@@ -30,11 +29,7 @@ func TestExplore_NoticesRepeatedCommands(t *testing.T) {
 			continue
 		}
 		s.forgets = true
-		x := explore.Run(explore.Scenario[*explore.Processes[*shared]]{Begin: s.begin}, max(*explore.States, 20_000)) // it stops at the first
-		if x.Wrong == nil {
-			t.Errorf("%s: %d states, and nothing is wrong in any of them", s.name, x.States())
-		}
-		t.Logf("%s: %v\n%s", s.name, x.Wrong, strings.Join(x.Trace, "\n"))
+		explore.Notices(t, explore.Scenario[*explore.Processes[*shared]]{Name: s.name, Begin: s.begin}, 20_000)
 	}
 }
 

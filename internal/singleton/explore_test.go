@@ -2,7 +2,6 @@ package singleton
 
 import (
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
@@ -58,11 +57,7 @@ func TestExplore_NoticesWhatIsBroken(t *testing.T) {
 		t.Run(control, func(t *testing.T) {
 			s := settings[slices.IndexFunc(settings, func(s setting) bool { return s.name == world })]
 			s.control = control
-			x := explore.Run(s.scenario(), max(*explore.States, 100_000)) // it stops at the first
-			if x.Wrong == nil {
-				t.Fatalf("%d states, and nothing is wrong in any of them", x.States())
-			}
-			t.Logf("%s, after %d states: %v\n%s", control, x.States(), x.Wrong, strings.Join(x.Trace, "\n"))
+			explore.Notices(t, s.scenario(), 100_000)
 		})
 	}
 }
