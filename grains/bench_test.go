@@ -3,26 +3,56 @@
 package grains
 
 import (
+	"context"
+	"net"
 	"slices"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/asynkron/protoactor-go/cluster/identitylookup/disthash"
+	"github.com/asynkron/protoactor-go/remote"
 	"github.com/google/uuid"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // BenchmarkRequest measures the first request of a grain, which starts it, and a later one, beside proto.actor's own lookup with
 // the same members. A third of the grains is in the process that asks. A registration is the round trip to Redis without which
-// no grain of a Directory can start. They take turns, so that the load of the machine is the same for all.
+// no grain of a Directory can start. They take turns, so that the load of the machine is the same for all. The members and Redis
+// are on this machine, or a round trip of 1 ms away from each other.
 //
 //	go test -run '^$' -bench Request -benchtime 5000x ./grains
 func BenchmarkRequest(b *testing.B) {
+	b.Run("near", func(b *testing.B) { benchmarkRequest(b, 0) })
+	b.Run("1ms", func(b *testing.B) { benchmarkRequest(b, 500*time.Microsecond) })
+}
+
+// benchmarkRequest delays everything by far in each direction.
+func benchmarkRequest(b *testing.B, far time.Duration) {
+	away := func(address string) string {
+		if far == 0 {
+			return address
+		}
+		p, err := rig.NewProxy(address, rig.ProxyOptions{Far: far, Bytes: true})
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(p.Close)
+		return p.Addr()
+	}
+	dial := grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+		var d net.Dialer
+		return d.DialContext(ctx, "tcp", away(address))
+	})
 	start := func(lookup func(d *Directory) cluster.IdentityLookup) *node {
 		f := newFleet(b, redistest.Start(b))
+		f.url = "redis://" + away(f.redis.Addr())
 		f.lookup = lookup
+		f.remote = []remote.ConfigOption{remote.WithDialOptions(grpc.WithTransportCredentials(insecure.NewCredentials()), dial)}
 		n := f.member(Config{})
 		f.member(Config{})
 		f.member(Config{})

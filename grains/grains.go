@@ -78,11 +78,12 @@ type Directory struct {
 	activator *actor.PID // nil for a client
 	running   chan struct{}
 
-	view    atomic.Pointer[view]
-	looking sync.Mutex
-	look    chan struct{} // asks for a look at the members
-	silent  sync.Map      // when a member has not answered, by its id
-	counts  counts
+	view     atomic.Pointer[view]
+	looking  sync.Mutex
+	topology topology      // guarded by looking
+	look     chan struct{} // asks for a look at the members
+	silent   sync.Map      // when a member has not answered, by its id
+	counts   counts
 	// unobserve ends the reading of counts by the meter; nil if there is none.
 	unobserve func() error
 	term      atomic.Pointer[term]
@@ -156,7 +157,7 @@ func (d *Directory) System() *lockkeeper.System {
 }
 
 // Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. The grains
-// handle the messages in front of them before; other members run them from then on. Leave returns 1.25 times Poll later, when other
+// handle the messages in front of them before; other members run them from then on. Leave returns 1.5 times Poll later, when other
 // processes have noticed it. After Leave this process finds no grains. Call it before cluster.Shutdown.
 //
 // If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released before
@@ -188,7 +189,7 @@ func (d *Directory) Leave(ctx context.Context) error {
 	}
 	if d.activator != nil {
 		select { // until other processes have seen it: what they send meanwhile to PIDs that they remember is refused, not lost
-		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/4):
+		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/2):
 		case <-d.ctx.Done(): // it has left before
 		case <-ctx.Done():
 		}

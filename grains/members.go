@@ -5,11 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net"
-	"strconv"
 	"time"
 
-	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -69,13 +66,11 @@ func (d *Directory) refresh(ctx context.Context) error {
 		}
 		return true
 	})
-	var members cluster.Members
-	for id, m := range alive {
-		host, port, _ := net.SplitHostPort(m.Address)
-		number, _ := strconv.ParseInt(port, 10, 32)
-		members = append(members, &cluster.Member{Id: id, Host: host, Port: int32(number), Kinds: m.Kinds})
+	grace := d.cfg.Locks.Poll / 4
+	if d.topology.update(alive, time.Now(), grace) {
+		time.AfterFunc(grace, d.lookSoon)
 	}
-	d.cluster.MemberList.UpdateClusterTopology(members)
+	d.cluster.MemberList.UpdateClusterTopology(d.topology.list())
 	t := d.term.Load()
 	if t == nil {
 		return nil

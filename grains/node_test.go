@@ -32,6 +32,7 @@ type fleet struct {
 	// url and prefix are those of the nodes.
 	url, prefix string
 	lookup      func(*Directory) cluster.IdentityLookup
+	remote      []remote.ConfigOption
 
 	mu     sync.Mutex
 	events []string
@@ -73,7 +74,7 @@ func (f *fleet) node(cfg Config) *node {
 		f.t.Fatal(err)
 	}
 	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(time.Millisecond))
-	c := cluster.New(system, cluster.Configure(f.name, d.Provider(), f.lookup(d), remote.Configure("127.0.0.1", 0),
+	c := cluster.New(system, cluster.Configure(f.name, d.Provider(), f.lookup(d), remote.Configure("127.0.0.1", 0, f.remote...),
 		cluster.WithKinds(cluster.NewKind("account", actor.PropsFromProducer(f.produce)))))
 	n := &node{c, d}
 	f.t.Cleanup(func() {

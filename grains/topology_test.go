@@ -1,0 +1,36 @@
+package grains
+
+import (
+	"testing"
+	"time"
+)
+
+// A member that has left stays in the topology for the grace. One that comes back in time has never been missing.
+func TestTopology_KeepsMembersForAWhile(t *testing.T) {
+	const grace = time.Second
+	now := time.Unix(0, 0)
+	both, one := view{"a": {ID: "a", Address: "h:1"}, "b": {ID: "b", Address: "h:2"}}, view{"a": {ID: "a", Address: "h:1"}}
+	var top topology
+	for _, step := range []struct {
+		what    string
+		after   time.Duration
+		view    view
+		members int
+		missing bool
+	}{
+		{what: "both", view: both, members: 2},
+		{what: "b is missing", view: one, members: 2, missing: true},
+		{what: "b is still missing", after: grace - 1, view: one, members: 2, missing: true},
+		{what: "b is back", after: 1, view: both, members: 2},
+		{what: "b is missing again", after: grace, view: one, members: 2, missing: true},
+		{what: "the grace is over", after: grace, view: one, members: 1},
+		{what: "the process is a member again", view: view{"c": {ID: "c", Address: "h:1"}}, members: 1},
+		{what: "none is left", view: view{}, members: 1, missing: true},
+		{what: "the grace of the last is over", after: grace, view: view{}},
+	} {
+		now = now.Add(step.after)
+		if missing := top.update(step.view, now, grace); missing != step.missing || len(top.list()) != step.members {
+			t.Errorf("%s: %d members, missing %v", step.what, len(top.list()), missing)
+		}
+	}
+}
