@@ -1,6 +1,7 @@
 package scripts_test
 
 import (
+	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -99,6 +100,7 @@ func TestScripts_RefusedLeaveNoEndlessKey(t *testing.T) {
 	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all")
 	limited := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"})
 	refused := map[*scripts.Script]int{}
+	tried := map[string]bool{}
 	for _, r := range rows {
 		if !r.writes() {
 			continue
@@ -108,8 +110,14 @@ func TestScripts_RefusedLeaveNoEndlessKey(t *testing.T) {
 		r.put(t, admin, locks, admin.frozenAt)
 		server.ResetStats(t)
 		admin.run(t, r.script, keys, args)
-		rules := r.rules(locks, slices.Concat(keys, args), server.Calls(t))
+		calls := server.Calls(t)
+		rules := r.rules(locks, slices.Concat(keys, args), calls)
 		admin.must(t, "FLUSHDB")
+		path := fmt.Sprint(r.script.Name, calls) // the commands and their numbers: rows that agree in them differ in values only
+		if tried[path] {
+			continue
+		}
+		tried[path] = true
 		for _, rule := range rules {
 			start := time.Now().Truncate(time.Millisecond)
 			admin.frozenAt = start
