@@ -76,7 +76,8 @@ func memberOf(entry string) string {
 
 // KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
 // ARGV: the grain, this member, the expected entry, the highest token that this process knows, and that of this term
-// reply: mine and the token | changed and the entry | held | lost; an error if another application has written the entry
+// reply: mine and the token | changed and the entry | held | lost; an error if another application has written the entry, or the
+// next token would not be exact
 var registerScript = rueidis.NewLuaScript(`
 local entry = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if entry ~= '' and not string.find(entry, '#%d+$') then
@@ -91,9 +92,12 @@ if redis.call('EXISTS', KEYS[3]) == 0 then
   return {'lost'}
 end
 local token = redis.call('INCRBY', KEYS[2], 1)
-local known = tonumber(ARGV[4])
-if token <= known then
-  token = known + 1
+local above = math.max(token, tonumber(ARGV[4]) + 1)
+if token < 1 or above > 9007199254740991 then -- a number of Lua is exact up to 2^53
+  redis.call('INCRBY', KEYS[2], -1)
+  return redis.error_reply('BADVALUE the counter of the tokens of the grains goes from 0 to 9007199254740991, or this process has had the last token')
+elseif token < above then
+  token = above
   redis.call('SET', KEYS[2], string.format('%d', token))
 end
 local value = ARGV[2] .. '#' .. string.format('%d', token)
