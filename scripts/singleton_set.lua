@@ -6,11 +6,11 @@
 -- ARGV[1]  the field, "at" or "left": lines, the newest first, each of which begins with a token
 -- ARGV[2]  the fencing token of the writer's hold
 -- ARGV[3]  the rest of the line
--- ARGV[4]  how many lines the field keeps
+-- ARGV[4]  how many lines the field keeps; fewer if they are too long together
 -- ARGV[5]  the TTL of the hash in ms
 -- ARGV[6]  the key of the lock's token counter
 --
--- Reply: 1, or 0 if the field was written with a higher token, or the token is above the counter
+-- Reply: 1, or 0 if the field was written with a higher token, the token is above the counter, or the line is too long
 local whereabouts, field, token, text, most, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local last = tonumber(beside('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
 if token > last then
@@ -18,13 +18,17 @@ if token > last then
 end
 local at, left = read_whereabouts(whereabouts)
 local lines = {ARGV[2] .. ' ' .. text}
+local size = #lines[1]
 for line in string.gmatch(field == 'at' and at or left, '[^\n]+') do
   local other = tonumber(string.match(line, '^%d+')) or 0
   if other > token and other <= last then
     return 0
-  elseif other < token and #lines < most then
-    lines[#lines + 1] = line
+  elseif other < token and #lines < most and size + 1 + #line <= MOST_READ then
+    lines[#lines + 1], size = line, size + 1 + #line
   end
+end
+if size > MOST_READ then
+  return 0
 end
 redis.call('HSET', whereabouts, field, table.concat(lines, '\n'))
 redis.call('PEXPIRE', whereabouts, ttl)

@@ -1,5 +1,6 @@
 -- Common part of the scripts about the whereabouts of a singleton; prepended to each of them.
 
+-- How long a field may be: a longer one is another application's.
 local MOST_READ = 4000000
 
 -- Returns the fields "at" and "left", each "" if it is missing. Fails if the hash belongs to another application.
