@@ -30,6 +30,7 @@ end
 if size > MOST_READ then
   return 0
 end
+redis.call('PEXPIRE', whereabouts, ttl) -- first: a user who may not set a TTL leaves no key without one
 redis.call('HSET', whereabouts, field, table.concat(lines, '\n'))
 redis.call('PEXPIRE', whereabouts, ttl)
 return 1

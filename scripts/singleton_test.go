@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/redis/rueidis"
+
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -111,4 +113,20 @@ func TestSingleton_LongLinesMakeRoom(t *testing.T) {
 		}
 		d.must(t, "DEL", key)
 	})
+}
+
+// A user who may not set a TTL leaves no whereabouts without one.
+func TestSingleton_RefusedLeavesNoEndlessKey(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	admin := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}})
+	admin.must(t, "ACL", "SETUSER", "limited", "on", ">secret", "~*", "&*", "+@all", "-pexpire")
+	limited := connect(t, rueidis.ClientOption{InitAddress: []string{server.Addr()}, Username: "limited", Password: "secret"})
+	args := []string{"at", "1", "a b", "1", "60000", keyspace.Token("a")}
+	if reply := limited.run(t, scripts.SingletonSet, []string{keyspace.Whereabouts("a")}, args); !strings.HasPrefix(reply, "-") {
+		t.Errorf("reply %s", reply)
+	}
+	if keys := server.Keys(t, "*"); len(keys) > 0 {
+		t.Errorf("it has left %q", keys)
+	}
 }
