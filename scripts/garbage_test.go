@@ -183,3 +183,33 @@ func TestWaitQueue_MayBeLong(t *testing.T) {
 		t.Errorf("with garbage among its fields, an acquire replies %s", reply)
 	}
 }
+
+// The queue of a fair lock does not become longer than what a script reads: waiters that find it full join it later, and
+// those in it leave it and get the lock.
+func TestSyncQueue_IsNeverTooLong(t *testing.T) {
+	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
+	lock := redistest.Name(t)
+	d.put(t, lock, "v:1=1 30000", time.Now())
+	queue := names(lock).Replace("QUEUE")
+	d.do(t, "EVAL", `local t = redis.call('TIME')
+			for i = 1, 9999 do
+				local owner = string.format('00000000-0000-0000-0000-%012x:1', i)
+				redis.call('RPUSH', KEYS[1], owner)
+				redis.call('ZADD', KEYS[2], t[1] * 1000 + 60000000 + i, owner)
+			end`, "2", queue, names(lock).Replace("TIMEOUTS"))
+	sync := func(args, want, length string) {
+		t.Helper()
+		keys, argv := call(scripts.SyncQueue, lock, args)
+		if reply := d.run(t, scripts.SyncQueue, keys, argv); !strings.HasPrefix(reply, want) {
+			t.Errorf("%s: reply %s", args, reply)
+		}
+		if n := d.do(t, "LLEN", queue); n != length {
+			t.Errorf("%s: the queue has %s entries", args, n)
+		}
+	}
+	sync("upto=0 listed=u:1,u:2,u:3", "[0 ", "10000")
+	sync("client=v releases=v:1 take=0", "[0 ", "10000")
+	sync("upto=0 listed=u:1,u:2,u:3", "[0 ", "10000")
+	sync("upto=1 listed=u:2,u:3", "[0 ", "10000")
+	sync("upto=3", "[0 ", "9999")
+}

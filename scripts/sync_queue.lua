@@ -15,8 +15,8 @@
 -- ARGV[8]  the prefix of its channels; each waiter listens on its own, ARGV[8]:owner. A MultiLock, which is
 --          in no queue, listens on ARGV[8] for a lock that is free and has nothing in its queue
 -- ARGV[6+3i], ARGV[7+3i], ARGV[8+3i]
---          an owner, its lease in ms, and "1" if it waits in the queue; "0" tries once, and
---          gets the lock only if it is free and the queue is empty
+--          an owner, its lease in ms, and "1" if it waits in the queue, which it joins only while that is
+--          not full; "0" tries once, and gets the lock only if it is free and the queue is empty
 --
 -- Reply: {GRANTED, 0, owner, freed}     this owner of the client holds the lock
 --        {REFUSED, ttl, holder, freed}  no owner of the client does. If the lock is held, holder
@@ -162,7 +162,7 @@ for i = 9, #ARGV, 3 do
   if ARGV[i + 2] == '1' and leases[owner] and not timeout[owner] then
     if #stay == 0 and not holder and may_take then
       grant(owner)
-    elseif may_join then
+    elseif may_join and #stay < MOST_ENTRIES then
       if last == now then
         last = now + math.max(left, 0)
       end

@@ -86,7 +86,7 @@ local function owner_in(fields)
   return '', ''
 end
 
--- How many entries a fair lock's queue may have: to read more would block Redis for long.
+-- How many entries a fair lock's queue may have: to read more would block Redis for long. Waiters join no full queue.
 local MOST_ENTRIES = 10000
 
 -- For how many ms a waiter of a fair lock may count as alive: a year.
