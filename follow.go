@@ -30,12 +30,12 @@ func (l *Lock) Follow(ctx actor.Context) *actor.PID {
 		return actor.NewPID("nonhost", "no work")
 	}
 	within, cancel := context.WithCancelCause(context.Background())
-	self, root := ctx.Self(), ctx.ActorSystem().Root // ctx is for the goroutine of the actor
+	self, system := ctx.Self(), ctx.ActorSystem() // ctx is for the goroutine of the actor
 	w := &worker{lock: l, ctx: within, cancel: cancel, answer: func(*actor.PID, error) any { return nil }}
 	w.perform = func(child *actor.PID, _ *outcome) {
 		for change, err := range l.Watch(within) {
 			if within.Err() == nil {
-				root.Send(self, &Changed{Change: change, Lock: l.Name(), Err: err, Follow: child})
+				l.tell(system, self, &Changed{Change: change, Lock: l.Name(), Err: err, Follow: child})
 			}
 		}
 	}

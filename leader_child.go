@@ -65,8 +65,7 @@ func (c *leaderChild) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 
 // isGone reports whether proto.actor has removed the child, which happens before its Stopped, and the child is not
 // handling that. It may be called on any goroutine.
-func (c *leaderChild) isGone(root *actor.RootContext) bool {
-	system := root.ActorSystem()
+func (c *leaderChild) isGone(system *actor.ActorSystem) bool {
 	_, lives := system.ProcessRegistry.GetLocal(c.pid.Id)
 	return !lives && !c.ends.Load() && c.pid.Address == system.Address() // the host may spawn it on another node
 }

@@ -89,7 +89,7 @@ func (l *leader) Receive(ctx actor.Context) {
 			return // proto.actor restarts an actor that was stopped after it had crashed
 		}
 		l.released = make(chan struct{})
-		go l.elect(ctx.ActorSystem().Root, ctx.Self())
+		go l.elect(ctx.ActorSystem(), ctx.Self())
 	case *term:
 		l.begin(ctx, m)
 	case lostTerm:
@@ -171,21 +171,21 @@ var errExited = errors.New("the function that makes the child's props has ended 
 const goneInterval, goneLooks = time.Second, 10
 
 // elect runs Elect for the leader. The lock is not released before the child has stopped.
-func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
+func (l *leader) elect(system *actor.ActorSystem, self *actor.PID) {
 	lead := func(ctx context.Context) error {
 		t := &term{ctx: ctx, over: make(chan struct{})}
-		root.Send(self, t)
+		l.lock.tell(system, self, t)
 		looks := time.NewTicker(goneInterval)
 		defer looks.Stop()
 		for lost, gone := ctx.Done(), 0; ; {
 			select {
 			case <-lost:
 				if lost = nil; l.candidacy.Err() == nil { // otherwise the child is being stopped already
-					root.Send(self, lostTerm{t})
+					l.lock.tell(system, self, lostTerm{t})
 				}
 				continue
 			case <-looks.C: // a panic in the host's middleware may lose the notice that the child has stopped
-				if child := t.child.Load(); child == nil || !child.isGone(root) {
+				if child := t.child.Load(); child == nil || !child.isGone(system) {
 					gone = 0
 					continue
 				} else if gone++; gone < goneLooks {
@@ -203,6 +203,6 @@ func (l *leader) elect(root *actor.RootContext, self *actor.PID) {
 	err := l.lock.Elect(l.candidacy, lead, l.options...)
 	close(l.released)
 	if l.candidacy.Err() == nil {
-		root.Send(self, electReturned{l.candidacy, err})
+		l.lock.tell(system, self, electReturned{l.candidacy, err})
 	}
 }

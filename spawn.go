@@ -109,7 +109,7 @@ func (w *worker) Receive(ctx actor.Context) {
 		}
 		<-w.ended
 		if w.to != nil {
-			ctx.Send(w.to, w.result)
+			w.lock.tell(ctx.ActorSystem(), w.to, w.result)
 			w.to = nil // a strategy that restarts all children may start a stopped one again, to be stopped again
 		}
 	}

@@ -181,3 +181,41 @@ func TestHostCallbacks_CannotStopLocks(t *testing.T) {
 		}
 	}
 }
+
+// An actor stops although its Respond has an answer for a sender that has gone, so that it is published on the event stream,
+// or for a process of the host's that panics.
+func TestRespond_StopsWhateverBecomesOfItsAnswer(t *testing.T) {
+	for _, how := range []string{"blocks", "panics", "exits"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t, "event stream", how)
+			root, begun, goOn := h.Actors.Root, make(chan bool, 2), make(chan struct{})
+			pid := root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+				if name, is := ctx.Message().(string); is {
+					h.Lock(name).Respond(ctx, func(context.Context) error { begun <- true; <-goOn; return nil }, func(error) any { return "done" })
+				}
+			}))
+			panics, _ := h.Actors.ProcessRegistry.Add(panicking{}, "panicking")
+			defer h.Actors.ProcessRegistry.Remove(panics)
+			root.RequestWithCustomSender(pid, h.LockName+" too", panics)
+			locktest.Await(t, "the work for a process that panics", begun)
+			within, leave := context.WithCancel(t.Context())
+			asked := locktest.Go(func() error { _, err := lockkeeper.Ask(within, root, pid, h.LockName); return err })
+			locktest.Await(t, "the work", begun)
+			leave()
+			locktest.Await(t, "the end of the Ask", asked)
+
+			h.armed.Store(true)
+			close(goOn)
+			locktest.Check(t, locktest.Limited(t, "the stop of the actor", func() error { return root.StopFuture(pid).Wait() }))
+			redistest.Eventually(t, "the call of a subscriber", func() bool { return h.calls.Load() > 0 })
+		})
+	}
+}
+
+// panicking is a process of the host's that panics over each message.
+type panicking struct{}
+
+func (panicking) SendUserMessage(*actor.PID, any)   { panic("the host misbehaves") }
+func (panicking) SendSystemMessage(*actor.PID, any) {}
+func (panicking) Stop(*actor.PID)                   {}
