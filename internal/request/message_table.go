@@ -87,6 +87,9 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 		return nil, nil
 	}
 	by := &ByMessage{row: row, correlationID: m.(correlated).GetCorrelationId(), replyTo: sender}
+	if acquire, is := m.(*messages.Acquire); is && sender == nil {
+		by.replyTo = acquire.GetOwner() // also of a refusal because of its lock
+	}
 	if sender != nil && !IsFuture(sender) {
 		by.belongsTo(sender)
 	}
@@ -164,9 +167,6 @@ func (call *Call) fits() error {
 func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error {
 	by.showsPermit, by.together = m.ShowPermit, int(m.Permits)
 	by.belongsTo(m.Owner)
-	if by.replyTo == nil {
-		by.replyTo = m.Owner
-	}
 	call.NoReentry, call.Note = m.NoReentry, m.Note
 	call.Lease, call.MaxHold, call.AtLeast = m.Lease.AsDuration(), m.MaxHold.AsDuration(), m.AtLeast.AsDuration()
 	_ = call.wait(m.Wait) // which checkTimes checks as well

@@ -99,6 +99,25 @@ func TestUndelivered_GrantToATimedOutFutureIsGivenBack(t *testing.T) {
 	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
 }
 
+// The owner that an Acquire without a sender names gets the answer, also the refusal of a wrong lock.
+func TestUndelivered_OwnerIsAnsweredWithoutASender(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	p := s.Probe(t)
+	for _, wrong := range []*messages.Acquire{
+		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: k.LockName, Kind: 99}}, {Lock: &messages.Lock{Kind: messages.Kind_KIND_MULTI}},
+		{Lock: k.Message(), Lease: durationpb.New(1)},
+	} {
+		wrong.Owner = p.Pid
+		s.Actors.Root.Send(s.Guardian(), wrong)
+		if refused := locktest.Next[*messages.NotAcquired](t, p); refused.Reason != messages.Reason_REASON_INVALID {
+			t.Errorf("%v: refused with %v", wrong, refused)
+		}
+	}
+	s.Actors.Root.Send(s.Guardian(), &messages.Acquire{Lock: k.Message(), Owner: p.Pid})
+	locktest.Next[*messages.Acquired](t, p)
+}
+
 // asked is a process that does something with each message, on the goroutine of the sender.
 type asked func(sender *actor.PID)
 
