@@ -100,7 +100,7 @@ func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
 	grain := m.ClusterIdentity.AsKey()
 	_, known := a.d.cluster.TryGetClusterKind(m.ClusterIdentity.GetKind())
 	if a.term == nil || !known || !a.term.serves() {
-		ctx.Respond(&cluster.ActivationResponse{Failed: true})
+		a.d.post.Deliver(ctx.Sender(), &cluster.ActivationResponse{Failed: true})
 		return
 	}
 	it, what, register := a.has.ask(grain, ctx.Sender())
@@ -108,9 +108,9 @@ func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
 	case register:
 		a.register(ctx, it, m.RequestId)
 	case what == running:
-		ctx.Respond(&cluster.ActivationResponse{Pid: a.pids[grain]})
+		a.d.post.Deliver(ctx.Sender(), &cluster.ActivationResponse{Pid: a.pids[grain]})
 	case what == refused:
-		ctx.Respond(&cluster.ActivationResponse{Failed: true})
+		a.d.post.Deliver(ctx.Sender(), &cluster.ActivationResponse{Failed: true})
 	}
 }
 
@@ -127,7 +127,7 @@ func (a *activator) register(ctx actor.Context, it *activation[*actor.PID], expe
 
 func (a *activator) registered(ctx actor.Context, m *registered) {
 	if refused, is := rueidis.IsRedisErr(m.err); is {
-		a.d.log.Error("Redis refuses the registration of a grain", "grain", m.it.grain, "error", refused)
+		a.d.post.Host.Error("Redis refuses the registration of a grain", "grain", m.it.grain, "error", refused)
 	}
 	if m.err != nil {
 		a.d.counts.unregistered.Add(1)
@@ -138,21 +138,21 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 		if entry, is := m.err.(entryChanged); is {
 			response = wrapperspb.String(string(entry)) // which says where it is
 		}
-		a.refuse(ctx, m.it, response)
+		a.refuse(m.it, response)
 		return
 	}
 	pid, err := a.start(ctx, m.it)
 	if err != nil {
 		if err != errNoLease {
-			a.d.log.Error("a grain cannot be started", "grain", m.it.grain, "error", err)
+			a.d.post.Host.Error("a grain cannot be started", "grain", m.it.grain, "error", err)
 		}
 		a.has.stopped(m.it, true) // it has never run
-		a.refuse(ctx, m.it, &cluster.ActivationResponse{Failed: true})
+		a.refuse(m.it, &cluster.ActivationResponse{Failed: true})
 		return
 	}
 	a.pids[m.it.grain] = pid
 	for _, from := range m.it.answered() {
-		ctx.Send(from, &cluster.ActivationResponse{Pid: pid})
+		a.d.post.Deliver(from, &cluster.ActivationResponse{Pid: pid})
 	}
 }
 
@@ -168,7 +168,7 @@ func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *a
 	}
 	kind, name, _ := strings.Cut(it.grain, "/")
 	activated, _ := a.d.cluster.TryGetClusterKind(kind)
-	box := newMailbox(ctx.ActorSystem(), a.term, it, &a.d.counts.refused)
+	box := newMailbox(a.d.post, a.term, it, &a.d.counts.refused)
 	props := cluster.WithClusterIdentity(activated.Props, cluster.NewClusterIdentity(name, kind)).Clone(
 		actor.WithOnInit(func(c actor.Context) { c.Set(box.term) }),
 		actor.WithReceiverMiddleware(a.stops(it)),
@@ -207,7 +207,7 @@ func (a *activator) stops(it *activation[*actor.PID]) actor.ReceiverMiddleware {
 			case *actor.Stopping, *actor.Stopped:
 				defer func() {
 					if panicked := recover(); panicked != nil {
-						a.d.log.Error("a grain has panicked while it stopped", "grain", it.grain, "panic", panicked)
+						a.d.post.Host.Error("a grain has panicked while it stopped", "grain", it.grain, "panic", panicked)
 					}
 				}()
 			}
@@ -224,7 +224,7 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 	a.d.counts.running.Add(-1)
 	delete(a.pids, it.grain)
 	a.has.stopped(it, a.term.hold.Valid())
-	a.refuse(ctx, it, nil)
+	a.refuse(it, nil)
 }
 
 // check looks at entries on another goroutine: a grain without an entry may start elsewhere. The mark of this member says
@@ -273,16 +273,16 @@ func (a *activator) checked(ctx actor.Context, m *checkedEntries) {
 		if !a.term.serves() || it == nil || !it.runs || it.stopping.Load() || entryText(m.member, it.token) != one.entry {
 			continue
 		}
-		a.d.log.Error("a grain is stopped: Redis has lost its entry, and another member may have it", "grain", one.grain)
+		a.d.post.Host.Error("a grain is stopped: Redis has lost its entry, and another member may have it", "grain", one.grain)
 		it.stopping.Store(true)
 		ctx.Stop(a.pids[one.grain])
 	}
 }
 
 // refuse answers the processes that wait for an activation that is not there, and removes its entry.
-func (a *activator) refuse(ctx actor.Context, it *activation[*actor.PID], response proto.Message) {
+func (a *activator) refuse(it *activation[*actor.PID], response proto.Message) {
 	for _, from := range it.answered() {
-		ctx.Send(from, response)
+		a.d.post.Deliver(from, response)
 	}
 	if it.token != 0 {
 		a.d.sweeper.add(entryOf{it.grain, entryText(a.term.member.ID, it.token)})

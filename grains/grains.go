@@ -22,7 +22,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,6 +31,8 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 )
 
 // Config configures a Directory. The zero value of a field selects its default.
@@ -72,7 +73,7 @@ type Directory struct {
 	// What follows is set by start.
 	cluster   *cluster.Cluster
 	locks     atomic.Pointer[lockkeeper.System]
-	log       *slog.Logger
+	post      *delivery.Post // runs no code of the host where that delays grains
 	redis     store
 	sweeper   *sweeper
 	activator *actor.PID // nil for a client
@@ -207,6 +208,7 @@ func (d *Directory) close(ctx context.Context) error {
 	if d.unobserve != nil {
 		_ = d.unobserve()
 	}
+	defer d.post.Host.Drain()
 	return d.System().Close(ctx)
 }
 
@@ -251,10 +253,11 @@ const startTimeout = 10 * time.Second
 
 // open starts what clients need as well.
 func (d *Directory) open(c *cluster.Cluster) (err error) {
-	d.cluster, d.log = c, d.cfg.Locks.Logger
-	if d.log == nil {
-		d.log = c.Logger()
+	logger := d.cfg.Locks.Logger
+	if logger == nil {
+		logger = c.Logger()
 	}
+	d.cluster, d.post = c, &delivery.Post{System: c.ActorSystem, Host: host.New(c.ActorSystem, logger)}
 	if d.redis, err = newStore(d.client, d.cfg.Locks.KeyPrefix, c.Config.Name); err != nil {
 		return invalid(err)
 	}
@@ -284,7 +287,7 @@ func (l lookup) Shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()
 	if err := l.d.Leave(ctx); err != nil && l.d.System() != nil {
-		l.d.log.Error("a member has not left in good order", "error", err)
+		l.d.post.Host.Error("a member has not left in good order", "error", err)
 	}
 }
 

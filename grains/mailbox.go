@@ -5,13 +5,15 @@ import (
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 )
 
 // mailbox is the mailbox of a grain. It passes a message on only while the grain may begin it, and otherwise reports it to its
 // sender, as for a PID without a process: also messages behind a stop, which proto.actor drops silently.
 type mailbox struct {
 	actor.Mailbox
-	system *actor.ActorSystem
+	post   *delivery.Post
 	serves func() bool
 	it     *activation[*actor.PID]
 	// refused counts the messages that are not begun.
@@ -21,10 +23,10 @@ type mailbox struct {
 	actor.MessageInvoker
 }
 
-func newMailbox(system *actor.ActorSystem, t *term, it *activation[*actor.PID], refused *atomic.Int64) *mailbox {
+func newMailbox(post *delivery.Post, t *term, it *activation[*actor.PID], refused *atomic.Int64) *mailbox {
 	ctx, end := context.WithCancel(t.ctx)
 	return &mailbox{
-		Mailbox: actor.Unbounded()(), system: system, serves: t.serves, it: it, refused: refused, end: end,
+		Mailbox: actor.Unbounded()(), post: post, serves: t.serves, it: it, refused: refused, end: end,
 		term: &extension{Term{token: it.token, hold: t.hold, ctx: ctx}},
 	}
 }
@@ -64,10 +66,20 @@ func (m *mailbox) InvokeUserMessage(message any) {
 	case m.it.begins(poison || m.serves()):
 		m.MessageInvoker.InvokeUserMessage(message)
 	case !poison:
-		m.refused.Add(1)
-		m.system.DeadLetter.SendUserMessage(m.pid(), message)
+		m.refuse(message)
 	}
 }
 
+// refuse reports a message that the grain does not handle. The host's subscribers to the event stream must not keep the grain
+// from stopping.
+func (m *mailbox) refuse(message any) {
+	m.refused.Add(1)
+	_, letter, sender := actor.UnwrapEnvelope(message)
+	if sender != nil {
+		m.post.Deliver(sender, &actor.DeadLetterResponse{Target: m.pid()})
+	}
+	m.post.Host.Publish(&actor.DeadLetterEvent{PID: m.pid(), Message: letter})
+}
+
 // pid returns the PID of the grain.
-func (m *mailbox) pid() *actor.PID { return m.system.NewLocalPID(pidOf(m.it.grain)) }
+func (m *mailbox) pid() *actor.PID { return m.post.System.NewLocalPID(pidOf(m.it.grain)) }

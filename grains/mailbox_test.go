@@ -2,12 +2,15 @@ package grains
 
 import (
 	"fmt"
+	"log/slog"
 	"slices"
 	"sync/atomic"
 	"testing"
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	quietly "github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
@@ -29,9 +32,10 @@ func TestMailbox(t *testing.T) {
 			dead = append(dead, fmt.Sprint(e.Message))
 		}
 	})
+	post := &delivery.Post{System: system, Host: host.New(system, slog.New(slog.DiscardHandler))}
 	i := &invoker{}
 	m := &mailbox{
-		Mailbox: actor.Unbounded()(), system: system, serves: func() bool { return serves }, end: func() {},
+		Mailbox: actor.Unbounded()(), post: post, serves: func() bool { return serves }, end: func() {},
 		refused: new(atomic.Int64), it: (&activations[*actor.PID]{}).add("kind/name"),
 	}
 	m.RegisterHandlers(i, actor.NewSynchronizedDispatcher(300))
@@ -49,6 +53,9 @@ func TestMailbox(t *testing.T) {
 	m.PostUserMessage(&actor.PoisonPill{})
 	if want := []string{"1", "*actor.Restart", "3", "*actor.Stop"}; !slices.Equal(i.handled, want) {
 		t.Errorf("it handles %v", i.handled)
+	}
+	if !post.Host.Drain() {
+		t.Error("the dead letters are not published")
 	}
 	if want := []string{"2", "4", "5"}; !slices.Equal(dead, want) || m.refused.Load() != 3 {
 		t.Errorf("dead letters are %v", dead)

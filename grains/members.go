@@ -27,7 +27,7 @@ func (d *Directory) watch() {
 		cancel()
 		refused := errors.Is(err, lockkeeper.ErrRejected)
 		if refused && !reported {
-			d.log.Error("this process cannot look for members, or remove dead ones", "error", err)
+			d.post.Host.Error("this process cannot look for members, or remove dead ones", "error", err)
 		}
 		reported = refused
 		select {
@@ -134,7 +134,7 @@ func (d *Directory) campaign(first chan<- error) {
 		default:
 		}
 		if d.candidacy.Err() == nil {
-			d.log.Error("this process cannot become a member, and tries again", "error", err)
+			d.post.Host.Error("this process cannot become a member, and tries again", "error", err)
 		}
 		select {
 		case <-time.After(pause - rand.N(pause/2)):
@@ -174,7 +174,7 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	d.term.Store(nil)
 	d.counts.late.Add(int64(over.late))
 	if over.late > 0 {
-		d.log.Error("grains have stopped after the lease of their member had ended, and others may have run beside them", "grains", over.late)
+		d.post.Host.Error("grains have stopped after the lease of their member had ended, and others may have run beside them", "grains", over.late)
 	}
 	// The entries of this member hinder no other one when its lease is released: they are removed to keep Redis tidy.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
