@@ -39,5 +39,5 @@ func (l *Lock) Follow(ctx actor.Context) *actor.PID {
 			}
 		}
 	}
-	return ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
+	return w.spawn(ctx)
 }

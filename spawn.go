@@ -29,7 +29,8 @@ var ErrStopped = errors.New("the actor that does the work is stopped")
 // goroutine, sends the actor a *[Done], and stops. The context of the work is that of Do, with the span of the
 // message that the actor is handling. It ends when the lock is lost, and with ErrStopped as a cause when the child
 // is stopped or the actor is stopped or restarted. The work must return then: the child has stopped only when the
-// work has returned and the lock is released. An actor that stops may not receive the Done.
+// work has returned and the lock is released. An actor that stops may not receive the Done, and while it handles its
+// Stopped, no work is done.
 //
 // Each Spawn has a new owner. To withdraw it, stop the child. With a nil ctx Spawn does nothing, and the PID does
 // not belong to an actor.
@@ -64,7 +65,7 @@ func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, option
 		work = func(ctx context.Context) error { return unpanicked(ctx, safe) }
 	}
 	w.perform = func(_ *actor.PID, o *outcome) { l.do(within, work, options, o) }
-	return ctx.Spawn(actor.PropsFromProducer(func() actor.Actor { return w }))
+	return w.spawn(ctx)
 }
 
 // worker is the child of a Spawn, a Respond or a Follow.
@@ -83,11 +84,21 @@ type worker struct {
 	result any
 }
 
+// spawn starts the worker. While the actor handles its Stopped, the worker gets no parent, and stops at once: proto.actor
+// would make dead letters of what it says to the parent.
+func (w *worker) spawn(ctx actor.Context) *actor.PID {
+	props := actor.PropsFromProducer(func() actor.Actor { return w })
+	if isStopped(ctx) {
+		return ctx.ActorSystem().Root.Spawn(props)
+	}
+	return ctx.Spawn(props)
+}
+
 // Receive implements actor.Actor.
 func (w *worker) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
-		if w.ended != nil { // a restart, by the host's supervision or middleware, has ended the work, which must not run twice
+		if w.ended != nil || ctx.Parent() == nil { // a restart, by the host's supervision or middleware, has ended the work, which must not run twice
 			ctx.Stop(ctx.Self())
 			return
 		}
@@ -97,7 +108,9 @@ func (w *worker) Receive(ctx actor.Context) {
 	case *actor.Terminated: // the parent was stopping already, and does not stop new children
 		ctx.Stop(ctx.Self())
 	case *actor.Stopping, *actor.Restarting:
-		ctx.Unwatch(ctx.Parent())
+		if ctx.Parent() != nil {
+			ctx.Unwatch(ctx.Parent())
+		}
 		w.cancel(w.stopped())
 	case *actor.Stopped:
 		if w.ended == nil {

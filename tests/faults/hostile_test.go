@@ -213,6 +213,27 @@ func TestRespond_StopsWhateverBecomesOfItsAnswer(t *testing.T) {
 	}
 }
 
+// Work that an actor spawns in its Stopped is not done, and its end is published without harm.
+func TestSpawn_InStoppedDoesNothing(t *testing.T) {
+	for _, how := range []string{"blocks", "panics", "exits"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			h := newHostile(t, "event stream", how)
+			root := h.Actors.Root
+			pid := root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+				if _, is := ctx.Message().(*actor.Stopped); is {
+					h.Lock(h.LockName).Spawn(ctx, func(context.Context) error { t.Error("the work is done"); return nil })
+					h.Lock(h.LockName).Follow(ctx)
+				}
+			}))
+			before := h.Processes()
+			h.armed.Store(true)
+			locktest.Check(t, root.StopFuture(pid).Wait())
+			redistest.Eventually(t, "the end of both", func() bool { return h.calls.Load() == 1 && h.Processes() == before-1 })
+		})
+	}
+}
+
 // panicking is a process of the host's that panics over each message.
 type panicking struct{}
 
