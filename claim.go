@@ -50,6 +50,14 @@ type Claim struct {
 	// next is sent when the release is answered.
 	next *messages.Acquire
 	err  error
+	// left are the requests whose withdrawal has failed, by their ids: what they are granted is given back.
+	left map[string]leftRequest
+}
+
+// leftRequest is a request of a Claim that may be granted still, by the System of a guardian.
+type leftRequest struct {
+	lock     *messages.Lock
+	guardian *actor.PID
 }
 
 type claimState uint8
@@ -153,6 +161,10 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		if asked {
 			c.request(ctx, c.release("")) // a grant may be on its way, of which only the owner is known
 		}
+		for _, one := range c.left {
+			requestFrom(one.guardian, ctx, &messages.Cancel{Lock: one.lock})
+			requestFrom(one.guardian, ctx, &messages.Release{Lock: one.lock})
+		}
 		*c = Claim{} // the next instance may be the same value
 	case *actor.DeadLetterResponse:
 		// It does not say what it answers: some message of the actor, or a request to a System that is closed.
@@ -160,6 +172,10 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 			return c.answered(ErrorOf(m))
 		}
 	case interface{ GetCorrelationId() string }:
+		if one, is := c.left[m.GetCorrelationId()]; is {
+			c.answeredLate(ctx, one, m)
+			return ClaimUnchanged
+		}
 		if c.id == "" || m.GetCorrelationId() != c.id {
 			return ClaimUnchanged
 		}
@@ -170,6 +186,18 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		return happened
 	}
 	return ClaimUnchanged
+}
+
+// answeredLate handles a message for a request whose withdrawal has failed.
+func (c *Claim) answeredLate(ctx actor.Context, one leftRequest, message any) {
+	switch m := message.(type) {
+	case *messages.Acquired:
+		requestFrom(one.guardian, ctx, &messages.Release{Lock: one.lock, HoldId: m.HoldId, CorrelationId: m.CorrelationId})
+	case *messages.NotAcquired:
+		delete(c.left, m.CorrelationId)
+	case *messages.Released, *messages.NotReleased:
+		delete(c.left, message.(interface{ GetCorrelationId() string }).GetCorrelationId())
+	}
 }
 
 // step handles a message that is for the present Acquire. It returns a request to be sent, or nil.
@@ -197,7 +225,13 @@ func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 		happened = c.answered(err)
 	case *messages.Released:
 		happened = c.answered(nil)
-	case *messages.Failed: // a withdrawal; if the request is granted nevertheless, that is given back
+	case *messages.Failed: // a withdrawal
+		if c.state == claimReleasing {
+			if c.left == nil {
+				c.left = map[string]leftRequest{}
+			}
+			c.left[c.id] = leftRequest{c.lock, c.guardian}
+		}
 		happened = c.answered(ErrorOf(m))
 	case *messages.NotReleased:
 		switch m.Reason {

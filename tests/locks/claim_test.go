@@ -243,7 +243,8 @@ func TestClaim_StaysWithItsSystem(t *testing.T) {
 	locktest.OK(t, second.Close(t.Context()))
 }
 
-// A withdrawal that fails ends the Claim's wait; what is granted nevertheless is given back.
+// A withdrawal that fails ends the Claim's wait; what is granted nevertheless is given back, also to a Claim that has acquired
+// the lock again since.
 func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	t.Parallel()
 	refuse := func(next actor.ReceiverFunc) actor.ReceiverFunc {
@@ -263,4 +264,18 @@ func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrCrashed)
 	locktest.Release(t, holder)
 	k.AwaitFree(t)
+
+	holder = locktest.Acquire(t, s.Lock(k.LockName))
+	acquire := func(ctx actor.Context, c *lockkeeper.Claim) { c.Acquire(ctx, &messages.Acquire{Lock: k.Message()}) }
+	c.do(acquire)
+	locktest.AwaitRequests(t, s, 1)
+	c.release()
+	c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrCrashed)
+	c.do(acquire)
+	locktest.AwaitRequests(t, s, 2)
+	locktest.Release(t, holder)
+	c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrReentry) // the first request has been granted at that moment
+	k.AwaitFree(t)
+	c.do(acquire)
+	c.expect(lockkeeper.ClaimGranted, nil)
 }
