@@ -153,7 +153,7 @@ func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
 	if lender == nil && forWaiter {
 		lender, waiting = s.machine.FirstWaiter().(*request.Call)
 	}
-	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.LeaseUntil()-s.now) || !s.rt.addLender() {
+	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.Summary().LeaseUntil-s.now) || !s.rt.addLender() {
 		return false
 	}
 	if !lender.Future.Lend(&request.Loan{Lender: s.rt, Call: call}, waiting) {

@@ -175,15 +175,14 @@ func (s *lockActor) addAges(status *messages.Status, holders []machine.Holder) {
 
 // show keeps up to date what others read of the lock.
 func (s *lockActor) show() {
-	if until := int64(s.machine.LeaseUntil()); s.until.Load() != until {
+	now := s.machine.Summary()
+	if until := int64(now.LeaseUntil); s.until.Load() != until {
 		s.until.Store(until)
 	}
-	held, waiters, _ := s.machine.Load()
-	term := s.machine.Term()
-	if held == 0 {
-		term = 0
+	if now.Holds == 0 {
+		now.Term = 0
 	}
-	s.shown.Set(term, waiters, s.now)
+	s.shown.Set(now.Term, now.Waiters, s.now)
 }
 
 // register writes the record of the system, if it is to have one.

@@ -1,10 +1,7 @@
 package actors
 
 import (
-	"cmp"
 	"math"
-	"strconv"
-	"strings"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -45,7 +42,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 		if m.transfer.Seq != 0 {
 			s.observer.Transferred()
 		}
-		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
+		s.handle(m, kinds.Transferred(m.transfer))
 	case listening:
 		if s.kind.Relevant(m.channel) {
 			s.observer.Listening()
@@ -59,7 +56,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 
 	// The key may have been taken away.
 	case suspicion:
-		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
+		s.handle(m, kinds.Suspect)
 
 	// There are many lock actors: those that are idle leave.
 	case leaveIfIdle:
@@ -96,22 +93,9 @@ func (s *lockActor) requested(call *request.Call) {
 	if call.Lends {
 		s.lender = call
 	}
-	if event := s.kind.Event(call); event != nil {
-		s.handle(call, event)
-		return
-	}
 	switch call.Op {
 	case request.OpAcquire:
 		s.acquire(call)
-	case request.OpRelease:
-		id, owner := s.holdToRelease(call)
-		s.handle(call, func(on machine.Machine, now machine.Instant) {
-			call.From = now
-			if call.DropsMinimum {
-				kinds.DropMinimum(on, id)
-			}
-			on.Release(now, id, owner, machine.Mode(call.Mode), call)
-		})
 	case request.OpCancel:
 		id, owner := uint64(0), machine.Owner(0)
 		if call.Target != nil { // by a goroutine
@@ -120,24 +104,21 @@ func (s *lockActor) requested(call *request.Call) {
 			owner = w.ID
 		}
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
-	case request.OpForceRelease:
-		s.handle(call, func(on machine.Machine, now machine.Instant) {
-			on.ForceRelease(now, machine.Mode(call.Mode), s.named(call.Owners), call)
-		})
-	case request.OpEnsure:
-		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Ensure(now, call.HoldID, call.Within, call) })
-	case request.OpExtend:
-		id, owner := s.holdToRelease(call)
-		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Extend(now, id, owner, call.Lease, call) })
-	case request.OpInspect:
-		s.inspect(call, call)
 	case request.OpList:
 		s.accepted = call
 		request.Goroutine{}.Inspected(s.rt, call, s.listed())
 		s.carryOut() // a Close may wait for nothing but this
 	default:
-		s.accepted = call
-		s.rt.refuse(call, machine.Invalid, "a "+kinds.Of(s.format).Word+" takes no such request")
+		hold, owner := s.holdOf(call)
+		switch event := s.kind.Event(call, hold, owner); {
+		case event != nil:
+			s.handle(call, event)
+		case call.Op == request.OpInspect:
+			s.inspect(call, call)
+		default:
+			s.accepted = call
+			s.rt.refuse(call, machine.Invalid, "a "+kinds.Of(s.format).Word+" takes no such request")
+		}
 	}
 }
 
@@ -161,8 +142,8 @@ func (s *lockActor) acquire(call *request.Call) {
 	})
 }
 
-// holdToRelease returns the hold of a release or an extension, by its id or by its owner.
-func (s *lockActor) holdToRelease(call *request.Call) (id uint64, owner machine.Owner) {
+// holdOf returns the hold that a request is about, by its id or by its owner.
+func (s *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
 	if w := s.owners.Find(call.OwnerLife()); w != nil {
 		id, owner = w.Lost, w.ID
@@ -171,17 +152,6 @@ func (s *lockActor) holdToRelease(call *request.Call) (id uint64, owner machine.
 		id = math.MaxUint64 // no hold has this id, so the machine answers NotHeld
 	}
 	return id, owner
-}
-
-// named returns the owners that a forced release names.
-func (s *lockActor) named(owners []string) (named machine.Owners) {
-	for _, owner := range owners {
-		named.Fields = append(named.Fields, owner)
-		if client, number, _ := strings.Cut(owner, ":"); client == cmp.Or(s.client, s.rt.id) {
-			named.Term, _ = strconv.ParseUint(number, 10, 64)
-		}
-	}
-	return named
 }
 
 // tick makes the machine do what is due, most often the renewal of a lease: see advance and startRenewal in package lock.

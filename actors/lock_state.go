@@ -145,17 +145,12 @@ func (s *lockActor) undelivered(call *request.Call, a *machine.Answer) {
 // running, does that next.
 func (s *lockActor) giveBack(call *request.Call, a *machine.Answer, n int64) {
 	s.lender = nil // it belongs to another request
-	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}}
+	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}, DropsMinimum: call.BeganHold(a)}
 	if call.Count != nil {
 		release.Count = &request.Count{N: n, ID: call.Count.ID, IfExists: true}
 	}
-	s.step(func(on machine.Machine, now machine.Instant) {
-		if call.BeganHold(a) {
-			kinds.DropMinimum(on, a.HoldID)
-		}
-		on.Release(now, a.HoldID, 0, machine.Mode(call.Mode), release)
-	})
-	s.until.Store(int64(s.machine.LeaseUntil()))
+	s.step(s.kind.Event(release, a.HoldID, 0))
+	s.until.Store(int64(s.machine.Summary().LeaseUntil))
 }
 
 // carryOut carries out the effects of the machine, also those that a crash has left undone.
@@ -255,7 +250,7 @@ func (s *lockActor) reply(call *request.Call, a *machine.Answer) {
 			call.Permitted(a.Permits.First, a.Until)
 		}
 		call.From, call.Until = s.now, s.until
-		s.rt.notes.Add(call, a.FirstRef, s.machine.Term())
+		s.rt.notes.Add(call, a.FirstRef, s.machine.Summary().Term)
 	}
 	s.ownerAnswered(call, a)
 	if !call.Requester().Answered(s.rt, call, a) {

@@ -91,11 +91,11 @@ func (s *lockActor) observeStep() {
 		return
 	}
 	kind := s.format
-	held, waiting, first := s.machine.Load()
-	if first != nil {
-		kind = first.(*request.Call).LockKind()
+	now := s.machine.Summary()
+	if now.FirstRef != nil {
+		kind = now.FirstRef.(*request.Call).LockKind()
 	}
-	s.observer.StepEnded(held, waiting, kind)
+	s.observer.StepEnded(now.Holds, now.Waiters, kind)
 }
 
 // firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder the request whose hold is
@@ -108,8 +108,8 @@ func (s *lockActor) firstWaiter() *request.Call {
 }
 
 func (s *lockActor) firstHolder() *request.Call {
-	if holds, _, first := s.machine.Load(); holds > 0 && s.rt.cfg.LongHold > 0 && !first.(*request.Call).Leads {
-		return first.(*request.Call)
+	if now := s.machine.Summary(); now.Holds > 0 && s.rt.cfg.LongHold > 0 && !now.FirstRef.(*request.Call).Leads {
+		return now.FirstRef.(*request.Call)
 	}
 	return nil
 }
@@ -139,7 +139,7 @@ func (s *lockActor) remind() {
 		if holds.Holder != nil {
 			stack = holds.Holder.Stack
 		}
-		s.observer.LongHold(s.hold(holds, s.machine.Term(), now), stack)
+		s.observer.LongHold(s.hold(holds, s.machine.Summary().Term, now), stack)
 	}
 	if waitIsLong || holdIsLong {
 		s.setAlarm()
@@ -183,5 +183,5 @@ func (s *lockActor) longWait() (wait observe.Wait, waits bool) {
 	if by == nil {
 		return wait, false
 	}
-	return observe.Wait{Kind: by.LockKind(), For: s.rt.Now() - by.From, Waiters: s.machine.Snapshot().Waiters}, true
+	return observe.Wait{Kind: by.LockKind(), For: s.rt.Now() - by.From, Waiters: s.machine.Summary().Waiters}, true
 }

@@ -79,7 +79,7 @@ func (s *lockActor) otherFormat(call *request.Call) {
 // returns it.
 func (s *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.machine.Outstanding()
-	before, term := s.machine, s.machine.Term()
+	before, term := s.machine, s.machine.Summary().Term
 	s.machine = s.kind.Fresh()
 	s.until.Store(0)
 	for _, holder := range holders {

@@ -213,13 +213,13 @@ func (s *Semaphore) FirstWaiter() any {
 	return s.queue.Head().Ref
 }
 
-// Load returns how many permits are held and how many requests wait, and the Ref of the first holder,
-// or else of the first that waits.
-func (s *Semaphore) Load() (holds, waiters int, first any) {
-	if first = s.FirstWaiter(); len(s.holds) > 0 {
+// Summary returns what the actor reads after each event.
+func (s *Semaphore) Summary() machine.Summary {
+	first := s.FirstWaiter()
+	if len(s.holds) > 0 {
 		first = s.holds[0].ref
 	}
-	return len(s.holds), s.queue.Len(), first
+	return machine.Summary{Holds: len(s.holds), Waiters: s.queue.Len(), FirstRef: first}
 }
 
 // First returns the first hold of an owner; 0 if it has none.

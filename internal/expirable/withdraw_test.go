@@ -31,7 +31,7 @@ func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 					})
 				}
 				one := func(id int) { do(func(next *Semaphore) { withdraw(next, id) }) }
-				return one, func() int { _, waiters, _ := p.Load(); return waiters }
+				return one, func() int { return p.Summary().Waiters }
 			})
 		})
 	}

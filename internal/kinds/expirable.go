@@ -1,6 +1,7 @@
 package kinds
 
 import (
+	"cmp"
 	"crypto/rand"
 	"time"
 
@@ -17,7 +18,6 @@ import (
 // permits is the machine of an expirable semaphore.
 type permits struct {
 	expirable.Semaphore
-	locksOnly
 	// system is the beginning of the ids of its permits.
 	system [8]byte
 }
@@ -33,24 +33,6 @@ func (p *permits) newPermitID() (id machine.PermitID) {
 	n := copy(id[:], p.system[:])
 	_, _ = rand.Read(id[n:]) // it never fails
 	return id
-}
-
-func (p *permits) Release(now machine.Instant, id uint64, owner machine.Owner, _ machine.Mode, ref any) {
-	if first := p.First(owner); first != 0 {
-		id = first
-	}
-	p.Semaphore.Release(now, id, ref.(*request.Call).ShowsPermit(), ref)
-}
-
-func (p *permits) Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
-	if first := p.First(owner); first != 0 {
-		id = first
-	}
-	p.Semaphore.Extend(now, id, lease, ref)
-}
-
-func (p *permits) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) {
-	p.Semaphore.Ensure(now, id, d, ref)
 }
 
 func (p *permits) Subscribed(now machine.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
@@ -89,8 +71,21 @@ var setModes = map[messages.SetPermitsHow]expirable.SetMode{
 	messages.SetPermitsHow_SET_PERMITS_HOW_DELETE: expirable.Delete,
 }
 
-func (k expirableKind) Event(call *request.Call) Event {
+func (k expirableKind) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
 	switch call.Op {
+	case request.OpRelease:
+		return func(m machine.Machine, now machine.Instant) {
+			p := m.(*permits)
+			call.From = now
+			p.Release(now, cmp.Or(p.First(owner), hold), call.ShowsPermit(), call)
+		}
+	case request.OpEnsure:
+		return func(m machine.Machine, now machine.Instant) { m.(*permits).Ensure(now, call.HoldID, call.Within, call) }
+	case request.OpExtend:
+		return func(m machine.Machine, now machine.Instant) {
+			p := m.(*permits)
+			p.Extend(now, cmp.Or(p.First(owner), hold), call.Lease, call)
+		}
 	case request.OpReleaseID:
 		return func(m machine.Machine, now machine.Instant) { m.(*permits).ReleaseID(now, call.Permit.ID, call) }
 	case request.OpSetPermits:

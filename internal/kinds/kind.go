@@ -32,8 +32,9 @@ type Kind interface {
 	Replaced(before, after machine.Machine)
 	// Settled gets a machine after all of its effects are carried out.
 	Settled(m machine.Machine)
-	// Event returns the event of a request that only this kind has; nil for any other request.
-	Event(call *request.Call) Event
+	// Event returns the event of a request other than an Acquire, a Cancel or a List; nil if this kind does not take it.
+	// The request may be about a hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
+	Event(call *request.Call, hold uint64, owner machine.Owner) Event
 
 	// Commands and effects.
 
@@ -74,7 +75,6 @@ type simple struct{}
 
 func (simple) Replaced(_, _ machine.Machine) {}
 func (simple) Settled(machine.Machine)       {}
-func (simple) Event(*request.Call) Event     { return nil }
 func (simple) Relevant(backend.Channel) bool { return true }
 func (simple) Retires(machine.Machine, bool) {}
 func (simple) Abandon()                      {}

@@ -2,6 +2,8 @@ package kinds
 
 import (
 	"errors"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -20,6 +22,8 @@ type lockKind struct {
 	backend.Backend
 	system *System
 	actor  Actor
+	// client is the client part of its owner fields.
+	client string
 	traits lock.Kind
 	// tokens are the counters of its fencing tokens.
 	tokens tokens
@@ -52,6 +56,61 @@ func (k *lockKind) Replaced(before, after machine.Machine) {
 func (k *lockKind) Settled(m machine.Machine) {
 	if buffer := m.(*lock.Lock).TakeBuffer(); buffer != nil {
 		k.system.buffers.Put(buffer)
+	}
+}
+
+func (k *lockKind) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
+	switch call.Op {
+	case request.OpRelease:
+		return func(m machine.Machine, now machine.Instant) {
+			l := m.(*lock.Lock)
+			call.From = now
+			if call.DropsMinimum {
+				l.DropMinimum(hold)
+			}
+			l.Release(now, hold, owner, machine.Mode(call.Mode), call)
+		}
+	case request.OpForceRelease:
+		return func(m machine.Machine, now machine.Instant) {
+			m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), k.named(call.Owners), call)
+		}
+	case request.OpEnsure:
+		return func(m machine.Machine, now machine.Instant) {
+			m.(*lock.Lock).Ensure(now, call.HoldID, call.Within, call)
+		}
+	case request.OpExtend:
+		return func(m machine.Machine, now machine.Instant) {
+			m.(*lock.Lock).Extend(now, hold, owner, call.Lease, call)
+		}
+	}
+	return nil
+}
+
+// named returns the owners that a forced release names.
+func (k *lockKind) named(owners []string) (named machine.Owners) {
+	for _, owner := range owners {
+		named.Fields = append(named.Fields, owner)
+		if client, number, _ := strings.Cut(owner, ":"); client == k.client {
+			named.Term, _ = strconv.ParseUint(number, 10, 64)
+		}
+	}
+	return named
+}
+
+// Transferred returns the event that another process has transferred the lock to this one.
+func Transferred(t machine.Transfer) Event {
+	return lockEvent(func(l *lock.Lock, now machine.Instant) { l.Transferred(now, t) })
+}
+
+// Suspect is the event that the key may have been taken away: a lock asks Redis as soon as it can.
+var Suspect = lockEvent((*lock.Lock).Suspect)
+
+// lockEvent returns an event of locks, which other machines ignore.
+func lockEvent(event func(l *lock.Lock, now machine.Instant)) Event {
+	return func(m machine.Machine, now machine.Instant) {
+		if l, is := m.(*lock.Lock); is {
+			event(l, now)
+		}
 	}
 }
 
@@ -155,10 +214,3 @@ func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
 // Late reports each command that Redis has carried out: one that did not take the lock may have added an entry to a
 // queue.
 func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }
-
-// DropMinimum ends the minimum time of the first request of a hold, which no requester has got; only locks have one.
-func DropMinimum(on machine.Machine, holdID uint64) {
-	if l, is := on.(*lock.Lock); is {
-		l.DropMinimum(holdID)
-	}
-}

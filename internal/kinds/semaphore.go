@@ -14,7 +14,6 @@ import (
 // pool is the machine of a semaphore or a latch.
 type pool struct {
 	semaphore.Pool
-	locksOnly
 	latch bool
 }
 
@@ -27,8 +26,10 @@ func (p *pool) Acquire(now machine.Instant, req machine.Request) {
 	}
 }
 
-func (p *pool) Release(now machine.Instant, _ uint64, _ machine.Owner, _ machine.Mode, ref any) {
-	call := ref.(*request.Call)
+// release returns the permits of a request, or counts down.
+func (p *pool) release(now machine.Instant, call *request.Call) {
+	call.From = now
+	ref := any(call)
 	if _, unawaited := call.By.(request.Unawaited); unawaited {
 		ref = nil
 	}
@@ -44,8 +45,11 @@ func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, mac
 
 func (p *pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
 
-func (p *pool) Load() (holds, waiters int, firstRef any) { return 0, p.Waiters(), p.FirstWaiter() }
-func (p *pool) Snapshot() machine.Snapshot               { return machine.Snapshot{Waiters: p.Waiters()} }
+func (p *pool) Summary() machine.Summary {
+	return machine.Summary{Waiters: p.Waiters(), FirstRef: p.FirstWaiter()}
+}
+
+func (p *pool) Snapshot() machine.Snapshot { return machine.Snapshot{Waiters: p.Waiters()} }
 
 // semaphoreKind is the Kind of semaphores and latches.
 type semaphoreKind struct {
@@ -129,8 +133,10 @@ func (k *semaphoreKind) Apply(m machine.Machine, now machine.Instant, r *Reply) 
 	m.(*pool).Replied(now, r.Seq, r.Other.(semaphore.Result))
 }
 
-// Event returns the event of a request that does not wait for permits.
-func (k *semaphoreKind) Event(call *request.Call) Event {
+func (k *semaphoreKind) Event(call *request.Call, _ uint64, _ machine.Owner) Event {
+	if call.Op == request.OpRelease {
+		return func(m machine.Machine, now machine.Instant) { m.(*pool).release(now, call) }
+	}
 	kind, is := changes[call.Op]
 	if !is {
 		return nil

@@ -103,26 +103,28 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	if spec.Traits.new != nil {
 		return spec.Traits.new(s, spec.Name, a), s.ID
 	}
-	l := &lockKind{system: s, actor: a, observer: spec.Observer}
+	l := &lockKind{system: s, actor: a, client: s.ID, observer: spec.Observer}
 	switch spec.Traits.Consists {
 	case Members:
 		options := s.withNewClient()
+		l.client = options.Client
 		l.traits = lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
-		return l, options.Client
+		return l, l.client
 	case Servers:
 		options := s.withNewClient()
+		l.client = options.Client
 		l.traits = lock.Kind{Parts: true}
 		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
-		return l, options.Client
+		return l, l.client
 	}
 	l.traits = spec.Traits.lock
 	if l.traits.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
 	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Traits.Format), spec.Name, &s.options, l)
-	return l, s.ID
+	return l, l.client
 }
 
 // withNewClient returns the options with a new client id, for a MultiLock or RedLock. Its actor shares keys with other

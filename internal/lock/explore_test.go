@@ -213,7 +213,7 @@ func (w *world) Hash() uint64 {
 		}
 		if e.Bool(p.dead); !p.dead {
 			w.encodeTokens(e, p)
-			p.encode(e, w.factOf(w.owner(i, p.lock.Term())).keyLost)
+			p.encode(e, w.factOf(w.owner(i, p.lock.Summary().Term)).keyLost)
 		}
 	}
 	return e.Sum()

@@ -22,14 +22,13 @@ func (l *Lock) FirstWaiter() any {
 	return l.queue.head().Ref
 }
 
-// Load returns how many holds there are and how many requests wait, and the Ref of the first of
-// them, nil if there is none.
-func (l *Lock) Load() (holds, waiters int, first any) {
-	holds, waiters = l.holds.len(), l.queue.len()
-	if first = l.holds.first.ref; holds == 0 {
+// Summary returns what the actor reads after each event.
+func (l *Lock) Summary() machine.Summary {
+	first := l.holds.first.ref
+	if l.holds.len() == 0 {
 		first = l.FirstWaiter()
 	}
-	return holds, waiters, first
+	return machine.Summary{Holds: l.holds.len(), Waiters: l.queue.len(), FirstRef: first, Term: l.lease.term, LeaseUntil: l.lease.until}
 }
 
 // Snapshot returns the state of the lock in this process.
@@ -37,12 +36,6 @@ func (l *Lock) Snapshot() machine.Snapshot {
 	first := l.holds.first
 	return machine.Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
 }
-
-// LeaseUntil returns the end of the lease's validity without a renewal.
-func (l *Lock) LeaseUntil() machine.Instant { return l.lease.until }
-
-// Term returns the term of the lease, 0 if there is none.
-func (l *Lock) Term() uint64 { return l.lease.term }
 
 // Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose
 // actor has failed for good.

@@ -177,10 +177,10 @@ func (r *rig) check(verb string, words []string) bool {
 	case "detail":
 		r.output = append(r.output, r.detail)
 	case "load":
-		holds, waiters, first := r.lock.Load()
-		r.output = append(r.output, fmt.Sprintf("%d held, %d wait", holds, waiters))
-		if first != nil {
-			r.output[0] += fmt.Sprint(", first ", first)
+		now := r.lock.Summary()
+		r.output = append(r.output, fmt.Sprintf("%d held, %d wait", now.Holds, now.Waiters))
+		if now.FirstRef != nil {
+			r.output[0] += fmt.Sprint(", first ", now.FirstRef)
 		}
 	case "outstanding": // holders and requests without an answer
 		holders, pending := r.lock.Outstanding()

@@ -39,7 +39,7 @@ func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 							l.Tick(ends(ended))
 						})
 					}
-					return one, func() int { _, waiters, _ := b.now.Load(); return waiters }
+					return one, func() int { return b.now.Summary().Waiters }
 				})
 			})
 		}

@@ -28,8 +28,8 @@ func (w *world) checkGranted(i int, r request, a machine.Answer) {
 		w.violated("p%d: %v is granted while others hold the lock: %v", i, r, p.holds)
 	case slices.ContainsFunc(p.requests, before):
 		w.violated("p%d: %v is granted before earlier requests: %v", i, r, p.requests)
-	case w.kind.Queued && p.lock.Term() != r.term:
-		w.violated("p%d: %v is granted in term %d, but it waited as %d", i, r, p.lock.Term(), r.term)
+	case w.kind.Queued && p.lock.Summary().Term != r.term:
+		w.violated("p%d: %v is granted in term %d, but it waited as %d", i, r, p.lock.Summary().Term, r.term)
 	}
 	w.checkTokens(i, r, a)
 	if w.now < w.keptUntil && !w.any(deleted, forced, restart) {
@@ -122,7 +122,7 @@ func (w *world) checkTokens(i int, r request, a machine.Answer) {
 		return
 	}
 	token := a.Tokens[0]
-	owner := w.owner(i, w.processes[i].lock.Term())
+	owner := w.owner(i, w.processes[i].lock.Summary().Term)
 	_, _, has := w.heldInRedis(owner)
 	if f := w.factOf(owner); f.keyLost && f.late {
 		has = false // a late command has taken the key again, with a token of its own
@@ -201,7 +201,7 @@ func (w *world) checkUnconfirmed(i int, r request, a machine.Answer) {
 	if h == nil || h.dead || a.Reason != machine.Unavailable && a.Reason != machine.Rejected {
 		return
 	}
-	w.factFor(w.owner(i, w.processes[i].lock.Term())).countRefused = true
+	w.factFor(w.owner(i, w.processes[i].lock.Summary().Term)).countRefused = true
 	if h.counts = h.counts.plus(r.mode, -1); h.counts.total() == 0 {
 		w.violated("p%d: %v is answered before the hold is over", i, r)
 	}
@@ -245,8 +245,8 @@ func (w *world) checkSend(i int, c lock.Command) {
 	}
 	frees := c.Kind == lock.Keep || c.Kind == lock.Release && c.Count+c.Shared == 0 || c.Kind == lock.ForceRelease || c.Kind == lock.SyncQueue
 	// The event may have sent a command before it ended the term.
-	if present := c.Term == p.lock.Term() || c.Term == p.before; !frees && (c.Term == 0 || !present) || c.Kind == lock.Release && c.Term == 0 {
-		w.violated("p%d: %+v is sent in term %d", i, c, p.lock.Term())
+	if present := c.Term == p.lock.Summary().Term || c.Term == p.before; !frees && (c.Term == 0 || !present) || c.Kind == lock.Release && c.Term == 0 {
+		w.violated("p%d: %+v is sent in term %d", i, c, p.lock.Summary().Term)
 	}
 }
 
@@ -274,7 +274,7 @@ func (w *world) checkProcess(i int) {
 	for k := range p.holds {
 		h := &p.holds[k]
 		// The validity that the holder sees: the hold's own end, and the end of the lease.
-		good := p.lock.LeaseUntil()
+		good := p.lock.Summary().LeaseUntil
 		if h.bound != 0 {
 			good = min(good, h.bound)
 		}

@@ -291,7 +291,7 @@ func (w *world) begin(i int) {
 		p.terms++
 		p.lock.SetNextTerm(p.terms)
 	}
-	p.before = p.lock.Term()
+	p.before = p.lock.Summary().Term
 }
 
 // onCopy applies an event to a copy that is discarded, as in a crash of the lock actor, and checks that the

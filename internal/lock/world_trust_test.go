@@ -17,11 +17,11 @@ func (w *world) check() {
 	var exclusive [redismodel.MostParts]*hold
 	for i := range w.processes {
 		p := &w.processes[i]
-		until := p.lock.LeaseUntil()
+		until := p.lock.Summary().LeaseUntil
 		if p.dead || p.stalled || len(p.holds) == 0 || w.now >= until {
 			continue
 		}
-		owner := w.owner(i, p.lock.Term())
+		owner := w.owner(i, p.lock.Summary().Term)
 		held, end, ok := w.heldInRedis(owner)
 		f := w.factOf(owner)
 		if !ok {

@@ -67,7 +67,7 @@ func (w *world) checkEntries() {
 		if p.dead || !p.lock.Contends() || w.underWay(i, command, reply, delayedRequest, transferred) > 0 || p.wakeAt != never && p.wakeAt <= w.now {
 			continue
 		}
-		o := w.owner(i, p.lock.Term())
+		o := w.owner(i, p.lock.Summary().Term)
 		waits := slices.ContainsFunc(p.requests, func(r request) bool { return r.what == acquire && !r.req.Try })
 		queued := slices.ContainsFunc(part.Entries, func(e redismodel.Entry) bool { return e.Client == o.Client && e.Term == o.Term })
 		if waits && !queued && part.Of(o) == (redismodel.Counts{}) {

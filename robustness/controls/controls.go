@@ -204,7 +204,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than its wait limit",
-		Edits: []Edit{{"actors/calls.go", " || !lender.MayRun(s.machine.LeaseUntil()-s.now)", ""}},
+		Edits: []Edit{{"actors/calls.go", " || !lender.MayRun(s.machine.Summary().LeaseUntil-s.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 5), Think: ms(10, 60), GiveUpShare: 1, GiveUpAfter: ms(0, 50)}},
@@ -303,7 +303,7 @@ var All = []Control{
 	{
 		Name: "slow cancels", Rule: "14 every call is bounded", Broken: "each cancelled request costs the lock actor a millisecond",
 		Edits: []Edit{
-			{"actors/lock_actor.go", "	\"strings\"\n", "	\"strings\"\n	\"time\"\n"},
+			{"actors/lock_actor.go", "	\"math\"\n", "	\"math\"\n	\"time\"\n"},
 			{"actors/lock_actor.go", "		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })", "		time.Sleep(time.Millisecond)\n		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })"},
 		},
 		Plan: traffic.CancelsPlan(),
