@@ -6,6 +6,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -96,6 +97,17 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	if call != nil {
 		r.refuse(call, reason, detail)
 	}
+}
+
+// late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
+func (r *Runtime) late(m any, sender *actor.PID) {
+	if reply, is := unrepeated(m).(*kinds.Reply); is {
+		if s := reply.To.(*lockActor); s.leaving != nil { // its state does not change any more
+			s.late(reply)
+		}
+		return
+	}
+	r.refuseAny(m, sender, machine.Closed, closedText)
 }
 
 // frees reports whether a message is a request that gives something back.

@@ -185,19 +185,6 @@ func (s *lockActor) show() {
 	s.shown.Set(now.Term, now.Waiters, s.now)
 }
 
-// register writes the record of the system, if it is to have one.
-func (r *Runtime) register() {
-	if r.cfg.Record == nil {
-		return
-	}
-	own := *r.cfg.Record
-	own.Client = r.id
-	r.cfg.Record = &own
-	r.server.Register(own, r.cfg.Watchdog, r.addWork, func(err error) {
-		r.host.Warn("Redis refuses the record of this system: no program can see which process holds its locks", "error", err)
-	})
-}
-
 // ownRecord returns the record of the system with its notes; nil if it keeps none.
 func (r *Runtime) ownRecord() *records.Record {
 	if r.cfg.Record == nil {

@@ -2,23 +2,14 @@ package actors
 
 import (
 	"context"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
-	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // What is measured, traced and logged is in package observe. Here are the snapshots that it gets.
-
-func (r *Runtime) newObserver() *observe.Observer {
-	return observe.New(observe.Config{
-		Host: r.host, Meter: r.cfg.Meter, Tracer: r.cfg.Tracer, LongWait: r.cfg.LongWait, LongHold: r.cfg.LongHold,
-		Now: r.Now, Load: r.load,
-	})
-}
 
 // load counts the requests that wait and the locks that are held.
 func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
@@ -30,35 +21,6 @@ func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
 		}
 	}
 	return waiting, held, complete
-}
-
-// watch returns the functions that notify the observer of calls to Redis.
-func (r *Runtime) watch() (w redisclient.Watch) {
-	o := r.observer
-	w.Reached = func(script string, err *redisclient.Error) {
-		if end := endOf(err); err == nil {
-			o.Reached(script, end, nil)
-		} else {
-			o.Reached(script, end, err)
-		}
-	}
-	if !o.Measures() {
-		return w
-	}
-	w.Called = func(script string, took time.Duration, err *redisclient.Error) { o.Called(script, took, endOf(err)) }
-	w.Renewed = func(result string, err *redisclient.Error) { o.Renewed(result, endOf(err)) }
-	w.Reconnected = o.Reconnected
-	return w
-}
-
-func endOf(err *redisclient.Error) observe.CallEnd {
-	switch {
-	case err == nil:
-		return observe.Served
-	case err.Transient:
-		return observe.Failed
-	}
-	return observe.Rejected
 }
 
 // Observer returns what measures, traces and logs for the System.

@@ -8,8 +8,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"github.com/google/uuid"
-	"github.com/redis/rueidis"
 	"go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/trace"
 	"golang.org/x/sys/cpu"
@@ -18,7 +16,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
-	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -132,54 +129,6 @@ type Runtime struct {
 	_                cpu.CacheLinePad
 }
 
-// Start starts the guardian and the subscriber. The caller closes the client.
-func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtime {
-	r := &Runtime{
-		cfg:     cfg,
-		actor:   system,
-		root:    system.Root.Copy(),
-		redis:   redisclient.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
-		id:      uuid.NewString(),
-		clock:   boottime.For(system),
-		host:    host.New(system, cfg.Logger),
-		stopped: make(chan struct{}),
-		left:    make(chan struct{}),
-		ended:   make(chan struct{}),
-	}
-	r.post = delivery.Post{System: system, Host: r.host, Late: r.late}
-	if cfg.Sharded {
-		r.redis.Shard()
-	}
-	r.observer = r.newObserver()
-	r.redis.Watch(r.watch())
-	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
-	r.rules = request.Rules{
-		System: r, ID: r.id, KeyPrefix: cfg.KeyPrefix, Cluster: r.redis.Cluster(), Sharded: r.redis.Sharded(), Config: &r.cfg.Config,
-		RedLock: r.redSystems, Actors: system,
-	}
-	r.clocks = alarm.New(r.Now, r.redis.InRound)
-	r.endBeat = r.clock.Beat(r.clocks.Recheck)
-	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
-	r.notes.Changed = r.server.RecordChanged
-	r.kinds = r.newKinds()
-	r.subscriber = newSubscriber(r)
-	r.injected = faultinject.Guarded(system, r.host.Recover)
-	r.register()
-	r.stopWatchingMaster = r.redis.OnMove(r.suspectAll)
-	r.startGuardian()
-	return r
-}
-
-func (r *Runtime) newKinds() *kinds.System {
-	return kinds.NewSystem(kinds.SystemConfig{
-		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
-		Options: kinds.LockOptions{
-			Client: r.id, WaiterTimeout: r.cfg.WaiterTimeout,
-			WaitQueue: kinds.WaitQueue{OpenTime: r.cfg.OpenTime(), OpenEvery: r.cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
-		},
-	})
-}
-
 // Guardian returns the address for the requests of package messages.
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
@@ -210,17 +159,6 @@ func (r *Runtime) DeliverTo(life actor.Process, pid *actor.PID, message any) (ta
 	return r.post.DeliverTo(life, pid, message)
 }
 
-// late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
-func (r *Runtime) late(m any, sender *actor.PID) {
-	if reply, is := unrepeated(m).(*kinds.Reply); is {
-		if s := reply.To.(*lockActor); s.leaving != nil { // its state does not change any more
-			s.late(reply)
-		}
-		return
-	}
-	r.refuseAny(m, sender, machine.Closed, closedText)
-}
-
 // Now returns the time on the system's clock, which counts the time the machine sleeps.
 func (r *Runtime) Now() machine.Instant { return r.clock.Now() }
 
@@ -238,79 +176,10 @@ func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
 // Closed reports whether Close was called.
 func (r *Runtime) Closed() bool { return r.closed.Load() }
 
-// Close refuses new and waiting requests, takes the locks from their holders, releases them,
-// stops every actor, and ends every goroutine. If done is closed first, locks whose release Redis
-// has not confirmed are left to expire, and goroutines that wait for Redis end when it answers or
-// their calls time out. A later Close waits for the first, or for done.
-//
-// complete is false if a release was not confirmed. It is also false if the guardian was stopped
-// by others: all requests are then answered and all holders notified, but no release was awaited.
-func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
-	first := r.closed.CompareAndSwap(false, true)
-	if first {
-		go r.end(done)
-	}
-	select {
-	case <-r.ended:
-		return r.released()
-	case <-done:
-	}
-	if first {
-		<-r.left // all callers are answered, and all holders notified, which needs no Redis
-	}
-	select {
-	case <-r.left:
-		return r.released()
-	default:
-		return false
-	}
-}
-
-// Ended is closed when the actors and goroutines have ended, after a Close.
-func (r *Runtime) Ended() <-chan struct{} { return r.ended }
-
 // Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
 // Redis has not confirmed them, and nothing makes up for them.
 func (r *Runtime) Forgotten() (permits, counts bool) {
 	return r.kinds.Forgotten()
-}
-
-// released reports whether nothing is left in Redis that has to expire, as far as is known.
-func (r *Runtime) released() bool {
-	return r.complete && r.server.Released()
-}
-
-func (r *Runtime) end(done <-chan struct{}) {
-	defer close(r.ended)
-	r.watches.Close()
-	all := make(chan struct{})
-	r.toGuardian(&closeAll{done: all})
-	select {
-	case <-all:
-		r.complete = true
-	case <-r.stopped:
-	case <-done:
-		r.toGuardian(abandonAll{})
-		select {
-		case <-all:
-		case <-r.stopped:
-		}
-	}
-	r.observer.Closed()
-	r.redis.Drain(done) // an answer that comes late may have to be followed up
-	r.server.Close(done)
-	close(r.left)
-	r.server.Unregister(r.released(), done)
-	r.endBeat()
-	r.clocks.Close()
-	r.subscriber.close()
-	if alive, _ := r.post.System.ProcessRegistry.Get(r.guardian); alive == r.life && r.post.DeliverSystem(r.guardian, &actor.Stop{}) {
-		<-r.stopped // and with it the subscriber
-	}
-	r.stopWatchingMaster()
-	r.redis.Close()
-	r.goroutines.Close()
-	r.host.Drain()
 }
 
 // parentIn returns the context of the span that a message's header names; nil without a tracer.

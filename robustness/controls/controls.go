@@ -184,12 +184,12 @@ var All = []Control{
 	},
 	{
 		Name: "clock stops in a suspend", Rule: "1 the clock runs while the machine is suspended", Broken: "the clock stops while the machine is suspended",
-		Edits: []Edit{{"actors/runtime.go", "boottime.For(system)", "boottime.New()"}},
+		Edits: []Edit{{"actors/start.go", "boottime.For(system)", "boottime.New()"}},
 		Plan:  fast(plan(busyOn(traffic.Plain), toTheEnd(800*time.Millisecond))), Faults: "suspend the clients",
 	},
 	{
 		Name: "timers late after a suspend", Rule: "2 the holder is notified of a loss after a suspend", Broken: "timers are not reset when the machine resumes",
-		Edits: []Edit{{"actors/runtime.go", "r.clock.Beat(r.clocks.Recheck)", "r.clock.Beat(func() {})"}},
+		Edits: []Edit{{"actors/start.go", "r.clock.Beat(r.clocks.Recheck)", "r.clock.Beat(func() {})"}},
 		Plan:  fast(plan(toTheEnd(3 * time.Second))), Faults: "suspend the clients",
 	},
 	{
