@@ -9,23 +9,13 @@ import (
 // process does not lead again: err is nil if the work is done or the child of a leader has stopped, and otherwise what
 // Elect would return. A panic in f is logged. The default is that only a metric and, of Lead and LeaderProps, a log line
 // report it.
-//
-// It is an option of Elect, Lead, LeaderProps and Singleton.Props.
-func WithEnded(f func(err error)) Option {
-	return lockOption(func(r *acquireOptions) {
+func WithEnded(f func(err error)) LeadOption {
+	return leadOption(func(r *acquireOptions) {
 		if f == nil {
 			r.wrong = errors.New("the function of WithEnded is nil")
 		}
 		r.ended = f
 	})
-}
-
-// checkEnded returns an error if there is no candidacy that could end.
-func (r *acquireOptions) checkEnded() error {
-	if r.ended != nil && !r.leads {
-		return errors.New("WithEnded is for Elect, Lead, LeaderProps and Singleton.Props")
-	}
-	return nil
 }
 
 // candidacy is an Elect, a Lead, or a leader of LeaderProps, from its beginning to its end, as operators see it.
@@ -37,15 +27,9 @@ type candidacy struct {
 }
 
 // stand begins a candidacy. It returns nil if the lock or the context cannot be used.
-func (l *Lock) stand(ctx context.Context, options []Option) *candidacy {
+func (l *Lock) stand(ctx context.Context, r *acquireOptions) *candidacy {
 	if l.checkCall(ctx) != nil {
 		return nil
-	}
-	var r acquireOptions
-	for _, option := range options {
-		if option != nil {
-			option.applyLock(&r)
-		}
 	}
 	l.runtime.Observer().Candidacies(l.kind, 1)
 	return &candidacy{l, ctx, r.ended}

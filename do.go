@@ -27,7 +27,7 @@ var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the rele
 // If f panics or calls [runtime.Goexit], Do releases the lock, and the panic or exit continues.
 //
 // With WithWait(0), Do does not wait: it returns ErrHeld if another owner holds the lock.
-func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
+func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, options ...WorkOption) error {
 	var o outcome
 	l.do(ctx, f, options, &o)
 	return o.err()
@@ -55,12 +55,12 @@ func (o outcome) err() error {
 var errUnreturned = errors.New("the work has not returned: it has panicked, or ended its goroutine (runtime.Goexit)")
 
 // do implements Do. It sets the outcome even if f panics or ends the goroutine.
-func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, options []Option, o *outcome) {
+func (l *Lock) do(ctx context.Context, f func(ctx context.Context) error, options []WorkOption, o *outcome) {
 	if f == nil {
 		o.work = invalid("do", l.Name(), errNoFunction)
 		return
 	}
-	hold, err := l.Acquire(ctx, append(options[:len(options):len(options)], worked)...)
+	hold, err := l.acquire(ctx, "acquire", gather(options))
 	if err != nil {
 		o.work = err
 		return

@@ -15,8 +15,8 @@ import (
 // still held, and is released when the work has returned. The default is that the context ends when the lock is lost;
 // then another process may hold it already.
 //
-// It is an option of Do, Elect, Lead, LeaderProps, Spawn and Respond. Elect, Lead and LeaderProps treat a term that has
-// been drained as lost: this process waits for the lock again. With a hold of Acquire, look at Hold.Left instead.
+// Elect, Lead and LeaderProps treat a term that has been drained as lost: this process waits for the lock again. With a
+// hold of Acquire, look at Hold.Left instead.
 //
 // d must be positive and so short that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead of
 // CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog less for clocks that differ; 17.698 s by
@@ -24,20 +24,14 @@ import (
 //
 // The work may still overlap with that of another process if it does not return within d, or if the process or its
 // machine stops meanwhile. Only a fencing token keeps out what it writes then.
-func WithDrain(d time.Duration) Option {
-	return lockOption(func(r *acquireOptions) { r.drain = &d })
+func WithDrain(d time.Duration) WorkOption {
+	return workOption(func(r *acquireOptions) { r.drain = &d })
 }
-
-// worked is the internal option of the methods that run work.
-var worked = lockOption(func(r *acquireOptions) { r.works = true })
 
 // checkDrain returns an error if the drain cannot be kept.
 func (r *acquireOptions) checkDrain(c *machine.Config) error {
 	if r.drain == nil {
 		return nil
-	}
-	if !r.works {
-		return errors.New("WithDrain is for the methods that run work, such as Do; see Hold.Left and Permit.Left")
 	}
 	const margin = ", less a margin for clocks that differ"
 	limit, of := longestDrain(c), "Watchdog − Renewal − CallTimeout"+margin

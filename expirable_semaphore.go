@@ -76,7 +76,7 @@ func asPermit(hold *Hold, err error) (*Permit, error) {
 }
 
 // Do acquires a permit, runs f, and releases the permit; see Lock.Do.
-func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context) error, options ...Option) error {
+func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context) error, options ...WorkOption) error {
 	return p.inner().Do(ctx, f, options...)
 }
 

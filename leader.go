@@ -27,23 +27,28 @@ const (
 // of ctx other processes wait until lead has returned and Elect has released the lock. To hand
 // over before a process exits, cancel ctx and wait until Elect has returned. Lead does this in a
 // goroutine, and LeaderProps with an actor.
-func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...Option) error {
+func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...LeadOption) error {
 	var o outcome
-	c := l.stand(ctx, options)
+	r := candidacyOptions(options)
+	c := l.stand(ctx, r)
 	defer func() { c.end(&o) }() // also if lead panics
-	l.elect(ctx, lead, options, &o)
+	l.elect(ctx, lead, r, &o)
 	return o.err()
 }
 
+// candidacyOptions gathers the options of a candidacy.
+func candidacyOptions(options []LeadOption) *acquireOptions {
+	return gather(append(options[:len(options):len(options)], leadOption(func(r *acquireOptions) { r.leads = true })))
+}
+
 // elect implements Elect. It sets the outcome even if lead panics or ends the goroutine.
-func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, options []Option, o *outcome) {
+func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, r *acquireOptions, o *outcome) {
 	if lead == nil {
 		o.work = invalid("elect", l.Name(), errNoFunction)
 		return
 	}
-	options = append(options[:len(options):len(options)], worked, lockOption(func(r *acquireOptions) { r.leads = true }))
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
-		hold, err := l.Acquire(ctx, options...)
+		hold, err := l.acquire(ctx, "acquire", r)
 		*o = outcome{work: err}
 		if err == nil {
 			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) && !hold.drained() {
@@ -75,13 +80,14 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 // error of Elect, which also wraps ErrNotReleased if the release is not confirmed. An error that wraps
 // context.Canceled is returned, since it may come from another context. If lead has failed and has not led
 // since, resign returns its error.
-func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (resign func(ctx context.Context) error) {
+func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
-	c := l.stand(candidacy, options)
+	r := candidacyOptions(options)
+	c := l.stand(candidacy, r)
 	go func() {
 		var o outcome
-		err := l.campaign(candidacy, lead, options, &o)
+		err := l.campaign(candidacy, lead, r, &o)
 		c.end(&o)
 		ended <- err
 	}()
@@ -102,14 +108,14 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...Option) (re
 
 // campaign runs Elect until the candidacy ends, lead returns nil, or an Acquire fails for good. It sets the outcome of the
 // last one.
-func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context) error, options []Option, o *outcome) error {
+func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context) error, r *acquireOptions, o *outcome) error {
 	var last outcome
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		*o = outcome{}
 		ended := make(chan struct{})
 		go func() { // lead may end the goroutine
 			defer close(ended)
-			l.elect(candidacy, lead, options, o)
+			l.elect(candidacy, lead, r, o)
 		}()
 		<-ended
 		switch {

@@ -30,7 +30,7 @@ import (
 //		return actor.PropsFromProducer(func() actor.Actor { return &cleaner{term: term} })
 //	}))
 //	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
-func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
+func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {
 	return actor.PropsFromProducer(func() actor.Actor {
 		candidacy, resign := context.WithCancelCause(context.Background())
 		alive, noChild := context.WithCancel(context.Background())
@@ -51,7 +51,7 @@ var errRestart = errors.New("the leader has crashed")
 type leader struct {
 	lock    *Lock
 	props   func(term context.Context) *actor.Props
-	options []Option
+	options []LeadOption
 
 	candidacy context.Context // of its Elect
 	resign    context.CancelCauseFunc

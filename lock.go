@@ -80,7 +80,7 @@ func (l *Lock) checkCall(ctx context.Context) error {
 // re-entered it. All goroutines that share such a context re-enter, unless they use
 // WithoutReentry. Every other Acquire has a new owner.
 func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
-	return l.acquire(ctx, "acquire", options)
+	return l.acquire(ctx, "acquire", gather(options))
 }
 
 // TryAcquire tries once to acquire the lock and does not wait. It fails with ErrHeld if
@@ -88,10 +88,10 @@ func (l *Lock) Acquire(ctx context.Context, options ...Option) (*Hold, error) {
 // ErrNotReplicated if too few replicas confirm the grant (Config.Replicas). It returns after at
 // most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (l *Lock) TryAcquire(ctx context.Context, options ...Option) (*Hold, error) {
-	return l.acquire(ctx, "try to acquire", append(options[:len(options):len(options)], WithWait(0)))
+	return l.acquire(ctx, "try to acquire", gather(append(options[:len(options):len(options)], WithWait(0))))
 }
 
-func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold, error) {
+func (l *Lock) acquire(ctx context.Context, op string, r *acquireOptions) (*Hold, error) {
 	if err := l.checkCall(ctx); err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
@@ -100,7 +100,7 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	}
 	hold := &Hold{lock: l, parent: ctx, outer: innermostHold(ctx)}
 	hold.root = hold
-	call, err := l.call(hold, options)
+	call, err := l.call(hold, r)
 	if err != nil {
 		return nil, invalid(op, l.Name(), err)
 	}
@@ -123,21 +123,14 @@ func (l *Lock) acquire(ctx context.Context, op string, options []Option) (*Hold,
 	return hold, nil
 }
 
-// call returns the request of an Acquire.
-func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
+// call returns the request of an Acquire; r is nil without options.
+func (l *Lock) call(hold *Hold, r *acquireOptions) (*request.Call, error) {
 	call := l.newCall(request.OpAcquire)
 	call.Holder = (*holder)(hold)
-	if len(options) == 0 {
+	if r == nil {
 		hold.initRareFields(nil, nil)
 		call.Permit = hold.permit()
 		return call, nil
-	}
-	var r acquireOptions
-	for _, option := range options {
-		if option == nil {
-			return nil, errNoOption
-		}
-		option.applyLock(&r)
 	}
 	if r.wrong != nil {
 		return nil, r.wrong
@@ -158,7 +151,7 @@ func (l *Lock) call(hold *Hold, options []Option) (*request.Call, error) {
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 || r.atLeast != nil && *r.atLeast == 0 {
 		return nil, errors.New("a lease, a max hold or a minimum time of zero would be over at once; leave the option out for none")
 	}
-	return call, errors.Join(call.CheckTimes(), call.CheckNote(), call.CheckTogether(r.permits), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config), r.checkEnded())
+	return call, errors.Join(call.CheckTimes(), call.CheckNote(), call.CheckTogether(r.permits), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
 }
 
 // newCall returns a call for this lock.

@@ -8,15 +8,28 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// Option changes how a lock, or a permit of an expirable semaphore, is acquired. Options are taken by
-// Lock.Acquire, TryAcquire, Do, Elect, Lead, LeaderProps, Spawn and Respond, by ExpirableSemaphore.Acquire, TryAcquire and
-// Do, and by Singleton.Props.
+// Option changes how a lock, or a permit of an expirable semaphore, is acquired. All methods that acquire one take it:
+// Acquire and TryAcquire, those that take a [WorkOption], and those that take a [LeadOption].
 type Option interface {
-	applyLock(*acquireOptions)
+	WorkOption
+	forHolds()
 }
 
-// WaitOption is an Option that Semaphore.Acquire and Latch.Wait take, too. They have no hold and no lease, so they
-// take no other option.
+// WorkOption is an option of the methods that run work under a lock: Do, Spawn and Respond, and those that take a
+// [LeadOption].
+type WorkOption interface {
+	LeadOption
+	forWork()
+}
+
+// LeadOption is an option of the methods that wait for the lock again after a loss: Elect, Lead, LeaderProps and
+// Singleton.Props.
+type LeadOption interface {
+	apply(*acquireOptions)
+}
+
+// WaitOption is an Option that Semaphore.Acquire, Latch.Wait and Singleton.Proxy take, too. They have no hold and no
+// lease, so they take no other option.
 type WaitOption interface {
 	Option
 	applyWait(*request.CountCall)
@@ -110,23 +123,51 @@ type acquireOptions struct {
 	ended                                func(err error)
 	note                                 string
 	permits                              int
-	// works: the method runs work under the lock.
-	works bool
 	// wrong is why an option cannot be used.
 	wrong error
 }
 
+// gather applies the options of a method; it returns nil if there are none.
+func gather[O LeadOption](options []O) *acquireOptions {
+	if len(options) == 0 {
+		return nil
+	}
+	r := new(acquireOptions)
+	for _, option := range options {
+		if any(option) == nil {
+			r.wrong = errNoOption
+			continue
+		}
+		option.apply(r)
+	}
+	return r
+}
+
+type leadOption func(*acquireOptions)
+
+func (o leadOption) apply(r *acquireOptions) { o(r) }
+
+type workOption func(*acquireOptions)
+
+func (o workOption) apply(r *acquireOptions) { o(r) }
+func (workOption) forWork()                  {}
+
 type lockOption func(*acquireOptions)
 
-func (o lockOption) applyLock(r *acquireOptions) { o(r) }
+func (o lockOption) apply(r *acquireOptions) { o(r) }
+func (lockOption) forWork()                  {}
+func (lockOption) forHolds()                 {}
 
 // waitOption is the longest wait.
 type waitOption time.Duration
 
-func (o waitOption) applyLock(r *acquireOptions) {
+func (o waitOption) apply(r *acquireOptions) {
 	d := time.Duration(o)
 	r.wait = &d
 }
+
+func (waitOption) forWork()  {}
+func (waitOption) forHolds() {}
 
 func (o waitOption) applyWait(call *request.CountCall) {
 	call.Wait, call.Try = time.Duration(o), o == 0

@@ -55,7 +55,7 @@ func (s *Singleton) Name() string {
 // it stops later than that: then the next one may have run beside it. A sender of a message that it does not handle is
 // answered with [actor.DeadLetterResponse]. Messages that other actors send to the instance's own PID are not moved to
 // the next instance: use the proxy for what must not get lost.
-func (s *Singleton) Props(child func(term context.Context) *actor.Props, options ...Option) *actor.Props {
+func (s *Singleton) Props(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {
 	if s == nil || s.lock.checkUsable() != nil || child == nil {
 		return (&Lock{wrong: errNoSingleton}).LeaderProps(child)
 	}
@@ -67,7 +67,7 @@ func (s *Singleton) Props(child func(term context.Context) *actor.Props, options
 		}
 		g := &gate{singleton: s, term: term, hold: HoldFrom(term), closed: make(chan struct{})}
 		return props.Clone(actor.WithReceiverMiddleware(g.middleware))
-	}, append([]Option{WithDrain(drain)}, options...)...)
+	}, append([]LeadOption{WithDrain(drain)}, options...)...)
 }
 
 // keepWhereabouts is how long Redis keeps the whereabouts of a singleton, beyond the lease of its instance: as long as a

@@ -51,7 +51,7 @@ func (s *Singleton) proxyProps(options []WaitOption) *actor.Props {
 			wrong = errNoOption
 			continue
 		}
-		option.applyLock(&r)
+		option.apply(&r)
 		if limits.Wait = min(*r.wait, longestWait); limits.Wait <= 0 {
 			wrong = errNoProxy
 		}

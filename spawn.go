@@ -34,7 +34,7 @@ var ErrStopped = errors.New("the actor that does the work is stopped")
 //
 // Each Spawn has a new owner. To withdraw it, stop the child. With a nil ctx Spawn does nothing, and the PID does
 // not belong to an actor.
-func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...Option) *actor.PID {
+func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...WorkOption) *actor.PID {
 	return l.spawn(ctx, work, options, actor.Context.Self, func(child *actor.PID, err error) any {
 		return &Done{Work: child, Lock: l.Name(), Err: err}
 	})
@@ -43,7 +43,7 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 // Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The result
 // is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
 // answer panics, calls [runtime.Goexit] or returns nil, the result is a *messages.Failed.
-func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...Option) *actor.PID {
+func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...WorkOption) *actor.PID {
 	if answer == nil {
 		work = nil // it is not done
 		answer = func(error) any {
@@ -54,7 +54,7 @@ func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, 
 }
 
 // spawn implements Spawn and Respond. to chooses the receiver of the result, which answer returns.
-func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []Option, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
+func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []WorkOption, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
 	if ctx == nil {
 		return actor.NewPID("nonhost", "no work")
 	}

@@ -17,21 +17,21 @@ import (
 // that the work begins again after a loss.
 var drained = map[string]struct {
 	leads bool
-	begin func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) (end func())
+	begin func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.WorkOption) (end func())
 }{
-	"Do": {begin: func(_ *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+	"Do": {begin: func(_ *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.WorkOption) func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- lock.Do(ctx, do, drain) }()
 		return func() { cancel(); <-ended }
 	}},
-	"Elect": {leads: true, begin: func(_ *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+	"Elect": {leads: true, begin: func(_ *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.WorkOption) func() {
 		ctx, cancel := context.WithCancel(context.Background())
 		ended := make(chan error, 1)
 		go func() { ended <- lock.Elect(ctx, do, drain) }()
 		return func() { cancel(); <-ended }
 	}},
-	"LeaderProps": {leads: true, begin: func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+	"LeaderProps": {leads: true, begin: func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.WorkOption) func() {
 		leader := s.Actors.Root.Spawn(lock.LeaderProps(func(term context.Context) *actor.Props {
 			ended := make(chan struct{})
 			return actor.PropsFromFunc(func(c actor.Context) {
@@ -48,7 +48,7 @@ var drained = map[string]struct {
 		}, drain))
 		return func() { _ = s.Actors.Root.StopFuture(leader).Wait() }
 	}},
-	"Spawn": {begin: func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.Option) func() {
+	"Spawn": {begin: func(s *locktest.Site, lock *lockkeeper.Lock, do work, drain lockkeeper.WorkOption) func() {
 		pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
 			if _, is := c.Message().(*actor.Started); is {
 				lock.Spawn(c, do, drain)
@@ -120,9 +120,9 @@ func TestDrain_LateGrantIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: 10 * time.Second})
 	r.ExpectGranted(t, r.Key) // the scripts are loaded
-	options := []lockkeeper.Option{lockkeeper.WithLease(2 * time.Second), lockkeeper.WithDrain(1500 * time.Millisecond)}
+	lease, drain := lockkeeper.WithLease(2*time.Second), lockkeeper.WithDrain(1500*time.Millisecond)
 	r.Proxy.Delay(300 * time.Millisecond)
-	err := r.Lock(r.LockName).Do(t.Context(), func(context.Context) error { return nil }, options...)
+	err := r.Lock(r.LockName).Do(t.Context(), func(context.Context) error { return nil }, lease, drain)
 	if !errors.Is(err, lockkeeper.ErrUnavailable) || errors.Is(err, lockkeeper.ErrInvalid) {
 		t.Errorf("Do returns %v", err)
 	}
@@ -131,7 +131,7 @@ func TestDrain_LateGrantIsTriedAgain(t *testing.T) {
 		led <- true
 		<-ctx.Done()
 		return ctx.Err()
-	}, append(options, lockkeeper.WithEnded(func(err error) { ended <- err }))...)
+	}, lease, drain, lockkeeper.WithEnded(func(err error) { ended <- err }))
 	redistest.Eventually(t, "the grant", func() bool { return r.Exists(t) }) // its reply is on its way
 	r.Proxy.Delay(0)
 	select {
@@ -148,24 +148,20 @@ func TestDrain_RefusesWhatCannotBeKept(t *testing.T) {
 	l, never := s.Lock(k.LockName), func(context.Context) error { t.Error("the work has begun"); return nil }
 	for _, test := range []struct {
 		drain time.Duration
-		more  []lockkeeper.Option
+		more  []lockkeeper.WorkOption
 		words string
 	}{
 		{0, nil, "less than 17.698s"},
 		{-time.Second, nil, "more than 0"},
 		{18 * time.Second, nil, "less than 17.698s: Watchdog"},
-		{time.Second, []lockkeeper.Option{lockkeeper.WithLease(time.Second)}, ": the lease"},
-		{time.Second, []lockkeeper.Option{lockkeeper.WithMaxHold(time.Second)}, ": the max hold"},
+		{time.Second, []lockkeeper.WorkOption{lockkeeper.WithLease(time.Second)}, ": the lease"},
+		{time.Second, []lockkeeper.WorkOption{lockkeeper.WithMaxHold(time.Second)}, ": the max hold"},
 	} {
 		err := l.Do(t.Context(), never, append(test.more, lockkeeper.WithDrain(test.drain))...)
 		locktest.IsError(t, err, lockkeeper.ErrInvalid, test.words)
 	}
-	locktest.Fails(l.Acquire(t.Context(), lockkeeper.WithDrain(time.Second)))(t, lockkeeper.ErrInvalid, "Hold.Left")
-	locktest.Fails(l.TryAcquire(t.Context(), lockkeeper.WithDrain(time.Second)))(t, lockkeeper.ErrInvalid, "Hold.Left")
 	permits := s.ExpirableSemaphore(k.LockName + " permits")
 	locktest.Check(t, permits.SetPermits(t.Context(), 1))
-	_, err := permits.Acquire(t.Context(), lockkeeper.WithDrain(time.Second))
-	locktest.IsError(t, err, lockkeeper.ErrInvalid, "Permit.Left")
 	permit := locktest.Must(permits.Acquire(t.Context()))(t)
 	if left := permit.Left(); left <= 0 || left > 30*time.Second {
 		t.Errorf("of a permit, %v is left", left)

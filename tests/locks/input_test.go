@@ -123,18 +123,33 @@ func TestInput_RefusesInvalidConfig(t *testing.T) {
 	locktest.Stop(t, s)
 }
 
-// The compiler refuses an option for a hold where there is none: at a semaphore and a latch.
-func TestOptions_AreWaitOptionsOnlyWithoutAHold(t *testing.T) {
+// The compiler refuses an option where it has no meaning: one for a hold at a semaphore, one for work at an Acquire, and
+// one for a candidacy at a Do.
+func TestOptions_AreOfTheTypeOfTheirMethods(t *testing.T) {
 	t.Parallel()
-	if _, is := lockkeeper.Option(lockkeeper.WithWait(time.Second)).(lockkeeper.WaitOption); !is {
-		t.Error("WithWait is no WaitOption")
-	}
-	for name, option := range map[string]lockkeeper.Option{
-		"WithLease": lockkeeper.WithLease(time.Second), "WithMaxHold": lockkeeper.WithMaxHold(time.Second),
-		"WithAtRisk": lockkeeper.WithAtRisk(func(time.Duration) {}), "WithoutReentry": lockkeeper.WithoutReentry(),
+	const lead, work, hold, wait = "a LeadOption", "a WorkOption", "an Option", "a WaitOption"
+	for name, one := range map[string]struct {
+		option lockkeeper.LeadOption
+		is     string
+	}{
+		"WithEnded": {lockkeeper.WithEnded(func(error) {}), lead},
+		"WithDrain": {lockkeeper.WithDrain(time.Second), work},
+		"WithLease": {lockkeeper.WithLease(time.Second), hold}, "WithMaxHold": {lockkeeper.WithMaxHold(time.Second), hold},
+		"WithAtRisk": {lockkeeper.WithAtRisk(func(time.Duration) {}), hold}, "WithoutReentry": {lockkeeper.WithoutReentry(), hold},
+		"WithWait": {lockkeeper.WithWait(time.Second), wait},
 	} {
-		if _, is := option.(lockkeeper.WaitOption); is {
-			t.Errorf("%s is a WaitOption", name)
+		is := lead
+		if _, of := one.option.(lockkeeper.WorkOption); of {
+			is = work
+		}
+		if _, of := one.option.(lockkeeper.Option); of {
+			is = hold
+		}
+		if _, of := one.option.(lockkeeper.WaitOption); of {
+			is = wait
+		}
+		if is != one.is {
+			t.Errorf("%s is %s, want %s", name, is, one.is)
 		}
 	}
 }

@@ -30,6 +30,8 @@ func TestNilArguments(t *testing.T) {
 		reflect.TypeFor[context.Context]():                    locktest.Within(t),
 		reflect.TypeFor[lockkeeper.Option]():                  lockkeeper.WithWait(time.Second),
 		reflect.TypeFor[lockkeeper.WaitOption]():              lockkeeper.WithWait(time.Second),
+		reflect.TypeFor[lockkeeper.WorkOption]():              lockkeeper.WithDrain(time.Second),
+		reflect.TypeFor[lockkeeper.LeadOption]():              lockkeeper.WithEnded(func(error) {}),
 		reflect.TypeFor[func(ctx context.Context) error]():    func(context.Context) error { return nil },
 		reflect.TypeFor[time.Duration]():                      time.Second,
 		reflect.TypeFor[int]():                                1,

@@ -86,7 +86,7 @@ func (f *fleet) nodeAt(url string, cfg lockkeeper.Config, prepare ...func(*actor
 }
 
 // runs spawns a candidate, which stops at the end of the test.
-func (n *node) runs(options ...lockkeeper.Option) *node {
+func (n *node) runs(options ...lockkeeper.LeadOption) *node {
 	n.candidate = n.Actors.Root.Spawn(n.Singleton(n.LockName).Props(func(ctx context.Context) *actor.Props {
 		return actor.PropsFromProducer(func() actor.Actor { return &instance{term{Context: ctx, node: n}} })
 	}, options...))
