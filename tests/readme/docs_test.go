@@ -47,6 +47,7 @@ const imports = `package snippets
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"strings"
