@@ -12,7 +12,7 @@ import (
 func WithEnded(f func(err error)) LeadOption {
 	return leadOption(func(r *acquireOptions) {
 		if f == nil {
-			r.wrong = errors.New("the function of WithEnded is nil")
+			r.invalid = errors.New("the function of WithEnded is nil")
 		}
 		r.ended = f
 	})
@@ -26,8 +26,8 @@ type candidacy struct {
 	ended func(err error) // of WithEnded; nil if there is none
 }
 
-// stand begins a candidacy. It returns nil if the lock or the context cannot be used.
-func (l *Lock) stand(ctx context.Context, r *acquireOptions) *candidacy {
+// newCandidacy begins a candidacy. It returns nil if the lock or the context cannot be used.
+func (l *Lock) newCandidacy(ctx context.Context, r *acquireOptions) *candidacy {
 	if l.checkCall(ctx) != nil {
 		return nil
 	}

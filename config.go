@@ -134,10 +134,10 @@ const longest = 10 * 365 * 24 * time.Hour
 
 // forcedYield is how often a lock is left to foreign clients although none is seen, because some
 // wait without subscribing. In a cluster without sharded pub/sub, where most of them listen on
-// another server, the lock is left to them every blindHandOffs hand-off limits instead.
+// another server, the lock is left to them every forcedYieldHandOffs hand-off limits instead.
 const (
-	forcedYield   = 2 * time.Second
-	blindHandOffs = 20
+	forcedYield         = 2 * time.Second
+	forcedYieldHandOffs = 20
 )
 
 func orDefault[T comparable](value, byDefault T) T {
@@ -228,7 +228,7 @@ const sharedTokens = "lockkeeper_tokens"
 func (c Config) actors(sharded, blind bool) actors.Config {
 	yield := forcedYield
 	if blind {
-		yield = min(yield, blindHandOffs*c.HandOffLimit)
+		yield = min(yield, forcedYieldHandOffs*c.HandOffLimit)
 	}
 	return actors.Config{
 		Config: machine.Config{

@@ -85,7 +85,7 @@ func (h *Hold) watchDrain(ctx context.Context) (stop func(), err error) {
 		for {
 			select {
 			case <-timer.C:
-			case <-h.rare.rebounded:
+			case <-h.rare.endChanged:
 			case <-stopped:
 				return
 			}

@@ -37,7 +37,7 @@ func (p *ExpirableSemaphore) WithPermits(n int) *ExpirableSemaphore {
 	}
 	lock := *p.lock
 	if lock.total = int64(n); n < 1 || n > request.MaxPermits {
-		lock.wrong = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, request.MaxPermits)
+		lock.invalid = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, request.MaxPermits)
 	}
 	return &ExpirableSemaphore{&lock}
 }

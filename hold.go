@@ -56,8 +56,8 @@ type rareFields struct {
 	// drain is that of WithDrain. drained, which the mutex of the root guards, says that it has begun.
 	drain   time.Duration
 	drained bool
-	// rebounded receives when the end of a hold with a drain has changed.
-	rebounded chan struct{}
+	// endChanged receives when the end of a hold with a drain has changed.
+	endChanged chan struct{}
 	// stack is the stack of the goroutine that called Acquire, with Config.HoldStacks.
 	stack []uintptr
 }
@@ -76,7 +76,7 @@ func (h *Hold) initRareFields(onRisk func(left time.Duration), drain *time.Durat
 	if onRisk != nil || stack != nil || permit != nil || drain != nil {
 		h.rare = &rareFields{onRisk: onRisk, permit: permit, stack: stack}
 		if drain != nil {
-			h.rare.drain, h.rare.rebounded = *drain, make(chan struct{}, 1)
+			h.rare.drain, h.rare.endChanged = *drain, make(chan struct{}, 1)
 		}
 	}
 }
@@ -390,9 +390,9 @@ func (h *holder) LeaseAtRisk(until machine.Instant, _ string) {
 func (h *holder) Bounded(bound machine.Instant) {
 	h.bound.Store(int64(bound))
 	for _, hold := range (*Hold)(h).tree() {
-		if hold.rare != nil && hold.rare.rebounded != nil {
+		if hold.rare != nil && hold.rare.endChanged != nil {
 			select {
-			case hold.rare.rebounded <- struct{}{}:
+			case hold.rare.endChanged <- struct{}{}:
 			default:
 			}
 		}

@@ -46,7 +46,7 @@ func (l *ReadWrite) Read() *Lock {
 // Write returns the lock for writers.
 func (l *ReadWrite) Write() *Lock {
 	if l == nil {
-		return &Lock{wrong: errors.New("the read/write lock is nil")}
+		return &Lock{invalid: errors.New("the read/write lock is nil")}
 	}
 	return &Lock{runtime: l.system.inner(), kind: messages.Kind_KIND_READ_WRITE, name: l.name}
 }
@@ -67,13 +67,13 @@ func MultiLock(locks ...*Lock) *Lock {
 	var list []request.Member
 	for _, l := range locks {
 		if err := l.checkUsable(); err != nil {
-			return &Lock{wrong: err}
+			return &Lock{invalid: err}
 		}
 		list = append(list, request.Member{System: l.runtime, Kind: l.kind, Mode: l.mode, Name: l.name})
 	}
 	members, err := request.NewMembers(list)
 	if err != nil {
-		return &Lock{wrong: err}
+		return &Lock{invalid: err}
 	}
 	return &Lock{runtime: members.Home().(*actors.Runtime), kind: messages.Kind_KIND_MULTI, members: members}
 }

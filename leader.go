@@ -30,7 +30,7 @@ const (
 func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, options ...LeadOption) error {
 	var o outcome
 	r := candidacyOptions(options)
-	c := l.stand(ctx, r)
+	c := l.newCandidacy(ctx, r)
 	defer func() { c.end(&o) }() // also if lead panics
 	l.elect(ctx, lead, r, &o)
 	return o.err()
@@ -84,7 +84,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
 	r := candidacyOptions(options)
-	c := l.stand(candidacy, r)
+	c := l.newCandidacy(candidacy, r)
 	go func() {
 		var o outcome
 		err := l.campaign(candidacy, lead, r, &o)

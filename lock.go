@@ -20,9 +20,9 @@ type Lock struct {
 	kind    messages.Kind
 	mode    messages.Mode
 	name    string
-	// members are those of a MultiLock; wrong is why the lock cannot be used.
+	// members are those of a MultiLock; invalid is why the lock cannot be used.
 	members *request.Members
-	wrong   error
+	invalid error
 	// total is how many permits there are, for WithPermits.
 	total int64
 }
@@ -51,8 +51,8 @@ func (l *Lock) checkUsable() error {
 	switch {
 	case l == nil:
 		return errors.New("the lock is nil")
-	case l.wrong != nil:
-		return l.wrong
+	case l.invalid != nil:
+		return l.invalid
 	case l.runtime == nil:
 		return errors.New("the System of the lock is nil: From returns nil for an actor system without one")
 	}
@@ -132,8 +132,8 @@ func (l *Lock) call(hold *Hold, r *acquireOptions) (*request.Call, error) {
 		call.Permit = hold.permit()
 		return call, nil
 	}
-	if r.wrong != nil {
-		return nil, r.wrong
+	if r.invalid != nil {
+		return nil, r.invalid
 	}
 	value := func(d *time.Duration) time.Duration {
 		if d == nil {
@@ -143,7 +143,7 @@ func (l *Lock) call(hold *Hold, r *acquireOptions) (*request.Call, error) {
 	}
 	call.Lease, call.MaxHold, call.AtLeast, call.Wait = value(r.lease), value(r.maxHold), value(r.atLeast), value(r.wait)
 	call.Try = r.wait != nil && *r.wait == 0
-	call.NoReentry, call.Leads, call.Note = r.once, r.leads, r.note
+	call.NoReentry, call.Leads, call.Note = r.noReentry, r.leads, r.note
 	hold.initRareFields(r.atRisk, r.drain)
 	if call.Permit = hold.permit(); call.Permit != nil {
 		call.Permit.Together = r.permits

@@ -26,8 +26,8 @@ type openRequest struct {
 	config       Config
 	// actors is the caller's actor system; nil if Open creates one.
 	actors *actor.ActorSystem
-	// wrong is why an option cannot be used.
-	wrong error
+	// invalid is why an option cannot be used.
+	invalid error
 }
 
 // WithConfig sets the Config of the System. Its Logger is also used by the actor system that Open creates.
@@ -37,7 +37,7 @@ func WithConfig(c Config) OpenOption { return func(r *openRequest) { r.config = 
 func WithActorSystem(system *actor.ActorSystem) OpenOption {
 	return func(r *openRequest) {
 		if system == nil {
-			r.wrong = errors.New("the actor system is nil")
+			r.invalid = errors.New("the actor system is nil")
 		}
 		r.actors = system
 	}
@@ -49,7 +49,7 @@ func WithActorSystem(system *actor.ActorSystem) OpenOption {
 func WithTLS(c *tls.Config) OpenOption {
 	return func(r *openRequest) {
 		if c == nil { // the connection would not use TLS
-			r.wrong = errors.New("the configuration of WithTLS is nil")
+			r.invalid = errors.New("the configuration of WithTLS is nil")
 		}
 		r.amend = append(r.amend, func(o *rueidis.ClientOption) { o.TLSConfig, o.Sentinel.TLSConfig = c, c })
 	}
@@ -73,7 +73,7 @@ func WithUser(name, password string) OpenOption {
 func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {
 	return func(r *openRequest) {
 		if f == nil {
-			r.wrong = errors.New("the function of WithClientOption is nil")
+			r.invalid = errors.New("the function of WithClientOption is nil")
 		}
 		r.final = append(r.final, f)
 	}
@@ -103,8 +103,8 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 		}
 		option(&r)
 	}
-	if r.wrong != nil {
-		return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, ErrInvalid, r.wrong)
+	if r.invalid != nil {
+		return nil, fmt.Errorf("lockkeeper: %s: %w: %w", op, ErrInvalid, r.invalid)
 	}
 	client, err := r.connect(ctx, url)
 	if client, err = connectResult(op, client, err); err != nil {

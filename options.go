@@ -93,7 +93,7 @@ func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { 
 func WithPermitCount(n int) Option {
 	return lockOption(func(r *acquireOptions) {
 		if r.permits = n; n < 1 {
-			r.wrong = fmt.Errorf("WithPermitCount(%d): at least 1 permit must be wanted", n)
+			r.invalid = fmt.Errorf("WithPermitCount(%d): at least 1 permit must be wanted", n)
 		}
 	})
 }
@@ -104,7 +104,7 @@ func WithPermitCount(n int) Option {
 func WithAtRisk(f func(left time.Duration)) Option {
 	return lockOption(func(r *acquireOptions) {
 		if f == nil {
-			r.wrong = errors.New("the function of WithAtRisk is nil")
+			r.invalid = errors.New("the function of WithAtRisk is nil")
 		}
 		r.atRisk = f
 	})
@@ -113,18 +113,18 @@ func WithAtRisk(f func(left time.Duration)) Option {
 // WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the
 // default. It is for goroutines that may have the Context of a hold but must not share the lock. An
 // ExpirableSemaphore has no re-entry.
-func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.once = true }) }
+func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.noReentry = true }) }
 
 // acquireOptions has what the options of an Acquire ask for; a time that was not given is nil.
 type acquireOptions struct {
 	lease, wait, maxHold, atLeast, drain *time.Duration
-	once, leads                          bool
+	noReentry, leads                     bool
 	atRisk                               func(left time.Duration)
 	ended                                func(err error)
 	note                                 string
 	permits                              int
-	// wrong is why an option cannot be used.
-	wrong error
+	// invalid is why an option cannot be used.
+	invalid error
 }
 
 // gather applies the options of a method; it returns nil if there are none.
@@ -135,7 +135,7 @@ func gather[O LeadOption](options []O) *acquireOptions {
 	r := new(acquireOptions)
 	for _, option := range options {
 		if any(option) == nil {
-			r.wrong = errNoOption
+			r.invalid = errNoOption
 			continue
 		}
 		option.apply(r)

@@ -43,7 +43,7 @@ func NewRedLock(systems ...*System) (*RedLock, error) {
 // Lock returns the lock of that name on a majority of the servers.
 func (r *RedLock) Lock(name string) *Lock {
 	if r == nil {
-		return &Lock{wrong: errors.New("the RedLock is nil")}
+		return &Lock{invalid: errors.New("the RedLock is nil")}
 	}
 	return &Lock{runtime: r.home.inner(), kind: messages.Kind_KIND_RED, name: name}
 }

@@ -57,7 +57,7 @@ func (s *Singleton) Name() string {
 // the next instance: use the proxy for what must not get lost.
 func (s *Singleton) Props(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {
 	if s == nil || s.lock.checkUsable() != nil || child == nil {
-		return (&Lock{wrong: errNoSingleton}).LeaderProps(child)
+		return (&Lock{invalid: errNoSingleton}).LeaderProps(child)
 	}
 	drain := defaultDrain(s.lock.runtime.Rules().Config)
 	return s.lock.LeaderProps(func(term context.Context) *actor.Props {

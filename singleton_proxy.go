@@ -106,8 +106,8 @@ func (l letter) size() int {
 	return n
 }
 
-// looked is sent to the proxy when Redis has replied where the instance is, or has not.
-type looked struct {
+// lookupDone is sent to the proxy when Redis has replied where the instance is, or has not.
+type lookupDone struct {
 	// by is the outbox that has asked: another proxy may have the PID since.
 	by  *singleton.Outbox[letter]
 	at  singleton.Whereabouts
@@ -131,7 +131,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 		p.refuse(p.outbox.Stop())
 	case timeToTick:
 		p.act(ctx, p.outbox.Tick(now))
-	case looked:
+	case lookupDone:
 		if m.by != p.outbox {
 			return
 		}
@@ -179,7 +179,7 @@ func (p *proxy) act(ctx actor.Context, do singleton.Actions[letter]) {
 	if do.Look {
 		self, by := ctx.Self(), p.outbox
 		p.singleton.system.board.Look(p.singleton.key(), func(w singleton.Whereabouts, err error) {
-			p.runtime.Deliver(self, looked{by, w, err})
+			p.runtime.Deliver(self, lookupDone{by, w, err})
 		})
 	}
 	if !there { // the gate was in this process
@@ -261,7 +261,7 @@ func (r *refusals) report(message any, sender *actor.PID) {
 // refuseMail refuses a message that the proxy has got and does not handle.
 func (r *refusals) refuseMail(message any, sender *actor.PID) {
 	switch message.(type) {
-	case timeToTick, looked, *messages.SingletonHere, *actor.DeadLetterResponse, actor.SystemMessage, actor.AutoReceiveMessage:
+	case timeToTick, lookupDone, *messages.SingletonHere, *actor.DeadLetterResponse, actor.SystemMessage, actor.AutoReceiveMessage:
 	default:
 		r.report(message, sender)
 	}

@@ -41,8 +41,8 @@
 //   - [Lock.LeaderProps]: an actor runs in one of all processes.
 //   - [System.Singleton]: such an actor, with proxies that forward messages to it from all processes.
 //   - [Claim]: the actor owns the lock itself, and is notified of grants and losses.
-//   - [Request]: the same without a Claim, and for semaphores and latches: the actor gets the messages of package messages; [ErrorOf] is the error in one.
-//     [Ask] is for goroutines that send a message to an actor.
+//   - [Request]: the same without a Claim, and for semaphores and latches: the actor gets the messages of package
+//     messages; [ErrorOf] is the error in one. [Ask] is for goroutines that send a message to an actor.
 //
 // Module grains runs the grains of proto.actor's cluster, each at most once.
 //

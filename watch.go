@@ -47,7 +47,7 @@ func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
 		}
 		watcher := l.runtime.Watches().Join(l.watched(), watch.How{
 			Look: l.look, Poll: l.runtime.Rules().Config.Poll,
-			Listen: func(heard func()) (stop func()) { return l.runtime.Listen(l.kind, l.name, l.members, heard) },
+			Listen: func(notify func()) (stop func()) { return l.runtime.Listen(l.kind, l.name, l.members, notify) },
 		})
 		defer watcher.Leave()
 		for goesOn := true; goesOn; {

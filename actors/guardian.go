@@ -138,7 +138,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	s := g.rt.table.get(key)
 	if s == nil || !s.gate.Enter() {
 		if other := g.rt.table.conflicting(key, call); other != nil {
-			g.rt.refuse(call, machine.Invalid, inUse(other, call.LockKind()))
+			g.rt.refuse(call, machine.Invalid, inUseText(other, call.LockKind()))
 			return
 		}
 		s = g.spawn(ctx, key, call)

@@ -33,7 +33,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 	case wakeUp:
 		s.tick()
 
-	// The subscriber has heard of a release, or of a transfer to this process; or it listens from now on.
+	// Redis has published a release, or a transfer to this process; or the subscriber listens from now on.
 	case unlocked:
 		if s.kind.Relevant(m.channel) {
 			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })

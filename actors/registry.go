@@ -69,8 +69,8 @@ func (t *table) drop(s *lockActor) { t.states[s.key.made].CompareAndDelete(s.key
 // SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
 func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
 
-// inUse says that the actor of a name cannot serve a request for a kind.
-func inUse(s *lockActor, wanted messages.Kind) string {
+// inUseText says that the actor of a name cannot serve a request for a kind.
+func inUseText(s *lockActor, wanted messages.Kind) string {
 	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name", s.key.name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }
 

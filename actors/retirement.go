@@ -11,7 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// leaving is the last mode of a lock actor that was given up: it refuses what is
+// leaving is the state of a lock actor that was given up, or makes room for another kind. The actor refuses what is
 // still in its mailbox, and stops when that is empty and the key is released.
 type leaving struct {
 	reason machine.Reason
@@ -64,7 +64,7 @@ func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 func (s *lockActor) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.InUse() {
 		s.accepted = call
-		s.rt.refuse(call, machine.Invalid, inUse(s, call.LockKind()))
+		s.rt.refuse(call, machine.Invalid, inUseText(s, call.LockKind()))
 		return
 	}
 	s.owners.Forget(s.watcher())

@@ -20,18 +20,18 @@ type listener interface{ hear(m any) }
 func (s *lockActor) hear(m any) { s.rt.Deliver(s.pid, m) }
 
 // listenFunc is a function that is called for each message.
-type listenFunc struct{ heard func() }
+type listenFunc struct{ notify func() }
 
-func (f *listenFunc) hear(any) { f.heard() }
+func (f *listenFunc) hear(any) { f.notify() }
 
-// Listen calls heard for each message on the channels of a lock's release, and each time that one is subscribed, until stop
-// is called. heard must not block.
-func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Members, heard func()) (stop func()) {
+// Listen calls notify for each message on the channels of a lock's release, and each time that one is subscribed, until stop
+// is called. notify must not block.
+func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Members, notify func()) (stop func()) {
 	list := []request.Member{{System: r, Kind: kind, Name: name}}
 	if members != nil {
 		list = members.Sorted
 	}
-	f, all := &listenFunc{heard}, backend.Releases(partsOf(list))
+	f, all := &listenFunc{notify}, backend.Releases(partsOf(list))
 	for _, channel := range all {
 		systemOf(channel).subscriber.tell(&subscribe{to: f, channel: channel})
 	}
