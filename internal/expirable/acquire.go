@@ -124,7 +124,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	}
 	if s.sub == requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
-		s.effect(machine.Effect{Kind: machine.Subscribe})
+		s.effects.Add(machine.Effect{Kind: machine.Subscribe})
 	}
 }
 

@@ -77,36 +77,13 @@ type Result struct {
 	Unconfirmed bool
 }
 
-// NextEffect writes the next effect to e, and reports whether there is one. The semaphore forgets it then. The Ref of a
-// Send is a *Command.
-func (s *Semaphore) NextEffect(e *machine.Effect) bool {
-	if s.taken == len(s.effects) {
-		if s.effects, s.taken = s.effects[:0], 0; cap(s.effects) > keptEffects {
-			s.effects = nil
-		}
-		return false
-	}
-	*e = s.effects[s.taken]
-	s.effects[s.taken] = machine.Effect{}
-	s.taken++
-	return true
-}
-
-// keptEffects is the number of effects whose memory is used again.
-const keptEffects = 8
-
-func (s *Semaphore) effect(e machine.Effect) { s.effects = append(s.effects, e) }
-
-// answer ends a request, if ref is one.
-func (s *Semaphore) answer(ref any, a machine.Answer) {
-	if ref != nil {
-		s.effect(machine.Effect{Kind: machine.Reply, Ref: ref, Answer: a})
-	}
-}
+// NextEffect writes the next effect to e and removes it. It reports whether there was one. The Ref of a Send is a
+// *Command.
+func (s *Semaphore) NextEffect(e *machine.Effect) bool { return s.effects.Next(e) }
 
 // refuse ends a request for a permit.
 func (s *Semaphore) refuse(req *Request, reason machine.Reason, detail string) {
-	s.answer(req.Ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
+	s.effects.Answer(req.Ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
 // grant makes a request the holder of permits, which were handed on to it or are its own.
@@ -118,7 +95,7 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	}
 	s.holds = append(s.holds, &h)
 	s.wakeAt.sooner(h.end())
-	s.effect(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
+	s.effects.Add(machine.Effect{Kind: machine.Reply, Ref: req.Ref, Answer: machine.Answer{
 		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), FirstRef: h.ref, HandedOff: handedOff,
 		Permits: &h.permits,
 	}})

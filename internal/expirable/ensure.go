@@ -22,7 +22,7 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 			refusal.Reason = machine.Lost
 		}
 	case h.end()-s.now >= d:
-		s.answer(ref, machine.Answer{Kind: machine.Ensured, Until: h.end()})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.Ensured, Until: h.end()})
 		return
 	case h.fixed || h.ends != 0 && h.ends-s.now < d || h.leaseEnd != 0 && h.leaseEnd-s.now < d:
 		refusal.Detail = fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", h.end()-s.now)
@@ -30,7 +30,7 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 		refusal.Detail = fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)
 	}
 	if refusal.Detail != "" {
-		s.answer(ref, refusal)
+		s.effects.Answer(ref, refusal)
 		return
 	}
 	e := &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout}

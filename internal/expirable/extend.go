@@ -42,7 +42,7 @@ func (s *Semaphore) Extend(now Instant, id uint64, lease time.Duration, ref any)
 		refusal.Reason, refusal.Detail = machine.Invalid, machine.CannotExtend(lease, s.now, h.ends, h.unwatched)
 	}
 	if refusal.Detail != "" {
-		s.answer(ref, refusal)
+		s.effects.Answer(ref, refusal)
 		return
 	}
 	e := &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout}
@@ -92,7 +92,7 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	s.wakeAt.sooner(sent.by)
 	c := Command{Kind: Renew, Seq: s.seq, IDs: h.permits.AppendTo(nil), Lease: sent.sets, Deadline: s.now + timeout}
 	c.Latest = c.Deadline
-	s.effect(machine.Effect{Kind: machine.Send, Ref: &c})
+	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
 // shorten ends the trust in a permit no later than an extension does.
@@ -118,8 +118,8 @@ func (s *Semaphore) changeLease(h, by *hold) {
 	s.wakeAt.sooner(by.end())
 	if by.end() != h.end() {
 		a := machine.Answer{HoldID: h.id, Until: by.end()}
-		s.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: a})
-		s.effect(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: a})
+		s.effects.Add(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: a})
+		s.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: a})
 	}
 }
 
@@ -171,7 +171,7 @@ func (s *Semaphore) extended(e *extension, a machine.Answer) {
 	if e.ensures != 0 {
 		a = e.ensured(a)
 	}
-	s.answer(e.ref, a)
+	s.effects.Answer(e.ref, a)
 }
 
 // extensionsOverdue ends the extensions that have waited, or whose replies were awaited, for too long.

@@ -47,7 +47,7 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 					s.kept = s.queue.Head().ID // Redis knows only the process
 				}
 				s.grant(next, hold{permits: h.permits, sentAt: h.sentAt, until: h.until, unacked: h.unacked, longest: h.longest}, true)
-				s.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
+				s.effects.Answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}
 			b.yields, s.turnUntil = true, s.now+s.cfg.HandOffLimit
@@ -68,11 +68,11 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	for i, b := range s.back[:o.count] {
 		switch {
 		case r.Valid[i]:
-			s.answer(b.ref, machine.Answer{Kind: machine.Freed})
+			s.effects.Answer(b.ref, machine.Answer{Kind: machine.Freed})
 		case b.unknown:
-			s.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
+			s.effects.Answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it has expired, or was released before"})
 		default:
-			s.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
+			s.effects.Answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
 		}
 	}
 	s.back = s.back[o.count:]
@@ -103,7 +103,7 @@ func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) 
 		if unsure {
 			answer.Reason, answer.Detail = machine.Unavailable, "it may have been released: "+detail
 		}
-		s.answer(b.ref, answer)
+		s.effects.Answer(b.ref, answer)
 		switch {
 		case unsure && !s.closing:
 			b.ref = nil
@@ -112,7 +112,7 @@ func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) 
 			b.rejections++
 			s.back = append(s.back, b)
 		case !b.unknown:
-			s.effect(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
+			s.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
 }
@@ -136,7 +136,7 @@ func (s *Semaphore) expireBack() {
 	var stay []giveBack
 	for i, b := range s.back {
 		if b.ref != nil && (s.now >= b.answerBy || expired(b)) {
-			s.answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: "Redis has not confirmed the release"})
+			s.effects.Answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: "Redis has not confirmed the release"})
 			b.ref = nil
 		}
 		if i < busy || !expired(b) {

@@ -96,7 +96,7 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 			again := *h
 			again.sentAt, again.until = o.sentAt, trust(o.sentAt, s.cfg.Watchdog)
 			holds[i] = &again
-			s.effect(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
+			s.effects.Add(machine.Effect{Kind: machine.Renewed, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Until: again.end()}})
 		}
 	}
 	s.holds = holds
@@ -120,7 +120,7 @@ func (s *Semaphore) notRenewed(r Result) {
 	}
 	s.atRisk = true
 	for _, h := range s.watched() {
-		s.effect(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
+		s.effects.Add(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
 			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + s.riskErr,
 		}})
 	}
@@ -180,6 +180,6 @@ func (s *Semaphore) vanished(h *hold) {
 func (s *Semaphore) end(h *hold, reason machine.Reason, detail string) {
 	s.lost.add(h.id, reason)
 	s.failExtensions(h.id, machine.Lost, detail)
-	s.effect(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	s.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	s.remove(h)
 }

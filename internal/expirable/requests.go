@@ -44,9 +44,9 @@ func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	case h != nil:
 		s.release(h, h.shown || shown, ref)
 	case slices.Contains(s.lost.ids, id):
-		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + s.lost.reason.String()})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + s.lost.reason.String()})
 	default:
-		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
 	}
 }
 
@@ -56,7 +56,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	s.begin(now)
 	defer s.settle()
 	if s.closing {
-		s.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
 		return
 	}
 	b := giveBack{permits: machine.Permits{First: permit, N: 1}, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
@@ -80,7 +80,7 @@ func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any)
 	for _, req := range withdrawn {
 		s.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
 	}
-	s.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
+	s.effects.Answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
 // OwnerGone refuses the requests of an owner that has died, and gives its permits back. Another actor may have sent the
@@ -106,7 +106,7 @@ func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
 	s.begin(now)
 	defer s.settle()
 	if s.closing {
-		s.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: closing})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: closing})
 		return
 	}
 	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: now + s.cfg.TryTime()})
@@ -154,7 +154,7 @@ func (s *Semaphore) Subscribed(now Instant) {
 // Idle reports whether there is nothing to do and no state to keep.
 func (s *Semaphore) Idle() bool {
 	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
-		s.kept == 0 && s.sub == unsubscribed && s.taken == len(s.effects)
+		s.kept == 0 && s.sub == unsubscribed && s.effects.Len() == 0
 }
 
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
@@ -180,29 +180,21 @@ func (s *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
 	for _, h := range s.holds {
 		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
 	}
-	add := func(ref any) {
-		if ref != nil {
-			pending = append(pending, ref)
-		}
-	}
+	var refs machine.Refs
 	for req := range s.queue.All() {
-		add(req.Ref)
+		refs.Add(req.Ref)
 	}
 	for _, b := range s.back {
-		add(b.ref)
+		refs.Add(b.ref)
 	}
 	for _, one := range s.sets {
-		add(one.ref)
+		refs.Add(one.ref)
 	}
 	for _, e := range s.extensions {
-		add(e.ref)
+		refs.Add(e.ref)
 	}
-	for _, e := range s.effects[s.taken:] {
-		if e.Kind == machine.Reply {
-			add(e.Ref)
-		}
-	}
-	return holders, pending
+	refs.AddReplies(&s.effects)
+	return holders, refs
 }
 
 // FirstWaiter returns the Ref of the first request that waits, or nil.

@@ -72,8 +72,7 @@ type Semaphore struct {
 	// wakeAt is not later than the next change that time brings.
 	wakeAt alarm
 
-	effects []machine.Effect
-	taken   int
+	effects machine.Effects
 }
 
 // alarm is a point in time, 0 for none.
@@ -183,7 +182,7 @@ func (s *Semaphore) holdByID(id uint64) *hold {
 // remove takes out a hold.
 func (s *Semaphore) remove(h *hold) {
 	s.holds = without(s.holds, h)
-	s.effect(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
+	s.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
 }
 
 // replace replaces a hold by another state of it.

@@ -20,7 +20,7 @@ func (s *Semaphore) answerSet(a machine.Answer) {
 	if a.Kind == machine.NotDone {
 		s.after = 0
 	}
-	s.answer(s.sets[0].ref, a)
+	s.effects.Answer(s.sets[0].ref, a)
 	s.sets = s.sets[1:]
 }
 
@@ -36,7 +36,7 @@ func (s *Semaphore) expireSets() {
 			stay = append(stay, one)
 			continue
 		}
-		s.answer(one.ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered in time"})
+		s.effects.Answer(one.ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered in time"})
 	}
 	s.sets = stay
 }

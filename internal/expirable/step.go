@@ -147,7 +147,7 @@ func (s *Semaphore) send(o *op) {
 	c.Deadline, o.due = s.now+timeout, s.now+timeout+machine.ReplyGrace
 	c.Latest = max(c.Latest, c.Deadline)
 	s.wakeAt.sooner(o.due)
-	s.effect(machine.Effect{Kind: machine.Send, Ref: &c})
+	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
 // again schedules another try after a failure.
@@ -305,10 +305,10 @@ func (s *Semaphore) listen() {
 	switch {
 	case s.queue.Len() > 0 && s.wait.refused && s.sub == unsubscribed:
 		s.sub = requested
-		s.effect(machine.Effect{Kind: machine.Subscribe})
+		s.effects.Add(machine.Effect{Kind: machine.Subscribe})
 	case s.queue.Len() == 0:
 		if s.sub != unsubscribed {
-			s.effect(machine.Effect{Kind: machine.Unsubscribe})
+			s.effects.Add(machine.Effect{Kind: machine.Unsubscribe})
 		}
 		s.sub, s.wait = unsubscribed, waiting{}
 	}

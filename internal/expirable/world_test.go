@@ -80,7 +80,7 @@ func (s *shared) Clone() *shared {
 		p := &c.processes[i]
 		l := &p.permits
 		p.clients = slices.Clone(p.clients)
-		l.effects = nil
+		l.effects = machine.Effects{}
 		l.queue.Clip()
 		l.extensions = slices.Clip(l.extensions)
 		l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)

@@ -91,7 +91,7 @@ func (l *Lock) noteRefusal(r Result) {
 	}
 	if l.sub.state == requested {
 		// It was not confirmed since the last try: ask again, in case the first one got lost.
-		l.effects = append(l.effects, machine.Effect{Kind: machine.Subscribe, Term: l.sub.term})
+		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: l.sub.term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
 		// A late command of a term that is over took the lock, without a holder.
@@ -163,12 +163,12 @@ func (l *Lock) listen() {
 		}
 	}
 	if l.sub.state != unsubscribed && (!want || term != l.sub.term) {
-		l.effects = append(l.effects, machine.Effect{Kind: machine.Unsubscribe, Term: l.sub.term})
+		l.effects.Add(machine.Effect{Kind: machine.Unsubscribe, Term: l.sub.term})
 		l.sub = subscription{}
 	}
 	if want && l.sub.state == unsubscribed {
 		l.sub = subscription{state: requested, term: term}
-		l.effects = append(l.effects, machine.Effect{Kind: machine.Subscribe, Term: term})
+		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: term})
 	}
 }
 

@@ -132,57 +132,35 @@ type Buffer struct {
 
 // SetBuffer gives the lock a buffer, if it has none.
 func (l *Lock) SetBuffer(b *Buffer) {
-	if l.effects == nil {
-		l.buffer, l.effects, l.spare = b, b.effects[:0], &b.command
+	if l.effects.Borrow(b.effects[:]) {
+		l.buffer, l.spare = b, &b.command
 	}
 }
 
 // TakeBuffer takes the buffer back once all effects are taken and carried out, since their command is part of
 // it. It returns nil before that, and if the buffer was too small.
 func (l *Lock) TakeBuffer() *Buffer {
-	if l.taken < len(l.effects) {
+	if l.effects.Len() > 0 {
 		return nil
 	}
 	b := l.buffer
-	if cap(l.effects) > len(b.effects) {
-		b = nil // its effects were copied to a larger slice, and it still refers to them
+	if l.effects.Room() != len(b.effects) {
+		b = nil // its effects were copied to other memory, and it still refers to them
 	}
-	l.buffer, l.effects, l.spare, l.taken = nil, nil, nil, 0
+	l.buffer, l.effects, l.spare = nil, machine.Effects{}, nil
 	return b
 }
 
-// NextEffect writes the next effect to e, and reports whether there is one. The lock forgets it then.
-func (l *Lock) NextEffect(e *machine.Effect) bool {
-	if l.taken == len(l.effects) {
-		l.effects, l.taken = l.effects[:0], 0
-		return false
-	}
-	*e = l.effects[l.taken]
-	l.effects[l.taken] = machine.Effect{}
-	l.taken++
-	return true
-}
+// NextEffect writes the next effect to e and removes it. It reports whether there was one.
+func (l *Lock) NextEffect(e *machine.Effect) bool { return l.effects.Next(e) }
 
-// answer ends a request, if ref is one.
-func (l *Lock) answer(ref any, a machine.Answer) {
-	if several, ok := ref.(refs); ok {
-		for _, one := range several {
-			l.answer(one, a)
-		}
-		return
-	}
-	if ref != nil {
-		l.effects = append(l.effects, machine.Effect{Kind: machine.Reply, Ref: ref, Answer: a})
-	}
-}
+// answer ends a request, if ref is one, or the requests of machine.Refs.
+func (l *Lock) answer(ref any, a machine.Answer) { l.effects.Answer(ref, a) }
 
 // refuse ends a request for the lock.
 func (l *Lock) refuse(ref any, reason machine.Reason, detail string) {
 	l.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
-
-// refs are the Refs of several requests that get the same answer.
-type refs []any
 
 // failure returns why a command Failed.
 func failure(r Result) (machine.Reason, string) {

@@ -8,7 +8,7 @@ import (
 
 // notifyLost notifies a holder that its hold is lost.
 func (l *Lock) notifyLost(own hold, reason machine.Reason, detail string) {
-	l.effects = append(l.effects, machine.Effect{Kind: machine.NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
+	l.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
 		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
 	}})
 	l.failEnsures(own.id, machine.Lost, detail)
@@ -139,7 +139,7 @@ func (l *Lock) revokeHold(own hold, reason machine.Reason, detail string) {
 }
 
 func (l *Lock) removeHold(own hold) {
-	l.effects = append(l.effects, machine.Effect{Kind: machine.HoldEnded, Ref: own.ref})
+	l.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: own.ref})
 	l.holds.remove(own.id)
 }
 

@@ -21,7 +21,11 @@ type Encoder interface {
 
 // Detach makes a copy of a lock independent: appending to it, or taking an effect, does not change the original.
 func (l *Lock) Detach() {
-	l.effects, l.taken = slices.Clone(l.effects[l.taken:]), 0
+	taken := l.effects
+	l.effects = machine.Effects{}
+	for e := range taken.All() {
+		l.effects.Add(e)
+	}
 	l.queue.waiters.Clip()
 	l.pendingCounts, l.ensures, l.extensions = slices.Clip(l.pendingCounts), slices.Clip(l.ensures), slices.Clip(l.extensions)
 	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
@@ -89,7 +93,7 @@ func (l *Lock) Encode(e Encoder, newest, last uint64) {
 	x.waiting(&l.wait)
 	e.Number(int64(l.sub.state))
 	e.Term(l.sub.term)
-	e.Number(int64(len(l.effects) - l.taken))
+	e.Number(int64(l.effects.Len()))
 	if q, ok := l.order.(*redisOrder); ok {
 		x.redisOrder(q)
 	}
@@ -218,7 +222,7 @@ func (x encoding) op(o *op) {
 		x.Term(entry.Term)
 	}
 	x.request(o.request)
-	if several, ok := o.ref.(refs); ok {
+	if several, ok := o.ref.(machine.Refs); ok {
 		for _, one := range several {
 			x.Ref(one)
 		}
@@ -256,14 +260,17 @@ func (l *Lock) NextTry(now machine.Instant) *Command {
 	}
 	try := *l
 	try.order, try.now = try.order.clone(), max(try.now, now)
-	try.effects, try.taken, try.spare = nil, 0, nil
+	try.effects, try.spare = machine.Effects{}, nil
 	if try.nextTerm == 0 {
 		try.nextTerm = math.MaxUint32
 	}
 	if try.attempt(); try.main.kind != opAcquire {
 		return nil
 	}
-	return try.effects[len(try.effects)-1].Ref.(*Command)
+	var last machine.Effect
+	for try.effects.Next(&last) {
+	}
+	return last.Ref.(*Command)
 }
 
 // KnowsTerm reports whether the lock holds, contends for or cleans up the lease of a term.

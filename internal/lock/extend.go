@@ -161,7 +161,7 @@ func (l *Lock) ensureAgain() {
 
 // bound tells the holder the hold's own end, and that its end may be another.
 func (l *Lock) bound(own hold) {
-	l.effects = append(l.effects, machine.Effect{Kind: machine.Bounded, Ref: own.ref, Answer: machine.Answer{HoldID: own.id, Bound: own.end()}})
+	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: own.ref, Answer: machine.Answer{HoldID: own.id, Bound: own.end()}})
 }
 
 // failExtensions refuses the extensions of a hold.

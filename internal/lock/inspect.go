@@ -11,7 +11,7 @@ import (
 func (l *Lock) Idle() bool {
 	_, wakes := l.order.wake(l)
 	return l.phase == free && l.queue.len() == 0 && len(l.background) == 0 && !wakes &&
-		l.sub.state == unsubscribed && l.taken == len(l.effects)
+		l.sub.state == unsubscribed && l.effects.Len() == 0
 }
 
 // FirstWaiter returns the Ref of the first request that waits, or nil.
@@ -40,44 +40,34 @@ func (l *Lock) Snapshot() machine.Snapshot {
 // Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose
 // actor has failed for good.
 func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
-	add := func(ref any) {
-		if several, ok := ref.(refs); ok {
-			pending = append(pending, several...)
-		} else if ref != nil {
-			pending = append(pending, ref)
-		}
-	}
+	var refs machine.Refs
 	for own := range l.holds.all() {
 		holders = append(holders, machine.Holder{Ref: own.ref, ID: own.id})
 	}
 	for req := range l.queue.waiters.All() {
-		add(req.Ref)
+		refs.Add(req.Ref)
 	}
 	ops := append([]op{l.main, l.renewal}, l.background...)
 	for _, o := range ops {
-		add(o.ref)
+		refs.Add(o.ref)
 		if o.request != nil && o.kind == opCount {
-			add(o.request.Ref)
+			refs.Add(o.request.Ref)
 		}
 	}
 	for _, c := range l.pendingCounts {
-		add(c.ref)
+		refs.Add(c.ref)
 		if c.request != nil {
-			add(c.request.Ref)
+			refs.Add(c.request.Ref)
 		}
 	}
 	for _, e := range l.ensures {
-		add(e.ref)
+		refs.Add(e.ref)
 	}
 	for _, e := range l.extensions {
-		add(e.ref)
+		refs.Add(e.ref)
 	}
-	for _, e := range l.effects[l.taken:] {
-		if e.Kind == machine.Reply {
-			add(e.Ref)
-		}
-	}
-	return holders, pending
+	refs.AddReplies(&l.effects)
+	return holders, refs
 }
 
 // CleanupCommands returns the commands that remove everything of this process from Redis. It is for a lock

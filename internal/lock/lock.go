@@ -91,8 +91,7 @@ type Lock struct {
 	// lost are the holds that were lost last, for the answer to a late Release.
 	lost loss
 
-	effects []machine.Effect
-	taken   int
+	effects machine.Effects
 	// spare is memory of the buffer for a command; nil if it is in use.
 	buffer *Buffer
 	spare  *Command

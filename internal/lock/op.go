@@ -117,7 +117,7 @@ func (l *Lock) send(o *op) {
 		c = new(Command)
 	}
 	*c, l.spare = Command{}, nil
-	l.effects = append(l.effects, machine.Effect{Kind: machine.Send, Ref: c})
+	l.effects.Add(machine.Effect{Kind: machine.Send, Ref: c})
 	l.command(o, c)
 	if o.term != 0 && o.term == l.lease.term {
 		l.lease.longest = max(l.lease.longest, o.lease)

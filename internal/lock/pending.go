@@ -185,11 +185,9 @@ func (l *Lock) takeReleases(own hold) any {
 		rest = rest.plus(c.mode, -1)
 		return true
 	}
-	var all refs
+	var all machine.Refs
 	for _, c := range l.takePending(ends) {
-		if c.ref != nil { // else its owner is dead
-			all = append(all, c.ref)
-		}
+		all.Add(c.ref) // nil if its owner is dead
 	}
 	return all
 }

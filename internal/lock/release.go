@@ -77,7 +77,7 @@ func (l *Lock) cleanUp(term uint64) {
 
 // leaveToExpire reports that a key was not released and expires by itself.
 func (l *Lock) leaveToExpire(until machine.Instant) {
-	l.effects = append(l.effects, machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: until}})
+	l.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: until}})
 }
 
 // releaseInBackground ends the wait for a release to be confirmed; the release goes on in the background.

@@ -125,7 +125,7 @@ func (l *Lock) renewalReplied(r Result) {
 		}
 		l.lease.atRisk = true
 		for own := range l.holds.all() {
-			l.effects = append(l.effects, machine.Effect{Kind: machine.NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
+			l.effects.Add(machine.Effect{Kind: machine.NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
 				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}

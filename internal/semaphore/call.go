@@ -76,7 +76,7 @@ func (p *Pool) send() {
 	p.call.command.Deadline = p.now + p.cfg.CallTimeout
 	p.call.due = p.call.command.Deadline + machine.ReplyGrace
 	command := p.call.command
-	p.effect(machine.Effect{Kind: machine.Send, Ref: &command})
+	p.effects.Add(machine.Effect{Kind: machine.Send, Ref: &command})
 }
 
 // end ends the command.

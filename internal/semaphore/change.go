@@ -65,9 +65,9 @@ func (p *Pool) changeReplied(r *Result) {
 		answer.Done, answer.N = r.N[0] == 1, r.N[1]
 		p.noteFree(r.N[1])
 	}
-	p.answer(c.change.Ref, answer)
+	p.effects.Answer(c.change.Ref, answer)
 	for c.kind == Set && !p.latch && len(p.changes) > 0 && p.changes[0].Kind == Set {
-		p.answer(p.changes[0].Ref, machine.Answer{Kind: machine.Changed, N: answer.N}) // the number is set by now
+		p.effects.Answer(p.changes[0].Ref, machine.Answer{Kind: machine.Changed, N: answer.N}) // the number is set by now
 		p.changes = p.changes[1:]
 	}
 }

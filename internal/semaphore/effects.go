@@ -62,52 +62,29 @@ type Result struct {
 	Transient, Unsure bool
 }
 
-// NextEffect writes the next effect to e, and reports whether there is one. The pool forgets it then. The Ref of a Send
-// is a *Command.
-func (p *Pool) NextEffect(e *machine.Effect) bool {
-	if p.taken == len(p.effects) {
-		if p.effects, p.taken = p.effects[:0], 0; cap(p.effects) > keptEffects {
-			p.effects = nil
-		}
-		return false
-	}
-	*e = p.effects[p.taken]
-	p.effects[p.taken] = machine.Effect{}
-	p.taken++
-	return true
-}
-
-// keptEffects is the number of effects whose memory is used again.
-const keptEffects = 8
-
-func (p *Pool) effect(e machine.Effect) { p.effects = append(p.effects, e) }
-
-// answer ends a request, if ref is one.
-func (p *Pool) answer(ref any, a machine.Answer) {
-	if ref != nil {
-		p.effect(machine.Effect{Kind: machine.Reply, Ref: ref, Answer: a})
-	}
-}
+// NextEffect writes the next effect to e and removes it. It reports whether there was one. The Ref of a Send is a
+// *Command.
+func (p *Pool) NextEffect(e *machine.Effect) bool { return p.effects.Next(e) }
 
 // refuse refuses a request that waits, refuseReturn one that gives something back, and refuseChange one for a change.
 func (p *Pool) refuse(ref any, reason machine.Reason, detail string) {
-	p.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, Detail: detail})
+	p.effects.Answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, Detail: detail})
 }
 
 func (p *Pool) refuseReturn(ref any, reason machine.Reason, detail string) {
-	p.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
+	p.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
 }
 
 func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
-	p.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+	p.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 }
 
 // owes reports that Redis rejects a command that no request awaits any more, and that it is sent again.
 func (p *Pool) owes(detail string) {
-	p.effect(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
+	p.effects.Add(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
 }
 
 // forget reports that permits may be lost: they are given back no more.
 func (p *Pool) forget(detail string) {
-	p.effect(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
+	p.effects.Add(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
 }

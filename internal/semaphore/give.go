@@ -90,7 +90,7 @@ func (p *Pool) handOn(all []debt) (rest []debt) {
 	debts, n := p.exactMatch(all)
 	p.serve(n, true)
 	for _, d := range all[:debts] {
-		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
+		p.effects.Answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 	}
 	return all[debts:]
 }
@@ -166,7 +166,7 @@ func (p *Pool) giveReplied(r *Result) {
 				p.refuseReturn(d.ref, machine.NoPermits, noNumber+"; nothing is given back")
 				continue
 			}
-			p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
+			p.effects.Answer(d.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
 		}
 		if c.kind == Yield {
 			p.turn = turn{}

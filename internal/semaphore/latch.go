@@ -62,7 +62,7 @@ func (p *Pool) countDown(debts []debt) (rest []debt) {
 
 func (p *Pool) countedDown(c *call, count int64) {
 	for _, d := range c.debts {
-		p.answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
+		p.effects.Answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
 	}
 	if count == 0 {
 		p.wasOpen(c.last)
@@ -73,7 +73,7 @@ func (p *Pool) countedDown(c *call, count int64) {
 // when it was closed again.
 func (p *Pool) wasOpen(last uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
-		p.answer(req.Ref, machine.Answer{Kind: machine.Granted})
+		p.effects.Answer(req.Ref, machine.Answer{Kind: machine.Granted})
 	}
 	p.trySoon()
 }

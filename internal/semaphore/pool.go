@@ -38,8 +38,7 @@ type Pool struct {
 	closing bool
 	closeAt Instant
 
-	effects []machine.Effect
-	taken   int
+	effects machine.Effects
 }
 
 // waiting is what the pool knows while it contends for permits.
@@ -188,10 +187,10 @@ func (p *Pool) listen() {
 	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
 	case wanted && p.sub == unsubscribed:
 		p.sub = requested
-		p.effect(machine.Effect{Kind: machine.Subscribe})
+		p.effects.Add(machine.Effect{Kind: machine.Subscribe})
 	case p.queue.Len() == 0 && p.sub != unsubscribed:
 		p.sub = unsubscribed
-		p.effect(machine.Effect{Kind: machine.Unsubscribe})
+		p.effects.Add(machine.Effect{Kind: machine.Unsubscribe})
 	}
 }
 

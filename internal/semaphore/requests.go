@@ -39,7 +39,7 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	if len(p.owed) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a debt
 		p.startTurn()
 		p.serve(n, true)
-		p.answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
+		p.effects.Answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 		return
 	}
 	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
@@ -74,7 +74,7 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	for _, req := range withdrawn {
 		p.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
-	p.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
+	p.effects.Answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
 // OwnerGone refuses the requests of an owner that has died. Another actor may have sent them.

@@ -120,7 +120,7 @@ func (p *Pool) serve(n int, handedOff bool) (given int) {
 	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
 		req := p.queue.Pop()
 		given += req.N
-		p.answer(req.Ref, machine.Answer{Kind: machine.Granted, N: int64(req.N), HandedOff: handedOff})
+		p.effects.Answer(req.Ref, machine.Answer{Kind: machine.Granted, N: int64(req.N), HandedOff: handedOff})
 	}
 	return given
 }

@@ -59,7 +59,7 @@ func (s *shared) Clone() *shared {
 	for i := range c.processes {
 		p := &c.processes[i]
 		p.clients = slices.Clone(p.clients)
-		p.pool.effects = nil
+		p.pool.effects = machine.Effects{}
 		p.pool.queue.Clip()
 		p.pool.owed, p.pool.changes = slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
 		p.pool.rejects.debts = slices.Clip(p.pool.rejects.debts)
