@@ -18,7 +18,7 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	switch {
 	case h == nil:
 		refusal.Reason, refusal.Detail = machine.NotHeld, "the hold is over"
-		if slices.Contains(s.lost.ids, id) {
+		if s.lost.Why(id) != 0 {
 			refusal.Reason = machine.Lost
 		}
 	case h.end()-s.now >= d:

@@ -34,8 +34,8 @@ func (s *Semaphore) Extend(now Instant, id uint64, lease time.Duration, ref any)
 	defer s.settle()
 	h, refusal := s.holdByID(id), machine.Answer{Kind: machine.NotDone}
 	switch {
-	case h == nil && slices.Contains(s.lost.ids, id):
-		refusal.Reason, refusal.Detail = machine.Lost, "the permit was lost before: "+s.lost.reason.String()
+	case h == nil && s.lost.Why(id) != 0:
+		refusal.Reason, refusal.Detail = machine.Lost, "the permit was lost before: "+s.lost.Why(id).String()
 	case h == nil:
 		refusal.Reason, refusal.Detail = machine.NotHeld, "there is no such permit: it was never granted, or was released before"
 	default:

@@ -77,7 +77,7 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	}
 	s.back = s.back[o.count:]
 	others := r.Receivers
-	if s.sub == listening {
+	if s.sub == machine.Listening {
 		others--
 	}
 	switch {

@@ -178,7 +178,7 @@ func (s *Semaphore) vanished(h *hold) {
 
 // end ends a hold that was not released, and notifies its holder.
 func (s *Semaphore) end(h *hold, reason machine.Reason, detail string) {
-	s.lost.add(h.id, reason)
+	s.lost.Add(h.id, reason)
 	s.failExtensions(h.id, machine.Lost, detail)
 	s.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
 	s.remove(h)

@@ -43,8 +43,8 @@ func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	switch {
 	case h != nil:
 		s.release(h, h.shown || shown, ref)
-	case slices.Contains(s.lost.ids, id):
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + s.lost.reason.String()})
+	case s.lost.Why(id) != 0:
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + s.lost.Why(id).String()})
 	default:
 		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
 	}
@@ -71,12 +71,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	s.begin(now)
 	defer s.settle()
-	var withdrawn []*Request
-	if req, found := s.queue.Take(id); found {
-		withdrawn = []*Request{req}
-	} else if id == 0 && owner != 0 {
-		withdrawn = s.queue.RemoveOwner(uint64(owner))
-	}
+	withdrawn := s.queue.Withdraw(id, uint64(owner))
 	for _, req := range withdrawn {
 		s.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
 	}
@@ -88,14 +83,11 @@ func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any)
 func (s *Semaphore) OwnerGone(now Instant, owner machine.Owner) {
 	s.begin(now)
 	defer s.settle()
-	if owner == 0 {
-		return
-	}
 	for _, req := range s.queue.RemoveOwner(uint64(owner)) {
 		s.refuse(req, machine.CancelledByRequest, machine.OwnerDied)
 	}
 	for _, h := range s.holds {
-		if h.owner == owner {
+		if owner != 0 && h.owner == owner {
 			s.release(h, h.shown, nil)
 		}
 	}
@@ -145,8 +137,7 @@ func (s *Semaphore) Signal(now Instant) {
 
 // Subscribed says that from now on no message of the channel is missed; earlier ones may have been.
 func (s *Semaphore) Subscribed(now Instant) {
-	if s.sub != unsubscribed {
-		s.sub = listening
+	if s.sub.Confirm() {
 		s.Signal(now)
 	}
 }
@@ -154,7 +145,7 @@ func (s *Semaphore) Subscribed(now Instant) {
 // Idle reports whether there is nothing to do and no state to keep.
 func (s *Semaphore) Idle() bool {
 	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
-		s.kept == 0 && s.sub == unsubscribed && s.effects.Len() == 0
+		s.kept == 0 && s.sub == machine.Unsubscribed && s.effects.Len() == 0
 }
 
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on

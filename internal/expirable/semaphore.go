@@ -65,9 +65,9 @@ type Semaphore struct {
 	// yield lets other processes go first even if none is seen to wait.
 	turnUntil, nextForcedYield Instant
 	wait                       waiting
-	sub                        listens
+	sub                        machine.Subscription
 	// lost are the holds that were lost last, to explain it to a late Release.
-	lost loss
+	lost machine.Losses
 
 	// wakeAt is not later than the next change that time brings.
 	wakeAt alarm
@@ -147,29 +147,6 @@ type waiting struct {
 	// lastErr is why the last try failed, "" if it has not, and lastReason the reason.
 	lastErr    string
 	lastReason machine.Reason
-}
-
-// listens says how the permits stand to their channel.
-type listens uint8
-
-const (
-	unsubscribed listens = iota
-	requested
-	listening
-)
-
-// loss lists the holds that were lost last, and the reason.
-type loss struct {
-	ids    []uint64
-	reason machine.Reason
-}
-
-// add remembers a lost hold, and forgets those that were lost for another reason.
-func (l *loss) add(id uint64, reason machine.Reason) {
-	if l.reason != reason || len(l.ids) == machine.MaxLost {
-		*l = loss{reason: reason}
-	}
-	l.ids = append(l.ids, id)
 }
 
 func (s *Semaphore) holdByID(id uint64) *hold {

@@ -69,7 +69,10 @@ func (s *Semaphore) settle() {
 	if !s.renewal.inFlight {
 		s.renew()
 	}
-	s.listen()
+	if s.queue.Len() == 0 {
+		s.wait = waiting{}
+	}
+	s.sub.Follow(s.queue.Len() > 0, s.wait.refused, &s.effects)
 }
 
 // turns is the order in which the numbered commands take turns: there may always be more of each.
@@ -298,18 +301,4 @@ func (s *Semaphore) expire() {
 	}
 	s.expireBack()
 	s.expireSets()
-}
-
-// listen subscribes as long as waiters are refused.
-func (s *Semaphore) listen() {
-	switch {
-	case s.queue.Len() > 0 && s.wait.refused && s.sub == unsubscribed:
-		s.sub = requested
-		s.effects.Add(machine.Effect{Kind: machine.Subscribe})
-	case s.queue.Len() == 0:
-		if s.sub != unsubscribed {
-			s.effects.Add(machine.Effect{Kind: machine.Unsubscribe})
-		}
-		s.sub, s.wait = unsubscribed, waiting{}
-	}
 }

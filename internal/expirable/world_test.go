@@ -83,7 +83,7 @@ func (s *shared) Clone() *shared {
 		l.effects = machine.Effects{}
 		l.queue.Clip()
 		l.extensions = slices.Clip(l.extensions)
-		l.holds, l.back, l.sets, l.lost.ids = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets), slices.Clip(l.lost.ids)
+		l.holds, l.back, l.sets = slices.Clip(l.holds), slices.Clip(l.back), slices.Clip(l.sets)
 	}
 	return &c
 }

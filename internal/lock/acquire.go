@@ -82,14 +82,14 @@ func (l *Lock) noteRefusal(r Result) {
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
 	// A process that does not listen yet counts no messages, and tries again as soon as it does.
-	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.state == listening {
+	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.state == machine.Listening {
 		l.deferFor(1, r.TTL)
 		l.wait.byRedis = true
 	}
 	if l.wait.refusalIsStale {
 		l.wait.nextAt = l.now
 	}
-	if l.sub.state == requested {
+	if l.sub.state == machine.Requested {
 		// It was not confirmed since the last try: ask again, in case the first one got lost.
 		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: l.sub.term})
 	}
@@ -149,12 +149,12 @@ const unsubscribeDelay = 100 * time.Millisecond
 
 // listen keeps the subscription while there are waiters that were refused, and for unsubscribeDelay longer.
 func (l *Lock) listen() {
-	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != unsubscribed)
+	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != machine.Unsubscribed)
 	var term uint64
 	switch {
 	case want:
 		term, l.sub.until = l.order.channel(l), 0
-	case l.sub.state == listening && l.order.inMemory() && !l.closing:
+	case l.sub.state == machine.Listening && l.order.inMemory() && !l.closing:
 		if l.sub.until == 0 {
 			l.sub.until = l.now + unsubscribeDelay
 		}
@@ -162,12 +162,12 @@ func (l *Lock) listen() {
 			return
 		}
 	}
-	if l.sub.state != unsubscribed && (!want || term != l.sub.term) {
+	if l.sub.state != machine.Unsubscribed && (!want || term != l.sub.term) {
 		l.effects.Add(machine.Effect{Kind: machine.Unsubscribe, Term: l.sub.term})
 		l.sub = subscription{}
 	}
-	if want && l.sub.state == unsubscribed {
-		l.sub = subscription{state: requested, term: term}
+	if want && l.sub.state == machine.Unsubscribed {
+		l.sub = subscription{state: machine.Requested, term: term}
 		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: term})
 	}
 }

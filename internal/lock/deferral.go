@@ -3,6 +3,8 @@ package lock
 import (
 	"math"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // After a turn, a process leaves the lock to others for a while.
@@ -18,7 +20,7 @@ func (l *Lock) deferToOthers(others int, d time.Duration) {
 	switch {
 	case others == 0:
 		turns = math.MaxInt // only time ends the deferral
-	case l.sub.state == listening:
+	case l.sub.state == machine.Listening:
 		turns++
 	}
 	l.deferFor(turns, d)
@@ -35,7 +37,7 @@ func (l *Lock) countRelease() bool {
 	switch {
 	case !l.isDeferred():
 		return true
-	case l.sub.state != listening:
+	case l.sub.state != machine.Listening:
 		return false // it may be the process's own message, which turns includes only if it listened
 	}
 	if l.wait.turns--; l.wait.turns > 0 {

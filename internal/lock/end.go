@@ -37,7 +37,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 	}
 	l.pendingCounts = nil
 	for own := range lost.all() {
-		l.lost.add(own.id, reason)
+		l.lost.Add(own.id, reason)
 		l.removeHold(own)
 	}
 	if clean {
@@ -123,7 +123,7 @@ func (l *Lock) endHold(own hold, ref any) {
 
 // revokeHold ends a hold that was not released, notifies its holder, and passes the lease on.
 func (l *Lock) revokeHold(own hold, reason machine.Reason, detail string) {
-	l.lost.add(own.id, reason)
+	l.lost.Add(own.id, reason)
 	l.notifyLost(own, reason, detail)
 	if l.main.kind == opCount && l.main.hold == own.id {
 		if reason != machine.Closed {

@@ -28,7 +28,7 @@ func (l *Lock) Detach() {
 	}
 	l.queue.waiters.Clip()
 	l.pendingCounts, l.ensures, l.extensions = slices.Clip(l.pendingCounts), slices.Clip(l.ensures), slices.Clip(l.extensions)
-	l.lost.ids, l.holds.more, l.background = slices.Clip(l.lost.ids), slices.Clip(l.holds.more), slices.Clip(l.background)
+	l.holds.more, l.background = slices.Clip(l.holds.more), slices.Clip(l.background)
 }
 
 // StaysWriter reports whether a writer that becomes a reader stays a writer in Redis, since a late command might

@@ -121,7 +121,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 	l.lease.transferred, l.lease.stays = false, false
 	if l.repeats && req.Owner != 0 {
 		// The other requests of this owner would wait for its own hold: they are re-entries now.
-		for _, again := range l.queue.takeByOwner(req.Owner) {
+		for _, again := range l.queue.withdraw(0, req.Owner) {
 			l.reenter(own, again)
 		}
 		l.repeats = l.queue.len() > 0

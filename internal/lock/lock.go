@@ -89,7 +89,7 @@ type Lock struct {
 	wait waiting
 	sub  subscription
 	// lost are the holds that were lost last, for the answer to a late Release.
-	lost loss
+	lost machine.Losses
 
 	effects machine.Effects
 	// spare is memory of the buffer for a command; nil if it is in use.
@@ -203,19 +203,11 @@ type deferral struct {
 // subscription is the state of the subscription to the lock's channel. With a queue in Redis, every waiter
 // has its own channel, and term says which one is meant.
 type subscription struct {
-	state subscriptionState
+	state machine.Subscription
 	term  uint64
 	// until is the end of the subscription after the last waiter; 0 while there are waiters.
 	until machine.Instant
 }
-
-type subscriptionState uint8
-
-const (
-	unsubscribed subscriptionState = iota
-	requested
-	listening
-)
 
 // countChange is a change of a hold's count: request adds one, and a release (request is nil) subtracts one.
 type countChange struct {
@@ -233,18 +225,4 @@ type ensure struct {
 	ref   any
 	until machine.Instant
 	by    machine.Instant
-}
-
-// loss lists the holds that were lost last, and the reason.
-type loss struct {
-	ids    []uint64
-	reason machine.Reason
-}
-
-// add remembers a lost hold, and forgets those that were lost for another reason.
-func (l *loss) add(id uint64, reason machine.Reason) {
-	if l.reason != reason || len(l.ids) == machine.MaxLost {
-		*l = loss{reason: reason}
-	}
-	l.ids = append(l.ids, id)
 }

@@ -34,13 +34,9 @@ func (q *queue) insert(req *waiter) { q.push(req) }
 
 func (q *queue) pop() *waiter { return q.waiters.Pop() }
 
-// withdraw takes out a request that is cancelled; nil if it is not there.
-func (q *queue) withdraw(id uint64) *waiter {
-	req := q.take(id)
-	if req != nil {
-		q.revision++
-	}
-	return req
+// withdraw takes out the request with that id or, if id is 0, those of the owner.
+func (q *queue) withdraw(id uint64, owner machine.Owner) []*waiter {
+	return q.countDepartures(q.waiters.Withdraw(id, uint64(owner)))
 }
 
 // take takes out one request; nil if it is not there.
@@ -66,11 +62,6 @@ func (q *queue) remove(leave func(*waiter) bool) []*waiter {
 // takeTries takes out the requests that try once.
 func (q *queue) takeTries() []*waiter {
 	return q.countDepartures(q.waiters.RemoveTries(func(*waiter) bool { return true }))
-}
-
-// takeByOwner takes out the requests of an owner.
-func (q *queue) takeByOwner(owner machine.Owner) []*waiter {
-	return q.countDepartures(q.waiters.RemoveOwner(uint64(owner)))
 }
 
 // takeExpired takes out up to machine.MaxExpired requests whose wait is over. If there are more, the next Tick is

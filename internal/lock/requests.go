@@ -2,7 +2,6 @@ package lock
 
 import (
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -48,8 +47,8 @@ func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode
 	switch {
 	case own.id != 0:
 		l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
-	case slices.Contains(l.lost.ids, id):
-		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the hold was lost before: " + l.lost.reason.String()})
+	case l.lost.Why(id) != 0:
+		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the hold was lost before: " + l.lost.Why(id).String()})
 	default:
 		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such hold: it was never granted, is over, or belongs to another owner"})
 	}
@@ -77,19 +76,11 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 		l.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
 	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
-	if id != 0 {
-		if req := l.queue.withdraw(id); req != nil {
-			cancel(req)
-		}
-	} else if owner != 0 {
-		for _, req := range l.queue.takeByOwner(owner) {
-			cancel(req)
-		}
+	for _, req := range l.queue.withdraw(id, owner) {
+		cancel(req)
 	}
 	l.withdrawReentries(matches, cancel)
-	if ref != nil {
-		l.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: withdrawn})
-	}
+	l.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: withdrawn})
 }
 
 // OwnerGone refuses the requests of an owner that has died, and releases its hold. Another actor may have sent a
@@ -97,7 +88,7 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	var orphans []*waiter
 	if owner != 0 { // before a hold that is over by now makes way for one of them
-		orphans = l.queue.takeByOwner(owner)
+		orphans = l.queue.withdraw(0, owner)
 		l.withdrawReentries(func(req *waiter) bool { return req.Owner == owner }, func(req *waiter) { orphans = append(orphans, req) })
 	}
 	l.begin(now)
@@ -154,8 +145,8 @@ func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) 
 // answerOver answers a request about the lease of a hold that is over.
 func (l *Lock) answerOver(id uint64, ref any) {
 	a := machine.Answer{Kind: machine.NotDone, Reason: machine.NotHeld, Detail: "the hold is over"}
-	if slices.Contains(l.lost.ids, id) {
-		a.Reason, a.Detail = machine.Lost, "the hold was lost before: "+l.lost.reason.String()
+	if why := l.lost.Why(id); why != 0 {
+		a.Reason, a.Detail = machine.Lost, "the hold was lost before: "+why.String()
 	}
 	l.answer(ref, a)
 }
@@ -205,10 +196,9 @@ func (l *Lock) Signal(now machine.Instant) {
 func (l *Lock) Subscribed(now machine.Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()
-	if l.sub.state == unsubscribed || l.sub.term != term {
+	if l.sub.term != term || !l.sub.state.Confirm() {
 		return
 	}
-	l.sub.state = listening
 	if !l.isDeferred() || l.wait.byRedis {
 		l.attemptSoon()
 	}

@@ -4,8 +4,6 @@ const (
 	// MaxExpired bounds how many requests one event refuses because their wait is over. If there are more, the next Tick
 	// is due at once.
 	MaxExpired = 1000
-	// MaxLost bounds how many lost holds are remembered, to explain the loss to a late release.
-	MaxLost = 100
 	// MaxLateTries bounds how many tries of a command may still be answered late. Their pauses grow, so few fit into a
 	// lease.
 	MaxLateTries = 8

@@ -150,8 +150,22 @@ func (q *Queue[W]) RemoveTries(leave func(W) bool) []W {
 	return q.filter(skip, func(w W) bool { return w.Waiting().Try && leave(w) })
 }
 
-// RemoveOwner removes and returns the requests of an owner, which is not 0.
+// Withdraw removes and returns the request with that id or, if id is 0, those of the owner.
+func (q *Queue[W]) Withdraw(id, owner uint64) []W {
+	if id == 0 {
+		return q.RemoveOwner(owner)
+	}
+	if w, found := q.Take(id); found {
+		return []W{w}
+	}
+	return nil
+}
+
+// RemoveOwner removes and returns the requests of an owner; there are none if owner is 0.
 func (q *Queue[W]) RemoveOwner(owner uint64) (left []W) {
+	if owner == 0 {
+		return nil
+	}
 	if q.root.kids == nil {
 		return q.Remove(func(w W) bool { return w.Waiting().Owner == owner })
 	}

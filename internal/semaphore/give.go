@@ -121,7 +121,7 @@ func (p *Pool) give(debts []debt) (rest []debt) {
 	}
 	c := call{command: Command{Kind: Give}}
 	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
-		c.command = Command{Kind: Yield, Listening: p.sub == listening, Forced: p.now >= p.turn.nextForcedYield}
+		c.command = Command{Kind: Yield, Listening: p.sub == machine.Listening, Forced: p.now >= p.turn.nextForcedYield}
 	}
 	same := 0
 	for same < len(debts) && c.command.N <= mostPermits-int64(debts[same].n) {

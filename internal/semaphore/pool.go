@@ -33,7 +33,7 @@ type Pool struct {
 
 	wait waiting
 	turn turn
-	sub  listens
+	sub  machine.Subscription
 	// closing: no request gets permits any more; from closeAt on nothing is awaited.
 	closing bool
 	closeAt Instant
@@ -64,14 +64,6 @@ type turn struct {
 	// a Yield gives them back even if no waiter is seen; 0 if no turn is running.
 	until, nextForcedYield Instant
 }
-
-type listens uint8
-
-const (
-	unsubscribed listens = iota
-	requested
-	listening
-)
 
 // New returns a pool without requests. Before every event, SetNextNumber must have given
 // it a number higher than those of all commands about that name before.
@@ -116,12 +108,10 @@ func (p *Pool) Signal(now Instant) {
 func (p *Pool) Subscribed(now Instant) {
 	p.begin(now)
 	defer p.settle()
-	if p.sub == unsubscribed {
-		return
+	if p.sub.Confirm() {
+		p.wait.again = true
+		p.trySoon()
 	}
-	p.sub = listening
-	p.wait.again = true
-	p.trySoon()
 }
 
 // Tick says that time has passed.
@@ -146,7 +136,7 @@ func (p *Pool) settle() {
 		p.trySoon()
 	}
 	p.proceed()
-	p.listen()
+	p.sub.Follow(p.queue.Len() > 0, p.wait.refused, &p.effects)
 }
 
 // proceed sends the next command, if there is one to send.
@@ -180,18 +170,6 @@ func (p *Pool) proceed() {
 // awaited reports whether requests wait for the end of the command under way.
 func (p *Pool) awaited() bool {
 	return p.queue.Len() > 0 || len(p.changes) > 0 || firstUntil(p.owed) > 0
-}
-
-// listen subscribes while a request waits that was refused.
-func (p *Pool) listen() {
-	switch wanted := p.queue.Len() > 0 && p.wait.refused; {
-	case wanted && p.sub == unsubscribed:
-		p.sub = requested
-		p.effects.Add(machine.Effect{Kind: machine.Subscribe})
-	case p.queue.Len() == 0 && p.sub != unsubscribed:
-		p.sub = unsubscribed
-		p.effects.Add(machine.Effect{Kind: machine.Unsubscribe})
-	}
 }
 
 // NextWake returns when the pool needs its next Tick, unless another event comes first.

@@ -61,12 +61,7 @@ func (p *Pool) Change(now Instant, c Change) {
 func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	p.begin(now)
 	defer p.settle()
-	var withdrawn []*Request
-	if req, found := p.queue.Take(id); found {
-		withdrawn = []*Request{req}
-	} else if id == 0 && owner != 0 {
-		withdrawn = p.queue.RemoveOwner(uint64(owner))
-	}
+	withdrawn := p.queue.Withdraw(id, uint64(owner))
 	detail := "the request was withdrawn"
 	if p.wait.lastErr != "" {
 		detail += "; the last try failed: " + p.wait.lastErr
@@ -81,9 +76,6 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	p.begin(now)
 	defer p.settle()
-	if owner == 0 {
-		return
-	}
 	for _, req := range p.queue.RemoveOwner(uint64(owner)) {
 		p.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
 	}
