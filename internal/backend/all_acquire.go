@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // acquisition is one try to take the parts of a MultiLock, one after another. Each step begins on the goroutine that
@@ -31,7 +32,7 @@ func (a *acquisition) next() {
 	}
 	now := time.Now()
 	if !now.Before(a.deadline) {
-		a.fail(lock.Result{Outcome: lock.Failed, Transient: true, Err: errTooSlow})
+		a.fail(lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errTooSlow}})
 		return
 	}
 	// For each part anew: otherwise the entry would be later by the time that the parts before have taken.
@@ -46,7 +47,7 @@ func (a *acquisition) next() {
 	}
 	a.sameNamed[a.taken].check(a.c.Term, until, func(same error) {
 		if same != nil {
-			a.fail(lock.Result{Outcome: lock.Failed, Err: same})
+			a.fail(lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: same}})
 			return
 		}
 		a.take(until)

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
@@ -56,7 +57,7 @@ var errDown = errors.New("down")
 func outcome(o lock.Outcome) Reply { return Reply{Result: lock.Result{Outcome: o}} }
 
 func failing(transient, unsure bool) Reply {
-	return Reply{Result: lock.Result{Outcome: lock.Failed, Err: errDown, Transient: transient, Unsure: unsure}}
+	return Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: errDown, Transient: transient, Unsure: unsure}}}
 }
 
 // ranAll returns the reply to a command on parts; the test fails unless there is exactly one.

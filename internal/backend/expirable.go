@@ -58,7 +58,7 @@ func (p *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, don
 		p.Run(&c, deadline, never, func(r expirable.Result) {
 			reply := Reply{Result: lock.Result{Outcome: lock.Done}}
 			if r.Err != nil {
-				reply.Result = lock.Result{Outcome: lock.Failed, Err: r.Err, Transient: r.Transient, Unsure: r.Unsure}
+				reply.Result = lock.Result{Outcome: lock.Failed, Failure: r.Failure}
 			}
 			done(reply)
 		})

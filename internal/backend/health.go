@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -34,7 +35,7 @@ const (
 var errSilent = redisio.Classify(errors.New("the server has not answered for a while"))
 
 // skipped is the reply for a server that was skipped.
-var skipped = Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, Err: errSilent}}
+var skipped = Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errSilent}}}
 
 // isSilent reports whether the server has stopped answering.
 func (s *Server) isSilent() bool {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // acquire asks all servers concurrently. It ends with a majority, or when that is impossible and refusal can say what
@@ -52,7 +53,7 @@ func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply))
 }
 
 // tooSlow is the vote of a server that did not answer in time.
-var tooSlow = lock.Result{Outcome: lock.Failed, Transient: true, Err: errors.New("no answer yet")}
+var tooSlow = lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errors.New("no answer yet")}}
 
 // vote asks one server. The answer may come after the end of the term, since acquire waits only for a majority; a
 // grant must not outlast the term.
@@ -85,7 +86,7 @@ func (m *majority) giveBack(c lock.Command, t tally, done func(Reply)) {
 	}
 	why := m.refusal(t, before)
 	if err := Distinct(m.servers); err != nil {
-		why = Reply{Result: lock.Result{Outcome: lock.Failed, Err: err}}
+		why = Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: err}}}
 	}
 	for _, v := range t.failed {
 		if v.Unsure {

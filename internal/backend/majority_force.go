@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -111,7 +112,7 @@ func (m *majority) evict(c lock.Command, inspections []inspection, deadline time
 
 // uninspected returns the reply for a server whose inspection failed.
 func uninspected(err error) Reply {
-	r := Reply{Result: lock.Result{Outcome: lock.Failed, Err: err}}
+	r := Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: err}}}
 	if sorted := (*redisio.Error)(nil); errors.As(err, &sorted) {
 		r.Transient = sorted.Transient
 	}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
 // tally sorts the votes of the servers.
@@ -113,7 +114,7 @@ var errNoVote = errors.New("a majority of the servers does not have the lock")
 // failure returns a failure with the number of servers that failed, and the error of one of them.
 func (m *majority) failure(t tally) Reply {
 	if len(t.failed) == 0 {
-		return Reply{Result: lock.Result{Outcome: lock.Failed, Transient: true, Err: errNoVote}}
+		return Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errNoVote}}}
 	}
 	r := Reply{Result: lock.Result{Outcome: lock.Failed}}
 	for _, v := range t.failed {

@@ -18,9 +18,10 @@ const (
 // startAcquire asks for permits for the first waiting requests. If none waits, Redis keeps no more permits for the last.
 func (s *Semaphore) startAcquire() {
 	first := s.queue.Front(acquireBatch)
-	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + repeatTime}
+	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })]}
+	o.Until = s.now + repeatTime
 	for _, req := range o.requests {
-		o.until = min(o.until, trust(s.now, s.lease(req)))
+		o.Until = min(o.Until, trust(s.now, s.lease(req)))
 	}
 	kept := s.kept
 	if s.kept = 0; len(o.requests) > 0 && o.requests[0].keeps() {
@@ -88,7 +89,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		late := s.now >= h.until
 		if _, waits := s.queue.Find(req.ID); !waits || late {
 			s.giveBack(giveBack{permits: h.permits, until: h.until})
-			if waits && o.tries == 0 { // another try would be late as well, and hold up the requests behind it
+			if waits && o.Tries == 0 { // another try would be late as well, and hold up the requests behind it
 				s.queue.Take(req.ID)
 				s.refuse(req, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", s.now-o.sentAt, s.lease(req)))
 			}
@@ -187,20 +188,20 @@ func (s *Semaphore) refuseTries(asked []*Request) {
 // acquireFailed schedules another try, or refuses all requests if that has no use. It reports whether the
 // command is over: a command that may have been carried out is repeated.
 func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
-	reason, detail := failure(r)
+	reason, detail := r.Why()
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Try || !r.Transient }) {
 		s.refuse(req, reason, detail)
 	}
 	s.tryAt(s.now + s.backoff(s.wait.tries))
 	s.wait.tries++
-	if !o.unsure {
+	if !o.Unsure {
 		return true
 	}
 	waits := func(req *Request) bool {
 		_, found := s.queue.Find(req.ID)
 		return found
 	}
-	if slices.ContainsFunc(o.requests, waits) && s.now < o.until {
+	if slices.ContainsFunc(o.requests, waits) && !o.Ended(s.now) {
 		return false
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.

@@ -69,12 +69,7 @@ type Result struct {
 	Receivers int
 	// Done says, for a Set, that the number was set, or the semaphore deleted.
 	Done bool
-	// Err is the error, temporary (Transient) or permanent. Unsure says that the script may have
-	// run all the same; Unconfirmed that it has, but too few replicas are known to have what it wrote.
-	Err         error
-	Transient   bool
-	Unsure      bool
-	Unconfirmed bool
+	machine.Failure
 }
 
 // NextEffect writes the next effect to e and removes it. It reports whether there was one. The Ref of a Send is a
@@ -99,9 +94,4 @@ func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 		Kind: machine.Granted, HoldID: h.id, Count: 1, Until: h.end(), FirstRef: h.ref, HandedOff: handedOff,
 		Permits: &h.permits,
 	}})
-}
-
-// failure returns the reason of a command's failure, and its detail.
-func failure(r Result) (machine.Reason, string) {
-	return machine.Failure(r.Err, r.Transient, r.Unconfirmed)
 }

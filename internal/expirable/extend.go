@@ -59,7 +59,7 @@ func (s *Semaphore) extends(h *hold) bool {
 func (s *Semaphore) extend() {
 	for _, e := range s.extensions {
 		h := s.holdByID(e.hold)
-		renewing := s.renewal.inFlight && slices.ContainsFunc(s.renewal.holds, func(other *hold) bool { return other.permits == h.permits })
+		renewing := s.renewal.InFlight && slices.ContainsFunc(s.renewal.holds, func(other *hold) bool { return other.permits == h.permits })
 		if e.sets == 0 && !renewing && !s.extends(h) {
 			s.sendExtension(e, h)
 		}
@@ -134,7 +134,7 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 	again, renewAt := *h, s.now
 	switch {
 	case r.Err != nil:
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		if r.Unsure {
 			detail = "it may have been carried out: " + detail
 			again.isUnacked(e.sets)
@@ -180,7 +180,7 @@ func (s *Semaphore) extensionsOverdue() {
 		switch {
 		case s.now < e.by:
 		case e.sets != 0:
-			s.extensionReplied(e.seq, noReply)
+			s.extensionReplied(e.seq, Result{Failure: machine.NoReply})
 		default:
 			s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered an earlier command in time, and the lease was not changed"})
 		}

@@ -98,7 +98,7 @@ func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) 
 	refused := s.back[:o.count]
 	s.back = slices.Clip(s.back[o.count:])
 	for _, b := range refused {
-		unsure := o.unsure || b.rejections > 0
+		unsure := o.Unsure || b.rejections > 0
 		answer := machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail}
 		if unsure {
 			answer.Reason, answer.Detail = machine.Unavailable, "it may have been released: "+detail
@@ -130,7 +130,7 @@ func (s *Semaphore) releasing() int {
 func (s *Semaphore) expireBack() {
 	expired := func(b giveBack) bool { return s.now >= b.until }
 	busy := s.releasing()
-	if busy > 0 && !s.main.inFlight && !slices.ContainsFunc(s.back[:busy], func(b giveBack) bool { return !expired(b) }) {
+	if busy > 0 && !s.main.InFlight && !slices.ContainsFunc(s.back[:busy], func(b giveBack) bool { return !expired(b) }) {
 		s.main, busy = op{}, 0
 	}
 	var stay []giveBack

@@ -19,7 +19,7 @@ func (s *Semaphore) renew() {
 		return
 	}
 	first := fits(len(watched), func(i int) int { return watched[i].permits.N })
-	s.renewal = op{kind: Renew, tries: s.renewal.tries, holds: watched[:first]}
+	s.renewal = op{kind: Renew, Sending: machine.Sending{Tries: s.renewal.Tries}, holds: watched[:first]}
 	s.send(&s.renewal)
 }
 
@@ -46,10 +46,10 @@ func (s *Semaphore) renewBy(at Instant) {
 
 // renewalOverdue makes another renewal due, because the reply to the last is late. The process may be too busy to read
 // it, and the next reply would be late as well, so a late one still counts.
-func (s *Semaphore) renewalOverdue() {
+func (s *Semaphore) renewalOverdue(f machine.Failure) {
 	o := op{seq: s.renewal.seq, sentAt: s.renewal.sentAt, holds: s.renewal.holds}
 	s.late = append(slices.Clone(s.late[max(0, len(s.late)-machine.MaxLateTries+1):]), o)
-	s.notRenewed(noReply)
+	s.notRenewed(f)
 }
 
 // renewalLate handles the late reply to a renewal. A failure changes nothing, since it has been sent again.
@@ -59,7 +59,7 @@ func (s *Semaphore) renewalLate(i int, r Result) {
 		return
 	}
 	s.late = s.late[i+1:] // the earlier ones have set no later expiry
-	if !s.renewal.inFlight {
+	if !s.renewal.InFlight {
 		s.renewal = op{}
 	}
 	s.applyRenewal(o, r)
@@ -69,7 +69,7 @@ func (s *Semaphore) renewalLate(i int, r Result) {
 func (s *Semaphore) renewReplied(r Result) {
 	o := s.renewal
 	if r.Err != nil {
-		s.notRenewed(r)
+		s.notRenewed(r.Failure)
 		return
 	}
 	s.renewal, s.late = op{}, nil
@@ -109,12 +109,12 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 }
 
 // notRenewed tries again soon. The holders are warned, once.
-func (s *Semaphore) notRenewed(r Result) {
-	if r.Unsure {
+func (s *Semaphore) notRenewed(f machine.Failure) {
+	if f.Unsure {
 		s.renewalUnanswered()
 	}
-	s.again(&s.renewal, r)
-	s.riskErr, s.renewAt = r.Err.Error(), s.renewal.due
+	s.again(&s.renewal, f)
+	s.riskErr, s.renewAt = f.Err.Error(), s.renewal.Due
 	if s.atRisk {
 		return
 	}

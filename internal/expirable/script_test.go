@@ -152,9 +152,9 @@ func (p *player) reply(c *Command, words []string) {
 		f, failed := machinetest.Failures[word]
 		switch key, value, _ := strings.Cut(word, "="); {
 		case failed:
-			r = Result{Err: f.Err, Transient: f.Transient, Unsure: f.Unsure}
+			r = Result{Failure: f}
 		case word == "unconfirmed":
-			r = Result{Err: errors.New("unconfirmed"), Transient: true, Unconfirmed: true}
+			r = Result{Failure: machine.Failure{Err: errors.New("unconfirmed"), Transient: true, Unconfirmed: true}}
 		case word == "missing":
 			r.Missing = true
 		case key == "served":

@@ -13,17 +13,10 @@ type op struct {
 	// kind is 0 if there is none.
 	kind CommandKind
 	seq  uint64
-	// inFlight: it was sent, and there is no reply yet. unsure: an earlier try may have been, or may
-	// be, carried out.
-	inFlight, unsure bool
-	tries            int
-	// sentAt is the time of the first try that may count. At due the command wants attention again: the reply is late,
-	// or the command is to be sent again.
-	sentAt, due Instant
-	// until ends the tries, except those of a Release, which frees no permit twice.
-	until Instant
-	// last is the failure of the last try.
-	last Result
+	// A Release, which frees no permit twice, is sent again without an end.
+	machine.Sending
+	// sentAt is the time of the first try that may count.
+	sentAt Instant
 
 	// number is 0 for a renewal.
 	number uint64
@@ -66,7 +59,7 @@ func (s *Semaphore) settle() {
 		s.next()
 	}
 	s.extend()
-	if !s.renewal.inFlight {
+	if !s.renewal.InFlight {
 		s.renew()
 	}
 	if s.queue.Len() == 0 {
@@ -87,7 +80,7 @@ func (s *Semaphore) next() {
 			s.startRelease()
 			return
 		case kind == Set && len(s.sets) > 0:
-			s.start(op{kind: Set, until: s.sets[0].until})
+			s.start(op{kind: Set, Sending: machine.Sending{Until: s.sets[0].until}})
 			return
 		case kind == Acquire && (s.queue.Len() > 0 && s.now >= s.wait.nextAt || s.queue.Len() == 0 && s.kept != 0):
 			s.wait.again, s.wait.defers = false, false
@@ -114,10 +107,10 @@ func (s *Semaphore) start(o op) {
 // send issues the op's command, for the first time or again.
 func (s *Semaphore) send(o *op) {
 	s.seq++
-	if !o.unsure {
+	if !o.Unsure {
 		o.sentAt = s.now
 	}
-	o.seq, o.inFlight = s.seq, true
+	o.seq = s.seq
 	c := Command{Kind: o.kind, Seq: o.seq, Number: o.number}
 	timeout := s.cfg.CallTimeout // not shortened for short leases: over a slow link every try would time out
 	switch o.kind {
@@ -147,41 +140,33 @@ func (s *Semaphore) send(o *op) {
 			c.IDs, c.Leases = s.trusted()
 		}
 	}
-	c.Deadline, o.due = s.now+timeout, s.now+timeout+machine.ReplyGrace
+	c.Deadline = s.now + timeout
+	o.Sent(c.Deadline)
 	c.Latest = max(c.Latest, c.Deadline)
-	s.wakeAt.sooner(o.due)
+	s.wakeAt.sooner(o.Due)
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
 // again schedules another try after a failure.
-func (s *Semaphore) again(o *op, r Result) {
-	o.inFlight, o.unsure, o.last = false, o.unsure || r.Unsure, r
-	o.due = s.now + s.backoff(o.tries)
-	o.tries++
-	s.wakeAt.sooner(o.due)
+func (s *Semaphore) again(o *op, f machine.Failure) {
+	o.Failed(s.now, f, s.backoff(o.Tries))
+	s.wakeAt.sooner(o.Due)
 }
 
 func (s *Semaphore) backoff(tries int) time.Duration {
 	return machine.Backoff(tries, s.cfg.Watchdog, s.cfg.Watchdog/6)
 }
 
-// noReply is the outcome of a command whose reply was lost between Redis and here.
-var noReply = Result{Err: machine.ErrNoReply, Transient: true, Unsure: true}
-
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is
 // made anew.
 func (s *Semaphore) overdue() {
-	switch {
-	case s.main.kind == 0 || s.now < s.main.due:
-	case s.main.inFlight:
-		s.mainReplied(noReply)
-	case s.main.kind != Release && s.now >= s.main.until: // the process was stopped, or the machine slept
-		s.mainReplied(s.main.last)
-	default:
+	if failure, again := s.main.Overdue(s.now); failure != nil {
+		s.mainReplied(Result{Failure: *failure})
+	} else if again {
 		s.send(&s.main)
 	}
-	if s.renewal.inFlight && s.now >= s.renewal.due {
-		s.renewalOverdue()
+	if failure, _ := s.renewal.Overdue(s.now); failure != nil {
+		s.renewalOverdue(*failure)
 	}
 	s.extensionsOverdue()
 }
@@ -191,9 +176,9 @@ func (s *Semaphore) Replied(now Instant, seq uint64, r Result) {
 	s.begin(now)
 	defer s.settle()
 	switch {
-	case s.main.inFlight && s.main.seq == seq:
+	case s.main.InFlight && s.main.seq == seq:
 		s.mainReplied(r)
-	case s.renewal.inFlight && s.renewal.seq == seq:
+	case s.renewal.InFlight && s.renewal.seq == seq:
 		s.renewReplied(r)
 	case s.extensionReplied(seq, r):
 	default:
@@ -209,8 +194,8 @@ func (s *Semaphore) mainReplied(r Result) {
 	o := s.main
 	s.mayArrive = s.mayArrive || r.Unsure
 	if r.Err != nil {
-		s.again(&s.main, r)
-		s.wait.lastReason, s.wait.lastErr = failure(r)
+		s.again(&s.main, r.Failure)
+		s.wait.lastReason, s.wait.lastErr = r.Why()
 		if o = s.main; s.failed(&o, r) {
 			s.main = op{}
 		}
@@ -236,11 +221,11 @@ func (s *Semaphore) mainReplied(r Result) {
 
 // failed handles a failure, and reports whether the command is over.
 func (s *Semaphore) failed(o *op, r Result) (over bool) {
-	reason, detail := failure(r)
+	reason, detail := r.Why()
 	switch {
 	case o.kind == Acquire:
 		return s.acquireFailed(o, r)
-	case r.Transient && (o.kind == Release || s.now < o.until):
+	case r.Transient && !o.Ended(s.now):
 		return false
 	case o.kind == Release:
 		s.releaseRefused(o, reason, detail)
@@ -248,7 +233,7 @@ func (s *Semaphore) failed(o *op, r Result) (over bool) {
 		if s.sets[0].mode == Restore {
 			s.restoreFailed(r, reason, detail)
 		}
-		if o.unsure {
+		if o.Unsure {
 			reason, detail = machine.Unavailable, "it may have been carried out: "+detail
 		}
 		s.answerSet(machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
@@ -266,8 +251,8 @@ func (s *Semaphore) wakeUp() {
 			s.wakeAt.sooner(at)
 		}
 	}
-	wake(s.main.due, s.main.kind != 0)
-	wake(s.renewal.due, s.renewal.inFlight)
+	wake(s.main.Due, s.main.kind != 0)
+	wake(s.renewal.Due, s.renewal.InFlight)
 	wake(s.renewAt, s.renewAt > s.now)
 	wake(s.backAt, s.backAt > s.now)
 	wake(s.wait.nextAt, s.queue.Len() > 0 && s.wait.nextAt > s.now)

@@ -108,7 +108,7 @@ func (l *Lock) noteRefusal(r Result) {
 
 // attemptFailed schedules another try, or refuses the waiters if that would be useless.
 func (l *Lock) attemptFailed(o op, r Result) {
-	_, detail := failure(r)
+	_, detail := r.Why()
 	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
 		l.wait.unsure = true
@@ -125,7 +125,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 // refuseAfter refuses the requests that the failure of an acquire concerns. If it draws tokens, its permanent
 // error may be that of their counter, which does not concern requests without a token.
 func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
-	reason, detail := failure(r)
+	reason, detail := r.Why()
 	if !r.Transient && o.reserved > 0 {
 		concerns = func(req *waiter) bool { return req.Fenced }
 	}

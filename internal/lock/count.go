@@ -75,7 +75,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		l.loseByResult(r)
 	case Failed:
 		l.retryLater(&l.main, r)
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		l.wait.lastErr = detail
 		l.withdrawPending(func(req *waiter) bool { return req.Try }, func(req *waiter) { l.refuse(req.Ref, reason, detail) })
 		l.refuseTries(reason, detail)

@@ -115,12 +115,8 @@ type Result struct {
 	Alone bool
 	// Others is how many other clients Yield or CountWaiters saw waiting.
 	Others int
-	// Err is, for Failed, the error: temporary (Transient) or permanent. Unsure says that the script may
-	// nevertheless have run; Unconfirmed that it has, but too few replicas are known to have what it wrote.
-	Err         error
-	Transient   bool
-	Unsure      bool
-	Unconfirmed bool
+	// Failure is, for Failed, why.
+	machine.Failure
 }
 
 // Buffer is memory for a few effects and one command, which is enough for most events. Idle locks, of which there
@@ -160,9 +156,4 @@ func (l *Lock) answer(ref any, a machine.Answer) { l.effects.Answer(ref, a) }
 // refuse ends a request for the lock.
 func (l *Lock) refuse(ref any, reason machine.Reason, detail string) {
 	l.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
-}
-
-// failure returns why a command Failed.
-func failure(r Result) (machine.Reason, string) {
-	return machine.Failure(r.Err, r.Transient, r.Unconfirmed)
 }

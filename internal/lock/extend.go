@@ -118,7 +118,7 @@ func (l *Lock) extendReplied(o op, r Result) {
 		return
 	case Failed:
 		l.main = op{}
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		if r.Unsure {
 			l.noteUnanswered(&o)
 			detail = "it may have been carried out: " + detail

@@ -23,7 +23,7 @@ var replies = map[string]lock.Result{
 // taken it ("took").
 func parseResult(words ...string) lock.Result {
 	if f, ok := machinetest.Failures[words[0]]; ok {
-		return lock.Result{Outcome: lock.Failed, Err: f.Err, Transient: f.Transient, Unsure: f.Unsure}
+		return lock.Result{Outcome: lock.Failed, Failure: f}
 	}
 	r, ok := replies[words[0]]
 	if !ok {

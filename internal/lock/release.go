@@ -41,7 +41,7 @@ func (l *Lock) releaseReplied(o op, r Result) {
 		l.refuseTries(machine.Unavailable, l.wait.lastErr)
 		return
 	case r.Outcome == Failed:
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
 		l.leaveToExpire(l.longestTTL())
 	case r.Outcome == Absent:
@@ -112,7 +112,7 @@ func (l *Lock) forceReplied(o op, r Result) {
 	heldHere := o.term != 0
 	switch {
 	case r.Outcome == Failed:
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 	case r.WasHeld || heldHere:
 		l.answer(o.ref, machine.Answer{Kind: machine.ForceReleased, Count: 1})

@@ -115,7 +115,7 @@ func (l *Lock) renewalReplied(r Result) {
 	case Absent:
 		l.loseByResult(r)
 	case Failed:
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		l.retryLater(&l.renewal, r)
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
 		l.failEnsures(0, machine.Unavailable, detail)

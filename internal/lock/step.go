@@ -165,7 +165,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 }
 
 // noReply is the outcome of a command whose reply did not come in time.
-var noReply = Result{Outcome: Failed, Err: machine.ErrNoReply, Transient: true, Unsure: true}
+var noReply = Result{Outcome: Failed, Failure: machine.NoReply}
 
 // overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
 func (l *Lock) overdue() {
@@ -188,7 +188,7 @@ func (l *Lock) overdue() {
 		case o.inFlight:
 			l.backgroundReplied(i, noReply)
 		case l.now >= o.until: // a forced release without owners would free a later holder
-			l.backgroundReplied(i, Result{Outcome: Failed, Err: o.lastErr, Transient: true})
+			l.backgroundReplied(i, Result{Outcome: Failed, Failure: machine.Failure{Err: o.lastErr, Transient: true}})
 		default:
 			l.background = slices.Clone(l.background)
 			l.send(&l.background[i])

@@ -26,7 +26,7 @@ func (w *world) arrive(m message, f fate) {
 	if f != fine {
 		w.factFor(w.owner(m.p, m.command.Term)).countUncertain = true
 	}
-	answer := lock.Result{Outcome: lock.Failed, Err: errTimeout, Transient: true, Unsure: true}
+	answer := lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: errTimeout, Transient: true, Unsure: true}}
 	at := never
 	asks := m.command.Kind == lock.ForceRelease && m.command.Owners == nil
 	if asks && (f == fine || f == firstPart || f == secondPart) {
@@ -82,7 +82,7 @@ func unconfirmed(c lock.Command, r lock.Result) lock.Result {
 	if !leases || r.Outcome != lock.Kept && (r.Outcome != lock.Done || c.Kind == lock.Yield) {
 		return r
 	}
-	return lock.Result{Outcome: lock.Failed, Err: errReplicas, Transient: true, Unsure: true, Unconfirmed: true}
+	return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: errReplicas, Transient: true, Unsure: true, Unconfirmed: true}}
 }
 
 // nameHolders adds the present holders, and the owner of its term, to a forced release without owners, and sends
@@ -107,7 +107,7 @@ func (w *world) nameHolders(m message) {
 	switch p := &w.processes[m.p]; {
 	case p.dead:
 	case m.at > m.command.Deadline: // it is too late to send it
-		m.kind, m.result = reply, lock.Result{Outcome: lock.Failed, Err: errTimeout, Transient: true}
+		m.kind, m.result = reply, lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: errTimeout, Transient: true}}
 		w.send(m)
 	default:
 		w.send(m)
@@ -137,7 +137,7 @@ func (w *world) runCommand(i int, c lock.Command, part int) lock.Result {
 		c.Kind == lock.SyncQueue && c.Term == 0 && len(c.Entries) > 0; grows && w.now < w.fullUntil {
 		// A real server refuses less: nothing after a script's first write.
 		w.factFor(owner).countRefused = c.Kind != lock.SyncQueue
-		return lock.Result{Outcome: lock.Failed, Err: errFull, Transient: true}
+		return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: errFull, Transient: true}}
 	}
 	if c.Kind == lock.Acquire || c.Kind == lock.Release {
 		w.factFor(owner).countRefused = false

@@ -65,7 +65,7 @@ func (l *Lock) waitersCounted(r Result) {
 	}
 	switch {
 	case r.Outcome == Failed:
-		reason, detail := failure(r)
+		reason, detail := r.Why()
 		l.wait.lastErr = detail
 		l.lease.handOffUntil = l.now + l.backoff(0, l.cfg.Watchdog) // ask again then
 		l.lease.recountAt = l.lease.handOffUntil

@@ -46,15 +46,3 @@ func (r Reason) String() string {
 	}
 	return fmt.Sprintf("reason %d", r)
 }
-
-// Failure returns why a command failed: Redis did not carry it out, or too few replicas are known to have what it
-// wrote.
-func Failure(err error, transient, unconfirmed bool) (Reason, string) {
-	switch {
-	case !transient:
-		return Rejected, err.Error()
-	case unconfirmed:
-		return NotReplicated, err.Error()
-	}
-	return Unavailable, err.Error()
-}

@@ -1,12 +1,6 @@
 package machine
 
-import (
-	"errors"
-	"time"
-)
-
-// ErrNoReply is the error of a command whose reply did not come in time: it may have been carried out.
-var ErrNoReply = errors.New("no reply from Redis in time")
+import "time"
 
 // ReplyGrace is how long after a command's deadline its reply is awaited before it counts as lost.
 const ReplyGrace = 250 * time.Millisecond

@@ -42,14 +42,8 @@ func Request(now time.Duration, options ...string) (req machine.Request) {
 	return req
 }
 
-// Failure is a reply that has no result.
-type Failure struct {
-	Err               error
-	Transient, Unsure bool
-}
-
 // Failures are those that a script can name.
-var Failures = map[string]Failure{
+var Failures = map[string]machine.Failure{
 	"loading": {Err: errors.New("LOADING"), Transient: true},
 	"full":    {Err: errors.New("OOM"), Transient: true},
 	"timeout": {Err: errors.New("i/o timeout"), Transient: true, Unsure: true},

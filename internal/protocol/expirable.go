@@ -80,7 +80,7 @@ func (p *ExpirableSemaphore) Forget(number uint64, deadline time.Time) redisclie
 // ReadExpirable returns the result of a command from its reply.
 func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.Result) {
 	if err := reply.Err; err != nil {
-		return expirable.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+		return expirable.Result{Failure: machine.Failure{Err: err, Transient: err.Transient, Unsure: err.Unsure}}
 	}
 	switch c.Kind {
 	case expirable.Acquire:
@@ -93,7 +93,7 @@ func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.R
 		r.Receivers = int(reply.N[1])
 	case expirable.Renew:
 		if len(reply.S[0]) != len(c.IDs) {
-			return expirable.Result{Err: unexpected(reply).Err, Transient: true, Unsure: true}
+			return expirable.Result{Failure: machine.Failure{Err: unexpected(reply).Err, Transient: true, Unsure: true}}
 		}
 		for _, digit := range reply.S[0] {
 			r.Valid = append(r.Valid, digit == '1')
@@ -104,9 +104,9 @@ func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.R
 	switch why := reply.Unconfirmed; {
 	case why == nil:
 	case c.Kind == expirable.Set:
-		return expirable.Result{Err: why, Transient: true, Unsure: true} // it was carried out: repeat it; see ReadNumbers
+		return expirable.Result{Failure: machine.Failure{Err: why, Transient: true, Unsure: true}} // it was carried out: repeat it; see ReadNumbers
 	case c.Kind == expirable.Renew, r.Served > 0:
-		return expirable.Result{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
+		return expirable.Result{Failure: machine.Failure{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}}
 	}
 	return r
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -42,14 +43,14 @@ func tagged(call redisclient.Call, seq uint64, how replyFormat) redisclient.Call
 
 // unexpected returns the result for a reply of the right shape that no script gives.
 func unexpected(reply redisclient.Reply) lock.Result {
-	return lock.Result{Outcome: lock.Failed, Unsure: true, Err: fmt.Errorf("unexpected reply from script: %v %q", reply.N, reply.S)}
+	return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Unsure: true, Err: fmt.Errorf("unexpected reply from script: %v %q", reply.N, reply.S)}}
 }
 
 // Read returns the number of the command, and its result, from a reply to Call or Renewal.
 func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Result) {
 	seq = tag >> replyFormatBits
 	if err := reply.Err; err != nil {
-		return seq, lock.Result{Outcome: lock.Failed, Err: err, Transient: err.Transient, Unsure: err.Unsure}
+		return seq, lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: err, Transient: err.Transient, Unsure: err.Unsure}}
 	}
 	r.Outcome = lock.Done
 	n, how := reply.N, replyFormat(tag&(1<<replyFormatBits-1))
@@ -103,7 +104,7 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 		}
 	}
 	if why := reply.Unconfirmed; why != nil && (r.Outcome == lock.Kept || r.Outcome == lock.Done && how != yielded) {
-		r = lock.Result{Outcome: lock.Failed, Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}
+		r = lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}}
 	}
 	return seq, r
 }
@@ -121,8 +122,8 @@ func (l *Lock) status(r *lock.Result, reply redisclient.Reply) {
 	case scripts.Refused:
 		l.refused(r, value, reply.S[0])
 	case scripts.TooNew:
-		*r = lock.Result{Outcome: lock.Failed, Transient: true, Err: fmt.Errorf(
-			"%w, as far as is known: it may have forgotten locks, and stays out until it has been watched for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}
+		*r = lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: fmt.Errorf(
+			"%w, as far as is known: it may have forgotten locks, and stays out until it has been watched for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}}
 	case scripts.Absent:
 		r.Outcome = lock.Absent
 	default:

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -70,12 +71,12 @@ func forget(record string, number uint64, deadline time.Time) redisclient.Call {
 // ReadNumbers returns the result from a reply to the Call of a Semaphore or a Latch.
 func ReadNumbers(reply redisclient.Reply) semaphore.Result {
 	if err := reply.Err; err != nil {
-		return semaphore.Result{Err: err, Transient: err.Transient, Unsure: err.Unsure}
+		return semaphore.Result{Failure: machine.Failure{Err: err, Transient: err.Transient, Unsure: err.Unsure}}
 	}
 	if why := reply.Unconfirmed; why != nil {
 		// The master has carried it out, even though replicas have not confirmed it: so the error is never
 		// permanent, and the command is repeated under its number.
-		return semaphore.Result{Err: why, Transient: true, Unsure: true}
+		return semaphore.Result{Failure: machine.Failure{Err: why, Transient: true, Unsure: true}}
 	}
 	return semaphore.Result{N: [2]int64{reply.N[0], reply.N[1]}}
 }

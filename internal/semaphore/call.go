@@ -1,7 +1,6 @@
 package semaphore
 
 import (
-	"errors"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -21,17 +20,9 @@ const (
 type call struct {
 	kind    CommandKind
 	command Command
-	// inFlight: it was sent, and there is no reply yet. unsure: it may have been carried out.
-	inFlight, unsure bool
-	tries            int
-	lastErr          string
-	// rejected: Redis permanently rejected the last try. reported: that is in the log.
-	rejected, reported bool
-	// due is when it wants attention again: the reply is late, or it is to be sent again.
-	due Instant
-	// until ends the tries; expired: they have ended.
-	until   Instant
-	expired bool
+	machine.Sending
+	// reported: it is in the log that Redis rejected it. expired: the tries have ended.
+	reported, expired bool
 
 	// debts are those that a Give or a Yield gives back; change is the request of a command that is a Change.
 	debts  []debt
@@ -65,16 +56,15 @@ func (c *call) work() work {
 // start sends a command for the first time.
 func (p *Pool) start(c call) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
-	c.kind, c.until = c.command.Kind, p.now+repeatTime
+	c.kind, c.Until = c.command.Kind, p.now+repeatTime
 	p.call, p.sent = c, c.command.Number
 	p.send()
 }
 
 // send sends the command, for the first time or again.
 func (p *Pool) send() {
-	p.call.inFlight = true
 	p.call.command.Deadline = p.now + p.cfg.CallTimeout
-	p.call.due = p.call.command.Deadline + machine.ReplyGrace
+	p.call.Sent(p.call.command.Deadline)
 	command := p.call.command
 	p.effects.Add(machine.Effect{Kind: machine.Send, Ref: &command})
 }
@@ -82,19 +72,12 @@ func (p *Pool) send() {
 // end ends the command.
 func (p *Pool) end() { p.call = call{after: p.call.work()} }
 
-// again schedules another try.
-func (p *Pool) again(r *Result) {
-	p.call.inFlight = false
-	p.call.lastErr = r.Err.Error()
-	p.call.due = p.now + p.pause(p.call.tries)
-	if p.call.rejected {
-		p.call.due = p.now + p.longPause(p.call.tries)
-		if !p.call.reported {
-			p.call.reported = true
-			p.owes(p.call.lastErr)
-		}
+// again leaves the command to be sent again.
+func (p *Pool) again() {
+	if p.call.Rejected() && !p.call.reported {
+		p.call.reported = true
+		p.owes(p.call.Last.Err.Error())
 	}
-	p.call.tries++
 }
 
 func (p *Pool) pause(tries int) time.Duration {
@@ -109,8 +92,8 @@ func (p *Pool) longPause(tries int) time.Duration {
 // hurry shortens the pauses after rejections, at the end of the System.
 func (p *Pool) hurry() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
-	if p.call.rejected && !p.call.inFlight {
-		p.call.tries = 0
+	if p.call.Rejected() && !p.call.InFlight {
+		p.call.Tries = 0
 		p.send()
 	}
 }
@@ -120,18 +103,23 @@ func (p *Pool) hurry() {
 func (p *Pool) Replied(now Instant, number uint64, r Result) {
 	p.begin(now)
 	defer p.settle()
-	if p.call.kind != 0 && p.call.command.Number == number && (r.Err == nil || p.call.inFlight) {
+	if p.call.kind != 0 && p.call.command.Number == number && (r.Err == nil || p.call.InFlight) {
 		p.replied(&r)
 	}
 }
 
 func (p *Pool) replied(r *Result) {
-	p.call.unsure = p.call.unsure || r.Unsure
-	p.call.rejected = r.Err != nil && !r.Transient
 	p.mayArrive = p.mayArrive || r.Unsure
-	if r.Err != nil && p.now >= p.call.until {
-		p.forget(r.Err.Error())
-		p.call.expired, p.call.unsure = true, false
+	if r.Err != nil {
+		pause := p.pause
+		if !r.Transient {
+			pause = p.longPause
+		}
+		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
+		if p.call.Ended(p.now) {
+			p.forget(r.Err.Error())
+			p.call.expired, p.call.Unsure = true, false
+		}
 	}
 	switch p.call.kind {
 	case Take:
@@ -143,16 +131,11 @@ func (p *Pool) replied(r *Result) {
 	}
 }
 
-// overdue stops waiting for a reply that is late, or sends the command again if that is due. If the process was
-// stopped, or the machine slept, it may be too late for that.
+// overdue stops waiting for a reply that is late, or sends the command again if that is due.
 func (p *Pool) overdue() {
-	switch {
-	case p.call.kind == 0 || p.now < p.call.due:
-	case p.call.inFlight:
-		p.replied(&Result{Err: machine.ErrNoReply, Transient: true, Unsure: true})
-	case p.now >= p.call.until:
-		p.replied(&Result{Err: errors.New(p.call.lastErr), Transient: true})
-	default:
+	if failure, again := p.call.Overdue(p.now); failure != nil {
+		p.replied(&Result{Failure: *failure})
+	} else if again {
 		p.send()
 	}
 }

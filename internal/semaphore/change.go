@@ -34,13 +34,13 @@ func (p *Pool) changeReplied(r *Result) {
 	answer := machine.Answer{Kind: machine.Changed, Done: true, N: r.N[0]}
 	switch {
 	case r.Err != nil && r.Transient && !c.expired:
-		p.again(r)
+		p.again()
 		return
-	case r.Err != nil && c.unsure && c.kind != Inspect:
+	case r.Err != nil && c.Unsure && c.kind != Inspect:
 		p.leaveChange(machine.Unavailable, r.Err.Error())
 		p.rejectWaiting(r)
 		if p.call.kind == Drain {
-			p.again(r)
+			p.again()
 		}
 		return
 	case r.Err != nil:
@@ -77,12 +77,12 @@ func (p *Pool) changeReplied(r *Result) {
 func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "
-	if (c.inFlight || c.unsure) && c.kind != Inspect {
+	if (c.InFlight || c.Unsure) && c.kind != Inspect {
 		reason, detail = machine.Unavailable, "it may have been carried out: "
 	}
 	p.refuseChange(c.change.Ref, reason, detail+why)
 	p.call.change.Ref, p.call.change.until = nil, 0
-	if c.kind != Drain || !c.inFlight && !c.unsure {
+	if c.kind != Drain || !c.InFlight && !c.Unsure {
 		p.end()
 	}
 }

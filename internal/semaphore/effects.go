@@ -54,12 +54,10 @@ type Command struct {
 	Deadline          Instant
 }
 
-// Result is the outcome of a Command. Err is why it failed; nil if it did not.
+// Result is the outcome of a Command.
 type Result struct {
-	N   [2]int64
-	Err error
-	// Transient: another try may succeed. Unsure: the script may have run all the same.
-	Transient, Unsure bool
+	N [2]int64
+	machine.Failure
 }
 
 // NextEffect writes the next effect to e and removes it. It reports whether there was one. The Ref of a Send is a

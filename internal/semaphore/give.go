@@ -176,11 +176,11 @@ func (p *Pool) giveReplied(r *Result) {
 			p.wait.free = r.N[1]
 		}
 	case r.Transient && !c.expired:
-		p.again(r)
-	case c.unsure:
+		p.again()
+	case c.Unsure:
 		p.call.debts = p.unconfirmed(c.debts, math.MaxInt64, r.Err.Error())
 		p.rejectWaiting(r)
-		p.again(r)
+		p.again()
 	default:
 		p.giveRejected(r)
 	}

@@ -142,7 +142,7 @@ func (p *Pool) settle() {
 // proceed sends the next command, if there is one to send.
 func (p *Pool) proceed() {
 	if p.call.kind != 0 {
-		if p.call.rejected && !p.call.inFlight && p.awaited() { // the requests that wait are refused soon, or go on
+		if p.call.Rejected() && !p.call.InFlight && p.awaited() { // the requests that wait are refused soon, or go on
 			p.send()
 		}
 		return
@@ -181,7 +181,7 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 	}
 	wake(p.queue.NextDeadline())
 	if p.call.kind != 0 {
-		wake(p.call.due)
+		wake(p.call.Due)
 		wake(p.call.change.until)
 	} else {
 		if p.queue.Len() > 0 {
@@ -203,5 +203,5 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 }
 
 func (p *Pool) jitter(d time.Duration) time.Duration {
-	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.tries))
+	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.Tries))
 }

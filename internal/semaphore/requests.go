@@ -107,7 +107,7 @@ func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	if p.call.change.Ref != nil {
 		p.leaveChange(reason, detail)
 	}
-	if p.call.kind != 0 && !p.call.inFlight {
+	if p.call.kind != 0 && !p.call.InFlight {
 		p.send()
 	}
 }
@@ -123,7 +123,7 @@ func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
 	for _, d := range p.call.debts {
-		if p.call.inFlight || p.call.unsure {
+		if p.call.InFlight || p.call.Unsure {
 			p.refuseReturn(d.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
 		} else {
 			p.refuseReturn(d.ref, reason, detail)
@@ -184,8 +184,8 @@ func (p *Pool) dropExpired() {
 // lastError returns the error of the last try, which explains why there is no answer yet.
 func (p *Pool) lastError() string {
 	switch {
-	case p.call.lastErr != "":
-		return p.call.lastErr
+	case p.call.Last.Err != nil:
+		return p.call.Last.Err.Error()
 	case p.wait.lastErr != "":
 		return p.wait.lastErr
 	}

@@ -120,7 +120,7 @@ func (p *player) request(id int, options []string) Request {
 // result reads the reply to the last command: the names of its two numbers, or a failure.
 func (p *player) result(words []string) (r Result) {
 	if f, ok := machinetest.Failures[words[0]]; ok {
-		return Result{Err: f.Err, Transient: f.Transient, Unsure: f.Unsure}
+		return Result{Failure: f}
 	}
 	names := [...][2]string{
 		Take: {"served", "free"}, Give: {"done", "free"}, Yield: {"done", "free"}, Add: {"done", "free"}, Set: {"done", "free"},

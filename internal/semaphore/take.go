@@ -34,11 +34,11 @@ func (p *Pool) takeReplied(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.took(&c, r)
-	case c.unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
+	case c.Unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
 		}
-		p.again(r)
+		p.again()
 	case r.Transient:
 		p.end()
 		p.wait.lastErr = r.Err.Error()

@@ -85,7 +85,7 @@ func (s *shared) Replied(c explore.Core, now Instant, command, result any) {
 }
 
 func (s *shared) Failure(transient, unsure bool) any {
-	return Result{Err: errors.New("loading"), Transient: transient, Unsure: unsure}
+	return Result{Failure: machine.Failure{Err: errors.New("loading"), Transient: transient, Unsure: unsure}}
 }
 
 func (s *shared) CarryOut(n *explore.Net, i int) {

@@ -1,0 +1,68 @@
+package machine
+
+import (
+	"errors"
+	"time"
+)
+
+// Failure is why a command failed, for now (Transient) or permanently. Unsure says that the script may have run all the
+// same; Unconfirmed that it has, but too few replicas are known to have what it wrote. Err is nil if it did not fail.
+type Failure struct {
+	Err                            error
+	Transient, Unsure, Unconfirmed bool
+}
+
+// NoReply is the failure of a command whose reply did not come in time.
+var NoReply = Failure{Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
+
+// Why returns the reason and the detail of the refusals that a failure leads to.
+func (f *Failure) Why() (Reason, string) {
+	switch {
+	case !f.Transient:
+		return Rejected, f.Err.Error()
+	case f.Unconfirmed:
+		return NotReplicated, f.Err.Error()
+	}
+	return Unavailable, f.Err.Error()
+}
+
+// Sending is the state of a command that is sent, and sent again, until its outcome is known or does not matter any more.
+type Sending struct {
+	// InFlight: it was sent, and there is no reply yet. Unsure: an earlier try may have been carried out.
+	InFlight, Unsure bool
+	Tries            int
+	// Last is the failure of the last try.
+	Last Failure
+	// Due is when the reply is late, or the command is to be sent again. Until ends the tries; 0 for no end.
+	Due, Until Instant
+}
+
+// Sent notes a try whose reply is awaited until a deadline.
+func (s *Sending) Sent(deadline Instant) { s.InFlight, s.Due = true, deadline+ReplyGrace }
+
+// Failed notes that the last try has failed. The next one is due after a pause.
+func (s *Sending) Failed(now Instant, f Failure, pause time.Duration) {
+	s.InFlight, s.Unsure, s.Last, s.Due = false, s.Unsure || f.Unsure, f, now+pause
+	s.Tries++
+}
+
+// Rejected reports whether Redis permanently rejected the last try that has an outcome.
+func (s *Sending) Rejected() bool { return s.Last.Err != nil && !s.Last.Transient }
+
+// Ended reports whether the time for tries is over.
+func (s *Sending) Ended(now Instant) bool { return s.Until != 0 && now >= s.Until }
+
+// Overdue reports what is due: a failure that is to be handled like one that Redis replies, or another try.
+func (s *Sending) Overdue(now Instant) (f *Failure, again bool) {
+	switch {
+	case s.Due == 0 || now < s.Due:
+		return nil, false
+	case s.InFlight:
+		return &NoReply, false
+	case s.Ended(now): // the process was stopped, or the machine slept
+		last := s.Last
+		last.Transient = true
+		return &last, false
+	}
+	return nil, true
+}
