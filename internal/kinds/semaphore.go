@@ -18,7 +18,7 @@ type pool struct {
 }
 
 func (p *pool) Acquire(now machine.Instant, req machine.Request) {
-	q := semaphore.Request{ID: req.ID, N: int(req.Ref.(*request.Call).Count.N), Owner: req.Owner, Deadline: req.Deadline, Try: req.Try, Ref: req.Ref}
+	q := semaphore.Request{Request: req, N: int(req.Ref.(*request.Call).Count.N)}
 	if p.latch {
 		p.Wait(now, q)
 	} else {

@@ -60,6 +60,5 @@
 //	give.go      giving permits back, handing them over, and turns
 //	latch.go     what is different for a latch
 //	change.go    commands that do not wait for permits
-//	queue.go     the waiting requests
 //	effects.go   effects, commands and answers
 package semaphore

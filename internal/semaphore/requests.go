@@ -7,6 +7,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.
+type Request struct {
+	machine.Request
+	// N is how many permits it wants, from 1.
+	N int
+}
+
 // Acquire asks for permits. The request joins the queue. A try is refused at once if others wait, but not at a latch:
 // there no request can overtake another.
 func (p *Pool) Acquire(now Instant, req Request) {

@@ -113,8 +113,9 @@ func (p *player) request(id int, options []string) Request {
 		}
 		return is
 	})
-	req := machinetest.Request(p.Now, options...)
-	return Request{ID: uint64(id), Owner: machine.Owner(id), N: n, Try: req.Try, Deadline: req.Deadline, Ref: id}
+	req := Request{Request: machinetest.Request(p.Now, options...), N: n}
+	req.ID, req.Owner, req.Ref = uint64(id), machine.Owner(id), id
+	return req
 }
 
 // result reads the reply to the last command: the names of its two numbers, or a failure.

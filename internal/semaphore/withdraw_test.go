@@ -28,7 +28,7 @@ func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
 				}
 				for i := range n {
 					do(func(next *Pool) {
-						next.Acquire(0, Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), N: 1, Ref: t})
+						next.Acquire(0, Request{Request: machine.Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), Ref: t}, N: 1})
 					})
 				}
 				one := func(id int) { do(func(next *Pool) { withdraw(next, id) }) }

@@ -225,7 +225,7 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 	for _, other := range s.processes[i].clients {
 		c.ID = max(c.ID, other.ID+1)
 	}
-	req := Request{ID: c.ID, Owner: machine.Owner(k + 1), N: want.n, Try: want.try, Ref: k}
+	req := Request{Request: machine.Request{ID: c.ID, Owner: machine.Owner(k + 1), Try: want.try, Ref: k}, N: want.n}
 	if want.wait > 0 {
 		req.Deadline = n.Now + want.wait
 	}
