@@ -8,18 +8,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-const (
-	// acquireBatch bounds how many requests one command serves; together they want at most machine.MostTogether permits.
-	acquireBatch = 100
-	// repeatTime is how long an Acquire is sent again. Redis remembers commands for twice as long.
-	repeatTime = 30 * time.Minute
-)
+// acquireBatch bounds how many requests one command serves; together they want at most machine.MostTogether permits.
+const acquireBatch = 100
 
 // startAcquire asks for permits for the first waiting requests. If none waits, Redis keeps no more permits for the last.
 func (s *Semaphore) startAcquire() {
 	first := s.queue.Front(acquireBatch)
 	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })]}
-	o.Until = s.now + repeatTime
+	o.Until = s.now + machine.RepeatTime
 	for _, req := range o.requests {
 		o.Until = min(o.Until, trust(s.now, s.lease(req)))
 	}
@@ -44,9 +40,9 @@ func fits(n int, permits func(i int) int) (first int) {
 	return first
 }
 
-// letGo makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
+// tryUnkept makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
 // processes.
-func (s *Semaphore) letGo() {
+func (s *Semaphore) tryUnkept() {
 	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers {
 		s.tryAt(s.now)
 	}
@@ -72,7 +68,7 @@ func (s *Semaphore) tryAt(at Instant) {
 func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.wait.tries, s.wait.lastErr = 0, ""
 	if r.Missing {
-		s.missing()
+		s.refuseUnset()
 		return
 	}
 	if r.Served > 0 {
@@ -129,10 +125,10 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	}
 }
 
-// missing refuses the requests that do not say the number of permits, and queues a Restore if one says it.
-func (s *Semaphore) missing() {
+// refuseUnset refuses the requests that do not say the number of permits, and queues a Restore if one says it.
+func (s *Semaphore) refuseUnset() {
 	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Total == 0 }) {
-		s.refuse(req, machine.NoPermits, noNumber)
+		s.refuse(req, machine.NoPermits, machine.NoNumber)
 	}
 	if s.queue.Len() > 0 {
 		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: s.queue.Head().Total, until: s.now + s.cfg.TryTime()})
@@ -149,7 +145,7 @@ func (s *Semaphore) restoreReplied(r Result) {
 	}
 	s.wait.refused = true
 	for _, req := range s.queue.RemoveTries(func(*Request) bool { return true }) {
-		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", noNumber, r.Wait))
+		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", machine.NoNumber, r.Wait))
 	}
 }
 
@@ -161,9 +157,6 @@ func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string
 	s.tryAt(s.now + s.backoff(s.wait.tries))
 	s.wait.tries++
 }
-
-// noNumber says why no number of permits is set, as far as a process knows.
-const noNumber = "it was never set, or Redis has lost its data"
 
 // trusted returns the permits that this process holds, and for how long each is trusted.
 func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {

@@ -38,8 +38,8 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	s.wakeAt.sooner(e.by)
 }
 
-// ensured converts the answer to the extension for an Ensure.
-func (e *extension) ensured(a machine.Answer) machine.Answer {
+// asEnsureAnswer converts the answer to the extension for an Ensure.
+func (e *extension) asEnsureAnswer(a machine.Answer) machine.Answer {
 	switch {
 	case a.Kind != machine.Extended:
 		return a

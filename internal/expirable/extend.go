@@ -74,10 +74,10 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	}
 	switch detail := machine.CannotExtend(e.lease, s.now, h.ends, h.unwatched); {
 	case detail != "":
-		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
+		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
 		return
 	case h.mayBeCutShort(sent.sets):
-		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease"})
+		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease"})
 		return
 	}
 	timeout := e.by - s.now
@@ -137,15 +137,15 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 		reason, detail := r.Why()
 		if r.Unsure {
 			detail = "it may have been carried out: " + detail
-			again.isUnacked(e.sets)
+			again.noteUnacked(e.sets)
 		}
 		if again.mayBeCutShort(s.cfg.Watchdog) {
 			again.fixed = true // what the watchdog would renew may be cut short
 		}
 		s.changeLease(h, &again)
-		s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 	case slices.Contains(r.Valid, false):
-		s.vanished(h) // which answers the request
+		s.endVanished(h) // which answers the request
 		return true
 	default:
 		again.fixed, again.until = e.fixed, trust(e.sentAt, e.sets)
@@ -157,7 +157,7 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 			again.leaseEnd = trust(e.sentAt, e.lease)
 		}
 		s.changeLease(h, &again)
-		s.extended(e, machine.Answer{Kind: machine.Extended, HoldID: h.id, Until: again.end()})
+		s.answerExtension(e, machine.Answer{Kind: machine.Extended, HoldID: h.id, Until: again.end()})
 	}
 	if !again.fixed {
 		s.renewBy(renewAt)
@@ -165,11 +165,11 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 	return true
 }
 
-// extended answers an extension, which is over.
-func (s *Semaphore) extended(e *extension, a machine.Answer) {
+// answerExtension answers an extension, which is over.
+func (s *Semaphore) answerExtension(e *extension, a machine.Answer) {
 	s.extensions = without(s.extensions, e)
 	if e.ensures != 0 {
-		a = e.ensured(a)
+		a = e.asEnsureAnswer(a)
 	}
 	s.effects.Answer(e.ref, a)
 }
@@ -182,7 +182,7 @@ func (s *Semaphore) extensionsOverdue() {
 		case e.sets != 0:
 			s.extensionReplied(e.seq, Result{Failure: machine.NoReply})
 		default:
-			s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered an earlier command in time, and the lease was not changed"})
+			s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered an earlier command in time, and the lease was not changed"})
 		}
 	}
 }
@@ -191,7 +191,7 @@ func (s *Semaphore) extensionsOverdue() {
 func (s *Semaphore) failExtensions(id uint64, reason machine.Reason, detail string) {
 	for _, e := range s.extensions {
 		if e.hold == id {
-			s.extended(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+			s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 		}
 	}
 }

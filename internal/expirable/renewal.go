@@ -101,7 +101,7 @@ func (s *Semaphore) applyRenewal(o op, r Result) {
 	}
 	s.holds = holds
 	for _, h := range lost {
-		s.vanished(h)
+		s.endVanished(h)
 	}
 	for _, h := range s.watched() {
 		s.renewBy(h.sentAt + s.cfg.RenewAfter(s.now-o.sentAt))
@@ -113,7 +113,7 @@ func (s *Semaphore) notRenewed(f machine.Failure) {
 	if f.Unsure {
 		s.renewalUnanswered()
 	}
-	s.again(&s.renewal, f)
+	s.retryLater(&s.renewal, f)
 	s.riskErr, s.renewAt = f.Err.Error(), s.renewal.Due
 	if s.atRisk {
 		return
@@ -136,14 +136,14 @@ func (s *Semaphore) renewalUnanswered() {
 	for i, h := range s.holds {
 		if sent[h.permits.First] {
 			again := *h
-			again.isUnacked(s.cfg.Watchdog)
+			again.noteUnacked(s.cfg.Watchdog)
 			s.holds[i] = &again
 		}
 	}
 }
 
-// lapse ends the holds that have lasted until now.
-func (s *Semaphore) lapse() {
+// endExpiredHolds ends the holds that have lasted until now.
+func (s *Semaphore) endExpiredHolds() {
 	for _, h := range s.holds {
 		if s.now < h.end() {
 			continue
@@ -167,8 +167,8 @@ func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
 	s.giveBack(giveBack{permits: h.permits, until: h.takenUntil()})
 }
 
-// vanished ends a hold of which a permit is gone from Redis. The others go back.
-func (s *Semaphore) vanished(h *hold) {
+// endVanished ends a hold of which a permit is gone from Redis. The others go back.
+func (s *Semaphore) endVanished(h *hold) {
 	if h.permits.N == 1 {
 		s.end(h, machine.Gone, gone)
 	} else {

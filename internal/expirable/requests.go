@@ -17,7 +17,7 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 	}
 	switch {
 	case s.closing:
-		s.refuse(&req, machine.Closed, closing)
+		s.refuse(&req, machine.Closed, machine.Closing)
 	case req.Try && s.queue.Len() > 0 && s.wait.refused:
 		s.refuse(&req, machine.Held, noneFree)
 	case s.queue.Len() >= s.cfg.QueueLimit:
@@ -30,10 +30,7 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 	}
 }
 
-const (
-	closing  = "the system is closing"
-	noneFree = "no permit is free"
-)
+const noneFree = "no permit is free"
 
 // Release gives back the permit of a hold. shown says that its id was shown since it was granted.
 func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
@@ -56,7 +53,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	s.begin(now)
 	defer s.settle()
 	if s.closing {
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: closing})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: machine.Closing})
 		return
 	}
 	b := giveBack{permits: machine.Permits{First: permit, N: 1}, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
@@ -98,7 +95,7 @@ func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
 	s.begin(now)
 	defer s.settle()
 	if s.closing {
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: closing})
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: machine.Closing})
 		return
 	}
 	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: now + s.cfg.TryTime()})
@@ -117,10 +114,10 @@ func (s *Semaphore) Close(now Instant) {
 	defer s.settle()
 	s.closing = true
 	for _, req := range s.queue.Remove(func(*Request) bool { return true }) {
-		s.refuse(req, machine.Closed, closing)
+		s.refuse(req, machine.Closed, machine.Closing)
 	}
 	for _, h := range s.holds {
-		s.lose(h, machine.Closed, closing)
+		s.lose(h, machine.Closed, machine.Closing)
 	}
 }
 
@@ -231,7 +228,7 @@ func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
 	}
 	for n := 0; len(taken) > 0; taken = taken[n:] {
 		n = fits(min(len(taken), releaseBatch), func(i int) int { return taken[i].N })
-		s.numbered(now)
+		s.takeNumber(now)
 		c := Command{Kind: Release, Number: s.number}
 		for _, p := range taken[:n] {
 			c.add(p)

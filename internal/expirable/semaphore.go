@@ -124,8 +124,8 @@ func (h *hold) end() Instant {
 // takenUntil returns when the permit is free again at the latest.
 func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
 
-// isUnacked notes that a command which sets that lease has no reply.
-func (h *hold) isUnacked(lease time.Duration) {
+// noteUnacked notes that a command which sets that lease has no reply.
+func (h *hold) noteUnacked(lease time.Duration) {
 	if h.unacked == 0 || lease < h.unacked {
 		h.unacked = lease
 	}

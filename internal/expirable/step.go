@@ -46,16 +46,16 @@ func (s *Semaphore) begin(now Instant) {
 		return
 	}
 	s.wakeAt = 0
-	s.lapse()
+	s.endExpiredHolds()
 	s.expire()
 	s.overdue()
-	s.wakeUp()
+	s.setAlarm()
 }
 
 // settle closes an event: it begins what can be done next.
 func (s *Semaphore) settle() {
 	if s.main.kind == 0 {
-		s.letGo()
+		s.tryUnkept()
 		s.next()
 	}
 	s.extend()
@@ -90,15 +90,15 @@ func (s *Semaphore) next() {
 	}
 }
 
-// numbered takes the next number. Numbers grow over the lives of the actor, too, since they follow
+// takeNumber takes the next number. Numbers grow over the lives of the actor, too, since they follow
 // the clock.
-func (s *Semaphore) numbered(now Instant) {
+func (s *Semaphore) takeNumber(now Instant) {
 	s.number = max(s.number+1, uint64(now/time.Microsecond))
 }
 
 // start makes a command the numbered one, and sends it.
 func (s *Semaphore) start(o op) {
-	s.numbered(s.now)
+	s.takeNumber(s.now)
 	o.number = s.number
 	s.main, s.after = o, o.kind
 	s.send(&s.main)
@@ -147,8 +147,8 @@ func (s *Semaphore) send(o *op) {
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
-// again schedules another try after a failure.
-func (s *Semaphore) again(o *op, f machine.Failure) {
+// retryLater schedules another try after a failure.
+func (s *Semaphore) retryLater(o *op, f machine.Failure) {
 	o.Failed(s.now, f, s.backoff(o.Tries))
 	s.wakeAt.sooner(o.Due)
 }
@@ -194,7 +194,7 @@ func (s *Semaphore) mainReplied(r Result) {
 	o := s.main
 	s.mayArrive = s.mayArrive || r.Unsure
 	if r.Err != nil {
-		s.again(&s.main, r.Failure)
+		s.retryLater(&s.main, r.Failure)
 		s.wait.lastReason, s.wait.lastErr = r.Why()
 		if o = s.main; s.failed(&o, r) {
 			s.main = op{}
@@ -244,8 +244,8 @@ func (s *Semaphore) failed(o *op, r Result) (over bool) {
 // NextWake returns when the next Tick is needed, unless another event comes first.
 func (s *Semaphore) NextWake() (at Instant, ok bool) { return Instant(s.wakeAt), s.wakeAt != 0 }
 
-// wakeUp sets the alarm to the next change that time brings.
-func (s *Semaphore) wakeUp() {
+// setAlarm sets the alarm to the next change that time brings.
+func (s *Semaphore) setAlarm() {
 	wake := func(at Instant, wanted bool) {
 		if wanted {
 			s.wakeAt.sooner(at)

@@ -41,7 +41,7 @@ func (p *pool) release(now machine.Instant, call *request.Call) {
 }
 
 func (p *pool) Subscribed(now machine.Instant, _ uint64) { p.Pool.Subscribed(now) }
-func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, machine.Closed, "the system is closing") }
+func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, machine.Closed, machine.Closing) }
 
 func (p *pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
 

@@ -31,8 +31,15 @@ const (
 	NoPermits
 )
 
-// OwnerDied is the detail of the refusal of a request whose owner has died.
-const OwnerDied = "the owner of the request has died"
+// Details of refusals.
+const (
+	// OwnerDied is for a request whose owner has died.
+	OwnerDied = "the owner of the request has died"
+	// Closing is for a request during Close.
+	Closing = "the system is closing"
+	// NoNumber is for a semaphore without a number of permits, as far as the process knows.
+	NoNumber = "it was never set, or Redis has lost its data"
+)
 
 // String returns the reason as the messages spell it, in lower case.
 func (r Reason) String() string {

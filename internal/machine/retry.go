@@ -5,6 +5,9 @@ import "time"
 // ReplyGrace is how long after a command's deadline its reply is awaited before it counts as lost.
 const ReplyGrace = 250 * time.Millisecond
 
+// RepeatTime is how long a numbered command is sent again. Redis remembers its number for twice as long.
+const RepeatTime = 30 * time.Minute
+
 const (
 	// A failed command is sent again after firstBackoff, then after twice as long every time, up to maxBackoff.
 	firstBackoff = 50 * time.Millisecond

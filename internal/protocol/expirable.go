@@ -127,7 +127,7 @@ func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisclient.Call {
 }
 
 // ErrNoNumber is the error if the number of permits is not set.
-var ErrNoNumber = errors.New("it was never set, or Redis has lost its data")
+var ErrNoNumber = errors.New(machine.NoNumber)
 
 // ViewExpirable reads the reply to Inspect. It returns ErrNoNumber if the number of permits is not set.
 func ViewExpirable(reply redisclient.Reply) (View, error) {

@@ -7,8 +7,6 @@ import (
 )
 
 const (
-	// repeatTime is how long a command is sent again. Redis remembers commands for twice as long.
-	repeatTime = 30 * time.Minute
 	// longestPause bounds the pause after a rejection.
 	longestPause = 30 * time.Second
 	// batch bounds the waiters that one Take names.
@@ -24,9 +22,9 @@ type call struct {
 	// reported: it is in the log that Redis rejected it. expired: the tries have ended.
 	reported, expired bool
 
-	// debts are those that a Give or a Yield gives back; change is the request of a command that is a Change.
-	debts  []debt
-	change Change
+	// returns are those that a Give or a Yield gives back; change is the request of a command that is a Change.
+	returns []permitReturn
+	change  Change
 	// last is the id of the last request that the command may serve.
 	last uint64
 	// after is the work of the last command. It outlasts the call.
@@ -56,7 +54,7 @@ func (c *call) work() work {
 // start sends a command for the first time.
 func (p *Pool) start(c call) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
-	c.kind, c.Until = c.command.Kind, p.now+repeatTime
+	c.kind, c.Until = c.command.Kind, p.now+machine.RepeatTime
 	p.call, p.sent = c, c.command.Number
 	p.send()
 }
@@ -72,16 +70,16 @@ func (p *Pool) send() {
 // end ends the command.
 func (p *Pool) end() { p.call = call{after: p.call.work()} }
 
-// again leaves the command to be sent again.
-func (p *Pool) again() {
-	if p.call.Rejected() && !p.call.reported {
+// reportRejection reports, once, that Redis rejects the command, which is sent again.
+func (p *Pool) reportRejection() {
+	if !p.call.reported {
 		p.call.reported = true
-		p.owes(p.call.Last.Err.Error())
+		p.reportRejectedReturn(p.call.Last.Err.Error())
 	}
 }
 
 func (p *Pool) pause(tries int) time.Duration {
-	return p.jitter(machine.Backoff(tries, repeatTime, repeatTime))
+	return p.jitter(machine.Backoff(tries, machine.RepeatTime, machine.RepeatTime))
 }
 
 // longPause is the pause after a rejection: no request waits for the next try.
@@ -89,8 +87,8 @@ func (p *Pool) longPause(tries int) time.Duration {
 	return p.jitter(min(50*time.Millisecond<<min(tries, 10), longestPause))
 }
 
-// hurry shortens the pauses after rejections, at the end of the System.
-func (p *Pool) hurry() {
+// retryNow shortens the pauses after rejections, at the end of the System.
+func (p *Pool) retryNow() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
 	if p.call.Rejected() && !p.call.InFlight {
 		p.call.Tries = 0
@@ -117,7 +115,7 @@ func (p *Pool) replied(r *Result) {
 		}
 		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
 		if p.call.Ended(p.now) {
-			p.forget(r.Err.Error())
+			p.reportLost(r.Err.Error())
 			p.call.expired, p.call.Unsure = true, false
 		}
 	}

@@ -34,13 +34,12 @@ func (p *Pool) changeReplied(r *Result) {
 	answer := machine.Answer{Kind: machine.Changed, Done: true, N: r.N[0]}
 	switch {
 	case r.Err != nil && r.Transient && !c.expired:
-		p.again()
 		return
 	case r.Err != nil && c.Unsure && c.kind != Inspect:
 		p.leaveChange(machine.Unavailable, r.Err.Error())
 		p.rejectWaiting(r)
 		if p.call.kind == Drain {
-			p.again()
+			p.reportRejection()
 		}
 		return
 	case r.Err != nil:
@@ -52,11 +51,11 @@ func (p *Pool) changeReplied(r *Result) {
 	switch c.kind {
 	case Drain:
 		if c.change.Ref == nil && r.N[0] > 0 { // the answer to its request was that Redis does not answer
-			p.owed = append([]debt{{n: int(r.N[0]), ifExists: true}}, p.owed...)
+			p.pendingReturns = append([]permitReturn{{n: int(r.N[0]), ifExists: true}}, p.pendingReturns...)
 		}
 	case Inspect:
 		if r.N[1] == noKey && !p.latch {
-			p.refuseChange(c.change.Ref, machine.NoPermits, noNumber)
+			p.refuseChange(c.change.Ref, machine.NoPermits, machine.NoNumber)
 			return
 		}
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond

@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Instant is a point in time on the clock of package lock.
+// Instant is a point in time.
 type Instant = machine.Instant
 
 // CommandKind is the operation of a Command.
@@ -77,12 +77,12 @@ func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
 	p.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 }
 
-// owes reports that Redis rejects a command that no request awaits any more, and that it is sent again.
-func (p *Pool) owes(detail string) {
+// reportRejectedReturn reports that Redis rejects a command that no request awaits any more, and that it is sent again.
+func (p *Pool) reportRejectedReturn(detail string) {
 	p.effects.Add(machine.Effect{Kind: machine.ReturnRejected, Answer: machine.Answer{Detail: detail}})
 }
 
-// forget reports that permits may be lost: they are given back no more.
-func (p *Pool) forget(detail string) {
+// reportLost reports that permits may be lost: they are given back no more.
+func (p *Pool) reportLost(detail string) {
 	p.effects.Add(machine.Effect{Kind: machine.Forgotten, Answer: machine.Answer{Detail: detail}})
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// debt is permits that are to be given back.
-type debt struct {
+// permitReturn are permits that are to be given back, or a count-down.
+type permitReturn struct {
 	n int
 	// id is the id of a count-down; empty if it has none. See CountDown.
 	id string
@@ -18,43 +18,43 @@ type debt struct {
 	ref any
 	// until is the time by which the request is answered in any case.
 	until Instant
-	// forgetAt is the time at which the debt is given up; 0 before Redis has rejected it.
+	// forgetAt is the time at which the return is given up; 0 before Redis has rejected it.
 	forgetAt Instant
 }
 
-// rejectedDebts are debts that no request awaits, and that Redis has rejected. Their command had no effect, so other
-// commands may be sent before the debts are given back again.
-type rejectedDebts struct {
-	debts []debt
+// rejectedReturns are returns that no request awaits, and that Redis has rejected. Their command had no effect, so other
+// commands may be sent before the returns are given back again.
+type rejectedReturns struct {
+	returns []permitReturn
 	// nextAt is the time of the next try if no request waits. triedAt is the time of the last rejection. tries counts
 	// the rejections: the pauses grow with it.
 	nextAt, triedAt Instant
 	tries           int
 }
 
-// firstUntil returns the time by which the first request that awaits one of the debts is answered; 0 if there is none.
-func firstUntil(debts []debt) Instant {
-	for _, d := range debts {
-		if d.ref != nil {
-			return d.until
+// firstUntil returns the time by which the first request that awaits one of the returns is answered; 0 if there is none.
+func firstUntil(returns []permitReturn) Instant {
+	for _, one := range returns {
+		if one.ref != nil {
+			return one.until
 		}
 	}
 	return 0
 }
 
-// unconfirmed answers the debts whose time is over by now. They are given back all the same.
-func (p *Pool) unconfirmed(debts []debt, now Instant, why string) []debt {
-	if until := firstUntil(debts); until == 0 || now < until {
-		return debts
+// answerOverdue answers the returns whose time is over by now. They are given back all the same.
+func (p *Pool) answerOverdue(returns []permitReturn, now Instant, why string) []permitReturn {
+	if until := firstUntil(returns); until == 0 || now < until {
+		return returns
 	}
-	debts = slices.Clone(debts)
-	for i, d := range debts {
-		if d.ref != nil && now >= d.until {
-			p.refuseReturn(d.ref, machine.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
-			debts[i].ref = nil
+	returns = slices.Clone(returns)
+	for i, one := range returns {
+		if one.ref != nil && now >= one.until {
+			p.refuseReturn(one.ref, machine.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
+			returns[i].ref = nil
 		}
 	}
-	return debts
+	return returns
 }
 
 // mayHandOff reports whether permits that come back may go to local waiters.
@@ -74,69 +74,69 @@ func (p *Pool) startTurn() {
 	}
 }
 
-// handOff gives permits that came back to the requests that wait here. It hands on all permits of a debt or none. Redis
-// may reject the rest of a divided debt, and the answer to its request would say that no permits were given back.
+// handOff gives permits that came back to the requests that wait here. It hands on all permits of a return or none. Redis
+// may reject the rest of a divided return, and the answer to its request would say that no permits were given back.
 func (p *Pool) handOff() {
-	p.owed = p.handOn(p.owed)
-	p.rejects.debts = p.handOn(p.rejects.debts)
+	p.pendingReturns = p.handOn(p.pendingReturns)
+	p.rejects.returns = p.handOn(p.rejects.returns)
 }
 
-// handOn hands on as many debts as match the waiters, and returns the others.
-func (p *Pool) handOn(all []debt) (rest []debt) {
+// handOn hands on as many returns as match the waiters, and returns the others.
+func (p *Pool) handOn(all []permitReturn) (rest []permitReturn) {
 	if len(all) == 0 || !p.mayHandOff() {
 		return all
 	}
 	p.startTurn()
-	debts, n := p.exactMatch(all)
+	returns, n := p.exactMatch(all)
 	p.serve(n, true)
-	for _, d := range all[:debts] {
-		p.effects.Answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
+	for _, one := range all[:returns] {
+		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 	}
-	return all[debts:]
+	return all[returns:]
 }
 
-// exactMatch returns the length of the longest prefix of debts whose permits exactly serve a prefix of the queue, and
+// exactMatch returns the length of the longest prefix of returns whose permits exactly serve a prefix of the queue, and
 // the number of those permits.
-func (p *Pool) exactMatch(all []debt) (debts, permits int) {
-	owed, wanted, next := 0, 0, 0
+func (p *Pool) exactMatch(all []permitReturn) (returns, permits int) {
+	returned, wanted, next := 0, 0, 0
 	for _, req := range p.queue.Front(batch) {
-		for wanted += req.N; owed < wanted; next++ {
+		for wanted += req.N; returned < wanted; next++ {
 			if next == len(all) {
-				return debts, permits
+				return returns, permits
 			}
-			owed += all[next].n
+			returned += all[next].n
 		}
-		if owed == wanted {
-			debts, permits = next, owed
+		if returned == wanted {
+			returns, permits = next, returned
 		}
 	}
-	return debts, permits
+	return returns, permits
 }
 
-// give sends a command that gives back the first of the debts, and returns the others. At the end of a turn, the
+// give sends a command that gives back the first of the returns, and returns the others. At the end of a turn, the
 // permits are given back only if other processes wait.
-func (p *Pool) give(debts []debt) (rest []debt) {
+func (p *Pool) give(returns []permitReturn) (rest []permitReturn) {
 	if p.latch {
-		return p.countDown(debts)
+		return p.countDown(returns)
 	}
 	c := call{command: Command{Kind: Give}}
 	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
 		c.command = Command{Kind: Yield, Listening: p.sub == machine.Listening, Forced: p.now >= p.turn.nextForcedYield}
 	}
 	same := 0
-	for same < len(debts) && c.command.N <= mostPermits-int64(debts[same].n) {
-		c.command.N += int64(debts[same].n)
+	for same < len(returns) && c.command.N <= mostPermits-int64(returns[same].n) {
+		c.command.N += int64(returns[same].n)
 		same++
 	}
-	c.debts = debts[:same:same]
+	c.returns = returns[:same:same]
 	p.start(c)
-	return debts[same:]
+	return returns[same:]
 }
 
 // mostPermits is the largest number of permits: that of Redisson.
 const mostPermits = 1<<31 - 1
 
-// givesAgainAt returns the time at which rejected debts are given back again. It is sooner if a request waits, since
+// givesAgainAt returns the time at which rejected returns are given back again. It is sooner if a request waits, since
 // that may need their permits.
 func (p *Pool) givesAgainAt() Instant {
 	if p.queue.Len() > 0 {
@@ -148,25 +148,25 @@ func (p *Pool) givesAgainAt() Instant {
 // giveReplied handles the reply to a Give or a Yield.
 func (p *Pool) giveReplied(r *Result) {
 	c := p.call
-	if r.Err == nil && len(p.rejects.debts) == 0 {
+	if r.Err == nil && len(p.rejects.returns) == 0 {
 		p.rejects.tries = 0
 	}
 	switch {
 	case r.Err == nil && c.kind == Yield && r.N[0] == 0:
 		p.end()
-		p.owed = slices.Concat(c.debts, p.owed)
+		p.pendingReturns = slices.Concat(c.returns, p.pendingReturns)
 		p.turn.until = p.now + p.cfg.HandOffLimit
 	case r.Err == nil && p.latch:
 		p.end()
 		p.countedDown(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
-		for _, d := range c.debts {
-			if r.N[0] <= 0 && !d.ifExists { // the replies of a Give and of a Yield differ
-				p.refuseReturn(d.ref, machine.NoPermits, noNumber+"; nothing is given back")
+		for _, one := range c.returns {
+			if r.N[0] <= 0 && !one.ifExists { // the replies of a Give and of a Yield differ
+				p.refuseReturn(one.ref, machine.NoPermits, machine.NoNumber+"; nothing is given back")
 				continue
 			}
-			p.effects.Answer(d.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
+			p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
 		}
 		if c.kind == Yield {
 			p.turn = turn{}
@@ -175,46 +175,45 @@ func (p *Pool) giveReplied(r *Result) {
 		} else {
 			p.wait.free = r.N[1]
 		}
-	case r.Transient && !c.expired:
-		p.again()
+	case r.Transient && !c.expired: // it is sent again
 	case c.Unsure:
-		p.call.debts = p.unconfirmed(c.debts, math.MaxInt64, r.Err.Error())
+		p.call.returns = p.answerOverdue(c.returns, math.MaxInt64, r.Err.Error())
 		p.rejectWaiting(r)
-		p.again()
+		p.reportRejection()
 	default:
 		p.giveRejected(r)
 	}
 }
 
-// giveRejected handles a Give that changed nothing, or whose time is over. A debt that a request still awaits is
-// refused and dropped: its permits stay taken, as the answer says. Other rejected debts move to rejects, for a later
+// giveRejected handles a Give that changed nothing, or whose time is over. A return that a request still awaits is
+// refused and dropped: its permits stay taken, as the answer says. Other rejected returns move to rejects, for a later
 // command, until forgetAt.
 func (p *Pool) giveRejected(r *Result) {
-	c, why, forgotten, before := p.call, r.Err.Error(), false, len(p.rejects.debts)
+	c, why, forgotten, before := p.call, r.Err.Error(), false, len(p.rejects.returns)
 	p.end()
-	for _, d := range c.debts {
+	for _, one := range c.returns {
 		switch {
-		case d.ref != nil:
-			p.refuseReturn(d.ref, machine.Rejected, why)
+		case one.ref != nil:
+			p.refuseReturn(one.ref, machine.Rejected, why)
 			continue
 		case c.expired: // reported already, as forgotten
 			continue
-		case d.forgetAt == 0:
-			d.forgetAt = p.now + repeatTime
-		case p.now >= d.forgetAt:
+		case one.forgetAt == 0:
+			one.forgetAt = p.now + machine.RepeatTime
+		case p.now >= one.forgetAt:
 			forgotten = true
 			continue
 		}
-		p.rejects.debts = append(p.rejects.debts, d)
+		p.rejects.returns = append(p.rejects.returns, one)
 	}
 	if forgotten {
-		p.forget(why)
+		p.reportLost(why)
 	}
-	if len(p.rejects.debts) == before || before > 0 && p.now < p.givesAgainAt() {
+	if len(p.rejects.returns) == before || before > 0 && p.now < p.givesAgainAt() {
 		return // the rejection of others does not postpone the next try
 	}
 	if p.rejects.tries == 0 {
-		p.owes(why)
+		p.reportRejectedReturn(why)
 	}
 	p.rejects.triedAt = p.now
 	p.rejects.nextAt = p.now + p.longPause(p.rejects.tries)

@@ -20,10 +20,10 @@ func (p *Pool) CountDown(now Instant, id string, ref any) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing && ref != nil {
-		p.refuseReturn(ref, machine.Closed, "the system is closing")
+		p.refuseReturn(ref, machine.Closed, machine.Closing)
 		return
 	}
-	p.owed = append(p.owed, debt{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
+	p.pendingReturns = append(p.pendingReturns, permitReturn{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
 // readCount asks for the count.
@@ -35,43 +35,43 @@ func (p *Pool) readCount() {
 func (p *Pool) countRead(c *call, count int64) {
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if count > 0 {
-		p.notServed(c.last)
+		p.retryUnserved(c.last)
 		return
 	}
-	p.wasOpen(c.last)
+	p.grantUpTo(c.last)
 }
 
-// countDown sends a command for the first count-downs of debts, and returns the others. The command is for count-downs
+// countDown sends a command for the first count-downs of returns, and returns the others. The command is for count-downs
 // without an id, or for a bounded number of count-downs with one. They are not mixed, since Redis rejects the latter if
 // the key of the ids has a foreign value.
-func (p *Pool) countDown(debts []debt) (rest []debt) {
+func (p *Pool) countDown(returns []permitReturn) (rest []permitReturn) {
 	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
-	same, named := 0, debts[0].id != ""
-	for same < len(debts) && len(c.command.IDs) < batch && named == (debts[same].id != "") {
+	same, named := 0, returns[0].id != ""
+	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {
 		if named {
-			c.command.IDs = append(c.command.IDs, debts[same].id)
+			c.command.IDs = append(c.command.IDs, returns[same].id)
 		} else {
-			c.command.N += int64(debts[same].n)
+			c.command.N += int64(returns[same].n)
 		}
 		same++
 	}
-	c.debts = debts[:same:same]
+	c.returns = returns[:same:same]
 	p.start(c)
-	return debts[same:]
+	return returns[same:]
 }
 
 func (p *Pool) countedDown(c *call, count int64) {
-	for _, d := range c.debts {
-		p.effects.Answer(d.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
+	for _, one := range c.returns {
+		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
 	}
 	if count == 0 {
-		p.wasOpen(c.last)
+		p.grantUpTo(c.last)
 	}
 }
 
-// wasOpen grants the requests up to last: the latch was open at some time after they came. Later requests may have come
+// grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have come
 // when it was closed again.
-func (p *Pool) wasOpen(last uint64) {
+func (p *Pool) grantUpTo(last uint64) {
 	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= last }) {
 		p.effects.Answer(req.Ref, machine.Answer{Kind: machine.Granted})
 	}

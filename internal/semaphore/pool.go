@@ -21,11 +21,11 @@ type Pool struct {
 	nextNumber uint64
 
 	queue requestqueue.Queue[*Request]
-	// owed are the permits to be given back, and changes the commands that wait for their turn.
-	owed    []debt
-	changes []Change
-	rejects rejectedDebts
-	call    call
+	// pendingReturns are the permits to be given back, and changes the commands that wait for their turn.
+	pendingReturns []permitReturn
+	changes        []Change
+	rejects        rejectedReturns
+	call           call
 	// sent is the number of the last command, 0 before the first. mayArrive: a command, or a copy of it, may
 	// still arrive.
 	sent      uint64
@@ -77,7 +77,7 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 
 // Idle reports whether no request awaits an answer, and nothing has to be given back.
 func (p *Pool) Idle() bool {
-	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.owed)+len(p.rejects.debts)+len(p.changes) == 0
+	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
@@ -147,20 +147,20 @@ func (p *Pool) proceed() {
 		}
 		return
 	}
-	if len(p.rejects.debts) > 0 && p.now >= p.givesAgainAt() {
-		// in a separate command, since Redis may reject these debts and accept others
-		p.rejects.debts = p.give(p.rejects.debts)
+	if len(p.rejects.returns) > 0 && p.now >= p.givesAgainAt() {
+		// in a separate command, since Redis may reject these returns and accept others
+		p.rejects.returns = p.give(p.rejects.returns)
 		return
 	}
 	for i := range works {
 		switch next := (p.call.after + 1 + i) % works; {
-		case next == giving && len(p.owed) > 0:
-			p.owed = p.give(p.owed)
+		case next == giving && len(p.pendingReturns) > 0:
+			p.pendingReturns = p.give(p.pendingReturns)
 			return
 		case next == changing && len(p.changes) > 0:
 			p.change()
 			return
-		case next == taking && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.owed) > 0):
+		case next == taking && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
 			p.take() // a count-down tells the waiters of a latch as much
 			return
 		}
@@ -169,7 +169,7 @@ func (p *Pool) proceed() {
 
 // awaited reports whether requests wait for the end of the command under way.
 func (p *Pool) awaited() bool {
-	return p.queue.Len() > 0 || len(p.changes) > 0 || firstUntil(p.owed) > 0
+	return p.queue.Len() > 0 || len(p.changes) > 0 || firstUntil(p.pendingReturns) > 0
 }
 
 // NextWake returns when the pool needs its next Tick, unless another event comes first.
@@ -187,15 +187,15 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 		if p.queue.Len() > 0 {
 			wake(p.wait.nextAt)
 		}
-		if len(p.rejects.debts) > 0 {
+		if len(p.rejects.returns) > 0 {
 			wake(p.givesAgainAt())
 		}
 	}
 	if len(p.changes) > 0 {
 		wake(p.changes[0].until)
 	}
-	wake(firstUntil(p.owed))
-	wake(firstUntil(p.call.debts))
+	wake(firstUntil(p.pendingReturns))
+	wake(firstUntil(p.call.returns))
 	if !p.Idle() {
 		wake(p.closeAt)
 	}

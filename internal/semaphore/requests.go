@@ -24,7 +24,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	}
 	switch {
 	case p.closing:
-		p.refuse(req.Ref, machine.Closed, "the system is closing")
+		p.refuse(req.Ref, machine.Closed, machine.Closing)
 	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.latch:
 		p.refuse(req.Ref, machine.Held, "others wait already: "+p.whyRefused())
 	case p.queue.Len() >= p.cfg.QueueLimit:
@@ -43,13 +43,13 @@ func (p *Pool) Acquire(now Instant, req Request) {
 func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 	p.begin(now)
 	defer p.settle()
-	if len(p.owed) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a debt
+	if len(p.pendingReturns) == 0 && p.mayHandOff() && p.queue.Head().N == n { // without memory for a return
 		p.startTurn()
 		p.serve(n, true)
 		p.effects.Answer(ref, machine.Answer{Kind: machine.Freed, Done: true, HandedOff: true})
 		return
 	}
-	p.owed = append(p.owed, debt{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
+	p.pendingReturns = append(p.pendingReturns, permitReturn{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
 // Change asks for a command that does not wait for permits: Add, Set, Drain, Delete or Inspect.
@@ -57,7 +57,7 @@ func (p *Pool) Change(now Instant, c Change) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
-		p.refuseChange(c.Ref, machine.Closed, "the system is closing")
+		p.refuseChange(c.Ref, machine.Closed, machine.Closing)
 		return
 	}
 	c.until = p.now + p.cfg.TryTime()
@@ -98,7 +98,7 @@ func (p *Pool) Close(now Instant, reason machine.Reason, detail string) {
 	}
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
-	p.hurry()
+	p.retryNow()
 }
 
 // Stop is Close for a pool that gets no more Ticks: all are answered. The command under way is sent at
@@ -108,9 +108,9 @@ func (p *Pool) Stop(now Instant, reason machine.Reason, detail string) {
 	defer p.settle()
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
 	p.refuseAll(reason, detail)
-	p.hurry()
-	p.call.debts = p.unconfirmed(p.call.debts, math.MaxInt64, detail)
-	p.owed = p.unconfirmed(p.owed, math.MaxInt64, detail)
+	p.retryNow()
+	p.call.returns = p.answerOverdue(p.call.returns, math.MaxInt64, detail)
+	p.pendingReturns = p.answerOverdue(p.pendingReturns, math.MaxInt64, detail)
 	if p.call.change.Ref != nil {
 		p.leaveChange(reason, detail)
 	}
@@ -129,24 +129,24 @@ func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
-	for _, d := range p.call.debts {
+	for _, one := range p.call.returns {
 		if p.call.InFlight || p.call.Unsure {
-			p.refuseReturn(d.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
+			p.refuseReturn(one.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
 		} else {
-			p.refuseReturn(d.ref, reason, detail)
+			p.refuseReturn(one.ref, reason, detail)
 		}
 	}
-	for _, d := range p.owed {
-		p.refuseReturn(d.ref, reason, detail)
+	for _, one := range p.pendingReturns {
+		p.refuseReturn(one.ref, reason, detail)
 	}
-	if len(p.owed)+len(p.rejects.debts) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
-		p.forget(detail)
+	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
+		p.reportLost(detail)
 	}
 	p.mayArrive = p.mayArrive || p.call.kind != 0
 	if p.call.change.Kind != 0 {
 		p.leaveChange(reason, detail)
 	}
-	p.call, p.owed, p.rejects.debts = call{}, nil, nil
+	p.call, p.pendingReturns, p.rejects.returns = call{}, nil, nil
 }
 
 // refuseAll refuses the requests that wait for permits, and the changes that are not under way.
@@ -177,8 +177,8 @@ func (p *Pool) dropExpired() {
 			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
 		}
 	}
-	p.call.debts = p.unconfirmed(p.call.debts, p.now, p.lastError())
-	p.owed = p.unconfirmed(p.owed, p.now, p.lastError())
+	p.call.returns = p.answerOverdue(p.call.returns, p.now, p.lastError())
+	p.pendingReturns = p.answerOverdue(p.pendingReturns, p.now, p.lastError())
 	for len(p.changes) > 0 && p.now >= p.changes[0].until {
 		p.refuseChange(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
 		p.changes = p.changes[1:]

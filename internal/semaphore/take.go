@@ -33,12 +33,12 @@ func (p *Pool) takeReplied(r *Result) {
 		p.countRead(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
-		p.took(&c, r)
+		p.handOut(&c, r)
 	case c.Unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
+			p.reportRejection()
 		}
-		p.again()
 	case r.Transient:
 		p.end()
 		p.wait.lastErr = r.Err.Error()
@@ -51,7 +51,7 @@ func (p *Pool) takeReplied(r *Result) {
 }
 
 // rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command. Debts
-// that no request awaits stay in owed.
+// that no request awaits stay in pendingReturns.
 func (p *Pool) rejectWaiting(r *Result) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
@@ -60,19 +60,19 @@ func (p *Pool) rejectWaiting(r *Result) {
 		p.refuseChange(c.Ref, machine.Rejected, r.Err.Error())
 	}
 	p.changes = nil
-	for _, d := range p.owed {
-		p.refuseReturn(d.ref, machine.Rejected, r.Err.Error())
+	for _, one := range p.pendingReturns {
+		p.refuseReturn(one.ref, machine.Rejected, r.Err.Error())
 	}
-	p.owed = slices.DeleteFunc(slices.Clone(p.owed), func(d debt) bool { return d.ref != nil })
+	p.pendingReturns = slices.DeleteFunc(slices.Clone(p.pendingReturns), func(one permitReturn) bool { return one.ref != nil })
 }
 
-// took hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
+// handOut hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
 // served.
-func (p *Pool) took(c *call, r *Result) {
+func (p *Pool) handOut(c *call, r *Result) {
 	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if r.N[0] < 0 {
-		p.missing()
+		p.refuseUnset()
 		return
 	}
 	n := 0
@@ -81,30 +81,27 @@ func (p *Pool) took(c *call, r *Result) {
 	}
 	n -= p.serve(n, false)
 	if n > 0 { // some requests have left
-		p.owed = append([]debt{{n: n, ifExists: true}}, p.owed...)
+		p.pendingReturns = append([]permitReturn{{n: n, ifExists: true}}, p.pendingReturns...)
 	}
 	if served == len(c.command.Wanted) {
 		p.trySoon()
 		return
 	}
 	p.wait.free = r.N[1]
-	p.notServed(c.last)
+	p.retryUnserved(c.last)
 }
 
-// missing refuses all waiting requests, because the number of permits is not set. The process does not set it again:
+// refuseUnset refuses all waiting requests, because the number of permits is not set. The process does not set it again:
 // permits have no lease, so nothing tells when permits are back that were taken before Redis lost its data.
-func (p *Pool) missing() {
+func (p *Pool) refuseUnset() {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-		p.refuse(req.Ref, machine.NoPermits, noNumber)
+		p.refuse(req.Ref, machine.NoPermits, machine.NoNumber)
 	}
 }
 
-// noNumber says why a semaphore does not exist, as far as a process knows.
-const noNumber = "it was never set, or Redis has lost its data"
-
-// notServed handles a command that could not serve all requests up to last: it refuses the tries, and schedules the
+// retryUnserved handles a command that could not serve all requests up to last: it refuses the tries, and schedules the
 // next Take for the others.
-func (p *Pool) notServed(last uint64) {
+func (p *Pool) retryUnserved(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
 	if p.queue.Len() > 0 && p.queue.Head().Try { // it came after the command

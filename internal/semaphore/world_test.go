@@ -61,8 +61,8 @@ func (s *shared) Clone() *shared {
 		p.clients = slices.Clone(p.clients)
 		p.pool.effects = machine.Effects{}
 		p.pool.queue.Clip()
-		p.pool.owed, p.pool.changes = slices.Clip(p.pool.owed), slices.Clip(p.pool.changes)
-		p.pool.rejects.debts = slices.Clip(p.pool.rejects.debts)
+		p.pool.pendingReturns, p.pool.changes = slices.Clip(p.pool.pendingReturns), slices.Clip(p.pool.changes)
+		p.pool.rejects.returns = slices.Clip(p.pool.rejects.returns)
 	}
 	return &c
 }
