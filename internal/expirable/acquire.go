@@ -14,10 +14,9 @@ const acquireBatch = 100
 // startAcquire asks for permits for the first waiting requests. If none waits, Redis keeps no more permits for the last.
 func (s *Semaphore) startAcquire() {
 	first := s.queue.Front(acquireBatch)
-	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })]}
-	o.Until = s.now + machine.RepeatTime
+	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + machine.RepeatTime}
 	for _, req := range o.requests {
-		o.Until = min(o.Until, trust(s.now, s.lease(req)))
+		o.until = min(o.until, trust(s.now, s.lease(req)))
 	}
 	kept := s.kept
 	if s.kept = 0; len(o.requests) > 0 && o.requests[0].keeps() {
@@ -194,7 +193,7 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 		_, found := s.queue.Find(req.ID)
 		return found
 	}
-	if slices.ContainsFunc(o.requests, waits) && !o.Ended(s.now) {
+	if slices.ContainsFunc(o.requests, waits) && s.now < o.until {
 		return false
 	}
 	// What it may have taken goes back, which also keeps a late copy from taking it.

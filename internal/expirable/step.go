@@ -13,10 +13,10 @@ type op struct {
 	// kind is 0 if there is none.
 	kind CommandKind
 	seq  uint64
-	// A Release, which frees no permit twice, is sent again without an end.
 	machine.Sending
-	// sentAt is the time of the first try that may count.
-	sentAt Instant
+	// sentAt is the time of the first try that may count. until ends the tries; it is 0 for a Release, which frees no
+	// permit twice.
+	sentAt, until Instant
 
 	// number is 0 for a renewal.
 	number uint64
@@ -80,7 +80,7 @@ func (s *Semaphore) next() {
 			s.startRelease()
 			return
 		case kind == Set && len(s.sets) > 0:
-			s.start(op{kind: Set, Sending: machine.Sending{Until: s.sets[0].until}})
+			s.start(op{kind: Set, until: s.sets[0].until})
 			return
 		case kind == Acquire && (s.queue.Len() > 0 && s.now >= s.wait.nextAt || s.queue.Len() == 0 && s.kept != 0):
 			s.wait.again, s.wait.defers = false, false
@@ -160,12 +160,12 @@ func (s *Semaphore) backoff(tries int) time.Duration {
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is
 // made anew.
 func (s *Semaphore) overdue() {
-	if failure, again := s.main.Overdue(s.now); failure != nil {
+	if failure, again := s.main.Overdue(s.now, s.main.until); failure != nil {
 		s.mainReplied(Result{Failure: *failure})
 	} else if again {
 		s.send(&s.main)
 	}
-	if failure, _ := s.renewal.Overdue(s.now); failure != nil {
+	if failure, _ := s.renewal.Overdue(s.now, 0); failure != nil {
 		s.renewalOverdue(*failure)
 	}
 	s.extensionsOverdue()
@@ -225,7 +225,7 @@ func (s *Semaphore) failed(o *op, r Result) (over bool) {
 	switch {
 	case o.kind == Acquire:
 		return s.acquireFailed(o, r)
-	case r.Transient && !o.Ended(s.now):
+	case r.Transient && (o.kind == Release || s.now < o.until):
 		return false
 	case o.kind == Release:
 		s.releaseRefused(o, reason, detail)

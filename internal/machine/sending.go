@@ -33,8 +33,8 @@ type Sending struct {
 	Tries            int
 	// Last is the failure of the last try.
 	Last Failure
-	// Due is when the reply is late, or the command is to be sent again. Until ends the tries; 0 for no end.
-	Due, Until Instant
+	// Due is when the reply is late, or the command is to be sent again.
+	Due Instant
 }
 
 // Sent notes a try whose reply is awaited until a deadline.
@@ -49,17 +49,15 @@ func (s *Sending) Failed(now Instant, f Failure, pause time.Duration) {
 // Rejected reports whether Redis permanently rejected the last try that has an outcome.
 func (s *Sending) Rejected() bool { return s.Last.Err != nil && !s.Last.Transient }
 
-// Ended reports whether the time for tries is over.
-func (s *Sending) Ended(now Instant) bool { return s.Until != 0 && now >= s.Until }
-
-// Overdue reports what is due: a failure that is to be handled like one that Redis replies, or another try.
-func (s *Sending) Overdue(now Instant) (f *Failure, again bool) {
+// Overdue reports what is due: a failure, to be handled like one that Redis replies, or another try. until ends the tries;
+// 0 for no end.
+func (s *Sending) Overdue(now, until Instant) (f *Failure, again bool) {
 	switch {
 	case s.Due == 0 || now < s.Due:
 		return nil, false
 	case s.InFlight:
 		return &NoReply, false
-	case s.Ended(now): // the process was stopped, or the machine slept
+	case until != 0 && now >= until: // the process was stopped, or the machine slept
 		last := s.Last
 		last.Transient = true
 		return &last, false

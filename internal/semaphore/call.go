@@ -19,8 +19,9 @@ type call struct {
 	kind    CommandKind
 	command Command
 	machine.Sending
-	// reported: it is in the log that Redis rejected it. expired: the tries have ended.
-	reported, expired bool
+	// until ends the tries; expired: they have ended. reported: it is in the log that Redis rejected it.
+	until             Instant
+	expired, reported bool
 
 	// returns are those that a Give or a Yield gives back; change is the request of a command that is a Change.
 	returns []permitReturn
@@ -54,7 +55,7 @@ func (c *call) work() work {
 // start sends a command for the first time.
 func (p *Pool) start(c call) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
-	c.kind, c.Until = c.command.Kind, p.now+machine.RepeatTime
+	c.kind, c.until = c.command.Kind, p.now+machine.RepeatTime
 	p.call, p.sent = c, c.command.Number
 	p.send()
 }
@@ -114,7 +115,7 @@ func (p *Pool) replied(r *Result) {
 			pause = p.longPause
 		}
 		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
-		if p.call.Ended(p.now) {
+		if p.now >= p.call.until {
 			p.reportLost(r.Err.Error())
 			p.call.expired, p.call.Unsure = true, false
 		}
@@ -131,7 +132,7 @@ func (p *Pool) replied(r *Result) {
 
 // overdue stops waiting for a reply that is late, or sends the command again if that is due.
 func (p *Pool) overdue() {
-	if failure, again := p.call.Overdue(p.now); failure != nil {
+	if failure, again := p.call.Overdue(p.now, p.call.until); failure != nil {
 		p.replied(&Result{Failure: *failure})
 	} else if again {
 		p.send()
