@@ -51,6 +51,27 @@ func (l *ReadWrite) Write() *Lock {
 	return &Lock{runtime: l.system.inner(), kind: messages.Kind_KIND_READ_WRITE, name: l.name}
 }
 
+// LockOf returns the lock that a message names, of any kind: a RedLock only on a System that is the first of NewRedLock,
+// and for KIND_MULTI the MultiLock of the members. The methods of a Lock that the message cannot name fail with
+// ErrInvalid.
+func (s *System) LockOf(m *messages.Lock) *Lock {
+	switch kind := m.GetKind(); {
+	case m == nil:
+		return &Lock{wrong: errors.New("the message is nil")}
+	case kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE:
+		return &Lock{wrong: errors.New("it is not a lock: use ExpirableSemaphore")}
+	case kind != messages.Kind_KIND_MULTI && len(m.Members) > 0, kind == messages.Kind_KIND_MULTI && m.Name != "":
+		return &Lock{wrong: errors.New("a MultiLock has members instead of a name, and another lock has no members")}
+	case kind == messages.Kind_KIND_MULTI:
+		var members []*Lock
+		for _, one := range m.Members {
+			members = append(members, s.LockOf(one))
+		}
+		return MultiLock(members...)
+	}
+	return &Lock{runtime: s.inner(), kind: m.Kind, mode: m.Mode, name: m.Name}
+}
+
 // MultiLock returns a lock that acquires all of 1 to 64 locks or none. They may be of any kind
 // except MultiLock, and of several Systems. While it waits for one member it holds none of the
 // others. The loss of one member is the loss of the MultiLock.

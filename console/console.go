@@ -153,7 +153,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	was, err := lock.ForceRelease(r.Context(), owners...)
-	if !was && err == nil && q.Kind == readWrite { // readers may hold it
+	if !was && err == nil && q.Kind == inspect.KindReadWrite { // readers may hold it
 		was, err = c.sys.ReadWriteLock(q.Name).Read().ForceRelease(r.Context(), owners...)
 	}
 	if err != nil {

@@ -57,9 +57,6 @@ func (s *snapshot) lockOf(v inspect.Lock) lock {
 		since := time.Now().Add(-time.Duration(first.HeldAtLeast.N) * time.Millisecond)
 		l.Since, l.AtLeast = &since, true
 	}
-	if v.Kind == inspect.KindReadWrite {
-		l.Kind = readWrite
-	}
 	for _, o := range v.Owners {
 		l.Here = l.Here || keyspace.SystemOf(o.Process.Client) == keyspace.SystemOf(s.Client)
 	}

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 // A rate is that of the last half minute.
@@ -30,15 +32,15 @@ func TestRates(t *testing.T) {
 func TestHistory(t *testing.T) {
 	t.Parallel()
 	const name = "orders"
-	id, other := lockID{plain, name}, lockID{plain, "other"}
+	id, other := lockID{inspect.KindPlain, name}, lockID{inspect.KindPlain, "other"}
 	held := func(asked bool) *lock {
-		l := &lock{Kind: plain, Name: name, Asked: asked, Held: true, Here: true}
+		l := &lock{Kind: inspect.KindPlain, Name: name, Asked: asked, Held: true, Here: true}
 		if asked {
 			l.Owner = "a"
 		}
 		return l
 	}
-	free := &lock{Kind: plain, Name: name, Asked: true}
+	free := &lock{Kind: inspect.KindPlain, Name: name, Asked: true}
 	system := func(locks ...*lock) *snapshot {
 		s := &snapshot{listed: true}
 		for _, l := range locks {
@@ -50,7 +52,7 @@ func TestHistory(t *testing.T) {
 		s.lookUps = map[lockID]*lock{id: l}
 		return s
 	}
-	failed := &lock{Kind: plain, Name: "other", err: errors.New("failed")}
+	failed := &lock{Kind: inspect.KindPlain, Name: "other", err: errors.New("failed")}
 	const isHeld, isFree, isGone = "is held by this process", "is free", "is neither held nor waited for here any more"
 	for what, test := range map[string]struct {
 		looks []*snapshot
@@ -65,7 +67,7 @@ func TestHistory(t *testing.T) {
 		"looked up, and free":                     {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
 		"looked up behind the first, and freed":   {[]*snapshot{lookUp(system(held(false)), id, held(true)), system()}, []string{isHeld, isGone}},
 		"looked up as well, then released":        {[]*snapshot{lookUp(system(held(true)), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
-		"looked up; a failure says nothing of it": {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, &lock{Kind: plain, Name: name}), lookUp(system(), id, held(true))}, []string{isHeld}},
+		"looked up; a failure says nothing of it": {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, &lock{Kind: inspect.KindPlain, Name: name}), lookUp(system(), id, held(true))}, []string{isHeld}},
 	} {
 		var h history
 		for _, s := range test.looks {

@@ -34,7 +34,7 @@ func (c *console) join(w http.ResponseWriter, q query) *viewer {
 
 // lookedUp returns the lock of the page of one lock, if it can be looked up.
 func (c *console) lookedUp(q query) (id lockID) {
-	if q.Name != "" && slices.Contains(lookUpKinds, q.Kind) {
+	if q.Name != "" && (slices.Contains(lockKinds, q.Kind) || slices.Contains(synchronizerKinds, q.Kind)) {
 		id = lockID{q.Kind, q.Name}
 	}
 	return id

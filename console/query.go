@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
 // query is the query of a page. Viewers with the same query get the same page.
@@ -27,7 +29,7 @@ const (
 // queryOf returns the query of a request.
 func queryOf(r *http.Request) query {
 	if name := r.FormValue("name"); name != "" && len(name) <= maxName {
-		return query{Name: name, Kind: cmp.Or(r.FormValue("kind"), plain)}
+		return query{Name: name, Kind: cmp.Or(r.FormValue("kind"), inspect.KindPlain)}
 	}
 	q := query{Filter: r.FormValue("q"), Fleet: r.FormValue("fleet") != ""}
 	if sort := r.FormValue("sort"); sort == sortHold || sort == sortName {

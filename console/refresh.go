@@ -11,6 +11,8 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // refresh returns a snapshot of this System, and of the locks that viewers look up.
@@ -67,7 +69,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 		l := &s.Locks[i]
 		switch _, ok := s.lookUps[l.id()]; {
 		case !ok:
-		case (l.Asked || l.err != nil) && l.Kind != expirableSemaphore:
+		case (l.Asked || l.err != nil) && l.Kind != inspect.KindPermits:
 			s.lookUps[l.id()] = l
 		default: // it is not among the first rows, or a look-up shows more: its row for other viewers does not change
 			own := *l
@@ -79,7 +81,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 	for _, l := range s.lookUps {
 		if !l.Asked && l.err == nil {
 			asking.Go(func() {
-				if l.err = c.ask(ctx, l); l.err == nil && l.Kind == expirableSemaphore && c.inspector != nil {
+				if l.err = c.ask(ctx, l); l.err == nil && l.Kind == inspect.KindPermits && c.inspector != nil {
 					l.err = c.askTakers(ctx, l)
 				}
 			})
@@ -139,28 +141,15 @@ func (s *snapshot) addJournal(j *Journal) {
 	}
 }
 
-// The kinds by which a lock can be looked up.
-const (
-	plain     = "plain"
-	fenced    = "fenced"
-	fair      = "fair"
-	readWrite = "read_write"
-)
-
-var kinds = []string{plain, fenced, fair, readWrite}
+// lockKinds are the kinds of locks that can be looked up. Synchronizers can be, too; they have no holder that could be
+// released by force.
+var lockKinds, synchronizerKinds = kinds.Words()
 
 // lock returns the lock of a kind and name, or nil if it cannot be asked for its holder.
 func (c *console) lock(kind, name string) *lockkeeper.Lock {
-	switch {
-	case name == "" || len(name) > maxName:
-	case kind == plain:
-		return c.sys.Lock(name)
-	case kind == fenced:
-		return c.sys.FencedLock(name)
-	case kind == fair:
-		return c.sys.FairLock(name)
-	case kind == readWrite:
-		return c.sys.ReadWriteLock(name).Write()
+	number, _ := kinds.Named(kind)
+	if name == "" || len(name) > maxName || !slices.Contains(lockKinds, kind) {
+		return nil
 	}
-	return nil
+	return c.sys.LockOf(&messages.Lock{Kind: number, Name: name})
 }

@@ -132,14 +132,14 @@ func (l lock) Others() string {
 	case !l.Listeners.Known:
 		all = append(all, "an unknown number of processes")
 	case l.Listeners.N == 0:
-	case l.Kind == fair:
+	case l.Kind == inspect.KindFair:
 		all = append(all, l.Listeners.String()+" in the queue")
 	case l.Listeners.N == 1:
 		all = append(all, "1 process in all")
 	default:
 		all = append(all, l.Listeners.String()+" processes in all")
 	}
-	if l.Held && !l.Here && l.Kind != fair {
+	if l.Held && !l.Here && l.Kind != inspect.KindFair {
 		if l.HolderWaiters.Known {
 			all = append(all, fmt.Sprintf("%v in the holder’s process, %s ago", l.HolderWaiters, age(time.Duration(l.Process.Seen)*time.Millisecond)))
 		} else {

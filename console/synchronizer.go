@@ -8,16 +8,8 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
-
-// The kinds of synchronizers. They can be looked up, and have no holder that could be released by force.
-const (
-	expirableSemaphore = "expirable_semaphore"
-	semaphore          = "semaphore"
-	latch              = "latch"
-)
-
-var lookUpKinds = append(append([]string{}, kinds...), expirableSemaphore, semaphore, latch)
 
 // askSynchronizer adds the state of a semaphore or a latch in Redis, if it is one.
 func (c *console) askSynchronizer(ctx context.Context, l *lock) (err error) {
@@ -26,17 +18,17 @@ func (c *console) askSynchronizer(ctx context.Context, l *lock) (err error) {
 	}
 	var n int64
 	switch l.Kind {
-	case expirableSemaphore:
+	case inspect.KindPermits:
 		var free, taken int
 		if free, err = c.sys.ExpirableSemaphore(l.Name).Available(ctx); err == nil {
 			taken, err = c.sys.ExpirableSemaphore(l.Name).Acquired(ctx)
 		}
 		l.State = fmt.Sprintf("has %s, and %d taken", permits(free), taken)
-	case semaphore:
+	case inspect.KindSemaphore:
 		var free int
 		free, err = c.sys.Semaphore(l.Name).Available(ctx)
 		l.State = "has " + permits(free)
-	case latch:
+	case inspect.KindLatch:
 		if n, err = c.sys.Latch(l.Name).Count(ctx); n == 0 {
 			l.State = "is open"
 		} else {

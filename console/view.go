@@ -121,8 +121,8 @@ var templates = template.Must(template.New("").Funcs(template.FuncMap{
 	"rate":  func(perSecond float64) string { return fmt.Sprintf("%.3g/s", perSecond) },
 	"link":  func(l lock) string { return "lock?" + query{Name: l.Name, Kind: l.Kind}.encode() },
 	"clock": func(at time.Time) string { return at.UTC().Format("2006-01-02 15:04:05 MST") },
-	"can":   func(kind string) bool { return slices.Contains(kinds, kind) },
-	"kinds": func() []string { return lookUpKinds },
+	"can":   func(kind string) bool { return slices.Contains(lockKinds, kind) },
+	"kinds": func() []string { return slices.Concat(lockKinds, synchronizerKinds) },
 	"show":  printable.Text,
 	"sum":   func(a, b int) int { return a + b },
 }).ParseFS(assets, "assets/page.html"))

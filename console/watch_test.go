@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 )
 
@@ -39,7 +40,7 @@ func TestLookUpDuringARefresh(t *testing.T) {
 	all := s.join(lockID{})
 	defer all.leave()
 	locktest.Await(t, "the first look", s.begun)
-	id := lockID{plain, "orders"}
+	id := lockID{inspect.KindPlain, "orders"}
 	one := s.join(id)
 	defer one.leave()
 	s.end <- struct{}{}

@@ -161,7 +161,7 @@ func differences(t *testing.T, server *redistest.Server, all, living []service) 
 		}
 		metrics, waiting := s.metrics(), 0
 		holds, shown := 0, map[string]bool{}
-		for _, filter := range []string{"a-", s.name + "-reentrant", s.name + "-fenced", s.name + "-fair", s.name + "-read", s.name + "-write", s.name + "-multi", s.name + "-permits", "shared"} {
+		for _, filter := range []string{"a-", s.name + "-plain", s.name + "-fenced", s.name + "-fair", s.name + "-read", s.name + "-write", s.name + "-multi", s.name + "-permits", "shared"} {
 			if filter == "a-" && s.name == "a" {
 				continue
 			}
@@ -240,7 +240,7 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 	}
 	inspect := func(name string) inspect.Lock { return read[inspect.Lock](t, server, 0, "inspect", "--json", name)[0] }
 	heldBy := func(name string, s service) bool { return s.is(inspect(name).Owners[0].Process) }
-	contended := []string{"a-reentrant-0", "a-fair-0", "a-write-0"}
+	contended := []string{"a-plain-0", "a-fair-0", "a-write-0"}
 	for _, s := range []service{b, c} {
 		s.get("/wait")
 	}
@@ -256,12 +256,12 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 
 	server.Pause(t)
 	redistest.Eventually(t, "it is noticed", func() bool {
-		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "unavailable") && len(c.logged("Redis is unavailable")) > 0 && len(c.console("").Errors) > 0
+		return strings.Contains(c.get("/ensure?lock=c-plain-0"), "unavailable") && len(c.logged("Redis is unavailable")) > 0 && len(c.console("").Errors) > 0
 	})
-	runCommand(t, server, exitUnavailable, "inspect", "a-reentrant-0")
+	runCommand(t, server, exitUnavailable, "inspect", "a-plain-0")
 	server.Resume(t)
 	redistest.Eventually(t, "its end is noticed", func() bool {
-		return strings.Contains(c.get("/ensure?lock=c-reentrant-0"), "nil") && len(c.logged("Redis is available again")) > 0
+		return strings.Contains(c.get("/ensure?lock=c-plain-0"), "nil") && len(c.logged("Redis is available again")) > 0
 	})
 	agree(all...)
 
@@ -274,16 +274,16 @@ func TestProgramConsoleMetricsAndLogsAgree(t *testing.T) {
 	redistest.Eventually(t, "b or c has it", func() bool { return heldBy(contended[0], b) || heldBy(contended[0], c) })
 	agree(b, c)
 
-	runCommand(t, server, 0, "release", "--force", "b-reentrant-1")
-	redistest.Eventually(t, "the loss is noticed", func() bool { return strings.Contains(b.get("/ensure?lock=b-reentrant-1"), "lost") })
+	runCommand(t, server, 0, "release", "--force", "b-plain-1")
+	redistest.Eventually(t, "the loss is noticed", func() bool { return strings.Contains(b.get("/ensure?lock=b-plain-1"), "lost") })
 	agree(b, c)
 	line := b.logged("lease lost")
-	if len(line) != 1 || line[0]["lock"] != "b-reentrant-1" || b.metrics()["lockkeeper.losses plain "+fmt.Sprint(line[0]["reason"])] != 1 {
+	if len(line) != 1 || line[0]["lock"] != "b-plain-1" || b.metrics()["lockkeeper.losses plain "+fmt.Sprint(line[0]["reason"])] != 1 {
 		t.Errorf("the loss is logged as %v, with the metrics %v", line, b.metrics())
 	}
 	events := b.console("").Events
 	if !slices.ContainsFunc(events, func(e event) bool {
-		return e.Lock == "b-reentrant-1" && strings.Contains(e.Text, fmt.Sprint(line[0]["reason"]))
+		return e.Lock == "b-plain-1" && strings.Contains(e.Text, fmt.Sprint(line[0]["reason"]))
 	}) {
 		t.Errorf("the console has the events %v", events)
 	}

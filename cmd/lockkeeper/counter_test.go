@@ -132,7 +132,7 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 		t.Errorf("ls lists %+v of them", got)
 	}
 	text, _ := runCommand(t, server, 0, "ls", "-prefix", "app:")
-	if !regexp.MustCompile(`(?m)^a lock, now .*\n\nNAME +KIND +COUNT +TAKEN +TTL +WAITERS\n(.*\n){4}\{permits\} now +expirable semaphore +1 +3 +never +\d+\n$`).MatchString(text) {
+	if !regexp.MustCompile(`(?m)^a lock, now .*\n\nNAME +KIND +COUNT +TAKEN +TTL +WAITERS\n(.*\n){4}\{permits\} now +expirable_semaphore +1 +3 +never +\d+\n$`).MatchString(text) {
 		t.Errorf("ls prints %s", text)
 	}
 	if _, why := runCommand(t, server, exitUnavailable, "inspect", "-prefix", "app:", "two"); !strings.Contains(why, "WRONGTYPE") {

@@ -21,7 +21,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-const doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json]
+var doctorHelp = `usage: lockkeeper doctor [-redis URL] [-prefix P] [--json] [-kind KIND …]
 
 Checks whether this Redis is suitable for locks with the rights of this user, and prints what to
 change: version, permissions, eviction, memory, persistence, replicas, clock, round trips, the state
@@ -33,11 +33,14 @@ semaphore and one that expires, and closes a latch; another System waits for it,
 by a message. Their names begin with lockkeeper_doctor. It changes nothing else. If a server of a
 cluster does not answer, doctor reports it, and checks the others.
 
-` + accessHelp + `
+` + accessHelp + `  -kind KIND     tries only this kind, and does not check the numbers of permits, so that it needs only
+                 the rights for this kind; may be given more than once. The kinds are
+                 ` + strings.Join(trialKinds(), ", ") + `
+
 ok: no change is needed. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user lacks the rights to check it. In addition to the rights for locks, doctor needs +info, in a
-cluster +cluster|info, and for the numbers of permits the rights of ls. For these it scans all keys,
-as ls does, for at most 10 s.
+user lacks the rights to check it. In addition to the rights for locks, doctor needs +info,
++pubsub|numsub, in a cluster +cluster|info, and for the numbers of permits the rights of ls. For
+these it scans all keys, as ls does, for at most 10 s.
 
 The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
@@ -48,6 +51,8 @@ cannot be reached, or refuses.
 // doctor has the options and the results of the subcommand of that name.
 type doctor struct {
 	access
+	// kinds are the kinds to try.
+	kinds    []string
 	client   rueidis.Client
 	findings []finding
 }
@@ -69,13 +74,27 @@ const (
 	isUnknown = "unknown"
 )
 
-func (d *doctor) flags() *flag.FlagSet { return d.access.flags("doctor") }
+func (d *doctor) flags() *flag.FlagSet {
+	flags := d.access.flags("doctor")
+	flags.Func("kind", "", func(kind string) error {
+		if !slices.Contains(trialKinds(), kind) {
+			return fmt.Errorf("the kinds are %s", strings.Join(trialKinds(), ", "))
+		}
+		d.kinds = append(d.kinds, kind)
+		return nil
+	})
+	return flags
+}
 
 // examine runs the subcommand doctor.
 func examine(args []string, env environment) int {
 	d := doctor{access: access{environment: env}}
 	if code, ok := d.parse(d.flags(), args, doctorHelp, d.none); !ok {
 		return code
+	}
+	all := d.kinds == nil
+	if all {
+		d.kinds = trialKinds()
 	}
 	return d.with(func(ctx context.Context, client rueidis.Client) (int, error) {
 		d.client = client
@@ -103,7 +122,9 @@ func examine(args []string, env environment) int {
 			d.checkCluster(ctx, reached)
 		}
 		d.checkScripts(ctx)
-		d.checkPermits(ctx)
+		if all {
+			d.checkPermits(ctx)
+		}
 		d.checkLocks(ctx)
 		d.checkSystems(ctx)
 		return d.report()
@@ -153,9 +174,9 @@ func (d *doctor) report() (code int, err error) {
 		if f.Server != "" {
 			where = " (" + f.Server + ")"
 		}
-		fmt.Fprintf(d.stdout, "%-8s%-16s%s%s\n", f.Status, f.Check, shown(f.Found), where)
+		fmt.Fprintf(d.stdout, "%-8s%-21s%s%s\n", f.Status, f.Check, shown(f.Found), where)
 		if f.Advice != "" {
-			fmt.Fprintf(d.stdout, "%24s%s\n", "", shown(f.Advice))
+			fmt.Fprintf(d.stdout, "%29s%s\n", "", shown(f.Advice))
 		}
 	}
 	return code, nil

@@ -18,11 +18,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // sameForAllKinds returns the findings if they are the same for every kind.
 func sameForAllKinds(status, words string) (found []string) {
-	for _, kind := range []string{"reentrant_lock", "fenced_lock", "fair_lock", "write_lock", "read_lock", "MultiLock", "semaphore", "permits", "latch"} {
+	for _, kind := range trialKinds() {
 		found = append(found, kind+" "+status+" "+words)
 	}
 	return found
@@ -71,7 +72,7 @@ func TestDoctor(t *testing.T) {
 		"lonely replica": {"--appendonly yes --replica-read-only no --replicaof 127.0.0.1 1", "", exitNo, []string{"replicas fail master"}},
 		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, sameForAllKinds("fail", "+publish,")},
 		"no ping":        {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
-		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_* ~*lockkeeper_read_write_* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"reentrant_lock warn record", "systems unknown +zrange"}},
+		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_* ~*lockkeeper_read_write_* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"fair warn record", "systems unknown +zrange"}},
 		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, sameForAllKinds("fail", "+publish")},
 		"no info":        {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
 	} {
@@ -92,6 +93,43 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// With -kind, doctor needs only the rights for these kinds, and is refused nothing.
+func TestDoctor_TriesTheChosenKinds(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes")
+	for rights, kinds := range map[string][]string{
+		"plain and fenced": {"plain", "fenced"}, "fair": {"fair"}, "read/write": {"read", "write"}, "latch": {"latch"}, "expirable semaphore": {"expirable_semaphore"}, "semaphore": {"semaphore"}, "MultiLock": {"multi"},
+	} {
+		i := slices.IndexFunc(redisio.ACL(), func(r redisio.Rights) bool { return r.Kind == rights })
+		rules := "reset on >secret " + redisio.ACL()[i].Rules(redisio.OneServer, "app:") + " +info +pubsub|numsub"
+		server.Do(t, "ACL", "LOG", "RESET")
+		if err := server.Do(t, append([]string{"ACL", "SETUSER", "locker"}, strings.Fields(rules)...)...).Error(); err != nil {
+			t.Fatal(err)
+		}
+		args := []string{"doctor", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "//", "//locker:secret@", 1)}
+		for _, kind := range kinds {
+			args = append(args, "-kind", kind)
+		}
+		tried := map[string]bool{}
+		for _, f := range read[finding](t, server, 0, args...) {
+			if f.Status != isOK {
+				t.Errorf("%s: %+v", rights, f)
+			}
+			tried[f.Check] = true
+		}
+		for _, kind := range trialKinds() {
+			if tried[kind] != slices.Contains(kinds, kind) {
+				t.Errorf("%s: tried %v", rights, tried)
+			}
+		}
+		log, _ := server.Do(t, "ACL", "LOG").ToArray()
+		for _, entry := range log {
+			refused, _ := entry.AsStrMap()
+			t.Errorf("%s: refused %v", rights, refused)
+		}
+	}
+}
+
 // Behind a proxy that drops messages, every kind fails although all commands work. If the proxy closes the
 // connection that subscribes, doctor reports that.
 func TestDoctorWithoutMessages(t *testing.T) {
@@ -109,7 +147,7 @@ func TestDoctorWithoutMessages(t *testing.T) {
 			p := redistest.NewProxy(t, server.Addr())
 			c.fault(p)
 			want := sameForAllKinds("fail", "not woken within 1s")
-			want[0] = "reentrant_lock fail " + c.found
+			want[0] = "fair fail " + c.found
 			expectFindings(t, read[finding](t, server, exitNo, "doctor", "--json", "-redis", p.URL()), want)
 		})
 	}
@@ -153,7 +191,7 @@ func TestCluster(t *testing.T) {
 	for _, want := range []struct {
 		check string
 		n     int
-	}{{"version", 2}, {"cluster", 1}, {"fair lock", 1}} {
+	}{{"version", 2}, {"cluster", 1}, {"fair", 1}} {
 		n := 0
 		for _, f := range findings {
 			if f.Check == want.check && f.Status == isOK && (f.Server != "") == (want.n > 1) {
@@ -267,7 +305,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"lockkeeper ins":                "inspect",
 		"lockkeeper run -w":             "-wait -watchdog",
-		"lockkeeper run -lock x -kind ": "fair fenced read reentrant write semaphore",
+		"lockkeeper run -lock x -kind ": "fair fenced plain read write semaphore",
 		"lockkeeper release -f":         "-force",
 		"lockkeeper completion ":        "bash zsh",
 		"lockkeeper help doc":           "doctor",

@@ -11,30 +11,21 @@ import (
 	"strings"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 )
 
 const (
-	defaultKind = "reentrant"
-	fencedKind  = "fenced"
+	defaultKind = "plain"
 	// semaphoreKind is an expirable semaphore: the command runs with a permit of it.
 	semaphoreKind = "semaphore"
 )
 
-// kinds are the kinds of locks for -kind.
-var kinds = map[string]func(locks *lockkeeper.System, name string) *lockkeeper.Lock{
-	defaultKind: (*lockkeeper.System).Lock,
-	fencedKind:  (*lockkeeper.System).FencedLock,
-	"fair":      (*lockkeeper.System).FairLock,
-	"read":      func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() },
-	"write":     func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
-}
-
 // kindNames returns the values of -kind.
-func kindNames() []string { return append(slices.Sorted(maps.Keys(kinds)), semaphoreKind) }
+func kindNames() []string { return append(slices.Sorted(maps.Keys(kinds.Forms)), semaphoreKind) }
 
 func parseKind(to *string) func(string) error {
 	return func(kind string) error {
-		if kinds[kind] == nil && kind != semaphoreKind {
+		if !slices.Contains(kindNames(), kind) {
 			return fmt.Errorf("the kinds are %s", strings.Join(kindNames(), ", "))
 		}
 		*to = kind
@@ -46,7 +37,7 @@ func parseKind(to *string) func(string) error {
 func (o *options) lockOf(locks *lockkeeper.System) *lockkeeper.Lock {
 	var all []*lockkeeper.Lock
 	for _, name := range o.locks {
-		all = append(all, kinds[o.kind](locks, name))
+		all = append(all, locks.LockOf(kinds.Forms[o.kind].Of(name)))
 	}
 	if len(all) == 1 {
 		return all[0]
@@ -96,7 +87,7 @@ const (
 // they belong to other locks.
 func (o *options) withTokens(env []string, holding holding) []string {
 	hold, isHold := holding.(*lockkeeper.Hold)
-	if o.kind != fencedKind || !isHold {
+	if !isHold || !kinds.Of(kinds.Forms[o.kind].Kind).Fenced {
 		return env
 	}
 	env = slices.DeleteFunc(slices.Clone(env), func(variable string) bool {

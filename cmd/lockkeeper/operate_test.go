@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -57,7 +58,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 	host, _ := os.Hostname()
 	ours := must(lockkeeper.Open(t.Context(), server.URL()))
 	t.Cleanup(func() { check(ours.Close(context.Background())) })
-	for kind := range kinds {
+	for kind, form := range kinds.Forms {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			name, began := redistest.Name(t), time.Now()
@@ -72,7 +73,7 @@ func TestDeadHolderIsTraced(t *testing.T) {
 					t.Errorf("the holder of %s is %+v, want pid %d, started after %v", lock, holder, p.cmd.Process.Pid, began)
 				}
 			}
-			if status, err := kinds[kind](ours, name).Inspect(t.Context()); err != nil || status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
+			if status, err := ours.LockOf(form.Of(name)).Inspect(t.Context()); err != nil || status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
 				t.Errorf("Inspect returns the holder %v, %v", status.Process, err)
 			}
 			text, _ := runCommand(t, server, 0, "inspect", name)
@@ -110,7 +111,7 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.
 			v.Queue = append(v.Queue, inspect.Waiter{Field: owner})
 		}
 		v.Waiters = inspect.Known(int64(len(v.Queue)))
-	case "read/write":
+	case "read_write":
 		waitQueue = "lockkeeper_read_write_queue:{" + name + "}"
 		v.Waiters = inspect.Known(server.Subscribers(t, "redisson_rwlock:{"+name+"}"))
 	default:
@@ -131,7 +132,7 @@ func inRedis(t *testing.T, server *redistest.Server, name, kind string) inspect.
 			continue
 		case writes:
 			owner.Field, owner.Mode = f, "write"
-		case kind == "read/write":
+		case kind == "read_write":
 			owner.Mode = "read"
 		}
 		v.Owners = append(v.Owners, owner)
@@ -182,7 +183,7 @@ func TestList_MatchesRedis(t *testing.T) {
 	}
 
 	var want []inspect.Lock
-	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read/write", "read": "read/write", "java": "plain", "app:of c": "plain"} {
+	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read_write", "read": "read_write", "java": "plain", "app:of c": "plain"} {
 		want = append(want, inRedis(t, server, name, kind))
 	}
 	slices.SortFunc(want, func(a, b inspect.Lock) int { return strings.Compare(a.Name, b.Name) })

@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 )
 
 const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json] --force [-owner OWNER …] NAME
@@ -116,14 +117,9 @@ func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, er
 		return false, err
 	}
 	defer func() { _ = locks.Close(context.WithoutCancel(ctx)) }() // it has no holds
-	lock := locks.Lock(v.Name)
-	switch v.Kind {
-	case inspect.KindFair:
-		lock = locks.FairLock(v.Name)
-	case inspect.KindReadWrite:
-		if lock = locks.ReadWriteLock(v.Name).Write(); v.Owners[0].Mode == "read" {
-			lock = locks.ReadWriteLock(v.Name).Read()
-		}
+	form, byMode := kinds.Forms[v.Owners[0].Mode]
+	if !byMode {
+		form.Kind, _ = kinds.Named(v.Kind)
 	}
 	owners := o.owners
 	if owners == nil {
@@ -131,5 +127,5 @@ func (o *releaseOptions) free(ctx context.Context, v inspect.Lock) (was bool, er
 			owners = append(owners, owner.Field)
 		}
 	}
-	return lock.ForceRelease(ctx, owners...)
+	return locks.LockOf(form.Of(v.Name)).ForceRelease(ctx, owners...)
 }

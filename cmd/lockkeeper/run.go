@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind reentrant] [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-note TEXT] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind plain] [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-note TEXT] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
 
 const runHelp = runUsage + `
 
@@ -23,7 +23,7 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
   -lock NAME     the name of the lock; may be given more than once: all of them or none are
                  held; a command that waits for one of them holds none of the others
   -kind KIND     the kind of the lock or locks:
-                   reentrant  one holder at a time; the default
+                   plain      one holder at a time; the default
                    fenced     one holder at a time, and a token that grows with every hold, in
                               LOCK_TOKEN; LOCK_TOKENS has those of all locks, in the order
                               of -lock, separated by blanks

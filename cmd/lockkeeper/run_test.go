@@ -100,7 +100,7 @@ var cases = []struct {
 	{"same name twice", "-lock x -lock y -lock x true", "", "", exitUsage, `"x" for flag -lock: it is named twice`},
 	{"long name", "-lock " + strings.Repeat("x", 513) + " true", "", "", exitUsage, "513 bytes"},
 	{"many locks", many(65) + "true", "", "", exitUsage, "a MultiLock of 65 locks: it has 1 to 64"},
-	{"unknown kind", "-lock x -kind exclusive true", "", "", exitUsage, "the kinds are fair, fenced, read, reentrant, write"},
+	{"unknown kind", "-lock x -kind exclusive true", "", "", exitUsage, "the kinds are fair, fenced, plain, read, write"},
 	{"no kind", "-lock x -kind= true", "", "", exitUsage, "flag -kind: the kinds are"},
 	{"no permits", "-lock x -kind semaphore true", "", "", exitUsage, "-kind semaphore needs -permits"},
 	{"permits of a lock", "-lock x -permits 2 true", "", "", exitUsage, "-permits is for -kind semaphore"},

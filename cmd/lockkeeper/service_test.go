@@ -18,6 +18,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/console"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 )
 
 // The test binary is a service of this name if this variable is set.
@@ -64,15 +65,15 @@ func runService(name string) {
 
 // contended returns locks of the service a for which other services wait.
 func (s *testService) contended() []*lockkeeper.Lock {
-	return []*lockkeeper.Lock{s.sys.Lock("a-reentrant-0"), s.sys.FairLock("a-fair-0"), s.sys.ReadWriteLock("a-write-0").Write()}
+	return []*lockkeeper.Lock{s.sys.Lock("a-plain-0"), s.sys.FairLock("a-fair-0"), s.sys.ReadWriteLock("a-write-0").Write()}
 }
 
 func (s *testService) hold(name string) {
 	ctx := context.Background()
 	for i := range ofEach {
 		of := func(kind string) string { return fmt.Sprintf("%s-%s-%d", name, kind, i) }
-		for kind, lock := range kinds {
-			s.holds[of(kind)] = must(lock(s.sys, of(kind)).Acquire(ctx))
+		for kind, form := range kinds.Forms {
+			s.holds[of(kind)] = must(s.sys.LockOf(form.Of(of(kind))).Acquire(ctx))
 		}
 		must(lockkeeper.MultiLock(s.sys.Lock(of("multi")+"x"), s.sys.FencedLock(of("multi")+"y")).Acquire(ctx))
 		must(s.sys.ExpirableSemaphore(of("permits")).TrySetPermits(ctx, 2))

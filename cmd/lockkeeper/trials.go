@@ -3,59 +3,87 @@
 package main
 
 import (
-	"cmp"
 	"context"
+	"maps"
+	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 )
 
-// trials returns the trials of all kinds, in the order in which they are reported.
+// multiKind is the word for a MultiLock.
+const multiKind = "multi"
+
+// trialKinds returns the words of all trials, in the order in which they are made.
+func trialKinds() []string {
+	_, synchronizers := kinds.Words()
+	return slices.Concat(slices.Sorted(maps.Keys(kinds.Forms)), []string{multiKind}, synchronizers)
+}
+
+// trials returns the trials of the kinds that were chosen.
 func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
-	name := func(kind string) string { return "lockkeeper_doctor:" + here.ID() + ":" + kind }
-	held := map[string]string{"write": "read", "read": "write"} // so that the waiter does not share the lock
-	for _, kind := range []string{defaultKind, fencedKind, "fair", "write", "read"} {
-		name := name(kind)
-		t := ofLock(kind+" lock", kinds[cmp.Or(held[kind], kind)](here, name), kinds[kind](there, name), kinds[kind](there, name))
-		t.keys = []string{keyspace.WaitQueue(d.prefix + name), keyspace.WaitOrder(d.prefix + name)}
-		if held[kind] != "" {
-			t.keys = []string{keyspace.ReadWriteQueue(d.prefix + name), keyspace.ReadWriteOrder(d.prefix + name)}
-		} else if kind == fencedKind {
-			t.lasting = []string{keyspace.Token(d.prefix + name)}
+	for _, kind := range d.kinds {
+		name := "lockkeeper_doctor:" + here.ID() + ":" + kind
+		form, isLock := kinds.Forms[kind] // of a MultiLock the form of its members, which are plain
+		var t trial
+		switch traits := kinds.Of(form.Kind); {
+		case kind == multiKind:
+			several := func(s *lockkeeper.System) *lockkeeper.Lock {
+				return lockkeeper.MultiLock(s.Lock(name), s.Lock(name+" 2"))
+			}
+			t = ofLock(several(here), several(there), there.Lock(name))
+			t.keys = append(remain(traits, d.prefix+name), remain(traits, d.prefix+name+" 2")...)
+		case isLock:
+			held := form
+			if other, shares := map[string]string{"write": "read", "read": "write"}[kind]; shares { // or the waiter would share it
+				held = kinds.Forms[other]
+			}
+			t = ofLock(here.LockOf(held.Of(name)), there.LockOf(form.Of(name)), there.LockOf(form.Of(name)))
+			if t.keys = remain(traits, d.prefix+name); traits.Fenced {
+				t.lasting = []string{keyspace.Token(d.prefix + name)}
+			}
+		default:
+			t = d.ofSynchronizer(kind, name, here, there)
 		}
-		all = append(all, t)
-	}
-	several := func(s *lockkeeper.System) *lockkeeper.Lock {
-		return lockkeeper.MultiLock(s.Lock(name("multi")), s.Lock(name("multi 2")))
-	}
-	multi := ofLock("MultiLock", several(here), several(there), there.Lock(name("multi")))
-	for _, part := range []string{name("multi"), name("multi 2")} {
-		multi.keys = append(multi.keys, keyspace.WaitQueue(d.prefix+part), keyspace.WaitOrder(d.prefix+part))
-	}
-	all = append(all, multi)
-	for _, t := range []trial{
-		ofSemaphore(here.Semaphore(name("semaphore")), there.Semaphore(name("semaphore"))),
-		ofPermits(here.ExpirableSemaphore(name("permits")), there.ExpirableSemaphore(name("permits"))),
-		ofLatch(here.Latch(name("latch")), there.Latch(name("latch"))),
-	} {
-		name := name(t.kind)
-		key := d.prefix + name
-		t.waits = func(ctx context.Context) bool {
-			c, err := inspect.Inspector{Client: d.client, Prefix: d.prefix}.Counter(ctx, name)
-			return err == nil && c != nil && c.Waiters.N > 0
-		}
-		t.lasting = append(t.lasting, key)
-		t.keys = append(t.keys, keyspace.Calls(key)+":"+here.ID(), keyspace.Calls(key)+":"+there.ID())
+		t.kind = kind
 		all = append(all, t)
 	}
 	return all
 }
 
+// remain returns the keys of a lock that may remain.
+func remain(traits *kinds.Traits, key string) (keys []string) {
+	for _, of := range traits.Remain {
+		keys = append(keys, of(key))
+	}
+	return keys
+}
+
+// ofSynchronizer returns the trial of a synchronizer.
+func (d *doctor) ofSynchronizer(kind, name string, here, there *lockkeeper.System) (t trial) {
+	key := d.prefix + name
+	channel := keyspace.PermitsChannel(key)
+	switch kind {
+	case "semaphore":
+		t = ofSemaphore(here.Semaphore(name), there.Semaphore(name))
+	case "expirable_semaphore":
+		t = ofPermits(here.ExpirableSemaphore(name), there.ExpirableSemaphore(name))
+	case "latch":
+		t, channel = ofLatch(here.Latch(name), there.Latch(name)), keyspace.LatchChannel(key)
+	}
+	t.waits = func(ctx context.Context) bool {
+		return inspect.Inspector{Client: d.client}.Listeners(ctx, []string{channel})[channel].N > 0
+	}
+	t.lasting = []string{key}
+	t.keys = []string{keyspace.Calls(key) + ":" + here.ID(), keyspace.Calls(key) + ":" + there.ID()}
+	return t
+}
+
 // ofLock returns the trial of a lock. looked is the lock whose subscribers are read, since a MultiLock has none.
-func ofLock(kind string, here, there, looked *lockkeeper.Lock) trial {
+func ofLock(here, there, looked *lockkeeper.Lock) trial {
 	return trial{
-		kind: kind,
 		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			hold, err := here.TryAcquire(ctx)
 			if err != nil {
@@ -88,7 +116,6 @@ func ofSemaphore(here, there *lockkeeper.Semaphore) trial {
 		return func(ctx context.Context) error { return s.Release(ctx, 1) }
 	}
 	return trial{
-		kind: "semaphore",
 		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			if _, err := here.TrySetPermits(ctx, 1, trialLease); err != nil {
 				return nil, err
@@ -106,7 +133,6 @@ func ofSemaphore(here, there *lockkeeper.Semaphore) trial {
 
 func ofPermits(here, there *lockkeeper.ExpirableSemaphore) trial {
 	return trial{
-		kind: "permits",
 		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			if _, err := here.TrySetPermits(ctx, 1); err != nil {
 				return nil, err
@@ -129,7 +155,6 @@ func ofPermits(here, there *lockkeeper.ExpirableSemaphore) trial {
 
 func ofLatch(here, there *lockkeeper.Latch) trial {
 	return trial{
-		kind: "latch",
 		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			_, err := here.TrySetCount(ctx, 1)
 			return here.CountDown, err

@@ -18,13 +18,13 @@ import (
 
 // Kinds of synchronizers, as far as the data in Redis shows them.
 const (
-	KindPermits   = "expirable semaphore"
+	KindPermits   = "expirable_semaphore"
 	KindSemaphore = "semaphore"
 	KindLatch     = "latch"
 	// KindCounter is any of them: without waiters and taken permits they look the same.
-	KindCounter = "semaphore, expirable semaphore, or latch"
+	KindCounter = "semaphore, expirable_semaphore, or latch"
 	// kindUnset is either of these, with waiters but without a number.
-	kindUnset = "semaphore, or expirable semaphore"
+	kindUnset = "semaphore, or expirable_semaphore"
 )
 
 // NoKey is the TTL if there is no key, as in Redis.
@@ -121,7 +121,7 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"))
 		channels = append(channels, keyspace.PermitsChannel(key), keyspace.LatchChannel(key))
 	}
-	results, listeners := l.all(ctx, commands), l.listeners(ctx, channels)
+	results, listeners := l.all(ctx, commands), l.Listeners(ctx, channels)
 	var numbers []string
 	for i, key := range keys {
 		if mayBeNumber(results[5*i:]) {

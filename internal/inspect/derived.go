@@ -33,7 +33,7 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 			l.Command("HRANDFIELD", queues[i].key, strconv.Itoa(maxOwners)))
 	}
 	results := l.all(ctx, commands)
-	listeners, now := l.listeners(ctx, channels), l.now(ctx)
+	listeners, now := l.Listeners(ctx, channels), l.now(ctx)
 	for i := range views {
 		names, _ := results[4*i+3].AsStrSlice()
 		queues[i].names = slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })
@@ -51,7 +51,7 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 		}
 		if text, err := got[0].ToString(); err == nil && text != "" {
 			token, problem := exact("the counter of the tokens", text, maxExact)
-			v.Token, v.Kind = token.N, "fenced"
+			v.Token, v.Kind = token.N, KindFenced
 			v.addProblem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
@@ -93,10 +93,10 @@ func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 	}
 }
 
-// listeners counts the subscribers of channels. In a cluster it adds those of the shard channels, which the servers of
+// Listeners counts the subscribers of channels. In a cluster it adds those of the shard channels, which the servers of
 // their slots know, and those of other channels that are connected to one server. A number is unknown if a server
 // does not answer or the user may not ask.
-func (l Inspector) listeners(ctx context.Context, channels []string) map[string]Number {
+func (l Inspector) Listeners(ctx context.Context, channels []string) map[string]Number {
 	counts, err := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
 	all := map[string]Number{}
 	for _, channel := range channels {

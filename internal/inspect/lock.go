@@ -23,7 +23,7 @@ type Lock struct {
 	Name string `json:"name"`
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
-	// Kind is plain, fenced, fair or read/write. A lock whose hash is that of a plain lock is fenced if
+	// Kind is plain, fenced, fair or read_write. A lock whose hash is that of a plain lock is fenced if
 	// it has a counter of tokens, and fair if it has a queue.
 	Kind   string  `json:"kind"`
 	Held   bool    `json:"held"`
@@ -75,10 +75,11 @@ const (
 	maxOwners = 32
 )
 
-// Kinds of locks, as far as the data in Redis shows them.
+// Kinds of locks, as far as the data in Redis shows them: the words of kinds.Words.
 const (
-	KindReadWrite = "read/write"
+	KindReadWrite = "read_write"
 	KindPlain     = "plain"
+	KindFenced    = "fenced"
 	KindFair      = "fair"
 )
 

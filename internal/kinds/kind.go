@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -132,6 +133,8 @@ type Traits struct {
 	Consists Composition
 	// Fenced says that a hold draws a fencing token of its own lock.
 	Fenced bool
+	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
+	Remain []func(name string) string
 	// lock is how a lock on one key decides.
 	lock lock.Kind
 	// new makes the Kind of a synchronizer that is not a lock.
@@ -159,13 +162,19 @@ func (t *Traits) DrawsTokens() bool {
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
 func SameType(a, b messages.Kind) bool { return (Of(a).new == nil) == (Of(b).new == nil) }
 
+// waitQueue and readWriteQueue are the keys of wait queues.
+var (
+	waitQueue      = []func(string) string{keyspace.WaitQueue, keyspace.WaitOrder}
+	readWriteQueue = []func(string) string{keyspace.ReadWriteQueue, keyspace.ReadWriteOrder}
+)
+
 // Table registers each kind.
 var Table = map[messages.Kind]*Traits{
-	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Remain: waitQueue, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
 	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED:     {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FAIR:       {Word: "fair lock", Format: messages.Kind_KIND_FAIR, lock: lock.Kind{Queued: true}},
-	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, lock: lock.Kind{Shares: true, WaitQueue: true}},
+	messages.Kind_KIND_FENCED:     {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, Remain: waitQueue, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FAIR:       {Word: "fair lock", Format: messages.Kind_KIND_FAIR, Remain: waitQueue, lock: lock.Kind{Queued: true}},
+	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, Remain: readWriteQueue, lock: lock.Kind{Shares: true, WaitQueue: true}},
 	messages.Kind_KIND_RED:        {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
 	messages.Kind_KIND_MULTI:      {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {

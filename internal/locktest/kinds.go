@@ -6,6 +6,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -13,16 +14,15 @@ import (
 type Kind = func(s *Site, name string) *lockkeeper.Lock
 
 // Kinds are those that a single System has.
-var Kinds = map[string]Kind{
-	"plain":  func(s *Site, name string) *lockkeeper.Lock { return s.Lock(name) },
-	"fenced": func(s *Site, name string) *lockkeeper.Lock { return s.FencedLock(name) },
-	"fair":   func(s *Site, name string) *lockkeeper.Lock { return s.FairLock(name) },
-	"write":  func(s *Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
-	"read":   func(s *Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() },
-	"multi": func(s *Site, name string) *lockkeeper.Lock {
+var Kinds = func() map[string]Kind {
+	all := map[string]Kind{"multi": func(s *Site, name string) *lockkeeper.Lock {
 		return lockkeeper.MultiLock(s.Lock(name), s.FairLock(name+" too"), s.ReadWriteLock(name+" read").Read())
-	},
-}
+	}}
+	for word, form := range kinds.Forms {
+		all[word] = func(s *Site, name string) *lockkeeper.Lock { return s.LockOf(form.Of(name)) }
+	}
+	return all
+}()
 
 // EachKind runs a parallel subtest for each of Kinds.
 func EachKind(t *testing.T, test func(t *testing.T, kind string, of Kind)) {
@@ -44,20 +44,7 @@ func WaitQueue(kind, key string) string {
 }
 
 // KindMessage is the message for a lock of a kind; a MultiLock has none.
-func KindMessage(kind, name string) *messages.Lock {
-	lock := &messages.Lock{Name: name}
-	switch kind {
-	case "fenced":
-		lock.Kind = messages.Kind_KIND_FENCED
-	case "fair":
-		lock.Kind = messages.Kind_KIND_FAIR
-	case "write":
-		lock.Kind = messages.Kind_KIND_READ_WRITE
-	case "read":
-		lock.Kind, lock.Mode = messages.Kind_KIND_READ_WRITE, messages.Mode_MODE_SHARED
-	}
-	return lock
-}
+func KindMessage(kind, name string) *messages.Lock { return kinds.Forms[kind].Of(name) }
 
 // Errors makes every call on a lock, and returns their errors.
 func Errors(ctx context.Context, l *lockkeeper.Lock) map[string]error {

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
@@ -54,7 +56,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/printable":          {},
 		".":                           {"actors", "internal/delivery", "internal/host", "internal/records", "internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/watch", "internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub"},
 		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/refusal", "internal/protocol"},
-		"console":                     {"messages", "internal/keyspace", "internal/inspect", "internal/printable"},
+		"console":                     {"messages", "internal/kinds", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{
 		"github.com/redis/rueidis":            {"redisio", "internal/redisclient", "internal/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "internal/whereabouts", "actors", ".", "console"},
@@ -130,6 +132,17 @@ func TestEnumerations_HaveEqualNumbers(t *testing.T) {
 	same(t, modes, len(messages.Mode_name))
 	same(t, kinds, len(kinds))
 	same(t, model, len(model))
+}
+
+// Package inspect names the kinds that it recognizes by the words of the table of kinds, and there is no other.
+func TestInspect_NamesTheKinds(t *testing.T) {
+	locks, synchronizers := kinds.Words()
+	if want := []string{inspect.KindPlain, inspect.KindFenced, inspect.KindFair, inspect.KindReadWrite}; !slices.Equal(locks, want) {
+		t.Errorf("the locks are %v, and inspect knows %v", locks, want)
+	}
+	if want := []string{inspect.KindPermits, inspect.KindSemaphore, inspect.KindLatch}; !slices.Equal(synchronizers, want) {
+		t.Errorf("the synchronizers are %v, and inspect knows %v", synchronizers, want)
+	}
 }
 
 // same expects n numbers, each equal to its index.

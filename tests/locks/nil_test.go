@@ -45,6 +45,7 @@ func TestNilArguments(t *testing.T) {
 		reflect.TypeFor[*lockkeeper.Lock]():                   s.Lock(k.LockName),
 		reflect.TypeFor[*lockkeeper.System]():                 s.System,
 		reflect.TypeFor[lockkeeper.OpenOption]():              lockkeeper.WithUser("locker", ""),
+		reflect.TypeFor[*messages.Lock]():                     locktest.KindMessage("fair", k.LockName+" fair"),
 		reflect.TypeFor[func(context.Context) *actor.Props](): func(context.Context) *actor.Props { return nil },
 		reflect.TypeFor[*tls.Config]():                        &tls.Config{},
 		reflect.TypeFor[func(*rueidis.ClientOption)]():        func(*rueidis.ClientOption) {},
