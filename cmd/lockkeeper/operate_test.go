@@ -20,6 +20,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -298,11 +299,15 @@ func TestReleaseOfAChangedHolder(t *testing.T) {
 			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
 				t.Error("the next holder was released")
 			}
-			runCommand(t, server, exitNo, "release", "--force", "-owner", one, name)
+			server.Do(t, "SET", keyspace.System("", keyspace.SystemOf(two)), `{"client":"`+two[:36]+`","application":"billing","host":"web-3","pid":7,"since":"2026-11-29T20:00:00Z","every":5000,"ttl":60000}`, "PX", "100000")
+			text, _ := runCommand(t, server, exitNo, "release", "--force", "-owner", one, name)
+			if !strings.Contains(text, "is held by billing on web-3, pid 7") || !strings.Contains(text, "and not by "+one) {
+				t.Errorf("it printed %q", text)
+			}
 			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
 				t.Error("another owner than the named one was released")
 			}
-			text, _ := runCommand(t, server, 0, "release", "--force", "-owner", two, name)
+			text, _ = runCommand(t, server, 0, "release", "--force", "-owner", two, name)
 			if !strings.Contains(text, strings.TrimSuffix(two, ":1")) {
 				t.Errorf("it printed %q", text)
 			}

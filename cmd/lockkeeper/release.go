@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/redis/rueidis"
@@ -95,6 +96,8 @@ func release(args []string, env environment) int {
 			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), from)
 		case was:
 			_, err = fmt.Fprintf(o.stdout, "%s is released from %s; a waiter may have it now\n", shown(before.Name), from)
+		case before.Held && o.owners != nil && !slices.ContainsFunc(before.Owners, func(owner inspect.Owner) bool { return slices.Contains(o.owners, owner.Field) }):
+			_, err = fmt.Fprintf(o.stdout, "%s is held by %s, and not by %s; nothing was released\n", shown(before.Name), holder(before), from)
 		case before.Held:
 			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), from)
 		default:

@@ -53,7 +53,7 @@ var cases = []struct {
 	{"terminated", "-lock %L --", "kill $$", "", 128 + 15, ""},
 	{"verbose", "-lock %L -v true", "", "", 0, "has given the lock"},
 
-	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held by 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1"},
+	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held: the holder is 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1"},
 	{"short wait", "-lock %L -wait 100ms echo ran", "", held, exitHeld, "wait timed out"},
 	{"long wait", "-lock %L -wait 10m echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
 	{"wait without limit", "-lock %L echo ran", "", held + "waits; " + freed + "> ran", 0, ""},

@@ -55,13 +55,13 @@ func (l *Lock) held() machine.Answer {
 	return machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 }
 
-// heldBy describes why the waiters wait.
+// heldBy describes why the waiters wait, after a reason such as "lock is held".
 func (l *Lock) heldBy() string {
 	if l.holds.len() > 0 {
-		return "the lock is held in this process"
+		return "the holder is in this process"
 	}
 	if l.wait.holder != "" {
-		return "the lock is held by " + l.wait.holder
+		return "the holder is " + l.wait.holder
 	}
 	return "others wait for the lock already"
 }
