@@ -147,7 +147,7 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 		{before + " ~*", "a lock, now", "+exists +time +zcount +pubsub|channels"},
 		{before + " +time +exists +pubsub|channels ~*", "a lock, now", "'zcount'"},
 		{before + " +time +exists +zcount ~*", "a lock, now java used/now {latch} {permits} now", "'pubsub"},
-		{before + " +time +exists +zcount +pubsub|channels ~app:* ~{app:java}* ~lockkeeper_counted:*", "a lock, now java {latch} {permits} now", ""},
+		{before + " +time +exists +zcount +pubsub|channels ~app:* ~{app:java}* ~lockkeeper_counted:*", "a lock, now java {latch} {permits} now", "refuses to read"},
 	} {
 		server.Do(t, append([]string{"ACL", "SETUSER", "inspector", "reset", "on", ">secret"}, strings.Fields(c.rules)...)...)
 		out, warning := runCommand(t, server, 0, "ls", "--json", "-prefix", "app:", "-redis", strings.Replace(server.URL(), "://", "://inspector:secret@", 1))

@@ -31,6 +31,7 @@ count-downs remain, and how many expirable permits are taken. In Redis they are 
 other keys. So ls finds only those with taken expirable permits, those with waiters, and those
 that Lockkeeper's processes have used within an hour; inspect shows the others, too. If the user
 lacks rights for these, ls prints a warning on stderr, and lists only the locks, or some of these.
+It also prints on stderr how many keys Redis refuses to read, and names one of them.
 
 ` + accessHelp + `  -systems       list the processes of all Systems instead; this reads only their records
 
@@ -84,6 +85,12 @@ func list(args []string, env environment) int {
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
 		l := inspect.Inspector{Client: client, Prefix: o.prefix}
+		unread, first := 0, ""
+		l.Unread = func(key string, err error) {
+			if unread++; unread == 1 {
+				first = fmt.Sprintf("%q: %v", key, err)
+			}
+		}
 		if o.systems {
 			all, err := l.Systems(ctx)
 			switch cut := errors.Is(err, inspect.ErrMoreSystems); {
@@ -107,6 +114,9 @@ func list(args []string, env environment) int {
 		counters, err := l.Counters(ctx, pattern)
 		if problem := o.printCounters(counters); problem != nil {
 			return 0, problem
+		}
+		if unread > 0 {
+			o.complain(fmt.Errorf("keys that Redis refuses to read: %d; their locks, kinds or waiters are not shown; the first is %s", unread, first))
 		}
 		if unknown != nil {
 			return 0, fmt.Errorf("not all locks are listed: %w", unknown)

@@ -355,3 +355,26 @@ func TestInspectNamesTheRightThatIsMissing(t *testing.T) {
 		t.Errorf("doctor prints %s", text)
 	}
 }
+
+// ls leaves out what Redis refuses to read, and says so.
+func TestList_WarnsOfUnreadKeys(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	const owner = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1"
+	server.Do(t, "HSET", "open", owner, "1")
+	server.Do(t, "ACL", "SETUSER", "locker", "on", ">secret", "~open*", "~redisson_lock*", "~lockkeeper_*", "~{lockkeeper_systems}*", "&*", "+@all")
+	url := strings.Replace(server.URL(), "//", "//locker:secret@", 1)
+	for _, c := range []struct{ write, warning string }{
+		{"", ""},
+		{"HSET closed " + owner + " 1", `read: 1;.*"closed": NOPERM`},
+		{"SET redisson_lock_queue:{open} foreign", `read: 2;.*"(closed|redisson_lock_queue:\{open\})"`},
+	} {
+		if c.write != "" {
+			server.Do(t, strings.Fields(c.write)...)
+		}
+		out, warning := runCommand(t, server, 0, "ls", "-redis", url)
+		if !strings.Contains(out, "\nopen ") || strings.Contains(out, "closed") || (warning != "") != (c.warning != "") || !regexp.MustCompile(c.warning).MatchString(warning) {
+			t.Errorf("after %q ls prints %s%s", c.write, out, warning)
+		}
+	}
+}

@@ -146,6 +146,7 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 			err = members.err
 		}
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {
+			l.unread(key, err)
 			continue // a derived key belongs to another application, or the user may not read it
 		}
 		if err != nil {

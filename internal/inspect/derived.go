@@ -35,7 +35,10 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 	results := l.all(ctx, commands)
 	listeners, now := l.Listeners(ctx, channels), l.now(ctx)
 	for i := range views {
-		names, _ := results[4*i+3].AsStrSlice()
+		names, err := results[4*i+3].AsStrSlice()
+		l.unread(queues[i].key, err)
+		l.unread(keyspace.Token(l.Prefix+views[i].Name), results[4*i].Error())
+		l.unread(keyspace.Queue(l.Prefix+views[i].Name), results[4*i+1].Error())
 		queues[i].names = slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })
 	}
 	l.readShort(ctx, queues, longestEntry)

@@ -87,6 +87,16 @@ const (
 type Inspector struct {
 	Client rueidis.Client
 	Prefix string
+	// Unread, if it is not nil, gets each key that List and Counters leave out since Redis refuses to read it: the user
+	// may not, or it has another type.
+	Unread func(key string, err error)
+}
+
+// unread reports a key to Unread if Redis has refused to read it.
+func (l Inspector) unread(key string, err error) {
+	if _, refused := rueidis.IsRedisErr(err); refused && l.Unread != nil {
+		l.Unread(key, redisio.Classify(err))
+	}
 }
 
 // Command returns a command whose second word is a key.
@@ -146,6 +156,7 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named bool) (view
 	for i, key := range keys {
 		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
 		v.NameBytes = notText(v.Name)
+		l.unread(key, results[3*i].Error())
 		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
 		var failed *redisio.Error
 		switch {
