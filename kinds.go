@@ -57,11 +57,11 @@ func (l *ReadWrite) Write() *Lock {
 func (s *System) LockOf(m *messages.Lock) *Lock {
 	switch kind := m.GetKind(); {
 	case m == nil:
-		return &Lock{wrong: errors.New("the message is nil")}
+		return &Lock{invalid: errors.New("the message is nil")}
 	case kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE:
-		return &Lock{wrong: errors.New("it is not a lock: use ExpirableSemaphore")}
+		return &Lock{invalid: errors.New("it is not a lock: use ExpirableSemaphore")}
 	case kind != messages.Kind_KIND_MULTI && len(m.Members) > 0, kind == messages.Kind_KIND_MULTI && m.Name != "":
-		return &Lock{wrong: errors.New("a MultiLock has members instead of a name, and another lock has no members")}
+		return &Lock{invalid: errors.New("a MultiLock has members instead of a name, and another lock has no members")}
 	case kind == messages.Kind_KIND_MULTI:
 		var members []*Lock
 		for _, one := range m.Members {

@@ -145,8 +145,8 @@
 //
 //	lock.go                      the state
 //	requests.go, inspect.go      the requests
-//	step.go                      what every event does; the commands of replies and timers
-//	op.go                        sending a command, and sending it again
+//	step.go                      what every event does; replies and timers
+//	op.go ops.go                 sending a command, and sending it again; a table of the kinds of commands
 //	acquire.go grant.go count.go renewal.go extend.go release.go keep.go
 //	                             the commands: each with the handling of its reply
 //	order.go local_order.go redis_order.go

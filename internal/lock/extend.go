@@ -105,9 +105,17 @@ func (l *Lock) shorten(own hold, o *op) {
 	}
 }
 
-func (l *Lock) extendCommand(c *Command) {
+func (l *Lock) extendCommand(_ *op, c *Command) {
 	l.suspected = false
 	c.Kind, c.Immediate = Renew, true
+}
+
+func (l *Lock) extendTimeout(o *op) time.Duration {
+	timeout := min(l.cfg.CallTimeout, o.until-l.now)
+	if l.lease.fixed {
+		return timeout
+	}
+	return min(timeout, l.renewTimeout(o)) // the watchdog renews the lease only afterwards
 }
 
 func (l *Lock) extendReplied(o op, r Result) {

@@ -47,8 +47,7 @@ func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	for req := range l.queue.waiters.All() {
 		refs.Add(req.Ref)
 	}
-	ops := append([]op{l.main, l.renewal}, l.background...)
-	for _, o := range ops {
+	for _, o := range append([]op{l.main, l.renewal}, l.background...) {
 		refs.Add(o.ref)
 		if o.request != nil && o.kind == opCount {
 			refs.Add(o.request.Ref)

@@ -7,35 +7,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// opKind says what an op is for.
-type opKind uint8
-
-const (
-	opNone opKind = iota
-	// opAcquire contends for a new term.
-	opAcquire
-	// opGrant sets count and lease for the next local waiter, before it is granted.
-	opGrant
-	// opCount sets the hold count: a re-entry or a partial release.
-	opCount
-	// opYield ends a turn at the hand-off limit.
-	opYield
-	// opRelease frees the lock.
-	opRelease
-	// opKeep leaves the key to expire after the minimum time of a hold that has ended.
-	opKeep
-	// opRenew renews the lease.
-	opRenew
-	// opExtend gives the lease another length, and makes it a fixed one or one of the watchdog.
-	opExtend
-	// opForce frees the lock of the named owners, which may be foreign clients.
-	opForce
-	// opCountWaiters asks whether others wait.
-	opCountWaiters
-	// opSyncQueue brings the queue in Redis up to date.
-	opSyncQueue
-)
-
 // op is a command under way: it is sent, and sent again, until its outcome is known or does
 // not matter any more.
 type op struct {
@@ -118,22 +89,15 @@ func (l *Lock) send(o *op) {
 	}
 	*c, l.spare = Command{}, nil
 	l.effects.Add(machine.Effect{Kind: machine.Send, Ref: c})
-	l.command(o, c)
+	ops[o.kind].command(l, o, c)
 	if o.term != 0 && o.term == l.lease.term {
 		l.lease.longest = max(l.lease.longest, o.lease)
 	}
 	l.seq++
 	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
 	timeout := l.cfg.CallTimeout // not shortened for a short lease: over a slow link every try would time out
-	switch o.kind {
-	case opRenew:
-		timeout = l.cfg.Timeout(max(l.lease.until-l.now, 0)) // another try must fit into what is left
-	case opForce:
-		timeout = min(timeout, o.until-l.now)
-	case opExtend:
-		if timeout = min(timeout, o.until-l.now); !l.lease.fixed { // the watchdog renews the lease only afterwards
-			timeout = min(timeout, l.cfg.Timeout(max(l.lease.until-l.now, 0)))
-		}
+	if shorter := ops[o.kind].timeout; shorter != nil {
+		timeout = shorter(l, o)
 	}
 	o.due = l.now + timeout + machine.ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared

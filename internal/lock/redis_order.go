@@ -158,6 +158,8 @@ func (q *redisOrder) refresh(l *Lock) {
 	l.send(&q.op)
 }
 
+func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
+
 func (q *redisOrder) sync() *op { return &q.op }
 
 func (q *redisOrder) synced(l *Lock, r Result) {

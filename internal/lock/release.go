@@ -3,6 +3,7 @@ package lock
 import (
 	"cmp"
 	"fmt"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
@@ -34,6 +35,9 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 }
 
 func (l *Lock) releaseReplied(o op, r Result) {
+	if o.kind == opRelease {
+		r = l.order.released(l, o, r)
+	}
 	switch {
 	case r.Outcome == Failed && r.Transient:
 		l.retryLater(&l.main, r)
@@ -106,6 +110,10 @@ func (l *Lock) force(mode machine.Mode, owners machine.Owners, ref any) {
 	}
 	l.inBackground(o)
 }
+
+func (l *Lock) forceCommand(o *op, c *Command) { c.Kind, c.Owners = ForceRelease, o.owners }
+
+func (l *Lock) forceTimeout(o *op) time.Duration { return min(l.cfg.CallTimeout, o.until-l.now) }
 
 // forceReplied answers a forced release.
 func (l *Lock) forceReplied(o op, r Result) {

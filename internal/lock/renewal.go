@@ -2,6 +2,7 @@ package lock
 
 import (
 	"slices"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
@@ -45,6 +46,9 @@ func (l *Lock) renewCommand(o *op, c *Command) {
 	o.lease = l.countLease(nil, false)
 	c.Kind, c.Immediate = Renew, o.immediate || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
+
+// renewTimeout leaves time for another try in what is left of the lease.
+func (l *Lock) renewTimeout(*op) time.Duration { return l.cfg.Timeout(max(l.lease.until-l.now, 0)) }
 
 // suspect notes that the key may have been taken away. That includes what the command under way takes or
 // renews, since its reply may be older.

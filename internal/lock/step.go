@@ -66,33 +66,6 @@ func (l *Lock) advance() bool {
 	return false
 }
 
-// command fills in what depends on the kind of an op. Each kind has a file with its command and the
-// handling of its reply.
-func (l *Lock) command(o *op, c *Command) {
-	switch o.kind {
-	case opAcquire, opGrant:
-		l.acquireCommand(o, c)
-	case opCount:
-		l.countCommand(o, c)
-	case opYield:
-		l.yieldCommand(o, c)
-	case opRelease:
-		l.releaseCommand(o, c)
-	case opKeep:
-		l.keepCommand(o, c)
-	case opRenew:
-		l.renewCommand(o, c)
-	case opExtend:
-		l.extendCommand(c)
-	case opForce:
-		c.Kind, c.Owners = ForceRelease, o.owners
-	case opCountWaiters:
-		c.Kind = CountWaiters
-	default:
-		c.Kind = SyncQueue
-	}
-}
-
 // Replied delivers the outcome of a command. A command that is no longer under way is ignored.
 func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 	l.begin(now)
@@ -118,27 +91,7 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 }
 
 // mainReplied handles the reply to the command about the lease.
-func (l *Lock) mainReplied(r Result) {
-	o := l.main
-	switch o.kind {
-	case opAcquire:
-		l.acquireReplied(o, r)
-	case opGrant:
-		l.grantReplied(o, r)
-	case opCount:
-		l.countReplied(o, r)
-	case opYield:
-		l.yieldReplied(o, r)
-	case opRelease:
-		l.releaseReplied(o, l.order.released(l, o, r))
-	case opKeep:
-		l.releaseReplied(o, r)
-	case opCountWaiters:
-		l.waitersCounted(r)
-	case opExtend:
-		l.extendReplied(o, r)
-	}
-}
+func (l *Lock) mainReplied(r Result) { ops[l.main.kind].replied(l, l.main, r) }
 
 // backgroundReplied ends a background op, or sends it again while that is useful.
 func (l *Lock) backgroundReplied(i int, r Result) {

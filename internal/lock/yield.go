@@ -57,8 +57,10 @@ func (l *Lock) yieldReplied(o op, r Result) {
 // countWaiters asks Redis whether others wait, while readers of this process hold the lock.
 func (l *Lock) countWaiters() { l.start(op{kind: opCountWaiters, lease: l.cfg.Watchdog}) }
 
-// waitersCounted begins another turn if no other client waits.
-func (l *Lock) waitersCounted(r Result) {
+func (l *Lock) countWaitersCommand(_ *op, c *Command) { c.Kind = CountWaiters }
+
+// countWaitersReplied begins another turn if no other client waits.
+func (l *Lock) countWaitersReplied(_ op, r Result) {
 	l.main = op{}
 	if !l.lease.atRisk { // else the error is why no renewal came in time
 		l.wait.lastErr = ""
