@@ -157,3 +157,19 @@ func (l *Lock) answer(ref any, a machine.Answer) { l.effects.Answer(ref, a) }
 func (l *Lock) refuse(ref any, reason machine.Reason, detail string) {
 	l.answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
+
+// failIf refuses those requests about leases for which fails is true, and returns the others.
+func failIf[R interface{ answerTo() any }](l *Lock, all []R, fails func(R) bool, reason machine.Reason, detail string) (stay []R) {
+	for _, r := range all {
+		if fails(r) {
+			l.answer(r.answerTo(), machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		} else {
+			stay = append(stay, r)
+		}
+	}
+	return stay
+}
+
+func (e ensure) answerTo() any { return e.ref }
+
+func (e extension) answerTo() any { return e.ref }

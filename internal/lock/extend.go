@@ -158,7 +158,7 @@ func (l *Lock) extendReplied(o op, r Result) {
 // ensureAgain renews the lease for the requests that have awaited it, and refuses those that ask for more than the hold
 // has now.
 func (l *Lock) ensureAgain() {
-	l.failEnsuresIf(func(e ensure) bool {
+	l.ensures = failIf(l, l.ensures, func(e ensure) bool {
 		own := l.holds.byID(e.hold)
 		return own.end() != 0 && own.end() < e.until
 	}, machine.Invalid, "the hold ends before that: its lease was changed meanwhile")
@@ -174,7 +174,7 @@ func (l *Lock) bound(own hold) {
 
 // failExtensions refuses the extensions of a hold.
 func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
-	l.failExtensionsIf(func(e extension) bool { return e.hold == id }, reason, detail)
+	l.extensions = failIf(l, l.extensions, func(e extension) bool { return e.hold == id }, reason, detail)
 	if l.main.kind == opExtend && l.main.hold == id {
 		l.answer(l.main.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 		l.main.ref = nil
@@ -183,17 +183,6 @@ func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
 
 // expireExtensions refuses the extensions that have waited for too long.
 func (l *Lock) expireExtensions() {
-	l.failExtensionsIf(func(e extension) bool { return l.now >= e.by }, machine.Unavailable, "Redis has not answered an earlier command in time, and the lease was not changed")
-}
-
-func (l *Lock) failExtensionsIf(fails func(extension) bool, reason machine.Reason, detail string) {
-	var stay []extension
-	for _, e := range l.extensions {
-		if fails(e) {
-			l.answer(e.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
-		} else {
-			stay = append(stay, e)
-		}
-	}
-	l.extensions = stay
+	late := func(e extension) bool { return l.now >= e.by }
+	l.extensions = failIf(l, l.extensions, late, machine.Unavailable, "Redis has not answered an earlier command in time, and the lease was not changed")
 }

@@ -138,22 +138,10 @@ func (l *Lock) renewalReplied(r Result) {
 
 // failEnsures refuses the requests that await a renewal for that hold, or for all holds if id is 0.
 func (l *Lock) failEnsures(id uint64, reason machine.Reason, detail string) {
-	l.failEnsuresIf(func(e ensure) bool { return id == 0 || e.hold == id }, reason, detail)
+	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return id == 0 || e.hold == id }, reason, detail)
 }
 
 // expireEnsures refuses the requests that have awaited a renewal for too long.
 func (l *Lock) expireEnsures() {
-	l.failEnsuresIf(func(e ensure) bool { return l.now >= e.by }, machine.Unavailable, "Redis has not renewed the lease in time")
-}
-
-func (l *Lock) failEnsuresIf(fails func(ensure) bool, reason machine.Reason, detail string) {
-	var stay []ensure
-	for _, e := range l.ensures {
-		if fails(e) {
-			l.answer(e.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
-		} else {
-			stay = append(stay, e)
-		}
-	}
-	l.ensures = stay
+	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return l.now >= e.by }, machine.Unavailable, "Redis has not renewed the lease in time")
 }
