@@ -19,7 +19,10 @@ type digest struct {
 	now     machine.Instant
 	names   [][16]byte
 	ordered [2][]ranked
-	types   map[reflect.Type][]field
+	// last has the numbers that others are counted back from; nil if they are ranked.
+	last     *Last
+	meanings map[string]Meaning
+	types    map[reflect.Type][]field
 }
 
 // ranked is a number, and the index in buf for its rank.
@@ -30,30 +33,60 @@ type ranked struct {
 
 type field struct {
 	index int
-	means meaning
+	means Meaning
+	// fields are those of a field that is a struct.
+	fields []field
 }
 
-// meaning is the meaning of a field, by its name.
-type meaning uint8
+// Meaning is the meaning of a field, by its name or, where others have that name as well, by "type.name".
+type Meaning uint8
 
+// The meanings.
 const (
-	plain   meaning = iota
-	instant         // a time.Duration, unless its name says otherwise
-	length
-	age
-	numbered // with sequence, the two kinds of ordered numbers
-	sequence
-	skipped
+	Plain    Meaning = iota
+	Instant          // a time.Duration, unless its name says otherwise
+	Length           // a time.Duration
+	Age              // a time.Duration
+	Numbered         // with Sequence, the two kinds of ordered numbers
+	Sequence
+	Term // an ordered number with a name
+	Some // only whether it is zero matters or, of a slice, its length
+	Kind // a number; 0: the struct is not in use, and the fields that follow do not matter
+	Skipped
 )
 
-var meanings = map[string]meaning{
-	"Lease": length, "Leases": length, "MaxHold": length, "AtLeast": length, "keepUntil": instant, "Wait": length, "lease": length, "unacked": length, "sentAt": age, "wakeAt": instant,
-	"number": numbered, "Number": numbered, "nextNumber": numbered, "seq": sequence, "Seq": sequence,
-	"cfg": skipped, "effects": skipped,
-	"mayArrive": skipped, // no decision depends on it, only what Close leaves in Redis
+// meanings are those of the fields in worlds of Processes.
+var meanings = map[string]Meaning{
+	"Lease": Length, "Leases": Length, "MaxHold": Length, "AtLeast": Length, "keepUntil": Instant, "Wait": Length, "lease": Length, "unacked": Length, "sentAt": Age, "wakeAt": Instant,
+	"number": Numbered, "Number": Numbered, "nextNumber": Numbered, "seq": Sequence, "Seq": Sequence,
+	"cfg": Skipped, "effects": Skipped,
+	"mayArrive": Skipped, // no decision depends on it, only what Close leaves in Redis
 }
 
-func newDigest() *digest { return &digest{types: map[reflect.Type][]field{}} }
+// Digest hashes the state of one machine at a time, for a world that is not one of Processes.
+type Digest struct{ digest }
+
+// NewDigest returns a Digest for machines whose fields have these meanings.
+func NewDigest(meanings map[string]Meaning) *Digest { return &Digest{*newDigest(meanings)} }
+
+// Last are the last numbers of a machine, from which its numbers are counted back, and the names of its terms.
+type Last struct {
+	Number, Sequence uint64
+	Term             func(uint64) int64
+}
+
+// Sum returns the hash of a machine. It is the same in every process, and for all machines that differ only in the time
+// on the clock and in the size of their numbers.
+func (d *Digest) Sum(now machine.Instant, machine any, last Last) uint64 {
+	d.begin(now)
+	d.last = &last
+	d.write(machine)
+	return d.sum()
+}
+
+func newDigest(meanings map[string]Meaning) *digest {
+	return &digest{meanings: meanings, types: map[reflect.Type][]field{}}
+}
 
 func (d *digest) begin(now machine.Instant) {
 	d.buf, d.names, d.now = d.buf[:0], d.names[:0], now
@@ -85,32 +118,41 @@ func (d *digest) rank() {
 	}
 }
 
-func (d *digest) write(value any) { d.value(reflect.ValueOf(value), plain) }
+func (d *digest) write(value any) { d.value(reflect.ValueOf(value), Plain) }
 
 func (d *digest) int(n int64) { d.buf = binary.AppendVarint(d.buf, n) }
 
+func (d *digest) bool(b bool) {
+	if b {
+		d.int(1)
+	} else {
+		d.int(0)
+	}
+}
+
 var durationType = reflect.TypeFor[time.Duration]()
 
-func (d *digest) value(v reflect.Value, means meaning) {
+func (d *digest) value(v reflect.Value, means Meaning) {
+	switch {
+	case means == Some && v.Kind() == reflect.Slice:
+		d.int(int64(v.Len()))
+		return
+	case means == Some:
+		d.bool(!v.IsZero())
+		return
+	}
 	switch v.Kind() {
 	case reflect.Bool:
-		d.int(map[bool]int64{true: 1}[v.Bool()])
+		d.bool(v.Bool())
 	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		d.number(v, means)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
-		if means >= numbered {
-			d.ordered[means-numbered] = append(d.ordered[means-numbered], ranked{v.Uint(), len(d.buf)})
-			d.buf = append(d.buf, 0)
-			return
-		}
-		d.int(int64(v.Uint()))
+		d.unsigned(v.Uint(), means)
 	case reflect.String:
 		d.int(int64(v.Len()))
 		d.buf = append(d.buf, v.String()...)
 	case reflect.Struct:
-		for _, f := range d.fields(v.Type()) {
-			d.value(v.Field(f.index), f.means)
-		}
+		d.structure(v, d.fields(v.Type()))
 	case reflect.Pointer, reflect.Interface:
 		if v.IsNil() {
 			d.int(0)
@@ -136,6 +178,21 @@ func (d *digest) value(v reflect.Value, means meaning) {
 	}
 }
 
+// structure writes a struct with these fields.
+func (d *digest) structure(v reflect.Value, fields []field) {
+	for i := range fields {
+		f := &fields[i]
+		one := v.Field(f.index)
+		if f.fields != nil {
+			d.structure(one, f.fields)
+			continue
+		}
+		if d.value(one, f.means); f.means == Kind && one.IsZero() {
+			return
+		}
+	}
+}
+
 // fields returns the fields of a type that are not skipped.
 func (d *digest) fields(t reflect.Type) []field {
 	if known, ok := d.types[t]; ok {
@@ -144,13 +201,21 @@ func (d *digest) fields(t reflect.Type) []field {
 	var all []field
 	for i := range t.NumField() {
 		f := t.Field(i)
-		means := meanings[f.Name]
-		if means == plain && f.Type == durationType {
-			means = instant
+		means, found := d.meanings[t.Name()+"."+f.Name]
+		if !found {
+			means = d.meanings[f.Name]
 		}
-		if means != skipped {
-			all = append(all, field{i, means})
+		if means == Plain && f.Type == durationType {
+			means = Instant
 		}
+		if means == Skipped {
+			continue
+		}
+		one := field{index: i, means: means}
+		if f.Type.Kind() == reflect.Struct {
+			one.fields = d.fields(f.Type)
+		}
+		all = append(all, one)
 	}
 	d.types[t] = all
 	return all
@@ -158,15 +223,34 @@ func (d *digest) fields(t reflect.Type) []field {
 
 // number writes an instant as the ms left until it, at least 0, an age as the ms since it, and other numbers as they
 // are. 0 is never.
-func (d *digest) number(v reflect.Value, means meaning) {
+func (d *digest) number(v reflect.Value, means Meaning) {
 	n := v.Int()
 	switch since := int64(d.now) - n; {
-	case n == 0 || means != instant && means != age:
+	case n == 0 || means != Instant && means != Age:
 		d.int(n)
-	case means == age:
+	case means == Age:
 		d.int(since / int64(time.Millisecond))
 	default:
 		d.int(max((int64(time.Millisecond)-1-since)/int64(time.Millisecond), 0) + 1)
+	}
+}
+
+// unsigned writes an ordered number as its rank, or as its distance from the last one, and other numbers as they are.
+func (d *digest) unsigned(n uint64, means Meaning) {
+	switch {
+	case means < Numbered:
+		d.int(int64(n))
+	case d.last == nil:
+		d.ordered[means-Numbered] = append(d.ordered[means-Numbered], ranked{n, len(d.buf)})
+		d.buf = append(d.buf, 0)
+	case n == 0:
+		d.int(-1)
+	case means == Term:
+		d.int(d.last.Term(n))
+	case means == Sequence:
+		d.int(int64(d.last.Sequence - n))
+	default:
+		d.int(int64(d.last.Number - n))
 	}
 }
 

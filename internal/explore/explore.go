@@ -115,7 +115,16 @@ func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 	first := s.Begin()
 	here, thinned := []explored[P]{{first, first.Hash()}}, false
 	x.seen[here[0].hash] = edge[M]{}
-	to, end := P(new(W)), P(new(W))
+	var spent []P // worlds that are not needed any more, whose memory others use
+	another := func() P {
+		if len(spent) == 0 {
+			return P(new(W))
+		}
+		last := spent[len(spent)-1]
+		spent = spent[:len(spent)-1]
+		return last
+	}
+	to, end := another(), another()
 	for ; len(here) > 0; x.depth++ {
 		var next []explored[P]
 		for _, from := range here {
@@ -141,15 +150,22 @@ func Run[P World[W, M], W, M any](s Scenario[P], limit int) *Search[P, W, M] {
 					}
 				}
 				next = append(next, explored[P]{to, hash})
-				to = P(new(W))
+				to = another()
 			}
+			spent = append(spent, from.world)
 			if limit > 0 && len(x.seen) >= limit {
 				return x
 			}
 		}
 		for sparse := 1; limit > 0 && 4*len(x.seen) > limit && len(next) > limit/levels; sparse++ {
 			thinned = true
-			next = slices.DeleteFunc(next, func(one explored[P]) bool { return one.hash>>40&(1<<sparse-1) != 0 })
+			next = slices.DeleteFunc(next, func(one explored[P]) bool {
+				drop := one.hash>>40&(1<<sparse-1) != 0
+				if drop {
+					spent = append(spent, one.world)
+				}
+				return drop
+			})
 		}
 		here = next
 	}

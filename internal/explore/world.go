@@ -102,7 +102,7 @@ var fateNames = [...]string{"", ", lost", ", which will be late", ", of which a 
 // NewProcesses returns a world with a number of processes and a budget of faults.
 func NewProcesses[S Synchronizer[S]](shared S, processes int, may Budget) *Processes[S] {
 	return &Processes[S]{Shared: shared, Net: Net{
-		Now: time.Second, may: may, live: make([]member, processes), digest: newDigest(), counter: new(int),
+		Now: time.Second, may: may, live: make([]member, processes), digest: newDigest(meanings), counter: new(int),
 	}}
 }
 

@@ -171,10 +171,12 @@ func (w *world) Settle() (err error) {
 	return nil
 }
 
-// encoder encodes worlds; see redismodel.Encoder.
-type encoder struct{ redismodel.Encoder }
+// encoder encodes worlds, and the locks in them as a digest.
+type encoder struct {
+	redismodel.Encoder
+	digest *explore.Digest
+}
 
-// Ref implements lock.Encoder.
 func (e *encoder) Ref(of any) {
 	r, ok := of.(ref)
 	if !ok {
@@ -213,7 +215,7 @@ func (w *world) Hash() uint64 {
 		}
 		if e.Bool(p.dead); !p.dead {
 			w.encodeTokens(e, p)
-			p.encode(e, w.factOf(w.owner(i, p.lock.Summary().Term)).keyLost)
+			p.encode(e, w.now, w.factOf(w.owner(i, p.lock.Summary().Term)).keyLost)
 		}
 	}
 	return e.Sum()
@@ -278,7 +280,7 @@ func (w *world) encode(e *encoder, m *message) {
 	}
 }
 
-func (p *process) encode(e *encoder, keyLost bool) {
+func (p *process) encode(e *encoder, now machine.Instant, keyLost bool) {
 	for _, b := range append(p.asked[:], p.closed, p.stalled, keyLost, p.listening, p.reachable) {
 		e.Bool(b)
 	}
@@ -294,5 +296,7 @@ func (p *process) encode(e *encoder, keyLost bool) {
 		e.Bool(h.dead)
 		e.Instant(h.bound)
 	}
-	p.lock.Encode(e, p.terms, p.ids)
+	e.Bool(p.lock.OrderChanged())
+	last := explore.Last{Number: p.ids, Sequence: p.lock.LastSeq(), Term: e.Named}
+	e.Number(int64(e.digest.Sum(now, &p.lock, last)))
 }

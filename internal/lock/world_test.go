@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
@@ -199,6 +200,7 @@ func (c counts) plus(m machine.Mode, n int) counts {
 // newWorld returns a world with that many processes.
 func newWorld(s *setting, t *tape, processes int) *world {
 	w := &world{setting: s, tape: t}
+	s.encoder.digest = explore.NewDigest(lock.Meanings)
 	w.redis = redismodel.New(&s.setup)
 	for range processes {
 		w.addProcess()

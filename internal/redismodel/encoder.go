@@ -69,11 +69,13 @@ func (e *Encoder) For(c Client) {
 	e.client = c
 }
 
-// Term writes a term as the order in which it first occurred.
-func (e *Encoder) Term(term uint64) {
+// Term writes a term as Named returns it.
+func (e *Encoder) Term(term uint64) { e.Number(e.Named(term)) }
+
+// Named returns a term as the order in which it first occurred; 0 for none.
+func (e *Encoder) Named(term uint64) int64 {
 	if term == 0 {
-		e.Number(0)
-		return
+		return 0
 	}
 	known := e.terms[e.client]
 	i := slices.Index(known, term)
@@ -81,7 +83,7 @@ func (e *Encoder) Term(term uint64) {
 		i = len(known)
 		e.terms[e.client] = append(known, term)
 	}
-	e.Number(int64(i + 1))
+	return int64(i + 1)
 }
 
 // Owner writes an owner.
