@@ -39,7 +39,7 @@ func (l *Lock) attempt() {
 	l.start(o)
 }
 
-// acquireCommand is for opAcquire and opGrant.
+// acquireCommand fills in the command of opAcquire and of opGrant.
 func (l *Lock) acquireCommand(o *op, c *Command) {
 	l.suspected = false
 	o.reserved = l.reserve()
@@ -55,7 +55,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	switch r.Outcome {
 	case Done:
 		l.phase = owned
-		l.order.taken(l, o, r)
+		l.order.grant(l, o, r)
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
@@ -115,7 +115,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 		l.noteUnanswered(&o)
 		l.order.noteUnanswered(&o)
 	} else {
-		l.entryRefused(o.seq)
+		l.forgetEntry(o.seq)
 	}
 	l.refuseAfter(o, r, func(req *waiter) bool { return req.Try || !r.Transient })
 	l.wait.nextAt = l.now + l.waitersBackoff(l.wait.tries, o.lease)
@@ -143,7 +143,7 @@ func (l *Lock) stopContending() {
 	l.wait = waiting{}
 }
 
-// unsubscribeDelay is how long a lock listens after its last waiter. A request that waits by then has missed
+// unsubscribeDelay is the time that a lock listens after its last waiter. A request that waits by then has missed
 // no message, and needs no try when the subscription is confirmed.
 const unsubscribeDelay = 100 * time.Millisecond
 

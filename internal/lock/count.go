@@ -58,19 +58,19 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.lease.mode = machine.Shared // a writer has become a reader
 		}
 		l.wait.lastErr = ""
-		if l.drawTokens(o, r); o.reserved > 0 && l.lease.tokens.fell {
+		if l.drawTokens(o, r); o.reserved > 0 && l.lease.tokens.counterRegressed {
 			o.reserved = 1
 			l.start(o)
 			return
 		}
 		if o.joins() {
-			l.converted(o)
+			l.finishJoin(o)
 			return
 		}
 		if o.request != nil { // a release is not confirmed by replicas
 			l.extend(o)
 		}
-		l.counted(o)
+		l.applyCount(o)
 	case Absent, Refused:
 		l.loseByResult(r)
 	case Failed:
@@ -91,7 +91,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		case o.request != nil:
 			l.refuse(o.request.Ref, reason, detail)
 		default:
-			l.countReleased(o)
+			l.decrementCount(o)
 			l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: reason,
 				Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
 		}
@@ -99,17 +99,17 @@ func (l *Lock) countReplied(o op, r Result) {
 	}
 }
 
-// counted applies a change that Redis has made to the holds.
-func (l *Lock) counted(o op) {
+// applyCount applies a change that Redis has made to the holds.
+func (l *Lock) applyCount(o op) {
 	own := l.holds.byID(o.hold)
 	switch {
 	case o.request != nil:
 		own.counts = own.plus(o.mode, 1)
 		if o.request.Lease > 0 {
 			own.leaseEnd = max(own.leaseEnd, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
-			l.bound(own)
+			l.notifyBound(own)
 		}
-		own.atLeast(o.request, l.now, true)
+		own.noteMinimum(o.request, l.now, true)
 		if own.tokens == nil {
 			own.tokens = l.nextTokens(o.request)
 		}
@@ -146,9 +146,9 @@ func (l *Lock) refuseCount(reason machine.Reason, detail string) {
 	}
 }
 
-// countReleased counts one hold less although the count in Redis could not be set. That is corrected as soon as
+// decrementCount counts one hold less although the count in Redis could not be set. That is corrected as soon as
 // Redis allows it, or by the release of the last hold.
-func (l *Lock) countReleased(o op) {
+func (l *Lock) decrementCount(o op) {
 	own := l.holds.byID(o.hold)
 	if !own.dead { // a dead owner's hold has the counts of its last release already
 		own.counts = own.plus(o.mode, -1)

@@ -43,7 +43,7 @@ type Command struct {
 	Entry Entry
 	// Notified says that the process was notified of a release since the lock was left to foreign clients.
 	Notified bool
-	// Tokens is how many fencing tokens to draw. They must be higher than Above: for each counter, the highest
+	// Tokens is the number of fencing tokens to draw. They must be higher than Above: for each counter, the highest
 	// that the lock has had. It is empty before the first.
 	Tokens int64
 	Above  []int64
@@ -61,9 +61,9 @@ type Command struct {
 	Forced bool
 	// Immediate sends a Renew at once, without waiting for others in the same script.
 	Immediate bool
-	// Deadline is when the wait for the reply ends. A late reply to a Renew is useful until Latest.
+	// The wait for the reply ends at Deadline. A late reply to a Renew is useful until Latest.
 	Deadline, Latest machine.Instant
-	// MaxTTL is how long from now a key of this term may exist in Redis, even if a command arrives late.
+	// MaxTTL is the longest time, from now, that a key of this term may exist in Redis, even if a command arrives late.
 	// It bounds the cleanup; no script gets it. It is not an Instant, since each system of a
 	// RedLock has its own clock.
 	MaxTTL time.Duration
@@ -113,7 +113,7 @@ type Result struct {
 	// Alone says, for an Acquire that is Done, that the wait queue was empty. A process that joins it, or tries, asks the
 	// process of the holder for the lock.
 	Alone bool
-	// Others is how many other clients Yield or CountWaiters saw waiting.
+	// Others is the number of other clients that Yield or CountWaiters saw waiting.
 	Others int
 	// Failure is, for Failed, why.
 	machine.Failure

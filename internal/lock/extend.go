@@ -101,7 +101,7 @@ func (l *Lock) shorten(own hold, o *op) {
 		l.holds.update(own)
 	}
 	if l.holdUntil(own) < before {
-		l.bound(own)
+		l.notifyBound(own)
 	}
 }
 
@@ -135,7 +135,7 @@ func (l *Lock) extendReplied(o op, r Result) {
 			// The command may still cut short what the watchdog would renew.
 			l.lease.fixed, own.leaseEnd = true, l.holdUntil(own)
 			l.holds.update(own)
-			l.bound(own)
+			l.notifyBound(own)
 		}
 		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 		l.wait.lastErr = detail
@@ -147,9 +147,9 @@ func (l *Lock) extendReplied(o op, r Result) {
 				own.leaseEnd = o.sentAt + o.extends - machine.Margin(o.extends)
 			}
 			l.holds.update(own)
-			l.bound(own)
+			l.notifyBound(own)
 		}
-		l.renewedBy(o)
+		l.noteRenewal(o)
 		l.answer(o.ref, machine.Answer{Kind: machine.Extended, HoldID: own.id, Until: l.holdUntil(own)})
 	}
 	l.ensureAgain()
@@ -167,8 +167,8 @@ func (l *Lock) ensureAgain() {
 	}
 }
 
-// bound tells the holder the hold's own end, and that its end may be another.
-func (l *Lock) bound(own hold) {
+// notifyBound tells the holder that the end of its hold has changed.
+func (l *Lock) notifyBound(own hold) {
 	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: own.ref, Answer: machine.Answer{HoldID: own.id, Bound: own.end()}})
 }
 

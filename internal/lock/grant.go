@@ -48,11 +48,11 @@ func (l *Lock) grantReplied(o op, r Result) {
 			// If the key had expired, others may have had the lock since, with higher tokens.
 			l.lease.tokens.left = 0
 		}
-		l.order.passedOn(l, o, r)
-		l.order.taken(l, o, r)
+		l.order.answerPassOn(l, o, r)
+		l.order.grant(l, o, r)
 	case Refused, Absent:
 		l.main = op{}
-		l.order.passedOn(l, o, r)
+		l.order.answerPassOn(l, o, r)
 		if l.kind.Parts {
 			l.cleanUp(o.term)
 		}
@@ -83,7 +83,7 @@ func (l *Lock) noteLease(o op, r Result) {
 	l.dropExpired()
 }
 
-// grantTaken grants a lease that o has taken or set to the waiter that o was for. It returns false if that has
+// grantTaken grants a lease, which o has taken or set, to the waiter of o. It returns false if that waiter has
 // left, or the reply came too late.
 func (l *Lock) grantTaken(o op) bool {
 	req := l.queue.take(o.request.ID)
@@ -109,7 +109,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 	case req.MaxHold > 0:
 		own.maxEnd = l.now + req.MaxHold
 	}
-	own.atLeast(req, l.now, false)
+	own.noteMinimum(req, l.now, false)
 	if l.holds.len() == 0 {
 		l.lease.atRisk = false // this holder has not been warned
 	}
@@ -119,11 +119,11 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 		HandedOff: handedOff, Transferred: l.lease.transferred,
 	})
 	l.lease.transferred, l.lease.stays = false, false
-	if l.repeats && req.Owner != 0 {
+	if l.ownersMayRepeat && req.Owner != 0 {
 		// The other requests of this owner would wait for its own hold: they are re-entries now.
 		for _, again := range l.queue.withdraw(0, req.Owner) {
 			l.reenter(own, again)
 		}
-		l.repeats = l.queue.len() > 0
+		l.ownersMayRepeat = l.queue.len() > 0
 	}
 }

@@ -25,8 +25,8 @@ func (l *Lock) keepCommand(o *op, c *Command) {
 	c.Kind = Keep
 }
 
-// atLeast notes the minimum time of a request that is granted now. That of a re-entry can only prolong that of its hold.
-func (h *hold) atLeast(req *waiter, now machine.Instant, reenters bool) {
+// noteMinimum notes the minimum time of a request that is granted now. That of a re-entry can only prolong that of its hold.
+func (h *hold) noteMinimum(req *waiter, now machine.Instant, reenters bool) {
 	if req.AtLeast == 0 {
 		return
 	}

@@ -38,10 +38,10 @@ func (l *Lock) awaitLate(seq, term uint64) {
 	}
 }
 
-// lateReply handles the reply to a command that was not awaited any more. If it has taken the key for a term
+// handleLateReply handles the reply to a command that was not awaited any more. If it has taken the key for a term
 // that is over, the key is released: no process would know that it holds it. The entry of such a term is removed: the
 // lock would be transferred to it.
-func (l *Lock) lateReply(seq uint64, r Result) {
+func (l *Lock) handleLateReply(seq uint64, r Result) {
 	i := slices.IndexFunc(l.late, func(t lateTake) bool { return t.seq == seq })
 	if i < 0 {
 		return
@@ -93,7 +93,7 @@ func (l *Lock) holdUntil(own hold) machine.Instant {
 	return l.lease.until
 }
 
-// longestTTL is until when a key of this lease may be in Redis, even if a command arrives late.
+// longestTTL returns the time until which a key of this lease may be in Redis, even if a command arrives late.
 func (l *Lock) longestTTL() machine.Instant { return l.now + l.maxTTL() }
 
 // maxTTL is the time from now until longestTTL.

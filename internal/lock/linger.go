@@ -7,15 +7,15 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // then releases it at once. So the lease stays only if the wait queue was empty when it was taken. A client that does not
 // ask, or whose message gets lost, waits until lingerUntil at most: no use of the lease puts that off.
 
-// noteAlone begins the time for which the lease may stay; o has taken it.
+// noteAlone begins the time in which the lease may stay; o has taken the lease.
 func (l *Lock) noteAlone(o op, r Result) {
 	if r.Alone && !l.lease.asked {
 		l.lease.lingerUntil = o.sentAt + l.cfg.Linger
 	}
 }
 
-// asked notes that another process wants the lock. The message may overtake the reply to the acquire.
-func (l *Lock) asked(term uint64) {
+// noteAsked notes that another process wants the lock. The message may overtake the reply to the acquire.
+func (l *Lock) noteAsked(term uint64) {
 	if term == l.lease.term {
 		l.lease.lingerUntil, l.lease.asked = 0, true
 	}
@@ -29,7 +29,7 @@ func (l *Lock) lingers() bool {
 		!l.mayBeCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
 }
 
-// lingerEnd is when a lease without a hold is released. The rest of it must be enough for the next hold; see hasTimeLeft.
+// lingerEnd returns the time at which a lease without a hold is released. The rest of the lease must be enough for the next hold; see hasTimeLeft.
 func (l *Lock) lingerEnd() machine.Instant {
 	return min(l.lease.lingerUntil, l.lease.until-min(l.lease.length, l.cfg.Watchdog)/3)
 }

@@ -15,19 +15,19 @@ func (localOrder) contender(l *Lock) uint64 { return l.takeTerm() }
 
 func (localOrder) channel(*Lock) uint64 { return 0 }
 
-func (localOrder) taken(l *Lock, o op, r Result) {
+func (localOrder) grant(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
 		l.noteAlone(o, r)
 		l.spent.newTurn()
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, nextForcedYield: l.now + l.cfg.ForcedYield}
 	}
 	l.noteLease(o, r)
-	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.fell) {
+	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.counterRegressed) {
 		l.grantTaken(o) // else it is for the request that is next by now, which may have to draw a token
 	}
 }
 
-func (localOrder) passedOn(l *Lock, o op, r Result) {
+func (localOrder) answerPassOn(l *Lock, o op, r Result) {
 	switch {
 	case r.Outcome == Done:
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
@@ -54,8 +54,8 @@ func (localOrder) passOn(l *Lock, ref any) {
 	}
 }
 
-// admits keeps readers that come one after another from excluding writers for ever.
-func (localOrder) admits(l *Lock) bool {
+// admit keeps readers that come one after another from excluding writers for ever.
+func (localOrder) admit(l *Lock) bool {
 	switch {
 	case l.lease.draining && l.now < l.lease.recountAt:
 	case l.lease.draining:

@@ -51,8 +51,8 @@ type Lock struct {
 	nextTerm uint64
 	phase    phase
 	closing  bool
-	// repeats: an owner may have several requests in the queue.
-	repeats bool
+	// ownersMayRepeat: an owner may have several requests in the queue.
+	ownersMayRepeat bool
 	// suspected: the key may have been taken away, and no command was sent since that can reveal it.
 	suspected bool
 	// staleBefore is the last command before the last suspicion. A transfer that names it, or an earlier
@@ -144,21 +144,21 @@ type lease struct {
 	// margin. The time of the reply does not count.
 	until   machine.Instant
 	renewAt machine.Instant
-	// lingerUntil is until when the lease may stay without a hold; 0 if it may not. asked: another process wants it.
+	// lingerUntil is the time until which the lease may stay without a hold; 0 if it may not. asked: another process wants it.
 	// stays: it is without a hold.
 	lingerUntil  machine.Instant
 	asked, stays bool
 	turn
 }
 
-// turn is for how long the process may pass the lease on among its own waiters.
+// turn is the time in which the process may pass the lease on among its own waiters.
 type turn struct {
-	// handOffUntil is when the process must ask whether others wait; nextForcedYield is when it must
-	// release the lock even if none is seen to wait.
+	// At handOffUntil, the process must ask whether others wait; at nextForcedYield, it must release the
+	// lock even if none is seen to wait.
 	handOffUntil    machine.Instant
 	nextForcedYield machine.Instant
-	// draining: others wait, so no further reader may share the lease. recountAt is when to ask again
-	// whether they wait, and recounts is how often that was asked.
+	// draining: others wait, so no further reader may share the lease. At recountAt, the process
+	// asks again whether they wait; recounts is the number of times that it has asked.
 	draining  bool
 	recountAt machine.Instant
 	recounts  int
@@ -215,7 +215,7 @@ type countChange struct {
 	mode    machine.Mode
 	request *waiter
 	ref     any
-	// until is when a partial release is answered, whether confirmed or not.
+	// At until, a partial release is answered, whether it is confirmed or not.
 	until machine.Instant
 }
 

@@ -34,7 +34,7 @@ type op struct {
 	// extends is, for an extension, the fixed lease that the hold gets; 0 for none.
 	extends time.Duration
 
-	// reserved is how many tokens are drawn.
+	// reserved is the number of tokens that are drawn.
 	reserved int64
 	// next is the term of the entry that a yield adds to the wait queue.
 	next uint64
@@ -51,10 +51,10 @@ type op struct {
 	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
 	// which its try was sent.
 	earlier []try
-	// due is when the reply is overdue, or the command has to be sent again.
+	// At due, the reply is overdue, or the command has to be sent again.
 	due machine.Instant
-	// until ends the tries of a background op, the wait for a partial release or an extension. keepUntil is until when a
-	// key is kept.
+	// until ends the tries of a background op, the wait for a partial release or an extension. keepUntil is the time
+	// until which a key is kept.
 	until, keepUntil machine.Instant
 }
 
@@ -106,7 +106,7 @@ func (l *Lock) send(o *op) {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}
 	if c.Entry.Term != 0 {
-		l.entrySent(o, c)
+		l.noteEntrySent(o, c)
 	}
 	l.order.register(l, o, c)
 }

@@ -19,18 +19,18 @@ type order interface {
 	contender(l *Lock) uint64
 	// channel is the term whose channel says that the lock may be free; 0 for the lock's own.
 	channel(l *Lock) uint64
-	// taken grants the lease that o has taken or set to the waiter that it is for.
-	taken(l *Lock, o op, r Result)
-	// passedOn answers the release that sent o to pass the lease on; r is the reply to o.
-	passedOn(l *Lock, o op, r Result)
+	// grant grants the lease, which o has taken or set, to its waiter.
+	grant(l *Lock, o op, r Result)
+	// answerPassOn answers the release that sent o to pass the lease on; r is the reply to o.
+	answerPassOn(l *Lock, o op, r Result)
 	// inMemory reports whether the lease may pass from one waiter of this process to the next without
 	// a command.
 	inMemory() bool
 	// passOn passes a released lease to the next waiter, of this process or another, and answers ref.
 	passOn(l *Lock, ref any)
-	// admits reports whether one more reader may share the lease. It may send a command to find out, and
+	// admit reports whether one more reader may share the lease. It may send a command to find out, and
 	// returns false until the reply.
-	admits(l *Lock) bool
+	admit(l *Lock) bool
 	// wake returns when the order needs a Tick.
 	wake(l *Lock) (at machine.Instant, ok bool)
 
@@ -45,14 +45,14 @@ type registry interface {
 	register(l *Lock, o *op, c *Command)
 	// refresh sends a command with the waiters, if one is due.
 	refresh(l *Lock)
-	// sync returns that command, nil if there is none; synced handles its outcome.
+	// sync returns that command, nil if there is none; syncReplied handles its outcome.
 	sync() *op
-	synced(l *Lock, r Result)
+	syncReplied(l *Lock, r Result)
 	// noteUnanswered notes that o has got no reply, and may still be carried out.
 	noteUnanswered(o *op)
-	// released converts the reply to a release into what it means for the lease.
-	released(l *Lock, o op, r Result) Result
-	// longest returns the longest lease that a waiter may have without a reply that says so.
+	// convertRelease converts the reply to a release into what it means for the lease.
+	convertRelease(l *Lock, o op, r Result) Result
+	// longest returns the longest lease that a waiter may have although no reply has granted it.
 	longest() time.Duration
 	// cleanup returns the commands that remove all waiters of this process from Redis.
 	cleanup(l *Lock) []Command
@@ -61,12 +61,12 @@ type registry interface {
 // noRegistry is the registry of an order that Redis does not know.
 type noRegistry struct{}
 
-func (noRegistry) changed(*Lock) bool                      { return false }
-func (noRegistry) register(*Lock, *op, *Command)           {}
-func (noRegistry) refresh(*Lock)                           {}
-func (noRegistry) sync() *op                               { return nil }
-func (noRegistry) synced(*Lock, Result)                    {}
-func (noRegistry) noteUnanswered(*op)                      {}
-func (noRegistry) released(_ *Lock, _ op, r Result) Result { return r }
-func (noRegistry) longest() time.Duration                  { return 0 }
-func (noRegistry) cleanup(*Lock) []Command                 { return nil }
+func (noRegistry) changed(*Lock) bool                            { return false }
+func (noRegistry) register(*Lock, *op, *Command)                 {}
+func (noRegistry) refresh(*Lock)                                 {}
+func (noRegistry) sync() *op                                     { return nil }
+func (noRegistry) syncReplied(*Lock, Result)                     {}
+func (noRegistry) noteUnanswered(*op)                            {}
+func (noRegistry) convertRelease(_ *Lock, _ op, r Result) Result { return r }
+func (noRegistry) longest() time.Duration                        { return 0 }
+func (noRegistry) cleanup(*Lock) []Command                       { return nil }

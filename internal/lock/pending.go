@@ -19,7 +19,7 @@ func (l *Lock) nextPending() bool {
 		own := l.holds.byID(c.hold)
 		switch {
 		case c.request != nil:
-			if l.reentered(own, c) {
+			if l.startReentry(own, c) {
 				return true
 			}
 		case own.in(c.mode) == 0:
@@ -40,9 +40,9 @@ func (l *Lock) nextPending() bool {
 	return false
 }
 
-// reentered starts a re-entry, and reports whether it did. A re-entry is refused if the hold has changed since
+// startReentry starts a re-entry, and reports whether it did. A re-entry is refused if the hold has changed since
 // the request.
-func (l *Lock) reentered(own hold, c countChange) bool {
+func (l *Lock) startReentry(own hold, c countChange) bool {
 	if reason, detail := l.reentryRefusal(&own, c.request); reason != 0 {
 		l.refuse(c.request.Ref, reason, detail)
 		return false
@@ -69,7 +69,7 @@ func (l *Lock) dropPending(own hold) {
 			l.answer(c.request.Ref, machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: -1, Detail: l.heldBy()})
 		case c.request != nil:
 			l.queue.insert(c.request)
-			l.repeats = true // its owner may have asked for more than one
+			l.ownersMayRepeat = true // its owner may have asked for more than one
 		default:
 			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "the hold was released before"})
 		}

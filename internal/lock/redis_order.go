@@ -16,16 +16,16 @@ type redisOrder struct {
 	// Redis may have entries of this process.
 	sentRevision uint64
 	registered   bool
-	// last is the number of the last command that listed the waiters. again says that Redis may carry out an
+	// last is the number of the last command that listed the waiters. mustResend says that Redis may carry out an
 	// earlier one after it, or that it has failed: another one has to be sent. unanswered says that one has got no
 	// reply, and may be carried out after the next one.
 	last       uint64
-	again      bool
+	mustResend bool
 	unanswered bool
 	// overlapped says that the last command that listed the waiters was under way together with an earlier one. If
 	// the last one granted the lock to a waiter, the earlier one may add the waiter's entry again.
 	overlapped bool
-	// nextAt is when to confirm again that the waiters are alive.
+	// At nextAt, the process confirms again that the waiters are alive.
 	nextAt machine.Instant
 	// longestLease is the longest lease that was asked for by waiters that may be in the queue in Redis.
 	longestLease time.Duration
@@ -55,14 +55,14 @@ func (q *redisOrder) contender(*Lock) uint64 { return 0 }
 
 func (q *redisOrder) channel(l *Lock) uint64 { return l.queue.head().term }
 
-// taken grants the lease to the waiter that Redis has chosen.
-func (q *redisOrder) taken(l *Lock, o op, r Result) {
+// grant grants the lease to the waiter that Redis has chosen.
+func (q *redisOrder) grant(l *Lock, o op, r Result) {
 	l.lease = lease{term: r.OwnTerm}
 	o.request, o.mode, o.lease, o.fixed = l.queue.byTerm(r.OwnTerm), machine.Exclusive, l.cfg.Watchdog, false
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)
 		if l.queue.len() == 1 {
-			q.again = q.again || q.overlapped
+			q.mustResend = q.mustResend || q.overlapped
 			q.noteEmptied(l, o.seq, 0) // its entry was the last of this process
 		}
 	}
@@ -72,7 +72,7 @@ func (q *redisOrder) taken(l *Lock, o op, r Result) {
 	}
 }
 
-func (q *redisOrder) passedOn(l *Lock, o op, r Result) {
+func (q *redisOrder) answerPassOn(l *Lock, o op, r Result) {
 	if r.Freed {
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: r.Outcome == Done})
 	} else {
@@ -84,7 +84,7 @@ func (q *redisOrder) inMemory() bool { return false }
 
 func (q *redisOrder) passOn(l *Lock, ref any) { l.prepareGrant(ref) }
 
-func (q *redisOrder) admits(*Lock) bool { return false }
+func (q *redisOrder) admit(*Lock) bool { return false }
 
 func (q *redisOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	if q.op.kind != opNone {
@@ -111,7 +111,7 @@ func (q *redisOrder) needed(l *Lock) bool {
 // changed also reports whether the waiters have to be sent again. While tries fail, only the pause between them
 // decides that.
 func (q *redisOrder) changed(l *Lock) bool {
-	again := q.again && q.op.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
+	again := q.mustResend && q.op.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
 	return again || q.sentRevision != l.queue.revision
 }
 
@@ -135,8 +135,8 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	o.listed = c.Entries
 	q.sentRevision, q.last = l.queue.revision, o.seq
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
-	beside := func(other *op) bool { return other != o && other.inFlight && !slices.Equal(other.listed, o.listed) }
-	q.again = q.unanswered || lists(&l.main) && beside(&l.main) || beside(&q.op)
+	overlapsDifferently := func(other *op) bool { return other != o && other.inFlight && !slices.Equal(other.listed, o.listed) }
+	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&q.op)
 	overlaps := func(other *op) bool { return other != o && other.inFlight && len(other.listed) > 0 }
 	q.overlapped = overlaps(&l.main) || overlaps(&q.op)
 	q.unanswered = false
@@ -162,7 +162,7 @@ func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
 
 func (q *redisOrder) sync() *op { return &q.op }
 
-func (q *redisOrder) synced(l *Lock, r Result) {
+func (q *redisOrder) syncReplied(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
 		q.noteEmptied(l, q.op.seq, len(q.op.listed))
@@ -179,11 +179,11 @@ func (q *redisOrder) synced(l *Lock, r Result) {
 // noteEmptied clears registered if the command with that number left no entries of this process, and no
 // other one may be carried out later that lists some.
 func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
-	if entries > 0 || seq != q.last || q.sentRevision != l.queue.revision || q.again {
+	if entries > 0 || seq != q.last || q.sentRevision != l.queue.revision || q.mustResend {
 		return
 	}
 	lists := func(o *op) bool { return o.inFlight && o.seq != seq && len(o.listed) > 0 }
-	if q.again = lists(&l.main) || lists(&q.op); !q.again {
+	if q.mustResend = lists(&l.main) || lists(&q.op); !q.mustResend {
 		q.registered, q.longestLease = false, 0
 	}
 }
@@ -199,10 +199,10 @@ func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
 	}
 }
 
-// released converts the reply to a SyncQueue with a release.
-func (q *redisOrder) released(l *Lock, o op, r Result) Result {
+// convertRelease converts the reply to a SyncQueue with a release.
+func (q *redisOrder) convertRelease(l *Lock, o op, r Result) Result {
 	if r.Outcome == Failed {
-		q.again = true // if it is not tried again
+		q.mustResend = true // if it is not tried again
 		return r
 	}
 	q.noteEmptied(l, o.seq, len(o.listed))

@@ -36,7 +36,7 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 
 func (l *Lock) releaseReplied(o op, r Result) {
 	if o.kind == opRelease {
-		r = l.order.released(l, o, r)
+		r = l.order.convertRelease(l, o, r)
 	}
 	switch {
 	case r.Outcome == Failed && r.Transient:

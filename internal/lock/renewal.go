@@ -15,10 +15,10 @@ func (l *Lock) dropRenewal() {
 	l.renewal = op{}
 }
 
-// renewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared,
+// isRenewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared,
 // since Redisson's renewals of other readers shorten the TTL of them all. But a renewal must not overtake a
 // change that sets a longer TTL.
-func (l *Lock) renewed() bool {
+func (l *Lock) isRenewed() bool {
 	return l.main.kind != opExtend && (!l.lease.fixed || l.lease.mode == machine.Shared && l.main.kind != opCount)
 }
 
@@ -58,22 +58,22 @@ func (l *Lock) suspect() {
 
 // checkSuspected renews a suspected lease that has holders, to find out whether it still exists.
 func (l *Lock) checkSuspected() {
-	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.renewed() || l.main.kind == opNone) {
+	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.isRenewed() || l.main.kind == opNone) {
 		l.startRenewal(true)
 	}
 }
 
-// renewalOverdue schedules another try of a renewal whose reply is late. The process may be too busy to read
+// retryOverdueRenewal schedules another try of a renewal whose reply is late. The process may be too busy to read
 // replies, and the next one would be late as well, so a late reply still counts.
-func (l *Lock) renewalOverdue(r Result) {
+func (l *Lock) retryOverdueRenewal(r Result) {
 	o := &l.renewal
 	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-machine.MaxLateTries+1):]), try{o.seq, o.sentAt, o.lease})
 	l.renewalReplied(r)
 }
 
-// lateRenewal reports whether r is the late reply to an earlier try of the renewal, and handles it.
+// handleLateRenewal reports whether r is the late reply to an earlier try of the renewal, and handles it.
 // A failure changes nothing: the renewal has been sent again.
-func (l *Lock) lateRenewal(seq uint64, r Result) bool {
+func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 	o := &l.renewal
 	i := slices.IndexFunc(o.earlier, func(t try) bool { return t.seq == seq })
 	if i < 0 {
@@ -85,7 +85,7 @@ func (l *Lock) lateRenewal(seq uint64, r Result) bool {
 	case r.Outcome == Failed:
 	case r.Outcome == Done && o.inFlight:
 		o.earlier = o.earlier[i+1:]
-		l.renewedBy(late) // a later try has no reply yet
+		l.noteRenewal(late) // a later try has no reply yet
 	default:
 		l.renewal = late
 		l.renewalReplied(r)
@@ -93,8 +93,8 @@ func (l *Lock) lateRenewal(seq uint64, r Result) bool {
 	return true
 }
 
-// renewedBy notes that a renewal has succeeded, and answers the requests that await it.
-func (l *Lock) renewedBy(o op) {
+// noteRenewal notes that a renewal has succeeded, and answers the requests that await it.
+func (l *Lock) noteRenewal(o op) {
 	l.extend(o)
 	l.wait.lastErr = ""
 	var more []ensure
@@ -113,7 +113,7 @@ func (l *Lock) renewalReplied(r Result) {
 	switch r.Outcome {
 	case Done:
 		l.renewal = op{}
-		if l.renewedBy(o); l.ensures != nil {
+		if l.noteRenewal(o); l.ensures != nil {
 			l.startRenewal(true) // this one was sent before those requests came
 		}
 	case Absent:

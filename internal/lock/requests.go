@@ -30,7 +30,7 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	case l.queue.len() >= l.cfg.QueueLimit:
 		l.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
 	default:
-		l.repeats = l.repeats || seenBefore
+		l.ownersMayRepeat = l.ownersMayRepeat || seenBefore
 		l.queue.push(req)
 	}
 }

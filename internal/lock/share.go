@@ -18,7 +18,7 @@ func (l *Lock) join() bool {
 		return false
 	}
 	switch req := l.queue.head(); {
-	case !l.order.admits(l):
+	case !l.order.admit(l):
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
 		return false // the renewal must not arrive after a command that sets a longer TTL
@@ -38,8 +38,8 @@ func (l *Lock) join() bool {
 	return true
 }
 
-// converted lets a reader join whose lease was fixed before.
-func (l *Lock) converted(o op) {
+// finishJoin lets a reader join whose lease was fixed before.
+func (l *Lock) finishJoin(o op) {
 	if l.lease.fixed {
 		l.lease.fixed, l.lease.until = false, 0
 	}

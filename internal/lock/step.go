@@ -12,7 +12,7 @@ func (l *Lock) begin(now machine.Instant) {
 	l.now = max(l.now, now)
 	l.endExpired()
 	l.dropExpired()
-	l.overdue()
+	l.handleOverdue()
 	l.expireEnsures()
 	l.expireExtensions()
 }
@@ -49,7 +49,7 @@ func (l *Lock) advance() bool {
 		return true
 	case owned:
 		l.checkSuspected()
-		if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
+		if l.holds.len() > 0 && l.isRenewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
 			l.startRenewal(l.now > l.lease.renewAt+l.cfg.Renewal/10) // a late one is not batched
 		}
 		switch {
@@ -76,9 +76,9 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 		l.mainReplied(r)
 	case awaited(&l.renewal):
 		l.renewalReplied(r)
-	case l.lateRenewal(seq, r):
+	case l.handleLateRenewal(seq, r):
 	case sync != nil && awaited(sync):
-		l.order.synced(l, r)
+		l.order.syncReplied(l, r)
 	default:
 		for i := range l.background {
 			if awaited(&l.background[i]) {
@@ -86,7 +86,7 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 				return
 			}
 		}
-		l.lateReply(seq, r)
+		l.handleLateReply(seq, r)
 	}
 }
 
@@ -120,8 +120,8 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 // noReply is the outcome of a command whose reply did not come in time.
 var noReply = Result{Outcome: Failed, Failure: machine.NoReply}
 
-// overdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
-func (l *Lock) overdue() {
+// handleOverdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
+func (l *Lock) handleOverdue() {
 	late := func(o *op, replied func(Result)) {
 		switch {
 		case o == nil || o.kind == opNone || l.now < o.due:
@@ -132,8 +132,8 @@ func (l *Lock) overdue() {
 		}
 	}
 	late(&l.main, l.mainReplied)
-	late(&l.renewal, l.renewalOverdue)
-	late(l.order.sync(), func(r Result) { l.order.synced(l, r) })
+	late(&l.renewal, l.retryOverdueRenewal)
+	late(l.order.sync(), func(r Result) { l.order.syncReplied(l, r) })
 	for i := 0; i < len(l.background); {
 		switch o := &l.background[i]; {
 		case l.now < o.due:
@@ -203,7 +203,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 			wake(end)
 		}
 	}
-	if l.holds.len() > 0 && l.renewed() && l.renewal.kind == opNone {
+	if l.holds.len() > 0 && l.isRenewed() && l.renewal.kind == opNone {
 		wake(l.lease.renewAt)
 	}
 	return at, ok

@@ -5,26 +5,26 @@ import "slices"
 // tokens are fencing tokens that Redis has given to a term and that its holds have not used yet, so a local
 // hand-off needs no command. Tokens of other processes are higher than these only when the term is over.
 type tokens struct {
-	// last is the last token of each counter's block, and left is how many of each are left.
+	// last is the last token of each counter's block, and left the number of tokens that are left of each.
 	last []int64
 	left int64
-	// fell: none is left because the lock has had higher ones. The counter has lost some, as in a failover,
+	// counterRegressed: none is left because the lock has had higher ones. The counter has lost some, as in a failover,
 	// and a transfer has drawn from it.
-	fell bool
+	counterRegressed bool
 }
 
 // maxTokens bounds how many are drawn at once.
 const maxTokens = 10000
 
 // spending counts the tokens of this turn: given to holds, and drawn. redrawn: they were drawn more than once,
-// which may have taken the rest of the turn. before is what the previous turn needed.
+// which may have taken the rest of the turn. previous is the number that the turn before needed.
 type spending struct {
 	given, drawn int64
 	redrawn      bool
-	before       int64
+	previous     int64
 }
 
-// needed is what this turn has needed so far; a turn that had to draw again would have used more.
+// needed returns the number of tokens that this turn has needed so far; a turn that had to draw again would have used more.
 func (s *spending) needed() int64 {
 	if s.redrawn {
 		return s.drawn
@@ -37,9 +37,9 @@ func (s *spending) draw(n int64) {
 	s.drawn += n
 }
 
-func (s *spending) newTurn() { *s = spending{before: s.needed()} }
+func (s *spending) newTurn() { *s = spending{previous: s.needed()} }
 
-// reserve is how many tokens to draw for the lease: one for each waiting request that asks for one,
+// reserve returns the number of tokens to draw for the lease: one for each waiting request that asks for one,
 // including the one that the lease is for. A few clients that come back again and again need many more
 // within a turn. So at least one and a half times as many are drawn as one of the last two turns needed: to
 // draw again takes a round trip of the turn.
@@ -51,7 +51,7 @@ func (l *Lock) reserve() int64 {
 	if n == 0 {
 		return 0
 	}
-	needed := max(l.spent.needed(), l.spent.before)
+	needed := max(l.spent.needed(), l.spent.previous)
 	return min(max(n, needed+needed/2), maxTokens)
 }
 
@@ -66,7 +66,7 @@ func (l *Lock) drawTokens(o op, r Result) {
 	}
 	l.seen = seen
 	l.spent.draw(o.reserved)
-	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), fell: o.reserved > 0 && left <= 0}
+	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), counterRegressed: o.reserved > 0 && left <= 0}
 }
 
 // HighestTokens returns the highest token of each counter that the lock knows; nil before the first. The caller must not

@@ -12,10 +12,10 @@ import (
 type Entry struct {
 	// Term is the term under which the process waits.
 	Term uint64
-	// Mode is the mode that it wants, and Tokens how many fencing tokens a transfer draws for it.
+	// Mode is the mode that it wants, and Tokens the number of fencing tokens that a transfer draws for it.
 	Mode   machine.Mode
 	Tokens int64
-	// TTL is how long the entry lasts without being confirmed, and the length of a lease that is
+	// TTL is the time that the entry lasts without being confirmed, and the length of a lease that is
 	// transferred to it. Processes may differ in it, and each trusts a transfer for its own TTL.
 	TTL time.Duration
 	// Listens says that the process receives transfers. The lock actor sets it.
@@ -23,7 +23,7 @@ type Entry struct {
 	// Reserves says that the lock is one of several that are taken together: it cannot be transferred,
 	// and stays free while this entry is the first. Package protocol sets it.
 	Reserves bool
-	// Waited is for how long the process has waited, if several scripts take the locks together. It decides the
+	// Waited is the time that the process has waited, if several scripts take the locks together. It decides the
 	// place of a new entry. Package backend sets it.
 	Waited time.Duration
 }
@@ -36,7 +36,7 @@ type queued struct {
 	tokens int64
 }
 
-// maxQueued is how many of those commands are remembered. A transfer that names an older one is not
+// maxQueued is the number of those commands that are remembered. A transfer that names an older one is not
 // trusted, and the next try finds the lock held.
 const maxQueued = 3
 
@@ -61,8 +61,8 @@ func (l *Lock) poll() time.Duration {
 	return l.cfg.Poll
 }
 
-// entrySent remembers a command that adds or confirms the entry.
-func (l *Lock) entrySent(o *op, c *Command) {
+// noteEntrySent remembers a command that adds or confirms the entry.
+func (l *Lock) noteEntrySent(o *op, c *Command) {
 	sent := l.wait.sent
 	if o.kind == opYield {
 		sent = nil // the entry is that of another term
@@ -71,8 +71,8 @@ func (l *Lock) entrySent(o *op, c *Command) {
 	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
-// entryRefused forgets a command that was certainly not carried out.
-func (l *Lock) entryRefused(seq uint64) {
+// forgetEntry forgets a command about the entry that was certainly not carried out.
+func (l *Lock) forgetEntry(seq uint64) {
 	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
 }
 
@@ -95,7 +95,7 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	defer l.settle()
 	switch {
 	case t.Seq == 0:
-		l.asked(t.Term)
+		l.noteAsked(t.Term)
 	case t.Term != l.lease.term && t.Term != l.main.next:
 		// It was for waiters that have left, or for a term that is over.
 		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {
@@ -125,7 +125,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	}
 	by := l.wait.sent[i]
 	l.phase = owned
-	l.order.taken(l, op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens}, Result{Outcome: Done, Tokens: t.Tokens})
+	l.order.grant(l, op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens}, Result{Outcome: Done, Tokens: t.Tokens})
 	l.wait, l.lease.transferred = waiting{}, true
 	// The TTL of a transfer is short: unless the turn is over soon, it is renewed at once.
 	l.lease.renewAt = l.now + min((l.lease.until-l.now)/6, 2*l.cfg.HandOffLimit)

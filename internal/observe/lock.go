@@ -32,7 +32,7 @@ type Request struct {
 	Kind messages.Kind
 	// Leads: it waits or waited to lead, which may last for days.
 	Leads bool
-	// Since is when it was made, and after a grant when that was.
+	// Since is the time of the request or, after a grant, of the grant.
 	Since machine.Instant
 	// Parent is the context with the span that its spans belong to; nil if it has none.
 	Parent context.Context
@@ -67,7 +67,7 @@ func (l *Lock) args(h Hold) []any {
 	return args
 }
 
-// Answered observes the answer to a request, which has been delivered. now is when it was given.
+// Answered observes the answer to a request, which has been delivered. now is the time of the answer.
 func (l *Lock) Answered(r Request, now machine.Instant, a *machine.Answer) {
 	l.measureAnswer(r, now, a)
 	l.traceAnswer(r, a)
@@ -87,7 +87,7 @@ func (l *Lock) Lost(h Hold, reason machine.Reason, detail string, closing bool) 
 	l.note(h.Ref, "lost", reasonAttribute, reasonWord(reason))
 }
 
-// closeLines is how many of the holds that Close ends are logged one by one.
+// closeLines is the number of holds, of those that Close ends, that are logged one by one.
 const closeLines = 10
 
 // logLoss logs that a hold was lost. That of a hold that Close ended needs no attention.

@@ -51,8 +51,8 @@ const mostValues = 16384
 // manyValues is the number of values that do not wait for more.
 const manyValues = mostValues / 4
 
-// fewValues is how many values of one sort a histogram gets between two flushes before it gets only a sample
-// of them. To record a value takes longer than some locks are held in memory. For exact numbers there
+// fewValues is the number of values of one sort that a histogram gets between two flushes before it gets only a
+// sample of them. To record a value takes longer than some locks are held in memory. For exact numbers there
 // are counters.
 const fewValues = 512
 

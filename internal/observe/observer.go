@@ -41,7 +41,7 @@ type Observer struct {
 	outages  outages
 	refusals refusedChannels
 	unset    noPermits
-	// closedHolds is how many holds Close has ended.
+	// closedHolds is the number of holds that Close has ended.
 	closedHolds atomic.Int64
 }
 

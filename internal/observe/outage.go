@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// outageLogInterval is how often an outage is logged while it lasts.
+	// outageLogInterval is the time between two log lines about an outage that lasts.
 	outageLogInterval = time.Minute
-	// outageQuietPeriod is for how long no call must have failed before the outage is over: while some
-	// of several servers are away, other calls succeed.
+	// outageQuietPeriod is the time without a failed call after which an outage is over: while some of
+	// several servers are away, other calls succeed.
 	outageQuietPeriod = 3 * time.Second
 )
 
@@ -45,15 +45,15 @@ func (e CallEnd) word(served word) word {
 
 // outage is a time in which calls to Redis fail, or are rejected. The zero value is none.
 type outage struct {
-	// began is when the first call failed, failed when the last one did, and back when the first
-	// call after that succeeded, 0 before.
+	// began is the time of the first call that failed, failed of the last one, and back of the first call
+	// after it that succeeded, 0 before.
 	began, failed, back machine.Instant
-	// logged is when it was logged last that calls end so; 0 before.
+	// logged is the time of the last log line about calls that end so; 0 before the first.
 	logged [callEnds]machine.Instant
 	calls  int
 }
 
-// outageChange is what is to be logged of an outage.
+// outageChange is a change of an outage that has to be logged.
 type outageChange uint8
 
 const (

@@ -12,9 +12,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// long says when to log that something lasts long: when it has lasted for the limit, and again
-// whenever it has lasted for twice as long as the last time. What comes after it is not logged
-// before that either, so that a long queue does not fill the log.
+// long decides when to log that something lasts long: when it has lasted for the limit, and again
+// whenever it has lasted for twice as long as the last time. Nothing that follows it is logged
+// before that time either, so that a long queue does not fill the log.
 type long struct{ next machine.Instant }
 
 func (l long) due(since machine.Instant, limit time.Duration) machine.Instant {
@@ -23,8 +23,8 @@ func (l long) due(since machine.Instant, limit time.Duration) machine.Instant {
 
 func (l long) logged(now, since machine.Instant) long { return long{next: now + (now - since)} }
 
-// RemindAt returns when LongTimes is to be called, if what goes on lasts. wait is since when the first request
-// waits, and hold since when the lock is held; each is nil if there is none, or if it is not to be logged.
+// RemindAt returns when LongTimes must be called if the first request still waits, or the lock is still held. wait is the
+// time at which that request began to wait, and hold that of the grant; each is nil if there is none, or if it is not logged.
 func (l *Lock) RemindAt(wait, hold *machine.Instant) (at machine.Instant, wanted bool) {
 	if wait != nil {
 		at, wanted = l.wait.due(*wait, l.o.cfg.LongWait), true

@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// channelRefusals is what is known of channels to which Redis does not let the System subscribe. It decides what is logged:
+// channelRefusals counts the channels to which Redis does not let the System subscribe. It decides what is logged:
 // each waiter tries again, so that a line for each refusal would fill the log. The zero value is none.
 type channelRefusals struct {
-	// loggedAt is when it was logged last, and times how many refusals there have been since the first; 0 if there is none.
+	// loggedAt is the time of the last log line, and times the number of refusals since the first; 0 if there is none.
 	loggedAt machine.Instant
 	times    int
 	first    machine.Instant

@@ -26,7 +26,7 @@ type event struct {
 // those that concern all requests that wait.
 type events map[any][]event
 
-// mostEvents is how many of the last events are remembered, for each.
+// mostEvents is the number of the last events that are remembered, for each.
 const mostEvents = 32
 
 // note remembers an event, if there is a tracer. A key of "" is no attribute.

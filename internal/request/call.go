@@ -66,7 +66,7 @@ type Call struct {
 	NoReentry, Leads bool
 	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
 	DropsMinimum bool
-	// Lends: the caller may run a command. Withdrawn: the caller has given up. They fill what would be padding.
+	// Lends: the caller may run a command. Withdrawn: the caller has given up. They are here because the space would be padding.
 	Lends     bool
 	Withdrawn atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
@@ -74,7 +74,7 @@ type Call struct {
 	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
 	Holder Holder
 
-	// HoldID is the hold to release, to ensure or to extend; Within is how long it must stay valid.
+	// HoldID is the hold to release, to ensure or to extend; Within is the time that it must stay valid.
 	HoldID uint64
 	Within time.Duration
 	// Permit is for an expirable semaphore, and Count for a semaphore or a latch; nil for others.
@@ -102,7 +102,7 @@ type actorFields struct {
 	Record any
 	// Until is the end of the validity of the hold that was granted.
 	Until *atomic.Int64
-	// From is when the request was handled, and after a grant when it was granted.
+	// From is the time at which the request was handled or, after a grant, granted.
 	From machine.Instant
 }
 
@@ -276,8 +276,7 @@ func (call *Call) MayRun(left time.Duration) bool {
 	return false
 }
 
-// longestDial is how long rueidis gives a connection to be opened, unless its user has said
-// otherwise.
+// longestDial is the time in which rueidis must open a connection, unless its user has set another.
 const longestDial = 5 * time.Second
 
 // WaitsUntil returns when the wait of a request that is made now ends; 0 for a wait without limit.

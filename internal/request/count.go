@@ -15,7 +15,7 @@ import (
 // Count has the arguments of a Call about a semaphore or a latch. On a latch, OpAcquire waits until it is open,
 // OpRelease counts down, and OpSetPermits sets the count.
 type Count struct {
-	// N is how many permits.
+	// N is the number of permits.
 	N int64
 	// TTL is that of a semaphore that OpSetPermits makes; 0 for none.
 	TTL time.Duration

@@ -7,9 +7,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
-// Future is where a caller finds the answer to its Call. Mostly it is there when the
-// caller looks, since lock actors run on their senders' goroutines: only one that has to
-// wait needs a channel.
+// Future is where a caller finds the answer to its Call. Usually the answer arrives before
+// the caller waits, since lock actors run on their senders' goroutines: only a caller that
+// has to wait needs a channel.
 type Future struct {
 	mu       sync.Mutex // guards what follows
 	loan     *Loan

@@ -37,7 +37,7 @@ type Members struct {
 	Sorted []Member
 	// token has, for each member in the order that was given, the index of its token; -1 for none.
 	token []int
-	// Fenced is how many of them have tokens.
+	// Fenced is the number of members that have tokens.
 	Fenced int
 }
 

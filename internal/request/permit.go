@@ -14,14 +14,14 @@ import (
 type Permit struct {
 	// ID is the permit's in Redis, the first of several; the grant brings it. It is an argument of OpReleaseID.
 	ID machine.PermitID
-	// Together is how many permits an OpAcquire wants, all or none; 0 is one.
+	// Together is the number of permits that an OpAcquire wants, all or none; 0 is one.
 	Together int
 	// Until is the end of the permit's validity, which is kept up to date while it is held.
 	Until atomic.Int64
 	// Shown says that an id was shown, so that the permits are not handed off in this process.
 	Shown atomic.Bool
-	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is how many permits there are if
-	// no number is set; 0 if the caller does not say.
+	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is the number of permits if
+	// none is set yet; 0 if the caller does not say.
 	How   messages.SetPermitsHow
 	Count int64
 }
@@ -34,7 +34,7 @@ func ParsePermitID(text string) (id machine.PermitID, err error) {
 	return id, nil
 }
 
-// MaxPermits is how many permits there may be of a name; Redisson counts no further.
+// MaxPermits is the largest number of permits of a name; Redisson counts no further.
 const MaxPermits = 1<<31 - 1
 
 // CheckPermits returns an error if the number of permits cannot be set so.
