@@ -9,7 +9,7 @@ package scripts
 
 import (
 	"crypto/sha1"
-	_ "embed"
+	"embed"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -80,8 +80,17 @@ var numbers = []struct {
 	{"MOST_QUEUE_FIELDS", mostQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
 
-// script defines the numbers that a source uses, and adds the variant for sharded pub/sub.
-func script(name, source string, reply Shape) *Script {
+//go:embed *.lua common/*.lua
+var files embed.FS
+
+// script returns the script in the file of that name: behind the parts, which are names of files in common/, and behind
+// definitions of the numbers that they use. It adds the variant for sharded pub/sub.
+func script(name, parts string, reply Shape) *Script {
+	source := ""
+	for _, part := range strings.Fields(parts) {
+		source += read("common/" + part)
+	}
+	source += read(name)
 	for _, n := range numbers {
 		if strings.Contains(source, n.name) {
 			source = fmt.Sprintf("local %s = %d\n", n.name, n.value) + source
@@ -90,6 +99,14 @@ func script(name, source string, reply Shape) *Script {
 	s := New(name, source, reply)
 	s.Sharded = New(name, sharded.Replace(source), reply)
 	return s
+}
+
+func read(file string) string {
+	source, err := files.ReadFile(file + ".lua")
+	if err != nil {
+		panic(err)
+	}
+	return string(source)
 }
 
 // sharded turns the source of a script into that for sharded pub/sub, which has its own commands:
@@ -102,234 +119,100 @@ func New(name, source string, reply Shape) *Script {
 	return &Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:]), Reply: reply}
 }
 
-var (
-	//go:embed common/take.lua
-	take string
-	//go:embed common/other_keys.lua
-	otherKeys string
-	//go:embed common/foreign_hash.lua
-	foreignHash string
-	//go:embed common/foreign_fields.lua
-	foreignFields string
-
-	//go:embed common/number.lua
-	number string
-	//go:embed common/tokens.lua
-	tokens string
-	//go:embed common/wait_queue_entries.lua
-	waitQueueEntries string
-	//go:embed common/wait_queue_order.lua
-	waitQueueOrder string
-	//go:embed common/wait_queue_transfer.lua
-	waitQueueTransfer string
-	//go:embed common/wait_queue_claim.lua
-	waitQueueClaim string
-	//go:embed common/wait_queue.lua
-	waitQueueLeave string
-	//go:embed common/admit.lua
-	admit string
-
-	//go:embed common/ask_holder.lua
-	askHolder string
-	//go:embed acquire.lua
-	acquire string
-	//go:embed common/acquire_free.lua
-	acquireFree string
-	//go:embed common/confirm_entry.lua
-	confirmEntry string
-	//go:embed common/acquire_refused.lua
-	acquireRefused string
-	//go:embed common/release_unwanted.lua
-	releaseUnwanted string
-	//go:embed common/release_to_next.lua
-	releaseToNext string
-	//go:embed release.lua
-	release string
-	//go:embed renew.lua
-	renew string
-	//go:embed keep.lua
-	keep string
-	//go:embed yield.lua
-	yield string
-	//go:embed common/force.lua
-	force string
-	//go:embed force_release.lua
-	forceRelease string
-	//go:embed inspect.lua
-	inspect string
-
-	//go:embed fenced_acquire.lua
-	fencedAcquire string
-	//go:embed draw.lua
-	draw string
-	//go:embed common/present_memory.lua
-	presentMemory string
-	//go:embed common/check_memory.lua
-	checkMemory string
-	//go:embed majority_acquire.lua
-	majorityAcquire string
-	//go:embed memory.lua
-	memory string
-	//go:embed acquire_all.lua
-	acquireAll string
-	//go:embed yield_all.lua
-	yieldAll string
-
-	//go:embed sync_queue.lua
-	syncQueue string
-	//go:embed fair_force_release.lua
-	fairForceRelease string
-	//go:embed fair_inspect.lua
-	fairInspect string
-
-	//go:embed common/read_write.lua
-	readWrite string
-	//go:embed read_write_set.lua
-	readWriteSet string
-	//go:embed read_write_release.lua
-	readWriteRelease string
-	//go:embed read_write_renew.lua
-	readWriteRenew string
-	//go:embed read_write_yield.lua
-	readWriteYield string
-	//go:embed read_write_force_release.lua
-	readWriteForceRelease string
-	//go:embed read_write_inspect.lua
-	readWriteInspect string
-	//go:embed count_waiters.lua
-	countWaiters string
-
-	//go:embed common/record.lua
-	record string
-	//go:embed common/once.lua
-	once string
-	//go:embed forget_command.lua
-	forgetCommand string
-	//go:embed common/whereabouts.lua
-	whereabouts string
-	//go:embed common/add.lua
-	add string
-	//go:embed semaphore_acquire.lua
-	semaphoreAcquire string
-	//go:embed semaphore_add.lua
-	semaphoreAdd string
-	//go:embed semaphore_yield.lua
-	semaphoreYield string
-	//go:embed semaphore_set.lua
-	semaphoreSet string
-	//go:embed semaphore_drain.lua
-	semaphoreDrain string
-	//go:embed semaphore_inspect.lua
-	semaphoreInspect string
-	//go:embed synchronizer_delete.lua
-	synchronizerDelete string
-	//go:embed latch_set.lua
-	latchSet string
-	//go:embed latch_count_down.lua
-	latchCountDown string
-	//go:embed latch_inspect.lua
-	latchInspect string
-
-	//go:embed system_renew.lua
-	systemRenew string
-	//go:embed system_remove.lua
-	systemRemove string
-	//go:embed system_inspect.lua
-	systemInspect string
-	//go:embed system_list.lua
-	systemList string
-
-	//go:embed singleton_set.lua
-	singletonSet string
-	//go:embed singleton_inspect.lua
-	singletonInspect string
-)
-
 // The common parts of the scripts that use the wait queue, of the plain and the fenced lock, and of the
 // read/write lock; and those of the synchronizers.
-var (
-	waitQueue       = waitQueueEntries + waitQueueOrder + waitQueueTransfer + waitQueueClaim + waitQueueLeave
-	queueCommon     = take + otherKeys + foreignHash + foreignFields + number + tokens + waitQueue + askHolder
-	plainCommon     = queueCommon + admit
-	readWriteCommon = queueCommon + readWrite
-	onceCommon      = number + record + once
+const (
+	waitQueue       = "wait_queue_entries wait_queue_order wait_queue_transfer wait_queue_claim wait_queue"
+	queueCommon     = "take other_keys foreign_hash foreign_fields number tokens " + waitQueue + " ask_holder"
+	plainCommon     = queueCommon + " admit"
+	readWriteCommon = queueCommon + " read_write"
+	onceCommon      = "number record once"
 )
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", take+acquireFree+foreignHash+confirmEntry+acquireRefused+otherKeys+number+tokens+waitQueue+askHolder+admit+acquire, Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", releaseUnwanted+take+releaseToNext+otherKeys+foreignHash+foreignFields+number+tokens+waitQueue+askHolder+admit+release, Shape{Numbers: 1})
-	Renew        = script("renew", renew, Shape{Numbers: 1})
-	Keep         = script("keep", foreignHash+foreignFields+keep, Shape{Numbers: 1})
-	Yield        = script("yield", plainCommon+yield, Shape{Numbers: 2})
-	ForceRelease = script("force_release", foreignHash+foreignFields+force+askHolder+forceRelease, Shape{Numbers: 1})
-	Inspect      = script("inspect", foreignHash+inspect, Shape{Numbers: 2, Texts: 2})
+	Acquire      = script("acquire", "take acquire_free foreign_hash confirm_entry acquire_refused other_keys number tokens "+waitQueue+" ask_holder admit", Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", "release_unwanted take release_to_next other_keys foreign_hash foreign_fields number tokens "+waitQueue+" ask_holder admit", Shape{Numbers: 1})
+	Renew        = script("renew", "", Shape{Numbers: 1})
+	Keep         = script("keep", "foreign_hash foreign_fields", Shape{Numbers: 1})
+	Yield        = script("yield", plainCommon, Shape{Numbers: 2})
+	ForceRelease = script("force_release", "foreign_hash foreign_fields force ask_holder", Shape{Numbers: 1})
+	Inspect      = script("inspect", "foreign_hash", Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
 // several locks of any kind.
 var (
-	FencedAcquire   = script("fenced_acquire", plainCommon+confirmEntry+fencedAcquire, Shape{Numbers: 2, Texts: 1})
-	Draw            = script("draw", number+tokens+draw, Shape{Numbers: 2, Texts: 1})
-	MajorityAcquire = script("majority_acquire", take+foreignHash+presentMemory+checkMemory+majorityAcquire, Shape{Numbers: 2, Texts: 2})
-	Memory          = script("memory", presentMemory+checkMemory+memory, Shape{Numbers: 1, Texts: 1})
-	AcquireAll      = script("acquire_all", readWriteCommon+acquireAll, Shape{Numbers: 2, Texts: 2})
-	YieldAll        = script("yield_all", readWriteCommon+yieldAll, Shape{Numbers: 2})
+	FencedAcquire   = script("fenced_acquire", plainCommon+" confirm_entry", Shape{Numbers: 2, Texts: 1})
+	Draw            = script("draw", "number tokens", Shape{Numbers: 2, Texts: 1})
+	MajorityAcquire = script("majority_acquire", "take foreign_hash present_memory check_memory", Shape{Numbers: 2, Texts: 2})
+	Memory          = script("memory", "present_memory check_memory", Shape{Numbers: 1, Texts: 1})
+	AcquireAll      = script("acquire_all", readWriteCommon, Shape{Numbers: 2, Texts: 2})
+	YieldAll        = script("yield_all", readWriteCommon, Shape{Numbers: 2})
 )
 
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
-	SyncQueue        = script("sync_queue", take+otherKeys+foreignHash+foreignFields+syncQueue, Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", otherKeys+foreignHash+foreignFields+force+fairForceRelease, Shape{Numbers: 1})
-	FairInspect      = script("fair_inspect", otherKeys+foreignHash+fairInspect, Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", "take other_keys foreign_hash foreign_fields", Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = script("fair_force_release", "other_keys foreign_hash foreign_fields force", Shape{Numbers: 1})
+	FairInspect      = script("fair_inspect", "other_keys foreign_hash", Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the read/write lock.
 var (
-	ReadWriteSet          = script("read_write_set", readWriteCommon+readWriteSet, Shape{Numbers: 2, Texts: 1})
-	ReadWriteRelease      = script("read_write_release", readWriteCommon+readWriteRelease, Shape{Numbers: 1})
-	ReadWriteRenew        = script("read_write_renew", readWriteCommon+readWriteRenew, Shape{Numbers: 1})
-	ReadWriteYield        = script("read_write_yield", readWriteCommon+readWriteYield, Shape{Numbers: 2})
-	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+force+readWriteForceRelease, Shape{Numbers: 1})
-	ReadWriteInspect      = script("read_write_inspect", foreignHash+readWriteInspect, Shape{Numbers: 3, Texts: 2})
-	CountWaiters          = script("count_waiters", readWriteCommon+countWaiters, Shape{Numbers: 1})
+	ReadWriteSet          = script("read_write_set", readWriteCommon, Shape{Numbers: 2, Texts: 1})
+	ReadWriteRelease      = script("read_write_release", readWriteCommon, Shape{Numbers: 1})
+	ReadWriteRenew        = script("read_write_renew", readWriteCommon, Shape{Numbers: 1})
+	ReadWriteYield        = script("read_write_yield", readWriteCommon, Shape{Numbers: 2})
+	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+" force", Shape{Numbers: 1})
+	ReadWriteInspect      = script("read_write_inspect", "foreign_hash", Shape{Numbers: 3, Texts: 2})
+	CountWaiters          = script("count_waiters", readWriteCommon, Shape{Numbers: 1})
 )
 
 // The operations on the semaphore.
 var (
-	SemaphoreAcquire = script("semaphore_acquire", onceCommon+semaphoreAcquire, Shape{Numbers: 2})
-	SemaphoreAdd     = script("semaphore_add", onceCommon+add+semaphoreAdd, Shape{Numbers: 2})
-	SemaphoreYield   = script("semaphore_yield", onceCommon+add+semaphoreYield, Shape{Numbers: 2})
-	SemaphoreSet     = script("semaphore_set", onceCommon+semaphoreSet, Shape{Numbers: 2})
-	SemaphoreDrain   = script("semaphore_drain", onceCommon+semaphoreDrain, Shape{Numbers: 1})
-	SemaphoreInspect = script("semaphore_inspect", onceCommon+semaphoreInspect, Shape{Numbers: 2})
+	SemaphoreAcquire = script("semaphore_acquire", onceCommon, Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", onceCommon+" add", Shape{Numbers: 2})
+	SemaphoreYield   = script("semaphore_yield", onceCommon+" add", Shape{Numbers: 2})
+	SemaphoreSet     = script("semaphore_set", onceCommon, Shape{Numbers: 2})
+	SemaphoreDrain   = script("semaphore_drain", onceCommon, Shape{Numbers: 1})
+	SemaphoreInspect = script("semaphore_inspect", onceCommon, Shape{Numbers: 2})
 )
 
 // The operations on the latch.
 var (
-	LatchSet       = script("latch_set", onceCommon+latchSet, Shape{Numbers: 2})
-	LatchCountDown = script("latch_count_down", onceCommon+latchCountDown, Shape{Numbers: 1})
-	LatchInspect   = script("latch_inspect", onceCommon+latchInspect, Shape{Numbers: 1})
+	LatchSet       = script("latch_set", onceCommon, Shape{Numbers: 2})
+	LatchCountDown = script("latch_count_down", onceCommon, Shape{Numbers: 1})
+	LatchInspect   = script("latch_inspect", onceCommon, Shape{Numbers: 1})
 )
 
 // SynchronizerDelete deletes a semaphore or a latch.
-var SynchronizerDelete = script("synchronizer_delete", onceCommon+synchronizerDelete, Shape{Numbers: 2})
+var SynchronizerDelete = script("synchronizer_delete", onceCommon, Shape{Numbers: 2})
 
 // ForgetCommand removes the records of commands about semaphores and latches.
-var ForgetCommand = script("forget_command", record+forgetCommand, Shape{Numbers: 1})
+var ForgetCommand = script("forget_command", "record", Shape{Numbers: 1})
 
 // The operations on the records in which Systems describe themselves.
 var (
-	SystemRenew   = script("system_renew", systemRenew, Shape{Numbers: 1})
-	SystemRemove  = script("system_remove", systemRemove, Shape{Numbers: 1})
-	SystemInspect = script("system_inspect", systemInspect, Shape{Numbers: 1, Texts: 1})
-	SystemList    = script("system_list", systemList, Shape{Numbers: 2, Texts: 1})
+	SystemRenew   = script("system_renew", "", Shape{Numbers: 1})
+	SystemRemove  = script("system_remove", "", Shape{Numbers: 1})
+	SystemInspect = script("system_inspect", "", Shape{Numbers: 1, Texts: 1})
+	SystemList    = script("system_list", "", Shape{Numbers: 2, Texts: 1})
 )
 
 // The operations on the whereabouts of a singleton.
 var (
-	SingletonSet     = script("singleton_set", otherKeys+whereabouts+singletonSet, Shape{Numbers: 1})
-	SingletonInspect = script("singleton_inspect", whereabouts+singletonInspect, Shape{Texts: 2})
+	SingletonSet     = script("singleton_set", "other_keys whereabouts", Shape{Numbers: 1})
+	SingletonInspect = script("singleton_inspect", "whereabouts", Shape{Texts: 2})
+)
+
+// The operations on the expirable semaphore.
+var (
+	ExpirableAcquire = script("expirable_acquire", onceCommon+" expirable other_keys", Shape{Numbers: 2})
+	ExpirableRelease = script("expirable_release", onceCommon+" expirable other_keys restore", Shape{Numbers: 2})
+	ExpirableRenew   = script("expirable_renew", "expirable", Shape{Texts: 1})
+	ExpirableSet     = script("expirable_set", onceCommon+" expirable other_keys restore present_memory", Shape{Numbers: 1})
+	ExpirableInspect = script("expirable_inspect", onceCommon+" expirable", Shape{Numbers: 3, Texts: 1})
 )
 
 // All lists every script, for tests and for loading in advance.
