@@ -44,7 +44,7 @@ return once(record, command, function()
   if not free then
     return {NO_KEY, -1}, let_go
   end
-  local expired, ids = math.min(redis.call('ZCOUNT', taken_key, 0, now), MOST_EXPIRED), nil
+  local expired, ids = math.min(redis.call('ZCOUNT', taken_key, 0, now), MAX_EXPIRED), nil
   local left, served, after, wanted = free + expired, 0, 5, tonumber(ARGV[6])
   while wanted and wanted <= left and (mine or not keeper) do
     left, served, after = left - wanted, served + 1, after + 2 + wanted
@@ -69,7 +69,7 @@ return once(record, command, function()
   local ttl = redis.call('PTTL', free_key)
   check_permits(left)
   if left > 0 and (expired > 0 or mine and not keeps) then
-    redis.call('PUBLISH', channel, left)
+    redis.call(PUBLISH, channel, left)
   end
   return reply, function()
     if keeps then

@@ -42,7 +42,7 @@ return once(record, command, function()
     check_permits(free)
   end
   if free and free > 0 then
-    received = redis.call('PUBLISH', channel, #ids == 1 and free or #ids)
+    received = redis.call(PUBLISH, channel, #ids == 1 and free or #ids)
   end
   local memory, at, seen
   if not free then

@@ -45,7 +45,7 @@ return once(record, command, function()
   if value and is_number(value) and not pcall(count_of, free_key) then
     local left = number - taken
     if number > 0 then
-      redis.call('PUBLISH', channel, number)
+      redis.call(PUBLISH, channel, number)
     end
     return {1}, function()
       restored()
@@ -81,7 +81,7 @@ return once(record, command, function()
     redis.call('ZADD', taken_key, 'XX', 0, NO_PERMIT)
   end
   if number > 0 then
-    redis.call('PUBLISH', channel, number)
+    redis.call(PUBLISH, channel, number)
   end
   return {1}, function()
     redis.call('INCRBY', free_key, more)

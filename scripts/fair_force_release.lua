@@ -17,9 +17,9 @@ local now = clock[1] * 1000 + math.floor(clock[2] / 1000)
 local reachable = beside('EXISTS', queue, timeouts) -- without both, no waiter counts as dead
 local first = beside('LINDEX', queue, 0)
 local evicted = 0
-check_some(beside, 'LRANGE', queue, MOST_SEEN)
-check_some(beside, 'ZRANGE', timeouts, MOST_SEEN)
-while reachable and first and is_owner(first) and evicted < MOST_ENTRIES do
+check_some(beside, 'LRANGE', queue, MAX_SEEN)
+check_some(beside, 'ZRANGE', timeouts, MAX_SEEN)
+while reachable and first and is_owner(first) and evicted < MAX_ENTRIES do
   local score = beside('ZSCORE', timeouts, first)
   if score and tonumber(score) > now then
     break
@@ -31,6 +31,6 @@ end
 local held = end_named(hash, 4)
 if held or evicted > 0 then
   local waiter = first and is_owner(first) and ':' .. first or '' -- a MultiLock is in no queue
-  redis.call('PUBLISH', channel .. waiter, '0')
+  redis.call(PUBLISH, channel .. waiter, '0')
 end
 return held and 1 or 0

@@ -9,8 +9,8 @@ local hash, queue = KEYS[1], ARGV[1]
 local left = redis.call('PTTL', hash)
 local waiting = beside('LLEN', queue) or 0
 -- The first entry is checked before the others, which may be large.
-for _, most in ipairs(waiting > 0 and {1, MOST_SEEN} or {}) do
-  check_entries(beside('LRANGE', queue, 0, most - 1) or {})
+for _, max in ipairs(waiting > 0 and {1, MAX_SEEN} or {}) do
+  check_entries(beside('LRANGE', queue, 0, max - 1) or {})
 end
 if left == -2 then
   return {left, waiting, '', ''}

@@ -11,6 +11,6 @@ local holder = owner_in(check_lock(hash))
 if not end_named(hash, 2) then
   return 0
 end
-redis.call('PUBLISH', channel, '0')
+redis.call(PUBLISH, channel, '0')
 ask_holder(hash, holder) -- no new hold begins there
 return 1

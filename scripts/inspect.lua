@@ -7,7 +7,7 @@
 -- are "" if the lock is free.
 local hash, channel = KEYS[1], ARGV[1]
 local left = redis.call('PTTL', hash)
-local subscribers = redis.call('PUBSUB', 'NUMSUB', channel)[2]
+local subscribers = redis.call('PUBSUB', NUMSUB, channel)[2]
 if left == -2 then
   return {left, subscribers, '', ''}
 end

@@ -29,7 +29,7 @@ local function look_at_ids()
 end
 
 return once(record, command, function()
-  local count = number_of(latch, MOST, 'missing count-downs') or 0
+  local count = number_of(latch, MAX_NUMBER, 'missing count-downs') or 0
   if count <= 0 then
     return {0}
   end
@@ -52,7 +52,7 @@ return once(record, command, function()
   if down + #new == 0 then
     return {count}
   elseif count <= 0 then
-    redis.call('PUBLISH', channel, '0')
+    redis.call(PUBLISH, channel, '0')
     return {0}, function()
       if counted then
         redis.call('DEL', latch, ids_key)

@@ -4,4 +4,4 @@
 -- ARGV     nothing
 --
 -- Reply: the count; 0 if the latch is open
-return math.max(number_of(KEYS[1], MOST, 'missing count-downs') or 0, 0)
+return math.max(number_of(KEYS[1], MAX_NUMBER, 'missing count-downs') or 0, 0)

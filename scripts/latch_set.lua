@@ -10,10 +10,10 @@
 local latch, record = KEYS[1], KEYS[2]
 local command, count, channel = ARGV[1], ARGV[2], ARGV[3]
 return once(record, command, function()
-  local before = number_of(latch, MOST, 'missing count-downs')
+  local before = number_of(latch, MAX_NUMBER, 'missing count-downs')
   if before then
     return {0, before}
   end
-  redis.call('PUBLISH', channel, '1')
+  redis.call(PUBLISH, channel, '1')
   return {1, tonumber(count)}, function() redis.call('SET', latch, count) end
 end)

@@ -32,6 +32,6 @@ elseif mode == given_mode then
   over = held and is_over(hash, prefix)
 end
 if over then
-  redis.call('PUBLISH', channel, given_mode == 'write' and '1' or '0')
+  redis.call(PUBLISH, channel, given_mode == 'write' and '1' or '0')
 end
 return held and 1 or 0

@@ -11,9 +11,9 @@
 -- lock's name does not block Redis; the number is still that of all fields.
 local hash, channel = KEYS[1], ARGV[1]
 check_lock(hash)
-local most, all = 1000, redis.call('HLEN', hash)
+local max, all = 1000, redis.call('HLEN', hash)
 local number, owners, count = 0, {}, ''
-for _, field in ipairs(redis.call('HRANDFIELD', hash, most)) do
+for _, field in ipairs(redis.call('HRANDFIELD', hash, max)) do
   local holds = is_owner(field) and count_in(hash, field)
   if holds then
     number = number + 1
@@ -25,8 +25,8 @@ for _, field in ipairs(redis.call('HRANDFIELD', hash, most)) do
     end
   end
 end
-if all > most then
+if all > max then
   number = all - redis.call('HEXISTS', hash, 'mode')
 end
-local left, subscribers = redis.call('PTTL', hash), redis.call('PUBSUB', 'NUMSUB', channel)[2]
+local left, subscribers = redis.call('PTTL', hash), redis.call('PUBSUB', NUMSUB, channel)[2]
 return {left, subscribers, number, table.concat(owners, ' '), count}

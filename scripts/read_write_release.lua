@@ -32,6 +32,6 @@ end
 if not ours then
   return -1
 elseif free and not (ok and passed) then
-  redis.call('PUBLISH', channel, held[2] and '1' or '0')
+  redis.call(PUBLISH, channel, held[2] and '1' or '0')
 end
 return 0

@@ -68,7 +68,7 @@ end
 if granted then
   hold(hash, owner, writes, reads, lease, prefix, free, reading)
   if writing and writes == 0 then
-    redis.call('PUBLISH', channel, '1') -- readers may join now; Redisson does not publish this
+    redis.call(PUBLISH, channel, '1') -- readers may join now; Redisson does not publish this
     if queue then
       pcall(queue.pass_on, true, not releases) -- the hold ends even if the wait queue is malformed
     end
@@ -80,7 +80,7 @@ elseif rest then
   return {REFUSED, rest, ''}
 end
 local other
-for _, field in ipairs(redis.call('HRANDFIELD', hash, MOST_SEEN)) do
+for _, field in ipairs(redis.call('HRANDFIELD', hash, MAX_SEEN)) do
   other = other or is_owner(field) and field
 end
 return {REFUSED, redis.call('PTTL', hash), other or ''}

@@ -33,7 +33,7 @@ if length > 0 or foreign > 0 or forced then
   if free then
     passed, open = queue.hand_over(length, foreign, true, forced)
     if not passed then
-      redis.call('PUBLISH', channel, held[2] and '1' or '0')
+      redis.call(PUBLISH, channel, held[2] and '1' or '0')
     end
   else
     queue.pass_unblocked()

@@ -34,7 +34,7 @@ if count == '0' then
   if not freed then
     return -1
   elseif not ok or not passed then
-    redis.call('PUBLISH', channel, '0')
+    redis.call(PUBLISH, channel, '0')
   end
   return 0
 end

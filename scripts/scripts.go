@@ -12,6 +12,7 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -63,42 +64,57 @@ const (
 	NoKey int64 = -2
 )
 
-// mostQueueFields is how many fields of a wait queue a script reads at most, to make its order anew: more would block
+// maxQueueFields is how many fields of a wait queue a script reads at most, to make its order anew: more would block
 // Redis for long. A queue in order may have any number.
-const mostQueueFields int64 = 10_000
+const maxQueueFields int64 = 10_000
 
 // LongestEntry is for how many ms an entry of a wait queue may last without being confirmed, and so the longest lease
 // of a transfer. A longer one is not from a client of ours.
 const LongestEntry int64 = 24 * 60 * 60 * 1000
 
-var numbers = []struct {
+// constant is a name that the scripts use, and its value in Lua.
+type constant struct {
 	name  string
-	value int64
-}{
+	value any
+}
+
+var constants = []constant{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew}, {"OTHERS_WAIT", OthersWait},
 	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
-	{"MOST_QUEUE_FIELDS", mostQueueFields}, {"LONGEST_ENTRY", LongestEntry},
+	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
+
+// Sharded pub/sub has its own commands: a channel has a slot, as a key has, and its messages and subscribers stay on the
+// slot's server.
+var (
+	pubSub        = []constant{{"PUBLISH", "'PUBLISH'"}, {"NUMSUB", "'NUMSUB'"}, {"SHARDED", false}}
+	shardedPubSub = []constant{{"PUBLISH", "'SPUBLISH'"}, {"NUMSUB", "'SHARDNUMSUB'"}, {"SHARDED", true}}
+)
 
 //go:embed *.lua common/*.lua
 var files embed.FS
 
-// script returns the script in the file of that name: behind the parts, which are names of files in common/, and behind
-// definitions of the numbers that they use. It adds the variant for sharded pub/sub.
+// script returns the script in the file of that name, with the parts before it, which are names of files in common/. It
+// adds the variant for sharded pub/sub.
 func script(name, parts string, reply Shape) *Script {
 	source := ""
 	for _, part := range strings.Fields(parts) {
 		source += read("common/" + part)
 	}
 	source += read(name)
-	for _, n := range numbers {
-		if strings.Contains(source, n.name) {
-			source = fmt.Sprintf("local %s = %d\n", n.name, n.value) + source
+	s := New(name, define(pubSub, source), reply)
+	s.Sharded = New(name, define(shardedPubSub, source), reply)
+	return s
+}
+
+// define defines the constants that a source uses, and those of pub/sub.
+func define(more []constant, source string) string {
+	for _, c := range slices.Concat(constants, more) {
+		if strings.Contains(source, c.name) {
+			source = fmt.Sprintf("local %s = %v\n", c.name, c.value) + source
 		}
 	}
-	s := New(name, source, reply)
-	s.Sharded = New(name, sharded.Replace(source), reply)
-	return s
+	return source
 }
 
 func read(file string) string {
@@ -108,10 +124,6 @@ func read(file string) string {
 	}
 	return string(source)
 }
-
-// sharded turns the source of a script into that for sharded pub/sub, which has its own commands:
-// a channel has a slot, as a key has, and its messages and subscribers stay on the slot's server.
-var sharded = strings.NewReplacer("'PUBLISH'", "'SPUBLISH'", "'NUMSUB'", "'SHARDNUMSUB'", "local SHARDED = false", "local SHARDED = true")
 
 // New returns a script with the given source.
 func New(name, source string, reply Shape) *Script {

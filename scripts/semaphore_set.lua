@@ -15,7 +15,7 @@ return once(record, command, function()
   if free then
     return {0, free}
   end
-  redis.call('PUBLISH', channel, permits)
+  redis.call(PUBLISH, channel, permits)
   return {1, tonumber(permits)}, function()
     if ttl == '0' then
       redis.call('SET', semaphore, permits)

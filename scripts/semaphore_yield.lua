@@ -18,7 +18,7 @@ return once(record, command, function()
   if not free and if_exists == '1' then
     return {NO_KEY, 0}
   end
-  local listeners = redis.call('PUBSUB', 'NUMSUB', channel)[2]
+  local listeners = redis.call('PUBSUB', NUMSUB, channel)[2]
   if free and free >= 0 and listeners <= tonumber(connections) and forced ~= '1' then
     return {KEPT, free}
   end

@@ -11,7 +11,7 @@
 -- ARGV[6]  the key of the lock's token counter
 --
 -- Reply: 1, or 0 if the field was written with a higher token, the token is above the counter, or the line is too long
-local whereabouts, field, token, text, most, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
+local whereabouts, field, token, text, max, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local last = tonumber(beside('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
 if token > last then
   return 0
@@ -23,11 +23,11 @@ for line in string.gmatch(field == 'at' and at or left, '[^\n]+') do
   local other = tonumber(string.match(line, '^%d+')) or 0
   if other > token and other <= last then
     return 0
-  elseif other < token and #lines < most and size + 1 + #line <= MOST_READ then
+  elseif other < token and #lines < max and size + 1 + #line <= MAX_READ then
     lines[#lines + 1], size = line, size + 1 + #line
   end
 end
-if size > MOST_READ then
+if size > MAX_READ then
   return 0
 end
 redis.call('PEXPIRE', whereabouts, ttl) -- first: a user who may not set a TTL leaves no key without one

@@ -109,7 +109,7 @@ local function client(owner)
 end
 
 local function listens(owner)
-  return redis.call('PUBSUB', 'NUMSUB', channel .. ':' .. owner)[2] > 0
+  return redis.call('PUBSUB', NUMSUB, channel .. ':' .. owner)[2] > 0
 end
 
 -- One walk along the queue. Each waiter gets its full timeout from when the one before it
@@ -162,7 +162,7 @@ for i = 9, #ARGV, 3 do
   if ARGV[i + 2] == '1' and leases[owner] and not timeout[owner] then
     if #stay == 0 and not holder and may_take then
       grant(owner)
-    elseif may_join and #stay < MOST_ENTRIES then
+    elseif may_join and #stay < MAX_ENTRIES then
       if last == now then
         last = now + math.max(left, 0)
       end
@@ -218,7 +218,7 @@ end
 local head = stay[1]
 -- Also if the hold has expired before its release came: nothing else wakes the first waiter then.
 if not holder and not (head and leases[head]) and (freed ~= '' or head ~= waiters[1]) then
-  redis.call('PUBLISH', head and channel .. ':' .. head or channel, '0') -- a MultiLock is in no queue
+  redis.call(PUBLISH, head and channel .. ':' .. head or channel, '0') -- a MultiLock is in no queue
 end
 if taken then
   return {GRANTED, 0, taken, freed}

@@ -9,9 +9,9 @@
 -- Reply: {1: deleted, 0: there was none; 0}
 local counter, record, command, channel = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 return once(record, command, function()
-  if not number_of(counter, MOST, 'permits or missing count-downs') then
+  if not number_of(counter, MAX_NUMBER, 'permits or missing count-downs') then
     return {0, 0}
   end
-  redis.call('PUBLISH', channel, '0')
+  redis.call(PUBLISH, channel, '0')
   return {1, 0}, function() redis.call('PEXPIRE', counter, 0) end
 end)

@@ -9,9 +9,9 @@
 -- none has more than 8192. Records that are not strings, and names longer than any System's, are left out. If
 -- names are so long that reading them would block Redis, fewer are read.
 local list, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local LONGEST_NAME, MOST_READ = 64, 1000000
+local LONGEST_NAME, MAX_READ = 64, 1000000
 local lines, rank, read = {}, first, 0
-while rank <= last and read < MOST_READ do
+while rank <= last and read < MAX_READ do
   local system = redis.call('ZRANGE', list, rank, rank)[1]
   if not system then
     break

@@ -15,7 +15,7 @@ local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local DIGIT = '[0-9a-f]'
 local SYSTEM = '^' .. string.rep(DIGIT, 8) .. '%-' .. string.rep(DIGIT, 4) .. '%-' .. string.rep(DIGIT, 4) .. '$'
-local MOST_SEEN, MOST_EXPIRED, MOST_READ = 16, 1000, 1000000
+local MAX_SEEN, MAX_EXPIRED, MAX_READ = 16, 1000, 1000000
 
 -- Reports whether one of the members is a System, or there are none.
 local function has_system(members)
@@ -29,13 +29,13 @@ end
 
 -- The first is checked before others, which may be large.
 if not redis.call('ZSCORE', list, system) and not has_system(redis.call('ZRANGE', list, 0, 0))
-    and not has_system(redis.call('ZRANGE', list, 0, MOST_SEEN - 1)) and not has_system(redis.call('ZRANGE', list, -1, -1)) then
+    and not has_system(redis.call('ZRANGE', list, 0, MAX_SEEN - 1)) and not has_system(redis.call('ZRANGE', list, -1, -1)) then
   error('WRONGTYPE the sorted set of all Systems belongs to another application', 0)
 end
 redis.call('SET', record, text, 'PX', ttl)
 local stay, read = 0, 0 -- members that stay may be large
-for _ = 1, MOST_EXPIRED do
-  local member = read < MOST_READ and redis.call('ZRANGE', list, '-inf', now, 'BYSCORE', 'LIMIT', stay, 1)[1]
+for _ = 1, MAX_EXPIRED do
+  local member = read < MAX_READ and redis.call('ZRANGE', list, '-inf', now, 'BYSCORE', 'LIMIT', stay, 1)[1]
   if not member then
     break
   elseif string.find(member, SYSTEM) then

@@ -32,7 +32,7 @@ if length > 0 or foreign > 0 or forced then
   queue.leave(queue.term(entry))
   local passed, open = queue.hand_over(length, foreign, true, forced)
   if not passed then
-    redis.call('PUBLISH', channel, '0')
+    redis.call(PUBLISH, channel, '0')
   end
   queue.enter(entry, true)
   return {RELEASED, open and 1 or 0}

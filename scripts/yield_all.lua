@@ -55,7 +55,7 @@ for i, hash in ipairs(KEYS) do
     queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, entry)}
   end
   if free and not passed then
-    redis.call('PUBLISH', channel, wrote and '1' or '0')
+    redis.call(PUBLISH, channel, wrote and '1' or '0')
   end
 end
 for _, queue in ipairs(queues) do

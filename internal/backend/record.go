@@ -223,7 +223,7 @@ const recordPage = 50
 var ErrMore = errors.New("there are more Systems than are listed")
 
 // Records reads the records of all Systems, page by page, and calls done once, on any
-// goroutine. It reads at most protocol.MostSystems, and the error is ErrMore if there are more. Each page has the time
+// goroutine. It reads at most protocol.MaxSystems, and the error is ErrMore if there are more. Each page has the time
 // of one call. When left is closed, it stops after the current page, and does not call done.
 func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, error)) {
 	var all []protocol.Record
@@ -245,7 +245,7 @@ func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, erro
 			switch {
 			case next <= first || next >= n:
 				done(all, nil)
-			case next >= protocol.MostSystems:
+			case next >= protocol.MaxSystems:
 				done(all, ErrMore)
 			default:
 				read(next)

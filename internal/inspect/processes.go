@@ -123,7 +123,7 @@ func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Reco
 	for page := range slices.Chunk(keys, PageSize) {
 		var commands []rueidis.Completed
 		for _, key := range page {
-			commands = append(commands, l.Command("PTTL", key), l.Command("GETRANGE", key, "0", strconv.Itoa(protocol.MostOfRecord)))
+			commands = append(commands, l.Command("PTTL", key), l.Command("GETRANGE", key, "0", strconv.Itoa(protocol.MaxRecord)))
 		}
 		results := l.all(ctx, commands)
 		for i := range page {
@@ -136,9 +136,9 @@ func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Reco
 }
 
 // ErrMoreSystems: there are more Systems than Systems lists.
-var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the list, whose records are read", protocol.MostSystems)
+var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the list, whose records are read", protocol.MaxSystems)
 
-// Systems lists the processes of all Systems. If there are more than protocol.MostSystems, it returns that many and
+// Systems lists the processes of all Systems. If there are more than protocol.MaxSystems, it returns that many and
 // ErrMoreSystems.
 func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 	ids, err := l.systems(ctx)
@@ -173,7 +173,7 @@ func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
 				return nil, redisio.Classify(err)
 			case len(name) == 0:
 				return keys, nil
-			case first+i >= protocol.MostSystems || size > maxSize:
+			case first+i >= protocol.MaxSystems || size > maxSize:
 				return keys, ErrMoreSystems
 			}
 			if size += len(name[0]); len(name[0]) <= longestName {

@@ -13,8 +13,8 @@ import (
 // check compares the trusted holds with Redis: a process that trusts a lease has it there, and a trusted exclusive
 // hold is the only one.
 func (w *world) check() {
-	var trusted [redismodel.MostParts]int
-	var exclusive [redismodel.MostParts]*hold
+	var trusted [redismodel.MaxParts]int
+	var exclusive [redismodel.MaxParts]*hold
 	for i := range w.processes {
 		p := &w.processes[i]
 		until := p.lock.Summary().LeaseUntil

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// MostBusy bounds the locks that a record names.
-const MostBusy = 40
+// MaxBusy bounds the locks that a record names.
+const MaxBusy = 40
 
 // Busy describes in a record a lock that the System holds or waits for: "<lock> <term> <ms> <waiters>", where
 // <lock> is the beginning of the SHA-256 of its key, so that names of any length and of any bytes fit. The

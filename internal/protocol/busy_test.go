@@ -50,15 +50,15 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 	for _, c := range []struct {
 		application, note string
 		notes             int
-	}{{"app", strings.Repeat("n", MostOfNote), 18}, {"app", "10.0.0.1:8080", MostBusy}, {strings.Repeat("\x01", 256), strings.Repeat("\x02", MostOfNote), 2}} {
+	}{{"app", strings.Repeat("n", MaxNote), 18}, {"app", "10.0.0.1:8080", MaxBusy}, {strings.Repeat("\x01", 256), strings.Repeat("\x02", MaxNote), 2}} {
 		r := Record{Application: c.application, Host: strings.Repeat("h", 253), Since: time.Now(), Version: "v1.2.3", AllWaits: true}
-		for i := range MostBusy {
+		for i := range MaxBusy {
 			r.Locks = append(r.Locks, Busy(fmt.Sprint(i), 1<<63, 1000*time.Hour, 1_000_000))
 			r.Notes = append(r.Notes, Note(fmt.Sprint(i), c.note))
 		}
 		text := r.SystemRenew("", time.Minute, time.Now()).Args[1]
 		var got Record
-		if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > MostOfRecord || len(got.Locks) != MostBusy || len(got.Notes) < c.notes {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > MaxRecord || len(got.Locks) != MaxBusy || len(got.Notes) < c.notes {
 			t.Errorf("%.3q: %d bytes, %d locks, %d notes, %v", c.application, len(text), len(got.Locks), len(got.Notes), err)
 		}
 		read := Inspected("", redisclient.Reply{N: [3]int64{1000}, S: [2]string{text}})
@@ -71,7 +71,7 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 // A text that is longer than a note is none, and an owner without a term has none.
 func TestRecord_NotesOfOthers(t *testing.T) {
 	t.Parallel()
-	r := Record{Notes: []string{Note("7", strings.Repeat("x", MostOfNote+1)), "8", Note("", "hostile"), Note("9", "a b")}}
+	r := Record{Notes: []string{Note("7", strings.Repeat("x", MaxNote+1)), "8", Note("", "hostile"), Note("9", "a b")}}
 	for owner, want := range map[string]string{"client:7": "", "client:8": "", "client": "", "client:": "", "client:9": "a b", "client:9:write": ""} {
 		if got := r.Note(owner); got != want {
 			t.Errorf("%q has the note %q, want %q", owner, got, want)

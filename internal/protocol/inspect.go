@@ -22,7 +22,7 @@ type View struct {
 	Holders int
 	Holder  string
 	Count   int
-	// Owners are all holders, at most MostOwners.
+	// Owners are all holders, at most MaxOwners.
 	Owners []string
 	// Subscribers is the number of clients subscribed to the channel; for a fair lock, the
 	// length of its queue.
@@ -63,8 +63,8 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	return v
 }
 
-// MostOwners is the largest number of owners that a forced release names.
-const MostOwners = 1000
+// MaxOwners is the largest number of owners that a forced release names.
+const MaxOwners = 1000
 
 var owner = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\d{1,400}(:[0-9a-f]{32})?$`)
 
@@ -75,7 +75,7 @@ func IsOwner(text string) bool { return owner.MatchString(text) }
 // ownersOf returns the owners of fields that are separated by blanks, each once.
 func ownersOf(fields string) (owners []string) {
 	for field := range strings.FieldsSeq(fields) {
-		if field = strings.Replace(field, ":write", "", 1); len(owners) < MostOwners {
+		if field = strings.Replace(field, ":write", "", 1); len(owners) < MaxOwners {
 			owners = append(owners, field)
 		}
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// MostOfNote is the largest size of a note in bytes.
-const MostOfNote = 256
+// MaxNote is the largest size of a note in bytes.
+const MaxNote = 256
 
 // Note says in a record what the holder of a lock or of a permit says of its hold: "<of> <text>". Of a lock it is the
 // term, which one System never uses twice; of a permit, OfPermit.
@@ -26,7 +26,7 @@ func OfPermit(id string) string {
 func (r Record) Note(owner string) string {
 	_, what, _ := strings.Cut(owner, ":")
 	for _, one := range r.Notes {
-		if of, text, _ := strings.Cut(one, " "); of == what && what != "" && len(text) <= MostOfNote {
+		if of, text, _ := strings.Cut(one, " "); of == what && what != "" && len(text) <= MaxNote {
 			return text
 		}
 	}

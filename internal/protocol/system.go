@@ -42,7 +42,7 @@ func (r Record) SystemRenew(keyPrefix string, ttl time.Duration, deadline time.T
 	notes := r.Notes
 	r.TTL, r.Notes = ttl.Milliseconds(), nil
 	text, _ := json.Marshal(r) // cannot fail: texts, numbers and a time of this era
-	if r.Notes = thatFit(notes, MostOfRecord-len(text)-len(`,"notes":[]`)); r.Notes != nil {
+	if r.Notes = thatFit(notes, MaxRecord-len(text)-len(`,"notes":[]`)); r.Notes != nil {
 		text, _ = json.Marshal(r)
 	}
 	call := r.call(scripts.SystemRenew, keyPrefix, deadline)
@@ -83,8 +83,8 @@ func Inspected(client string, reply redisclient.Reply) Record {
 	return Record{Client: client}
 }
 
-// MostSystems is how many records of a list are read at most. Any client may have made the list longer.
-const MostSystems = 10_000
+// MaxSystems is how many records of a list are read at most. Any client may have made the list longer.
+const MaxSystems = 10_000
 
 // SystemList returns the call that reads n records of the list, from the one at rank first on.
 func SystemList(keyPrefix string, first, n int, deadline time.Time) redisclient.Call {
@@ -106,14 +106,14 @@ func Listed(reply redisclient.Reply) (records []Record, all, next int) {
 	return records, int(reply.N[0]), int(reply.N[1])
 }
 
-// MostOfRecord is the largest size of a record in bytes; the scripts read at most one byte more. All but the notes takes at
+// MaxRecord is the largest size of a record in bytes; the scripts read at most one byte more. All but the notes takes at
 // most 4.5 KiB of it.
-const MostOfRecord = 8192
+const MaxRecord = 8192
 
 // readRecord reads a record with left ms of its TTL. Any client may have written it, so a record that cannot be
 // shown counts as missing: one that is too long, or whose time has no year of four digits.
 func readRecord(left int64, text string) (r Record, ok bool) {
-	if left < 0 || len(text) > MostOfRecord || json.Unmarshal([]byte(text), &r) != nil {
+	if left < 0 || len(text) > MaxRecord || json.Unmarshal([]byte(text), &r) != nil {
 		return Record{}, false
 	}
 	if year := r.Since.UTC().Year(); year < 1 || year > 9999 {

@@ -13,7 +13,7 @@ func TestRecord_BadOneHidesOnlyItself(t *testing.T) {
 	const good = `{"client":"c","since":"2026-01-02T03:04:05Z"}`
 	bad := []string{
 		"", "x", "[]", `{"since":"9999-12-31T23:59:59-01:00"}`, `{"since":"0000-01-01T00:00:00+01:00"}`,
-		`{"application":"` + strings.Repeat("x", MostOfRecord) + `"}`,
+		`{"application":"` + strings.Repeat("x", MaxRecord) + `"}`,
 	}
 	lines := "1000 " + good
 	for _, text := range bad {

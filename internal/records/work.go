@@ -56,11 +56,11 @@ func (w *Work) Add(keys []string, shown *Shown, now time.Duration) (more bool) {
 	age := max(now-time.Duration(shown.since.Load()), 0)
 	for _, key := range keys {
 		switch {
-		case waiters > 0 && len(w.waited) < protocol.MostBusy:
+		case waiters > 0 && len(w.waited) < protocol.MaxBusy:
 			w.waited = append(w.waited, protocol.Busy(key, term, age, waiters))
 		case waiters > 0:
 			w.record.AllWaits = false
-		case term != 0 && len(w.held) < protocol.MostBusy:
+		case term != 0 && len(w.held) < protocol.MaxBusy:
 			w.held = append(w.held, protocol.Busy(key, term, age, 0))
 		}
 	}
@@ -69,5 +69,5 @@ func (w *Work) Add(keys []string, shown *Shown, now time.Duration) (more bool) {
 
 // End writes what was collected to the record.
 func (w *Work) End() {
-	w.record.Locks = append(w.waited, w.held[:min(len(w.held), protocol.MostBusy-len(w.waited))]...)
+	w.record.Locks = append(w.waited, w.held[:min(len(w.held), protocol.MaxBusy-len(w.waited))]...)
 }

@@ -33,8 +33,8 @@ const (
 	WritePart
 )
 
-// MostParts bounds the locks of a MultiLock in the model.
-const MostParts = 2
+// MaxParts bounds the locks of a MultiLock in the model.
+const MaxParts = 2
 
 // Client is one client of the server: the first half of an owner field.
 type Client int16
@@ -73,7 +73,7 @@ type Setup struct {
 type Server struct {
 	setup         *Setup
 	now           machine.Instant
-	parts         [MostParts]Lock
+	parts         [MaxParts]Lock
 	subscriptions []subscription
 }
 
@@ -200,7 +200,7 @@ func (s *Server) Hearers(p Publication) (all []Client) {
 func (s *Server) Delete(part int) { s.parts[part].Holders = nil }
 
 // Flush deletes all keys.
-func (s *Server) Flush() { s.parts = [MostParts]Lock{} }
+func (s *Server) Flush() { s.parts = [MaxParts]Lock{} }
 
 // Restart replaces the server by an empty one. Clients must subscribe again.
 func (s *Server) Restart() {

@@ -33,10 +33,10 @@ type Entry struct {
 	isNew   bool
 }
 
-// mostKept is the longest time for which a free lock is kept for a MultiLock.
-const mostKept = time.Minute
+// maxKept is the longest time for which a free lock is kept for a MultiLock.
+const maxKept = time.Minute
 
-func (p *Entry) keptUntil() machine.Instant { return p.Since + min(p.TTL/2, mostKept) }
+func (p *Entry) keptUntil() machine.Instant { return p.Since + min(p.TTL/2, maxKept) }
 
 // turns replaces the term in the names of channels that only Lockkeeper uses.
 const turns, asked = math.MaxUint64, math.MaxUint64 - 1

@@ -122,7 +122,7 @@ func (call *Call) CheckTimes() error {
 }
 
 // MaxNote is the maximum length of a note in bytes. Many holds of a System share its record.
-const MaxNote = protocol.MostOfNote
+const MaxNote = protocol.MaxNote
 
 // CheckNote returns an error if the note of an Acquire is not valid.
 func (call *Call) CheckNote() error {
@@ -157,8 +157,8 @@ func (r *Rules) Check(call *Call) error {
 
 // CheckOwners returns an error if a forced release cannot be meant for these owners.
 func CheckOwners(owners []string) error {
-	if len(owners) > protocol.MostOwners {
-		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), protocol.MostOwners)
+	if len(owners) > protocol.MaxOwners {
+		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), protocol.MaxOwners)
 	}
 	for _, owner := range owners {
 		if !protocol.IsOwner(owner) {

@@ -320,7 +320,7 @@ var All = []Control{
 	},
 	{
 		Name: "numbers are rounded", Rule: "numbers are exact, or refused", Broken: "tokens that a double cannot represent are issued",
-		Edits:             []Edit{{"scripts/common/tokens.lua", "if token >= n and math.max(token, above + n) <= MOST then", "if token >= n then"}},
+		Edits:             []Edit{{"scripts/common/tokens.lua", "if token >= n and math.max(token, above + n) <= MAX_NUMBER then", "if token >= n then"}},
 		GreenWithoutEdits: true, Plan: traffic.EdgesPlan(), Faults: "numbers near the edges",
 	},
 	{

@@ -9,7 +9,7 @@ local function add(key, more, if_exists, channel)
   free = (free or 0) + tonumber(more)
   check_permits(free)
   if free >= 0 then -- Redisson fails if the number is negative
-    redis.call('PUBLISH', channel, free)
+    redis.call(PUBLISH, channel, free)
   end
   return {1, free}, function() redis.call('INCRBY', key, more) end
 end

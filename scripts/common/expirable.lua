@@ -16,7 +16,7 @@ local function check_ids(ids)
 end
 
 -- How many members of the set are checked, unless they are to be removed.
-local MOST_SEEN = 16
+local MAX_SEEN = 16
 
 -- Checks some members, and returns when the first expires, nil if there is none. The first is checked before the
 -- others, which may be large if they are another application's.
@@ -24,14 +24,14 @@ local function check_taken(key)
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   check_ids({first[1]})
   if first[1] then
-    check_ids(redis.call('ZRANGE', key, 0, MOST_SEEN - 1))
+    check_ids(redis.call('ZRANGE', key, 0, MAX_SEEN - 1))
     check_ids(redis.call('ZRANGE', key, -1, -1))
   end
   return first[2]
 end
 
 -- How many expired permits one command frees: more would block Redis for long. The next command frees more.
-local MOST_EXPIRED = 1000
+local MAX_EXPIRED = 1000
 
 -- The time of permits that never expire, as Redisson writes them.
 local NEVER = 922337203685477

@@ -11,7 +11,7 @@ end
 local function keep_foreign(hash)
   pcall(function()
     local foreign = false
-    for _, field in ipairs(redis.call('HRANDFIELD', hash, MOST_SEEN)) do
+    for _, field in ipairs(redis.call('HRANDFIELD', hash, MAX_SEEN)) do
       if is_owner(field) and count_in(hash, field) then
         return -- another owner holds the lock
       end

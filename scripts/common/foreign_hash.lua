@@ -9,7 +9,7 @@
 -- How many fields of a hash are checked. A lock with many readers has more: Redis then chooses some at
 -- random. So the check costs the same for a lock with thousands of readers, and for a foreign hash of
 -- a million fields. Fields that are deleted are named by the caller, or checked one by one.
-local MOST_SEEN = 16
+local MAX_SEEN = 16
 
 -- How long an owner, and a hold count, may be. Other applications may have written longer ones, of any length. A
 -- count of 18 digits fits into 64 bits.
@@ -50,7 +50,7 @@ end
 -- are read only once the names are those of owners, and all values are as short as hold counts.
 local function check_lock(hash, names)
   if not names or names[2] then
-    names = redis.call('HRANDFIELD', hash, MOST_SEEN)
+    names = redis.call('HRANDFIELD', hash, MAX_SEEN)
   end
   local fields, ours, moded = {}, true, false
   for _, name in ipairs(names) do
@@ -70,7 +70,7 @@ local function check_lock(hash, names)
     end
   end
   -- Several owners share a lock only as readers.
-  if not ours or #fields > 2 and #fields < 2 * MOST_SEEN and not moded then
+  if not ours or #fields > 2 and #fields < 2 * MAX_SEEN and not moded then
     refuse_foreign('the key is a hash with ' .. redis.call('HLEN', hash) .. ' fields, but not a lock')
   end
   return fields
@@ -87,7 +87,7 @@ local function owner_in(fields)
 end
 
 -- How many entries a fair lock's queue may have: to read more would block Redis for long. Waiters join no full queue.
-local MOST_ENTRIES = 10000
+local MAX_ENTRIES = 10000
 
 -- For how many ms a waiter of a fair lock may count as alive: a year.
 local LONGEST_WAIT = 31536000000
@@ -106,7 +106,7 @@ end
 local function check_some(run, range, key, n)
   check_entries(run(range, key, 0, 0) or {})
   if n > 1 then
-    check_entries(run(range, key, 0, MOST_SEEN - 1) or {})
+    check_entries(run(range, key, 0, MAX_SEEN - 1) or {})
   end
 end
 
@@ -114,8 +114,8 @@ end
 -- may be read, or if one is not an owner. All that count as dead are checked, since those are deleted.
 local function read_queue(queue, timeouts, now)
   local n = math.max(redis.call('LLEN', queue), redis.call('ZCARD', timeouts))
-  if n > MOST_ENTRIES then
-    refuse_foreign('the queue of the lock has ' .. n .. ' entries, more than ' .. MOST_ENTRIES)
+  if n > MAX_ENTRIES then
+    refuse_foreign('the queue of the lock has ' .. n .. ' entries, more than ' .. MAX_ENTRIES)
   end
   check_some(redis.call, 'LRANGE', queue, n)
   check_some(redis.call, 'ZRANGE', timeouts, n)

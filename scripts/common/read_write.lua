@@ -5,14 +5,14 @@
 -- lease.
 
 -- Only so many read holds of an owner have leases of their own; more would carry no information.
-local MOST_HOLDS = 10000
+local MAX_HOLDS = 10000
 
 -- How many owners are checked when the holds of one end.
-local MOST_READERS = 1000
+local MAX_READERS = 1000
 
 -- Returns how many read holds an owner has whose leases count.
 local function holds_of(text)
-  return math.min(tonumber(text or 0) or 0, MOST_HOLDS)
+  return math.min(tonumber(text or 0) or 0, MAX_HOLDS)
 end
 
 local function lease_key(prefix, owner, i)
@@ -40,7 +40,7 @@ end
 -- the lock is free. before: the owner's read holds so far.
 local function hold(hash, owner, writes, reads, lease, prefix, free, before)
   before = holds_of(before)
-  for i = 1, math.min(reads, MOST_HOLDS) do
+  for i = 1, math.min(reads, MAX_HOLDS) do
     lease_read(prefix, owner, i, before, lease)
   end
   local fields, gone = {'mode', writes > 0 and 'write' or 'read'}, nil
@@ -97,7 +97,7 @@ local function look_at(hash, prefix, fields)
     if not holds or holds < 0 then
       foreign, lasts, holds = true, nil, 0
     end
-    for n = 1, math.min(holds, MOST_HOLDS) do
+    for n = 1, math.min(holds, MAX_HOLDS) do
       local key = lease_key(prefix, field, n)
       local left = beside('PTTL', key)
       if not left or left == -2 and not beside('EXISTS', hash, key) then
@@ -116,9 +116,9 @@ end
 -- Reports whether the lock is free, after the holds of an owner have ended. It lasts as long as the longest
 -- remaining hold. A hash with fields of another application stays, without a TTL.
 local function is_over(hash, prefix)
-  local fields = redis.call('HRANDFIELD', hash, MOST_READERS + 1)
-  local many = #fields > MOST_READERS -- too many to look at all
-  local foreign, longest, dead = look_at(hash, prefix, many and {unpack(fields, 1, MOST_SEEN)} or fields)
+  local fields = redis.call('HRANDFIELD', hash, MAX_READERS + 1)
+  local many = #fields > MAX_READERS -- too many to look at all
+  local foreign, longest, dead = look_at(hash, prefix, many and {unpack(fields, 1, MAX_SEEN)} or fields)
   if not longest or many and (longest > 0 or not foreign) then
     return false -- the lock keeps its TTL
   elseif longest > 0 then

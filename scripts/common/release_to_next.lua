@@ -21,14 +21,14 @@ if freed and not foreign and size > 0 then
     end
     local turn = 'lockkeeper_turn:' .. client
     local waiters = 'lockkeeper_waiters' .. string.sub(queue_key, #'lockkeeper_wait_queue' + 1)
-    local n = redis.call('PUBSUB', 'NUMSUB', turn, channel, waiters)
+    local n = redis.call('PUBSUB', NUMSUB, turn, channel, waiters)
     if n[2] == 0 or n[4] > n[6] then
       return false
     end
     redis.call('ZREM', order, client, '-' .. client)
     redis.call('HDEL', queue_key, client)
     take(hash, ttl, client .. ':' .. term, '1')
-    redis.call('PUBLISH', turn, term .. ' ' .. seq .. ' 0 ' .. hash)
+    redis.call(PUBLISH, turn, term .. ' ' .. seq .. ' 0 ' .. hash)
     return true
   end)
   if ok and done then

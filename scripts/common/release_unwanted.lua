@@ -6,7 +6,7 @@ local owner, count, lease, channel, queue_key, settings, counter = unpack(ARGV)
 local freed = count == '0' and redis.call('HDEL', hash, owner) == 1
 local keys = freed and redis.pcall('EXISTS', hash, queue_key)
 if keys == 0 then
-  redis.call('PUBLISH', channel, '0')
+  redis.call(PUBLISH, channel, '0')
   return 0
 end
 local entries = count == '0' and redis.pcall('HLEN', queue_key) or 0

@@ -6,7 +6,7 @@
 -- back from a disk or a replica has an old time, and permits that have vanished since may still be trusted.
 
 -- The length of the longest value: two ids, and two numbers.
-local MOST_RESTORE = 150
+local MAX_RESTORE = 150
 
 -- Writes a value that restore_of reads, with a TTL for SET.
 local function put_restore(key, memory, at, taken, ...)
@@ -16,7 +16,7 @@ end
 -- Returns the memory, the time and the number of permits of a waiting restore; nil if none waits. Fails if the key has
 -- another value.
 local function restore_of(key, now)
-  local text = beside('GETRANGE', key, 0, MOST_RESTORE)
+  local text = beside('GETRANGE', key, 0, MAX_RESTORE)
   if not text or text == '' and beside('EXISTS', key) ~= 1 then
     return nil
   end

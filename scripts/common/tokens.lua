@@ -7,7 +7,7 @@
 local function try_draw(counter, n, above)
   local token = redis.pcall('INCRBY', counter, n)
   if type(token) == 'number' then
-    if token >= n and math.max(token, above + n) <= MOST then
+    if token >= n and math.max(token, above + n) <= MAX_NUMBER then
       if token < above + n then
         token = redis.call('INCRBY', counter, string.format('%.0f', above + n - token))
       end
@@ -34,5 +34,5 @@ local function draw_tokens(counter, n, above)
   local ok, value = pcall(text_of, counter)
   local had = above > 0 and ', this process has had ' .. string.format('%.0f', above) or ''
   refuse_value(counter, ok and (value or '0') or '', 'a counter of fencing tokens goes from 0 to ' ..
-    string.format('%.0f', MOST) .. had .. '; set it to the last token that was given out, or delete it if tokens may begin again')
+    string.format('%.0f', MAX_NUMBER) .. had .. '; set it to the last token that was given out, or delete it if tokens may begin again')
 end

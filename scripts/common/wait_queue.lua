@@ -67,7 +67,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
       end
     end
     if queue.sees_subscribers then
-      local n = redis.call('PUBSUB', 'NUMSUB', queue.channel, 'lockkeeper_waiters' .. queue.of_lock)
+      local n = redis.call('PUBSUB', NUMSUB, queue.channel, 'lockkeeper_waiters' .. queue.of_lock)
       foreign = foreign + math.max(n[2] - n[4], 0)
     end
     return length, foreign

@@ -18,7 +18,7 @@
 --                  many fencing tokens a transfer draws for it; and "1" if the client listens on
 --                  its turn channel. The entry of a MultiLock reserves the lock: it gets no
 --                  transfer, but while it is the first, a free lock is kept for it since <kept>, for half of
---                  its <ttl>, but at most MOST_KEPT: "0" is not yet, and "-" no longer, since that was too long.
+--                  its <ttl>, but at most MAX_KEPT: "0" is not yet, and "-" no longer, since that was too long.
 --                  If it wants to read, it keeps no reader from joining others; see pass_on for when it is woken
 --   open        -> until when (epoch, µs) the free lock is left to foreign clients
 --   turns       -> how many transfers there were since it was last left to them, while any waited
@@ -77,8 +77,8 @@ local function is_before(a, b)
 end
 
 -- Reports whether a text is a number of at most so many digits.
-local function has_digits(text, most)
-  return #text <= most and string.find(text, '^%d+$')
+local function has_digits(text, max)
+  return #text <= max and string.find(text, '^%d+$')
 end
 
 -- Returns the entry of a client, nil if the text is not one, or is over.
@@ -183,8 +183,8 @@ local function read_entries(size, key, settings, hash, client)
 
   -- Makes the order anew, from all fields. Fails if there are too many.
   local function repair()
-    if size > MOST_QUEUE_FIELDS then
-      error('WRONGTYPE the wait queue of the lock has garbage among its ' .. size .. ' fields, and more than ' .. MOST_QUEUE_FIELDS .. ' are not looked through', 0)
+    if size > MAX_QUEUE_FIELDS then
+      error('WRONGTYPE the wait queue of the lock has garbage among its ' .. size .. ' fields, and more than ' .. MAX_QUEUE_FIELDS .. ' are not looked through', 0)
     end
     local fields, entries, ttl, longest = redis.call('HGETALL', key), {}, redis.call('PTTL', key), 0
     redis.call('DEL', order)

@@ -1,7 +1,7 @@
 -- The second part of the wait queue: the entries in their order. See wait_queue_entries.lua.
 
 -- How many entries are read at a time at most.
-local MOST_AT_ONCE = 100
+local MAX_AT_ONCE = 100
 
 -- Adds the places to a queue that was read.
 local function add_places(queue)
@@ -43,7 +43,7 @@ local function add_places(queue)
     end
     local members = beside('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', stay, at_once) or {}
     more = #members == at_once
-    at_once = math.min(4 * at_once, MOST_AT_ONCE)
+    at_once = math.min(4 * at_once, MAX_AT_ONCE)
     for _, name in ipairs(members) do
       local entry = name == queue.client and queue.mine or known[name] or read(name)
       if entry then

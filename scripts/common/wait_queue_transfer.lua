@@ -1,19 +1,16 @@
 -- The third part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
 
--- True in a cluster with sharded pub/sub: the server knows all subscribers of the lock's channels,
--- and each lock has its own turn channel for each client, since that must have the lock's slot.
-local SHARDED = false
-
 -- For how many µs a free lock is kept for a MultiLock at most.
-local MOST_KEPT = 60000000
+local MAX_KEPT = 60000000
 
 -- Adds the transfers to a queue that has places. counter is the key of the lock's token counter; give is that of wait_queue.
 local function add_transfers(queue, key, hash, counter, give)
   local now = queue.now
   queue.of_lock = string.sub(key, (string.find(key, ':', 1, true)))
   queue.channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. queue.of_lock
-  queue.sees_subscribers = SHARDED or queue.alone
+  queue.sees_subscribers = SHARDED or queue.alone -- with sharded pub/sub, the server has all subscribers of the lock
 
+  -- With sharded pub/sub, a client has a turn channel for each lock, since the channel must be in the lock's slot.
   local function turn_channel(entry)
     return 'lockkeeper_turn:' .. entry.client .. (SHARDED and queue.of_lock or '')
   end
@@ -24,7 +21,7 @@ local function add_transfers(queue, key, hash, counter, give)
     if queue.asks(entry) or entry.kept then
       return queue.asks(entry) or entry.kept ~= '-'
     elseif entry.listens and not entry.reachable and queue.sees_subscribers then
-      entry.reachable = redis.call('PUBSUB', 'NUMSUB', turn_channel(entry))[2] > 0
+      entry.reachable = redis.call('PUBSUB', NUMSUB, turn_channel(entry))[2] > 0
       if not entry.reachable then
         queue.remove(entry)
       end
@@ -74,7 +71,7 @@ local function add_transfers(queue, key, hash, counter, give)
     return entry and not queue.asks(entry) and entry.kept and entry
   end
   function queue.kept_until(entry)
-    return entry.kept + math.min(entry.ttl * 500, MOST_KEPT)
+    return entry.kept + math.min(entry.ttl * 500, MAX_KEPT)
   end
   function queue.keep(entry, since)
     entry.kept = since
@@ -117,7 +114,7 @@ local function add_transfers(queue, key, hash, counter, give)
     give(entry.client .. ':' .. entry.term, entry.mode, entry.ttl, joins)
     -- The hash is not formatted with %s, which would end at a NUL byte.
     local message = entry.term .. ' ' .. entry.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash
-    redis.call('PUBLISH', turn_channel(entry), message)
+    redis.call(PUBLISH, turn_channel(entry), message)
     return true
   end
 
@@ -149,7 +146,7 @@ local function add_transfers(queue, key, hash, counter, give)
     end
     if reads then
       -- All processes that wait are woken: so not with each reader that joins others.
-      redis.call('PUBLISH', queue.channel, '0')
+      redis.call(PUBLISH, queue.channel, '0')
     end
     local first = not joins and not passed and queue.reserving()
     local begun = first and first.kept == '0'
@@ -164,7 +161,7 @@ local function add_transfers(queue, key, hash, counter, give)
   function queue.pass_found()
     local passed, begun = queue.pass_on()
     if begun then
-      redis.call('PUBLISH', queue.channel, '0')
+      redis.call(PUBLISH, queue.channel, '0')
     end
     return passed
   end
@@ -177,7 +174,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Passes on a lock that is free and not left to others. If no client gets it, that is published.
   function queue.pass_free()
     if is_free() and not queue.pass_on() then
-      redis.call('PUBLISH', queue.channel, '0')
+      redis.call(PUBLISH, queue.channel, '0')
     end
   end
 

@@ -1,13 +1,13 @@
 -- Common part of the scripts about the whereabouts of a singleton; prepended to each of them.
 
 -- How long a field may be: a longer one is another application's.
-local MOST_READ = 4000000
+local MAX_READ = 4000000
 
 -- Returns the fields "at" and "left", each "" if it is missing. Fails if the hash belongs to another application.
 local function read_whereabouts(key)
   local fields, texts = redis.call('HLEN', key), {}
   for i, field in ipairs({'at', 'left'}) do
-    texts[i] = redis.call('HSTRLEN', key, field) <= MOST_READ and redis.call('HGET', key, field) or ''
+    texts[i] = redis.call('HSTRLEN', key, field) <= MAX_READ and redis.call('HGET', key, field) or ''
     if string.find(texts[i], '^%d+ ') then
       fields = fields - 1
     end
