@@ -97,7 +97,7 @@ local function refuse(i, ttl, other)
       local shares = lock.kind == 'read' or lock.kind == 'write'
       local joins = lock.busy and shares and value_of(lock.hash, 'mode') == 'read'
       if not whole and lock.queue.has_entry() then
-        lock.queue.step_back(joins)
+        lock.queue.leave_and_pass_on(joins)
       elseif joins then
         lock.queue.pass_unblocked()
       end

@@ -1,8 +1,12 @@
 package scripts_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,22 +20,37 @@ import (
 // waiter returns the i-th client of a benchmark.
 func waiter(i int) string { return fmt.Sprintf("%08x-6b1d-4a53-9a5e-2f4b7c1d0e88", i) }
 
+// full are scripts without the parts that do the usual case of what the wait queue does.
+var full = map[*scripts.Script]*scripts.Script{
+	scripts.Acquire: without("confirm_entry", scripts.Acquire, "local function confirm_entry() end\n"),
+	scripts.Release: without("release_to_next", scripts.Release, ""),
+}
+
+func without(part string, s *scripts.Script, instead string) *scripts.Script {
+	text, err := os.ReadFile("common/" + part + ".lua")
+	if err != nil || !strings.Contains(s.Source, string(text)) {
+		panic(fmt.Sprint(s.Name, " has no part ", part, ": ", err))
+	}
+	return scripts.New(s.Name, strings.Replace(s.Source, string(text), instead, 1), s.Reply)
+}
+
 // BenchmarkWaitQueue measures how long Redis works on a script while n clients wait, without the way there and back.
 func BenchmarkWaitQueue(b *testing.B) {
 	server := redistest.Start(b)
 	for _, n := range []int{1, 32, 200, 1000} {
-		b.Run(fmt.Sprint("handover-", n), func(b *testing.B) {
-
+		handover := func(b *testing.B, instead map[*scripts.Script]*scripts.Script) {
 			q := fill(b, server, n)
+			q.instead = instead
 			holder := n
 			for i := range b.N {
 				q.run(b, "EVALSHA", scripts.Release, fmt.Sprintf("owner=%s:1 lease=30000", waiter(holder)), "0")
 				q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=1.%d+listens", waiter(holder), i+2), "[")
 				holder = (holder + 1) % (n + 1)
 			}
-		})
+		}
+		b.Run(fmt.Sprint("handover-", n), func(b *testing.B) { handover(b, nil) })
+		b.Run(fmt.Sprint("handover-full-", n), func(b *testing.B) { handover(b, full) })
 		b.Run(fmt.Sprint("yield-", n), func(b *testing.B) {
-
 			q := fill(b, server, n)
 			holder := n
 			for i := range b.N {
@@ -39,12 +58,15 @@ func BenchmarkWaitQueue(b *testing.B) {
 				holder = (holder + 1) % (n + 1)
 			}
 		})
-		b.Run(fmt.Sprint("refused-", n), func(b *testing.B) {
+		refused := func(b *testing.B, instead map[*scripts.Script]*scripts.Script) {
 			q := fill(b, server, n)
+			q.instead = instead
 			for i := range b.N {
 				q.run(b, "EVALSHA", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=1.%d+listens", waiter(0), i+2), "[")
 			}
-		})
+		}
+		b.Run(fmt.Sprint("refused-", n), func(b *testing.B) { refused(b, nil) })
+		b.Run(fmt.Sprint("refused-full-", n), func(b *testing.B) { refused(b, full) })
 		b.Run(fmt.Sprint("try-", n), func(b *testing.B) {
 			q := fill(b, server, n)
 			for range b.N {
@@ -57,7 +79,8 @@ func BenchmarkWaitQueue(b *testing.B) {
 // queueBench is a lock with a wait queue.
 type queueBench struct {
 	rueidis.Client
-	lock string
+	lock    string
+	instead map[*scripts.Script]*scripts.Script // which scripts EVALSHA runs in place of others
 }
 
 // fill takes a lock, and lets n clients wait for it. The measuring begins then.
@@ -67,7 +90,7 @@ func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := &queueBench{client, strings.ReplaceAll(b.Name(), "/", "-") + strconv.Itoa(b.N)}
+	q := &queueBench{Client: client, lock: strings.ReplaceAll(b.Name(), "/", "-") + strconv.Itoa(b.N)}
 	listener, giveBack := client.Dedicate()
 	for i := range n + 1 {
 		if err := listener.Do(context.Background(), listener.B().Subscribe().Channel("lockkeeper_turn:"+waiter(i)).Build()).Error(); err != nil {
@@ -78,7 +101,7 @@ func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 	for i := range n {
 		q.run(b, "EVAL", scripts.Acquire, fmt.Sprintf("owner=%s:1 entry=3600000:1.1+listens", waiter(i)), "[")
 	}
-	for _, s := range scripts.All {
+	for _, s := range slices.AppendSeq(slices.Clone(scripts.All), maps.Values(full)) {
 		if err := client.Do(context.Background(), client.B().ScriptLoad().Script(s.Source).Build()).Error(); err != nil {
 			b.Fatal(err)
 		}
@@ -104,7 +127,7 @@ func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 func (q *queueBench) run(b *testing.B, command string, s *scripts.Script, args, want string) {
 	b.Helper()
 	keys, argv := call(s, q.lock, args)
-	script := s.SHA
+	script := cmp.Or(q.instead[s], s).SHA
 	if command == "EVAL" {
 		script = s.Source
 	}

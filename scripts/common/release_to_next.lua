@@ -1,11 +1,13 @@
--- The second part of release.lua: transfers a lock to the first process in its wait queue, if all that wait are processes
--- which listen. Most releases of contended locks end here. It does the same as wait_queue.lua in half the time, and leaves
--- rarer cases and all errors to it.
+-- The second part of release.lua: transfers a lock to the first process in its wait queue, if all that wait are
+-- processes which listen. Most releases of contended locks end here. It does the same as wait_queue.lua, and leaves rarer
+-- cases and all errors to it. With it, a release takes 0.4 of the CPU time in Redis: 26 µs, not 66; with parse_entry it
+-- would be 30. To compare handover-32 with handover-full-32: go test -run '^$' -bench WaitQueue/handover ./scripts
 if freed and not foreign and size > 0 then
   local ok, done = pcall(function()
     local order = string.gsub(queue_key, 'queue', 'order', 1)
-    -- Each entry has two members, and those of foreign clients are the first: so there are no other fields, and a client
-    -- is behind the times at which entries expire.
+    -- Each entry has two members in the sorted set. The clients that do not listen come first, then the times at which
+    -- entries expire, then the clients that listen. So if there are two members for each field, all fields are entries;
+    -- and if all clients listen, the first of them is in the middle.
     local client = redis.call('ZCARD', order) == 2 * size and redis.call('ZRANGE', order, size, size)[1]
     local found = client and redis.call('HMGET', queue_key, client, (string.match(owner, '^[^:]*'))) or {}
     local seen, ttl, term, seq = string.match(found[1] or '', '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')

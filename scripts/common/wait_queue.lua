@@ -24,7 +24,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
   -- Removes the client's entry, and passes the lock on to clients that it has kept waiting. joins: readers hold the
   -- lock, and a writer that leaves has kept those behind it from joining them. A client with others before it has kept
   -- no other waiting for the free lock. Reports whether there was an entry.
-  function queue.step_back(joins)
+  function queue.leave_and_pass_on(joins)
     local first = not joins and queue.mine and queue.is_first()
     local left = queue.leave()
     if joins and left then
@@ -40,7 +40,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
   -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
   -- passes on the free lock.
   function queue.withdraw(joins)
-    if not queue.step_back(joins) and not joins and were_some then
+    if not queue.leave_and_pass_on(joins) and not joins and were_some then
       queue.pass_free()
     end
   end

@@ -10,24 +10,23 @@ local function add_claims(queue)
     return tonumber(string.match(wanted, '^%d+ (%d+)'))
   end
 
-  -- Returns the entry of a MultiLock in ARGV without its end, and when the client has come: after the "r" is for how
-  -- long it has waited.
-  local function arrival(wanted)
+  -- Returns the entry in ARGV as it is now, and its text; nil if it is malformed. old: the entry that it confirms.
+  -- Otherwise that of a MultiLock was added when the client began to wait: after the "r" is for how long it has waited.
+  -- kept: as in the text of such an entry.
+  local function parse_wanted(wanted, old, kept)
     local core, waited = string.match(wanted, '^(.*) r(%d*)$')
-    return core, string.format('%.0f', math.max(now - (tonumber(waited) or 0), 0))
+    local arrived = old and old.arrived or string.format('%.0f', math.max(now - (tonumber(waited) or 0), 0))
+    local text = arrived .. ' ' .. string.format('%.0f', now) .. ' ' .. (core and core .. ' ' .. kept or wanted)
+    return parse_entry(queue.client, text, now), text
   end
 
   -- Before a MultiLock asks that has waited: gives it the place of that time if it has no entry. So MultiLocks have
   -- the same order in all wait queues, and the first of them is kept waiting only by holders and by clients that have
   -- waited for longer.
   function queue.place(wanted)
-    if not queue.mine and string.find(wanted, ' r%d') then
-      local core, arrived = arrival(wanted)
-      local ttl, term, seq, mode, tokens = string.match(core, '^(%d+) (%d+) (%d+) ([01]) (%d+)')
-      local entry = {
-        client = queue.client, arrived = arrived, at = tonumber(arrived), ttl = tonumber(ttl), term = term, seq = seq, mode = mode,
-        tokens = tokens, listens = false, kept = '0', is_new = true,
-      }
+    local entry = not queue.mine and string.find(wanted, ' r%d') and parse_wanted(wanted, nil, '0')
+    if entry then
+      entry.is_new = true
       queue.add(entry)
     end
   end
@@ -47,13 +46,8 @@ local function add_claims(queue)
       return -- it does not wait, or this is a late command
     end
     old = not last and old
-    local core, arrived = arrival(wanted)
-    local text = (old and old.arrived or arrived) .. ' ' .. string.format('%.0f', now) .. ' ' .. (core or wanted)
-    if core then
-      local kept = old and old.kept or '0'
-      text = text .. ' ' .. (kept == '-' and not busy and '0' or kept)
-    end
-    local entry = parse_entry(queue.client, text, now)
+    local kept = old and old.kept or '0'
+    local entry, text = parse_wanted(wanted, old, kept == '-' and not busy and '0' or kept)
     if entry then
       queue.set(queue.client, text, entry)
     end

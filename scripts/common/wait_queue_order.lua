@@ -14,8 +14,8 @@ local function add_places(queue)
   end
   start_over()
 
-  -- Returns the client's own entry if it counts, but has no place in Redis.
-  local function beside_others()
+  -- Returns the client's own entry if it counts, but has no place in the sorted set.
+  local function own_without_place()
     local mine = queue.mine
     if mine and not mine.gone and (mine == asker or mine.is_new) and (mine.is_new or not has_place(mine)) then
       return mine
@@ -36,7 +36,7 @@ local function add_places(queue)
 
   -- Reads the next entries.
   local function read_more()
-    local stay, own = 0, beside_others()
+    local stay, own = 0, own_without_place()
     for _, entry in ipairs(places) do
       own = own ~= entry and own
       stay = stay + (not entry.gone and not entry.is_new and has_place(entry) and 1 or 0)

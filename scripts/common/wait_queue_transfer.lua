@@ -15,9 +15,9 @@ local function add_transfers(queue, key, hash, counter, give)
     return 'lockkeeper_turn:' .. entry.client .. (SHARDED and queue.of_lock or '')
   end
 
-  -- Reports whether an entry counts. An entry that does not listen yet gets no transfer, and keeps no
-  -- client waiting. An entry whose client no longer listens is removed.
-  local function check_alive(entry)
+  -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet
+  -- gets no transfer, and keeps no client waiting.
+  local function check_or_remove(entry)
     if queue.asks(entry) or entry.kept then
       return queue.asks(entry) or entry.kept ~= '-'
     elseif entry.listens and not entry.reachable and queue.sees_subscribers then
@@ -33,7 +33,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Returns the first entry from the i-th on that counts, and its index.
   function queue.from(i)
     local entry = queue.place_at(i)
-    while entry and (entry.gone or not check_alive(entry)) do
+    while entry and (entry.gone or not check_or_remove(entry)) do
       i = i + 1
       entry = queue.place_at(i)
     end
@@ -44,7 +44,7 @@ local function add_transfers(queue, key, hash, counter, give)
   function queue.is_first()
     local i, entry = 1, queue.place_at(1)
     while entry and is_before(entry, queue.mine) do
-      if not entry.gone and check_alive(entry) then
+      if not entry.gone and check_or_remove(entry) then
         return false
       end
       i = i + 1
