@@ -64,23 +64,23 @@ const (
 	NoKey int64 = -2
 )
 
-// maxQueueFields is how many fields of a wait queue a script reads at most, to make its order anew: more would block
-// Redis for long. A queue in order may have any number.
+// maxQueueFields is the maximum number of fields of a wait queue that a script reads to make its order anew: more would
+// block Redis for long. A queue in order may have any number.
 const maxQueueFields int64 = 10_000
 
-// LongestEntry is for how many ms an entry of a wait queue may last without being confirmed, and so the longest lease
-// of a transfer. A longer one is not from a client of ours.
+// LongestEntry is the longest time in ms that an entry of a wait queue may last without being confirmed, and so the longest
+// lease of a transfer. A longer one is not from a client of ours.
 const LongestEntry int64 = 24 * 60 * 60 * 1000
 
-// constant is a name that the scripts use, and its value in Lua.
+// constant is a name that scripts use, and its value in Lua.
 type constant struct {
 	name  string
 	value any
 }
 
 var constants = []constant{
-	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew}, {"OTHERS_WAIT", OthersWait},
-	{"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
+	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
+	{"OTHERS_WAIT", OthersWait}, {"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
 	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
 
@@ -143,8 +143,10 @@ const (
 
 // The operations on the reentrant lock.
 var (
-	Acquire      = script("acquire", "take acquire_free foreign_hash confirm_entry acquire_refused other_keys number tokens "+waitQueue+" ask_holder admit", Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release      = script("release", "release_unwanted take release_to_next other_keys foreign_hash foreign_fields number tokens "+waitQueue+" ask_holder admit", Shape{Numbers: 1})
+	Acquire = script("acquire", "take acquire_free foreign_hash confirm_entry acquire_refused other_keys number tokens "+
+		waitQueue+" ask_holder admit", Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release = script("release", "release_unwanted take release_to_next other_keys foreign_hash foreign_fields number tokens "+
+		waitQueue+" ask_holder admit", Shape{Numbers: 1})
 	Renew        = script("renew", "", Shape{Numbers: 1})
 	Keep         = script("keep", "foreign_hash foreign_fields", Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon, Shape{Numbers: 2})

@@ -63,7 +63,7 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	return v
 }
 
-// MaxOwners is the largest number of owners that a forced release names.
+// MaxOwners is the maximum number of owners that a forced release names.
 const MaxOwners = 1000
 
 var owner = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\d{1,400}(:[0-9a-f]{32})?$`)

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// MaxNote is the largest size of a note in bytes.
+// MaxNote is the maximum size of a note in bytes.
 const MaxNote = 256
 
 // Note says in a record what the holder of a lock or of a permit says of its hold: "<of> <text>". Of a lock it is the

@@ -83,7 +83,7 @@ func Inspected(client string, reply redisclient.Reply) Record {
 	return Record{Client: client}
 }
 
-// MaxSystems is how many records of a list are read at most. Any client may have made the list longer.
+// MaxSystems is the maximum number of records that are read of a list. Any client may have made the list longer.
 const MaxSystems = 10_000
 
 // SystemList returns the call that reads n records of the list, from the one at rank first on.
@@ -106,7 +106,7 @@ func Listed(reply redisclient.Reply) (records []Record, all, next int) {
 	return records, int(reply.N[0]), int(reply.N[1])
 }
 
-// MaxRecord is the largest size of a record in bytes; the scripts read at most one byte more. All but the notes takes at
+// MaxRecord is the maximum size of a record in bytes; the scripts read at most one byte more. All but the notes takes at
 // most 4.5 KiB of it.
 const MaxRecord = 8192
 
