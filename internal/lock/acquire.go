@@ -176,7 +176,7 @@ func (l *Lock) listen() {
 // be older than that.
 func (l *Lock) attemptSoon() {
 	switch {
-	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant || l.main.kind == opYield):
+	case l.main.InFlight && (l.main.kind == opAcquire || l.main.kind == opGrant || l.main.kind == opYield):
 		l.wait.refusalIsStale = true
 	case l.phase == contending:
 		l.wait.nextAt = l.now

@@ -86,7 +86,7 @@ func (l *Lock) countReplied(o op, r Result) {
 		switch {
 		case o.request != nil && r.Transient && !o.request.Try:
 			return
-		case o.ref != nil && r.Transient && (l.now < o.until || o.tries == 0):
+		case o.ref != nil && r.Transient && (l.now < o.until || o.Tries == 0):
 			return // the reply may be lost and have taken all of the time: try once more
 		case o.request != nil:
 			l.refuse(o.request.Ref, reason, detail)
@@ -130,7 +130,7 @@ func (l *Lock) applyCount(o op) {
 
 // dropCount abandons a change of the counts whose request has been answered.
 func (l *Lock) dropCount() {
-	if l.main.unsure || l.main.inFlight {
+	if l.main.Unsure || l.main.InFlight {
 		l.lease.counts = unknown // nextPending corrects them
 		l.noteUnanswered(&l.main)
 	}

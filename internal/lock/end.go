@@ -75,7 +75,7 @@ func (l *Lock) endExpired() {
 		return
 	}
 	// Between two holds, or after the last: the reply under way may still come.
-	if l.holds.len() == 0 && l.now >= l.lease.until && !l.main.inFlight {
+	if l.holds.len() == 0 && l.now >= l.lease.until && !l.main.InFlight {
 		l.releaseInBackground()
 	}
 }
@@ -157,7 +157,7 @@ func (l *Lock) dropMain() {
 	switch {
 	case !o.joins():
 	case l.closing:
-		l.refuse(o.request.Ref, machine.Closed, "the system is closing")
+		l.refuse(o.request.Ref, machine.Closed, machine.Closing)
 	default:
 		l.queue.insert(o.request) // it has had no share yet
 	}

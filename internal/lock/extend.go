@@ -56,7 +56,7 @@ func (h *hold) cannotHave(lease time.Duration, now machine.Instant) string {
 // nextExtension starts an extension, and reports whether it has done something. One of a hold that is being released is
 // left to the release.
 func (l *Lock) nextExtension() bool {
-	if len(l.extensions) == 0 || l.renewal.inFlight {
+	if len(l.extensions) == 0 || l.renewal.InFlight {
 		return false
 	}
 	e := l.extensions[0]

@@ -11,10 +11,7 @@ import (
 // not matter any more.
 type op struct {
 	kind opKind
-	// inFlight: it was sent, and there is no reply yet.
-	inFlight bool
-	// unsure: an earlier try may have been carried out.
-	unsure bool
+	machine.Sending
 	// immediate: it is a renewal that is not batched with others.
 	immediate bool
 
@@ -43,16 +40,11 @@ type op struct {
 	// owners are the owners that a forced release is meant for.
 	owners []string
 
-	tries  int
 	seq    uint64
 	sentAt machine.Instant
-	// lastErr is why the last try failed.
-	lastErr error
 	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
 	// which its try was sent.
 	earlier []try
-	// At due, the reply is overdue, or the command has to be sent again.
-	due machine.Instant
 	// until ends the tries of a background op, the wait for a partial release or an extension. keepUntil is the time
 	// until which a key is kept.
 	until, keepUntil machine.Instant
@@ -94,14 +86,14 @@ func (l *Lock) send(o *op) {
 		l.lease.longest = max(l.lease.longest, o.lease)
 	}
 	l.seq++
-	o.seq, o.sentAt, o.inFlight = l.seq, l.now, true
+	o.seq, o.sentAt = l.seq, l.now
 	timeout := l.cfg.CallTimeout // not shortened for a short lease: over a slow link every try would time out
 	if shorter := ops[o.kind].timeout; shorter != nil {
 		timeout = shorter(l, o)
 	}
-	o.due = l.now + timeout + machine.ReplyGrace
 	c.Seq, c.Term, c.Mode, c.Count, c.Shared = o.seq, o.term, o.mode, o.counts.exclusive, o.counts.shared
 	c.Lease, c.Deadline, c.MaxTTL = o.lease, l.now+timeout, max(c.MaxTTL, l.maxTTL())
+	o.Sent(c.Deadline)
 	if o.kind == opRenew {
 		c.Latest = max(l.lease.until, c.Deadline)
 	}
@@ -113,19 +105,16 @@ func (l *Lock) send(o *op) {
 
 // retryLater schedules another try after a failure.
 func (l *Lock) retryLater(o *op, r Result) {
-	o.inFlight, o.lastErr = false, r.Err
+	o.Failed(l.now, r.Failure, l.backoff(o.Tries, o.lease))
 	if r.Unsure {
-		o.unsure = true
 		l.noteUnanswered(o)
 		l.order.noteUnanswered(o)
 	}
-	o.due = l.now + l.backoff(o.tries, o.lease)
-	o.tries++
 }
 
 // cleaning reports whether a background command is on its way.
 func (l *Lock) cleaning() bool {
-	return slices.ContainsFunc(l.background, func(o op) bool { return o.inFlight })
+	return slices.ContainsFunc(l.background, func(o op) bool { return o.InFlight })
 }
 
 // opFor is a command that takes or sets a lease as a request wants it.

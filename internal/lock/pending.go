@@ -12,7 +12,7 @@ import (
 func (l *Lock) nextPending() bool {
 	for len(l.pendingCounts) > 0 {
 		c := l.pendingCounts[0]
-		if c.request != nil && l.prolongs(c.request) && l.renewal.inFlight {
+		if c.request != nil && l.prolongs(c.request) && l.renewal.InFlight {
 			return false
 		}
 		l.pendingCounts = l.pendingCounts[1:]
@@ -64,7 +64,7 @@ func (l *Lock) dropPending(own hold) {
 	for _, c := range l.takePending(func(c countChange) bool { return c.hold == own.id }) {
 		switch {
 		case c.request != nil && l.closing:
-			l.refuse(c.request.Ref, machine.Closed, "the system is closing")
+			l.refuse(c.request.Ref, machine.Closed, machine.Closing)
 		case c.request != nil && c.request.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(c.request)):
 			l.answer(c.request.Ref, machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: -1, Detail: l.heldBy()})
 		case c.request != nil:
@@ -126,7 +126,7 @@ func (l *Lock) prolongs(req *waiter) bool { return req.Lease > 0 && l.lease.fixe
 // released completely ends at once, and a release is tried before a re-entry. It reports whether a release
 // has overtaken.
 func (l *Lock) overtake() bool {
-	if l.main.kind != opCount || l.main.tries == 0 || l.main.inFlight {
+	if l.main.kind != opCount || l.main.Tries == 0 || l.main.InFlight {
 		return false
 	}
 	holds := l.holds

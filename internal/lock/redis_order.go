@@ -88,7 +88,7 @@ func (q *redisOrder) admit(*Lock) bool { return false }
 
 func (q *redisOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	if q.op.kind != opNone {
-		return q.op.due, true
+		return q.op.Due, true
 	}
 	return q.nextAt, l.phase != contending && q.needed(l)
 }
@@ -135,9 +135,9 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	o.listed = c.Entries
 	q.sentRevision, q.last = l.queue.revision, o.seq
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
-	overlapsDifferently := func(other *op) bool { return other != o && other.inFlight && !slices.Equal(other.listed, o.listed) }
+	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
 	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&q.op)
-	overlaps := func(other *op) bool { return other != o && other.inFlight && len(other.listed) > 0 }
+	overlaps := func(other *op) bool { return other != o && other.InFlight && len(other.listed) > 0 }
 	q.overlapped = overlaps(&l.main) || overlaps(&q.op)
 	q.unanswered = false
 	q.registered = q.registered || l.queue.len() > 0
@@ -168,7 +168,7 @@ func (q *redisOrder) syncReplied(l *Lock, r Result) {
 		q.noteEmptied(l, q.op.seq, len(q.op.listed))
 		q.op = op{}
 		q.releaseOrphan(l, r)
-	case r.Transient && (l.now < q.op.until || q.op.tries < minTries || q.changed(l)):
+	case r.Transient && (l.now < q.op.until || q.op.Tries < minTries || q.changed(l)):
 		l.retryLater(&q.op, r)
 	default: // the entries that remain count as dead soon
 		q.registered = l.queue.len() > 0
@@ -182,7 +182,7 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	if entries > 0 || seq != q.last || q.sentRevision != l.queue.revision || q.mustResend {
 		return
 	}
-	lists := func(o *op) bool { return o.inFlight && o.seq != seq && len(o.listed) > 0 }
+	lists := func(o *op) bool { return o.InFlight && o.seq != seq && len(o.listed) > 0 }
 	if q.mustResend = lists(&l.main) || lists(&q.op); !q.mustResend {
 		q.registered, q.longestLease = false, 0
 	}
@@ -222,7 +222,7 @@ func (q *redisOrder) cleanup(l *Lock) []Command {
 	}
 	var entries []QueueEntry
 	switch {
-	case l.main.inFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
+	case l.main.InFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
 		entries = l.main.listed
 	case l.wait.unsure:
 		entries = q.entries(l)

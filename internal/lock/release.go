@@ -59,7 +59,7 @@ func (l *Lock) releaseReplied(o op, r Result) {
 // answerRelease answers a release that did not find the lease in Redis: it was lost before, unless an earlier
 // try has released it.
 func (l *Lock) answerRelease(o op) {
-	if o.unsure {
+	if o.Unsure {
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
 		return
 	}
@@ -68,7 +68,7 @@ func (l *Lock) answerRelease(o op) {
 
 // afterRelease resets the state after a term.
 func (l *Lock) afterRelease() {
-	if l.main.inFlight {
+	if l.main.InFlight {
 		l.noteUnanswered(&l.main)
 	}
 	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false

@@ -9,7 +9,7 @@ import (
 
 // dropRenewal forgets the renewal under way.
 func (l *Lock) dropRenewal() {
-	if l.renewal.inFlight {
+	if l.renewal.InFlight {
 		l.noteUnanswered(&l.renewal)
 	}
 	l.renewal = op{}
@@ -36,7 +36,7 @@ func (l *Lock) awaitRenewal(e ensure) {
 	}
 	if l.renewal.kind == opNone {
 		l.startRenewal(true)
-	} else if !l.renewal.inFlight {
+	} else if !l.renewal.InFlight {
 		l.send(&l.renewal)
 	}
 }
@@ -44,7 +44,7 @@ func (l *Lock) awaitRenewal(e ensure) {
 func (l *Lock) renewCommand(o *op, c *Command) {
 	l.suspected = false
 	o.lease = l.countLease(nil, false)
-	c.Kind, c.Immediate = Renew, o.immediate || o.tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
+	c.Kind, c.Immediate = Renew, o.immediate || o.Tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
 
 // renewTimeout leaves time for another try in what is left of the lease.
@@ -53,12 +53,12 @@ func (l *Lock) renewTimeout(*op) time.Duration { return l.cfg.Timeout(max(l.leas
 // suspect notes that the key may have been taken away. That includes what the command under way takes or
 // renews, since its reply may be older.
 func (l *Lock) suspect() {
-	l.suspected, l.staleBefore = l.phase == owned || l.main.inFlight, l.seq
+	l.suspected, l.staleBefore = l.phase == owned || l.main.InFlight, l.seq
 }
 
 // checkSuspected renews a suspected lease that has holders, to find out whether it still exists.
 func (l *Lock) checkSuspected() {
-	if l.suspected && l.holds.len() > 0 && !l.renewal.inFlight && (l.isRenewed() || l.main.kind == opNone) {
+	if l.suspected && l.holds.len() > 0 && !l.renewal.InFlight && (l.isRenewed() || l.main.kind == opNone) {
 		l.startRenewal(true)
 	}
 }
@@ -83,7 +83,7 @@ func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 	late.seq, late.sentAt, late.lease = seq, o.earlier[i].sentAt, o.earlier[i].lease
 	switch {
 	case r.Outcome == Failed:
-	case r.Outcome == Done && o.inFlight:
+	case r.Outcome == Done && o.InFlight:
 		o.earlier = o.earlier[i+1:]
 		l.noteRenewal(late) // a later try has no reply yet
 	default:

@@ -22,7 +22,7 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	l.order.enter(l, req)
 	switch {
 	case l.closing:
-		l.refuse(req.Ref, machine.Closed, "the system is closing")
+		l.refuse(req.Ref, machine.Closed, machine.Closing)
 	case own.id != 0:
 		l.reenter(own, req)
 	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(req)):
@@ -173,11 +173,11 @@ func (l *Lock) Close(now machine.Instant) {
 	}
 	l.closing = true
 	for _, req := range l.queue.remove(func(*waiter) bool { return true }) {
-		l.refuse(req.Ref, machine.Closed, "the system is closing")
+		l.refuse(req.Ref, machine.Closed, machine.Closing)
 	}
 	holds := l.holds
 	for own := range holds.all() {
-		l.revokeHold(own, machine.Closed, "the system is closing")
+		l.revokeHold(own, machine.Closed, machine.Closing)
 	}
 }
 

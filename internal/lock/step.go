@@ -70,7 +70,7 @@ func (l *Lock) advance() bool {
 func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 	l.begin(now)
 	defer l.settle()
-	awaited := func(o *op) bool { return o.inFlight && o.seq == seq }
+	awaited := func(o *op) bool { return o.InFlight && o.seq == seq }
 	switch sync := l.order.sync(); {
 	case awaited(&l.main):
 		l.mainReplied(r)
@@ -101,7 +101,7 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	// the present holder, which may have taken the lock since.
 	if r.Outcome == Failed && r.Transient && l.now < o.until && (o.kind != opForce || !r.Unsure) {
 		l.retryLater(o, r)
-		o.due = min(o.due, o.until)
+		o.Due = min(o.Due, o.until)
 		return
 	}
 	ended := *o
@@ -117,35 +117,28 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	}
 }
 
-// noReply is the outcome of a command whose reply did not come in time.
-var noReply = Result{Outcome: Failed, Failure: machine.NoReply}
-
 // handleOverdue ends the wait for overdue replies, and sends the commands that are due to be sent again.
 func (l *Lock) handleOverdue() {
-	late := func(o *op, replied func(Result)) {
-		switch {
-		case o == nil || o.kind == opNone || l.now < o.due:
-		case o.inFlight:
-			replied(noReply)
-		default:
+	late := func(o *op, until machine.Instant, replied func(Result)) {
+		if failure, again := o.Overdue(l.now, until); failure != nil {
+			replied(Result{Outcome: Failed, Failure: *failure})
+		} else if again {
 			l.send(o)
 		}
 	}
-	late(&l.main, l.mainReplied)
-	late(&l.renewal, l.retryOverdueRenewal)
-	late(l.order.sync(), func(r Result) { l.order.syncReplied(l, r) })
+	late(&l.main, 0, l.mainReplied)
+	late(&l.renewal, 0, l.retryOverdueRenewal)
+	if sync := l.order.sync(); sync != nil {
+		late(sync, 0, func(r Result) { l.order.syncReplied(l, r) })
+	}
 	for i := 0; i < len(l.background); {
-		switch o := &l.background[i]; {
-		case l.now < o.due:
+		if l.now < l.background[i].Due {
 			i++
-		case o.inFlight:
-			l.backgroundReplied(i, noReply)
-		case l.now >= o.until: // a forced release without owners would free a later holder
-			l.backgroundReplied(i, Result{Outcome: Failed, Failure: machine.Failure{Err: o.lastErr, Transient: true}})
-		default:
-			l.background = slices.Clone(l.background)
-			l.send(&l.background[i])
+			continue
 		}
+		l.background = slices.Clone(l.background)
+		o := &l.background[i] // after until, a forced release without owners would free a later holder
+		late(o, o.until, func(r Result) { l.backgroundReplied(i, r) })
 	}
 }
 
@@ -160,18 +153,18 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 		wake(next)
 	}
 	if l.main.kind != opNone {
-		wake(l.main.due)
+		wake(l.main.Due)
 	} else if l.phase == contending && !l.cleaning() {
 		wake(l.wait.nextAt)
 	}
 	if l.renewal.kind != opNone {
-		wake(l.renewal.due)
+		wake(l.renewal.Due)
 	}
 	if t, ok := l.order.wake(l); ok {
 		wake(t)
 	}
 	for i := range l.background {
-		wake(l.background[i].due)
+		wake(l.background[i].Due)
 	}
 	for _, e := range l.ensures {
 		wake(e.by)
@@ -191,7 +184,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 		}
 	}
 	if l.phase == owned || l.phase == releasing {
-		if l.holds.len() > 0 || !l.main.inFlight {
+		if l.holds.len() > 0 || !l.main.InFlight {
 			wake(l.lease.until)
 		}
 		if l.lingers() {

@@ -101,7 +101,7 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {
 			l.cleanUp(t.Term)
 		}
-	case l.phase == contending && l.main.inFlight, t.Term != l.lease.term:
+	case l.phase == contending && l.main.InFlight, t.Term != l.lease.term:
 		if t.Term != l.wait.transfer.Term || t.Seq > l.wait.transfer.Seq { // else it is over, and its message was late
 			l.wait.transfer = t
 		}
