@@ -12,7 +12,7 @@ import (
 // since the world compares them with those in Redis, and so are revisions, since it asks OrderChanged.
 var Meanings = map[string]explore.Meaning{
 	"Lock.kind": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
-	"Effects.list": explore.Some, "buffer": explore.Skipped, "spare": explore.Skipped,
+	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "spare": explore.Skipped,
 	"lost": explore.Skipped, "freeAt": explore.Skipped, "noTTL": explore.Skipped, // for the texts of answers
 	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
 	"Lock.seen": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
