@@ -46,7 +46,11 @@ func (w *world) checkAwake() {
 		return
 	}
 	for i := range w.processes {
-		if p := &w.processes[i]; !p.dead && p.lock.Lingers() {
+		p := &w.processes[i]
+		inRedis := func(o redismodel.Lock) bool { // it may have lost the lease
+			return slices.ContainsFunc(o.Holders, func(h redismodel.Holder) bool { return h.Client == p.client })
+		}
+		if !p.dead && p.lock.Lingers() && slices.ContainsFunc(w.redis.Parts(), inRedis) {
 			w.violated("p%d sleeps until %v, and the lease stays in p%d without a hold", sleeping, w.processes[sleeping].wakeAt, i)
 		}
 	}
