@@ -118,9 +118,7 @@ func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
 func (a *activator) register(ctx actor.Context, it *activation[*actor.PID], expected string) {
 	root, self, d, member, last := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID, a.last
 	go func() {
-		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
-		defer cancel()
-		token, err := d.redis.register(timeout, it.grain, member, expected, last)
+		token, err := d.redis.register(it.grain, member, expected, last)
 		root.Send(self, &registered{it, token, err})
 	}()
 }

@@ -32,7 +32,7 @@ func TestStore_LeavesForeignKeysAlone(t *testing.T) {
 			t.Errorf("foreign members are dead: %q, %v", dead, err)
 		}
 		for _, expected := range []string{"", "alice"} {
-			if _, err := s.register(t.Context(), "account/a", "m", expected, 0); key == "entries" && !errors.Is(failed(err), lockkeeper.ErrRejected) {
+			if _, err := s.register("account/a", "m", expected, 0); key == "entries" && !errors.Is(failed(err), lockkeeper.ErrRejected) {
 				t.Errorf("a grain with a foreign entry is registered: %v", err)
 			}
 		}

@@ -19,6 +19,7 @@
 package grains
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -209,6 +210,7 @@ func (d *Directory) close(ctx context.Context) error {
 		_ = d.unobserve()
 	}
 	defer d.post.Host.Drain()
+	d.redis.scripts.Close()
 	return d.System().Close(ctx)
 }
 
@@ -261,6 +263,7 @@ func (d *Directory) open(c *cluster.Cluster) (err error) {
 	if d.redis, err = newStore(d.client, d.cfg.Locks.KeyPrefix, c.Config.Name); err != nil {
 		return invalid(err)
 	}
+	d.redis.scripts.AwaitReplicas(d.cfg.Locks.Replicas, cmp.Or(d.cfg.Locks.ReplicaTimeout, callTimeout/2))
 	d.sweeper = &sweeper{sweep: d.sweep}
 	locks, err := lockkeeper.New(c.ActorSystem, d.client, d.cfg.Locks)
 	d.locks.Store(locks)

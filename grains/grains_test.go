@@ -303,7 +303,7 @@ func TestMember_WaitsForAnotherLease(t *testing.T) {
 	if _, err := a.ask("a", "where"); err == nil || f.count("a", "starts") > 0 {
 		t.Errorf("it has started: %v", err)
 	}
-	if _, err := a.d.redis.register(t.Context(), "account/b", "dead", "", 0); !errors.Is(err, errNoLease) {
+	if _, err := a.d.redis.register("account/b", "dead", "", 0); !errors.Is(err, errNoLease) {
 		t.Errorf("a registration without a lease: %v", err)
 	}
 	f.redis.Do(t, "DEL", f.key("member:other"))

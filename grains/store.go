@@ -9,11 +9,14 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
+	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // store is what Redis has of a cluster, in one slot: the members, which member is responsible for which grain, and a counter of
@@ -27,14 +30,16 @@ import (
 // whether a failover has lost some.
 type store struct {
 	client rueidis.Client
-	prefix string // Config.KeyPrefix
-	name   string // the beginning of all keys, without the prefix
+	// scripts runs the registrations.
+	scripts *redisclient.Redis
+	prefix  string // Config.KeyPrefix
+	name    string // the beginning of all keys, without the prefix
 	// newest is the highest token that this process knows.
 	newest *atomic.Int64
 }
 
 func newStore(client rueidis.Client, prefix, cluster string) (store, error) {
-	s := store{client: client, prefix: prefix, name: "grains:{" + cluster + "}:", newest: new(atomic.Int64)}
+	s := store{client: client, scripts: redisclient.New(client, 0), prefix: prefix, name: "grains:{" + cluster + "}:", newest: new(atomic.Int64)}
 	if keyspace.Slot(s.entries()) != keyspace.Slot(s.tokens()) {
 		return s, errors.New("the keys are not in one slot: a cluster needs a name, which does not begin with a brace")
 	}
@@ -76,9 +81,9 @@ func memberOf(entry string) string {
 
 // KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
 // ARGV: the grain, this member, the expected entry, the highest token that this process knows, and that of this term
-// reply: mine and the token | changed and the entry | held | lost; an error if another application has written the entry, or the
-// next token would not be exact
-var registerScript = rueidis.NewLuaScript(`
+// reply: mine and the token | changed and the entry | held and "" | lost and ""; an error if another application has written the
+// entry, or the next token would not be exact
+var registerScript = scripts.New("grains_register", `
 local entry = redis.call('HGET', KEYS[1], ARGV[1]) or ''
 if entry ~= '' and not string.find(entry, '#%d+$') then
   return redis.error_reply('WRONGTYPE the entries of the grains belong to another application')
@@ -86,10 +91,10 @@ elseif entry ~= ARGV[3] then
   return {'changed', entry}
 end
 if KEYS[4] ~= KEYS[3] and redis.call('EXISTS', KEYS[4]) == 1 then
-  return {'held'}
+  return {'held', ''}
 end
 if redis.call('EXISTS', KEYS[3]) == 0 then
-  return {'lost'}
+  return {'lost', ''}
 end
 local token = redis.call('INCRBY', KEYS[2], 1)
 local above = math.max(token, tonumber(ARGV[4]) + 1)
@@ -106,7 +111,7 @@ local mark = redis.call('HGET', KEYS[1], ARGV[2]) or ''
 if tonumber(string.match(mark, '%d+$') or 0) >= tonumber(ARGV[5]) then
   redis.call('HSET', KEYS[1], ARGV[2], value)
 end
-return {'mine', string.format('%d', token)}`)
+return {'mine', string.format('%d', token)}`, scripts.Shape{Texts: 2})
 
 var (
 	errHeld    = errors.New("another member is responsible for the grain")
@@ -125,23 +130,35 @@ func isEntry(text string) bool {
 	return err == nil
 }
 
+// received receives the reply to a script.
+type received redisclient.Reply
+
+func (r *received) Replied(_ uint64, reply redisclient.Reply) { *r = received(reply) }
+
 // register makes a member responsible for a grain, and returns the token of the activation that it may start. It must start none
-// on anything but the reply of this call. last is the highest token that it was given in this term.
-func (s store) register(ctx context.Context, grain, member, expected string, last int64) (token int64, err error) {
+// on anything but the reply of this call. last is the highest token that it was given in this term. An error may leave the entry
+// behind: with Replicas, when too few have confirmed it.
+func (s store) register(grain, member, expected string, last int64) (token int64, err error) {
 	other := memberOf(expected)
 	if other == "" {
 		other = member
 	}
-	reply, err := registerScript.Exec(ctx, s.client,
-		[]string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
-		[]string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(last, 10)}).AsStrSlice()
-	if err != nil {
-		return 0, err
+	var reply received
+	s.scripts.RunHere(context.Background(), &redisclient.Call{
+		Script: registerScript, To: &reply, Deadline: time.Now().Add(callTimeout), Confirm: true,
+		Keys: []string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
+		Args: []string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(last, 10)},
+	})
+	if reply.Err != nil {
+		return 0, reply.Err.Err
 	}
-	switch reply[0] {
+	switch reply.S[0] {
 	case "mine":
-		token, err := strconv.ParseInt(reply[1], 10, 64)
+		token, err := strconv.ParseInt(reply.S[1], 10, 64)
 		for known := s.newest.Load(); known < token && !s.newest.CompareAndSwap(known, token); known = s.newest.Load() {
+		}
+		if reply.Unconfirmed != nil {
+			return 0, reply.Unconfirmed.Err
 		}
 		return token, err
 	case "held":
@@ -149,7 +166,7 @@ func (s store) register(ctx context.Context, grain, member, expected string, las
 	case "lost":
 		return 0, errNoLease
 	}
-	return 0, entryChanged(reply[1])
+	return 0, entryChanged(reply.S[1])
 }
 
 // entryOf is the entry of a grain that has stopped.

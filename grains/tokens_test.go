@@ -23,7 +23,7 @@ func TestStore_RefusesInexactTokens(t *testing.T) {
 		redis.Do(t, "HSET", s.lease("m"), "owner", "1")
 		redis.Do(t, "SET", s.tokens(), counter)
 		s.newest.Store(known)
-		if token, err := s.register(t.Context(), "account/a", "m", "", 0); !errors.Is(failed(err), lockkeeper.ErrRejected) {
+		if token, err := s.register("account/a", "m", "", 0); !errors.Is(failed(err), lockkeeper.ErrRejected) {
 			t.Errorf("behind %s and %d comes %d, %v", counter, known, token, err)
 		}
 		if now, err := redis.Do(t, "GET", s.tokens()).ToString(); now != counter {
@@ -36,7 +36,7 @@ func TestStore_RefusesInexactTokens(t *testing.T) {
 	s, _ := newStore(redis.Client(t), "", "last")
 	redis.Do(t, "HSET", s.lease("m"), "owner", "1")
 	redis.Do(t, "SET", s.tokens(), "9007199254740990")
-	if token, err := s.register(t.Context(), "account/a", "m", "", 0); token != 1<<53-1 || err != nil {
+	if token, err := s.register("account/a", "m", "", 0); token != 1<<53-1 || err != nil {
 		t.Errorf("the last token is %d, %v", token, err)
 	}
 }
