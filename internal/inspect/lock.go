@@ -120,12 +120,11 @@ func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []ruei
 // missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
 // a server of a cluster does not answer, the others are returned with the error.
 func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
-	for range maxReads {
-		if views, err = l.inspect(ctx, keys, named); !errors.Is(err, errChanged) {
-			break
+	for read := 1; ; read++ {
+		if views, err = l.inspect(ctx, keys, named, read == maxReads); read == maxReads || !errors.Is(err, errChanged) {
+			return views, err
 		}
 	}
-	return views, err
 }
 
 // maxReads bounds the times that named keys are read if one of them changes between two steps of that.
@@ -133,7 +132,8 @@ const maxReads = 10
 
 var errChanged = errors.New("the lock has changed while it was read")
 
-func (l Inspector) inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
+// inspect reads the locks once. The last time it shows a lock that has changed by its owner alone.
+func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
 		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(maxOwners+1)), l.Command("PTTL", key))
@@ -158,6 +158,11 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named bool) (view
 		v.NameBytes = notText(v.Name)
 		l.unread(key, results[3*i].Error())
 		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
+		if last && errors.Is(err, errChanged) && len(hashes[i].names) == 1 {
+			v.Held, v.Owners = true, []Owner{{Field: hashes[i].names[0]}}
+			v.addProblem("the hold count is not known: the lock changes faster than it can be read")
+			is, err = true, nil
+		}
 		var failed *redisio.Error
 		switch {
 		case err != nil && named && errors.As(err, &failed) && failed.Transient:
