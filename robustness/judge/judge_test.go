@@ -87,6 +87,14 @@ func TestJudge(t *testing.T) {
 	overBefore.ReleaseErr = "not held"
 	unanswered := &history.Request{Proc: 2, ID: 7, Root: 7, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: ms(100)}
 
+	// A writer that reads as well, and does not know whether it has released the write lock.
+	downgraded := func(releasing int) *history.Process {
+		writer, reader := kept(1, 1, 10, 20, 50, "readwrite"), lost(shared(kept(1, 2, 21, 22, 80, "readwrite")), 70, 71)
+		writer.Releasing, writer.Last, writer.ReleaseErr, writer.OutcomeUnknown = ms(releasing), ms(releasing), "unavailable", true
+		reader.Root = 1
+		return process(1, writer, reader)
+	}
+
 	for _, c := range []struct {
 		name      string
 		processes []*history.Process
@@ -102,6 +110,9 @@ func TestJudge(t *testing.T) {
 			[]history.Fault{deletion}, []string{"at most one is trusted"}},
 		{"two readers", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "readwrite"))), process(2, shared(kept(2, 1, 12, 25, 40, "readwrite")))}, nil, nil},
 		{"a reader and a writer", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "readwrite"))), process(2, kept(2, 1, 12, 25, 40, "readwrite"))}, nil,
+			[]string{"at most one is trusted", "linearizable: read/write lock"}},
+		{"a reader beside a writer that may have released", []*history.Process{downgraded(30), process(2, shared(kept(2, 1, 12, 40, 60, "readwrite")))}, nil, nil},
+		{"a reader beside a writer that releases later", []*history.Process{downgraded(45), process(2, shared(kept(2, 1, 12, 40, 60, "readwrite")))}, nil,
 			[]string{"at most one is trusted", "linearizable: read/write lock"}},
 		{"another's after a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 55, 60, "plain"))}, nil, nil},
 		{"another's before a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 45, 60, "plain"))}, nil,

@@ -112,6 +112,12 @@ func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Op
 			})
 			continue
 		}
+		if s.Releasing != 0 && (s.Released == 0 || s.OutcomeUnknown) { // the owner may keep other holds, and let readers in
+			ops = append(ops, porcupine.Operation{
+				ClientId: op.ClientId, Call: int64(s.Releasing), Return: int64(never),
+				Input: model.Input{Op: model.Release, Owner: s.Owner(), Shared: s.part.Shared, Unknown: true},
+			})
+		}
 		lost = true
 		if end := s.Ended(); end != 0 && !s.OutcomeUnknown {
 			notified = min(notified, max(end, last))
