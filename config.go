@@ -118,9 +118,18 @@ type Config struct {
 	// creates its instruments; a separate goroutine uses them, where they may block or panic.
 	// Meanwhile counts accumulate, and up to 16,384 histogram values are kept.
 	Meter metric.Meter
-	// Tracer creates spans of acquires, holds and releases, as children of the callers' spans;
-	// docs/operate.md lists them. Default: no spans. It runs on a separate goroutine and may
-	// block or panic; up to 1024 spans wait for it, and further ones are dropped.
+	// Tracer creates spans, as children of the callers' spans, with the lock's name (lockkeeper.lock) and lockkeeper.kind.
+	// A span of an error has the status Error. The spans are
+	//
+	//   - lockkeeper.acquire, from the request to its answer, with the events queued (behind others), tried (a script was
+	//     sent), held (by lockkeeper.owner), failed (with lockkeeper.error), subscribed, transferred, and last granted (with
+	//     lockkeeper.way) or refused (with lockkeeper.reason). Requests that wait in one process share their tries, and so
+	//     the events from tried on: the last 32;
+	//   - lockkeeper.hold, from the grant to the end, with the events at_risk and lost (with lockkeeper.reason);
+	//   - lockkeeper.release, from the request to its answer, with the event released or refused (with lockkeeper.reason).
+	//
+	// Default: no spans. The tracer runs on a separate goroutine and may block or panic; up to 1024 spans wait for it, and
+	// further ones are dropped.
 	Tracer trace.Tracer
 	// Middleware handles the requests by message before their lock does, outermost first: for
 	// tracing, or to refuse requests. It does not see requests of goroutines, timers or replies of

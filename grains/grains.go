@@ -5,13 +5,15 @@
 //
 //	client, err := lockkeeper.Connect("redis://127.0.0.1:6379")
 //	directory, err := grains.New(client, grains.Config{})
-//	c := cluster.New(system, cluster.Configure("bank", directory.Provider(), directory.Lookup(), remote.Configure(host, port),
+//	network := remote.Configure(host, port, remote.WithServerOptions(grains.ServerOption(system)))
+//	c := cluster.New(system, cluster.Configure("bank", directory.Provider(), directory.Lookup(), network,
 //		cluster.WithKinds(cluster.NewKind("account", actor.PropsFromProducer(newAccount)))))
-//	c.StartMember()
+//	c.StartMember() // or StartClient, in a process that runs no grains
 //	answer, err := c.Request("1001", "account", message)
 //
 //	err = directory.Leave(ctx) // at the shutdown
-//	c.Shutdown(true)
+//	c.Shutdown(true)           // in a client, c.Remote.Shutdown(true)
+//	client.Close()
 //
 // [docs/actors.md] has the guarantees with their times, and what each failure costs.
 //

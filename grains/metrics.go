@@ -10,18 +10,18 @@ import (
 // counts is what a Directory has done. The meter reads it when it collects, so counting costs nothing else.
 type counts struct{ running, starts, terms, unregistered, refused, late atomic.Int64 }
 
-// instruments are the metrics of grains, as in docs/actors.md.
+// instruments are the metrics of grains, as in docs/operate.md.
 var instruments = []struct {
 	name, unit, text string
 	upDown           bool
 	of               func(*counts) *atomic.Int64
 }{
-	{"running", "{actor}", "Grains that run in this process.", true, func(c *counts) *atomic.Int64 { return &c.running }},
-	{"starts", "{actor}", "Grains that have started in this process.", false, func(c *counts) *atomic.Int64 { return &c.starts }},
+	{"running", "{actor}", "Grains that run.", true, func(c *counts) *atomic.Int64 { return &c.running }},
+	{"starts", "{actor}", "Grains that started.", false, func(c *counts) *atomic.Int64 { return &c.starts }},
 	{"terms", "{term}", "Terms of this process as a member.", false, func(c *counts) *atomic.Int64 { return &c.terms }},
-	{"unregistered", "{call}", "Registrations that were refused or failed, as when another member has the grain.", false, func(c *counts) *atomic.Int64 { return &c.unregistered }},
-	{"refused", "{message}", "Messages that grains in this process have refused, behind their stop or past T − D.", false, func(c *counts) *atomic.Int64 { return &c.refused }},
-	{"late", "{actor}", "Grains that have stopped after the lease of their member had ended. Others may have run beside them.", false, func(c *counts) *atomic.Int64 { return &c.late }},
+	{"unregistered", "{call}", "Registrations that were refused or failed.", false, func(c *counts) *atomic.Int64 { return &c.unregistered }},
+	{"refused", "{message}", "Messages that grains refused.", false, func(c *counts) *atomic.Int64 { return &c.refused }},
+	{"late", "{actor}", "Grains that stopped after the lease of their member: others may have run beside them.", false, func(c *counts) *atomic.Int64 { return &c.late }},
 }
 
 // observe lets the meter read the counts until stop is called. An instrument that the meter cannot make is left out.
