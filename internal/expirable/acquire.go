@@ -26,42 +26,6 @@ func (s *Semaphore) startAcquire() {
 	s.start(o)
 }
 
-// keeps reports whether Redis keeps free permits for the request while it is the first and waits.
-func (r *Request) keeps() bool { return r.Count > 1 && !r.Try }
-
-// fits returns how many of the first of n elements have, together, not more permits than one command may be about.
-func fits(n int, permits func(i int) int) (first int) {
-	for all := 0; first < n; first++ {
-		if all += permits(first); all > machine.MostTogether && first > 0 {
-			break
-		}
-	}
-	return first
-}
-
-// tryUnkept makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
-// processes.
-func (s *Semaphore) tryUnkept() {
-	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers {
-		s.tryAt(s.now)
-	}
-}
-
-func (s *Semaphore) lease(req *Request) time.Duration {
-	if req.Lease > 0 {
-		return req.Lease
-	}
-	return s.cfg.Watchdog
-}
-
-// tryAt sets the time of the next try, unless something comes before.
-func (s *Semaphore) tryAt(at Instant) {
-	s.wait.nextAt = at
-	if at > s.now {
-		s.wakeAt.sooner(at)
-	}
-}
-
 // acquireReplied grants the permits to the requests that were served. Those of a request that has left go back. After
 // permits were kept for a request, other processes go first.
 func (s *Semaphore) acquireReplied(o op, r Result) {
@@ -155,26 +119,6 @@ func (s *Semaphore) restoreFailed(r Result, reason machine.Reason, detail string
 	}
 	s.tryAt(s.now + s.backoff(s.wait.tries))
 	s.wait.tries++
-}
-
-// trusted returns the permits that this process holds, and for how long each is trusted.
-func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
-	for _, h := range s.holds {
-		if rest := h.until - s.now; rest > 0 {
-			ids, rests = h.permits.AppendTo(ids), append(rests, slices.Repeat([]time.Duration{rest}, h.permits.N)...)
-		}
-	}
-	return ids, rests
-}
-
-// refuseTries refuses the tries of an Acquire that could not serve them, and the tries behind a request that waits.
-func (s *Semaphore) refuseTries(asked []*Request) {
-	first, waits := s.queue.FirstWaiting()
-	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
-		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
-	}) {
-		s.refuse(req, machine.Held, noneFree)
-	}
 }
 
 // acquireFailed schedules another try, or refuses all requests if that has no use. It reports whether the

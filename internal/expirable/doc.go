@@ -38,4 +38,21 @@
 // the hand-off limit one is released in Redis instead, and the process does not try for a moment, so
 // that others get it. A permit whose id was shown is not handed on: a process that knows the id may release
 // it, and would release the permit of another holder.
+//
+// # Files
+//
+//	requests.go   the requests
+//	ensure.go     the request that a permit is valid for some time
+//	step.go       the other events, what every event does, and which command is next
+//	acquire.go    getting permits from Redis
+//	release.go    giving permits back, or handing them on
+//	renewal.go    the watchdog
+//	extend.go     other leases for single holds
+//	set.go        the number of permits
+//	waiters.go    the requests that wait
+//	end.go        the ends of holds, and of the requests that are about them
+//	send.go       commands: sending them, and sending them again
+//	semaphore.go  the state
+//	queries.go    what an actor reads of it
+//	effects.go    effects, commands and answers
 package expirable

@@ -37,14 +37,3 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	s.extensions = append(slices.Clip(s.extensions), e)
 	s.wakeAt.sooner(e.by)
 }
-
-// asEnsureAnswer converts the answer to the extension for an Ensure.
-func (e *extension) asEnsureAnswer(a machine.Answer) machine.Answer {
-	switch {
-	case a.Kind != machine.Extended:
-		return a
-	case a.Until >= e.ensures:
-		return machine.Answer{Kind: machine.Ensured, Until: a.Until}
-	}
-	return machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not renewed the lease in time"}
-}

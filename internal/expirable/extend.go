@@ -3,7 +3,6 @@ package expirable
 import (
 	"cmp"
 	"slices"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
@@ -12,48 +11,6 @@ import (
 // together with a renewal of the permit, and is sent once. If it may bring the expiry forward, the trust in the permit
 // is shortened before it is sent, and stays so whatever becomes of it. It lengthens the trust only when Redis has
 // confirmed it.
-
-// extension is a request for another lease of a hold: lease is its length, 0 for the watchdog. It waits, or is sent,
-// until by. sets is the lease that its command sets, 0 before it is sent, and fixed says that it is not renewed.
-type extension struct {
-	hold   uint64
-	lease  time.Duration
-	ref    any
-	by     Instant
-	seq    uint64
-	sentAt Instant
-	sets   time.Duration
-	fixed  bool
-	// ensures is until when an Ensure needs the permit; 0 for an Extend.
-	ensures Instant
-}
-
-// Extend gives the permit of a hold a fixed lease that begins now, or for 0 the lease of the watchdog.
-func (s *Semaphore) Extend(now Instant, id uint64, lease time.Duration, ref any) {
-	s.begin(now)
-	defer s.settle()
-	h, refusal := s.holdByID(id), machine.Answer{Kind: machine.NotDone}
-	switch {
-	case h == nil && s.lost.Why(id) != 0:
-		refusal.Reason, refusal.Detail = machine.Lost, "the permit was lost before: "+s.lost.Why(id).String()
-	case h == nil:
-		refusal.Reason, refusal.Detail = machine.NotHeld, "there is no such permit: it was never granted, or was released before"
-	default:
-		refusal.Reason, refusal.Detail = machine.Invalid, machine.CannotExtend(lease, s.now, h.ends, h.unwatched)
-	}
-	if refusal.Detail != "" {
-		s.effects.Answer(ref, refusal)
-		return
-	}
-	e := &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout}
-	s.extensions = append(slices.Clip(s.extensions), e)
-	s.wakeAt.sooner(e.by)
-}
-
-// extends reports whether an extension of a hold is under way.
-func (s *Semaphore) extends(h *hold) bool {
-	return slices.ContainsFunc(s.extensions, func(e *extension) bool { return e.hold == h.id && e.sets != 0 })
-}
 
 // extend sends the extensions that can be sent.
 func (s *Semaphore) extend() {
@@ -165,15 +122,6 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 	return true
 }
 
-// answerExtension answers an extension, which is over.
-func (s *Semaphore) answerExtension(e *extension, a machine.Answer) {
-	s.extensions = without(s.extensions, e)
-	if e.ensures != 0 {
-		a = e.asEnsureAnswer(a)
-	}
-	s.effects.Answer(e.ref, a)
-}
-
 // extensionsOverdue ends the extensions that have waited, or whose replies were awaited, for too long.
 func (s *Semaphore) extensionsOverdue() {
 	for _, e := range s.extensions {
@@ -183,15 +131,6 @@ func (s *Semaphore) extensionsOverdue() {
 			s.extensionReplied(e.seq, Result{Failure: machine.NoReply})
 		default:
 			s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered an earlier command in time, and the lease was not changed"})
-		}
-	}
-}
-
-// failExtensions refuses the extensions of a hold.
-func (s *Semaphore) failExtensions(id uint64, reason machine.Reason, detail string) {
-	for _, e := range s.extensions {
-		if e.hold == id {
-			s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 		}
 	}
 }

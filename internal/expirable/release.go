@@ -10,29 +10,6 @@ import (
 // have at most machine.MostTogether permits.
 const releaseBatch = 32
 
-// giveBack are the permits of a hold that are to be given back in Redis.
-type giveBack struct {
-	permits machine.Permits
-	// ref is the request that awaits the release until answerBy; nil if there is none.
-	ref      any
-	answerBy Instant
-	// unknown: it is not known to be a permit of this process.
-	unknown bool
-	// yields: it is given back although a request waits here.
-	yields bool
-	// until is the time at which it has expired, or from which tries have no use.
-	until Instant
-	// rejections counts the rejections since a try that may have freed the permit.
-	rejections int
-}
-
-func (s *Semaphore) giveBack(b giveBack) {
-	b.answerBy = s.now + s.cfg.TryTime()
-	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent
-	s.back, s.backAt = append(s.back, b), 0
-	s.wakeAt.sooner(min(b.answerBy, b.until))
-}
-
 // release ends a hold. The permits go to the first waiter, or back to Redis.
 func (s *Semaphore) release(h *hold, shown bool, ref any) {
 	handsOn := !s.closing && !shown && !h.fixed && !s.extends(h)
@@ -90,8 +67,6 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	}
 }
 
-const gone = "the permit is gone from Redis: it was released by its id, deleted, evicted or flushed, or it expired"
-
 // releaseRefused ends a release that Redis refuses for good. Permits that an earlier try may have freed are given back
 // again later, by another command.
 func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) {
@@ -115,14 +90,6 @@ func (s *Semaphore) releaseRefused(o *op, reason machine.Reason, detail string) 
 			s.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: b.until}})
 		}
 	}
-}
-
-// releasing returns how many of the first of back are under way.
-func (s *Semaphore) releasing() int {
-	if s.main.kind == Release {
-		return s.main.count
-	}
-	return 0
 }
 
 // expireBack answers the requests that have waited for long enough, and forgets the permits that have

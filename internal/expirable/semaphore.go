@@ -25,6 +25,9 @@ type Request struct {
 	Total int
 }
 
+// keeps reports whether Redis keeps free permits for the request while it is the first and waits.
+func (r *Request) keeps() bool { return r.Count > 1 && !r.Try }
+
 // Semaphore is the state of the permits of one name in one process, with its decisions.
 //
 // It is a value, and crashes of its actor leave it whole: data behind its pointers and slices is
@@ -134,6 +137,74 @@ func (h *hold) noteUnacked(lease time.Duration) {
 // mayBeCutShort reports whether a late command may shorten a lease of that length.
 func (h *hold) mayBeCutShort(lease time.Duration) bool { return h.unacked != 0 && h.unacked < lease }
 
+// op is a command under way: it is sent, and sent again, until its outcome is known or does not
+// matter any more.
+type op struct {
+	// kind is 0 if there is none.
+	kind CommandKind
+	seq  uint64
+	machine.Sending
+	// sentAt is the time of the first try that may count. until ends the tries; it is 0 for a Release, which frees no
+	// permit twice.
+	sentAt, until Instant
+
+	// number is 0 for a renewal.
+	number uint64
+	// requests are for an Acquire, and holds for a Renew. A Release is for the first count of back; yields: it lets
+	// other processes have a turn.
+	requests []*Request
+	holds    []*hold
+	count    int
+	yields   bool
+	// kept: free permits may have been kept for the first of requests.
+	kept bool
+}
+
+// permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a permit
+// that a late copy of one has taken would be lost if another took it again.
+func (o *op) permits(req *Request) machine.Permits {
+	return machine.Permits{First: req.Random.Numbered(o.number), N: req.Count}
+}
+
+// giveBack are the permits of a hold that are to be given back in Redis.
+type giveBack struct {
+	permits machine.Permits
+	// ref is the request that awaits the release until answerBy; nil if there is none.
+	ref      any
+	answerBy Instant
+	// unknown: it is not known to be a permit of this process.
+	unknown bool
+	// yields: it is given back although a request waits here.
+	yields bool
+	// until is the time at which it has expired, or from which tries have no use.
+	until Instant
+	// rejections counts the rejections since a try that may have freed the permit.
+	rejections int
+}
+
+// extension is a request for another lease of a hold: lease is its length, 0 for the watchdog. It waits, or is sent,
+// until by. sets is the lease that its command sets, 0 before it is sent, and fixed says that it is not renewed.
+type extension struct {
+	hold   uint64
+	lease  time.Duration
+	ref    any
+	by     Instant
+	seq    uint64
+	sentAt Instant
+	sets   time.Duration
+	fixed  bool
+	// ensures is until when an Ensure needs the permit; 0 for an Extend.
+	ensures Instant
+}
+
+// set is a request to set the number of permits. It is answered by until.
+type set struct {
+	mode  SetMode
+	count int
+	ref   any
+	until Instant
+}
+
 // waiting is what is known while a request waits.
 type waiting struct {
 	// nextAt is the time of the next try if no message comes before. refused: there were not enough
@@ -156,16 +227,30 @@ func (s *Semaphore) holdByID(id uint64) *hold {
 	return nil
 }
 
-// remove takes out a hold.
-func (s *Semaphore) remove(h *hold) {
-	s.holds = without(s.holds, h)
-	s.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
-}
-
 // replace replaces a hold by another state of it.
 func (s *Semaphore) replace(h, by *hold) {
 	s.holds = slices.Clone(s.holds)
 	s.holds[slices.Index(s.holds, h)] = by
+}
+
+// extends reports whether an extension of a hold is under way.
+func (s *Semaphore) extends(h *hold) bool {
+	return slices.ContainsFunc(s.extensions, func(e *extension) bool { return e.hold == h.id && e.sets != 0 })
+}
+
+// releasing returns how many of the first of back are under way.
+func (s *Semaphore) releasing() int {
+	if s.main.kind == Release {
+		return s.main.count
+	}
+	return 0
+}
+
+func (s *Semaphore) lease(req *Request) time.Duration {
+	if req.Lease > 0 {
+		return req.Lease
+	}
+	return s.cfg.Watchdog
 }
 
 // without returns a list without one of its elements.

@@ -6,14 +6,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// set is a request to set the number of permits. It is answered by until.
-type set struct {
-	mode  SetMode
-	count int
-	ref   any
-	until Instant
-}
-
 // answerSet answers the first of the sets, whose command is over. If it has failed, the next set comes before an Acquire,
 // which may need it.
 func (s *Semaphore) answerSet(a machine.Answer) {

@@ -13,45 +13,6 @@ const (
 	batch = 100
 )
 
-// call is the command under way: it is sent, and sent again, until its outcome is known or does not
-// matter any more.
-type call struct {
-	kind    CommandKind
-	command Command
-	machine.Sending
-	// until ends the tries; expired: they have ended. reported: it is in the log that Redis rejected it.
-	until             Instant
-	expired, reported bool
-
-	// returns are those that a Give or a Yield gives back; change is the request of a command that is a Change.
-	returns []permitReturn
-	change  Change
-	// last is the id of the last request that the command may serve.
-	last uint64
-	// after is the work of the last command. It outlasts the call.
-	after work
-}
-
-// work is what a command does. There may always be more of each, so they take turns.
-type work uint8
-
-const (
-	taking work = iota
-	giving
-	changing
-	works
-)
-
-func (c *call) work() work {
-	switch c.kind {
-	case Take:
-		return taking
-	case Give, Yield:
-		return giving
-	}
-	return changing
-}
-
 // start sends a command for the first time.
 func (p *Pool) start(c call) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
@@ -93,48 +54,6 @@ func (p *Pool) retryNow() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
 	if p.call.Rejected() && !p.call.InFlight {
 		p.call.Tries = 0
-		p.send()
-	}
-}
-
-// Replied delivers the outcome of a command. It is ignored if the command is no longer under way. A failure counts for
-// the last try, even if it is of an earlier one; between two tries it is ignored.
-func (p *Pool) Replied(now Instant, number uint64, r Result) {
-	p.begin(now)
-	defer p.settle()
-	if p.call.kind != 0 && p.call.command.Number == number && (r.Err == nil || p.call.InFlight) {
-		p.replied(&r)
-	}
-}
-
-func (p *Pool) replied(r *Result) {
-	p.mayArrive = p.mayArrive || r.Unsure
-	if r.Err != nil {
-		pause := p.pause
-		if !r.Transient {
-			pause = p.longPause
-		}
-		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
-		if p.now >= p.call.until {
-			p.reportLost(r.Err.Error())
-			p.call.expired, p.call.Unsure = true, false
-		}
-	}
-	switch p.call.kind {
-	case Take:
-		p.takeReplied(r)
-	case Give, Yield:
-		p.giveReplied(r)
-	default:
-		p.changeReplied(r)
-	}
-}
-
-// overdue stops waiting for a reply that is late, or sends the command again if that is due.
-func (p *Pool) overdue() {
-	if failure, again := p.call.Overdue(p.now, p.call.until); failure != nil {
-		p.replied(&Result{Failure: *failure})
-	} else if again {
 		p.send()
 	}
 }

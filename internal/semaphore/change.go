@@ -6,18 +6,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Change is a request for a command that does not wait for permits.
-type Change struct {
-	Kind CommandKind
-	// N is the number of permits, and TTL the TTL that Set sets.
-	N   int64
-	TTL time.Duration
-	// Ref identifies the request to the actor.
-	Ref any
-	// until is the time by which it is answered in any case.
-	until Instant
-}
-
 // noKey is the TTL, in the reply to an Inspect, of a semaphore that does not exist.
 const noKey = -2
 

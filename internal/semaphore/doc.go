@@ -53,12 +53,14 @@
 //
 // # Files
 //
-//	pool.go      the state, and what every event does
 //	requests.go  the requests
-//	call.go      the command: sending it, and sending it again
+//	step.go      the other events, what every event does, and which command is next
 //	take.go      contending for permits
 //	give.go      giving permits back, handing them over, and turns
-//	latch.go     what is different for a latch
 //	change.go    commands that do not wait for permits
+//	latch.go     what is different for a latch
+//	waiters.go   the requests that wait: served, or refused
+//	call.go      the command: sending it, and sending it again
+//	pool.go      the state
 //	effects.go   effects, commands and answers
 package semaphore

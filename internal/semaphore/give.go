@@ -7,31 +7,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// permitReturn are permits that are to be given back, or a count-down.
-type permitReturn struct {
-	n int
-	// id is the id of a count-down; empty if it has none. See CountDown.
-	id string
-	// ifExists: the request is not refused if there is no semaphore.
-	ifExists bool
-	// ref is the request that gives the permits back; nil if it is answered, or if there is none.
-	ref any
-	// until is the time by which the request is answered in any case.
-	until Instant
-	// forgetAt is the time at which the return is given up; 0 before Redis has rejected it.
-	forgetAt Instant
-}
-
-// rejectedReturns are returns that no request awaits, and that Redis has rejected. Their command had no effect, so other
-// commands may be sent before the returns are given back again.
-type rejectedReturns struct {
-	returns []permitReturn
-	// nextAt is the time of the next try if no request waits. triedAt is the time of the last rejection. tries counts
-	// the rejections: the pauses grow with it.
-	nextAt, triedAt Instant
-	tries           int
-}
-
 // firstUntil returns the time by which the first request that awaits one of the returns is answered; 0 if there is none.
 func firstUntil(returns []permitReturn) Instant {
 	for _, one := range returns {

@@ -1,6 +1,8 @@
 package semaphore
 
-import "github.com/lockkeeper-go/lockkeeper/internal/machine"
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // A latch is a Pool without permits. A request to acquire waits until the count of the latch is zero, and count-downs
 // take the place of permits that are given back. Take reads the count and Give counts down; the number in their
@@ -13,17 +15,6 @@ func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }
 func (p *Pool) Wait(now Instant, req Request) {
 	req.N = 1 // more than wait.free, which is always 0 for a latch: else settle would try again at once
 	p.Acquire(now, req)
-}
-
-// CountDown counts a latch down by one. If id is not empty, Redis counts it once. ref is nil if no request awaits it.
-func (p *Pool) CountDown(now Instant, id string, ref any) {
-	p.begin(now)
-	defer p.settle()
-	if p.closing && ref != nil {
-		p.refuseReturn(ref, machine.Closed, machine.Closing)
-		return
-	}
-	p.pendingReturns = append(p.pendingReturns, permitReturn{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
 // readCount asks for the count.
@@ -91,16 +82,4 @@ func (p *Pool) noteFree(free int64) {
 	if !p.latch {
 		p.wait.free = free
 	}
-}
-
-// whyRefused says why a request waits, or was not granted.
-func (p *Pool) whyRefused() string {
-	return p.words("there are too few permits", "the latch is closed")
-}
-
-func (p *Pool) words(semaphore, latch string) string {
-	if p.latch {
-		return latch
-	}
-	return semaphore
 }

@@ -65,6 +65,89 @@ type turn struct {
 	until, nextForcedYield Instant
 }
 
+// Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.
+type Request struct {
+	machine.Request
+	// N is how many permits it wants, from 1.
+	N int
+}
+
+// permitReturn are permits that are to be given back, or a count-down.
+type permitReturn struct {
+	n int
+	// id is the id of a count-down; empty if it has none. See CountDown.
+	id string
+	// ifExists: the request is not refused if there is no semaphore.
+	ifExists bool
+	// ref is the request that gives the permits back; nil if it is answered, or if there is none.
+	ref any
+	// until is the time by which the request is answered in any case.
+	until Instant
+	// forgetAt is the time at which the return is given up; 0 before Redis has rejected it.
+	forgetAt Instant
+}
+
+// rejectedReturns are returns that no request awaits, and that Redis has rejected. Their command had no effect, so other
+// commands may be sent before the returns are given back again.
+type rejectedReturns struct {
+	returns []permitReturn
+	// nextAt is the time of the next try if no request waits. triedAt is the time of the last rejection. tries counts
+	// the rejections: the pauses grow with it.
+	nextAt, triedAt Instant
+	tries           int
+}
+
+// Change is a request for a command that does not wait for permits.
+type Change struct {
+	Kind CommandKind
+	// N is the number of permits, and TTL the TTL that Set sets.
+	N   int64
+	TTL time.Duration
+	// Ref identifies the request to the actor.
+	Ref any
+	// until is the time by which it is answered in any case.
+	until Instant
+}
+
+// call is the command under way: it is sent, and sent again, until its outcome is known or does not
+// matter any more.
+type call struct {
+	kind    CommandKind
+	command Command
+	machine.Sending
+	// until ends the tries; expired: they have ended. reported: it is in the log that Redis rejected it.
+	until             Instant
+	expired, reported bool
+
+	// returns are those that a Give or a Yield gives back; change is the request of a command that is a Change.
+	returns []permitReturn
+	change  Change
+	// last is the id of the last request that the command may serve.
+	last uint64
+	// after is the work of the last command. It outlasts the call.
+	after work
+}
+
+// work is what a command does. There may always be more of each, so they take turns.
+type work uint8
+
+const (
+	taking work = iota
+	giving
+	changing
+	works
+)
+
+func (c *call) work() work {
+	switch c.kind {
+	case Take:
+		return taking
+	case Give, Yield:
+		return giving
+	}
+	return changing
+}
+
 // New returns a pool without requests. Before every event, SetNextNumber must have given
 // it a number higher than those of all commands about that name before.
 func New(cfg *machine.Config) Pool { return Pool{cfg: cfg} }
@@ -96,112 +179,13 @@ func (p *Pool) FirstWaiter() any {
 	return p.queue.Head().Ref
 }
 
-// Signal says that a message came on the channel: there may be permits.
-func (p *Pool) Signal(now Instant) {
-	p.begin(now)
-	defer p.settle()
-	p.wait.again = true
-	p.trySoon()
-}
-
-// Subscribed says that no message is missed from now on.
-func (p *Pool) Subscribed(now Instant) {
-	p.begin(now)
-	defer p.settle()
-	if p.sub.Confirm() {
-		p.wait.again = true
-		p.trySoon()
-	}
-}
-
-// Tick says that time has passed.
-func (p *Pool) Tick(now Instant) {
-	p.begin(now)
-	p.settle()
-}
-
-// begin opens an event: time may have ended something before it.
-func (p *Pool) begin(now Instant) {
-	p.now = max(p.now, now)
-	p.dropExpired()
-	p.overdue()
-}
-
-// settle closes an event: it begins what can be done next.
-func (p *Pool) settle() {
-	p.handOff()
-	if p.queue.Len() == 0 { // the turn goes on: each hand-off to the only waiter empties the queue for a moment
-		p.wait = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}
-	} else if p.wait.free >= int64(p.queue.Head().N) {
-		p.trySoon()
-	}
-	p.proceed()
-	p.sub.Follow(p.queue.Len() > 0, p.wait.refused, &p.effects)
-}
-
-// proceed sends the next command, if there is one to send.
-func (p *Pool) proceed() {
-	if p.call.kind != 0 {
-		if p.call.Rejected() && !p.call.InFlight && p.awaited() { // the requests that wait are refused soon, or go on
-			p.send()
-		}
-		return
-	}
-	if len(p.rejects.returns) > 0 && p.now >= p.givesAgainAt() {
-		// in a separate command, since Redis may reject these returns and accept others
-		p.rejects.returns = p.give(p.rejects.returns)
-		return
-	}
-	for i := range works {
-		switch next := (p.call.after + 1 + i) % works; {
-		case next == giving && len(p.pendingReturns) > 0:
-			p.pendingReturns = p.give(p.pendingReturns)
-			return
-		case next == changing && len(p.changes) > 0:
-			p.change()
-			return
-		case next == taking && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
-			p.take() // a count-down tells the waiters of a latch as much
-			return
-		}
-	}
-}
-
-// awaited reports whether requests wait for the end of the command under way.
-func (p *Pool) awaited() bool {
-	return p.queue.Len() > 0 || len(p.changes) > 0 || firstUntil(p.pendingReturns) > 0
-}
-
-// NextWake returns when the pool needs its next Tick, unless another event comes first.
-func (p *Pool) NextWake() (at Instant, ok bool) {
-	wake := func(t Instant) {
-		if t > 0 && (!ok || t < at) {
-			at, ok = t, true
-		}
-	}
-	wake(p.queue.NextDeadline())
-	if p.call.kind != 0 {
-		wake(p.call.Due)
-		wake(p.call.change.until)
-	} else {
-		if p.queue.Len() > 0 {
-			wake(p.wait.nextAt)
-		}
-		if len(p.rejects.returns) > 0 {
-			wake(p.givesAgainAt())
-		}
-	}
-	if len(p.changes) > 0 {
-		wake(p.changes[0].until)
-	}
-	wake(firstUntil(p.pendingReturns))
-	wake(firstUntil(p.call.returns))
-	if !p.Idle() {
-		wake(p.closeAt)
-	}
-	return at, ok
-}
-
 func (p *Pool) jitter(d time.Duration) time.Duration {
 	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.Tries))
+}
+
+func (p *Pool) words(semaphore, latch string) string {
+	if p.latch {
+		return latch
+	}
+	return semaphore
 }

@@ -7,13 +7,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.
-type Request struct {
-	machine.Request
-	// N is how many permits it wants, from 1.
-	N int
-}
-
 // Acquire asks for permits. The request joins the queue. A try is refused at once if others wait, but not at a latch:
 // there no request can overtake another.
 func (p *Pool) Acquire(now Instant, req Request) {
@@ -50,6 +43,17 @@ func (p *Pool) Release(now Instant, n int, ifExists bool, ref any) {
 		return
 	}
 	p.pendingReturns = append(p.pendingReturns, permitReturn{n: n, ifExists: ifExists, ref: ref, until: p.now + p.cfg.TryTime()})
+}
+
+// CountDown counts a latch down by one. If id is not empty, Redis counts it once. ref is nil if no request awaits it.
+func (p *Pool) CountDown(now Instant, id string, ref any) {
+	p.begin(now)
+	defer p.settle()
+	if p.closing && ref != nil {
+		p.refuseReturn(ref, machine.Closed, machine.Closing)
+		return
+	}
+	p.pendingReturns = append(p.pendingReturns, permitReturn{n: 1, id: id, ref: ref, until: p.now + p.cfg.TryTime()})
 }
 
 // Change asks for a command that does not wait for permits: Add, Set, Drain, Delete or Inspect.
@@ -125,76 +129,4 @@ func (p *Pool) Abandon(now Instant, reason machine.Reason, detail string) {
 	defer p.settle()
 	p.refuseAll(reason, detail)
 	p.abandon(reason, detail)
-}
-
-func (p *Pool) abandon(reason machine.Reason, detail string) {
-	p.closing = true
-	for _, one := range p.call.returns {
-		if p.call.InFlight || p.call.Unsure {
-			p.refuseReturn(one.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
-		} else {
-			p.refuseReturn(one.ref, reason, detail)
-		}
-	}
-	for _, one := range p.pendingReturns {
-		p.refuseReturn(one.ref, reason, detail)
-	}
-	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
-		p.reportLost(detail)
-	}
-	p.mayArrive = p.mayArrive || p.call.kind != 0
-	if p.call.change.Kind != 0 {
-		p.leaveChange(reason, detail)
-	}
-	p.call, p.pendingReturns, p.rejects.returns = call{}, nil, nil
-}
-
-// refuseAll refuses the requests that wait for permits, and the changes that are not under way.
-func (p *Pool) refuseAll(reason machine.Reason, detail string) {
-	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
-		p.refuse(req.Ref, reason, detail)
-	}
-	for _, c := range p.changes {
-		p.refuseChange(c.Ref, reason, detail)
-	}
-	p.changes = nil
-}
-
-// dropExpired refuses the requests whose time is over.
-func (p *Pool) dropExpired() {
-	if p.closing && p.now >= p.closeAt && !p.Idle() {
-		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
-	}
-	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
-		switch {
-		case p.wait.lastErr != "":
-			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
-		case req.Try && p.wait.refused:
-			p.refuse(req.Ref, machine.Held, p.whyRefused())
-		case !p.wait.refused:
-			p.refuse(req.Ref, machine.Unavailable, "Redis has not answered within the wait")
-		default:
-			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
-		}
-	}
-	p.call.returns = p.answerOverdue(p.call.returns, p.now, p.lastError())
-	p.pendingReturns = p.answerOverdue(p.pendingReturns, p.now, p.lastError())
-	for len(p.changes) > 0 && p.now >= p.changes[0].until {
-		p.refuseChange(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
-		p.changes = p.changes[1:]
-	}
-	if p.call.change.until > 0 && p.now >= p.call.change.until {
-		p.leaveChange(machine.Unavailable, p.lastError())
-	}
-}
-
-// lastError returns the error of the last try, which explains why there is no answer yet.
-func (p *Pool) lastError() string {
-	switch {
-	case p.call.Last.Err != nil:
-		return p.call.Last.Err.Error()
-	case p.wait.lastErr != "":
-		return p.wait.lastErr
-	}
-	return "Redis has not answered in time"
 }

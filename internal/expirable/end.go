@@ -1,0 +1,91 @@
+package expirable
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// endExpiredHolds ends the holds that have lasted until now.
+func (s *Semaphore) endExpiredHolds() {
+	for _, h := range s.holds {
+		if s.now < h.end() {
+			continue
+		}
+		reason, detail := machine.Expired, "no renewal was made in time: the process was stopped, asleep or too busy"
+		switch {
+		case h.ends != 0 && s.now >= h.ends:
+			reason, detail = machine.MaxHold, "the hold has reached its max hold"
+		case h.fixed, h.leaseEnd != 0 && s.now >= h.leaseEnd:
+			detail = "its fixed lease is over"
+		case s.riskErr != "":
+			detail = "no renewal succeeded in time: " + s.riskErr
+		}
+		s.lose(h, reason, detail)
+	}
+}
+
+// lose ends a hold that was not released, and gives back its permits.
+func (s *Semaphore) lose(h *hold, reason machine.Reason, detail string) {
+	s.end(h, reason, detail)
+	s.giveBack(giveBack{permits: h.permits, until: h.takenUntil()})
+}
+
+const gone = "the permit is gone from Redis: it was released by its id, deleted, evicted or flushed, or it expired"
+
+// endVanished ends a hold of which a permit is gone from Redis. The others go back.
+func (s *Semaphore) endVanished(h *hold) {
+	if h.permits.N == 1 {
+		s.end(h, machine.Gone, gone)
+	} else {
+		s.lose(h, machine.Gone, gone)
+	}
+}
+
+// end ends a hold that was not released, and notifies its holder.
+func (s *Semaphore) end(h *hold, reason machine.Reason, detail string) {
+	s.lost.Add(h.id, reason)
+	s.failExtensions(h.id, machine.Lost, detail)
+	s.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Reason: reason, Detail: detail}})
+	s.remove(h)
+}
+
+// remove takes out a hold.
+func (s *Semaphore) remove(h *hold) {
+	s.holds = without(s.holds, h)
+	s.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
+}
+
+func (s *Semaphore) giveBack(b giveBack) {
+	b.answerBy = s.now + s.cfg.TryTime()
+	b.until += s.cfg.CallTimeout // the command that set the expiry came later than it was sent
+	s.back, s.backAt = append(s.back, b), 0
+	s.wakeAt.sooner(min(b.answerBy, b.until))
+}
+
+// failExtensions refuses the extensions of a hold.
+func (s *Semaphore) failExtensions(id uint64, reason machine.Reason, detail string) {
+	for _, e := range s.extensions {
+		if e.hold == id {
+			s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		}
+	}
+}
+
+// answerExtension answers an extension, which is over.
+func (s *Semaphore) answerExtension(e *extension, a machine.Answer) {
+	s.extensions = without(s.extensions, e)
+	if e.ensures != 0 {
+		a = e.asEnsureAnswer(a)
+	}
+	s.effects.Answer(e.ref, a)
+}
+
+// asEnsureAnswer converts the answer to the extension for an Ensure.
+func (e *extension) asEnsureAnswer(a machine.Answer) machine.Answer {
+	switch {
+	case a.Kind != machine.Extended:
+		return a
+	case a.Until >= e.ensures:
+		return machine.Answer{Kind: machine.Ensured, Until: a.Until}
+	}
+	return machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not renewed the lease in time"}
+}

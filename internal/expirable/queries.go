@@ -1,0 +1,106 @@
+package expirable
+
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// Idle reports whether there is nothing to do and no state to keep.
+func (s *Semaphore) Idle() bool {
+	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
+		s.kept == 0 && s.sub == machine.Unsubscribed && s.effects.Len() == 0
+}
+
+// Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on
+// its way.
+func (s *Semaphore) Sent() (number uint64, certain bool) {
+	return s.number, !s.mayArrive && s.main.kind == 0
+}
+
+// Snapshot is what this process knows without asking Redis: how many permits it holds, how many
+// requests wait, and until when the first of the permits is valid if it is not renewed.
+func (s *Semaphore) Snapshot() (held, waiters int, until Instant) {
+	for _, h := range s.holds {
+		if held += h.permits.N; until == 0 || h.end() < until {
+			until = h.end()
+		}
+	}
+	return held, s.queue.Len(), until
+}
+
+// Outstanding returns the holders, and the requests that await an answer. It is for a Semaphore
+// that is given up.
+func (s *Semaphore) Outstanding() (holders []machine.Holder, pending []any) {
+	for _, h := range s.holds {
+		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
+	}
+	var refs machine.Refs
+	for req := range s.queue.All() {
+		refs.Add(req.Ref)
+	}
+	for _, b := range s.back {
+		refs.Add(b.ref)
+	}
+	for _, one := range s.sets {
+		refs.Add(one.ref)
+	}
+	for _, e := range s.extensions {
+		refs.Add(e.ref)
+	}
+	refs.AddReplies(&s.effects)
+	return holders, refs
+}
+
+// FirstWaiter returns the Ref of the first request that waits, or nil.
+func (s *Semaphore) FirstWaiter() any {
+	if s.queue.Len() == 0 {
+		return nil
+	}
+	return s.queue.Head().Ref
+}
+
+// Summary returns what the actor reads after each event.
+func (s *Semaphore) Summary() machine.Summary {
+	first := s.FirstWaiter()
+	if len(s.holds) > 0 {
+		first = s.holds[0].ref
+	}
+	return machine.Summary{Holds: len(s.holds), Waiters: s.queue.Len(), FirstRef: first}
+}
+
+// First returns the first hold of an owner; 0 if it has none.
+func (s *Semaphore) First(owner machine.Owner) uint64 {
+	for _, h := range s.holds {
+		if owner != 0 && h.owner == owner {
+			return h.id
+		}
+	}
+	return 0
+}
+
+// Cleanup returns the commands that give back everything of this process, and for how long from now
+// they have a use. It is for a Semaphore that is given up.
+func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
+	var taken []machine.Permits
+	until := now + s.cfg.Watchdog
+	for _, req := range s.main.requests {
+		taken, until = append(taken, s.main.permits(req)), max(until, now+s.lease(req))
+	}
+	for _, h := range s.holds {
+		taken, until = append(taken, h.permits), max(until, h.takenUntil())
+	}
+	for _, b := range s.back {
+		taken, until = append(taken, b.permits), max(until, b.until)
+	}
+	for n := 0; len(taken) > 0; taken = taken[n:] {
+		n = fits(min(len(taken), releaseBatch), func(i int) int { return taken[i].N })
+		s.takeNumber(now)
+		c := Command{Kind: Release, Number: s.number}
+		for _, p := range taken[:n] {
+			c.add(p)
+		}
+		all = append(all, c)
+	}
+	return all, until - now + s.cfg.CallTimeout
+}

@@ -1,0 +1,49 @@
+package expirable
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+const noneFree = "no permit is free"
+
+// expire ends requests that have waited for too long.
+func (s *Semaphore) expire() {
+	for _, req := range s.queue.RemoveExpired(s.now, machine.MaxExpired) {
+		switch {
+		case s.wait.lastErr != "":
+			s.refuse(req, s.wait.lastReason, s.wait.lastErr)
+		case req.Try, !s.wait.refused && len(s.holds) == 0:
+			s.refuse(req, machine.Unavailable, "Redis has not answered within the wait")
+		default:
+			s.refuse(req, machine.TimedOut, noneFree)
+		}
+	}
+	s.expireBack()
+	s.expireSets()
+}
+
+// tryUnkept makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
+// processes.
+func (s *Semaphore) tryUnkept() {
+	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers {
+		s.tryAt(s.now)
+	}
+}
+
+// tryAt sets the time of the next try, unless something comes before.
+func (s *Semaphore) tryAt(at Instant) {
+	s.wait.nextAt = at
+	if at > s.now {
+		s.wakeAt.sooner(at)
+	}
+}
+
+// refuseTries refuses the tries of an Acquire that could not serve them, and the tries behind a request that waits.
+func (s *Semaphore) refuseTries(asked []*Request) {
+	first, waits := s.queue.FirstWaiting()
+	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
+		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
+	}) {
+		s.refuse(req, machine.Held, noneFree)
+	}
+}

@@ -1,0 +1,192 @@
+package semaphore
+
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// Signal says that a message came on the channel: there may be permits.
+func (p *Pool) Signal(now Instant) {
+	p.begin(now)
+	defer p.settle()
+	p.wait.again = true
+	p.trySoon()
+}
+
+// Subscribed says that no message is missed from now on.
+func (p *Pool) Subscribed(now Instant) {
+	p.begin(now)
+	defer p.settle()
+	if p.sub.Confirm() {
+		p.wait.again = true
+		p.trySoon()
+	}
+}
+
+// Tick says that time has passed.
+func (p *Pool) Tick(now Instant) {
+	p.begin(now)
+	p.settle()
+}
+
+// Replied delivers the outcome of a command. It is ignored if the command is no longer under way. A failure counts for
+// the last try, even if it is of an earlier one; between two tries it is ignored.
+func (p *Pool) Replied(now Instant, number uint64, r Result) {
+	p.begin(now)
+	defer p.settle()
+	if p.call.kind != 0 && p.call.command.Number == number && (r.Err == nil || p.call.InFlight) {
+		p.replied(&r)
+	}
+}
+
+// begin opens an event: time may have ended something before it.
+func (p *Pool) begin(now Instant) {
+	p.now = max(p.now, now)
+	p.dropExpired()
+	p.overdue()
+}
+
+// dropExpired refuses the requests whose time is over.
+func (p *Pool) dropExpired() {
+	if p.closing && p.now >= p.closeAt && !p.Idle() {
+		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
+	}
+	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
+		switch {
+		case p.wait.lastErr != "":
+			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
+		case req.Try && p.wait.refused:
+			p.refuse(req.Ref, machine.Held, p.whyRefused())
+		case !p.wait.refused:
+			p.refuse(req.Ref, machine.Unavailable, "Redis has not answered within the wait")
+		default:
+			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
+		}
+	}
+	p.call.returns = p.answerOverdue(p.call.returns, p.now, p.lastError())
+	p.pendingReturns = p.answerOverdue(p.pendingReturns, p.now, p.lastError())
+	for len(p.changes) > 0 && p.now >= p.changes[0].until {
+		p.refuseChange(p.changes[0].Ref, machine.Unavailable, "it was not carried out: "+p.lastError())
+		p.changes = p.changes[1:]
+	}
+	if p.call.change.until > 0 && p.now >= p.call.change.until {
+		p.leaveChange(machine.Unavailable, p.lastError())
+	}
+}
+
+// lastError returns the error of the last try, which explains why there is no answer yet.
+func (p *Pool) lastError() string {
+	switch {
+	case p.call.Last.Err != nil:
+		return p.call.Last.Err.Error()
+	case p.wait.lastErr != "":
+		return p.wait.lastErr
+	}
+	return "Redis has not answered in time"
+}
+
+// overdue stops waiting for a reply that is late, or sends the command again if that is due.
+func (p *Pool) overdue() {
+	if failure, again := p.call.Overdue(p.now, p.call.until); failure != nil {
+		p.replied(&Result{Failure: *failure})
+	} else if again {
+		p.send()
+	}
+}
+
+func (p *Pool) replied(r *Result) {
+	p.mayArrive = p.mayArrive || r.Unsure
+	if r.Err != nil {
+		pause := p.pause
+		if !r.Transient {
+			pause = p.longPause
+		}
+		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
+		if p.now >= p.call.until {
+			p.reportLost(r.Err.Error())
+			p.call.expired, p.call.Unsure = true, false
+		}
+	}
+	switch p.call.kind {
+	case Take:
+		p.takeReplied(r)
+	case Give, Yield:
+		p.giveReplied(r)
+	default:
+		p.changeReplied(r)
+	}
+}
+
+// settle closes an event: it begins what can be done next.
+func (p *Pool) settle() {
+	p.handOff()
+	if p.queue.Len() == 0 { // the turn goes on: each hand-off to the only waiter empties the queue for a moment
+		p.wait = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}
+	} else if p.wait.free >= int64(p.queue.Head().N) {
+		p.trySoon()
+	}
+	p.proceed()
+	p.sub.Follow(p.queue.Len() > 0, p.wait.refused, &p.effects)
+}
+
+// proceed sends the next command, if there is one to send.
+func (p *Pool) proceed() {
+	if p.call.kind != 0 {
+		if p.call.Rejected() && !p.call.InFlight && p.awaited() { // the requests that wait are refused soon, or go on
+			p.send()
+		}
+		return
+	}
+	if len(p.rejects.returns) > 0 && p.now >= p.givesAgainAt() {
+		// in a separate command, since Redis may reject these returns and accept others
+		p.rejects.returns = p.give(p.rejects.returns)
+		return
+	}
+	for i := range works {
+		switch next := (p.call.after + 1 + i) % works; {
+		case next == giving && len(p.pendingReturns) > 0:
+			p.pendingReturns = p.give(p.pendingReturns)
+			return
+		case next == changing && len(p.changes) > 0:
+			p.change()
+			return
+		case next == taking && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
+			p.take() // a count-down tells the waiters of a latch as much
+			return
+		}
+	}
+}
+
+// awaited reports whether requests wait for the end of the command under way.
+func (p *Pool) awaited() bool {
+	return p.queue.Len() > 0 || len(p.changes) > 0 || firstUntil(p.pendingReturns) > 0
+}
+
+// NextWake returns when the pool needs its next Tick, unless another event comes first.
+func (p *Pool) NextWake() (at Instant, ok bool) {
+	wake := func(t Instant) {
+		if t > 0 && (!ok || t < at) {
+			at, ok = t, true
+		}
+	}
+	wake(p.queue.NextDeadline())
+	if p.call.kind != 0 {
+		wake(p.call.Due)
+		wake(p.call.change.until)
+	} else {
+		if p.queue.Len() > 0 {
+			wake(p.wait.nextAt)
+		}
+		if len(p.rejects.returns) > 0 {
+			wake(p.givesAgainAt())
+		}
+	}
+	if len(p.changes) > 0 {
+		wake(p.changes[0].until)
+	}
+	wake(firstUntil(p.pendingReturns))
+	wake(firstUntil(p.call.returns))
+	if !p.Idle() {
+		wake(p.closeAt)
+	}
+	return at, ok
+}

@@ -1,0 +1,106 @@
+package semaphore
+
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// serve gives permits to the waiting requests, from the head, and returns how many it has given.
+func (p *Pool) serve(n int, handedOff bool) (given int) {
+	for p.queue.Len() > 0 && given+p.queue.Head().N <= n {
+		req := p.queue.Pop()
+		given += req.N
+		p.effects.Answer(req.Ref, machine.Answer{Kind: machine.Granted, N: int64(req.N), HandedOff: handedOff})
+	}
+	return given
+}
+
+// trySoon makes the next try due at once, unless the process leaves the permits to others for now.
+func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
+
+// retryUnserved handles a command that could not serve all requests up to last: it refuses the tries, and schedules the
+// next Take for the others.
+func (p *Pool) retryUnserved(last uint64) {
+	p.wait.refused = true
+	p.refuseTries(last)
+	if p.queue.Len() > 0 && p.queue.Head().Try { // it came after the command
+		p.wait.again = true
+	}
+	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
+		p.trySoon()
+	}
+}
+
+// refuseTries refuses the tries up to last, which a command could not serve, and the tries behind a request that waits,
+// unless it is for a latch.
+func (p *Pool) refuseTries(last uint64) {
+	first, waits := p.queue.FirstWaiting()
+	for _, req := range p.queue.RemoveTries(func(req *Request) bool {
+		return req.ID <= last || waits && req.ID > first.ID && !p.latch
+	}) {
+		p.refuse(req.Ref, machine.Held, p.whyRefused())
+	}
+}
+
+// refuseUnset refuses all waiting requests, because the number of permits is not set. The process does not set it again:
+// permits have no lease, so nothing tells when permits are back that were taken before Redis lost its data.
+func (p *Pool) refuseUnset() {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, machine.NoPermits, machine.NoNumber)
+	}
+}
+
+// rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command. Debts
+// that no request awaits stay in pendingReturns.
+func (p *Pool) rejectWaiting(r *Result) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
+	}
+	for _, c := range p.changes {
+		p.refuseChange(c.Ref, machine.Rejected, r.Err.Error())
+	}
+	p.changes = nil
+	for _, one := range p.pendingReturns {
+		p.refuseReturn(one.ref, machine.Rejected, r.Err.Error())
+	}
+	p.pendingReturns = slices.DeleteFunc(slices.Clone(p.pendingReturns), func(one permitReturn) bool { return one.ref != nil })
+}
+
+// refuseAll refuses the requests that wait for permits, and the changes that are not under way.
+func (p *Pool) refuseAll(reason machine.Reason, detail string) {
+	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+		p.refuse(req.Ref, reason, detail)
+	}
+	for _, c := range p.changes {
+		p.refuseChange(c.Ref, reason, detail)
+	}
+	p.changes = nil
+}
+
+func (p *Pool) abandon(reason machine.Reason, detail string) {
+	p.closing = true
+	for _, one := range p.call.returns {
+		if p.call.InFlight || p.call.Unsure {
+			p.refuseReturn(one.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
+		} else {
+			p.refuseReturn(one.ref, reason, detail)
+		}
+	}
+	for _, one := range p.pendingReturns {
+		p.refuseReturn(one.ref, reason, detail)
+	}
+	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
+		p.reportLost(detail)
+	}
+	p.mayArrive = p.mayArrive || p.call.kind != 0
+	if p.call.change.Kind != 0 {
+		p.leaveChange(reason, detail)
+	}
+	p.call, p.pendingReturns, p.rejects.returns = call{}, nil, nil
+}
+
+// whyRefused says why a request waits, or was not granted.
+func (p *Pool) whyRefused() string {
+	return p.words("there are too few permits", "the latch is closed")
+}
