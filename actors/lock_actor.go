@@ -138,7 +138,7 @@ func (s *lockActor) acquire(call *request.Call) {
 	s.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
 		req.Deadline = call.WaitsUntil(now)
-		on.Acquire(now, req)
+		s.kind.Acquire(on, now, req)
 	})
 }
 

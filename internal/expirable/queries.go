@@ -18,15 +18,16 @@ func (s *Semaphore) Sent() (number uint64, certain bool) {
 	return s.number, !s.mayArrive && s.main.kind == 0
 }
 
-// Snapshot is what this process knows without asking Redis: how many permits it holds, how many
-// requests wait, and until when the first of the permits is valid if it is not renewed.
-func (s *Semaphore) Snapshot() (held, waiters int, until Instant) {
+// Snapshot returns the state in this process, for users. Count is the number of permits that are held, and Until the end
+// of the first of them without a renewal.
+func (s *Semaphore) Snapshot() machine.Snapshot {
+	now := machine.Snapshot{HeldHere: len(s.holds) > 0, Waiters: s.queue.Len()}
 	for _, h := range s.holds {
-		if held += h.permits.N; until == 0 || h.end() < until {
-			until = h.end()
+		if now.Count += h.permits.N; now.Until == 0 || h.end() < now.Until {
+			now.Until = h.end()
 		}
 	}
-	return held, s.queue.Len(), until
+	return now
 }
 
 // Outstanding returns the holders, and the requests that await an answer. It is for a Semaphore

@@ -40,7 +40,8 @@ type player struct {
 func (p *player) apply(words []string) (effects []string, known bool) {
 	p.T.Helper()
 	if words[0] == "snapshot" {
-		return []string{fmt.Sprint(p.Snapshot())}, true
+		s := p.Snapshot()
+		return []string{fmt.Sprint(s.Count, s.Waiters, s.Until)}, true
 	}
 	if known = p.event(words); known {
 		effects = p.brings()
@@ -106,7 +107,7 @@ func (p *player) event(words []string) bool {
 	case "signal":
 		p.Signal(p.Now)
 	case "subscribed":
-		p.Subscribed(p.Now)
+		p.Subscribed(p.Now, 0)
 	default:
 		return false
 	}

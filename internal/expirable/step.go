@@ -18,7 +18,7 @@ func (s *Semaphore) Signal(now Instant) {
 }
 
 // Subscribed says that from now on no message of the channel is missed; earlier ones may have been.
-func (s *Semaphore) Subscribed(now Instant) {
+func (s *Semaphore) Subscribed(now Instant, _ uint64) {
 	if s.sub.Confirm() {
 		s.Signal(now)
 	}

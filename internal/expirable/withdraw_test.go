@@ -8,31 +8,9 @@ import (
 )
 
 func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
-	for how, withdraw := range map[string]func(p *Semaphore, id int){
-		"by id":    func(p *Semaphore, id int) { p.Cancel(0, uint64(id), 0, nil) },
-		"by owner": func(p *Semaphore, id int) { p.Cancel(0, 0, machine.Owner(id), nil) },
-		"by death": func(p *Semaphore, id int) { p.OwnerGone(0, machine.Owner(id)) },
-	} {
-		t.Run(how, func(t *testing.T) {
-			machinetest.Linear(t, func(n int) (func(id int), func() int) {
-				cfg := testConfig
-				cfg.QueueLimit = n
-				p := New(&cfg)
-				do := func(event func(next *Semaphore)) {
-					next := p
-					event(&next)
-					for e := (machine.Effect{}); next.NextEffect(&e); {
-					}
-					p = next
-				}
-				for i := range n {
-					do(func(next *Semaphore) {
-						next.Acquire(0, Request{Request: machine.Request{ID: uint64(i + 1), Owner: machine.Owner(i + 1), Ref: t}})
-					})
-				}
-				one := func(id int) { do(func(next *Semaphore) { withdraw(next, id) }) }
-				return one, func() int { return p.Summary().Waiters }
-			})
-		})
-	}
+	machinetest.Withdrawals(t, func(queueLimit int) Semaphore {
+		cfg := testConfig
+		cfg.QueueLimit = queueLimit
+		return New(&cfg)
+	}, func(s *Semaphore, req machine.Request) { s.Acquire(0, Request{Request: req, Count: 1}) })
 }

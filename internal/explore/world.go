@@ -54,7 +54,7 @@ type Synchronizer[S any] interface {
 type Core interface {
 	Tick(now machine.Instant)
 	Signal(now machine.Instant)
-	Subscribed(now machine.Instant)
+	Subscribed(now machine.Instant, term uint64)
 	NextWake() (at machine.Instant, ok bool)
 }
 
@@ -291,7 +291,7 @@ func (w *Processes[S]) deliver(k int, f fate) {
 		w.event(m.p, func(c Core) { w.Shared.Replied(c, w.Now, m.command, m.result) })
 	case m.kind == subscription:
 		w.live[m.p].listens = true
-		w.event(m.p, func(c Core) { c.Subscribed(w.Now) })
+		w.event(m.p, func(c Core) { c.Subscribed(w.Now, 0) })
 	default:
 		w.event(m.p, func(c Core) { c.Signal(w.Now) })
 	}

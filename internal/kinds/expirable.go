@@ -15,53 +15,47 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// permits is the machine of an expirable semaphore.
-type permits struct {
-	expirable.Semaphore
-	// system is the beginning of the ids of its permits.
-	system [8]byte
-}
-
-func (p *permits) Acquire(now machine.Instant, req machine.Request) {
-	call := req.Ref.(*request.Call)
-	p.Semaphore.Acquire(now, expirable.Request{Request: req, Random: p.newPermitID(), Count: call.PermitsTogether(), Shown: call.ShowsPermit(), Total: call.TotalPermits()})
-}
-
-// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader
-// knows which process has the permit. The rest is random: 64 bits, which cannot be guessed.
-func (p *permits) newPermitID() (id machine.PermitID) {
-	n := copy(id[:], p.system[:])
-	_, _ = rand.Read(id[n:]) // it never fails
-	return id
-}
-
-func (p *permits) Subscribed(now machine.Instant, _ uint64) { p.Semaphore.Subscribed(now) }
-
-func (p *permits) Snapshot() machine.Snapshot {
-	held, waiters, until := p.Semaphore.Snapshot()
-	return machine.Snapshot{HeldHere: held > 0, Count: held, Waiters: waiters, Until: until}
-}
-
 // expirableKind is the Kind of expirable semaphores.
 type expirableKind struct {
 	simple
 	*backend.ExpirableSemaphore
 	system *System
 	actor  Actor
+	// idPrefix is the beginning of the ids of its permits.
+	idPrefix [8]byte
 }
 
 func newExpirable(s *System, name string, a Actor) Kind {
-	return expirableKind{ExpirableSemaphore: backend.NewExpirableSemaphore(s.Server, name, s.ID), system: s, actor: a}
+	id, _ := uuid.Parse(s.ID)
+	return expirableKind{
+		ExpirableSemaphore: backend.NewExpirableSemaphore(s.Server, name, s.ID), system: s, actor: a, idPrefix: [8]byte(id[:8]),
+	}
 }
 
 func (k expirableKind) Fresh() machine.Machine {
-	client, _ := uuid.Parse(k.system.ID)
-	return &permits{Semaphore: expirable.New(k.system.Config), system: [8]byte(client[:8])}
+	s := expirable.New(k.system.Config)
+	return &s
 }
 
 func (k expirableKind) Draft(of machine.Machine) machine.Machine {
-	next := *of.(*permits)
+	next := *of.(*expirable.Semaphore)
 	return &next
+}
+
+func (k expirableKind) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
+	call := req.Ref.(*request.Call)
+	m.(*expirable.Semaphore).Acquire(now, expirable.Request{
+		Request: req, Random: k.newPermitID(),
+		Count: call.PermitsTogether(), Shown: call.ShowsPermit(), Total: call.TotalPermits(),
+	})
+}
+
+// newPermitID makes an id that begins with the System (see keyspace.PermitSystemOf), so that a reader knows which process
+// has the permit. The rest is random: 64 bits, which cannot be guessed.
+func (k expirableKind) newPermitID() (id machine.PermitID) {
+	n := copy(id[:], k.idPrefix[:])
+	_, _ = rand.Read(id[n:]) // it never fails
+	return id
 }
 
 var setModes = map[messages.SetPermitsHow]expirable.SetMode{
@@ -75,22 +69,26 @@ func (k expirableKind) Event(call *request.Call, hold uint64, owner machine.Owne
 	switch call.Op {
 	case request.OpRelease:
 		return func(m machine.Machine, now machine.Instant) {
-			p := m.(*permits)
+			s := m.(*expirable.Semaphore)
 			call.From = now
-			p.Release(now, cmp.Or(p.First(owner), hold), call.ShowsPermit(), call)
+			s.Release(now, cmp.Or(s.First(owner), hold), call.ShowsPermit(), call)
 		}
 	case request.OpEnsure:
-		return func(m machine.Machine, now machine.Instant) { m.(*permits).Ensure(now, call.HoldID, call.Within, call) }
+		return func(m machine.Machine, now machine.Instant) {
+			m.(*expirable.Semaphore).Ensure(now, call.HoldID, call.Within, call)
+		}
 	case request.OpExtend:
 		return func(m machine.Machine, now machine.Instant) {
-			p := m.(*permits)
-			p.Extend(now, cmp.Or(p.First(owner), hold), call.Lease, call)
+			s := m.(*expirable.Semaphore)
+			s.Extend(now, cmp.Or(s.First(owner), hold), call.Lease, call)
 		}
 	case request.OpReleaseID:
-		return func(m machine.Machine, now machine.Instant) { m.(*permits).ReleaseID(now, call.Permit.ID, call) }
+		return func(m machine.Machine, now machine.Instant) {
+			m.(*expirable.Semaphore).ReleaseID(now, call.Permit.ID, call)
+		}
 	case request.OpSetPermits:
 		return func(m machine.Machine, now machine.Instant) {
-			m.(*permits).Set(now, setModes[call.Permit.How], int(call.Permit.Count), call)
+			m.(*expirable.Semaphore).Set(now, setModes[call.Permit.How], int(call.Permit.Count), call)
 		}
 	}
 	return nil
@@ -115,7 +113,7 @@ type permitsReply struct {
 }
 
 func (k expirableKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
-	m.(*permits).Replied(now, r.Seq, r.Other.(permitsReply).Result)
+	m.(*expirable.Semaphore).Replied(now, r.Seq, r.Other.(permitsReply).Result)
 }
 
 func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
@@ -125,7 +123,7 @@ func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *
 // Retires removes the record of the last command at the end of the System, as that of a semaphore does. The next actor
 // of a name has the same record, and does not know what its predecessors have sent.
 func (k expirableKind) Retires(m machine.Machine, closing bool) {
-	number, certain := m.(*permits).Sent()
+	number, certain := m.(*expirable.Semaphore).Sent()
 	switch {
 	case !certain:
 		k.system.keepPermitRecords()
@@ -136,7 +134,7 @@ func (k expirableKind) Retires(m machine.Machine, closing bool) {
 
 func (k expirableKind) Cleanups(m machine.Machine) (all []Cleanup) {
 	k.system.keepPermitRecords() // the actor does not await the commands under way
-	commands, ttl := m.(*permits).Cleanup(k.system.Now())
+	commands, ttl := m.(*expirable.Semaphore).Cleanup(k.system.Now())
 	for i := range commands {
 		all = append(all, Cleanup{ttl, func(done func(certain bool)) { k.CleanUp(commands[i], ttl, done) }})
 	}

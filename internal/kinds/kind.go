@@ -33,6 +33,9 @@ type Kind interface {
 	Replaced(before, after machine.Machine)
 	// Settled gets a machine after all of its effects are carried out.
 	Settled(m machine.Machine)
+	// Acquire applies a request for the lock, for permits, or for an open latch, to the machine. The request is granted
+	// or refused at once, or waits in the queue. Its Ref is the *request.Call.
+	Acquire(m machine.Machine, now machine.Instant, req machine.Request)
 	// Event returns the event of a request other than an Acquire, a Cancel or a List; nil if this kind does not take it.
 	// The request may be about a hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
 	Event(call *request.Call, hold uint64, owner machine.Owner) Event

@@ -59,6 +59,10 @@ func (k *lockKind) Settled(m machine.Machine) {
 	}
 }
 
+func (k *lockKind) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
+	m.(*lock.Lock).Acquire(now, req)
+}
+
 func (k *lockKind) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
 	switch call.Op {
 	case request.OpRelease:

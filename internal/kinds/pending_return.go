@@ -10,15 +10,15 @@ import (
 
 // Stop implements Stopper.
 func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool) {
-	if awaits {
-		m.(*pool).Stop(now, reason, detail)
+	if p := m.(*semaphore.Pool); awaits {
+		p.Stop(now, reason, detail)
 	} else {
-		m.(*pool).Abandon(now, reason, detail)
+		p.Abandon(now, reason, detail)
 	}
 }
 
 func (k *semaphoreKind) Cleanups(m machine.Machine) []Cleanup {
-	pending := &pendingReturn{kind: k, pool: m.(*pool).Pool}
+	pending := &pendingReturn{kind: k, pool: *m.(*semaphore.Pool)}
 	if pending.pool.Idle() {
 		return nil
 	}

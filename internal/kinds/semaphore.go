@@ -11,46 +11,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// pool is the machine of a semaphore or a latch.
-type pool struct {
-	semaphore.Pool
-	latch bool
-}
-
-func (p *pool) Acquire(now machine.Instant, req machine.Request) {
-	q := semaphore.Request{Request: req, N: int(req.Ref.(*request.Call).Count.N)}
-	if p.latch {
-		p.Wait(now, q)
-	} else {
-		p.Pool.Acquire(now, q)
-	}
-}
-
-// release returns the permits of a request, or counts down.
-func (p *pool) release(now machine.Instant, call *request.Call) {
-	call.From = now
-	ref := any(call)
-	if _, unawaited := call.By.(request.Unawaited); unawaited {
-		ref = nil
-	}
-	if c := call.Count; p.latch {
-		p.CountDown(now, c.ID, ref)
-	} else {
-		p.Pool.Release(now, int(c.N), c.IfExists, ref)
-	}
-}
-
-func (p *pool) Subscribed(now machine.Instant, _ uint64) { p.Pool.Subscribed(now) }
-func (p *pool) Close(now machine.Instant)                { p.Pool.Close(now, machine.Closed, machine.Closing) }
-
-func (p *pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
-
-func (p *pool) Summary() machine.Summary {
-	return machine.Summary{Waiters: p.Waiters(), FirstRef: p.FirstWaiter()}
-}
-
-func (p *pool) Snapshot() machine.Snapshot { return machine.Snapshot{Waiters: p.Waiters()} }
-
 // semaphoreKind is the Kind of semaphores and latches.
 type semaphoreKind struct {
 	simple
@@ -60,41 +20,42 @@ type semaphoreKind struct {
 	name    string
 	latch   bool
 	// spare is memory for the next draft.
-	spare *pool
+	spare *semaphore.Pool
 	// pendingReturn has what an actor that was given up still has to give back. Goroutines that bring replies read it,
 	// too.
 	pendingReturn atomic.Pointer[pendingReturn]
 }
 
 func newSemaphore(s *System, name string, a Actor) Kind {
-	k := &semaphoreKind{system: s, actor: a, name: name, spare: new(pool)}
+	k := &semaphoreKind{system: s, actor: a, name: name, spare: new(semaphore.Pool)}
 	k.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), k)
 	return k
 }
 
 func newLatch(s *System, name string, a Actor) Kind {
-	k := &semaphoreKind{system: s, actor: a, name: name, latch: true, spare: new(pool)}
+	k := &semaphoreKind{system: s, actor: a, name: name, latch: true, spare: new(semaphore.Pool)}
 	k.backend = backend.NewLatch(s.Server, name, s.commandClient(), k)
 	return k
 }
 
 func (k *semaphoreKind) Fresh() machine.Machine {
+	p := semaphore.New(k.system.Config)
 	if k.latch {
-		return &pool{Pool: semaphore.NewLatch(k.system.Config), latch: true}
+		p = semaphore.NewLatch(k.system.Config)
 	}
-	return &pool{Pool: semaphore.New(k.system.Config)}
+	return &p
 }
 
 func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
 	next := k.spare
-	*next = *of.(*pool)
+	*next = *of.(*semaphore.Pool)
 	if !next.HasNextNumber() {
 		next.SetNextNumber(k.system.NextTerm())
 	}
 	return next
 }
 
-func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(*pool) }
+func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(*semaphore.Pool) }
 
 func (k *semaphoreKind) Send(command any, _ machine.Instant) { k.send(*command.(*semaphore.Command)) }
 
@@ -130,12 +91,16 @@ func (k *semaphoreKind) Replied(number uint64, r semaphore.Result) {
 }
 
 func (k *semaphoreKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
-	m.(*pool).Replied(now, r.Seq, r.Other.(semaphore.Result))
+	m.(*semaphore.Pool).Replied(now, r.Seq, r.Other.(semaphore.Result))
+}
+
+func (k *semaphoreKind) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
+	m.(*semaphore.Pool).Acquire(now, semaphore.Request{Request: req, N: int(req.Ref.(*request.Call).Count.N)})
 }
 
 func (k *semaphoreKind) Event(call *request.Call, _ uint64, _ machine.Owner) Event {
 	if call.Op == request.OpRelease {
-		return func(m machine.Machine, now machine.Instant) { m.(*pool).release(now, call) }
+		return func(m machine.Machine, now machine.Instant) { k.release(m.(*semaphore.Pool), now, call) }
 	}
 	kind, is := changes[call.Op]
 	if !is {
@@ -143,7 +108,21 @@ func (k *semaphoreKind) Event(call *request.Call, _ uint64, _ machine.Owner) Eve
 	}
 	return func(m machine.Machine, now machine.Instant) {
 		call.From = now
-		m.(*pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
+		m.(*semaphore.Pool).Change(now, semaphore.Change{Kind: kind, N: call.Count.N, TTL: call.Count.TTL, Ref: call})
+	}
+}
+
+// release returns the permits of a request, or counts down.
+func (k *semaphoreKind) release(p *semaphore.Pool, now machine.Instant, call *request.Call) {
+	call.From = now
+	ref := any(call)
+	if _, unawaited := call.By.(request.Unawaited); unawaited {
+		ref = nil
+	}
+	if c := call.Count; k.latch {
+		p.CountDown(now, c.ID, ref)
+	} else {
+		p.Release(now, int(c.N), c.IfExists, ref)
 	}
 }
 
@@ -166,7 +145,7 @@ func (k *semaphoreKind) Inspect(time.Time, func(*messages.Status, *machine.Answe
 // it: it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while
 // ago; the next actor must not remove it while a copy of a command may need it.
 func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
-	number, certain := m.(*pool).Sent()
+	number, certain := m.(*semaphore.Pool).Sent()
 	switch {
 	case closing && number != 0 && certain:
 		k.backend.Forget(number)

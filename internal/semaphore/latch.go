@@ -11,12 +11,6 @@ import (
 // NewLatch returns the Pool of a latch without waiters; see New.
 func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }
 
-// Wait asks to wait until the latch is open.
-func (p *Pool) Wait(now Instant, req Request) {
-	req.N = 1 // more than wait.free, which is always 0 for a latch: else settle would try again at once
-	p.Acquire(now, req)
-}
-
 // readCount asks for the count.
 func (p *Pool) readCount() {
 	p.wait.again = false

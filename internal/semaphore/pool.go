@@ -168,9 +168,6 @@ func (p *Pool) Sent() (number uint64, certain bool) {
 	return p.sent, !p.mayArrive && p.call.kind == 0
 }
 
-// Waiters returns how many requests wait for permits.
-func (p *Pool) Waiters() int { return p.queue.Len() }
-
 // FirstWaiter returns the Ref of the first request that waits; nil if none does.
 func (p *Pool) FirstWaiter() any {
 	if p.queue.Len() == 0 {
@@ -178,6 +175,17 @@ func (p *Pool) FirstWaiter() any {
 	}
 	return p.queue.Head().Ref
 }
+
+// Summary implements machine.Machine. A Pool has no holds.
+func (p *Pool) Summary() machine.Summary {
+	return machine.Summary{Waiters: p.queue.Len(), FirstRef: p.FirstWaiter()}
+}
+
+// Snapshot implements machine.Machine.
+func (p *Pool) Snapshot() machine.Snapshot { return machine.Snapshot{Waiters: p.queue.Len()} }
+
+// Outstanding returns none, since Stop and Abandon answer all requests.
+func (p *Pool) Outstanding() (holders []machine.Holder, pending []any) { return nil, nil }
 
 func (p *Pool) jitter(d time.Duration) time.Duration {
 	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.Tries))

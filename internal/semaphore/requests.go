@@ -7,11 +7,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for permits. The request joins the queue. A try is refused at once if others wait, but not at a latch:
+// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try is refused at once if others wait, but not at a latch:
 // there no request can overtake another.
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
+	if p.latch {
+		req.N = 1 // more than wait.free, which is always 0 for a latch: else settle would try again at once
+	}
 	if req.Try {
 		req.Deadline = p.now + p.cfg.TryTime()
 	}
@@ -92,16 +95,16 @@ func (p *Pool) OwnerGone(now Instant, owner machine.Owner) {
 	}
 }
 
-// Close refuses all waiting requests, for that reason. What has to be given back is given back, until the
-// watchdog's TTL is over: then the pool is idle in any case.
-func (p *Pool) Close(now Instant, reason machine.Reason, detail string) {
+// Close refuses all waiting requests. What has to be given back is given back, until the watchdog's TTL is over: then the
+// pool is idle in any case.
+func (p *Pool) Close(now Instant) {
 	p.begin(now)
 	defer p.settle()
 	if p.closing {
 		return
 	}
 	p.closing, p.closeAt = true, p.now+p.cfg.Watchdog
-	p.refuseAll(reason, detail)
+	p.refuseAll(machine.Closed, machine.Closing)
 	p.retryNow()
 }
 

@@ -73,10 +73,8 @@ func (p *player) event(words []string) bool {
 		p.latch, p.Pool = true, NewLatch(&testConfig)
 	case "tick":
 		p.Tick(p.Now)
-	case "acquire":
+	case "acquire", "wait":
 		p.Acquire(p.Now, p.request(number, rest[1:]))
-	case "wait":
-		p.Wait(p.Now, p.request(number, rest[1:]))
 	case "release":
 		p.Release(p.Now, number, slices.Contains(rest, "if-exists"), event)
 	case "down":
@@ -90,9 +88,9 @@ func (p *player) event(words []string) bool {
 	case "signal":
 		p.Signal(p.Now)
 	case "subscribed":
-		p.Subscribed(p.Now)
+		p.Subscribed(p.Now, 0)
 	case "close":
-		p.Close(p.Now, machine.Closed, "over")
+		p.Close(p.Now)
 	case "stop":
 		p.Stop(p.Now, machine.Closed, "over")
 	case "abandon":

@@ -13,7 +13,7 @@ func (p *Pool) Signal(now Instant) {
 }
 
 // Subscribed says that no message is missed from now on.
-func (p *Pool) Subscribed(now Instant) {
+func (p *Pool) Subscribed(now Instant, _ uint64) {
 	p.begin(now)
 	defer p.settle()
 	if p.sub.Confirm() {

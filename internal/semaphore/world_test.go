@@ -238,8 +238,6 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		p.CountDown(n.Now, want.id, k)
 	case want.does != 0:
 		p.Change(n.Now, Change{Kind: want.does, N: int64(want.n), Ref: k})
-	case s.latch:
-		p.Wait(n.Now, req)
 	default:
 		p.Acquire(n.Now, req)
 	}
@@ -322,7 +320,7 @@ func (s *shared) Check(n *explore.Net) {
 
 // served reports whether the first waiter of a process could have what he waits for.
 func (s *shared) served(p *process) bool {
-	if p.pool.Waiters() == 0 {
+	if p.pool.queue.Len() == 0 {
 		return false
 	} else if s.latch {
 		return s.redis.free == 0
@@ -372,8 +370,8 @@ func (s *shared) Settled(n *explore.Net) {
 		}
 		switch {
 		case n.Dead(i):
-		case p.pool.Waiters() != waiting:
-			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.Waiters())
+		case p.pool.queue.Len() != waiting:
+			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.queue.Len())
 		case s.served(p):
 			n.Violated("p%d: a client waits though there are %d", i, s.redis.free)
 		case p.permits != 0 && !p.forgot:
