@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -36,8 +37,8 @@ func (p *ExpirableSemaphore) WithPermits(n int) *ExpirableSemaphore {
 		return nil
 	}
 	lock := *p.lock
-	if lock.total = int64(n); n < 1 || n > request.MaxPermits {
-		lock.invalid = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, request.MaxPermits)
+	if lock.total = int64(n); n < 1 || n > machine.MaxPermits {
+		lock.invalid = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, machine.MaxPermits)
 	}
 	return &ExpirableSemaphore{&lock}
 }

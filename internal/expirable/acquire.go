@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// acquireBatch bounds how many requests one command serves; together they want at most machine.MostTogether permits.
+// acquireBatch bounds how many requests one command serves; together they want at most machine.MaxTogether permits.
 const acquireBatch = 100
 
 // startAcquire asks for permits for the first waiting requests. If none waits, Redis keeps no more permits for the last.
@@ -39,8 +39,6 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		if s.nextForcedYield == 0 {
 			s.nextForcedYield = s.now + s.cfg.ForcedYield
 		}
-	}
-	if r.Served > 0 {
 		s.kept = 0
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {

@@ -48,6 +48,18 @@ func (s *Semaphore) end(h *hold, reason machine.Reason, detail string) {
 	s.remove(h)
 }
 
+// refuseOver refuses a request about a hold that is over.
+func (s *Semaphore) refuseOver(id uint64, ref any, kind machine.AnswerKind) {
+	a := machine.Answer{
+		Kind: kind, Reason: machine.NotHeld,
+		Detail: "there is no such permit: it was never granted, or was released before",
+	}
+	if why := s.lost.Why(id); why != 0 {
+		a.Reason, a.Detail = machine.Lost, "the permit was lost before: "+why.String()
+	}
+	s.effects.Answer(ref, a)
+}
+
 // remove takes out a hold.
 func (s *Semaphore) remove(h *hold) {
 	s.holds = without(s.holds, h)

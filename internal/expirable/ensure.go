@@ -13,24 +13,23 @@ import (
 func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 	s.begin(now)
 	defer s.settle()
-	most := trust(0, s.cfg.Watchdog)
-	h, refusal := s.holdByID(id), machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid}
+	h := s.holdByID(id)
+	if h == nil {
+		s.refuseOver(id, ref, machine.NotDone)
+		return
+	}
+	left, maxLeft, why := h.end()-s.now, trust(0, s.cfg.Watchdog), ""
 	switch {
-	case h == nil:
-		refusal.Reason, refusal.Detail = machine.NotHeld, "the hold is over"
-		if s.lost.Why(id) != 0 {
-			refusal.Reason = machine.Lost
-		}
-	case h.end()-s.now >= d:
+	case left >= d:
 		s.effects.Answer(ref, machine.Answer{Kind: machine.Ensured, Until: h.end()})
 		return
 	case h.fixed || h.ends != 0 && h.ends-s.now < d || h.leaseEnd != 0 && h.leaseEnd-s.now < d:
-		refusal.Detail = fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", h.end()-s.now)
-	case d > most:
-		refusal.Detail = fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)
+		why = fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)
+	case d > maxLeft:
+		why = fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, maxLeft)
 	}
-	if refusal.Detail != "" {
-		s.effects.Answer(ref, refusal)
+	if why != "" {
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: why})
 		return
 	}
 	e := &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout}

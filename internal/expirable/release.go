@@ -7,7 +7,7 @@ import (
 )
 
 // releaseBatch bounds of how many holds one command gives back the permits; the reply has a bit for each. Together they
-// have at most machine.MostTogether permits.
+// have at most machine.MaxTogether permits.
 const releaseBatch = 32
 
 // release ends a hold. The permits go to the first waiter, or back to Redis.

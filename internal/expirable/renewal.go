@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// renew makes the watchdog renew its permits. If they are more than machine.MostTogether, those with the oldest leases are
+// renew makes the watchdog renew its permits. If they are more than machine.MaxTogether, those with the oldest leases are
 // first.
 func (s *Semaphore) renew() {
 	if s.renewAt == 0 || s.now < s.renewAt {

@@ -34,14 +34,10 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
 	s.begin(now)
 	defer s.settle()
-	h := s.holdByID(id)
-	switch {
-	case h != nil:
+	if h := s.holdByID(id); h != nil {
 		s.release(h, h.shown || shown, ref)
-	case s.lost.Why(id) != 0:
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the permit was lost before: " + s.lost.Why(id).String()})
-	default:
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such permit: it was never granted, or was released before"})
+	} else {
+		s.refuseOver(id, ref, machine.NotFreed)
 	}
 }
 
@@ -66,17 +62,13 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 func (s *Semaphore) Extend(now Instant, id uint64, lease time.Duration, ref any) {
 	s.begin(now)
 	defer s.settle()
-	h, refusal := s.holdByID(id), machine.Answer{Kind: machine.NotDone}
-	switch {
-	case h == nil && s.lost.Why(id) != 0:
-		refusal.Reason, refusal.Detail = machine.Lost, "the permit was lost before: "+s.lost.Why(id).String()
-	case h == nil:
-		refusal.Reason, refusal.Detail = machine.NotHeld, "there is no such permit: it was never granted, or was released before"
-	default:
-		refusal.Reason, refusal.Detail = machine.Invalid, machine.CannotExtend(lease, s.now, h.ends, h.unwatched)
+	h := s.holdByID(id)
+	if h == nil {
+		s.refuseOver(id, ref, machine.NotDone)
+		return
 	}
-	if refusal.Detail != "" {
-		s.effects.Answer(ref, refusal)
+	if why := machine.CannotExtend(lease, s.now, h.ends, h.unwatched); why != "" {
+		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: why})
 		return
 	}
 	e := &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout}

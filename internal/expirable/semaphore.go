@@ -17,7 +17,7 @@ type Request struct {
 	machine.Request
 	// Random makes the ids unique of the permits that are taken from Redis for the request.
 	Random machine.PermitID
-	// Count is how many permits it wants, all or none; from 1 to machine.MostTogether.
+	// Count is how many permits it wants, all or none; from 1 to machine.MaxTogether.
 	Count int
 	// Shown: others get to know the ids, so the permits are not handed on.
 	Shown bool

@@ -77,7 +77,7 @@ func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
 // fits returns how many of the first of n elements have, together, not more permits than one command may be about.
 func fits(n int, permits func(i int) int) (first int) {
 	for all := 0; first < n; first++ {
-		if all += permits(first); all > machine.MostTogether && first > 0 {
+		if all += permits(first); all > machine.MaxTogether && first > 0 {
 			break
 		}
 	}

@@ -7,4 +7,8 @@ const (
 	// MaxLateTries bounds how many tries of a command may still be answered late. Their pauses grow, so few fit into a
 	// lease.
 	MaxLateTries = 8
+	// MaxPermits is the largest number of permits of a name; Redisson counts no further.
+	MaxPermits = 1<<31 - 1
+	// MaxTogether bounds how many permits are acquired together.
+	MaxTogether = 1000
 )

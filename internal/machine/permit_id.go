@@ -18,9 +18,6 @@ func (id PermitID) Numbered(number uint64) PermitID {
 	return id
 }
 
-// MostTogether bounds how many permits are acquired together.
-const MostTogether = 1000
-
 // Permits are permits that were acquired together, all or none.
 type Permits struct {
 	// First is the id of the first. N is how many there are, at least 1.

@@ -3,7 +3,6 @@ package request
 import (
 	"errors"
 	"fmt"
-	"math"
 	"sync"
 	"time"
 
@@ -51,18 +50,17 @@ func (r *Rules) checkCount(call *Call) error {
 }
 
 func (c *Count) check(call *Call) error {
-	const most = math.MaxInt32 // Redisson's limit
 	switch latch := call.Kind == messages.Kind_KIND_LATCH; {
 	case latch && call.Op == OpSetPermits && (c.N < 1 || c.N > mostCount):
 		return fmt.Errorf("the count is %d, and must be between 1 and %d", c.N, mostCount)
 	case len(c.ID) > mostID:
 		return fmt.Errorf("the id has %d bytes, and %d are allowed", len(c.ID), mostID)
-	case (call.Op == OpAcquire || call.Op == OpRelease) && !latch && (c.N < 1 || c.N > most):
-		return fmt.Errorf("%d permits: a request is for 1 to %d", c.N, most)
-	case call.Op == OpSetPermits && !latch && (c.N < 0 || c.N > most):
-		return fmt.Errorf("%d permits: a semaphore has 0 to %d", c.N, most)
-	case call.Op == OpAddPermits && (c.N < -most || c.N > most):
-		return fmt.Errorf("%d more permits: at most %d can be added or taken away", c.N, most)
+	case (call.Op == OpAcquire || call.Op == OpRelease) && !latch && (c.N < 1 || c.N > machine.MaxPermits):
+		return fmt.Errorf("%d permits: a request is for 1 to %d", c.N, machine.MaxPermits)
+	case call.Op == OpSetPermits && !latch && (c.N < 0 || c.N > machine.MaxPermits):
+		return fmt.Errorf("%d permits: a semaphore has 0 to %d", c.N, machine.MaxPermits)
+	case call.Op == OpAddPermits && (c.N < -machine.MaxPermits || c.N > machine.MaxPermits):
+		return fmt.Errorf("%d more permits: at most %d can be added or taken away", c.N, machine.MaxPermits)
 	case c.TTL != 0 && (c.TTL < MinLease || c.TTL > MaxLease):
 		return fmt.Errorf("the TTL is %v, and must be between %v and %v", c.TTL, MinLease, MaxLease)
 	case call.Wait < 0:

@@ -34,17 +34,14 @@ func ParsePermitID(text string) (id machine.PermitID, err error) {
 	return id, nil
 }
 
-// MaxPermits is the largest number of permits of a name; Redisson counts no further.
-const MaxPermits = 1<<31 - 1
-
 // CheckPermits returns an error if the number of permits cannot be set so.
 func CheckPermits(how messages.SetPermitsHow, n int64) error {
 	least := int64(0)
 	if how == messages.SetPermitsHow_SET_PERMITS_HOW_ADD {
-		least = -MaxPermits
+		least = -machine.MaxPermits
 	}
-	if n < least || n > MaxPermits {
-		return fmt.Errorf("the number of permits is %d, and must be between %d and %d", n, least, MaxPermits)
+	if n < least || n > machine.MaxPermits {
+		return fmt.Errorf("the number of permits is %d, and must be between %d and %d", n, least, machine.MaxPermits)
 	}
 	return nil
 }
@@ -76,8 +73,8 @@ func (call *Call) PermitsTogether() int {
 // CheckTogether returns an error if an OpAcquire cannot want n permits; 0 is for a request that does not say.
 func (call *Call) CheckTogether(n int) error {
 	switch {
-	case n < 0 || n > machine.MostTogether:
-		return fmt.Errorf("%d permits are wanted together, and must be between 1 and %d", n, machine.MostTogether)
+	case n < 0 || n > machine.MaxTogether:
+		return fmt.Errorf("%d permits are wanted together, and must be between 1 and %d", n, machine.MaxTogether)
 	case n > 0 && call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE:
 		return errors.New("only an expirable semaphore has permits, and none is wanted of another lock")
 	}

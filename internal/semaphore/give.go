@@ -99,7 +99,7 @@ func (p *Pool) give(returns []permitReturn) (rest []permitReturn) {
 		c.command = Command{Kind: Yield, Listening: p.sub == machine.Listening, Forced: p.now >= p.turn.nextForcedYield}
 	}
 	same := 0
-	for same < len(returns) && c.command.N <= mostPermits-int64(returns[same].n) {
+	for same < len(returns) && c.command.N <= machine.MaxPermits-int64(returns[same].n) {
 		c.command.N += int64(returns[same].n)
 		same++
 	}
@@ -107,9 +107,6 @@ func (p *Pool) give(returns []permitReturn) (rest []permitReturn) {
 	p.start(c)
 	return returns[same:]
 }
-
-// mostPermits is the largest number of permits: that of Redisson.
-const mostPermits = 1<<31 - 1
 
 // givesAgainAt returns the time at which rejected returns are given back again. It is sooner if a request waits, since
 // that may need their permits.

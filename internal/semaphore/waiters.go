@@ -51,8 +51,8 @@ func (p *Pool) refuseUnset() {
 	}
 }
 
-// rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command. Debts
-// that no request awaits stay in pendingReturns.
+// rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command.
+// Returns that no request awaits stay in pendingReturns.
 func (p *Pool) rejectWaiting(r *Result) {
 	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
 		p.refuse(req.Ref, machine.Rejected, r.Err.Error())
