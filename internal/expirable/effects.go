@@ -25,8 +25,8 @@ type Command struct {
 	Number uint64
 	// IDs are the permits to take, to give back, to renew, or to keep taken. Counts say how many of them belong to each
 	// request of an Acquire, or to each hold of a Release. Leases are one for each request of an Acquire, or for each
-	// permit of a Restore. Lease is that of a Renew, and of permits for which a Restore waits. Keep is for how long an
-	// Acquire keeps free permits for its first request if that wants several and waits.
+	// permit of a Restore. Lease is that of a Renew, and of permits for which a Restore waits. Keep is the time for
+	// which an Acquire keeps free permits for its first request if that wants several and waits.
 	IDs    []machine.PermitID
 	Counts []int
 	Leases []time.Duration
@@ -59,12 +59,12 @@ const (
 type Result struct {
 	// Missing says, for an Acquire, that no number of permits is set.
 	Missing bool
-	// Served is how many of an Acquire's requests got their permits. Wait is the time until the next permit
+	// Served is the number of an Acquire's requests that got their permits. Wait is the time until the next permit
 	// expires; negative if none does. For a Restore, it is the time that the Restore must wait.
 	Served int
 	Wait   time.Duration
 	// Valid says, for each hold of a Release and each permit of a Renew, whether it was taken until then. Receivers is
-	// how many clients have heard of a Release.
+	// the number of clients that have heard of a Release.
 	Valid     []bool
 	Receivers int
 	// Done says, for a Set, that the number was set, or the semaphore deleted.

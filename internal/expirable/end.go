@@ -1,8 +1,6 @@
 package expirable
 
-import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-)
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // endExpiredHolds ends the holds that have lasted until now.
 func (s *Semaphore) endExpiredHolds() {

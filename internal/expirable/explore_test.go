@@ -133,7 +133,8 @@ var scenes = []scene{
 }
 
 var tinyConfig = machine.Config{
-	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour, Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
+	Watchdog: 1000 * ms, Renewal: 400 * ms, HandOffLimit: 50 * ms, ForcedYield: time.Hour,
+	Poll: 600 * ms, CallTimeout: 200 * ms, QueueLimit: 10,
 }
 
 func (s *scene) begin() *explore.Processes[*shared] {

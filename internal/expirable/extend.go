@@ -34,7 +34,10 @@ func (s *Semaphore) sendExtension(e *extension, h *hold) {
 		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
 		return
 	case h.mayBeCutShort(sent.sets):
-		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease"})
+		s.answerExtension(e, machine.Answer{
+			Kind: machine.NotDone, Reason: machine.Unavailable,
+			Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease",
+		})
 		return
 	}
 	timeout := e.by - s.now
@@ -93,7 +96,7 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 	case r.Err != nil:
 		reason, detail := r.Why()
 		if r.Unsure {
-			detail = "it may have been carried out: " + detail
+			detail = machine.MaybeDone + detail
 			again.noteUnacked(e.sets)
 		}
 		if again.mayBeCutShort(s.cfg.Watchdog) {
@@ -130,7 +133,10 @@ func (s *Semaphore) extensionsOverdue() {
 		case e.sets != 0:
 			s.extensionReplied(e.seq, Result{Failure: machine.NoReply})
 		default:
-			s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered an earlier command in time, and the lease was not changed"})
+			s.answerExtension(e, machine.Answer{
+				Kind: machine.NotDone, Reason: machine.Unavailable,
+				Detail: "Redis has not answered an earlier command in time, and the lease was not changed",
+			})
 		}
 	}
 }

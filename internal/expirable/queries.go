@@ -80,8 +80,8 @@ func (s *Semaphore) First(owner machine.Owner) uint64 {
 	return 0
 }
 
-// Cleanup returns the commands that give back everything of this process, and for how long from now
-// they have a use. It is for a Semaphore that is given up.
+// Cleanup returns the commands that give back everything of this process, and the time for which they have a use. It
+// is for a Semaphore that is given up.
 func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {
 	var taken []machine.Permits
 	until := now + s.cfg.Watchdog

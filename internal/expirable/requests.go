@@ -21,7 +21,8 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 	case req.Try && s.queue.Len() > 0 && s.wait.refused:
 		s.refuse(&req, machine.Held, noneFree)
 	case s.queue.Len() >= s.cfg.QueueLimit:
-		s.refuse(&req, machine.QueueFull, fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", s.queue.Len(), s.cfg.QueueLimit))
+		s.refuse(&req, machine.QueueFull,
+			fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", s.queue.Len(), s.cfg.QueueLimit))
 	default:
 		s.queue.Push(&req)
 		if req.Deadline > 0 {
@@ -82,7 +83,7 @@ func (s *Semaphore) Cancel(now Instant, id uint64, owner machine.Owner, ref any)
 	defer s.settle()
 	withdrawn := s.queue.Withdraw(id, uint64(owner))
 	for _, req := range withdrawn {
-		s.refuse(req, machine.CancelledByRequest, "the request was withdrawn")
+		s.refuse(req, machine.CancelledByRequest, machine.WasWithdrawn)
 	}
 	s.effects.Answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }

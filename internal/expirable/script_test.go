@@ -22,7 +22,10 @@ var testConfig = machine.Config{
 // its permit has the id 1.
 func TestDecisions(t *testing.T) {
 	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player {
-		p := &player{Player: machinetest.Player{T: t}, Semaphore: New(&testConfig), granted: map[int]machine.Permits{7: {First: machine.PermitID{7}, N: 1}}}
+		p := &player{
+			Player: machinetest.Player{T: t}, Semaphore: New(&testConfig),
+			granted: map[int]machine.Permits{7: {First: machine.PermitID{7}, N: 1}},
+		}
 		p.Apply = p.apply
 		return &p.Player
 	})
@@ -191,9 +194,13 @@ func (p *player) brings() (all []string) {
 		case machine.Reply:
 			switch a.Kind {
 			case machine.Granted:
-				p.granted[int(a.Permits.First[0])] = *a.Permits
+				first := int(a.Permits.First[0])
+				p.granted[first] = *a.Permits
 				p.open++
-				text = map[bool]string{true: "handed on: "}[a.HandedOff] + fmt.Sprintf("granted %v by %s until %v", e.Ref, several(int(a.Permits.First[0]), a.Permits.N), a.Until)
+				text = fmt.Sprintf("granted %v by %s until %v", e.Ref, several(first, a.Permits.N), a.Until)
+				if a.HandedOff {
+					text = "handed on: " + text
+				}
 			case machine.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case machine.Freed:

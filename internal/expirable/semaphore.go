@@ -17,11 +17,11 @@ type Request struct {
 	machine.Request
 	// Random makes the ids unique of the permits that are taken from Redis for the request.
 	Random machine.PermitID
-	// Count is how many permits it wants, all or none; from 1 to machine.MaxTogether.
+	// Count is the number of permits that it wants, all or none; from 1 to machine.MaxTogether.
 	Count int
 	// Shown: others get to know the ids, so the permits are not handed on.
 	Shown bool
-	// Total is how many permits there are, which is set if no number is; 0 if the request does not say.
+	// Total is the number of all permits, which is set if there is none; 0 if the request does not say.
 	Total int
 }
 
@@ -98,8 +98,8 @@ type hold struct {
 	owner   machine.Owner
 	ref     any
 	shown   bool
-	// fixed: the lease is not renewed. sentAt is when the last command was sent that has set the
-	// expiry, and until how long the permit is trusted.
+	// fixed: the lease is not renewed. sentAt is the time of the last command that has set the expiry, and until the end
+	// of the trust in the permit.
 	fixed  bool
 	sentAt Instant
 	until  Instant
@@ -124,7 +124,7 @@ func (h *hold) end() Instant {
 	return end
 }
 
-// takenUntil returns when the permit is free again at the latest.
+// takenUntil returns the latest time at which the permit is free again.
 func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
 
 // noteUnacked notes that a command which sets that lease has no reply.
@@ -193,7 +193,7 @@ type extension struct {
 	sentAt Instant
 	sets   time.Duration
 	fixed  bool
-	// ensures is until when an Ensure needs the permit; 0 for an Extend.
+	// ensures is the time until which an Ensure needs the permit; 0 for an Extend.
 	ensures Instant
 }
 
@@ -215,7 +215,7 @@ type waiting struct {
 	// defers: no message brings the next try forward.
 	defers bool
 	tries  int
-	// lastErr is why the last try failed, "" if it has not, and lastReason the reason.
+	// lastErr is the error of the last try, "" if it has not failed, and lastReason the reason.
 	lastErr    string
 	lastReason machine.Reason
 }

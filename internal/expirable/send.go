@@ -64,7 +64,7 @@ func (s *Semaphore) send(o *op) {
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
-// trusted returns the permits that this process holds, and for how long each is trusted.
+// trusted returns the permits that this process holds, and the rest of the time for which each is trusted.
 func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
 	for _, h := range s.holds {
 		if rest := h.until - s.now; rest > 0 {

@@ -93,7 +93,7 @@ func (s *Semaphore) failed(o *op, r Result) (over bool) {
 			s.restoreFailed(r, reason, detail)
 		}
 		if o.Unsure {
-			reason, detail = machine.Unavailable, "it may have been carried out: "+detail
+			reason, detail = machine.Unavailable, machine.MaybeDone+detail
 		}
 		s.answerSet(machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 	}
@@ -116,9 +116,9 @@ func (s *Semaphore) begin(now Instant) {
 // overdue stops waiting for replies that are late, or sends the numbered command again if that is due. A renewal is
 // made anew.
 func (s *Semaphore) overdue() {
-	if failure, again := s.main.Overdue(s.now, s.main.until); failure != nil {
+	if failure, due := s.main.Overdue(s.now, s.main.until); failure != nil {
 		s.mainReplied(Result{Failure: *failure})
-	} else if again {
+	} else if due {
 		s.send(&s.main)
 	}
 	if failure, _ := s.renewal.Overdue(s.now, 0); failure != nil {

@@ -1,8 +1,6 @@
 package expirable
 
-import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-)
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 const noneFree = "no permit is free"
 
@@ -13,7 +11,7 @@ func (s *Semaphore) expire() {
 		case s.wait.lastErr != "":
 			s.refuse(req, s.wait.lastReason, s.wait.lastErr)
 		case req.Try, !s.wait.refused && len(s.holds) == 0:
-			s.refuse(req, machine.Unavailable, "Redis has not answered within the wait")
+			s.refuse(req, machine.Unavailable, machine.NoAnswer)
 		default:
 			s.refuse(req, machine.TimedOut, noneFree)
 		}

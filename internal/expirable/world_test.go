@@ -169,7 +169,8 @@ func (s *shared) notified(n *explore.Net, i, k int, a machine.Answer) {
 		return // it was over before that was heard of
 	case c.State != explore.Holding:
 		n.Violated("p%d: client %d is notified that it has lost its permit, and has none", i, k)
-	case a.Reason == machine.Expired && want.lease == 0 && !c.extended && n.Faultless(), a.Reason == machine.Gone && n.Faultless() && !s.excused(c):
+	case !n.Faultless():
+	case a.Reason == machine.Expired && want.lease == 0 && !c.extended, a.Reason == machine.Gone && !s.excused(c):
 		n.Violated("p%d: client %d has lost its permit: %v", i, k, a.Reason)
 	}
 	c.State = explore.Done
@@ -209,7 +210,9 @@ func (s *shared) Wishes(n *explore.Net, i int) (all []explore.Wish) {
 				}
 			}
 			if s.empties {
-				all = append(all, explore.Wish{Client: k, What: forgets, Costs: explore.Meddle}, explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
+				all = append(all,
+					explore.Wish{Client: k, What: forgets, Costs: explore.Meddle},
+					explore.Wish{Client: k, What: deletes, Costs: explore.Meddle})
 				if s.redis.saved.at != 0 {
 					all = append(all, explore.Wish{Client: k, What: reloads, Costs: explore.Meddle})
 				}
@@ -275,9 +278,12 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 			p.Set(n.Now, want.mode, want.count, k)
 			return
 		}
-		req := Request{Random: machine.PermitID{byte(i + 1), byte(k + 1)}, Count: max(want.several, 1), Shown: want.shown, Total: want.total, Request: machine.Request{
-			ID: c.ID, Owner: machine.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
-		}}
+		req := Request{
+			Request: machine.Request{
+				ID: c.ID, Owner: machine.Owner(k + 1), Lease: want.lease, MaxHold: want.most, Try: want.try, Ref: k,
+			},
+			Random: machine.PermitID{byte(i + 1), byte(k + 1)}, Count: max(want.several, 1), Shown: want.shown, Total: want.total,
+		}
 		if want.wait > 0 {
 			req.Deadline = n.Now + want.wait
 			c.By = req.Deadline
@@ -320,8 +326,10 @@ func (s *shared) Check(n *explore.Net) {
 			if n.Quiet() && !n.Dead(kept-1) && s.processes[kept-1].permits.kept == 0 {
 				n.Violated("permits are kept for p%d, which does not want them", kept-1)
 			}
-		} else if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && s.redis.free >= p.permits.queue.Head().Count && !p.permits.wait.defers {
-			n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
+		} else if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && !p.permits.wait.defers {
+			if s.redis.free >= p.permits.queue.Head().Count {
+				n.Violated("p%d: its first waiter sleeps, and %d are free", i, s.redis.free)
+			}
 		}
 		for k, c := range p.clients {
 			c.Check(n, &p.permits)
@@ -362,7 +370,8 @@ func (s *shared) Settled(n *explore.Net) {
 		p := &s.processes[i]
 		wants := p.permits.queue.Len() > 0 && p.permits.queue.Head().Count > s.redis.made // the others stand behind it
 		for k, c := range p.clients {
-			if waits := c.State == explore.Asking && s.clients[i][k].mode == "" && (s.redis.made <= 0 || wants); c.State < explore.Done && !waits && !n.Dead(i) {
+			waits := c.State == explore.Asking && s.clients[i][k].mode == "" && (s.redis.made <= 0 || wants)
+			if c.State < explore.Done && !waits && !n.Dead(i) {
 				n.Violated("p%d: client %d is not at its end: %+v", i, k, c)
 			}
 		}

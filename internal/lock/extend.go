@@ -129,7 +129,7 @@ func (l *Lock) extendReplied(o op, r Result) {
 		reason, detail := r.Why()
 		if r.Unsure {
 			l.noteUnanswered(&o)
-			detail = "it may have been carried out: " + detail
+			detail = machine.MaybeDone + detail
 		}
 		if r.Unsure && o.fixed && !l.lease.fixed && o.lease < l.cfg.Watchdog {
 			// The command may still cut short what the watchdog would renew.

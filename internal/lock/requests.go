@@ -69,7 +69,7 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 	var withdrawn int
 	cancel := func(req *waiter) {
 		withdrawn++
-		detail := "the request was withdrawn"
+		detail := machine.WasWithdrawn
 		if l.wait.lastErr != "" {
 			detail += "; the last try failed: " + l.wait.lastErr
 		}

@@ -17,7 +17,7 @@ func (l *Lock) dropExpired() {
 		case l.wait.lastErr != "":
 			a.Reason, a.Detail = machine.Unavailable, l.wait.lastErr
 		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // the state of the lock is not known
-			a.Reason, a.Detail = machine.Unavailable, "Redis has not answered within the wait"
+			a.Reason, a.Detail = machine.Unavailable, machine.NoAnswer
 		}
 		l.answer(req.Ref, a)
 	}

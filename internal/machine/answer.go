@@ -1,8 +1,6 @@
 package machine
 
-import (
-	"time"
-)
+import "time"
 
 // AnswerKind is how a request ended.
 type AnswerKind uint8

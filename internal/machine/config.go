@@ -10,13 +10,11 @@ type Config struct {
 	// Watchdog is the TTL that the watchdog renews every Renewal.
 	Watchdog time.Duration
 	Renewal  time.Duration
-	// HandOffLimit is how long a process may hand the lock off to its own waiters before it
-	// yields.
+	// HandOffLimit bounds the time in which a process hands the lock off to its own waiters. Then it yields.
 	HandOffLimit time.Duration
-	// ForcedYield is how often a yield at the hand-off limit releases the lock although no other client
-	// is seen to wait.
+	// ForcedYield is the interval of yields that release the lock although no other client is seen to wait.
 	ForcedYield time.Duration
-	// Linger is how long a lease may stay in the process after its last hold; 0 for not at all.
+	// Linger bounds the time that a lease stays in the process after its last hold; 0 for none.
 	Linger time.Duration
 	// Poll bounds the wait for an unlock message, which may be lost.
 	Poll time.Duration

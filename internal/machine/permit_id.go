@@ -20,7 +20,7 @@ func (id PermitID) Numbered(number uint64) PermitID {
 
 // Permits are permits that were acquired together, all or none.
 type Permits struct {
-	// First is the id of the first. N is how many there are, at least 1.
+	// First is the id of the first. N is their number, at least 1.
 	First PermitID
 	N     int
 }

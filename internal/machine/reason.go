@@ -1,8 +1,6 @@
 package machine
 
-import (
-	"fmt"
-)
+import "fmt"
 
 // Reason is why a request was refused or a hold lost. The numbers are those of the Reason
 // enumeration in package messages.
@@ -37,6 +35,12 @@ const (
 	OwnerDied = "the owner of the request has died"
 	// Closing is for a request during Close.
 	Closing = "the system is closing"
+	// WasWithdrawn is for a request that a Cancel names.
+	WasWithdrawn = "the request was withdrawn"
+	// NoAnswer is for a request whose wait has ended before Redis has answered.
+	NoAnswer = "Redis has not answered within the wait"
+	// MaybeDone is before the error of a command that Redis may have carried out.
+	MaybeDone = "it may have been carried out: "
 	// NoNumber is for a semaphore without a number of permits, as far as the process knows.
 	NoNumber = "it was never set, or Redis has lost its data"
 )

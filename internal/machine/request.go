@@ -45,7 +45,7 @@ type Request struct {
 	Lease time.Duration
 	// MaxHold bounds a hold under the watchdog; 0 is no limit.
 	MaxHold time.Duration
-	// AtLeast is how long a hold lasts at least: its key stays for so long; 0 for no minimum.
+	// AtLeast is the minimum time of a hold: its key stays for so long; 0 for none.
 	AtLeast time.Duration
 	// Try tries once and does not wait.
 	Try bool

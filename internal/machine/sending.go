@@ -33,7 +33,7 @@ type Sending struct {
 	Tries            int
 	// Last is the failure of the last try.
 	Last Failure
-	// Due is when the reply is late, or the command is to be sent again.
+	// Due is the time from which the reply is late, or at which the command is sent again.
 	Due Instant
 }
 
@@ -49,9 +49,9 @@ func (s *Sending) Failed(now Instant, f Failure, pause time.Duration) {
 // Rejected reports whether Redis permanently rejected the last try that has an outcome.
 func (s *Sending) Rejected() bool { return s.Last.Err != nil && !s.Last.Transient }
 
-// Overdue reports what is due: a failure, to be handled like one that Redis replies, or another try. until ends the tries;
-// 0 for no end.
-func (s *Sending) Overdue(now, until Instant) (f *Failure, again bool) {
+// Overdue returns the failure of a try whose reply is late, to be handled like one that Redis replies; or it reports that
+// another try is due. until ends the tries; 0 for no end.
+func (s *Sending) Overdue(now, until Instant) (f *Failure, due bool) {
 	switch {
 	case s.Due == 0 || now < s.Due:
 		return nil, false

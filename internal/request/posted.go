@@ -35,7 +35,7 @@ func (m *notingMailbox) PostUserMessage(message any) {
 // Ended says why a request for a lock need not be carried out any more; "" if it must be.
 func (r *Rules) Ended(call *Call) (why string) {
 	if call.Withdrawn.Load() {
-		return "the request was withdrawn"
+		return machine.WasWithdrawn
 	}
 	if pid, life := call.OwnerLife(); life != nil && !SameLife(r.Process(pid), life) {
 		return machine.OwnerDied

@@ -132,14 +132,14 @@ func (q *Queue[W]) Remove(leave func(W) bool) []W {
 	return q.filter(func(*node[W]) bool { return false }, leave)
 }
 
-// RemoveExpired removes and returns at most most requests whose deadline has come.
-func (q *Queue[W]) RemoveExpired(now time.Duration, most int) (left []W) {
-	skip := func(n *node[W]) bool { return n.due == 0 || now < n.due || most == 0 }
+// RemoveExpired removes and returns requests whose deadline has come, at most limit.
+func (q *Queue[W]) RemoveExpired(now time.Duration, limit int) (left []W) {
+	skip := func(n *node[W]) bool { return n.due == 0 || now < n.due || limit == 0 }
 	return q.filter(skip, func(w W) bool {
-		if most == 0 || !w.Waiting().expired(now) {
+		if limit == 0 || !w.Waiting().expired(now) {
 			return false
 		}
-		most--
+		limit--
 		return true
 	})
 }

@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	// longestPause bounds the pause after a rejection.
-	longestPause = 30 * time.Second
+	// maxPause bounds the pause after a rejection.
+	maxPause = 30 * time.Second
 	// batch bounds the waiters that one Take names.
 	batch = 100
 )
@@ -30,7 +30,7 @@ func (p *Pool) send() {
 }
 
 // end ends the command.
-func (p *Pool) end() { p.call = call{after: p.call.work()} }
+func (p *Pool) end() { p.call = call{lastWork: p.call.work()} }
 
 // reportRejection reports, once, that Redis rejects the command, which is sent again.
 func (p *Pool) reportRejection() {
@@ -46,7 +46,7 @@ func (p *Pool) pause(tries int) time.Duration {
 
 // longPause is the pause after a rejection: no request waits for the next try.
 func (p *Pool) longPause(tries int) time.Duration {
-	return p.jitter(min(50*time.Millisecond<<min(tries, 10), longestPause))
+	return p.jitter(min(50*time.Millisecond<<min(tries, 10), maxPause))
 }
 
 // retryNow shortens the pauses after rejections, at the end of the System.

@@ -65,7 +65,7 @@ func (p *Pool) leaveChange(reason machine.Reason, why string) {
 	c := p.call
 	detail := "it was not carried out: "
 	if (c.InFlight || c.Unsure) && c.kind != Inspect {
-		reason, detail = machine.Unavailable, "it may have been carried out: "
+		reason, detail = machine.Unavailable, machine.MaybeDone
 	}
 	p.refuseChange(c.change.Ref, reason, detail+why)
 	p.call.change.Ref, p.call.change.until = nil, 0

@@ -14,8 +14,8 @@ type CommandKind uint8
 
 // The operations; package scripts has a script for each.
 const (
-	// Take takes permits for the first waiting requests. Its numbers are how many of them were
-	// served, and how many permits are free then.
+	// Take takes permits for the first waiting requests. Its numbers are those of the requests that were served, and
+	// of the permits that are free then.
 	Take CommandKind = iota + 1
 	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many
 	// are free then.
@@ -28,7 +28,7 @@ const (
 	// Set makes a semaphore unless there is one. Its numbers are 1 if it did, else 0, and how many
 	// are free then.
 	Set
-	// Drain takes all that are free. Its number is how many were.
+	// Drain takes all that are free. Its number is that of the permits taken.
 	Drain
 	// Delete deletes the semaphore or the latch. Its first number is 1 if there was one, else 0.
 	Delete

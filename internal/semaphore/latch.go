@@ -1,8 +1,6 @@
 package semaphore
 
-import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-)
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // A latch is a Pool without permits. A request to acquire waits until the count of the latch is zero, and count-downs
 // take the place of permits that are given back. Take reads the count and Give counts down; the number in their

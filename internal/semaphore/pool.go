@@ -68,7 +68,7 @@ type turn struct {
 // Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.
 type Request struct {
 	machine.Request
-	// N is how many permits it wants, from 1.
+	// N is the number of permits that it wants, from 1.
 	N int
 }
 
@@ -124,28 +124,29 @@ type call struct {
 	change  Change
 	// last is the id of the last request that the command may serve.
 	last uint64
-	// after is the work of the last command. It outlasts the call.
-	after work
+	// lastWork is the work of the last command. It outlasts the call.
+	lastWork work
 }
 
 // work is what a command does. There may always be more of each, so they take turns.
 type work uint8
 
 const (
-	taking work = iota
-	giving
-	changing
-	works
+	takes work = iota
+	returns
+	changes
+	// numWorks is the number of the kinds above.
+	numWorks
 )
 
 func (c *call) work() work {
 	switch c.kind {
 	case Take:
-		return taking
+		return takes
 	case Give, Yield:
-		return giving
+		return returns
 	}
-	return changing
+	return changes
 }
 
 // New returns a pool without requests. Before every event, SetNextNumber must have given

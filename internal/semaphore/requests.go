@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try is refused at once if others wait, but not at a latch:
-// there no request can overtake another.
+// Acquire asks for permits, or waits until a latch is open. The request joins the queue. A try is refused at once if
+// others wait, but not at a latch: there no request can overtake another.
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
@@ -76,7 +76,7 @@ func (p *Pool) Cancel(now Instant, id uint64, owner machine.Owner, ref any) {
 	p.begin(now)
 	defer p.settle()
 	withdrawn := p.queue.Withdraw(id, uint64(owner))
-	detail := "the request was withdrawn"
+	detail := machine.WasWithdrawn
 	if p.wait.lastErr != "" {
 		detail += "; the last try failed: " + p.wait.lastErr
 	}

@@ -142,7 +142,9 @@ func (p *player) result(words []string) (r Result) {
 }
 
 var (
-	kinds   = []string{Take: "take", Give: "give", Yield: "yield", Add: "add", Set: "set", Drain: "drain", Delete: "delete", Inspect: "inspect"}
+	kinds = []string{
+		Take: "take", Give: "give", Yield: "yield", Add: "add", Set: "set", Drain: "drain", Delete: "delete", Inspect: "inspect",
+	}
 	answers = []string{
 		machine.Granted: "granted", machine.Freed: "returned", machine.Changed: "changed", machine.Withdrawn: "withdrawn",
 		machine.NotGranted: "refused", machine.NotFreed: "refused", machine.NotDone: "refused",

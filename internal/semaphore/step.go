@@ -1,8 +1,6 @@
 package semaphore
 
-import (
-	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-)
+import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // Signal says that a message came on the channel: there may be permits.
 func (p *Pool) Signal(now Instant) {
@@ -57,7 +55,7 @@ func (p *Pool) dropExpired() {
 		case req.Try && p.wait.refused:
 			p.refuse(req.Ref, machine.Held, p.whyRefused())
 		case !p.wait.refused:
-			p.refuse(req.Ref, machine.Unavailable, "Redis has not answered within the wait")
+			p.refuse(req.Ref, machine.Unavailable, machine.NoAnswer)
 		default:
 			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
 		}
@@ -86,9 +84,9 @@ func (p *Pool) lastError() string {
 
 // overdue stops waiting for a reply that is late, or sends the command again if that is due.
 func (p *Pool) overdue() {
-	if failure, again := p.call.Overdue(p.now, p.call.until); failure != nil {
+	if failure, due := p.call.Overdue(p.now, p.call.until); failure != nil {
 		p.replied(&Result{Failure: *failure})
-	} else if again {
+	} else if due {
 		p.send()
 	}
 }
@@ -141,15 +139,15 @@ func (p *Pool) proceed() {
 		p.rejects.returns = p.give(p.rejects.returns)
 		return
 	}
-	for i := range works {
-		switch next := (p.call.after + 1 + i) % works; {
-		case next == giving && len(p.pendingReturns) > 0:
+	for i := range numWorks {
+		switch next := (p.call.lastWork + 1 + i) % numWorks; {
+		case next == returns && len(p.pendingReturns) > 0:
 			p.pendingReturns = p.give(p.pendingReturns)
 			return
-		case next == changing && len(p.changes) > 0:
+		case next == changes && len(p.changes) > 0:
 			p.change()
 			return
-		case next == taking && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
+		case next == takes && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
 			p.take() // a count-down tells the waiters of a latch as much
 			return
 		}

@@ -78,11 +78,13 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 	p.changes = nil
 }
 
+// abandon ends the command, forgets what is not given back, and answers their requests.
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
+	unsure := p.words("the permits may have been given back", "it may have been counted down")
 	for _, one := range p.call.returns {
 		if p.call.InFlight || p.call.Unsure {
-			p.refuseReturn(one.ref, machine.Unavailable, p.words("the permits may have been given back", "it may have been counted down")+": "+detail)
+			p.refuseReturn(one.ref, machine.Unavailable, unsure+": "+detail)
 		} else {
 			p.refuseReturn(one.ref, reason, detail)
 		}

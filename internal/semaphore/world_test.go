@@ -274,7 +274,8 @@ func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 		n.Violated("p%d: client %d passes a latch that has been closed since it came", i, k)
 	}
 	for other := range p.clients {
-		if o := &p.clients[other]; !s.latch && s.clients[i][k].does == 0 && s.clients[i][other].does == 0 && o.State == explore.Asking && o.ID < c.ID {
+		o, acquire := &p.clients[other], s.clients[i][k].does == 0 && s.clients[i][other].does == 0
+		if !s.latch && acquire && o.State == explore.Asking && o.ID < c.ID {
 			n.Violated("p%d: client %d is served before %d", i, k, other)
 		}
 	}
