@@ -17,12 +17,12 @@ func (l *Lock) wanted(h *holds) counts {
 }
 
 // setCounts sends the counts after a change.
-func (l *Lock) setCounts(own hold, c countChange, by int) {
+func (l *Lock) setCounts(h hold, c countChange, by int) {
 	next := l.holds
-	own.counts = own.plus(c.mode, by)
-	next.update(own)
+	h.counts = h.plus(c.mode, by)
+	next.update(h)
 	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, request: c.request, ref: c.ref, until: c.until}
-	if c.request != nil && own.tokens == nil && !l.hasToken(c.request) {
+	if c.request != nil && h.tokens == nil && !l.hasToken(c.request) {
 		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
 	}
 	l.start(o)
@@ -101,30 +101,30 @@ func (l *Lock) countReplied(o op, r Result) {
 
 // applyCount applies a change that Redis has made to the holds.
 func (l *Lock) applyCount(o op) {
-	own := l.holds.byID(o.hold)
+	h := l.holds.byID(o.hold)
 	switch {
 	case o.request != nil:
-		own.counts = own.plus(o.mode, 1)
+		h.counts = h.plus(o.mode, 1)
 		if o.request.Lease > 0 {
-			own.leaseEnd = max(own.leaseEnd, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
-			l.notifyBound(own)
+			h.leaseEnd = max(h.leaseEnd, o.sentAt+o.request.Lease-machine.Margin(o.request.Lease))
+			l.notifyBound(h)
 		}
-		own.noteMinimum(o.request, l.now, true)
-		if own.tokens == nil {
-			own.tokens = l.nextTokens(o.request)
+		h.noteMinimum(o.request, l.now, true)
+		if h.tokens == nil {
+			h.tokens = l.nextTokens(o.request)
 		}
-		l.holds.update(own)
+		l.holds.update(h)
 		l.answer(o.request.Ref, machine.Answer{
-			Kind: machine.Granted, HoldID: own.id, Count: own.in(o.mode), Until: l.holdUntil(own), Bound: own.end(), FirstRef: own.ref, Tokens: own.tokens,
+			Kind: machine.Granted, HoldID: h.id, Count: h.in(o.mode), Until: l.holdUntil(h), Bound: h.end(), FirstRef: h.ref, Tokens: h.tokens,
 		})
 	case o.ref != nil:
 		left := o.counts
-		if !own.dead {
-			own.counts = own.plus(o.mode, -1)
-			l.holds.update(own)
-			left = own.counts
+		if !h.ownerDied {
+			h.counts = h.plus(o.mode, -1)
+			l.holds.update(h)
+			left = h.counts
 		}
-		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HoldID: own.id, Count: left.total()})
+		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HoldID: h.id, Count: left.total()})
 	}
 }
 
@@ -149,9 +149,9 @@ func (l *Lock) refuseCount(reason machine.Reason, detail string) {
 // decrementCount counts one hold less although the count in Redis could not be set. That is corrected as soon as
 // Redis allows it, or by the release of the last hold.
 func (l *Lock) decrementCount(o op) {
-	own := l.holds.byID(o.hold)
-	if !own.dead { // a dead owner's hold has the counts of its last release already
-		own.counts = own.plus(o.mode, -1)
-		l.holds.update(own)
+	h := l.holds.byID(o.hold)
+	if !h.ownerDied { // a dead owner's hold has the counts of its last release already
+		h.counts = h.plus(o.mode, -1)
+		l.holds.update(h)
 	}
 }

@@ -129,7 +129,7 @@ type Buffer struct {
 // SetBuffer gives the lock a buffer, if it has none.
 func (l *Lock) SetBuffer(b *Buffer) {
 	if l.effects.Borrow(b.effects[:]) {
-		l.buffer, l.spare = b, &b.command
+		l.buffer, l.freeCommand = b, &b.command
 	}
 }
 
@@ -143,7 +143,7 @@ func (l *Lock) TakeBuffer() *Buffer {
 	if l.effects.Room() != len(b.effects) {
 		b = nil // its effects were copied to other memory, and it still refers to them
 	}
-	l.buffer, l.effects, l.spare = nil, machine.Effects{}, nil
+	l.buffer, l.effects, l.freeCommand = nil, machine.Effects{}, nil
 	return b
 }
 

@@ -7,12 +7,12 @@ import (
 )
 
 // notifyLost notifies a holder that its hold is lost.
-func (l *Lock) notifyLost(own hold, reason machine.Reason, detail string) {
-	l.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
-		HoldID: own.id, Reason: reason, Tokens: own.tokens, Detail: detail,
+func (l *Lock) notifyLost(h hold, reason machine.Reason, detail string) {
+	l.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Term: l.lease.term, Answer: machine.Answer{
+		HoldID: h.id, Reason: reason, Tokens: h.tokens, Detail: detail,
 	}})
-	l.failEnsures(own.id, machine.Lost, detail)
-	l.failExtensions(own.id, machine.Lost, detail)
+	l.failEnsures(h.id, machine.Lost, detail)
+	l.failExtensions(h.id, machine.Lost, detail)
 }
 
 // lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this
@@ -20,8 +20,8 @@ func (l *Lock) notifyLost(own hold, reason machine.Reason, detail string) {
 func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 	l.dropRenewal()
 	lost := l.holds
-	for own := range lost.all() {
-		l.notifyLost(own, reason, detail)
+	for h := range lost.all() {
+		l.notifyLost(h, reason, detail)
 	}
 	if o := l.main; o.joins() {
 		l.queue.insert(o.request) // it has had no share yet
@@ -36,9 +36,9 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 		}
 	}
 	l.pendingCounts = nil
-	for own := range lost.all() {
-		l.lost.Add(own.id, reason)
-		l.removeHold(own)
+	for h := range lost.all() {
+		l.lost.Add(h.id, reason)
+		l.removeHold(h)
 	}
 	if clean {
 		l.cleanUp(l.lease.term)
@@ -64,10 +64,10 @@ func (l *Lock) endExpired() {
 			return
 		}
 		holds := l.holds
-		for own := range holds.all() {
-			if end := own.end(); end != 0 && l.now >= end {
-				reason, detail := own.expiry()
-				l.revokeHold(own, reason, detail)
+		for h := range holds.all() {
+			if end := h.end(); end != 0 && l.now >= end {
+				reason, detail := h.expiry()
+				l.revokeHold(h, reason, detail)
 			}
 		}
 	case releasing:
@@ -99,18 +99,18 @@ func (l *Lock) expiry() string {
 
 // endHold ends a hold that is released, and answers ref once that is done. After the last hold
 // the lease passes to the next waiter, or is released in Redis; or the key stays for the minimum time.
-func (l *Lock) endHold(own hold, ref any) {
-	l.removeHold(own)
+func (l *Lock) endHold(h hold, ref any) {
+	l.removeHold(h)
 	if l.holds.len() == 0 {
 		l.dropMain()
 	}
-	l.dropPending(own)
+	l.dropPending(h)
 	l.dropExpired()
 	switch {
 	case l.holds.len() > 0:
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true}) // others share the lease
-	case own.keepUntil > l.now:
-		l.keep(ref, own.keepUntil)
+	case h.keepUntil > l.now:
+		l.keep(ref, h.keepUntil)
 	case l.lingers():
 		l.lease.stays = true
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
@@ -122,25 +122,25 @@ func (l *Lock) endHold(own hold, ref any) {
 }
 
 // revokeHold ends a hold that was not released, notifies its holder, and passes the lease on.
-func (l *Lock) revokeHold(own hold, reason machine.Reason, detail string) {
-	l.lost.Add(own.id, reason)
-	l.notifyLost(own, reason, detail)
-	if l.main.kind == opCount && l.main.hold == own.id {
+func (l *Lock) revokeHold(h hold, reason machine.Reason, detail string) {
+	l.lost.Add(h.id, reason)
+	l.notifyLost(h, reason, detail)
+	if l.main.kind == opCount && l.main.hold == h.id {
 		if reason != machine.Closed {
 			reason = machine.Lost
 		}
 		l.refuseCount(reason, detail)
 		l.dropCount()
 	}
-	for _, c := range l.takePending(func(c countChange) bool { return c.request == nil && c.hold == own.id }) {
+	for _, c := range l.takePending(func(c countChange) bool { return c.request == nil && c.hold == h.id }) {
 		l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: detail})
 	}
-	l.endHold(own, nil)
+	l.endHold(h, nil)
 }
 
-func (l *Lock) removeHold(own hold) {
-	l.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: own.ref})
-	l.holds.remove(own.id)
+func (l *Lock) removeHold(h hold) {
+	l.effects.Add(machine.Effect{Kind: machine.HoldEnded, Ref: h.ref})
+	l.holds.remove(h.id)
 }
 
 // dropMain abandons the command under way for holds that are over: a change of the counts, an extension, or a count

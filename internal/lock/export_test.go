@@ -12,7 +12,7 @@ import (
 // since the world compares them with those in Redis, and so are revisions, since it asks OrderChanged.
 var Meanings = map[string]explore.Meaning{
 	"Lock.kind": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
-	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "spare": explore.Skipped,
+	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped,
 	"lost": explore.Skipped, "freeAt": explore.Skipped, "noTTL": explore.Skipped, // for the texts of answers
 	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
 	"Lock.seen": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
@@ -37,7 +37,7 @@ func (l *Lock) Detach() {
 	}
 	l.queue.waiters.Clip()
 	l.pendingCounts, l.ensures, l.extensions = slices.Clip(l.pendingCounts), slices.Clip(l.ensures), slices.Clip(l.extensions)
-	l.holds.more, l.background = slices.Clip(l.holds.more), slices.Clip(l.background)
+	l.holds.others, l.background = slices.Clip(l.holds.others), slices.Clip(l.background)
 }
 
 // StaysWriter reports whether a writer that becomes a reader stays a writer in Redis, since a late command might
@@ -76,7 +76,7 @@ func (l *Lock) NextTry(now machine.Instant) *Command {
 	}
 	try := *l
 	try.order, try.now = try.order.clone(), max(try.now, now)
-	try.effects, try.spare = machine.Effects{}, nil
+	try.effects, try.freeCommand = machine.Effects{}, nil
 	if try.nextTerm == 0 {
 		try.nextTerm = math.MaxUint32
 	}

@@ -27,21 +27,21 @@ type extension struct {
 // Extend gives a hold a fixed lease that begins now, or for 0 the lease of the watchdog. The hold is that of the owner,
 // or, if the owner is 0 or has none, the one with that id.
 func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
-	if own := l.holds.byOwner(owner); own.id != 0 { // as for Release
-		id = own.id
+	if h := l.holds.byOwner(owner); h.id != 0 { // as for Release
+		id = h.id
 	}
 	l.begin(now)
 	defer l.settle()
-	own := l.holds.byID(id)
-	if own.id == 0 {
+	h := l.holds.byID(id)
+	if h.id == 0 {
 		l.answerOver(id, ref)
 		return
 	}
-	if detail := own.cannotHave(lease, l.now); detail != "" {
+	if detail := h.cannotHave(lease, l.now); detail != "" {
 		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
 		return
 	}
-	l.extensions = append(l.extensions, extension{hold: own.id, lease: lease, ref: ref, by: l.now + l.cfg.CallTimeout})
+	l.extensions = append(l.extensions, extension{hold: h.id, lease: lease, ref: ref, by: l.now + l.cfg.CallTimeout})
 }
 
 // cannotHave says why a hold cannot have that lease from now on; "" if it can.
@@ -60,12 +60,12 @@ func (l *Lock) nextExtension() bool {
 		return false
 	}
 	e := l.extensions[0]
-	own := l.holds.byID(e.hold)
-	if l.allReleased(own) {
+	h := l.holds.byID(e.hold)
+	if l.allReleased(h) {
 		return false
 	}
 	l.extensions = slices.Clip(l.extensions[1:])
-	reason, detail := machine.Invalid, own.cannotHave(e.lease, l.now)
+	reason, detail := machine.Invalid, h.cannotHave(e.lease, l.now)
 	o := op{
 		kind: opExtend, counts: l.lease.counts, mode: l.lease.mode, hold: e.hold, ref: e.ref, until: e.by, extends: e.lease,
 		lease: max(l.leaseLeft(), l.cfg.Watchdog),
@@ -84,24 +84,24 @@ func (l *Lock) nextExtension() bool {
 		return true
 	}
 	l.dropRenewal()
-	l.shorten(own, &o)
+	l.shorten(h, &o)
 	l.start(o)
 	return true
 }
 
 // shorten ends the trust in the lease and in the hold no later than the extension does.
-func (l *Lock) shorten(own hold, o *op) {
-	before := l.holdUntil(own)
+func (l *Lock) shorten(h hold, o *op) {
+	before := l.holdUntil(h)
 	if until := l.now + o.lease - machine.Margin(o.lease); until < l.lease.until {
 		l.lease.until, l.lease.length = until, o.lease
 		l.lease.fixed = l.lease.fixed && o.fixed // else the watchdog renews the lease until the end of the hold
 	}
 	if end := l.now + o.extends - machine.Margin(o.extends); o.extends > 0 && end < before {
-		own.leaseEnd = end
-		l.holds.update(own)
+		h.leaseEnd = end
+		l.holds.update(h)
 	}
-	if l.holdUntil(own) < before {
-		l.notifyBound(own)
+	if l.holdUntil(h) < before {
+		l.notifyBound(h)
 	}
 }
 
@@ -119,7 +119,7 @@ func (l *Lock) extendTimeout(o *op) time.Duration {
 }
 
 func (l *Lock) extendReplied(o op, r Result) {
-	own := l.holds.byID(o.hold) // its id is 0 if the hold is over, and others share the lease
+	h := l.holds.byID(o.hold) // its id is 0 if the hold is over, and others share the lease
 	switch r.Outcome {
 	case Absent:
 		l.loseByResult(r)
@@ -133,24 +133,24 @@ func (l *Lock) extendReplied(o op, r Result) {
 		}
 		if r.Unsure && o.fixed && !l.lease.fixed && o.lease < l.cfg.Watchdog {
 			// The command may still cut short what the watchdog would renew.
-			l.lease.fixed, own.leaseEnd = true, l.holdUntil(own)
-			l.holds.update(own)
-			l.notifyBound(own)
+			l.lease.fixed, h.leaseEnd = true, l.holdUntil(h)
+			l.holds.update(h)
+			l.notifyBound(h)
 		}
 		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
 		l.wait.lastErr = detail
 	default:
 		l.main = op{}
-		if own.id != 0 {
+		if h.id != 0 {
 			l.lease.fixed = o.fixed
-			if own.leaseEnd = 0; o.extends > 0 {
-				own.leaseEnd = o.sentAt + o.extends - machine.Margin(o.extends)
+			if h.leaseEnd = 0; o.extends > 0 {
+				h.leaseEnd = o.sentAt + o.extends - machine.Margin(o.extends)
 			}
-			l.holds.update(own)
-			l.notifyBound(own)
+			l.holds.update(h)
+			l.notifyBound(h)
 		}
 		l.noteRenewal(o)
-		l.answer(o.ref, machine.Answer{Kind: machine.Extended, HoldID: own.id, Until: l.holdUntil(own)})
+		l.answer(o.ref, machine.Answer{Kind: machine.Extended, HoldID: h.id, Until: l.holdUntil(h)})
 	}
 	l.ensureAgain()
 }
@@ -159,8 +159,8 @@ func (l *Lock) extendReplied(o op, r Result) {
 // has now.
 func (l *Lock) ensureAgain() {
 	l.ensures = failIf(l, l.ensures, func(e ensure) bool {
-		own := l.holds.byID(e.hold)
-		return own.end() != 0 && own.end() < e.until
+		h := l.holds.byID(e.hold)
+		return h.end() != 0 && h.end() < e.until
 	}, machine.Invalid, "the hold ends before that: its lease was changed meanwhile")
 	if l.ensures != nil && l.renewal.kind == opNone {
 		l.startRenewal(true)
@@ -168,8 +168,8 @@ func (l *Lock) ensureAgain() {
 }
 
 // notifyBound tells the holder that the end of its hold has changed.
-func (l *Lock) notifyBound(own hold) {
-	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: own.ref, Answer: machine.Answer{HoldID: own.id, Bound: own.end()}})
+func (l *Lock) notifyBound(h hold) {
+	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Bound: h.end()}})
 }
 
 // failExtensions refuses the extensions of a hold.
@@ -184,5 +184,6 @@ func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
 // expireExtensions refuses the extensions that have waited for too long.
 func (l *Lock) expireExtensions() {
 	late := func(e extension) bool { return l.now >= e.by }
-	l.extensions = failIf(l, l.extensions, late, machine.Unavailable, "Redis has not answered an earlier command in time, and the lease was not changed")
+	l.extensions = failIf(l, l.extensions, late, machine.Unavailable,
+		"Redis has not answered an earlier command in time, and the lease was not changed")
 }

@@ -100,29 +100,29 @@ func (l *Lock) grantTaken(o op) bool {
 
 // grant makes a waiter a holder.
 func (l *Lock) grant(req *waiter, handedOff bool) {
-	own := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req), unwatched: req.Unwatched}
+	h := hold{id: req.ID, owner: req.Owner, ref: req.Ref, counts: once(req.Mode), tokens: l.nextTokens(req), unwatched: req.Unwatched}
 	switch {
 	case req.Lease > 0 && l.lease.fixed:
-		own.leaseEnd = l.lease.until
+		h.leaseEnd = l.lease.until
 	case req.Lease > 0:
-		own.leaseEnd = l.now + req.Lease - machine.Margin(req.Lease)
+		h.leaseEnd = l.now + req.Lease - machine.Margin(req.Lease)
 	case req.MaxHold > 0:
-		own.maxEnd = l.now + req.MaxHold
+		h.maxEnd = l.now + req.MaxHold
 	}
-	own.noteMinimum(req, l.now, false)
+	h.noteMinimum(req, l.now, false)
 	if l.holds.len() == 0 {
 		l.lease.atRisk = false // this holder has not been warned
 	}
-	l.holds.add(own)
+	l.holds.add(h)
 	l.answer(req.Ref, machine.Answer{
-		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(own), Bound: own.end(), FirstRef: own.ref, Tokens: own.tokens,
+		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(h), Bound: h.end(), FirstRef: h.ref, Tokens: h.tokens,
 		HandedOff: handedOff, Transferred: l.lease.transferred,
 	})
 	l.lease.transferred, l.lease.stays = false, false
 	if l.ownersMayRepeat && req.Owner != 0 {
 		// The other requests of this owner would wait for its own hold: they are re-entries now.
 		for _, again := range l.queue.withdraw(0, req.Owner) {
-			l.reenter(own, again)
+			l.reenter(h, again)
 		}
 		l.ownersMayRepeat = l.queue.len() > 0
 	}

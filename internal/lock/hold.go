@@ -45,8 +45,8 @@ type hold struct {
 	leaseEnd, maxEnd machine.Instant
 	// keepUntil is the end of its minimum time, and keepAgainUntil that of its re-entries alone; 0 for none.
 	keepUntil, keepAgainUntil machine.Instant
-	// dead: its owner has died, and its release is on its way. unwatched: no death of an owner ends it.
-	dead, unwatched bool
+	// ownerDied: its owner has died, and its release is on its way. unwatched: no death of an owner ends it.
+	ownerDied, unwatched bool
 
 	tokens []int64
 }
@@ -66,18 +66,18 @@ func (h *hold) end() machine.Instant {
 func (h *hold) wouldUpgrade(m machine.Mode) bool { return m == machine.Exclusive && h.exclusive == 0 }
 
 // holds are the holds on the lease: one that is exclusive, or any number that share it. It is a value: a copy
-// never sees a change, since more is replaced, or appended to beyond the copy's end.
+// never sees a change, since others is replaced, or appended to beyond the copy's end.
 type holds struct {
 	// first has a field of its own, since there is seldom another hold.
-	first hold
-	more  []*hold
+	first  hold
+	others []*hold
 }
 
 func (h *holds) len() int {
 	if h.first.id == 0 {
 		return 0
 	}
-	return 1 + len(h.more)
+	return 1 + len(h.others)
 }
 
 func (h *holds) all() iter.Seq[hold] {
@@ -85,7 +85,7 @@ func (h *holds) all() iter.Seq[hold] {
 		if h.first.id == 0 || !yield(h.first) {
 			return
 		}
-		for _, each := range h.more {
+		for _, each := range h.others {
 			if !yield(*each) {
 				return
 			}
@@ -109,7 +109,7 @@ func (h *holds) find(match func(*hold) bool) hold {
 	if match(&h.first) {
 		return h.first
 	}
-	for _, each := range h.more {
+	for _, each := range h.others {
 		if match(each) {
 			return *each
 		}
@@ -123,7 +123,7 @@ func (h *holds) add(one hold) {
 		return
 	}
 	another := one
-	h.more = append(h.more, &another)
+	h.others = append(h.others, &another)
 }
 
 // update replaces the hold with that id.
@@ -132,10 +132,10 @@ func (h *holds) update(one hold) {
 		h.first = one
 		return
 	}
-	h.more = slices.Clone(h.more)
-	for i, each := range h.more {
+	h.others = slices.Clone(h.others)
+	for i, each := range h.others {
 		if each.id == one.id {
-			h.more[i] = &one
+			h.others[i] = &one
 		}
 	}
 }
@@ -143,11 +143,11 @@ func (h *holds) update(one hold) {
 func (h *holds) remove(id uint64) {
 	switch {
 	case h.first.id != id:
-		h.more = slices.DeleteFunc(slices.Clone(h.more), func(each *hold) bool { return each.id == id })
-	case len(h.more) == 0:
+		h.others = slices.DeleteFunc(slices.Clone(h.others), func(each *hold) bool { return each.id == id })
+	case len(h.others) == 0:
 		*h = holds{}
 	default:
-		h.first, h.more = *h.more[0], h.more[1:]
+		h.first, h.others = *h.others[0], h.others[1:]
 	}
 }
 

@@ -34,15 +34,18 @@ func (l *Lock) Summary() machine.Summary {
 // Snapshot returns the state of the lock in this process.
 func (l *Lock) Snapshot() machine.Snapshot {
 	first := l.holds.first
-	return machine.Snapshot{HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(), Until: l.holdUntil(first), Tokens: first.tokens}
+	return machine.Snapshot{
+		HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(),
+		Until: l.holdUntil(first), Tokens: first.tokens,
+	}
 }
 
 // Outstanding returns the holders, and the Refs of the requests that await an answer. It is for a lock whose
 // actor has failed for good.
 func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	var refs machine.Refs
-	for own := range l.holds.all() {
-		holders = append(holders, machine.Holder{Ref: own.ref, ID: own.id})
+	for h := range l.holds.all() {
+		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
 	}
 	for req := range l.queue.waiters.All() {
 		refs.Add(req.Ref)

@@ -86,8 +86,8 @@ func (l *Lock) hasTimeLeft() bool {
 }
 
 // holdUntil is the end of a hold's validity without a renewal.
-func (l *Lock) holdUntil(own hold) machine.Instant {
-	if end := own.end(); end != 0 {
+func (l *Lock) holdUntil(h hold) machine.Instant {
+	if end := h.end(); end != 0 {
 		return min(end, l.lease.until)
 	}
 	return l.lease.until

@@ -29,7 +29,8 @@ func (l *Lock) lingers() bool {
 		!l.mayBeCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
 }
 
-// lingerEnd returns the time at which a lease without a hold is released. The rest of the lease must be enough for the next hold; see hasTimeLeft.
+// lingerEnd returns the time at which a lease without a hold is released. The rest of the lease must be enough for the
+// next hold; see hasTimeLeft.
 func (l *Lock) lingerEnd() machine.Instant {
 	return min(l.lease.lingerUntil, l.lease.until-min(l.lease.length, l.cfg.Watchdog)/3)
 }

@@ -92,9 +92,9 @@ type Lock struct {
 	lost machine.Losses
 
 	effects machine.Effects
-	// spare is memory of the buffer for a command; nil if it is in use.
-	buffer *Buffer
-	spare  *Command
+	// freeCommand is memory of the buffer for a command; nil if it is in use.
+	buffer      *Buffer
+	freeCommand *Command
 }
 
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher

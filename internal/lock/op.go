@@ -75,11 +75,11 @@ func (l *Lock) inBackground(o op) {
 
 // send issues the op's command, for the first time or again.
 func (l *Lock) send(o *op) {
-	c := l.spare
+	c := l.freeCommand
 	if c == nil {
 		c = new(Command)
 	}
-	*c, l.spare = Command{}, nil
+	*c, l.freeCommand = Command{}, nil
 	l.effects.Add(machine.Effect{Kind: machine.Send, Ref: c})
 	ops[o.kind].command(l, o, c)
 	if o.term != 0 && o.term == l.lease.term {

@@ -16,19 +16,22 @@ func (l *Lock) nextPending() bool {
 			return false
 		}
 		l.pendingCounts = l.pendingCounts[1:]
-		own := l.holds.byID(c.hold)
+		h := l.holds.byID(c.hold)
 		switch {
 		case c.request != nil:
-			if l.startReentry(own, c) {
+			if l.startReentry(h, c) {
 				return true
 			}
-		case own.in(c.mode) == 0:
-			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, HoldID: own.id, Reason: machine.NotHeld, Detail: "the lock is not held in this mode"})
-		case own.total() > 1:
-			l.setCounts(own, c, -1)
+		case h.in(c.mode) == 0:
+			l.answer(c.ref, machine.Answer{
+				Kind: machine.NotFreed, HoldID: h.id, Reason: machine.NotHeld,
+				Detail: "the lock is not held in this mode",
+			})
+		case h.total() > 1:
+			l.setCounts(h, c, -1)
 			return true
 		default:
-			l.endHold(own, c.ref)
+			l.endHold(h, c.ref)
 			return true
 		}
 	}
@@ -42,8 +45,8 @@ func (l *Lock) nextPending() bool {
 
 // startReentry starts a re-entry, and reports whether it did. A re-entry is refused if the hold has changed since
 // the request.
-func (l *Lock) startReentry(own hold, c countChange) bool {
-	if reason, detail := l.reentryRefusal(&own, c.request); reason != 0 {
+func (l *Lock) startReentry(h hold, c countChange) bool {
+	if reason, detail := l.reentryRefusal(&h, c.request); reason != 0 {
 		l.refuse(c.request.Ref, reason, detail)
 		return false
 	}
@@ -54,14 +57,14 @@ func (l *Lock) startReentry(own hold, c countChange) bool {
 		}
 		l.dropRenewal()
 	}
-	l.setCounts(own, c, 1)
+	l.setCounts(h, c, 1)
 	return true
 }
 
 // dropPending ends the requests for a hold that is over: its re-entries wait for a hold of their own, and its
 // releases are refused.
-func (l *Lock) dropPending(own hold) {
-	for _, c := range l.takePending(func(c countChange) bool { return c.hold == own.id }) {
+func (l *Lock) dropPending(h hold) {
+	for _, c := range l.takePending(func(c countChange) bool { return c.hold == h.id }) {
 		switch {
 		case c.request != nil && l.closing:
 			l.refuse(c.request.Ref, machine.Closed, machine.Closing)
@@ -74,38 +77,45 @@ func (l *Lock) dropPending(own hold) {
 			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "the hold was released before"})
 		}
 	}
-	l.failEnsures(own.id, machine.NotHeld, released)
-	l.failExtensions(own.id, machine.NotHeld, released)
+	l.failEnsures(h.id, machine.NotHeld, released)
+	l.failExtensions(h.id, machine.NotHeld, released)
 }
 
 const released = "the hold was released"
 
 // reenter queues a re-entry of a hold, or refuses it.
-func (l *Lock) reenter(own hold, req *waiter) {
-	if reason, detail := l.reentryRefusal(&own, req); reason != 0 {
+func (l *Lock) reenter(h hold, req *waiter) {
+	if reason, detail := l.reentryRefusal(&h, req); reason != 0 {
 		l.refuse(req.Ref, reason, detail)
 		return
 	}
-	l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: req.Mode, request: req})
+	l.pendingCounts = append(l.pendingCounts, countChange{hold: h.id, mode: req.Mode, request: req})
 }
 
 // reentryRefusal returns why a request cannot re-enter a hold; the reason is 0 if it can. A re-entry joins the
 // hold as it is, so options that the hold does not fulfil are refused.
-func (l *Lock) reentryRefusal(own *hold, req *waiter) (machine.Reason, string) {
+func (l *Lock) reentryRefusal(h *hold, req *waiter) (machine.Reason, string) {
 	switch {
 	case req.NoReentry:
 		return machine.Reentry, "this owner holds the lock already, and asked not to re-enter it"
-	case own.wouldUpgrade(req.Mode):
+	case h.wouldUpgrade(req.Mode):
 		return machine.Reentry, "this owner holds the lock for reading, and a read hold cannot become a write hold: release it first"
-	case req.Lease > 0 && !own.fixed():
-		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out", req.Lease)
-	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < own.leaseEnd:
-		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
-			req.Lease, leaseFor(own.leaseEnd-l.now))
-	case req.AtLeast > 0 && own.fixed() && l.now+req.AtLeast > max(own.leaseEnd, l.now+req.Lease):
-		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a minimum time of %v, since the fixed lease of the hold that it joins ends before: leave it out", req.AtLeast)
-	case req.MaxHold > 0 && (own.end() == 0 || own.end() > l.now+req.MaxHold):
-		return machine.Invalid, fmt.Sprintf("a re-entry cannot have a max hold of %v, since the hold that it joins may last longer: leave it out, or bound the first hold", req.MaxHold)
+	case req.Lease > 0 && !h.fixed():
+		return machine.Invalid, fmt.Sprintf(
+			"a re-entry cannot have a fixed lease of %v, since the watchdog keeps the hold that it joins: leave the lease out",
+			req.Lease)
+	case req.Lease > 0 && l.now+req.Lease-machine.Margin(req.Lease) < h.leaseEnd:
+		return machine.Invalid, fmt.Sprintf(
+			"a re-entry cannot have a lease of %v, since the hold that it joins lasts longer: ask for at least %v, or leave the lease out",
+			req.Lease, leaseFor(h.leaseEnd-l.now))
+	case req.AtLeast > 0 && h.fixed() && l.now+req.AtLeast > max(h.leaseEnd, l.now+req.Lease):
+		return machine.Invalid, fmt.Sprintf(
+			"a re-entry cannot have a minimum time of %v, since the fixed lease of the hold that it joins ends before: leave it out",
+			req.AtLeast)
+	case req.MaxHold > 0 && (h.end() == 0 || h.end() > l.now+req.MaxHold):
+		return machine.Invalid, fmt.Sprintf(
+			"a re-entry cannot have a max hold of %v, since the hold that it joins may last longer: leave it out, or bound the first hold",
+			req.MaxHold)
 	}
 	return 0, ""
 }
@@ -130,10 +140,10 @@ func (l *Lock) overtake() bool {
 		return false
 	}
 	holds := l.holds
-	for own := range holds.all() {
-		if l.allReleased(own) {
+	for h := range holds.all() {
+		if l.allReleased(h) {
 			l.postponeCount()
-			l.endHold(own, l.takeReleases(own))
+			l.endHold(h, l.takeReleases(h))
 			return true
 		}
 	}
@@ -148,13 +158,13 @@ func (l *Lock) overtake() bool {
 
 // allReleased reports whether the waiting releases add up to the whole hold. Its waiting re-entries have not been
 // granted, and do not count.
-func (l *Lock) allReleased(own hold) bool {
-	rest := own.counts
-	if o := l.main; o.hold == own.id && o.ref != nil {
+func (l *Lock) allReleased(h hold) bool {
+	rest := h.counts
+	if o := l.main; o.hold == h.id && o.ref != nil {
 		rest = rest.plus(o.mode, -1)
 	}
 	for _, c := range l.pendingCounts {
-		if c.request == nil && c.hold == own.id && rest.in(c.mode) > 0 {
+		if c.request == nil && c.hold == h.id && rest.in(c.mode) > 0 {
 			rest = rest.plus(c.mode, -1)
 		}
 	}
@@ -176,10 +186,10 @@ func (l *Lock) postponeCount() {
 }
 
 // takeReleases takes out the waiting releases that end a hold, and returns their requests.
-func (l *Lock) takeReleases(own hold) any {
-	rest := own.counts
+func (l *Lock) takeReleases(h hold) any {
+	rest := h.counts
 	ends := func(c countChange) bool {
-		if c.request != nil || c.hold != own.id || rest.in(c.mode) == 0 {
+		if c.request != nil || c.hold != h.id || rest.in(c.mode) == 0 {
 			return false
 		}
 		rest = rest.plus(c.mode, -1)

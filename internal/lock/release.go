@@ -63,7 +63,10 @@ func (l *Lock) answerRelease(o op) {
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
 		return
 	}
-	l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: "its release has found that its key was gone, or belonged to another owner"})
+	l.answer(o.ref, machine.Answer{
+		Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true,
+		Detail: "its release has found that its key was gone, or belonged to another owner",
+	})
 }
 
 // afterRelease resets the state after a term.
@@ -94,7 +97,9 @@ func (l *Lock) releaseInBackground() {
 		until := l.now + max(l.cfg.Watchdog, l.lease.length) // if the key is not kept by then, it has expired
 		l.inBackground(op{kind: opKeep, term: l.lease.term, keepUntil: l.main.keepUntil, until: until})
 	} else {
-		answer(fmt.Sprintf("Redis has not confirmed the release, which is still being tried; the key expires by itself within %v", l.lease.length))
+		answer(fmt.Sprintf(
+			"Redis has not confirmed the release, which is still being tried; the key expires by itself within %v",
+			l.lease.length))
 		l.cleanUp(l.lease.term)
 	}
 	l.afterRelease()

@@ -128,9 +128,9 @@ func (l *Lock) renewalReplied(r Result) {
 			return
 		}
 		l.lease.atRisk = true
-		for own := range l.holds.all() {
-			l.effects.Add(machine.Effect{Kind: machine.NotifyAtRisk, Ref: own.ref, Term: l.lease.term, Answer: machine.Answer{
-				HoldID: own.id, Until: l.holdUntil(own), Tokens: own.tokens, Detail: "the lease could not be renewed: " + detail,
+		for h := range l.holds.all() {
+			l.effects.Add(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Term: l.lease.term, Answer: machine.Answer{
+				HoldID: h.id, Until: l.holdUntil(h), Tokens: h.tokens, Detail: "the lease could not be renewed: " + detail,
 			}})
 		}
 	}
@@ -143,5 +143,7 @@ func (l *Lock) failEnsures(id uint64, reason machine.Reason, detail string) {
 
 // expireEnsures refuses the requests that have awaited a renewal for too long.
 func (l *Lock) expireEnsures() {
-	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return l.now >= e.by }, machine.Unavailable, "Redis has not renewed the lease in time")
+	l.ensures = failIf(l, l.ensures,
+		func(e ensure) bool { return l.now >= e.by },
+		machine.Unavailable, "Redis has not renewed the lease in time")
 }

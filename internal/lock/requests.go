@@ -15,7 +15,7 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	defer l.settle()
 	seenBefore := req.Owner != 0 && req.Owner <= l.lastOwner
 	l.lastOwner = max(l.lastOwner, req.Owner)
-	own := l.holds.byOwner(req.Owner)
+	h := l.holds.byOwner(req.Owner)
 	if req.Try {
 		req.Deadline = now + l.cfg.TryTime()
 	}
@@ -23,12 +23,13 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	switch {
 	case l.closing:
 		l.refuse(req.Ref, machine.Closed, machine.Closing)
-	case own.id != 0:
-		l.reenter(own, req)
+	case h.id != 0:
+		l.reenter(h, req)
 	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(req)):
 		l.answer(req.Ref, l.held())
 	case l.queue.len() >= l.cfg.QueueLimit:
-		l.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
+		l.refuse(req.Ref, machine.QueueFull,
+			fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
 	default:
 		l.ownersMayRepeat = l.ownersMayRepeat || seenBefore
 		l.queue.push(req)
@@ -38,27 +39,33 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 // Release releases one hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
 func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode machine.Mode, ref any) {
 	// The owner means its present hold, and not one that begin may grant it when that hold is over.
-	if own := l.holds.byOwner(owner); own.id != 0 {
-		id = own.id
+	if h := l.holds.byOwner(owner); h.id != 0 {
+		id = h.id
 	}
 	l.begin(now)
 	defer l.settle()
-	own := l.holds.byID(id)
+	h := l.holds.byID(id)
 	switch {
-	case own.id != 0:
-		l.pendingCounts = append(l.pendingCounts, countChange{hold: own.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
+	case h.id != 0:
+		l.pendingCounts = append(l.pendingCounts, countChange{hold: h.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
 	case l.lost.Why(id) != 0:
-		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: "the hold was lost before: " + l.lost.Why(id).String()})
+		l.answer(ref, machine.Answer{
+			Kind: machine.NotFreed, Reason: machine.Lost,
+			Detail: "the hold was lost before: " + l.lost.Why(id).String(),
+		})
 	default:
-		l.answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "there is no such hold: it was never granted, is over, or belongs to another owner"})
+		l.answer(ref, machine.Answer{
+			Kind: machine.NotFreed, Reason: machine.NotHeld,
+			Detail: "there is no such hold: it was never granted, is over, or belongs to another owner",
+		})
 	}
 }
 
 // DropMinimum ends the minimum time of the first request of a hold, which no requester has got.
 func (l *Lock) DropMinimum(id uint64) {
-	if own := l.holds.byID(id); own.id != 0 {
-		own.keepUntil = own.keepAgainUntil
-		l.holds.update(own)
+	if h := l.holds.byID(id); h.id != 0 {
+		h.keepUntil = h.keepAgainUntil
+		l.holds.update(h)
 	}
 }
 
@@ -99,18 +106,18 @@ func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	if owner == 0 {
 		return
 	}
-	own := l.holds.byOwner(owner)
-	if own.id == 0 {
+	h := l.holds.byOwner(owner)
+	if h.id == 0 {
 		return
 	}
 	// One release ends the hold, for all of its counts, and before any other change.
 	mode := machine.Shared
-	if own.exclusive > 0 {
+	if h.exclusive > 0 {
 		mode = machine.Exclusive
 	}
-	own.counts, own.dead = once(mode), true
-	l.holds.update(own)
-	l.pendingCounts = append([]countChange{{hold: own.id, mode: mode}}, l.pendingCounts...)
+	h.counts, h.ownerDied = once(mode), true
+	l.holds.update(h)
+	l.pendingCounts = append([]countChange{{hold: h.id, mode: mode}}, l.pendingCounts...)
 }
 
 // ForceRelease frees the lock if one of the owners holds it in that mode. Local holders are notified first.
@@ -126,17 +133,23 @@ func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) 
 	l.begin(now)
 	defer l.settle()
 	most := l.cfg.Watchdog - machine.Margin(l.cfg.Watchdog)
-	own := l.holds.byID(id)
-	left := l.holdUntil(own) - l.now
+	h := l.holds.byID(id)
+	left := l.holdUntil(h) - l.now
 	switch {
-	case own.id == 0:
+	case h.id == 0:
 		l.answerOver(id, ref)
 	case left >= d:
-		l.answer(ref, machine.Answer{Kind: machine.Ensured, Until: l.holdUntil(own)})
-	case own.end() != 0 && own.end()-l.now < d:
-		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left)})
+		l.answer(ref, machine.Answer{Kind: machine.Ensured, Until: l.holdUntil(h)})
+	case h.end() != 0 && h.end()-l.now < d:
+		l.answer(ref, machine.Answer{
+			Kind: machine.NotDone, Reason: machine.Invalid,
+			Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left),
+		})
 	case d > most:
-		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most)})
+		l.answer(ref, machine.Answer{
+			Kind: machine.NotDone, Reason: machine.Invalid,
+			Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most),
+		})
 	default:
 		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d, by: l.now + l.cfg.TryTime()})
 	}
@@ -176,8 +189,8 @@ func (l *Lock) Close(now machine.Instant) {
 		l.refuse(req.Ref, machine.Closed, machine.Closing)
 	}
 	holds := l.holds
-	for own := range holds.all() {
-		l.revokeHold(own, machine.Closed, machine.Closing)
+	for h := range holds.all() {
+		l.revokeHold(h, machine.Closed, machine.Closing)
 	}
 }
 

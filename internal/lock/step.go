@@ -191,8 +191,8 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 			wake(l.lingerEnd())
 		}
 	}
-	for own := range l.holds.all() {
-		if end := own.end(); end != 0 {
+	for h := range l.holds.all() {
+		if end := h.end(); end != 0 {
 			wake(end)
 		}
 	}

@@ -125,7 +125,9 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	}
 	by := l.wait.sent[i]
 	l.phase = owned
-	l.order.grant(l, op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens}, Result{Outcome: Done, Tokens: t.Tokens})
+	l.order.grant(l,
+		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens},
+		Result{Outcome: Done, Tokens: t.Tokens})
 	l.wait, l.lease.transferred = waiting{}, true
 	// The TTL of a transfer is short: unless the turn is over soon, it is renewed at once.
 	l.lease.renewAt = l.now + min((l.lease.until-l.now)/6, 2*l.cfg.HandOffLimit)
