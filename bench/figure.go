@@ -31,8 +31,16 @@ var (
 	resident    = figure{name: "RSS, MB", of: func(r result) float64 { return r.RSS }, lower: true}
 	heap        = figure{name: "live heap and stacks, MB", of: func(r result) float64 { return r.Heap }, lower: true, decimals: 1}
 	running     = figure{name: "goroutines", of: func(r result) float64 { return float64(r.Goroutines) }, lower: true}
-	clientShare = figure{name: "client CPU, % of a core", of: func(r result) float64 { return r.ClientCPU * float64(r.Size) / 1e4 }, lower: true, decimals: 1}
-	redisShare  = figure{name: "Redis CPU, %", of: func(r result) float64 { return r.RedisCPU * float64(r.Size) / 1e4 }, lower: true, decimals: 1}
+	clientShare = figure{
+		name:  "client CPU, % of a core",
+		of:    func(r result) float64 { return r.ClientCPU * float64(r.Size) / 1e4 },
+		lower: true, decimals: 1,
+	}
+	redisShare = figure{
+		name:  "Redis CPU, %",
+		of:    func(r result) float64 { return r.RedisCPU * float64(r.Size) / 1e4 },
+		lower: true, decimals: 1,
+	}
 
 	rssEach      = figure{name: "RSS, bytes", of: func(r result) float64 { return r.RSSPerLock }, lower: true}
 	heapEach     = figure{name: "live heap and stacks, bytes", of: func(r result) float64 { return r.HeapPerLock }, lower: true}

@@ -29,7 +29,9 @@ func main() {
 	}
 	var o options
 	flag.StringVar(&o.names, "scenario", "", "scenarios, separated by commas, or the prefixes of their names before a hyphen; all if empty")
-	flag.StringVar(&o.libs, "lib", "", "libraries, separated by commas; all but lockkeeper-metered if empty, and go-zero only with -tags gozero. Each is measured in the scenarios that it supports")
+	flag.StringVar(&o.libs, "lib", "",
+		"libraries, separated by commas; all but lockkeeper-metered if empty, "+
+			"and go-zero only with -tags gozero. Each is measured in the scenarios that it supports")
 	flag.IntVar(&o.rounds, "rounds", 5, "how often everything is measured")
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")

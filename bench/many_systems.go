@@ -11,11 +11,13 @@ import (
 func systems() (list []scenario) {
 	for _, n := range []int{2, 8, 32, 100, 200, 500} {
 		list = append(list, scenario{
-			name: fmt.Sprintf("s19-turns-%d", n), section: "s19-turns", of: "Systems", title: "Systems that take turns with one lock, with one goroutine each",
+			name: fmt.Sprintf("s19-turns-%d", n), section: "s19-turns", of: "Systems",
+			title:     "Systems that take turns with one lock, with one goroutine each",
 			processes: 1, goroutines: n, oneKey: true, systems: n, stretch: 3,
 			libs: []string{ours}, columns: waitColumns, run: (*task).pairs,
 		}, scenario{
-			name: fmt.Sprintf("s19-idle-%d", n), section: "s19-idle", of: "Systems", title: "Systems that wait for one lock, which another process holds",
+			name: fmt.Sprintf("s19-idle-%d", n), section: "s19-idle", of: "Systems",
+			title:     "Systems that wait for one lock, which another process holds",
 			processes: 2, goroutines: 1, oneKey: true, systems: n, size: n, stretch: 4,
 			libs: []string{ours}, columns: growthColumns, run: (*task).waitMany,
 		})

@@ -21,10 +21,12 @@ type result struct {
 	P99                float64 `json:"p99_us"`
 	RedisCommandsPerOp float64 `json:"redis_commands_per_op"` // including those called by scripts
 	SentPerOp          float64 `json:"sent_commands_per_op"`
-	MaxMin             float64 `json:"max_min"` // the most grants of a goroutine, or process if there are several, by the fewest; none counts as one
-	ClientCPU          float64 `json:"client_cpu_us_per_op"`
-	RedisCPU           float64 `json:"redis_cpu_us_per_op"`
-	Stuck              int     `json:"stuck,omitempty"` // goroutines that still waited for a free lock when all others had ended
+	// MaxMin is the most grants of a goroutine, or process if there are several, by the fewest; none counts as one.
+	MaxMin float64 `json:"max_min"`
+
+	ClientCPU float64 `json:"client_cpu_us_per_op"`
+	RedisCPU  float64 `json:"redis_cpu_us_per_op"`
+	Stuck     int     `json:"stuck,omitempty"` // goroutines that still waited for a free lock when all others had ended
 
 	Size              int     `json:"size,omitempty"`
 	CommandsPerSecond float64 `json:"commands_per_s,omitempty"` // sent

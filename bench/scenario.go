@@ -147,7 +147,8 @@ func growth() (list []scenario) {
 	}
 	for n := 1; n <= 100_000; n *= 10 {
 		list = append(list, scenario{
-			name: fmt.Sprintf("s10-waiting-%d", n), section: "s10-waiting", of: "size", title: "growth: requests that wait for one lock, which another process holds",
+			name: fmt.Sprintf("s10-waiting-%d", n), section: "s10-waiting", of: "size",
+			title:     "growth: requests that wait for one lock, which another process holds",
 			processes: 2, goroutines: 1, oneKey: true, size: n, stretch: 4,
 			libs: []string{ours, limitQueue}, columns: growthColumns, run: (*task).waitMany,
 		})

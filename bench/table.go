@@ -46,7 +46,8 @@ func (c comparison) table() string {
 	}
 	for _, r := range c.results {
 		if r.Stuck > 0 {
-			fmt.Fprintf(&b, "\n%s, round %d: %d of the goroutines still waited, for a free lock, %v after the end.\n", r.Lib, r.Round, r.Stuck, timeout)
+			fmt.Fprintf(&b, "\n%s, round %d: %d of the goroutines still waited, for a free lock, %v after the end.\n",
+				r.Lib, r.Round, r.Stuck, timeout)
 		}
 	}
 	return b.String()
@@ -63,7 +64,8 @@ func (c comparison) columns() []column {
 		return c.ofGrowth()
 	}
 	first := s.columns[0]
-	columns := slices.Concat(c.figures(first), []column{{"min–max", func(lib string, i int) string { return c.of(c.variants[i]).spread(lib, first) }}})
+	spread := func(lib string, i int) string { return c.of(c.variants[i]).spread(lib, first) }
+	columns := slices.Concat(c.figures(first), []column{{"min–max", spread}})
 	if s.of != "" {
 		columns = slices.Insert(columns, 0, c.variant())
 	} else {

@@ -50,8 +50,10 @@ func (c *console) refreshFleet(ctx context.Context, _ []lockID) *snapshot {
 func (s *snapshot) lockOf(v inspect.Lock) lock {
 	first := v.Owners[0]
 	l := lock{
-		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read", Holders: len(v.Owners) + int(v.MoreOwners), Owner: first.Field, Count: int(first.Count.N), Note: first.Note,
-		Waiting: v.LongestWait().N, Token: v.Token, Lease: v.TTL, Listeners: v.Waiters, HolderWaiters: v.HolderWaiters(), Asked: true, Problems: v.Problems,
+		Name: v.Name, Kind: v.Kind, Held: true, Shared: first.Mode == "read",
+		Holders: len(v.Owners) + int(v.MoreOwners), Owner: first.Field, Count: int(first.Count.N), Note: first.Note,
+		Waiting: v.LongestWait().N, Token: v.Token, Lease: v.TTL,
+		Listeners: v.Waiters, HolderWaiters: v.HolderWaiters(), Asked: true, Problems: v.Problems,
 	}
 	if first.HeldAtLeast.Known {
 		since := time.Now().Add(-time.Duration(first.HeldAtLeast.N) * time.Millisecond)

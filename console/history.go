@@ -34,8 +34,8 @@ type history struct {
 	counted []counted
 }
 
-// holder is the owner of a lock at the last refresh, or the state of a synchronizer, and when it was seen first. listed reports whether the System held
-// the lock or waited for it.
+// holder is the owner of a lock at the last refresh, or the state of a synchronizer, and when it was seen first. listed
+// reports whether the System held the lock or waited for it.
 type holder struct {
 	owner  string
 	since  time.Time

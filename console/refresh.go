@@ -100,9 +100,11 @@ func (c *console) ask(ctx context.Context, l *lock) error {
 	if err != nil {
 		return err
 	}
-	l.Asked, l.Held, l.Shared, l.Holders, l.Owner, l.Count = true, status.Locked, status.Locked && status.Shared, status.Holders, status.Holder, status.HoldCount
+	l.Asked, l.Held, l.Shared = true, status.Locked, status.Locked && status.Shared
+	l.Holders, l.Owner, l.Count = status.Holders, status.Holder, status.HoldCount
 	l.Owners, l.Note = status.Owners, status.Note
-	l.Lease, l.Listeners, l.Waiters, l.Waiting, l.Token = 0, inspect.Known(int64(status.Subscribers)), status.Waiters, status.WaitingFor.Milliseconds(), status.Token
+	l.Lease, l.Listeners = 0, inspect.Known(int64(status.Subscribers))
+	l.Waiters, l.Waiting, l.Token = status.Waiters, status.WaitingFor.Milliseconds(), status.Token
 	if status.HolderWaiters >= 0 {
 		l.HolderWaiters = inspect.Known(int64(status.HolderWaiters))
 	}
@@ -130,7 +132,12 @@ func (s *snapshot) addSystems(processes []lockkeeper.Process) {
 		s.Systems = append(s.Systems, systemOf(p, s.Client))
 	}
 	slices.SortFunc(s.Systems, func(a, b system) int {
-		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
+		return cmp.Or(
+			strings.Compare(a.Application, b.Application),
+			strings.Compare(a.Host, b.Host),
+			cmp.Compare(a.PID, b.PID),
+			strings.Compare(a.Client, b.Client),
+		)
 	})
 }
 

@@ -141,7 +141,8 @@ func (l lock) Others() string {
 	}
 	if l.Held && !l.Here && l.Kind != inspect.KindFair {
 		if l.HolderWaiters.Known {
-			all = append(all, fmt.Sprintf("%v in the holder’s process, %s ago", l.HolderWaiters, age(time.Duration(l.Process.Seen)*time.Millisecond)))
+			all = append(all, fmt.Sprintf("%v in the holder’s process, %s ago",
+				l.HolderWaiters, age(time.Duration(l.Process.Seen)*time.Millisecond)))
 		} else {
 			all = append(all, "an unknown number in the holder’s process")
 		}

@@ -144,7 +144,10 @@ func age(d time.Duration) string {
 
 // String describes the process.
 func (s *system) String() string {
-	p := lockkeeper.Process{Client: s.Client, Application: s.Application, Host: s.Host, PID: s.PID, Version: s.Version, Seen: time.Duration(s.Seen) * time.Millisecond, Overdue: s.Overdue}
+	p := lockkeeper.Process{
+		Client: s.Client, Application: s.Application, Host: s.Host, PID: s.PID, Version: s.Version,
+		Seen: time.Duration(s.Seen) * time.Millisecond, Overdue: s.Overdue,
+	}
 	if s.Since != nil {
 		p.Since = *s.Since
 	}

@@ -174,7 +174,9 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	d.term.Store(nil)
 	d.counts.late.Add(int64(over.late))
 	if over.late > 0 {
-		d.post.Host.Error("grains have stopped after the lease of their member had ended, and others may have run beside them", "grains", over.late)
+		d.post.Host.Error(
+			"grains have stopped after the lease of their member had ended, and others may have run beside them",
+			"grains", over.late)
 	}
 	// The entries of this member hinder no other one when its lease is released: they are removed to keep Redis tidy.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)

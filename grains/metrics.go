@@ -19,9 +19,11 @@ var instruments = []struct {
 	{"running", "{actor}", "Grains that run.", true, func(c *counts) *atomic.Int64 { return &c.running }},
 	{"starts", "{actor}", "Grains that started.", false, func(c *counts) *atomic.Int64 { return &c.starts }},
 	{"terms", "{term}", "Terms of this process as a member.", false, func(c *counts) *atomic.Int64 { return &c.terms }},
-	{"unregistered", "{call}", "Registrations that were refused or failed.", false, func(c *counts) *atomic.Int64 { return &c.unregistered }},
+	{"unregistered", "{call}", "Registrations that were refused or failed.",
+		false, func(c *counts) *atomic.Int64 { return &c.unregistered }},
 	{"refused", "{message}", "Messages that grains refused.", false, func(c *counts) *atomic.Int64 { return &c.refused }},
-	{"late", "{actor}", "Grains that stopped after the lease of their member: others may have run beside them.", false, func(c *counts) *atomic.Int64 { return &c.late }},
+	{"late", "{actor}", "Grains that stopped after the lease of their member: others may have run beside them.",
+		false, func(c *counts) *atomic.Int64 { return &c.late }},
 }
 
 // observe lets the meter read the counts until stop is called. An instrument that the meter cannot make is left out.

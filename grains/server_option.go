@@ -24,7 +24,9 @@ func ServerOption(system *actor.ActorSystem) grpc.ServerOption {
 	if system == nil {
 		return grpc.EmptyServerOption{}
 	}
-	return grpc.ChainStreamInterceptor(func(server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler) (err error) {
+	return grpc.ChainStreamInterceptor(func(
+		server any, stream grpc.ServerStream, _ *grpc.StreamServerInfo, handle grpc.StreamHandler,
+	) (err error) {
 		defer func() {
 			if panicked := recover(); panicked != nil {
 				system.Logger().Error("a connection from another node is closed, since the remote has panicked", "panic", panicked)

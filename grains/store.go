@@ -39,7 +39,8 @@ type store struct {
 }
 
 func newStore(client rueidis.Client, prefix, cluster string) (store, error) {
-	s := store{client: client, scripts: redisclient.New(client, 0), prefix: prefix, name: "grains:{" + cluster + "}:", newest: new(atomic.Int64)}
+	s := store{client: client, scripts: redisclient.New(client, 0), prefix: prefix,
+		name: "grains:{" + cluster + "}:", newest: new(atomic.Int64)}
 	if keyspace.Slot(s.entries()) != keyspace.Slot(s.tokens()) {
 		return s, errors.New("the keys are not in one slot: a cluster needs a name, which does not begin with a brace")
 	}
@@ -100,7 +101,8 @@ local token = redis.call('INCRBY', KEYS[2], 1)
 local above = math.max(token, tonumber(ARGV[4]) + 1)
 if token < 1 or above > 9007199254740991 then -- a number of Lua is exact up to 2^53
   redis.call('INCRBY', KEYS[2], -1)
-  return redis.error_reply('BADVALUE the counter of the tokens of the grains goes from 0 to 9007199254740991, or this process has had the last token')
+  return redis.error_reply('BADVALUE the counter of the tokens of the grains goes from 0 to 9007199254740991, ' ..
+    'or this process has had the last token')
 elseif token < above then
   token = above
   redis.call('SET', KEYS[2], string.format('%d', token))

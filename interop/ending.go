@@ -25,7 +25,8 @@ func leaseEnds(s *env) {
 		notified := lost.await()
 		s.addFigure("the holder was notified %s before", inMS(granted.Sub(notified.at())))
 		check(notified.values["class"] == golang.refusal, "the notification is %s", notified)
-		check(notified.at().Sub(granted) < soon/2, "the holder was notified %v after the other side was granted the lock", notified.at().Sub(granted))
+		check(notified.at().Sub(granted) < soon/2,
+			"the holder was notified %v after the other side was granted the lock", notified.at().Sub(granted))
 	}
 	untouched(s, func() { holder.refused() })
 	waiter.do("unlock")
@@ -37,7 +38,8 @@ func untouched(s *env, call func()) {
 	check(owner != "", "the lock is free")
 	call()
 	ownerAfter, countAfter := s.owner()
-	check(owner == ownerAfter && count == countAfter, "%s held the lock %s times, and after a late call %q holds it %q times", owner, count, ownerAfter, countAfter)
+	check(owner == ownerAfter && count == countAfter,
+		"%s held the lock %s times, and after a late call %q holds it %q times", owner, count, ownerAfter, countAfter)
 }
 
 // forced: the other side releases the lock by force, its waiter is granted the lock, and the holder

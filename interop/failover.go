@@ -129,7 +129,8 @@ func (c *contention) judge(s *env, promotion, subscribed time.Time) {
 		}
 		l := last[h.lock]
 		if h.granted.Before(l.left) {
-			doubles = append(doubles, fmt.Sprintf("%s has %s %v after the promotion, and %s for %v more", h.name, h.lock, since, l.name, l.left.Sub(h.granted)))
+			doubles = append(doubles, fmt.Sprintf("%s has %s %v after the promotion, and %s for %v more",
+				h.name, h.lock, since, l.name, l.left.Sub(h.granted)))
 		}
 		if h.token <= l.token {
 			fallen = append(fallen, fmt.Sprintf("%d of %s %v after the promotion, after %d of %s", h.token, h.name, since, l.token, l.name))

@@ -47,7 +47,9 @@ func drive(args []string, in io.Reader, out, stderr io.Writer) int {
 	if flags.Parse(args) != nil {
 		return 2
 	}
-	config := lockkeeper.Config{Watchdog: milliseconds(*watchdog), Poll: milliseconds(*poll), WaiterTimeout: milliseconds(3 * *poll), Anonymous: true}
+	config := lockkeeper.Config{
+		Watchdog: milliseconds(*watchdog), Poll: milliseconds(*poll), WaiterTimeout: milliseconds(3 * *poll), Anonymous: true,
+	}
 	if err := driveOn(urls, config, in, out); err != nil {
 		fmt.Fprintln(stderr, "drive:", err)
 		return 1

@@ -106,7 +106,8 @@ func run(args []string, stdout, stderr io.Writer) int {
 }
 
 // interop prepares the two sides and the servers, and runs the cases.
-func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, chosen string, only []string, quick bool, stdout, stderr io.Writer) (ok bool, err error) {
+func interop(ctx context.Context, sentinels *sentinelSetup, url, reds, version, chosen string, only []string, quick bool,
+	stdout, stderr io.Writer) (ok bool, err error) {
 	jar, err := jar(version, stderr)
 	if err != nil {
 		return false, err

@@ -100,13 +100,15 @@ func tokens(s *env) {
 	slices.SortFunc(all, func(a, b hold) int { return a.at.Compare(b.at) })
 	changes := 0
 	for i := 1; i < len(all); i++ {
-		check(all[i].token > all[i-1].token, "token %d of %s comes after token %d of %s", all[i].token, all[i].side.name, all[i-1].token, all[i-1].side.name)
+		check(all[i].token > all[i-1].token,
+			"token %d of %s comes after token %d of %s", all[i].token, all[i].side.name, all[i-1].token, all[i-1].side.name)
 		if all[i].side != all[i-1].side {
 			changes++
 		}
 	}
 	newest := s.workerThread(java, 0).do("token").number("token")
-	s.addFigure("%d holds, from token %d to %d; the lock changed sides %d times; the counter is %d", len(all), all[0].token, all[len(all)-1].token, changes, newest)
+	s.addFigure("%d holds, from token %d to %d; the lock changed sides %d times; the counter is %d",
+		len(all), all[0].token, all[len(all)-1].token, changes, newest)
 	check(newest >= all[len(all)-1].token, "the counter is %d", newest)
 	left := s.redis.ttl(s.ctx, prefixed("redisson_lock_token", s.name))
 	check(left < 0, "the counter has a TTL of %v", left)

@@ -165,7 +165,8 @@ func (s *env) listening() (most int) {
 	for _, p := range s.kind.parts(s.name) {
 		channels := []string{p.channel()}
 		if p.kind == fair.kind {
-			queue, err := s.serverOf(p).Do(s.ctx, s.serverOf(p).B().Lrange().Key(prefixed("redisson_lock_queue", p.name)).Start(0).Stop(-1).Build()).AsStrSlice()
+			queue, err := s.serverOf(p).Do(s.ctx,
+				s.serverOf(p).B().Lrange().Key(prefixed("redisson_lock_queue", p.name)).Start(0).Stop(-1).Build()).AsStrSlice()
 			try(err)
 			channels = nil
 			for _, owner := range queue {

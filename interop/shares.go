@@ -39,7 +39,8 @@ func shares(s *env) {
 			each = append(each, fmt.Sprintf("%s %d", t.name, counts[t.name]))
 			fewest, most, overtaken = min(fewest, counts[t.name]), max(most, counts[t.name]), max(overtaken, beside[t.name])
 		}
-		s.addFigure("turns with holds of %s: %s; Java in %s after Go, and %d times too late", inMS(hold), strings.Join(each, ", "), quantiles(came), late)
+		s.addFigure("turns with holds of %s: %s; Java in %s after Go, and %d times too late",
+			inMS(hold), strings.Join(each, ", "), quantiles(came), late)
 		// At the end a process may be two turns behind.
 		if 2*most <= 3*(fewest+2) && 2*overtaken <= 3*(len(came)+late+2) {
 			return ""
@@ -56,7 +57,10 @@ func shares(s *env) {
 // wait with the most turns does not count: Java may stall once before it is known to wait. Turns of Go while Java
 // makes no request do not count: Java may be waiting for replicas.
 func beside(s *env) {
-	contenders := []contender{{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1}, {"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4}}
+	contenders := []contender{
+		{"Java", java, s.driver(java, s.kind.watchdog(), 0), 1},
+		{"Go", golang, s.driver(golang, s.kind.watchdog(), 0), 4},
+	}
 	forEachHold(func(hold time.Duration) string {
 		holds := s.takeTurns(hold, time.Duration(s.times(3000, 1000))*time.Millisecond, contenders)
 		// Until its first turn Java is still loading classes.

@@ -166,7 +166,9 @@ func (w *worker) do(request, answer line) error {
 
 	case "islocked", "ttl", "inspect": // "inspect" is only in Go: Redisson cannot read the hold count of another owner
 		s, err := lock.Inspect(ctx)
-		answer.set(fmt.Sprint("locked=", s.Locked), fmt.Sprint("ttl=", s.TTL.Milliseconds()), fmt.Sprint("count=", s.HoldCount), "holder="+s.Holder)
+		answer.set(fmt.Sprint("locked=", s.Locked),
+			fmt.Sprint("ttl=", s.TTL.Milliseconds()), fmt.Sprint("count=", s.HoldCount),
+			"holder="+s.Holder)
 		return err
 
 	case "rmw":

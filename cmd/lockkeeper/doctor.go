@@ -147,7 +147,11 @@ func (d *doctor) checkNode(ctx context.Context, node rueidis.Client) error {
 
 // add adds a finding; advice is empty if there is nothing to do.
 func (d *doctor) add(check, status, found, advice string) {
-	d.findings = append(d.findings, finding{Check: check, Status: status, Found: pointers.ReplaceAllString(found, ""), Advice: pointers.ReplaceAllString(advice, "")})
+	d.findings = append(d.findings, finding{
+		Check: check, Status: status,
+		Found:  pointers.ReplaceAllString(found, ""),
+		Advice: pointers.ReplaceAllString(advice, ""),
+	})
 }
 
 // unknown adds a check that could not be made: a server does not answer, or else the user lacks rights.
@@ -228,7 +232,8 @@ func (d *doctor) checkReplication(info map[string]string) {
 		d.add("replicas", isOK, "none: while this server is down, no lock can be acquired", "")
 	default:
 		d.add("replicas", isWarning, fmt.Sprintf("%d: a failover may lose the latest locks", replicas),
-			"set Config.Replicas, protect data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a master without replicas accepts")
+			"set Config.Replicas, protect data by fencing tokens, or use a RedLock; "+
+				"min-replicas-to-write bounds what a master without replicas accepts")
 	}
 }
 
@@ -245,9 +250,13 @@ func (d *doctor) checkMemory(info map[string]string) {
 	}
 	switch {
 	case most > 0 && used >= most:
-		d.add("memory", isFailure, fmt.Sprintf("%d of %d bytes are used: no lock can be acquired", used, most), "a higher maxmemory, or fewer keys")
+		d.add("memory", isFailure,
+			fmt.Sprintf("%d of %d bytes are used: no lock can be acquired", used, most),
+			"a higher maxmemory, or fewer keys")
 	case most > 0 && used > most/10*9:
-		d.add("memory", isWarning, fmt.Sprintf("%d of %d bytes are used: when it is full, no lock can be acquired", used, most), "a higher maxmemory, or fewer keys")
+		d.add("memory", isWarning,
+			fmt.Sprintf("%d of %d bytes are used: when it is full, no lock can be acquired", used, most),
+			"a higher maxmemory, or fewer keys")
 	case most > 0:
 		d.add("memory", isOK, fmt.Sprintf("%d of %d bytes are used", used, most), "")
 	default:
@@ -311,7 +320,8 @@ func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 // checkCluster checks the state of a cluster, as one of its servers reports it.
 func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
 	if err := node.Do(ctx, node.B().ClusterSlots().Build()).Error(); err != nil {
-		d.add("cluster", isFailure, err.Error(), "the ACL user needs +cluster|slots (Redis 8: +cluster|shards), to find the servers, and +asking, while slots move")
+		d.add("cluster", isFailure, err.Error(),
+			"the ACL user needs +cluster|slots (Redis 8: +cluster|shards), to find the servers, and +asking, while slots move")
 		return
 	}
 	text, err := node.Do(ctx, node.B().ClusterInfo().Build()).ToString()
@@ -320,7 +330,8 @@ func (d *doctor) checkCluster(ctx context.Context, node rueidis.Client) {
 	case err != nil:
 		d.unknown("cluster", err, "+cluster|info lets doctor see the state of the cluster")
 	case state != "ok" || served != "16384":
-		d.add("cluster", isFailure, fmt.Sprintf("the state is %s, and %s of 16384 slots are served", state, served), "CLUSTER NODES says which slots are not served")
+		d.add("cluster", isFailure, fmt.Sprintf("the state is %s, and %s of 16384 slots are served", state, served),
+			"CLUSTER NODES says which slots are not served")
 	default:
 		d.add("cluster", isOK, "all slots are served", "")
 	}
@@ -347,7 +358,9 @@ func (d *doctor) checkPermits(ctx context.Context) {
 		if n > shownMost {
 			text += fmt.Sprintf("; and %d more: lockkeeper ls", n-shownMost)
 		}
-		d.add(check, isWarning, text, "delete a value that is not a number, and set the number with TrySetPermits; for a semaphore only when the work under its earlier permits has ended")
+		d.add(check, isWarning, text,
+			"delete a value that is not a number, and set the number with TrySetPermits; "+
+				"for a semaphore only when the work under its earlier permits has ended")
 	case err != nil:
 		d.unknown(check, err, "with the rights of lockkeeper ls, doctor can check the numbers of semaphores and permits")
 	default:
@@ -372,7 +385,9 @@ func (d *doctor) checkSystems(ctx context.Context) {
 		}
 	}
 	if len(overdue) > 0 {
-		d.add("systems", isWarning, fmt.Sprintf("%d of %s%d are overdue: %s", len(overdue), more, len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
+		d.add("systems", isWarning,
+			fmt.Sprintf("%d of %s%d are overdue: %s",
+				len(overdue), more, len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
 			"they are dead, hang, or cannot reach Redis: lockkeeper ls -systems")
 		return
 	}

@@ -22,7 +22,8 @@ const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json]
 Shows which process holds a lock: the owner field in Redis, and the application, host, process id and
 start time of the process, from the record of its System. The record remains for a while after that
 process was killed. An owner without a record is a Redisson client, a System that keeps none, or one
-that was closed while a minimum time keeps the lock. The record also has the minimum time for which the process has held the lock, and the note of WithNote.
+that was closed while a minimum time keeps the lock. The record also has the minimum time for which
+the process has held the lock, and the note of WithNote.
 
 For a semaphore, an expirable semaphore and a latch it shows the count; for an expirable semaphore,
 also the taken permits, the rest of their leases, and the process that holds each, if it has a record;

@@ -116,7 +116,9 @@ func list(args []string, env environment) int {
 			return 0, problem
 		}
 		if unread > 0 {
-			o.complain(fmt.Errorf("keys that Redis refuses to read: %d; their locks, kinds or waiters are not shown; the first is %s", unread, first))
+			o.complain(fmt.Errorf(
+				"keys that Redis refuses to read: %d; their locks, kinds or waiters are not shown; the first is %s",
+				unread, first))
 		}
 		if unknown != nil {
 			return 0, fmt.Errorf("not all locks are listed: %w", unknown)

@@ -74,7 +74,9 @@ func release(args []string, env environment) int {
 		before, err := one(ctx, inspector, o.args[0])
 		if err != nil {
 			if c, _ := inspector.Counter(ctx, o.args[0]); c != nil {
-				return 0, fmt.Errorf("%q is not a lock but a number in Redis (%s): release is for locks; permits of an expirable semaphore become free when the leases of dead processes end", c.Name, c.Kind)
+				return 0, fmt.Errorf(
+					"%q is not a lock but a number in Redis (%s): release is for locks; "+
+						"permits of an expirable semaphore become free when the leases of dead processes end", c.Name, c.Kind)
 			}
 			return 0, err
 		}
@@ -89,6 +91,7 @@ func release(args []string, env environment) int {
 		if !was {
 			code = exitNo
 		}
+		named := func(owner inspect.Owner) bool { return slices.Contains(o.owners, owner.Field) }
 		switch {
 		case o.json:
 			err = o.print(released{was, before})
@@ -96,7 +99,7 @@ func release(args []string, env environment) int {
 			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), from)
 		case was:
 			_, err = fmt.Fprintf(o.stdout, "%s is released from %s; a waiter may have it now\n", shown(before.Name), from)
-		case before.Held && o.owners != nil && !slices.ContainsFunc(before.Owners, func(owner inspect.Owner) bool { return slices.Contains(o.owners, owner.Field) }):
+		case before.Held && o.owners != nil && !slices.ContainsFunc(before.Owners, named):
 			_, err = fmt.Fprintf(o.stdout, "%s is held by %s, and not by %s; nothing was released\n", shown(before.Name), holder(before), from)
 		case before.Held:
 			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), from)

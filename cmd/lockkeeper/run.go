@@ -11,7 +11,9 @@ import (
 	"time"
 )
 
-const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind plain] [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-note TEXT] [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind plain]
+                      [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-note TEXT]
+                      [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
 
 const runHelp = runUsage + `
 

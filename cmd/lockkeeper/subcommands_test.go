@@ -59,7 +59,7 @@ func TestHelp(t *testing.T) {
 		if password := regexp.MustCompile(`(?m)^  lockkeeper.*://[^ ]*@.*$`).FindString(c.help); password != "" {
 			t.Errorf("%s: a password on a command line: %s", c.name, password)
 		}
-		usage, text, _ := strings.Cut(c.help, "\n")
+		usage, text, _ := strings.Cut(c.help, "\n\n")
 		c.flags().VisitAll(func(f *flag.Flag) {
 			if word := regexp.MustCompile(`-` + f.Name + `\b`); !word.MatchString(usage) || !word.MatchString(text) {
 				t.Errorf("%s: the help lacks -%s", c.name, f.Name)

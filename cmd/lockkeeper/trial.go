@@ -54,9 +54,12 @@ func (d *doctor) checkScripts(ctx context.Context) {
 	case err == nil:
 		d.add(check, isOK, "scripts may use them", "")
 	case err.Transient || strings.Contains(err.Hint, "ACL user"):
-		d.add(check, isUnknown, err.Error(), "with a script that calls EXISTS, doctor checks whether scripts may use keys that they do not declare")
+		d.add(check, isUnknown, err.Error(),
+			"with a script that calls EXISTS, doctor checks whether scripts may use keys that they do not declare")
 	default:
-		d.add(check, isFailure, err.Error(), "locks need it; docs/topologies.md lists servers with an option for it, such as Dragonfly's --default_lua_flags=allow-undeclared-keys")
+		d.add(check, isFailure, err.Error(),
+			"locks need it; docs/topologies.md lists servers with an option for it, "+
+				"such as Dragonfly's --default_lua_flags=allow-undeclared-keys")
 	}
 }
 

@@ -96,7 +96,8 @@ func startServer() *server {
 	address := listener.Addr().String()
 	demo.Check(listener.Close())
 	port := address[strings.LastIndex(address, ":")+1:]
-	s := &server{"redis://" + address, exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", os.TempDir())}
+	s := &server{"redis://" + address,
+		exec.Command("redis-server", "--bind", "127.0.0.1", "--port", port, "--save", "", "--dir", os.TempDir())}
 	demo.Check(s.process.Start())
 	return s
 }

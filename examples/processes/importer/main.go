@@ -27,7 +27,10 @@ func node(ctx context.Context, url string) (system *actor.ActorSystem, locks *lo
 	network := remote.NewRemote(system, remote.Configure("127.0.0.1", 0))
 	network.Start()
 	// The importer of a killed process is missed for as long as Watchdog, so that is short here.
-	locks, err = lockkeeper.Open(ctx, url, lockkeeper.WithActorSystem(system), lockkeeper.WithConfig(lockkeeper.Config{Watchdog: 2 * time.Second}))
+	locks, err = lockkeeper.Open(ctx, url,
+		lockkeeper.WithActorSystem(system),
+		lockkeeper.WithConfig(lockkeeper.Config{Watchdog: 2 * time.Second}),
+	)
 	return system, locks, func() {
 		_ = locks.Close(ctx)
 		time.Sleep(100 * time.Millisecond) // a remote that is shut down drops the last answers
