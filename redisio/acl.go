@@ -84,7 +84,10 @@ var kinds = []Rights{
 			scripts.ReadWriteSet, scripts.ReadWriteRelease, scripts.ReadWriteRenew, scripts.ReadWriteYield,
 			scripts.ReadWriteForceRelease, scripts.ReadWriteInspect, scripts.CountWaiters,
 		},
-		keys:     []derived{{from: keyspace.ReadWriteQueue}, {from: keyspace.ReadWriteOrder}, {from: keyspace.Holds, more: ":*"}}, // and the leases of the readers
+		keys: []derived{
+			{from: keyspace.ReadWriteQueue}, {from: keyspace.ReadWriteOrder},
+			{from: keyspace.Holds, more: ":*"}, // and the leases of the readers
+		},
 		channels: []derived{{from: keyspace.ReadWriteChannel}},
 	}),
 }
@@ -109,8 +112,10 @@ var synchronizers = []Rights{
 		channels: []derived{{from: keyspace.PermitsChannel}},
 	}),
 	system.and(Rights{
-		Kind:     "latch",
-		scripts:  []*scripts.Script{scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect, scripts.SynchronizerDelete, scripts.ForgetCommand},
+		Kind: "latch",
+		scripts: []*scripts.Script{
+			scripts.LatchSet, scripts.LatchCountDown, scripts.LatchInspect, scripts.SynchronizerDelete, scripts.ForgetCommand,
+		},
 		keys:     []derived{{from: keyspace.Calls, more: ":*"}, {from: keyspace.Counted}},
 		channels: []derived{{from: keyspace.LatchChannel}},
 	}),

@@ -86,7 +86,8 @@ func ConnectLater(redisURL string) (rueidis.Client, error) {
 }
 
 func cannotConnect(options rueidis.ClientOption, err error) error {
-	return fmt.Errorf("cannot connect to Redis at %v: %w", slices.Compact(slices.Clone(options.InitAddress)), withConnectHint(options, classifyDial(err)))
+	return fmt.Errorf("cannot connect to Redis at %v: %w",
+		slices.Compact(slices.Clone(options.InitAddress)), withConnectHint(options, classifyDial(err)))
 }
 
 // withConnectHint adds a hint at the likely cause to an error of a client's first connection.
@@ -109,7 +110,11 @@ func withConnectHint(options rueidis.ClientOption, err *Error) *Error {
 // a permanent error.
 func classifyDial(err error) *Error {
 	if untrusted(err) {
-		return &Error{Hint: "TLS: check tls_ca, tls_cert, tls_key and tls_server_name in the URL, or RootCAs, Certificates and ServerName of the tls.Config", Err: err}
+		return &Error{
+			Hint: "TLS: check tls_ca, tls_cert, tls_key and tls_server_name in the URL, " +
+				"or RootCAs, Certificates and ServerName of the tls.Config",
+			Err: err,
+		}
 	}
 	return Classify(err)
 }

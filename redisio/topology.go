@@ -14,7 +14,9 @@ import (
 
 var (
 	errNoMaster  = errors.New("this is a Sentinel: its URL needs the option master_set=NAME, the name of the master")
-	errOneServer = errors.New("this is a server of a cluster, and the client would be for a single server (ConnectLater and ForceSingleClient are not for clusters)")
+	errOneServer = errors.New(
+		"this is a server of a cluster, and the client would be for a single server " +
+			"(ConnectLater and ForceSingleClient are not for clusters)")
 )
 
 // checkMode returns the client if it has the right mode for its server; otherwise it closes the client and

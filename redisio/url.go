@@ -169,7 +169,8 @@ func checkOptions(query url.Values, options *rueidis.ClientOption) error {
 		switch {
 		case !known:
 			return errors.New("unknown option " + printable.Quote(name))
-		case name == "addr" && slices.ContainsFunc(query[name], func(v string) bool { host, _, err := net.SplitHostPort(v); return err != nil || host == "" }):
+		case name == "addr" &&
+			slices.ContainsFunc(query[name], func(v string) bool { host, _, err := net.SplitHostPort(v); return err != nil || host == "" }):
 			return errors.New("option addr can only be host:port") // rueidis would take the first host
 		case name != "addr" && len(query[name]) > 1:
 			return fmt.Errorf("option %s is given more than once", name)

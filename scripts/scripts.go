@@ -80,7 +80,8 @@ type constant struct {
 
 var constants = []constant{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
-	{"OTHERS_WAIT", OthersWait}, {"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released}, {"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
+	{"OTHERS_WAIT", OthersWait}, {"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released},
+	{"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
 	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"LONGEST_ENTRY", LongestEntry},
 }
 

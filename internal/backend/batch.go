@@ -47,7 +47,8 @@ func (b *batch) fair() bool {
 }
 
 // call makes a call about all members. The first one returns the owner of the term.
-func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisclient.Call, c *lock.Command, deadline time.Time) redisclient.Call {
+func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisclient.Call,
+	c *lock.Command, deadline time.Time) redisclient.Call {
 	members := make([]protocol.Member, len(b.members))
 	for i, m := range b.members {
 		members[i] = m.wire

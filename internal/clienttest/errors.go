@@ -23,7 +23,8 @@ func Expect(t testing.TB, what string, e *redisio.Error, want redisio.Error) {
 	switch {
 	case e == nil:
 		t.Errorf("%s: no error", what)
-	case e.Transient != want.Transient || e.Unsure != want.Unsure || (e.Hint == "") != (want.Hint == "") || !strings.Contains(e.Hint, want.Hint):
+	case e.Transient != want.Transient || e.Unsure != want.Unsure ||
+		(e.Hint == "") != (want.Hint == "") || !strings.Contains(e.Hint, want.Hint):
 		t.Errorf("%s: %+v, want %+v", what, e, want)
 	case !strings.Contains(e.Error(), e.Hint) || !strings.Contains(e.Error(), e.Unwrap().Error()):
 		t.Errorf("%s: hint or cause is not in %q", what, e)

@@ -19,7 +19,8 @@ import (
 
 // States is the number of states of a world to explore. With the race detector, exploring takes seven times as long,
 // and a tenth of the states suffices.
-var States = flag.Int("explore.states", map[bool]int{false: 10_000, true: 1000}[raced()], "how many states of each scenario to explore at most; 0: all")
+var States = flag.Int("explore.states", map[bool]int{false: 10_000, true: 1000}[raced()],
+	"how many states of each scenario to explore at most; 0: all")
 
 func raced() bool {
 	info, ok := debug.ReadBuildInfo()
@@ -68,7 +69,9 @@ func All[P World[W, M], W, M any](t *testing.T, scenarios []Scenario[P]) {
 			t.Run(s.Name, func(t *testing.T) {
 				t.Parallel()
 				x := Run(s, *States)
-				t.Logf("%s: %d states, %d edges, %d settled, %d moves deep, %s", s.Name, x.States(), x.edges, x.settled, x.depth, map[bool]string{true: "all states", false: "not all states"}[x.complete])
+				t.Logf("%s: %d states, %d edges, %d settled, %d moves deep, %s",
+					s.Name, x.States(), x.edges, x.settled, x.depth,
+					map[bool]string{true: "all states", false: "not all states"}[x.complete])
 				if x.Wrong != nil {
 					t.Errorf("%v\n%s", x.Wrong, strings.Join(x.Trace, "\n"))
 				}

@@ -97,7 +97,10 @@ const (
 	fates
 )
 
-var fateNames = [...]string{"", ", lost", ", which will be late", ", of which a copy comes later", ", refused for now", ", rejected", ", broken off"}
+var fateNames = [...]string{
+	"", ", lost", ", which will be late", ", of which a copy comes later",
+	", refused for now", ", rejected", ", broken off",
+}
 
 // NewProcesses returns a world with a number of processes and a budget of faults.
 func NewProcesses[S Synchronizer[S]](shared S, processes int, may Budget) *Processes[S] {

@@ -117,7 +117,8 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 	var channels []string
 	for _, key := range keys {
 		taken := keyspace.Taken(key)
-		commands = append(commands, l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", keyspace.Counted(key)),
+		commands = append(commands,
+			l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", keyspace.Counted(key)),
 			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"))
 		channels = append(channels, keyspace.PermitsChannel(key), keyspace.LatchChannel(key))
 	}

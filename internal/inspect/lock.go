@@ -197,7 +197,8 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 			return false, fmt.Errorf("%q: %w", key, errChanged)
 		}
 		if named {
-			return false, fmt.Errorf("the key %q is a hash with %d fields, but not a lock: expected owners, \"<client uuid>:<number>\", and their hold counts", key, n)
+			return false, fmt.Errorf("the key %q is a hash with %d fields, but not a lock: "+
+				"expected owners, \"<client uuid>:<number>\", and their hold counts", key, n)
 		}
 		return false, nil
 	}

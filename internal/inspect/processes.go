@@ -38,7 +38,8 @@ type Process struct {
 // processOf converts a record.
 func processOf(r protocol.Record) Process {
 	p := Process{
-		Client: r.Client, Application: r.Application, Host: r.Host, PID: r.PID, Version: r.Version, Seen: r.Seen.Milliseconds(), Overdue: r.Overdue(),
+		Client: r.Client, Application: r.Application, Host: r.Host,
+		PID: r.PID, Version: r.Version, Seen: r.Seen.Milliseconds(), Overdue: r.Overdue(),
 	}
 	if !r.Since.IsZero() {
 		p.Since = &r.Since
@@ -151,7 +152,12 @@ func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 		}
 	}
 	slices.SortFunc(all, func(a, b Process) int {
-		return cmp.Or(strings.Compare(a.Application, b.Application), strings.Compare(a.Host, b.Host), cmp.Compare(a.PID, b.PID), strings.Compare(a.Client, b.Client))
+		return cmp.Or(
+			strings.Compare(a.Application, b.Application),
+			strings.Compare(a.Host, b.Host),
+			cmp.Compare(a.PID, b.PID),
+			strings.Compare(a.Client, b.Client),
+		)
 	})
 	return all, cmp.Or(ctx.Err(), err)
 }

@@ -12,7 +12,8 @@ import (
 )
 
 // errForeign: the sorted set of the taken permits belongs to another application.
-var errForeign = errors.New("the sorted set of the permits that are taken has other members than ids of 16 bytes: it is another application's")
+var errForeign = errors.New(
+	"the sorted set of the permits that are taken has other members than ids of 16 bytes: it is another application's")
 
 // firstMembers are ranges of ZRANGE, the same as in scripts/common/expirable.lua: the first member is checked before
 // the others are read, since those of another application may be large.

@@ -31,7 +31,8 @@ func NewRemote(t testing.TB, server *redistest.Server, cfg lockkeeper.Config, in
 
 // WithLostReplies runs a scenario in which replies to a script are lost in each mode, and checks that
 // nothing is left in Redis or in the process.
-func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config, scenario func(t *testing.T, r *Remote, lose func() *redistest.Loss)) {
+func WithLostReplies(t *testing.T, script *scripts.Script, cfg lockkeeper.Config,
+	scenario func(t *testing.T, r *Remote, lose func() *redistest.Loss)) {
 	for what, how := range map[string]struct {
 		mode    redistest.Mode
 		lending bool

@@ -25,7 +25,10 @@ type ExpirableSemaphore struct {
 func NewExpirableSemaphore(name, client string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{
 		Channel: keyspace.PermitsChannel(name),
-		keys:    []string{name, keyspace.Taken(name), keyspace.Calls(name) + ":" + client, keyspace.Calls(name) + ":restore", keyspace.Calls(name) + ":kept"},
+		keys: []string{
+			name, keyspace.Taken(name),
+			keyspace.Calls(name) + ":" + client, keyspace.Calls(name) + ":restore", keyspace.Calls(name) + ":kept",
+		},
 	}
 }
 
@@ -104,7 +107,8 @@ func ReadExpirable(c *expirable.Command, reply redisclient.Reply) (r expirable.R
 	switch why := reply.Unconfirmed; {
 	case why == nil:
 	case c.Kind == expirable.Set:
-		return expirable.Result{Failure: machine.Failure{Err: why, Transient: true, Unsure: true}} // it was carried out: repeat it; see ReadNumbers
+		// It was carried out: repeat it; see ReadNumbers.
+		return expirable.Result{Failure: machine.Failure{Err: why, Transient: true, Unsure: true}}
 	case c.Kind == expirable.Renew, r.Served > 0:
 		return expirable.Result{Failure: machine.Failure{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}}
 	}

@@ -31,7 +31,8 @@ func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 		call, _ := l.syncQueue(l.Owner(c.Term), digit(false), 0, nil)
 		return call, queueReleased
 	case c.Kind == lock.ForceRelease:
-		return redisclient.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)}, forced
+		args := append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)
+		return redisclient.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: args}, forced
 	}
 	return f.reentrant.call(l, c)
 }
@@ -39,7 +40,8 @@ func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 // syncQueue makes the call of the sync_queue script. how says whether it may take the lock, and which waiters join.
 func (l *Lock) syncQueue(released, how string, top uint64, entries []lock.QueueEntry) (redisclient.Call, replyFormat) {
 	args := make([]string, 0, 8+3*len(entries))
-	args = append(args, l.options.Client, released, how, strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout), l.queue, l.timeouts, l.Channel)
+	args = append(args, l.options.Client, released, how, strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout),
+		l.queue, l.timeouts, l.Channel)
 	for _, e := range entries {
 		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
 	}

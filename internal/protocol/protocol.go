@@ -71,7 +71,10 @@ type format interface {
 
 // New returns a lock of a kind. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
-	l := &Lock{Kind: kind, Key: name, Channel: keyspace.Channel(name), waitQueue: keyspace.WaitQueue(name), options: options, keys: [1]string{name}}
+	l := &Lock{
+		Kind: kind, Key: name, Channel: keyspace.Channel(name),
+		waitQueue: keyspace.WaitQueue(name), options: options, keys: [1]string{name},
+	}
 	switch kind {
 	case Fair:
 		l.format, l.queue, l.timeouts = fair{}, keyspace.Queue(name), keyspace.Timeouts(name)

@@ -43,7 +43,8 @@ func tagged(call redisclient.Call, seq uint64, how replyFormat) redisclient.Call
 
 // unexpected returns the result for a reply of the right shape that no script gives.
 func unexpected(reply redisclient.Reply) lock.Result {
-	return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Unsure: true, Err: fmt.Errorf("unexpected reply from script: %v %q", reply.N, reply.S)}}
+	err := fmt.Errorf("unexpected reply from script: %v %q", reply.N, reply.S)
+	return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Unsure: true, Err: err}}
 }
 
 // Read returns the number of the command, and its result, from a reply to Call or Renewal.
@@ -123,7 +124,8 @@ func (l *Lock) status(r *lock.Result, reply redisclient.Reply) {
 		l.refused(r, value, reply.S[0])
 	case scripts.TooNew:
 		*r = lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: fmt.Errorf(
-			"%w, as far as is known: it may have forgotten locks, and stays out until it has been watched for another %v", ErrQuarantine, time.Duration(value)*time.Millisecond)}}
+			"%w, as far as is known: it may have forgotten locks, and stays out until it has been watched for another %v",
+			ErrQuarantine, time.Duration(value)*time.Millisecond)}}
 	case scripts.Absent:
 		r.Outcome = lock.Absent
 	default:

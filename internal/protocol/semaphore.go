@@ -65,7 +65,9 @@ func (s *Semaphore) Forget(number uint64, deadline time.Time) redisclient.Call {
 }
 
 func forget(record string, number uint64, deadline time.Time) redisclient.Call {
-	return redisclient.Call{Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline}
+	return redisclient.Call{
+		Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline,
+	}
 }
 
 // ReadNumbers returns the result from a reply to the Call of a Semaphore or a Latch.

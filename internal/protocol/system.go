@@ -58,7 +58,8 @@ func (r Record) SystemRemove(keyPrefix string, deadline time.Time) redisclient.C
 func (r Record) call(script *scripts.Script, keyPrefix string, deadline time.Time) redisclient.Call {
 	system := keyspace.SystemOf(r.Client)
 	return redisclient.Call{
-		Script: script, Keys: []string{keyspace.Systems(keyPrefix), keyspace.System(keyPrefix, system)}, Args: []string{system}, Deadline: deadline,
+		Script: script, Keys: []string{keyspace.Systems(keyPrefix), keyspace.System(keyPrefix, system)},
+		Args: []string{system}, Deadline: deadline,
 	}
 }
 
@@ -89,7 +90,8 @@ const MaxSystems = 10_000
 // SystemList returns the call that reads n records of the list, from the one at rank first on.
 func SystemList(keyPrefix string, first, n int, deadline time.Time) redisclient.Call {
 	return redisclient.Call{
-		Script: scripts.SystemList, Keys: []string{keyspace.Systems(keyPrefix)}, Args: []string{strconv.Itoa(first), strconv.Itoa(first + n - 1)}, Deadline: deadline,
+		Script: scripts.SystemList, Keys: []string{keyspace.Systems(keyPrefix)},
+		Args: []string{strconv.Itoa(first), strconv.Itoa(first + n - 1)}, Deadline: deadline,
 	}
 }
 

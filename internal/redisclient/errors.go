@@ -13,7 +13,8 @@ type Error = redisio.Error
 
 var (
 	// errNotSent is the error of calls whose deadline passed while they were queued.
-	errNotSent = &redisio.Error{Transient: true, Err: errors.New("the call was not sent before its deadline: Redis, or this process, does not keep up with all calls")}
+	errNotSent = &redisio.Error{Transient: true, Err: errors.New(
+		"the call was not sent before its deadline: Redis, or this process, does not keep up with all calls")}
 	// errClosed is the error of calls after Close.
 	errClosed = &redisio.Error{Err: errors.New("the Lockkeeper system is closed")}
 	// errMoved is the error of calls whose reply is from a former master.

@@ -82,7 +82,8 @@ func (p *pool) chooseScript(c *Call) {
 
 func newPool(client rueidis.Client, reconnect *reconnector, cluster bool) *pool {
 	p := &pool{
-		client: client, reconnector: reconnect, cluster: cluster, disconnects: new(atomic.Uint64), slots: slots.Finder{Client: client}, inRound: func(f func()) { f() },
+		client: client, reconnector: reconnect, cluster: cluster, disconnects: new(atomic.Uint64),
+		slots: slots.Finder{Client: client}, inRound: func(f func()) { f() },
 	}
 	p.urgent.max, p.renewing.max, p.normal.max = urgentWorkers, urgentWorkers, workers
 	p.urgentConfirmed.max, p.normalConfirmed.max = urgentWorkers, workers
@@ -253,7 +254,8 @@ func (p *pool) run(batch []Call) {
 }
 
 // sendUnknown repeats the calls whose script the server did not know, in one pipeline.
-func (p *pool) sendUnknown(ctx *deadlineContext, calls []Call, results []rueidis.RedisResult) (again []rueidis.RedisResult, unconfirmed *redisio.Error) {
+func (p *pool) sendUnknown(ctx *deadlineContext, calls []Call, results []rueidis.RedisResult) (
+	again []rueidis.RedisResult, unconfirmed *redisio.Error) {
 	var unknown []Call
 	for i, result := range results {
 		if unknownScript(result) {

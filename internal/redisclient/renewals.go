@@ -172,7 +172,11 @@ func renewalCall(batch []Renewal) Call {
 			deadline = n.Deadline
 		}
 	}
-	return Call{Script: batch[0].Script, Keys: keys, Args: args, Urgent: true, Renews: true, Confirm: batch[0].Confirm, Deadline: deadline, To: renewalBatchCall(batch)}
+	return Call{
+		Script: batch[0].Script, Keys: keys, Args: args,
+		Urgent: true, Renews: true, Confirm: batch[0].Confirm,
+		Deadline: deadline, To: renewalBatchCall(batch),
+	}
 }
 
 // Replied delivers one reply to all receivers of the batch.

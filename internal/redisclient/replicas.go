@@ -101,7 +101,8 @@ func (p *pool) checkReplicas(waited rueidis.RedisResult) *redisio.Error {
 	case err != nil:
 		return redisio.Classify(err)
 	case n < p.replicas:
-		return &redisio.Error{Transient: true, Err: fmt.Errorf("%d of the %d replicas that must have it have confirmed it in time", n, p.replicas)}
+		return &redisio.Error{Transient: true, Err: fmt.Errorf(
+			"%d of the %d replicas that must have it have confirmed it in time", n, p.replicas)}
 	}
 	return nil
 }

@@ -71,7 +71,10 @@ func (r *run) passFound(part int) {
 // transfer makes the client of an entry the holder.
 func (r *run) transfer(part int, p Entry) {
 	l := &r.parts[part]
-	to := run{Server: r.Server, client: p.Client, owner: Owner{Client: p.Client, Term: p.Term}, Command: lock.Command{Lease: p.TTL, Tokens: p.Tokens}}
+	to := run{
+		Server: r.Server, client: p.Client, owner: Owner{Client: p.Client, Term: p.Term},
+		Command: lock.Command{Lease: p.TTL, Tokens: p.Tokens},
+	}
 	if r.setup.Kinds[part] == ReadWrite {
 		to.hold(l, once(p.Mode))
 	} else {

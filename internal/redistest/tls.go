@@ -67,7 +67,10 @@ func (a *Authority) files(t testing.TB, name string, c tls.Certificate) (cert, k
 func (a *Authority) options(t testing.TB, names ...string) [][2]string {
 	t.Helper()
 	cert, key := a.files(t, "server "+strings.Join(names, " "), issue(t, &a.ca, names...))
-	return [][2]string{{"tls-ca-cert-file", a.CA}, {"tls-cert-file", cert}, {"tls-key-file", key}, {"tls-replication", "yes"}, {"tls-cluster", "yes"}}
+	return [][2]string{
+		{"tls-ca-cert-file", a.CA}, {"tls-cert-file", cert}, {"tls-key-file", key},
+		{"tls-replication", "yes"}, {"tls-cluster", "yes"},
+	}
 }
 
 // Start starts a redis-server that speaks only TLS, with a certificate for the names, by default

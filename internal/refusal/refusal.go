@@ -21,7 +21,8 @@ const ClusterHint = "the ACL user needs +cluster|slots and +cluster|shards, or t
 
 // inScript matches what servers put before the error of a script: Redis before 7 its SHA and the line, and "-" before
 // the code if it has not called the command. A script puts no key or value there.
-var inScript = regexp.MustCompile(`^(?:ERR )?(?:Error (?:running|compiling) script \([^()]*\): )?(?:(?:@?user_script|<string>): ?\d+: )*-?(?:ERR )?`)
+var inScript = regexp.MustCompile(`^(?:ERR )?(?:Error (?:running|compiling) script \([^()]*\): )?` +
+	`(?:(?:@?user_script|<string>): ?\d+: )*-?(?:ERR )?`)
 
 // said returns an error from the first word of Redis, or of the script, on.
 func said(text string) string { return text[len(inScript.FindString(text)):] }
@@ -132,7 +133,8 @@ var permanent = []struct {
 	phrase
 	hint func(text string) string
 }{
-	{ofKeys[0], fixedHint("the key is used for something else than this kind of lock; choose another name or key prefix, but if an older lock library has it wait until it is free: see docs/migrating.md")},
+	{ofKeys[0], fixedHint("the key is used for something else than this kind of lock; choose another name or key prefix, " +
+		"but if an older lock library has it wait until it is free: see docs/migrating.md")},
 	{begin("NOAUTH"), fixedHint("give the client a user name and password; Sentinels have their own")},
 	{begin("WRONGPASS"), fixedHint("check the user name and password")},
 	{begin("NOPERM"), aclHint},
@@ -141,9 +143,11 @@ var permanent = []struct {
 	{begin("This instance has cluster support disabled"),
 		fixedHint("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
 	// The quotes are those of Redis before 7, of Valkey, and of Redis from 8 on.
-	{formed("unknown command 'CLUSTER', with args beginning with: 'SLOTS'", "unknown command ['`]CLUSTER['`],? with args beginning with: ['`](?:SLOTS|SHARDS)['`]"),
+	{formed("unknown command 'CLUSTER', with args beginning with: 'SLOTS'",
+		"unknown command ['`]CLUSTER['`],? with args beginning with: ['`](?:SLOTS|SHARDS)['`]"),
 		fixedHint("if this is a Sentinel, the URL needs the option master_set=NAME")},
-	{formed("unknown command 'SENTINEL', with args beginning with: 'SENTINELS'", "unknown command ['`]SENTINEL['`],? with args beginning with: ['`]SENTINELS['`]"),
+	{formed("unknown command 'SENTINEL', with args beginning with: 'SENTINELS'",
+		"unknown command ['`]SENTINEL['`],? with args beginning with: ['`]SENTINELS['`]"),
 		fixedHint("this server is not a Sentinel: remove master_set from the URL")},
 	{begin("No such master with that name"), fixedHint("check master_set, the name that the Sentinels have for the master")},
 	{ofKeys[1], fixedHint("in a cluster all keys of a lock must lie in one slot; check the braces in its name")},

@@ -28,5 +28,6 @@ func aclHint(text string) string {
 	case strings.Contains(words, "key"):
 		lack = "may not use that key: a rule ~… is missing"
 	}
-	return "the ACL user " + lack + "; docs/acl.md lists what each kind of lock needs, docs/operate.md what the program lockkeeper needs, and lockkeeper doctor tries each kind"
+	return "the ACL user " + lack + "; docs/acl.md lists what each kind of lock needs, " +
+		"docs/operate.md what the program lockkeeper needs, and lockkeeper doctor tries each kind"
 }

@@ -61,7 +61,9 @@ const mostLeft = 8
 
 func (b *Board) set(key, field string, token int64, text string, most int, done func(written bool, err error)) {
 	call := b.call(scripts.SingletonSet, key, func(r redisclient.Reply) { done(r.N[0] == 1, errorOf(r)) })
-	call.Args = []string{field, strconv.FormatInt(token, 10), text, strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10), cmp.Or(b.tokenCounter, keyspace.Token(key))}
+	call.Args = []string{field, strconv.FormatInt(token, 10), text,
+		strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10),
+		cmp.Or(b.tokenCounter, keyspace.Token(key))}
 	call.Urgent = true // other processes wait for it
 	b.redis.Run(call)
 }

@@ -70,7 +70,9 @@ func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Cli
 	var unknown []string
 	for _, r := range ranges {
 		if nodes[r.address] == nil {
-			unknown = append(unknown, fmt.Sprintf("the client does not know the master %s of the slots %d to %d: it is down, or new", r.address, r.first, r.last))
+			unknown = append(unknown, fmt.Sprintf(
+				"the client does not know the master %s of the slots %d to %d: it is down, or new",
+				r.address, r.first, r.last))
 		}
 	}
 	if unknown != nil {

@@ -51,7 +51,8 @@ func SentinelURL(all []*Server) string {
 	return "redis-sentinel://" + strings.Join(addrs, ",") + "?master_set=" + MasterSet
 }
 
-// StartSentinels starts n Sentinels, of which quorum must agree that the master is down. Lines are further lines of the configuration of each.
+// StartSentinels starts n Sentinels, of which quorum must agree that the master is down. lines returns further lines of
+// the configuration of the i-th.
 func StartSentinels(n, quorum int, master *Server, lines func(i int) []string) (all []*Server, err error) {
 	for i := range n {
 		s, started := StartSentinel(master.Addr(), quorum, Options{}, lines(i)...)

@@ -118,7 +118,8 @@ func generate(file linker.File) ([]byte, error) {
 }
 
 // withImports appends file to list after everything that it imports.
-func withImports(list []*descriptorpb.FileDescriptorProto, file protoreflect.FileDescriptor, seen map[string]bool) []*descriptorpb.FileDescriptorProto {
+func withImports(list []*descriptorpb.FileDescriptorProto, file protoreflect.FileDescriptor,
+	seen map[string]bool) []*descriptorpb.FileDescriptorProto {
 	if seen[file.Path()] {
 		return list
 	}
