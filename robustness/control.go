@@ -49,7 +49,8 @@ func control(c controls.Control, dir string, clients int, seed uint64) (report.C
 
 // runControl runs edited clients until a check fails, and returns the violations and the number
 // of operations before them.
-func runControl(c controls.Control, edits []controls.Edit, dir string, clients int, seed uint64, limit time.Duration) ([]judge.Violation, int, error) {
+func runControl(c controls.Control, edits []controls.Edit, dir string, clients int, seed uint64, limit time.Duration) (
+	[]judge.Violation, int, error) {
 	binary, err := controls.Build(dir, edits)
 	if err != nil {
 		return nil, 0, fmt.Errorf("control %q: %w", c.Name, err)

@@ -20,13 +20,17 @@ func demonstrate(binary string) ([]string, error) {
 		case !fenced && value == acknowledged:
 			return nil, fmt.Errorf("a stopped holder has lost no update, although the store does not check tokens: the demonstration shows nothing")
 		case fenced && value != acknowledged:
-			return nil, fmt.Errorf("a stopped holder has lost an update, although the store checks tokens: %d writes were acknowledged, and the value is %d", acknowledged, value)
+			return nil, fmt.Errorf(
+				"a stopped holder has lost an update, although the store checks tokens: "+
+					"%d writes were acknowledged, and the value is %d",
+				acknowledged, value)
 		}
 		with := "without fencing"
 		if fenced {
 			with = "with fencing"
 		}
-		results = append(results, fmt.Sprintf("paused holder, %s: %d updates were acknowledged, %d refused, and the value is %d", with, acknowledged, refused, value))
+		results = append(results, fmt.Sprintf("paused holder, %s: %d updates were acknowledged, %d refused, and the value is %d",
+			with, acknowledged, refused, value))
 	}
 	return results, nil
 }

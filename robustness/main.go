@@ -56,7 +56,8 @@ var errNotKept = errors.New("a promise was not kept")
 func command(args []string) error {
 	flags := flag.NewFlagSet("robustness", flag.ExitOnError)
 	length := flags.Duration("time", 2*time.Minute, "how long to run")
-	round := flags.Duration("round", 40*time.Second, "the length of a round, after which all clients come to rest and the judge checks the history")
+	round := flags.Duration("round", 40*time.Second,
+		"the length of a round, after which all clients come to rest and the judge checks the history")
 	clients := flags.Int("clients", 3, "how many client processes")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "the order and times of the faults; the machine decides the rest")
 	which := flags.String("faults", "all", "which faults, by name, separated by commas, or all of the world")
@@ -64,8 +65,13 @@ func command(args []string) error {
 	keep := flags.Bool("keep", false, "keep the histories of rounds without a violation")
 	soak := flags.Bool("soak", true, "check for leaks at the end")
 	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
-	world := flags.String("world", "one", "the servers: one, zones (one server, with one client further away than the others), cluster, sentinel (a master with replicas and Sentinels), several (independent servers, for RedLock and MultiLock), or one server with a single kind of trouble: cancels, giving-up, computing, edges, foreign or forced")
-	replicas := flags.Int("replicas", 1, "how many replicas must confirm a grant (Config.Replicas), in a cluster and with Sentinels; with 0 nothing is promised about masters that fail")
+	world := flags.String("world", "one", "the servers: "+
+		"one, zones (one server, with one client further away than the others), cluster, "+
+		"sentinel (a master with replicas and Sentinels), several (independent servers, for RedLock and MultiLock), "+
+		"or one server with a single kind of trouble: cancels, giving-up, computing, edges, foreign or forced")
+	replicas := flags.Int("replicas", 1,
+		"how many replicas must confirm a grant (Config.Replicas), in a cluster and with Sentinels; "+
+			"with 0 nothing is promised about masters that fail")
 	turns := flags.Bool("turns", turnsPromised, "check that processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
@@ -114,7 +120,9 @@ func command(args []string) error {
 	case "edges":
 		plan, all = traffic.EdgesPlan(), faults.Numbers
 	default:
-		return fmt.Errorf("unknown world %q: want one, zones, cluster, sentinel, several, computing, cancels, giving-up, forced, foreign or edges", *world)
+		return fmt.Errorf(
+			"unknown world %q: want one, zones, cluster, sentinel, several, computing, cancels, giving-up, forced, foreign or edges",
+			*world)
 	}
 	if *which == "all" {
 		chosen = all
@@ -188,7 +196,9 @@ func (r *run) whole(length time.Duration, soak bool, into *report.Report) error 
 	}
 	into.Took = time.Since(began)
 	if err := w.Close(); err != nil {
-		into.Violations = append(into.Violations, judge.Violation{Check: "clients close and leave nothing behind", At: history.Now(), Detail: err.Error()})
+		into.Violations = append(into.Violations, judge.Violation{
+			Check: "clients close and leave nothing behind", At: history.Now(), Detail: err.Error(),
+		})
 	}
 	return nil
 }

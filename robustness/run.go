@@ -32,7 +32,10 @@ func mixed() traffic.Plan {
 	ms := func(from, to int) traffic.Range {
 		return traffic.Range{From: time.Duration(from) * time.Millisecond, To: time.Duration(to) * time.Millisecond}
 	}
-	p := traffic.Plan{Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second, ServerRate: 1.008, Mixed: true, BadHosts: true}
+	p := traffic.Plan{
+		Watchdog: time.Second, Poll: 250 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second,
+		ServerRate: 1.008, Mixed: true, BadHosts: true,
+	}
 	for _, kind := range traffic.Kinds {
 		s := traffic.Style{Kind: kind, Workers: 2, Hold: ms(0, 25), Think: ms(0, 40), GiveUpShare: 0.2, GiveUpAfter: ms(0, 50)}
 		switch kind {
@@ -86,7 +89,10 @@ func several() traffic.Plan {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	return traffic.Plan{
 		Watchdog: 20 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 3,
-		Styles: []traffic.Style{{Kind: traffic.Spread, Workers: 3, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(200)}, GiveUpShare: 0.3, GiveUpAfter: traffic.Range{To: ms(100)}}},
+		Styles: []traffic.Style{{
+			Kind: traffic.Spread, Workers: 3, Hold: traffic.Range{To: ms(25)}, Think: traffic.Range{To: ms(200)},
+			GiveUpShare: 0.3, GiveUpAfter: traffic.Range{To: ms(100)},
+		}},
 	}
 }
 
@@ -98,7 +104,8 @@ func zones() traffic.Plan {
 	for _, kind := range []traffic.Kind{traffic.Plain, traffic.Fenced, traffic.ReadWrite, traffic.Actor} {
 		ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 		p.Styles = append(p.Styles, traffic.Style{
-			Kind: kind, Workers: 4, Hold: traffic.Range{From: ms(20), To: ms(25)}, Think: traffic.Range{To: ms(5)}, GiveUpShare: 0.1, GiveUpAfter: traffic.Range{To: ms(50)},
+			Kind: kind, Workers: 4, Hold: traffic.Range{From: ms(20), To: ms(25)}, Think: traffic.Range{To: ms(5)},
+			GiveUpShare: 0.1, GiveUpAfter: traffic.Range{To: ms(50)},
 		})
 	}
 	return p
@@ -159,7 +166,8 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	v := judge.Judge(happened.Span, happened.Processes, happened.Faults, happened.Stuck, happened.Ended, happened.Left, happened.Permits, r.limits)
+	v := judge.Judge(happened.Span, happened.Processes, happened.Faults,
+		happened.Stuck, happened.Ended, happened.Left, happened.Permits, r.limits)
 	for _, key := range happened.Changed {
 		v.Violations = append(v.Violations, judge.Violation{Check: "a foreign key is not changed", At: happened.To, Detail: key})
 	}

@@ -76,7 +76,8 @@ func compare(start, end rest) *report.Soak {
 	for i := range end.clients {
 		a, b := start.clients[i], end.clients[i]
 		name := func(what string) string { return fmt.Sprintf("process %d: %s", i+1, what) }
-		s.Compare(name("goroutines"), a.Goroutines, b.Goroutines, fmt.Sprintf("+%d", goroutineTolerance), b.Goroutines <= a.Goroutines+goroutineTolerance)
+		s.Compare(name("goroutines"), a.Goroutines, b.Goroutines,
+			fmt.Sprintf("+%d", goroutineTolerance), b.Goroutines <= a.Goroutines+goroutineTolerance)
 		s.Compare(name("actors"), a.Actors, b.Actors, "the same", b.Actors == a.Actors)
 		s.Compare(name("live memory"), mib(a.Heap), mib(b.Heap), "+"+mib(heapTolerance), b.Heap <= a.Heap+heapTolerance)
 		s.Compare(name("processor at rest"), percent(start.cpu[i]), percent(end.cpu[i]), percent(restCPU), end.cpu[i] <= restCPU)

@@ -25,7 +25,8 @@ func seed(w *World) error {
 		name, key string
 		number    int64
 	}{
-		{traffic.EdgeName(traffic.Fenced, 1), keyspace.Token(traffic.EdgeName(traffic.Fenced, 1)), near(exact, exact, time.Now().UnixNano(), math.MaxInt64)},
+		{traffic.EdgeName(traffic.Fenced, 1), keyspace.Token(traffic.EdgeName(traffic.Fenced, 1)),
+			near(exact, exact, time.Now().UnixNano(), math.MaxInt64)},
 		{traffic.EdgeName(traffic.Semaphore, 1), traffic.EdgeName(traffic.Semaphore, 1), near(math.MaxInt32, math.MaxInt32, exact)},
 		{traffic.EdgeName(traffic.Latch, 1), traffic.EdgeName(traffic.Latch, 1), near(math.MaxInt64, exact)},
 	} {
@@ -37,7 +38,8 @@ func seed(w *World) error {
 			continue // it was set before
 		}
 		w.round.seeded = append(w.round.seeded, next.name)
-		if err := w.during(history.Fault{Name: "numbers near the edges", Proc: -1, Lock: next.name, Number: next.number}, func() error { return nil }); err != nil {
+		if err := w.during(history.Fault{Name: "numbers near the edges", Proc: -1, Lock: next.name, Number: next.number},
+			func() error { return nil }); err != nil {
 			return err
 		}
 	}

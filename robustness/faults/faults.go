@@ -36,12 +36,14 @@ var All = []Fault{
 	{"partition", network("partition", true, func(_ *World, r *rig.Rules) { r.Refuse = true })},
 	{"nothing reaches Redis", network("nothing reaches Redis", true, func(_ *World, r *rig.Rules) { r.Up.Blocked = true })},
 	{"nothing comes back", network("nothing comes back", true, func(_ *World, r *rig.Rules) { r.Down.Blocked = true })},
-	{"new connections get no replies", network("new connections get no replies", true, func(_ *World, r *rig.Rules) { r.Cut, r.Down.Blocked = true, true })},
+	{"new connections get no replies",
+		network("new connections get no replies", true, func(_ *World, r *rig.Rules) { r.Cut, r.Down.Blocked = true, true })},
 	{"lost replies", network("lost replies", true, func(_ *World, r *rig.Rules) { r.DropReplies = true })},
 	{"trickle", network("trickle", true, func(_ *World, r *rig.Rules) { r.Up.Trickle, r.Down.Trickle = true, true })},
 	{"lost messages", network("lost messages", false, func(_ *World, r *rig.Rules) { r.DropMessages = true })},
 	{"CLIENT KILL", func(w *World) error {
-		return w.command(history.Fault{Name: "CLIENT KILL", Proc: -1, Hinders: true}, "CLIENT", "KILL", "TYPE", w.one("normal", "pubsub"), "SKIPME", "yes")
+		return w.command(history.Fault{Name: "CLIENT KILL", Proc: -1, Hinders: true},
+			"CLIENT", "KILL", "TYPE", w.one("normal", "pubsub"), "SKIPME", "yes")
 	}},
 	{"SCRIPT FLUSH", func(w *World) error {
 		return w.command(history.Fault{Name: "SCRIPT FLUSH", Proc: -1}, "SCRIPT", "FLUSH", "SYNC")
@@ -275,10 +277,12 @@ func deleteKey(lock string) func(*World) error {
 	return func(w *World) error {
 		key := lock
 		if key == "" {
-			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite", "multi-a", "multi-b", "multi-c", "actor", "apis", string(traffic.Expirable))
+			key = w.one("plain", "reentrant", "fenced", "fair", "readwrite",
+				"multi-a", "multi-b", "multi-c", "actor", "apis", string(traffic.Expirable))
 		}
 		permits := key == string(traffic.Expirable) // their number is lost, too
-		return w.command(history.Fault{Name: "DEL", Proc: -1, BreaksLeases: true, ErasesData: permits, Lock: key}, "DEL", key, keyspace.Taken(key))
+		return w.command(history.Fault{Name: "DEL", Proc: -1, BreaksLeases: true, ErasesData: permits, Lock: key},
+			"DEL", key, keyspace.Taken(key))
 	}
 }
 
@@ -297,7 +301,9 @@ func failover(w *World) error {
 	if err != nil {
 		return err
 	}
-	return w.during(history.Fault{Name: "failover to a lagging replica", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true, Takeover: true}, func() error {
+	return w.during(history.Fault{
+		Name: "failover to a lagging replica", Proc: -1, Hinders: true, BreaksLeases: true, ErasesData: true, Takeover: true,
+	}, func() error {
 		if err := replica.Signal(syscall.SIGSTOP); err != nil {
 			return err
 		}

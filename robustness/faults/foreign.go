@@ -15,7 +15,8 @@ func plant(w *World) error {
 	if w.random.IntN(2) == 0 { // one field is like that of a lock
 		fields["6f8d1c1e-3c1b-4b52-9d0e-0d6f8f1d2a77:7"] = "1"
 	}
-	command := []string{"EVAL", `if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end return redis.call('HSET', KEYS[1], unpack(ARGV))`, "1", name}
+	command := []string{"EVAL",
+		`if redis.call('EXISTS', KEYS[1]) == 1 then return 0 end return redis.call('HSET', KEYS[1], unpack(ARGV))`, "1", name}
 	for field, value := range fields {
 		command = append(command, field, value)
 	}

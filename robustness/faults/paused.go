@@ -36,7 +36,8 @@ func (s *store) write(value int, token int64) {
 // returns the final number, and how many writes the store has acknowledged and refused.
 func PausedHolder(binary string, fenced bool) (value, acknowledged, refused int, err error) {
 	const lease = 300 * time.Millisecond
-	w, err := New(binary, traffic.Plan{Watchdog: time.Second, Poll: 100 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second}, 2, 1)
+	w, err := New(binary,
+		traffic.Plan{Watchdog: time.Second, Poll: 100 * time.Millisecond, CallTimeout: 400 * time.Millisecond, Idle: time.Second}, 2, 1)
 	if err != nil {
 		return 0, 0, 0, err
 	}

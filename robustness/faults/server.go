@@ -65,7 +65,8 @@ func bare(all []*server) (servers []*rig.Server) {
 func (s *server) list(args ...string) ([]string, error) {
 	names, err := s.Do(args...)
 	return slices.DeleteFunc(names.Words(), func(name string) bool {
-		return strings.HasPrefix(name, "redisson_lock_token:") || name == "lockkeeper_memory" || strings.HasPrefix(name, "{lockkeeper_systems}") ||
+		return strings.HasPrefix(name, "redisson_lock_token:") || name == "lockkeeper_memory" ||
+			strings.HasPrefix(name, "{lockkeeper_systems}") ||
 			strings.HasPrefix(name, "lockkeeper_turn:")
 	}), err
 }

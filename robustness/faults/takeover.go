@@ -63,7 +63,8 @@ func lag(w *World) error {
 
 // isolateReplicas blocks the stream to all replicas for so long that nothing can be confirmed in time.
 func isolateReplicas(w *World) error {
-	return w.toReplicas(history.Fault{Name: "replicas receive nothing", Proc: -1, Hinders: true}, func(r *rig.Rules) { r.Stream.Blocked = true })
+	fault := history.Fault{Name: "replicas receive nothing", Proc: -1, Hinders: true}
+	return w.toReplicas(fault, func(r *rig.Rules) { r.Stream.Blocked = true })
 }
 
 // toReplicas changes the rules of the streams to all replicas for a while.

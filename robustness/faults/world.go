@@ -141,7 +141,10 @@ func (w *World) begin(c *client) error {
 
 // Begin starts the traffic; its histories go into dir.
 func (w *World) Begin(dir string) error {
-	w.round = round{dir: dir, from: history.Now(), began: map[int]string{}, killed: map[int]time.Duration{}, planted: map[string]map[string]string{}}
+	w.round = round{
+		dir: dir, from: history.Now(), began: map[int]string{},
+		killed: map[int]time.Duration{}, planted: map[string]map[string]string{},
+	}
 	for _, c := range w.clients {
 		if err := w.begin(c); err != nil {
 			return err

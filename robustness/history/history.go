@@ -131,7 +131,10 @@ func Read(path string, proc int, killed time.Duration) (*Process, error) {
 			return nil, fmt.Errorf("%s, line %d: %w", path, i+1, err)
 		}
 		if e.Stage == Asked {
-			r := &Request{Proc: proc, Worker: e.Worker, ID: e.ID, Root: e.Root, Parts: e.Parts, Unlimited: e.Unlimited, AtLeast: e.AtLeast, Bound: e.Bound, Asked: e.At}
+			r := &Request{
+				Proc: proc, Worker: e.Worker, ID: e.ID, Root: e.Root, Parts: e.Parts,
+				Unlimited: e.Unlimited, AtLeast: e.AtLeast, Bound: e.Bound, Asked: e.At,
+			}
 			known[e.ID] = r
 			p.Requests = append(p.Requests, r)
 			continue

@@ -17,7 +17,8 @@ func (j *judge) calls() {
 		if r != nil {
 			lock = r.Parts[0].Lock
 		}
-		j.violated("every call is bounded", lock, s.To, "%s of %v took %v, without the time for which its process did not run, and may take %v", name, r, took, bound)
+		j.violated("every call is bounded", lock, s.To,
+			"%s of %v took %v, without the time for which its process did not run, and may take %v", name, r, took, bound)
 	}
 	for _, p := range j.processes {
 		for _, r := range p.Requests {

@@ -37,7 +37,8 @@ func (j *judge) edge(l *lock, found map[string]Permits) {
 			continue
 		}
 		if s.ReleaseErr != "" {
-			j.violated("granted permits can be released", l.name, s.Released, "%v has %d permits, and their release was refused: %s", s, s.part.Permits, s.ReleaseErr)
+			j.violated("granted permits can be released", l.name, s.Released,
+				"%v has %d permits, and their release was refused: %s", s, s.part.Permits, s.ReleaseErr)
 		}
 		if s.Released == 0 || s.ReleaseErr != "" {
 			least -= s.part.Permits

@@ -33,7 +33,8 @@ func (j *judge) forced() {
 				}
 			}
 			if before != 0 && !after {
-				j.violated(check, l.name, at, "%v was made at %v, after the inspection for the forced release at %v, and lost its hold by it", s, s.Asked, before)
+				j.violated(check, l.name, at,
+					"%v was made at %v, after the inspection for the forced release at %v, and lost its hold by it", s, s.Asked, before)
 			}
 		}
 	}
@@ -43,6 +44,7 @@ func (j *judge) forced() {
 func (j *judge) hinderedHold(s lockRequest, at time.Duration) bool {
 	held := history.Span{From: s.Asked, To: at}
 	return s.proc.Stalled(held) > j.limits.Lease/3 || slices.ContainsFunc(j.faults, func(f history.Fault) bool {
-		return (f.Hinders || f.CrashesActors || f.BreaksLeases && !f.Forces) && f.Affects(s.Proc, s.part.Lock) && f.From < held.To && f.To > held.From
+		return (f.Hinders || f.CrashesActors || f.BreaksLeases && !f.Forces) &&
+			f.Affects(s.Proc, s.part.Lock) && f.From < held.To && f.To > held.From
 	})
 }

@@ -23,9 +23,11 @@ func (j *judge) foreign(l *lock) {
 		}
 		switch took := s.Answered - s.Asked - j.hindered(history.Span{From: s.Asked, To: s.Answered}, s.Proc, l.name); {
 		case s.Granted:
-			j.violated("a foreign key is not locked", l.name, s.Answered, "%v (%s) was granted, and the key is another application's", s, s.part.Action)
+			j.violated("a foreign key is not locked", l.name, s.Answered,
+				"%v (%s) was granted, and the key is another application's", s, s.part.Action)
 		case s.Err == "timed out" || s.Err == "held" || took > 2*j.limits.Slack:
-			j.violated("a foreign key is not waited for", l.name, s.Answered, "%v (%s) was refused (%s) after %v, and the key is another application's", s, s.part.Action, s.Err, took)
+			j.violated("a foreign key is not waited for", l.name, s.Answered,
+				"%v (%s) was refused (%s) after %v, and the key is another application's", s, s.part.Action, s.Err, took)
 		}
 	}
 }

@@ -19,6 +19,7 @@ func (j *judge) keepsLeases(l *lock) {
 		if within(j.excuses(s.Proc, l.name), held.From, held.To) || s.proc.Stalled(held) > j.limits.Lease/3 {
 			continue
 		}
-		j.violated("no lease is lost while Redis answers", l.name, held.To, "%v has lost its lease (%s), and nothing hindered it", s, cmp.Or(s.LossReason, s.ReleaseErr))
+		j.violated("no lease is lost while Redis answers", l.name, held.To,
+			"%v has lost its lease (%s), and nothing hindered it", s, cmp.Or(s.LossReason, s.ReleaseErr))
 	}
 }

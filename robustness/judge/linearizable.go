@@ -86,7 +86,10 @@ func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Op
 	}
 	outer := tree[0]
 	for _, s := range tree {
-		in := model.Input{Op: model.Acquire, Owner: s.Owner(), Shared: s.part.Shared, Count: s.Count, Token: s.token, Plain: s.part.Kind == "plain"}
+		in := model.Input{
+			Op: model.Acquire, Owner: s.Owner(), Shared: s.part.Shared, Count: s.Count,
+			Token: s.token, Plain: s.part.Kind == "plain",
+		}
 		op := porcupine.Operation{ClientId: s.Proc*100 + s.Worker, Call: int64(s.Asked), Return: int64(s.Answered)}
 		switch {
 		case s.Answered == 0:
@@ -128,7 +131,8 @@ func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Op
 			notified = never
 		}
 		ops = append(ops, porcupine.Operation{
-			ClientId: outer.Proc*100 + outer.Worker, Call: int64(last), Return: int64(notified), Input: model.Input{Op: model.Lose, Owner: outer.Owner()},
+			ClientId: outer.Proc*100 + outer.Worker, Call: int64(last), Return: int64(notified),
+			Input: model.Input{Op: model.Lose, Owner: outer.Owner()},
 		})
 	}
 	return ops

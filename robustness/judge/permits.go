@@ -56,7 +56,9 @@ func (j *judge) permits(l *lock, found map[string]Permits) {
 	}
 	got, there := found[l.name]
 	if unknown := j.unknown(l); !there || got.Taken > unknown {
-		j.violated("permits are neither created nor lost", l.name, j.span.To, "none is held, and a new master may lack %d releases, but %d are free and %d taken in Redis", unknown, got.Free, got.Taken)
+		j.violated("permits are neither created nor lost", l.name, j.span.To,
+			"none is held, and a new master may lack %d releases, but %d are free and %d taken in Redis",
+			unknown, got.Free, got.Taken)
 	}
 	ops = append(ops, since(rest+1, model.Count{Op: model.All, N: got.Free + got.Taken}))
 	j.ordered(l, "expirable permits", model.Counting(l.requests[0].part.Total), ops)
@@ -136,7 +138,9 @@ func (j *judge) undone(l *lock, refused lockRequest) bool {
 func (j *judge) changes(l *lock) (ops []porcupine.Operation) {
 	for i, s := range l.changes {
 		in := model.Count{N: s.part.Permits, ID: s.part.CountDownID, Refused: s.Err == history.AlreadyClosed}
-		in.Op = map[string]model.CountOp{history.Add: model.Add, history.Resize: model.Resize, history.Close: model.Close, history.Down: model.Down}[s.part.Action]
+		in.Op = map[string]model.CountOp{
+			history.Add: model.Add, history.Resize: model.Resize, history.Close: model.Close, history.Down: model.Down,
+		}[s.part.Action]
 		// A count-down whose reply was lost goes on; with another error it has ended.
 		goesOn := s.part.Action == history.Down && (s.Err == "unavailable" || s.Err == "cancelled")
 		when := history.Span{From: s.Asked, To: s.Answered}
@@ -228,7 +232,8 @@ func (j *judge) opened(l *lock) {
 		waited -= j.hindered(wait, s.Proc, l.name)
 		j.v.LongestUnhindered = max(j.v.LongestUnhindered, waited)
 		if waited > j.limits.Idle {
-			j.violated("an open latch lets its waiters pass", l.name, end, "%v waits since %v for a latch that is open since %v at least", s, s.Asked, open)
+			j.violated("an open latch lets its waiters pass", l.name, end,
+				"%v waits since %v for a latch that is open since %v at least", s, s.Asked, open)
 		}
 	}
 }

@@ -127,26 +127,31 @@ func (j *judge) promises() {
 				continue
 			}
 			lock := r.Parts[0].Lock
-			if r.Outer() && r.Invalid != 0 && r.First == 0 && r.Invalid-r.Answered < fromTheStart && r.LossReason != closed && j.hindered(history.Span{From: r.Asked, To: r.Invalid + 1}, p.Proc, lock) == 0 {
+			if r.Outer() && r.Invalid != 0 && r.First == 0 && r.Invalid-r.Answered < fromTheStart && r.LossReason != closed &&
+				j.hindered(history.Span{From: r.Asked, To: r.Invalid + 1}, p.Proc, lock) == 0 {
 				j.violated("a granted hold is valid", lock, r.Answered, "%v was granted a hold that was never valid", r)
 			}
 			if r.Invalid != 0 && r.Releasing != 0 && r.Invalid < r.Releasing && r.Released != 0 && r.ReleaseErr == "" {
-				j.violated("the release of an invalid hold is not confirmed", lock, r.Released, "the hold of %v was invalid, but its release was confirmed", r)
+				j.violated("the release of an invalid hold is not confirmed", lock, r.Released,
+					"the hold of %v was invalid, but its release was confirmed", r)
 			}
 			if r.ReleaseErr == "not held" && r.Notified == 0 && !within(j.brokenLeasesOfAny(r), r.Asked, r.Released) {
-				j.violated("a hold ends by a release or a loss", lock, r.Released, "%v released its hold, which had ended before without a release or a notified loss", r)
+				j.violated("a hold ends by a release or a loss", lock, r.Released,
+					"%v released its hold, which had ended before without a release or a notified loss", r)
 			}
 		}
 		for _, e := range p.Ensured {
 			r := e.Request
-			if r.Invalid != 0 && r.Invalid < e.To && !within(j.brokenLeasesOfAny(r), e.From, e.To) && !j.actorCrashed(r, e.Span) && !j.clockJumped(e.Span) {
+			if r.Invalid != 0 && r.Invalid < e.To && !within(j.brokenLeasesOfAny(r), e.From, e.To) &&
+				!j.actorCrashed(r, e.Span) && !j.clockJumped(e.Span) {
 				j.violated("an ensured lease is kept", r.Parts[0].Lock, r.Invalid, "%v was ensured until %v, but was invalid at %v", r, e.To, r.Invalid)
 			}
 		}
 		for _, c := range p.Counts {
 			r := c.Request
 			if c.Got != c.Want && !within(j.brokenLeasesOfAny(r), r.Asked, c.At) {
-				j.violated("the hold count in Redis is right", r.Parts[0].Lock, c.At, "%v holds the lock %d times, but the count in Redis is %d", r, c.Want, c.Got)
+				j.violated("the hold count in Redis is right", r.Parts[0].Lock, c.At,
+					"%v holds the lock %d times, but the count in Redis is %d", r, c.Want, c.Got)
 			}
 		}
 	}

@@ -38,7 +38,9 @@ func (j *judge) bounded(l *lock) {
 				overtaking := other.later(w)
 				j.v.MostOvertaken = max(j.v.MostOvertaken, len(overtaking))
 				if n := j.limits.Overtakes; len(overtaking) > n {
-					j.violated(check, l.name, overtaking[n].Answered, "process %d, which waited from %v to %v, was overtaken in %d turns of process %d; %v of it was made %v later",
+					j.violated(check, l.name, overtaking[n].Answered,
+						"process %d, which waited from %v to %v, was overtaken in %d turns of process %d; "+
+							"%v of it was made %v later",
 						c.proc, w.From, w.To, len(overtaking), other.proc, overtaking[n], overtaking[n].Asked-w.From)
 				}
 			}

@@ -32,7 +32,9 @@ func (j *judge) unserved(l *lock) {
 				continue
 			}
 			if asleep := wait.To - wait.From - covered(wait, excuses); asleep > j.limits.GrantWithin {
-				j.violated(check, l.name, wait.To, "%v was made at %v and could have been granted from %v to %v, %v of that without an excuse", s, s.Asked, wait.From, wait.To, asleep)
+				j.violated(check, l.name, wait.To,
+					"%v was made at %v and could have been granted from %v to %v, %v of that without an excuse",
+					s, s.Asked, wait.From, wait.To, asleep)
 			}
 		}
 	}

@@ -115,7 +115,8 @@ func (v *Verdict) Until(at time.Duration) int {
 //
 // stuck are the processes that did not come to rest, ended those that ended by themselves.
 // left are the keys found in Redis after the end, and found the permits.
-func Judge(spans history.Span, processes []*history.Process, faults []history.Fault, stuck, ended []int, left []string, found map[string]Permits, limits Limits) *Verdict {
+func Judge(spans history.Span, processes []*history.Process, faults []history.Fault,
+	stuck, ended []int, left []string, found map[string]Permits, limits Limits) *Verdict {
 	j := &judge{limits: limits, span: spans, processes: processes, faults: faults,
 		v: &Verdict{Grants: map[string]int{}, Refusals: map[string]int{}, Losses: map[string]int{}}}
 	j.collect()

@@ -71,7 +71,8 @@ func (j *judge) idled(l *lock, s history.Span) {
 	j.v.LongestIdle = max(j.v.LongestIdle, idle)
 	j.v.LongestUnhindered = max(j.v.LongestUnhindered, unhindered)
 	if unhindered > j.limits.Idle {
-		j.violated(check, l.name, s.From+j.limits.Idle, "from %v to %v it was free although it had waiters, %v of that without an excuse", s.From, s.To, unhindered)
+		j.violated(check, l.name, s.From+j.limits.Idle,
+			"from %v to %v it was free although it had waiters, %v of that without an excuse", s.From, s.To, unhindered)
 	}
 }
 
@@ -97,7 +98,8 @@ func (j *judge) order(l *lock) {
 			earlier := b.Asked - a.Asked - covered(history.Span{From: a.Asked, To: b.Asked}, stalls)
 			later := answered - b.Answered - covered(history.Span{From: b.Answered, To: answered}, stalls)
 			if earlier > j.limits.Order && later > j.limits.Slack {
-				j.violated(check, l.name, b.Answered, "%v, made at %v, was granted %v before %v, which was made %v earlier", b, b.Asked, answered-b.Answered, a, b.Asked-a.Asked)
+				j.violated(check, l.name, b.Answered,
+					"%v, made at %v, was granted %v before %v, which was made %v earlier", b, b.Asked, answered-b.Answered, a, b.Asked-a.Asked)
 			}
 		}
 	}

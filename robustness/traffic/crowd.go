@@ -28,7 +28,10 @@ func (w *worker) crowd() {
 	case Expirable:
 		w.crowdAtPermits()
 	case ReadWrite:
-		w.crowdAt(choice{lock: w.c.system.ReadWriteLock(string(ReadWrite)).Write(), parts: []history.Part{{Lock: string(ReadWrite), Kind: "readwrite"}}})
+		w.crowdAt(choice{
+			lock:  w.c.system.ReadWriteLock(string(ReadWrite)).Write(),
+			parts: []history.Part{{Lock: string(ReadWrite), Kind: "readwrite"}},
+		})
 	default:
 		w.crowdAt(choose(w.c.system, kind, w.random))
 	}

@@ -22,7 +22,10 @@ type holding interface {
 
 // expirable is the expirable semaphore.
 func expirable(s *lockkeeper.System) choice {
-	return choice{permits: s.ExpirableSemaphore(string(Expirable)), parts: []history.Part{{Lock: string(Expirable), Kind: string(Expirable), Permits: 1, Total: ExpirablePermits}}}
+	return choice{
+		permits: s.ExpirableSemaphore(string(Expirable)),
+		parts:   []history.Part{{Lock: string(Expirable), Kind: string(Expirable), Permits: 1, Total: ExpirablePermits}},
+	}
 }
 
 // changePermits sets the number of expirable permits, if a style uses them, and changes it again and again.

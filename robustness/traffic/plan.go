@@ -56,7 +56,8 @@ type Plan struct {
 // Config is the Systems' configuration.
 func (p *Plan) Config() lockkeeper.Config {
 	return lockkeeper.Config{
-		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle, HandOffLimit: p.HandOffLimit, Linger: p.Linger, WaiterTimeout: p.Silence(), Replicas: p.Confirm,
+		Watchdog: p.Watchdog, Poll: p.Poll, CallTimeout: p.CallTimeout, Idle: p.Idle,
+		HandOffLimit: p.HandOffLimit, Linger: p.Linger, WaiterTimeout: p.Silence(), Replicas: p.Confirm,
 	}
 }
 

@@ -32,5 +32,8 @@ func (w *worker) onSeveral() choice {
 		return choice{lock: w.c.red.Lock("red"), parts: []history.Part{{Lock: "red", Kind: "plain"}}}
 	}
 	here, there := w.c.system.Lock("spread-a"), w.c.others[0].Lock("spread-b")
-	return choice{lock: lockkeeper.MultiLock(here, there), parts: []history.Part{{Lock: "spread-a", Kind: "plain"}, {Lock: "spread-b", Kind: "plain"}}}
+	return choice{
+		lock:  lockkeeper.MultiLock(here, there),
+		parts: []history.Part{{Lock: "spread-a", Kind: "plain"}, {Lock: "spread-b", Kind: "plain"}},
+	}
 }

@@ -77,6 +77,22 @@ func TestDocs_HaveShortLines(t *testing.T) {
 	}
 }
 
+// No line of code is longer than 140 characters. Tests are exempt, whose tables are read in rows.
+func TestCode_HasShortLines(t *testing.T) {
+	unchecked := regexp.MustCompile(`^(?:\w+\.go|(?:actors|internal/(?:delivery|expirable|kinds|machine|machinetest|` +
+		`observe|owners|request|requestqueue|semaphore|watch))/.*)$`)
+	for name, text := range sources(t, ".go") {
+		if strings.HasSuffix(name, "_test.go") || unchecked.MatchString(name) {
+			continue
+		}
+		for i, line := range strings.Split(text, "\n") {
+			if n := utf8.RuneCountInString(line); n > 140 {
+				t.Errorf("%s:%d has %d characters", name, i+1, n)
+			}
+		}
+	}
+}
+
 // A file has one concept, and is read in one go.
 func TestCode_IsInShortFiles(t *testing.T) {
 	for name, text := range sources(t, ".go") {
