@@ -67,7 +67,7 @@ local function open(lock, must)
       end
     end
     lock.queue = wait_queue(size, lock.key, settings, lock.hash, owner, counter, give)
-    lock.queue.place(entry_for(lock.kind, entry))
+    lock.queue.add_since(entry_for(lock.kind, entry))
   end
   return lock.queue
 end

@@ -27,7 +27,8 @@ local function keeper_of()
     return nil
   end
   if string.sub(keeper, 1, #own) ~= own or beside('PTTL', kept_key) < 0 then
-    error('WRONGTYPE ' .. string.gsub(kept_key, '%c', '?') .. ' has something other than the client for which permits are kept; delete it', 0)
+    error('WRONGTYPE ' .. string.gsub(kept_key, '%c', '?') ..
+      ' has something other than the client for which permits are kept; delete it', 0)
   end
   return keeper
 end
@@ -35,18 +36,18 @@ end
 return once(record, command, function()
   redis.call('ZADD', taken_key, 'XX', 0, NO_PERMIT) -- first: a server out of memory refuses it
   local now, free, keeper = epoch_ms(), count_of(free_key), keeper_of()
-  local mine = keeper == record
-  local function let_go()
-    if mine then
+  local reserved_by_us = keeper == record
+  local function drop_reservation()
+    if reserved_by_us then
       redis.call('PEXPIRE', kept_key, 0) -- deletes it
     end
   end
   if not free then
-    return {NO_KEY, -1}, let_go
+    return {NO_KEY, -1}, drop_reservation
   end
   local expired, ids = math.min(redis.call('ZCOUNT', taken_key, 0, now), MAX_EXPIRED), nil
   local left, served, after, wanted = free + expired, 0, 5, tonumber(ARGV[6])
-  while wanted and wanted <= left and (mine or not keeper) do
+  while wanted and wanted <= left and (reserved_by_us or not keeper) do
     left, served, after = left - wanted, served + 1, after + 2 + wanted
     wanted = tonumber(ARGV[after + 1])
   end
@@ -60,22 +61,22 @@ return once(record, command, function()
     check_ids(ids) -- these are removed
   end
   local reply = {served, first and tonumber(first) < NEVER and math.max(math.ceil(first - now), 1) or -1}
-  local keeps = served == 0 and (wanted or 0) > 1 and tonumber(keep) > 0 and (mine or not keeper) and
+  local keeps = served == 0 and (wanted or 0) > 1 and tonumber(keep) > 0 and (reserved_by_us or not keeper) and
     wanted <= free + redis.call('ZCOUNT', taken_key, 0, '+inf') -- there will never be more
-  if served + expired == 0 and not (mine or keeps) then
+  if served + expired == 0 and not (reserved_by_us or keeps) then
     return reply
   end
   redis.call('ZREM', taken_key, NO_PERMIT)
   local ttl = redis.call('PTTL', free_key)
   check_permits(left)
-  if left > 0 and (expired > 0 or mine and not keeps) then
+  if left > 0 and (expired > 0 or reserved_by_us and not keeps) then
     redis.call(PUBLISH, channel, left)
   end
   return reply, function()
     if keeps then
       redis.call('SET', kept_key, record, 'PX', keep)
     else
-      let_go()
+      drop_reservation()
     end
     redis.call('INCRBY', free_key, left - free)
     if ids then

@@ -68,9 +68,9 @@ const (
 // block Redis for long. A queue in order may have any number.
 const maxQueueFields int64 = 10_000
 
-// LongestEntry is the longest time in ms that an entry of a wait queue may last without being confirmed, and so the longest
+// MaxEntryTTL is the longest time in ms that an entry of a wait queue may last without being confirmed, and so the longest
 // lease of a transfer. A longer one is not from a client of ours.
-const LongestEntry int64 = 24 * 60 * 60 * 1000
+const MaxEntryTTL int64 = 24 * 60 * 60 * 1000
 
 // constant is a name that scripts use, and its value in Lua.
 type constant struct {
@@ -82,7 +82,7 @@ var constants = []constant{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
 	{"OTHERS_WAIT", OthersWait}, {"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released},
 	{"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
-	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"LONGEST_ENTRY", LongestEntry},
+	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"MAX_ENTRY_TTL", MaxEntryTTL},
 }
 
 // Sharded pub/sub has its own commands: a channel has a slot, as a key has, and its messages and subscribers stay on the

@@ -181,7 +181,7 @@ end
 -- Sets the TTL of a key. If Redis refuses that, a new key is deleted again: a queue whose
 -- clients have all died must not stay forever.
 local function keep(key, new)
-  local ends = string.format('%.0f', math.min(last - now, LONGEST_WAIT) + extra)
+  local ends = string.format('%.0f', math.min(last - now, MAX_WAIT) + extra)
   if type(redis.pcall('PEXPIRE', key, ends)) == 'table' then
     if new then
       beside('DEL', key)

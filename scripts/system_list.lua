@@ -9,7 +9,7 @@
 -- none has more than 8192. Records that are not strings, and names longer than any System's, are left out. If
 -- names are so long that reading them would block Redis, fewer are read.
 local list, first, last = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2])
-local LONGEST_NAME, MAX_READ = 64, 1000000
+local MAX_NAME_LENGTH, MAX_READ = 64, 1000000
 local lines, rank, read = {}, first, 0
 while rank <= last and read < MAX_READ do
   local system = redis.call('ZRANGE', list, rank, rank)[1]
@@ -18,7 +18,7 @@ while rank <= last and read < MAX_READ do
   end
   rank, read = rank + 1, read + #system
   local record = list .. ':' .. system
-  local says = #system <= LONGEST_NAME and redis.pcall('GETRANGE', record, 0, 8192)
+  local says = #system <= MAX_NAME_LENGTH and redis.pcall('GETRANGE', record, 0, 8192)
   if type(says) == 'table' and not string.match(says.err, '^WRONGTYPE') then
     return says
   end

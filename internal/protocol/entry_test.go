@@ -11,7 +11,7 @@ import (
 func TestLongestEntry(t *testing.T) {
 	t.Parallel()
 	config := machine.Config{Poll: 3650 * machine.LongestEntry, Watchdog: 100 * 365 * machine.LongestEntry}
-	if got := config.EntryTimeout().Milliseconds(); got != scripts.LongestEntry {
-		t.Errorf("an entry lasts for up to %d ms, and in the scripts %d", got, scripts.LongestEntry)
+	if got := config.EntryTimeout().Milliseconds(); got != scripts.MaxEntryTTL {
+		t.Errorf("an entry lasts for up to %d ms, and in the scripts %d", got, scripts.MaxEntryTTL)
 	}
 }

@@ -186,7 +186,7 @@ var All = []Control{
 	},
 	{
 		Name: "wait queue reversed", Rule: "processes have their turns one after another", Broken: "the wait queue is served from its end",
-		Edits: []Edit{{"scripts/common/wait_queue_entries.lua", "has_place(entry) and entry.at or", "has_place(entry) and HALF - entry.at or"}},
+		Edits: []Edit{{"scripts/common/wait_queue_entries.lua", "is_ordered(entry) and entry.at or", "is_ordered(entry) and HALF - entry.at or"}},
 		Turns: true, GreenWithoutEdits: true, Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 4, Hold: ms(20, 25), Think: ms(0, 5)}),
 	},
 	{

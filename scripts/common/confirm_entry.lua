@@ -23,12 +23,12 @@ local function confirm_entry(hash, owner, count, key, entry)
     local holder, clock = owner_in(check_lock(hash, holders)), redis.call('TIME')
     local now = clock[1] * 1000000 + clock[2]
     local order = string.gsub(key, 'queue', 'order', 1)
-    local place = listens == '1' and arrived or arrived - 2 ^ 53 -- see wait_queue_entries.lua
+    local score = listens == '1' and arrived or arrived - 2 ^ 53 -- see wait_queue_entries.lua
     if math.abs(now - seen) >= lasted * 1000
       or redis.call('ZADD', order, 'XX', 'CH', -(now + ttl * 1000), '-' .. client) == 0 then
       return nil
     end
-    redis.call('ZADD', order, place, client) -- also if it was lost
+    redis.call('ZADD', order, score, client) -- also if it was lost
     local ends = math.max(ttl, redis.call('PTTL', key))
     redis.call('PEXPIRE', order, ends)
     redis.call('PEXPIRE', key, ends)

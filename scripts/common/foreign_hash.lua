@@ -13,14 +13,14 @@ local MAX_SEEN = 16
 
 -- How long an owner, and a hold count, may be. Other applications may have written longer ones, of any length. A
 -- count of 18 digits fits into 64 bits.
-local LONGEST_OWNER, LONGEST_COUNT = 512, 18
+local MAX_OWNER_LENGTH, MAX_COUNT_LENGTH = 512, 18
 
 -- Lockkeeper and Redisson write lower-case digits only.
 local OWNER = '^%x%x%x%x%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x:%-?%d+(.*)$'
 
 -- Reports whether a text is an owner.
 local function is_owner(text)
-  local rest = #text <= LONGEST_OWNER and not string.find(text, '[A-F]') and string.match(text, OWNER)
+  local rest = #text <= MAX_OWNER_LENGTH and not string.find(text, '[A-F]') and string.match(text, OWNER)
   if rest == '' or rest == ':write' then
     return true
   end
@@ -36,7 +36,7 @@ end
 -- Returns the value of a field of a lock's hash; nil if there is none, or it is longer than a hold count.
 local function value_of(hash, field)
   local length = redis.call('HSTRLEN', hash, field)
-  return length > 0 and length <= LONGEST_COUNT and redis.call('HGET', hash, field) or nil
+  return length > 0 and length <= MAX_COUNT_LENGTH and redis.call('HGET', hash, field) or nil
 end
 
 -- Returns the hold count in a field of a lock's hash; nil if the field is not there, or has another value.
@@ -54,7 +54,7 @@ local function check_lock(hash, names)
   end
   local fields, ours, moded = {}, true, false
   for _, name in ipairs(names) do
-    ours = ours and (name == 'mode' or is_owner(name)) and redis.call('HSTRLEN', hash, name) <= LONGEST_COUNT
+    ours = ours and (name == 'mode' or is_owner(name)) and redis.call('HSTRLEN', hash, name) <= MAX_COUNT_LENGTH
   end
   local values = ours and names[1] and redis.call('HMGET', hash, unpack(names)) or {}
   for i, value in ipairs(values) do
@@ -90,7 +90,7 @@ end
 local MAX_ENTRIES = 10000
 
 -- For how many ms a waiter of a fair lock may count as alive: a year.
-local LONGEST_WAIT = 31536000000
+local MAX_WAIT = 31536000000
 
 -- Fails if one of these entries of a fair lock's queue, or of its timeouts, is not an owner.
 local function check_entries(entries)
@@ -122,7 +122,7 @@ local function read_queue(queue, timeouts, now)
   local waiters, timed = redis.call('LRANGE', queue, 0, -1), redis.call('ZRANGE', timeouts, 0, -1, 'WITHSCORES')
   local scores, dead = {}, {}
   for i = 1, #timed, 2 do
-    scores[timed[i]] = math.min(tonumber(timed[i + 1]), now + LONGEST_WAIT) -- it may be infinite
+    scores[timed[i]] = math.min(tonumber(timed[i + 1]), now + MAX_WAIT) -- it may be infinite
     dead[timed[i]] = true
   end
   for _, waiter in ipairs(waiters) do

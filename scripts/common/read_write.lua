@@ -84,7 +84,7 @@ local function look_at(hash, prefix, fields)
   for _, field in ipairs(fields) do
     if field == 'mode' then
       foreign = foreign or not is_our_mode(hash)
-    elseif is_owner(field) and redis.call('HSTRLEN', hash, field) <= LONGEST_COUNT then
+    elseif is_owner(field) and redis.call('HSTRLEN', hash, field) <= MAX_COUNT_LENGTH then
       owners[#owners + 1] = field
     else
       foreign = true

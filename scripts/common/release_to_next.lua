@@ -12,7 +12,7 @@ if freed and not foreign and size > 0 then
     local found = client and redis.call('HMGET', queue_key, client, (string.match(owner, '^[^:]*'))) or {}
     local seen, ttl, term, seq = string.match(found[1] or '', '^%d+ (%d+) (%d+) (%d+) (%d+) 0 0 1$')
     local open_time, every = string.match(settings, '^(%d+) 1 (%d+)$')
-    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > LONGEST_ENTRY
+    if not seen or #client ~= 36 or #ttl > 13 or tonumber(ttl) > MAX_ENTRY_TTL
       or not open_time or found[2] then -- the client's own entry has to go too
       return false
     end

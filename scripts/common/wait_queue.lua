@@ -7,7 +7,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
   local client, number = string.match(owner, '^([^:]*):?(%d*)')
   local queue = read_entries(size, key, settings, hash, client)
   local were_some = queue.number > 0
-  add_places(queue)
+  add_order(queue)
   add_transfers(queue, key, hash, counter, give)
   add_claims(queue)
 
@@ -60,7 +60,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
       foreign = beside('ZCOUNT', queue.order, '-inf', -HALF) or 0
     end
     if mine and not mine.gone and not mine.is_new then
-      if has_place(mine) then
+      if is_ordered(mine) then
         length = length - 1
       elseif not mine.kept then
         foreign = foreign - 1

@@ -23,7 +23,7 @@ local function add_claims(queue)
   -- Before a MultiLock asks that has waited: gives it the place of that time if it has no entry. So MultiLocks have
   -- the same order in all wait queues, and the first of them is kept waiting only by holders and by clients that have
   -- waited for longer.
-  function queue.place(wanted)
+  function queue.add_since(wanted)
     local entry = not queue.mine and string.find(wanted, ' r%d') and parse_wanted(wanted, nil, '0')
     if entry then
       entry.is_new = true
@@ -90,7 +90,7 @@ local function add_claims(queue)
   -- was notified of a release since it was last refused. Reports whether it may; if not, it adds the entry,
   -- and rest is for how many ms the free lock is left to others.
   function queue.claim(free, joins, notified, entry)
-    queue.place(entry)
+    queue.add_since(entry)
     local may, rest
     if free then
       may, rest = queue.may_take(joins, notified, string.match(entry, ' 0$'))

@@ -28,7 +28,7 @@
 --   "-<client uuid>" -> minus when the entry expires, so that the first to expire are the last below 0
 --   client uuid      -> when the entry was added, if it counts: it listens, or reserves the lock. If it does neither,
 --                       that minus 2 * HALF, so that foreign clients are below all others. A MultiLock for which the
---                       lock is no longer kept has no place
+--                       lock is no longer kept has none
 --
 -- If the two do not agree, since one was lost or has garbage, the order is made anew from the hash.
 --
@@ -37,7 +37,7 @@
 --
 -- An entry in the ARGV of a script is "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r" after
 -- it if it reserves the lock, and "" for none. After the "r" is for how many µs the client has waited for
--- several locks that no single script takes; see place. The settings are "<open time> <alone> <period>": for how
+-- several locks that no single script takes; see add_since. The settings are "<open time> <alone> <period>": for how
 -- many ms a lock is left to foreign clients; "1" if the server is alone, and so knows all subscribers; and
 -- every how many ms a lock is left to foreign clients that are not seen (0: never). Clients may differ in
 -- their TTL, and each trusts a transfer for its own.
@@ -86,7 +86,7 @@ local function parse_entry(client, text, now)
   local core, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
     string.match(text, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
   if not (core and string.find(client, CLIENT) and not string.find(client, '%u')
-    and #arrived <= 17 and tonumber(arrived) < HALF and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= LONGEST_ENTRY
+    and #arrived <= 17 and tonumber(arrived) < HALF and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= MAX_ENTRY_TTL
     and #term <= 20 and #seq <= 20 and #tokens <= 9 and (kept == '' or kept == '-' or has_digits(kept, 17)))
     -- A clock that was set back must not keep an entry for long.
     or math.abs(now - seen) >= ttl * 1000 then
@@ -102,7 +102,7 @@ local function parse_entry(client, text, now)
 end
 
 -- Reports whether an entry keeps others waiting.
-local function has_place(entry)
+local function is_ordered(entry)
   if entry.kept then
     return entry.kept ~= '-'
   end
@@ -111,9 +111,9 @@ end
 
 -- Puts an entry into the sorted set.
 local function put_in_order(order, entry)
-  local place = has_place(entry) and entry.at or not entry.kept and entry.at - 2 * HALF
-  if place then
-    redis.call('ZADD', order, -entry.ends, '-' .. entry.client, place, entry.client)
+  local score = is_ordered(entry) and entry.at or not entry.kept and entry.at - 2 * HALF
+  if score then
+    redis.call('ZADD', order, -entry.ends, '-' .. entry.client, score, entry.client)
   else
     redis.call('ZADD', order, -entry.ends, '-' .. entry.client)
   end
@@ -184,7 +184,8 @@ local function read_entries(size, key, settings, hash, client)
   -- Makes the order anew, from all fields. Fails if there are too many.
   local function repair()
     if size > MAX_QUEUE_FIELDS then
-      error('WRONGTYPE the wait queue of the lock has garbage among its ' .. size .. ' fields, and more than ' .. MAX_QUEUE_FIELDS .. ' are not looked through', 0)
+      error('WRONGTYPE the wait queue of the lock has garbage among its ' .. size .. ' fields, and more than '
+        .. MAX_QUEUE_FIELDS .. ' are not looked through', 0)
     end
     local fields, entries, ttl, longest = redis.call('HGETALL', key), {}, redis.call('PTTL', key), 0
     redis.call('DEL', order)

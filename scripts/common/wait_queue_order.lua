@@ -3,21 +3,21 @@
 -- How many entries are read at a time at most.
 local MAX_AT_ONCE = 100
 
--- Adds the places to a queue that was read.
-local function add_places(queue)
-  local places, more, at_once -- the entries that count, as far as they were read; how many are read next
+-- Adds the order of the entries to a queue that was read.
+local function add_order(queue)
+  local entries, more, at_once -- the entries that count, as far as they were read; how many are read next
   local known = {} -- the entries that were read, by their clients
   local asker -- the client's own entry, while it asks for the lock
 
   local function start_over()
-    places, more, at_once = {}, true, 1
+    entries, more, at_once = {}, true, 1
   end
   start_over()
 
-  -- Returns the client's own entry if it counts, but has no place in the sorted set.
-  local function own_without_place()
+  -- Returns the client's own entry if it counts, but the sorted set does not have it in its order.
+  local function own_unordered()
     local mine = queue.mine
-    if mine and not mine.gone and (mine == asker or mine.is_new) and (mine.is_new or not has_place(mine)) then
+    if mine and not mine.gone and (mine == asker or mine.is_new) and (mine.is_new or not is_ordered(mine)) then
       return mine
     end
   end
@@ -36,10 +36,10 @@ local function add_places(queue)
 
   -- Reads the next entries.
   local function read_more()
-    local stay, own = 0, own_without_place()
-    for _, entry in ipairs(places) do
+    local stay, own = 0, own_unordered()
+    for _, entry in ipairs(entries) do
       own = own ~= entry and own
-      stay = stay + (not entry.gone and not entry.is_new and has_place(entry) and 1 or 0)
+      stay = stay + (not entry.gone and not entry.is_new and is_ordered(entry) and 1 or 0)
     end
     local members = beside('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', stay, at_once) or {}
     more = #members == at_once
@@ -48,22 +48,22 @@ local function add_places(queue)
       local entry = name == queue.client and queue.mine or known[name] or read(name)
       if entry then
         if own and is_before(own, entry) then
-          places[#places + 1], own = own, nil
+          entries[#entries + 1], own = own, nil
         end
-        places[#places + 1] = entry
+        entries[#entries + 1] = entry
       end
     end
     if own and not more then
-      places[#places + 1] = own
+      entries[#entries + 1] = own
     end
   end
 
   -- Returns the i-th of the entries that count. Most scripts need only the first.
-  function queue.place_at(i)
-    while not places[i] and more do
+  function queue.entry_at(i)
+    while not entries[i] and more do
       read_more()
     end
-    return places[i]
+    return entries[i]
   end
 
   -- From now on, the client asks for the lock.

@@ -3,7 +3,7 @@
 -- For how many µs a free lock is kept for a MultiLock at most.
 local MAX_KEPT = 60000000
 
--- Adds the transfers to a queue that has places. counter is the key of the lock's token counter; give is that of wait_queue.
+-- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; give is that of wait_queue.
 local function add_transfers(queue, key, hash, counter, give)
   local now = queue.now
   queue.of_lock = string.sub(key, (string.find(key, ':', 1, true)))
@@ -32,23 +32,23 @@ local function add_transfers(queue, key, hash, counter, give)
 
   -- Returns the first entry from the i-th on that counts, and its index.
   function queue.from(i)
-    local entry = queue.place_at(i)
+    local entry = queue.entry_at(i)
     while entry and (entry.gone or not check_or_remove(entry)) do
       i = i + 1
-      entry = queue.place_at(i)
+      entry = queue.entry_at(i)
     end
     return entry, i
   end
 
   -- Reports whether no entry that counts is before the client's own.
   function queue.is_first()
-    local i, entry = 1, queue.place_at(1)
+    local i, entry = 1, queue.entry_at(1)
     while entry and is_before(entry, queue.mine) do
       if not entry.gone and check_or_remove(entry) then
         return false
       end
       i = i + 1
-      entry = queue.place_at(i)
+      entry = queue.entry_at(i)
     end
     return true
   end
