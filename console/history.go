@@ -17,9 +17,9 @@ type Event struct {
 }
 
 const (
-	// mostEvents bounds the events of a console and of a Journal. eventsOfOne bounds the events of one lock,
+	// maxEvents bounds the events of a console and of a Journal. eventsOfOne bounds the events of one lock,
 	// so that a busy lock does not displace those of others.
-	mostEvents  = 500
+	maxEvents   = 500
 	eventsOfOne = 20
 	// rateSpan is the time over which a rate is measured, if there were two refreshes in it.
 	rateSpan = 30 * time.Second
@@ -64,7 +64,7 @@ func keep(events []Event, e Event) []Event {
 	if of >= eventsOfOne {
 		i := slices.IndexFunc(events, func(other Event) bool { return other.Lock == e.Lock })
 		events = slices.Delete(events, i, i+1)
-	} else if len(events) >= mostEvents {
+	} else if len(events) >= maxEvents {
 		events = slices.Delete(events, 0, 1)
 	}
 	return append(events, e)

@@ -93,8 +93,8 @@ func (w *writer) Handle(ctx context.Context, r slog.Record) error {
 	return w.next.Handle(ctx, r)
 }
 
-// mostText bounds the text of an event, in bytes.
-const mostText = 1000
+// maxText bounds the text of an event, in bytes.
+const maxText = 1000
 
 // eventOf converts a log record to an event: the message and the reason, and in brackets the process that holds the lock
 // and the other attributes.
@@ -133,8 +133,8 @@ func eventOf(r slog.Record) Event {
 	if len(besides) > 0 {
 		e.Text += " (" + strings.Join(besides, ", ") + ")"
 	}
-	if len(e.Text) > mostText {
-		e.Text = strings.ToValidUTF8(e.Text[:mostText], "") + " …"
+	if len(e.Text) > maxText {
+		e.Text = strings.ToValidUTF8(e.Text[:maxText], "") + " …"
 	}
 	return e
 }

@@ -233,7 +233,7 @@ func (a *activator) check(ctx actor.Context, all bool) {
 	}
 	var entries []entryOf
 	for grain, it := range a.has.all {
-		if !all && len(entries) == mostEntries {
+		if !all && len(entries) == maxEntries {
 			break
 		}
 		if it.runs {

@@ -334,7 +334,7 @@ func TestMember_NoticesAFailover(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Minute}})
-	const n, lost = 6 * mostEntries, 40
+	const n, lost = 6 * maxEntries, 40
 	for i := range n {
 		a.mustAsk(t, fmt.Sprint(i), "where")
 	}

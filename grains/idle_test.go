@@ -89,9 +89,9 @@ func TestIdle(t *testing.T) {
 		return float64(all-before) / float64(last-first)
 	}
 	none := perLook()
-	start(t, 12*mostEntries, a)
+	start(t, 12*maxEntries, a)
 	if some := perLook(); some > 2*none {
-		t.Errorf("the calls for each look at the members are %.1f without grains, and %.1f with %d", none, some, 12*mostEntries)
+		t.Errorf("the calls for each look at the members are %.1f without grains, and %.1f with %d", none, some, 12*maxEntries)
 	}
 }
 

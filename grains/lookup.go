@@ -20,11 +20,11 @@ const (
 	longestPause = 200 * time.Millisecond
 )
 
-// askTimeout is how long a member may take to answer, and mostHops how many are asked one after the other, each named by the
+// askTimeout is how long a member may take to answer, and maxHops how many are asked one after the other, each named by the
 // one before, without a pause.
 const (
 	askTimeout = time.Second
-	mostHops   = 4
+	maxHops    = 4
 )
 
 // get returns the PID of a grain, or nil if there is none within Config.Activation. A member that is asked for a grain starts
@@ -37,7 +37,7 @@ func (d *Directory) get(identity *cluster.ClusterIdentity) *actor.PID {
 	defer cancel()
 	s := search{d: d, identity: identity, failed: map[string]bool{}}
 	for pause := firstPause; ; pause = min(2*pause, longestPause) {
-		for range mostHops {
+		for range maxHops {
 			if pid, more := s.ask(ctx); pid != nil {
 				return pid
 			} else if !more {

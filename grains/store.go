@@ -189,7 +189,7 @@ return 1`)
 
 // lost returns the grains that have another entry in Redis, or none.
 func (s store) lost(ctx context.Context, entries []entryOf) (lost []entryOf, err error) {
-	for some := range slices.Chunk(entries, mostEntries) {
+	for some := range slices.Chunk(entries, maxEntries) {
 		hmget := s.client.B().Hmget().Key(s.entries())
 		fields := hmget.Field(some[0].grain)
 		for _, one := range some[1:] {
@@ -233,8 +233,8 @@ func (s store) mark(ctx context.Context, member string) error {
 	return markScript.Exec(ctx, s.client, []string{s.entries(), s.tokens()}, []string{member, strconv.FormatInt(s.newest.Load(), 10)}).Error()
 }
 
-// mostEntries bounds how long a call keeps Redis busy.
-const mostEntries = 500
+// maxEntries bounds how long a call keeps Redis busy.
+const maxEntries = 500
 
 // unregister removes entries, if they are still the same. With a member, it does that only if its lease has ended.
 func (s store) unregister(ctx context.Context, deadMember string, gone []entryOf) error {
@@ -252,7 +252,7 @@ func (s store) unregister(ctx context.Context, deadMember string, gone []entryOf
 // bury removes the entries of a member whose lease has ended, and then its record.
 func (s store) bury(ctx context.Context, member string) error {
 	for cursor := uint64(0); ; {
-		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(mostEntries).Build()).AsScanEntry()
+		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
 		if err != nil {
 			return err
 		}

@@ -51,7 +51,7 @@ func (s *sweeper) step(ctx context.Context, ends bool) (more bool) {
 	s.sweeping.Lock()
 	defer s.sweeping.Unlock()
 	s.mu.Lock()
-	n := min(len(s.entries), mostEntries)
+	n := min(len(s.entries), maxEntries)
 	some := s.entries[:n:n]
 	s.entries = s.entries[n:]
 	if n == 0 {

@@ -13,7 +13,7 @@ func TestSweeper(t *testing.T) {
 	var removed atomic.Int64
 	fails := false
 	s := &sweeper{sweep: func(_ context.Context, some []entryOf) error {
-		if removed.Add(int64(len(some))); len(some) > mostEntries {
+		if removed.Add(int64(len(some))); len(some) > maxEntries {
 			t.Errorf("%d at a time", len(some))
 		}
 		if fails {
@@ -22,12 +22,12 @@ func TestSweeper(t *testing.T) {
 		return nil
 	}}
 	add := func() {
-		for i := range 3 * mostEntries {
+		for i := range 3 * maxEntries {
 			s.add(entryOf{fmt.Sprint(i), "m#1"})
 		}
 	}
 	add()
-	if !s.flush(t.Context()) || removed.Load() != 3*mostEntries {
+	if !s.flush(t.Context()) || removed.Load() != 3*maxEntries {
 		t.Errorf("%d are removed", removed.Load())
 	}
 	fails = true

@@ -238,10 +238,10 @@ func (d *doctor) checkReplication(info map[string]string) {
 }
 
 func (d *doctor) checkMemory(info map[string]string) {
-	policy, most, used := info["maxmemory_policy"], number(info["maxmemory"]), number(info["used_memory"])
+	policy, maxMemory, used := info["maxmemory_policy"], number(info["maxmemory"]), number(info["used_memory"])
 	const advice = "maxmemory-policy noeviction, or a separate Redis for the locks"
 	switch {
-	case policy != "noeviction" && most > 0:
+	case policy != "noeviction" && maxMemory > 0:
 		d.add("eviction", isFailure, policy+": a lock may be evicted while it is held", advice)
 	case policy != "noeviction":
 		d.add("eviction", isWarning, policy+", but there is no maxmemory", advice+", before a maxmemory is set")
@@ -249,16 +249,16 @@ func (d *doctor) checkMemory(info map[string]string) {
 		d.add("eviction", isOK, policy, "")
 	}
 	switch {
-	case most > 0 && used >= most:
+	case maxMemory > 0 && used >= maxMemory:
 		d.add("memory", isFailure,
-			fmt.Sprintf("%d of %d bytes are used: no lock can be acquired", used, most),
+			fmt.Sprintf("%d of %d bytes are used: no lock can be acquired", used, maxMemory),
 			"a higher maxmemory, or fewer keys")
-	case most > 0 && used > most/10*9:
+	case maxMemory > 0 && used > maxMemory/10*9:
 		d.add("memory", isWarning,
-			fmt.Sprintf("%d of %d bytes are used: when it is full, no lock can be acquired", used, most),
+			fmt.Sprintf("%d of %d bytes are used: when it is full, no lock can be acquired", used, maxMemory),
 			"a higher maxmemory, or fewer keys")
-	case most > 0:
-		d.add("memory", isOK, fmt.Sprintf("%d of %d bytes are used", used, most), "")
+	case maxMemory > 0:
+		d.add("memory", isOK, fmt.Sprintf("%d of %d bytes are used", used, maxMemory), "")
 	default:
 		d.add("memory", isOK, fmt.Sprintf("%d bytes are used, there is no maxmemory", used), "")
 	}
@@ -283,8 +283,8 @@ func number(text string) int64 {
 	return n
 }
 
-// mostSkew is how much the clock of the server may differ from the local one.
-const mostSkew = time.Second
+// maxSkew is how much the clock of the server may differ from the local one.
+const maxSkew = time.Second
 
 // checkClock compares the server's clock with the local one, by the fastest of a few round trips.
 func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
@@ -305,7 +305,7 @@ func (d *doctor) checkClock(ctx context.Context, node rueidis.Client) {
 		}
 	}
 	text := fmt.Sprintf("within %v of the local clock", (skew.Abs() + time.Millisecond).Round(time.Millisecond))
-	if skew.Abs() > mostSkew {
+	if skew.Abs() > maxSkew {
 		d.add("clock", isWarning, text, "synchronize the clocks (NTP): a fair lock shared with Java compares them; leases do not depend on them")
 	} else {
 		d.add("clock", isOK, text, "")

@@ -99,15 +99,15 @@ type reading struct {
 
 func (r *reading) gap() time.Duration { return r.most - r.least }
 
-// mostTries bounds how often the clocks are read until the readings are close to each
+// maxTries bounds how often the clocks are read until the readings are close to each
 // other. In a sandbox, an emulator or a virtual machine without a fast clock they never are.
-const mostTries = 10
+const maxTries = 10
 
 // read reads all clocks as close to each other as possible; mono is the monotonic clock. If
 // the machine sleeps during read, offset is from before the sleep, so that the next
 // comparison notices it.
 func (c *clock) read() (best reading, mono time.Duration) {
-	for try := range mostTries {
+	for try := range maxTries {
 		wall, before := c.times()
 		boot, _ := c.boot()
 		_, mono = c.times()

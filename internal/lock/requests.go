@@ -132,7 +132,7 @@ func (l *Lock) ForceRelease(now machine.Instant, mode machine.Mode, owners machi
 func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) {
 	l.begin(now)
 	defer l.settle()
-	most := l.cfg.Watchdog - machine.Margin(l.cfg.Watchdog)
+	longest := l.cfg.Watchdog - machine.Margin(l.cfg.Watchdog)
 	h := l.holds.byID(id)
 	left := l.holdUntil(h) - l.now
 	switch {
@@ -145,10 +145,10 @@ func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) 
 			Kind: machine.NotDone, Reason: machine.Invalid,
 			Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left),
 		})
-	case d > most:
+	case d > longest:
 		l.answer(ref, machine.Answer{
 			Kind: machine.NotDone, Reason: machine.Invalid,
-			Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, most),
+			Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, longest),
 		})
 	default:
 		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d, by: l.now + l.cfg.TryTime()})

@@ -53,16 +53,16 @@ func (b *Board) At(key string, token int64, at singleton.Place, done func(writte
 
 // Left writes what an instance had begun when it stopped.
 func (b *Board) Left(key string, token int64, gate string, begun map[string]uint64, done func(written bool, err error)) {
-	b.set(key, "left", token, singleton.LeftText(gate, begun), mostLeft, done)
+	b.set(key, "left", token, singleton.LeftText(gate, begun), maxLeft, done)
 }
 
-// mostLeft is how many instances may come and go until a proxy looks again.
-const mostLeft = 8
+// maxLeft is how many instances may come and go until a proxy looks again.
+const maxLeft = 8
 
-func (b *Board) set(key, field string, token int64, text string, most int, done func(written bool, err error)) {
+func (b *Board) set(key, field string, token int64, text string, limit int, done func(written bool, err error)) {
 	call := b.call(scripts.SingletonSet, key, func(r redisclient.Reply) { done(r.N[0] == 1, errorOf(r)) })
 	call.Args = []string{field, strconv.FormatInt(token, 10), text,
-		strconv.Itoa(most), strconv.FormatInt(b.ttl.Milliseconds(), 10),
+		strconv.Itoa(limit), strconv.FormatInt(b.ttl.Milliseconds(), 10),
 		cmp.Or(b.tokenCounter, keyspace.Token(key))}
 	call.Urgent = true // other processes wait for it
 	b.redis.Run(call)

@@ -36,7 +36,7 @@ func (j *judge) bounded(l *lock) {
 					continue
 				}
 				overtaking := other.later(w)
-				j.v.MostOvertaken = max(j.v.MostOvertaken, len(overtaking))
+				j.v.MaxOvertaken = max(j.v.MaxOvertaken, len(overtaking))
 				if n := j.limits.Overtakes; len(overtaking) > n {
 					j.violated(check, l.name, overtaking[n].Answered,
 						"process %d, which waited from %v to %v, was overtaken in %d turns of process %d; "+

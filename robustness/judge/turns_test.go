@@ -207,7 +207,7 @@ func TestBoundedWaiting_Verdict(t *testing.T) {
 		t.Errorf("the violation is at %v, lock %q; want the third turn, at %v", got.At, got.Lock, at)
 	}
 	// The first process in the queue waits, too.
-	if v.MostOvertaken != 5 || v.Waits != 6 {
-		t.Errorf("overtaken %d times, %d waits judged", v.MostOvertaken, v.Waits)
+	if v.MaxOvertaken != 5 || v.Waits != 6 {
+		t.Errorf("overtaken %d times, %d waits judged", v.MaxOvertaken, v.Waits)
 	}
 }

@@ -83,10 +83,10 @@ type Verdict struct {
 	// the same without the time excused by faults.
 	LongestIdle       time.Duration `json:"longest_without_holder"`
 	LongestUnhindered time.Duration `json:"longest_without_holder_or_excuse"`
-	// Waits is how many waits of processes were checked for overtaking, and MostOvertaken the
+	// Waits is how many waits of processes were checked for overtaking, and MaxOvertaken the
 	// most turns of one other process during a wait.
-	Waits         int `json:"queue_waits"`
-	MostOvertaken int `json:"most_overtaken"`
+	Waits        int `json:"queue_waits"`
+	MaxOvertaken int `json:"max_overtaken"`
 	// LatestLoss is the longest time between the end of a hold's validity and the notification of
 	// the loss, without the time for which the process did not run.
 	LatestLoss time.Duration `json:"latest_loss"`

@@ -32,7 +32,7 @@ type Report struct {
 	LongestIdle    map[string]time.Duration `json:"longest_without_holder"`
 	LatestLoss     time.Duration            `json:"latest_loss"`
 	Waits          int                      `json:"queue_waits"`
-	Overtaken      int                      `json:"most_overtaken"`
+	Overtaken      int                      `json:"max_overtaken"`
 	ExcusedOverlap time.Duration            `json:"excused_overlap"`
 	Undecided      []string                 `json:"undecided,omitempty"`
 	Violations     []judge.Violation        `json:"violations,omitempty"`
@@ -77,7 +77,7 @@ func (r *Report) Add(v *judge.Verdict, faults []string) {
 	r.LongestIdle[noExcuse] = max(r.LongestIdle[noExcuse], v.LongestUnhindered)
 	r.LatestLoss = max(r.LatestLoss, v.LatestLoss)
 	r.Waits += v.Waits
-	r.Overtaken = max(r.Overtaken, v.MostOvertaken)
+	r.Overtaken = max(r.Overtaken, v.MaxOvertaken)
 	r.ExcusedOverlap += v.ExcusedOverlap
 	r.Undecided = append(r.Undecided, v.Undecided...)
 	r.Violations = append(r.Violations, v.Violations...)
