@@ -158,7 +158,8 @@ func TestPage_AgreesWithRedis(t *testing.T) {
 			t.Errorf("the page does not have %s", l.Name)
 		}
 	}
-	if len(all.Systems) != 2 || all.Systems[0].Application != "billing" || all.Systems[0].Client != there.ID() || !all.Systems[1].Here || all.Client != here.ID() {
+	if len(all.Systems) != 2 || all.Systems[0].Application != "billing" ||
+		all.Systems[0].Client != there.ID() || !all.Systems[1].Here || all.Client != here.ID() {
 		t.Errorf("the Systems are %+v", all.Systems)
 	}
 	if all.Held != 2 || all.Waiters != 2 || !strings.Contains(page, "billing <small>on "+html.EscapeString(host)) {
@@ -189,7 +190,8 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 	pages["one"] = get(t, base+html.UnescapeString(link[1]))
 	for name, text := range pages {
-		if strings.Contains(text, "<script>") || strings.Contains(text, "alert('x')") || !strings.Contains(text, html.EscapeString(evil)) && !strings.Contains(text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)") {
+		if strings.Contains(text, "<script>") || strings.Contains(text, "alert('x')") ||
+			!strings.Contains(text, html.EscapeString(evil)) && !strings.Contains(text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)") {
 			t.Errorf("%s: %s", name, text)
 		}
 	}
@@ -315,7 +317,8 @@ func TestForceRelease(t *testing.T) {
 	if code := post(open, "no kind", nil); code != http.StatusBadRequest {
 		t.Errorf("an unknown kind: %d", code)
 	}
-	if page := get(t, open+"lock?name=plain"); !strings.Contains(page, `action="release"`) || !strings.Contains(page, "was force-released with the console") {
+	if page := get(t, open+"lock?name=plain"); !strings.Contains(page, `action="release"`) ||
+		!strings.Contains(page, "was force-released with the console") {
 		t.Errorf("the page of the lock: %s", page)
 	}
 	if page := get(t, closed+"lock?name=plain"); strings.Contains(page, "release\"") {
@@ -397,7 +400,8 @@ func TestWaitersForASemaphore(t *testing.T) {
 	go func() { ended <- s.Semaphore(k.LockName).Acquire(ctx, 1) }()
 	s.AwaitWaiting(t, 1)
 	d := read(t, base+"data.json")
-	if len(d.Locks) != 1 || d.Locks[0].Name != k.LockName || d.Locks[0].Kind != "semaphore" || d.Locks[0].State != "has 0 free permits" || d.Waiters != 1 || len(d.Errors) > 0 {
+	if len(d.Locks) != 1 || d.Locks[0].Name != k.LockName || d.Locks[0].Kind != "semaphore" ||
+		d.Locks[0].State != "has 0 free permits" || d.Waiters != 1 || len(d.Errors) > 0 {
 		t.Errorf("the console has %+v", d)
 	}
 	for _, path := range []string{"", "lock?kind=semaphore&name=" + url.QueryEscape(k.LockName)} {

@@ -90,7 +90,8 @@ func TestFleet(t *testing.T) {
 	if again := server.Calls(t)["scan"]; looks == 0 || again != looks {
 		t.Errorf("%d SCANs for one viewer, %d for three", looks, again)
 	}
-	if response, err := http.Get(web(t, console.Handler(here.System)) + "?fleet=1"); err != nil || response.Body.Close() != nil || response.StatusCode != http.StatusNotFound {
+	if response, err := http.Get(web(t, console.Handler(here.System)) + "?fleet=1"); err != nil ||
+		response.Body.Close() != nil || response.StatusCode != http.StatusNotFound {
 		t.Errorf("without WithFleet: %v, %v", response, err)
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
@@ -104,7 +105,8 @@ func TestFleet(t *testing.T) {
 	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, web(t, console.Handler(here.System, fleet))+"events?fleet=1", nil)
 	if response, err := http.DefaultTransport.RoundTrip(request); err != nil {
 		t.Error(err)
-	} else if body, err := io.ReadAll(response.Body); err != nil || response.Body.Close() != nil || !strings.Contains(string(body), "many 000") || !strings.Contains(string(body), "closed") {
+	} else if body, err := io.ReadAll(response.Body); err != nil || response.Body.Close() != nil ||
+		!strings.Contains(string(body), "many 000") || !strings.Contains(string(body), "closed") {
 		t.Errorf("the stream did not end with the System: %v, %s", err, body)
 	}
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()

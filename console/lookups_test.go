@@ -36,7 +36,8 @@ func TestLookUpsArePrivate(t *testing.T) {
 	viewers["name=chosen-held&kind=plain"].awaits(t, "billing")
 	for query := range viewers {
 		name := strings.TrimPrefix(query, "kind=")
-		if d := read(t, base+"data.json?"+query); len(d.Errors) > 1 || len(d.Locks) != 1 || strings.Contains(query, "held") != (len(d.Errors) == 0) {
+		if d := read(t, base+"data.json?"+query); len(d.Errors) > 1 || len(d.Locks) != 1 ||
+			strings.Contains(query, "held") != (len(d.Errors) == 0) {
 			t.Errorf("the viewer of %s reads %+v, %v", name, d.Locks, d.Errors)
 		}
 	}
@@ -65,7 +66,8 @@ func TestLookUpOfAListedLock(t *testing.T) {
 	asItIs, asFair := stream(t, base+"events?name="+name), stream(t, base+"events?kind=fair&name="+name)
 	asItIs.awaits(t, "this process")
 	asFair.next(t)
-	if d := read(t, base+"data.json"); len(d.Locks) != 1 || !d.Locks[0].Here || !d.Locks[0].Asked || d.Locks[0].Kind != "plain" || len(d.Errors) > 0 {
+	if d := read(t, base+"data.json"); len(d.Locks) != 1 || !d.Locks[0].Here ||
+		!d.Locks[0].Asked || d.Locks[0].Kind != "plain" || len(d.Errors) > 0 {
 		t.Errorf("the others read %+v", d)
 	}
 }
@@ -150,7 +152,8 @@ func TestLookUpsWithoutRedis(t *testing.T) {
 	defer k.Server.Resume(t)
 	for i, name := range names {
 		viewers[i].awaits(t, `class="error">lockkeeper: inspect &#34;`+name)
-		if text := strings.Join(read(t, base+"data.json?name="+name).Errors, "; "); strings.Count(text, "chosen") != 1 || !strings.Contains(text, name) {
+		if text := strings.Join(read(t, base+"data.json?name="+name).Errors, "; "); strings.Count(text, "chosen") != 1 ||
+			!strings.Contains(text, name) {
 			t.Errorf("the viewer of %s reads %s", name, text)
 		}
 	}

@@ -37,7 +37,8 @@ func TestSynchronizers_HaveStories(t *testing.T) {
 	ofGate.awaits(t, "(?s)<dd>is closed, with a count of 2.*<span>is closed, with a count of 2.*<span>is open")
 
 	page := get(t, base+"lock?kind=latch&name=gate")
-	if strings.Contains(page, "Force-release") || strings.Contains(page, "unknown number") || !strings.Contains(page, "<option>latch</option>") {
+	if strings.Contains(page, "Force-release") || strings.Contains(page, "unknown number") ||
+		!strings.Contains(page, "<option>latch</option>") {
 		t.Errorf("the page of a latch: %s", page)
 	}
 }

@@ -235,7 +235,8 @@ func TestPageAfterAForcedRelease(t *testing.T) {
 	}
 	defer response.Body.Close()
 	page, err := io.ReadAll(response.Body)
-	if text := string(page); err != nil || strings.Contains(text, `name="owner"`) || !strings.Contains(text, "was force-released with the console") {
+	if text := string(page); err != nil || strings.Contains(text, `name="owner"`) ||
+		!strings.Contains(text, "was force-released with the console") {
 		t.Errorf("after the release: %v, %s", err, text)
 	}
 	list.awaits(t, "holds no lock|>free<")

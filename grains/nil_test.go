@@ -40,7 +40,8 @@ func TestNilArguments(t *testing.T) {
 	for _, d := range []*Directory{none, {}, d} {
 		d.Lookup().Setup(nil, nil, false)
 		d.Lookup().RemovePid(nil, nil)
-		if d.Lookup().Get(nil) != nil || d.Provider().StartMember(nil) == nil || d.Provider().StartClient(nil) == nil || d.Provider().Shutdown(true) != nil {
+		if d.Lookup().Get(nil) != nil || d.Provider().StartMember(nil) == nil ||
+			d.Provider().StartClient(nil) == nil || d.Provider().Shutdown(true) != nil {
 			t.Error("a lookup or provider without a Directory or cluster works")
 		}
 		d.Lookup().Shutdown()

@@ -107,7 +107,8 @@ func (w *world) register(m *worldMember, it *activation[int], expected string) {
 			w.do("HDEL", w.redis.entries(), it.grain)
 		}
 		call.token, _ = w.redis.register(it.grain, id, expected, 0)
-		if _, token := w.model.register(slices.Index(w.grains, it.grain), number(id), modeled(expected)); w.control == "" && int64(token) != call.token {
+		if _, token := w.model.register(slices.Index(w.grains, it.grain), number(id), modeled(expected)); w.control == "" &&
+			int64(token) != call.token {
 			w.broken = append(w.broken, fmt.Sprintf("the token is %d, and %d in the model", call.token, token))
 		}
 		w.compare(it.grain)

@@ -337,7 +337,8 @@ func refusedRows() (rows []row) {
 		for index, locks := range map[int][]part{1: slices.Concat([]part{r.part}, free()), 6: append(free(), r.part)} {
 			name := fmt.Sprintf("%s %s is the %dth", r.kind, r.before, index)
 			add(name, strings.ReplaceAll(r.reply, "%d", fmt.Sprint(index)), locks)
-			if owner, _, held := strings.Cut(r.before, "="); index == 1 && held && (r.kind == "plain" || r.kind == "fenced") && strings.HasPrefix(r.reply, "[") {
+			if owner, _, held := strings.Cut(r.before, "="); index == 1 && held &&
+				(r.kind == "plain" || r.kind == "fenced") && strings.HasPrefix(r.reply, "[") {
 				last := &rows[len(rows)-1]
 				last.published = strings.Replace(owner, ":", ":asked>", 1) + ".0.0"
 				last.publishedAgain = last.published

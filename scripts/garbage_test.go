@@ -78,7 +78,8 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 					queue := names(lock).Replace("WAITQUEUE")
 					fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
 					for j := 0; j < len(fields); j += 2 {
-						if fields[j] == "open" && strings.Contains(r.locks[i].before, ">open") || fields[j] == "turns" && strings.Contains(r.locks[i].before, ">turns") {
+						if fields[j] == "open" && strings.Contains(r.locks[i].before, ">open") ||
+							fields[j] == "turns" && strings.Contains(r.locks[i].before, ">turns") {
 							fields[j] = "stray"
 						}
 						put[queue] = append(put[queue], fields[j])

@@ -50,7 +50,8 @@ func TestMajorityAcquire_QuarantinesNewMemory(t *testing.T) {
 					first = strings.Trim(reply[strings.LastIndex(reply, " ")+1:], "]")
 				}
 			}
-			if looked := d.run(t, scripts.Memory, []string{record}, []string{"looked"}); !strings.HasPrefix(looked, "["+step.age+" ") || !strings.HasSuffix(looked, step.memory) {
+			if looked := d.run(t, scripts.Memory, []string{record}, []string{"looked"}); !strings.HasPrefix(looked, "["+step.age+" ") ||
+				!strings.HasSuffix(looked, step.memory) {
 				t.Errorf("%s: the memory is %s, want [%s …%s", step.what, looked, step.age, step.memory)
 			}
 		}

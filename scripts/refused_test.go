@@ -42,7 +42,8 @@ func (r row) runAs(t *testing.T, limited rueidis.Client, lacks string, admin *db
 	endless := func() (all []string) {
 		for _, lock := range locks {
 			for line := range strings.Lines(admin.do(t, "EVAL", dump, "0", lock)) {
-				if words := strings.Split(line, "\t"); words[2] == "-1" && words[0] != names(lock).Replace("TOKENS") && words[0] != names(lock).Replace("RECORD") && !((r.once() || r.keepsForeign()) && words[0] == lock) {
+				if words := strings.Split(line, "\t"); words[2] == "-1" && words[0] != names(lock).Replace("TOKENS") &&
+					words[0] != names(lock).Replace("RECORD") && !((r.once() || r.keepsForeign()) && words[0] == lock) {
 					all = append(all, words[0])
 				}
 			}
@@ -129,7 +130,8 @@ func TestScripts_RefusedLeaveNoEndlessKey(t *testing.T) {
 					admin.expectState(t, r.script.Name+", "+r.name+", refused with "+rule, locks[0], start, r.locks[0].before)
 				}
 			} else if r.releasesPastQueue() || r.keepsForeign() {
-				if got := admin.do(t, "HMGET", locks[0], args[0], args[0]+":write"); !strings.HasSuffix(got, "(nil)]") || r.script != scripts.ReadWriteSet && got != "[(nil) (nil)]" {
+				if got := admin.do(t, "HMGET", locks[0], args[0], args[0]+":write"); !strings.HasSuffix(got, "(nil)]") ||
+					r.script != scripts.ReadWriteSet && got != "[(nil) (nil)]" {
 					t.Errorf("%s, %s, with %s: the owner still has %s", r.script.Name, r.name, rule, got)
 				}
 			} else if !several(r.script) {

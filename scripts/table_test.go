@@ -262,7 +262,8 @@ func TestScripts_HaveHeaderAndRows(t *testing.T) {
 				t.Errorf("%s.lua: its header lacks %q", s.Name, word)
 			}
 		}
-		if s != scripts.Memory && !strings.HasPrefix(s.Name, "system_") && !strings.HasPrefix(s.Name, "singleton_") && !strings.HasPrefix(s.Name, "expirable_") && !slices.ContainsFunc(rows, func(r row) bool { return r.script == s }) {
+		if s != scripts.Memory && !strings.HasPrefix(s.Name, "system_") && !strings.HasPrefix(s.Name, "singleton_") &&
+			!strings.HasPrefix(s.Name, "expirable_") && !slices.ContainsFunc(rows, func(r row) bool { return r.script == s }) {
 			t.Errorf("%s: it is in no table", s.Name)
 		}
 	}

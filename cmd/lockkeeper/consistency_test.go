@@ -126,7 +126,8 @@ func differences(t *testing.T, server *redistest.Server, all, living []service) 
 		kinds[l.Kind]++
 		return l.Kind == inspect.KindPermits || l.Kind == inspect.KindCounter
 	})
-	if permits := len(server.Keys(t, "{*-permits-*}:timeout")); kinds[inspect.KindPermits] != permits || kinds[inspect.KindCounter] != 2*len(all) {
+	if permits := len(server.Keys(t, "{*-permits-*}:timeout")); kinds[inspect.KindPermits] != permits ||
+		kinds[inspect.KindCounter] != 2*len(all) {
 		differs("ls lists %v, and there are %d names with permits, and %d semaphores and latches", kinds, permits, 2*len(all))
 	}
 	if len(listed) != len(redis) {
@@ -199,13 +200,15 @@ func differences(t *testing.T, server *redistest.Server, all, living []service) 
 			holds -= shared // its holders elsewhere
 		}
 		// A MultiLock has two members, and a re-entry joins a hold.
-		if permits := len(server.Keys(t, "{"+s.name+"-permits-*}:timeout")); holds != everything.Held || int(metrics["lockkeeper.holds"]) != holds || holds != len(owned(ours))-ofEach+permits {
+		if permits := len(server.Keys(t, "{"+s.name+"-permits-*}:timeout")); holds != everything.Held ||
+			int(metrics["lockkeeper.holds"]) != holds || holds != len(owned(ours))-ofEach+permits {
 			differs("%s: console %d and %d holds, metrics %d, in Redis %d locks and %d permits", s.name, holds, everything.Held, metrics["lockkeeper.holds"], len(owned(ours)), permits)
 		}
 		if waiting != everything.Waiters || int(metrics["lockkeeper.waiters"]) != waiting {
 			differs("%s: console %d and %d waiters, metrics %d", s.name, waiting, everything.Waiters, metrics["lockkeeper.waiters"])
 		}
-		if metrics["lockkeeper.grants"] != everything.Counts.Grants || metrics["lockkeeper.losses"] != everything.Counts.Losses || int(metrics["lockkeeper.losses"]) != len(s.logged("lease lost")) {
+		if metrics["lockkeeper.grants"] != everything.Counts.Grants || metrics["lockkeeper.losses"] != everything.Counts.Losses ||
+			int(metrics["lockkeeper.losses"]) != len(s.logged("lease lost")) {
 			differs("%s: metrics %v, console %+v, %d losses are logged", s.name, metrics, everything.Counts, len(s.logged("lease lost")))
 		}
 	}

@@ -51,7 +51,8 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 		"semaphore": {Kind: inspect.KindCounter, Count: inspect.Known(7), Waiters: inspect.Known(0)},
 	} {
 		got := read[inspect.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, name)[0]
-		if got.Kind != want.Kind || got.Name != name || got.Count != want.Count || got.Taken != want.Taken || got.Waiters != want.Waiters || got.TTL != -1 {
+		if got.Kind != want.Kind || got.Name != name || got.Count != want.Count ||
+			got.Taken != want.Taken || got.Waiters != want.Waiters || got.TTL != -1 {
 			t.Errorf("inspect prints %+v, want %+v", got, want)
 		}
 		text, _ := runCommand(t, server, 0, "inspect", "-prefix", prefix, name)
@@ -72,7 +73,8 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 	}
 	server.Do(t, many...)
 	text, _ := runCommand(t, server, 0, "inspect", "-prefix", prefix, "permits")
-	if n := strings.Count(text, "lease left"); n != inspect.MaxPermits || !strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
+	if n := strings.Count(text, "lease left"); n != inspect.MaxPermits ||
+		!strings.Contains(text, "and 3 more\n") || strings.Count(text, "held by holder on ") != 2 {
 		t.Errorf("inspect prints %d permits: %.500s … %s", n, text, text[len(text)-100:])
 	}
 }
@@ -202,7 +204,8 @@ func TestBadNumbersAreShown(t *testing.T) {
 	for _, v := range listed {
 		want := problems[v.Name]
 		delete(problems, v.Name)
-		if want == "" || !strings.Contains(v.Problem+strings.Join(v.Problems, ""), want) || v.Count != nil || v.Token != 0 || v.Name == "held" && v.Owners[0].Count.Known {
+		if want == "" || !strings.Contains(v.Problem+strings.Join(v.Problems, ""), want) ||
+			v.Count != nil || v.Token != 0 || v.Name == "held" && v.Owners[0].Count.Known {
 			t.Errorf("ls prints %+v, want %q", v, want)
 		}
 		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(v.Name) + ` .*` + regexp.QuoteMeta(want)).MatchString(table) {
@@ -219,7 +222,8 @@ func TestBadNumbersAreShown(t *testing.T) {
 		t.Errorf("ls does not list %v", problems)
 	}
 	for _, f := range read[finding](t, server, 0, "doctor", "--json") {
-		if f.Check == "numbers" && (f.Status != isWarning || !strings.Contains(f.Found, inspect.Unset) || !strings.Contains(f.Found, "and 2 more")) {
+		if f.Check == "numbers" &&
+			(f.Status != isWarning || !strings.Contains(f.Found, inspect.Unset) || !strings.Contains(f.Found, "and 2 more")) {
 			t.Errorf("doctor found %+v", f)
 		}
 	}
@@ -235,7 +239,8 @@ func TestForeignMembersAreNotPrinted(t *testing.T) {
 	server.Do(t, "ZADD", keyspace.Taken("visits"), "922337203685477", secret)
 	for _, args := range [][]string{{"inspect", "visits"}, {"inspect", "--json", "visits"}, {"ls"}, {"ls", "--json"}} {
 		text, _ := runCommand(t, server, 0, args...)
-		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) || strings.Contains(text, "16 bytes") != (args[0] == "inspect") || strings.Contains(text, "visits") != (args[0] == "inspect") {
+		if strings.Contains(text, secret) || strings.Contains(text, fmt.Sprintf("%x", secret)) ||
+			strings.Contains(text, "16 bytes") != (args[0] == "inspect") || strings.Contains(text, "visits") != (args[0] == "inspect") {
 			t.Errorf("%q prints %s", args, text)
 		}
 	}

@@ -50,7 +50,8 @@ func expectFindings(t *testing.T, findings []finding, want []string) {
 	}
 	for i, want := range want {
 		words := strings.SplitN(want, " ", 3)
-		if f := bad[i]; strings.ReplaceAll(f.Check, " ", "_") != words[0] || f.Status != words[1] || !strings.Contains(f.Found+f.Advice, words[2]) {
+		if f := bad[i]; strings.ReplaceAll(f.Check, " ", "_") != words[0] ||
+			f.Status != words[1] || !strings.Contains(f.Found+f.Advice, words[2]) {
 			t.Errorf("found %+v, want %q", f, want)
 		}
 	}
@@ -220,7 +221,8 @@ func TestCluster(t *testing.T) {
 	}
 	var got []string
 	for _, v := range read[inspect.Lock](t, servers[1], 0, "ls", "--json") {
-		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 || v.Waiters != inspect.Known(1) || v.Owners[0].Process.Application != "spread" {
+		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 ||
+			v.Waiters != inspect.Known(1) || v.Owners[0].Process.Application != "spread" {
 			t.Errorf("%+v", v)
 		}
 	}
@@ -282,7 +284,8 @@ func TestClusterWithoutAMaster(t *testing.T) {
 				if f.Check == "version" && f.Status == isOK {
 					versions++
 				}
-				if f.Check == "numbers" && (f.Status != isUnknown || !strings.Contains(f.Advice, "must answer") || strings.Contains(f.Advice, "rights")) {
+				if f.Check == "numbers" &&
+					(f.Status != isUnknown || !strings.Contains(f.Advice, "must answer") || strings.Contains(f.Advice, "rights")) {
 					t.Errorf("doctor advises %+v", f)
 				}
 				if f.Check == "cluster" && f.Status != isFailure {

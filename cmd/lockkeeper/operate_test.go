@@ -74,7 +74,8 @@ func TestDeadHolderIsTraced(t *testing.T) {
 					t.Errorf("the holder of %s is %+v, want pid %d, started after %v", lock, holder, p.cmd.Process.Pid, began)
 				}
 			}
-			if status, err := ours.LockOf(form.Of(name)).Inspect(t.Context()); err != nil || status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
+			if status, err := ours.LockOf(form.Of(name)).Inspect(t.Context()); err != nil ||
+				status.Process.PID != p.cmd.Process.Pid || status.Process.Host != host {
 				t.Errorf("Inspect returns the holder %v, %v", status.Process, err)
 			}
 			text, _ := runCommand(t, server, 0, "inspect", name)
@@ -199,14 +200,16 @@ func TestList_MatchesRedis(t *testing.T) {
 			}
 			for j := range got[i].Owners {
 				o := &got[i].Owners[j]
-				if application, known := applications[o.Process.Client]; !known || !strings.HasPrefix(o.Field, o.Process.Client+":") || o.Process.Application != application {
+				if application, known := applications[o.Process.Client]; !known ||
+					!strings.HasPrefix(o.Field, o.Process.Client+":") || o.Process.Application != application {
 					t.Errorf("%s: the process of %s is %+v", got[i].Name, o.Field, o.Process)
 				}
 				o.Process, o.HeldAtLeast, o.Waiters = inspect.Process{}, inspect.Number{}, inspect.Number{}
 			}
 			for j := range got[i].Queue {
 				w := &got[i].Queue[j]
-				if w.Process.Client != b.ID() || w.Process.Application != "b" || w.Waiting.Known == (want[min(i, len(want)-1)].Kind == inspect.KindFair) || w.Waiting.N > 60_000 {
+				if w.Process.Client != b.ID() || w.Process.Application != "b" ||
+					w.Waiting.Known == (want[min(i, len(want)-1)].Kind == inspect.KindFair) || w.Waiting.N > 60_000 {
 					t.Errorf("%s: the waiter is %+v", got[i].Name, w)
 				}
 				w.Process, w.Waiting = inspect.Process{}, inspect.Number{}
@@ -348,10 +351,12 @@ func TestInspectNamesTheRightThatIsMissing(t *testing.T) {
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "inspector", "on", ">secret", "~*", "&*", "+ping", "+hello")
 	url := strings.Replace(server.URL(), "://", "://inspector:secret@", 1)
-	if _, why := runCommand(t, server, exitUnavailable, "inspect", "-redis", url, "x"); !strings.Contains(why, "+hlen") || strings.Contains(why, "semaphores") {
+	if _, why := runCommand(t, server, exitUnavailable, "inspect", "-redis", url, "x"); !strings.Contains(why, "+hlen") ||
+		strings.Contains(why, "semaphores") {
 		t.Errorf("inspect prints %s", why)
 	}
-	if text, _ := runCommand(t, server, exitNo, "doctor", "-redis", url); strings.Contains(text, "docs/acl.md") || !strings.Contains(text, "+evalsha") {
+	if text, _ := runCommand(t, server, exitNo, "doctor", "-redis", url); strings.Contains(text, "docs/acl.md") ||
+		!strings.Contains(text, "+evalsha") {
 		t.Errorf("doctor prints %s", text)
 	}
 }
@@ -373,7 +378,8 @@ func TestList_WarnsOfUnreadKeys(t *testing.T) {
 			server.Do(t, strings.Fields(c.write)...)
 		}
 		out, warning := runCommand(t, server, 0, "ls", "-redis", url)
-		if !strings.Contains(out, "\nopen ") || strings.Contains(out, "closed") || (warning != "") != (c.warning != "") || !regexp.MustCompile(c.warning).MatchString(warning) {
+		if !strings.Contains(out, "\nopen ") || strings.Contains(out, "closed") ||
+			(warning != "") != (c.warning != "") || !regexp.MustCompile(c.warning).MatchString(warning) {
 			t.Errorf("after %q ls prints %s%s", c.write, out, warning)
 		}
 	}

@@ -163,7 +163,8 @@ func TestRun(t *testing.T) {
 				}
 			}
 			p.expectExit(c.code, c.text)
-			if quiet := c.code < exitUsage || c.code > exitSignal; quiet && c.text == "" && !strings.Contains(c.steps, "stderr") && p.stderrText() != "" {
+			quiet := c.code < exitUsage || c.code > exitSignal
+			if quiet && c.text == "" && !strings.Contains(c.steps, "stderr") && p.stderrText() != "" {
 				t.Errorf("stderr: %s", p.stderrText())
 			}
 			if c.code == exitLost && strings.Count(p.stderrText(), ": lock was lost") != 1 {

@@ -43,7 +43,8 @@ func TestForeignMembersAreNotShown(t *testing.T) {
 					t.Fatal(c, err)
 				}
 				text, err := json.Marshal(c)
-				if err != nil || c.Kind != inspect.KindCounter || c.Count != inspect.Known(5) || c.Taken != 0 || len(c.Permits) != 0 || !strings.Contains(c.Problem, "16 bytes") {
+				if err != nil || c.Kind != inspect.KindCounter || c.Count != inspect.Known(5) ||
+					c.Taken != 0 || len(c.Permits) != 0 || !strings.Contains(c.Problem, "16 bytes") {
 					t.Errorf("%.300s, %v", text, err)
 				}
 				if what == "among many ids" {

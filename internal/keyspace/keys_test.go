@@ -36,7 +36,8 @@ func TestNames(t *testing.T) {
 		}
 		for _, channel := range []string{Channel(name), Channel(name) + ":c:1", ReadWriteChannel(name), PermitsChannel(name), Waiters(name), ShardTurnChannel("c", Waiters(name)), LatchChannel(name)} {
 			keys := KeysOf(channel)
-			if test.sameSlot && Slot(name) == Slot(channel) && !slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, name) }) {
+			if test.sameSlot && Slot(name) == Slot(channel) &&
+				!slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, name) }) {
 				t.Errorf("%q has the keys %q", channel, keys)
 			}
 			if slices.ContainsFunc(keys, func(key string) bool { return Slot(key) != Slot(channel) }) {

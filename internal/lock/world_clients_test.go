@@ -231,7 +231,8 @@ func (w *world) notifiedLost(i int, id uint64, a machine.Answer) {
 	}
 	keyLost := w.any(deleted, forced, restart)
 	faulty := w.any(slow, lost, late, onePart, loading, rejected, frozen, paused, lateTimer, crash)
-	if (a.Reason == machine.Gone || a.Reason == machine.Taken) && !keyLost || a.Reason == machine.Expired && h.req.Lease == 0 && h.shortest == 0 && !faulty {
+	if (a.Reason == machine.Gone || a.Reason == machine.Taken) && !keyLost ||
+		a.Reason == machine.Expired && h.req.Lease == 0 && h.shortest == 0 && !faulty {
 		w.violated("p%d: %v is lost because of %v", i, h, a.Reason)
 	}
 	if w.now < max(h.good, h.ensured) && (a.Reason == machine.Expired || a.Reason == machine.MaxHold) {

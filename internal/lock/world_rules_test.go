@@ -95,7 +95,8 @@ func (w *world) checkReentered(i int, r request, a machine.Answer) {
 		h.tokens = a.Tokens
 	}
 	if h.counts = h.counts.plus(r.req.Mode, 1); a.Count != h.counts.in(r.req.Mode) || !slices.Equal(a.Tokens, h.tokens) {
-		w.violated("p%d: %v has re-entered with count %d and tokens %v, but the hold has counts %v and tokens %v", i, r, a.Count, a.Tokens, h.counts, h.tokens)
+		w.violated("p%d: %v has re-entered with count %d and tokens %v, but the hold has counts %v and tokens %v",
+			i, r, a.Count, a.Tokens, h.counts, h.tokens)
 	}
 }
 
@@ -245,7 +246,8 @@ func (w *world) checkSend(i int, c lock.Command) {
 	}
 	frees := c.Kind == lock.Keep || c.Kind == lock.Release && c.Count+c.Shared == 0 || c.Kind == lock.ForceRelease || c.Kind == lock.SyncQueue
 	// The event may have sent a command before it ended the term.
-	if present := c.Term == p.lock.Summary().Term || c.Term == p.before; !frees && (c.Term == 0 || !present) || c.Kind == lock.Release && c.Term == 0 {
+	if present := c.Term == p.lock.Summary().Term || c.Term == p.before; !frees && (c.Term == 0 || !present) ||
+		c.Kind == lock.Release && c.Term == 0 {
 		w.violated("p%d: %+v is sent in term %d", i, c, p.lock.Summary().Term)
 	}
 }

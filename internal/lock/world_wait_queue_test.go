@@ -64,7 +64,8 @@ func (w *world) checkEntries() {
 	for i := range w.processes {
 		p := &w.processes[i]
 		part := w.redis.Part(max(p.part, 0))
-		if p.dead || !p.lock.Contends() || w.underWay(i, command, reply, delayedRequest, transferred) > 0 || p.wakeAt != never && p.wakeAt <= w.now {
+		if p.dead || !p.lock.Contends() || w.underWay(i, command, reply, delayedRequest, transferred) > 0 ||
+			p.wakeAt != never && p.wakeAt <= w.now {
 			continue
 		}
 		o := w.owner(i, p.lock.Summary().Term)

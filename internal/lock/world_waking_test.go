@@ -58,7 +58,8 @@ func (w *world) checkAwake() {
 		part := w.redis.Part(k)
 		for _, h := range part.Holders {
 			if p := w.living(h.Client); p != nil && !p.lock.KnowsTerm(h.Term) && !h.Kept {
-				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock", sleeping, w.processes[sleeping].wakeAt, h.Owner)
+				w.violated("p%d sleeps until %v, and the process of %v does not know that it holds the lock",
+					sleeping, w.processes[sleeping].wakeAt, h.Owner)
 			}
 		}
 		for _, e := range part.Entries {

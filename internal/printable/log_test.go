@@ -22,7 +22,8 @@ func TestLogger(t *testing.T) {
 	t.Parallel()
 	var written bytes.Buffer
 	plain := slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
-		if a.Value.Kind() == slog.KindString && strings.ContainsAny(a.Value.String(), hidden[1:]) && strings.ContainsAny(a.Value.String(), "\x1b\u202e\u2800") {
+		if a.Value.Kind() == slog.KindString && strings.ContainsAny(a.Value.String(), hidden[1:]) &&
+			strings.ContainsAny(a.Value.String(), "\x1b\u202e\u2800") {
 			t.Errorf("the handler was given %s = %q", a.Key, a.Value)
 		}
 		if err, is := a.Value.Any().(error); is && err.Error() != "seen" {

@@ -58,7 +58,8 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 		}
 		text := r.SystemRenew("", time.Minute, time.Now()).Args[1]
 		var got Record
-		if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > MaxRecord || len(got.Locks) != MaxBusy || len(got.Notes) < c.notes {
+		if err := json.Unmarshal([]byte(text), &got); err != nil || len(text) > MaxRecord ||
+			len(got.Locks) != MaxBusy || len(got.Notes) < c.notes {
 			t.Errorf("%.3q: %d bytes, %d locks, %d notes, %v", c.application, len(text), len(got.Locks), len(got.Notes), err)
 		}
 		read := Inspected("", redisclient.Reply{N: [3]int64{1000}, S: [2]string{text}})

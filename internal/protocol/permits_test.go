@@ -42,7 +42,8 @@ func TestPermits_CommandsReply(t *testing.T) {
 		step.command.Number = uint64(i + 1)
 		for range 2 {
 			got := protocol.ReadExpirable(&step.command, do(permits.Call(&step.command, deadline)))
-			if got.Err != nil || got.Served != step.want.Served || !slices.Equal(got.Valid, step.want.Valid) || got.Receivers < step.want.Receivers || got.Done != step.want.Done || got.Wait < step.want.Wait {
+			if got.Err != nil || got.Served != step.want.Served || !slices.Equal(got.Valid, step.want.Valid) ||
+				got.Receivers < step.want.Receivers || got.Done != step.want.Done || got.Wait < step.want.Wait {
 				t.Errorf("%+v: %+v", step.command, got)
 			}
 		}
@@ -54,7 +55,8 @@ func TestPermits_CommandsReply(t *testing.T) {
 			t.Errorf("after %+v there are %s, want %s", step.command, after, step.after)
 		}
 	}
-	if left, err := r.Do(t, "ZRANGE", "{permits}:timeout", "0", "-1").AsStrSlice(); err != nil || len(left) != 1 || left[0] != "aaaaaaaaaaaaaaaa" {
+	if left, err := r.Do(t, "ZRANGE", "{permits}:timeout", "0", "-1").AsStrSlice(); err != nil ||
+		len(left) != 1 || left[0] != "aaaaaaaaaaaaaaaa" {
 		t.Errorf("taken: %q, %v", left, err)
 	}
 	if got := id("a").String(); got != "61616161616161616161616161616161" {

@@ -40,7 +40,8 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 	}
 	first := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name), ShowPermit: true})
 	second := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: named(name)})
-	if len(first.PermitIds) != 1 || len(first.PermitIds[0]) != 32 || second.PermitIds != nil || first.HoldId == second.HoldId || second.HoldCount != 1 {
+	if len(first.PermitIds) != 1 || len(first.PermitIds[0]) != 32 || second.PermitIds != nil ||
+		first.HoldId == second.HoldId || second.HoldCount != 1 {
 		t.Errorf("granted %v %q and %v %q", first, first.PermitIds, second, second.PermitIds)
 	}
 	locktest.ExpectRefusal(t, other, &messages.Acquire{Lock: named(name), Wait: durationpb.New(0)}, messages.Reason_REASON_HELD)

@@ -99,7 +99,8 @@ func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 							return
 						}
 						grants.Add(1)
-						if err := hold.Release(context.Background()); err != nil && !errors.Is(err, lockkeeper.ErrClosed) && !errors.Is(err, lockkeeper.ErrLost) {
+						if err := hold.Release(context.Background()); err != nil &&
+							!errors.Is(err, lockkeeper.ErrClosed) && !errors.Is(err, lockkeeper.ErrLost) {
 							t.Errorf("release: %v", err)
 						}
 					}

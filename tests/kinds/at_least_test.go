@@ -130,7 +130,8 @@ func TestAtLeast_IsKeptByClose(t *testing.T) {
 	began := time.Now()
 	locktest.Acquire(t, s.Lock(k.LockName), lockkeeper.WithAtLeast(500*time.Millisecond))
 	locktest.Stop(t, s.System)
-	if hold, err := other.Lock(k.LockName).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) && time.Since(began) < 500*time.Millisecond {
+	if hold, err := other.Lock(k.LockName).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) &&
+		time.Since(began) < 500*time.Millisecond {
 		t.Errorf("acquired %v, %v", hold, err)
 	}
 	locktest.Release(t, locktest.Acquire(t, other.Lock(k.LockName)))

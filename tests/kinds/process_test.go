@@ -69,7 +69,8 @@ func TestInspect_ShowsHoldersProcess(t *testing.T) {
 			}
 			showsWaiters(t, kind, lock(theirs, name), lock(ours, name), theirs, &longest)
 			locktest.OK(t, hold.Release(locktest.Within(t)))
-			if status, err := lock(ours, name).Inspect(locktest.Within(t)); err != nil || status.Process != (lockkeeper.Process{}) || status.Note != "" {
+			if status, err := lock(ours, name).Inspect(locktest.Within(t)); err != nil ||
+				status.Process != (lockkeeper.Process{}) || status.Note != "" {
 				t.Errorf("a free lock has the process %v and the note %q, %v", status.Process, status.Note, err)
 			}
 		})

@@ -149,7 +149,8 @@ func TestRedLock_RestartedServersHaveNoVote(t *testing.T) {
 				return false
 			}
 			if now := time.Now(); now.Before(until) || now.Before(forgotten.Add(cfg.Watchdog)) {
-				t.Errorf("%s: granted %v after a majority had forgotten, and %v before the end of the lease of another holder", what, now.Sub(forgotten), until.Sub(now))
+				t.Errorf("%s: granted %v after a majority had forgotten, and %v before the end of the lease of another holder",
+					what, now.Sub(forgotten), until.Sub(now))
 			}
 			locktest.Release(t, second)
 			return true

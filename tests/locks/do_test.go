@@ -242,7 +242,8 @@ func TestLead_LeadsAgainAfterAFailure(t *testing.T) {
 	k.IsFree(t)
 	locktest.Stop(t, s)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
-	if len(lines) != 3 || !strings.Contains(lines[0], errWork.Error()) || !strings.Contains(lines[1], "runtime.Goexit") || strings.Contains(lines[2], "ERROR") {
+	if len(lines) != 3 || !strings.Contains(lines[0], errWork.Error()) ||
+		!strings.Contains(lines[1], "runtime.Goexit") || strings.Contains(lines[2], "ERROR") {
 		t.Errorf("logged:\n%s", log.String())
 	}
 }

@@ -153,7 +153,8 @@ func TestExtend_ByMessage(t *testing.T) {
 		t.Helper()
 		m.Lock, m.CorrelationId = k.Message(), "x"
 		a := locktest.Ask[*messages.Extended](t, by, m)
-		if v := a.Validity.AsDuration(); v < least || v > most || a.HoldId != granted.HoldId || a.CorrelationId != "x" || a.Lock.Name != k.LockName {
+		if v := a.Validity.AsDuration(); v < least || v > most || a.HoldId != granted.HoldId ||
+			a.CorrelationId != "x" || a.Lock.Name != k.LockName {
 			t.Errorf("%v: answered %v", m, a)
 		}
 	}

@@ -49,7 +49,8 @@ func TestSpawn_RunsOneWorkAtATime(t *testing.T) {
 	works := locktest.Await(t, "four works", spawned)
 	ends := func(i int, want string) {
 		t.Helper()
-		if d := locktest.Await(t, "the end of a work", done); !d.Work.Equal(works[i]) || d.Lock != k.LockName || !strings.Contains(fmt.Sprint(d.Err), want) {
+		if d := locktest.Await(t, "the end of a work", done); !d.Work.Equal(works[i]) ||
+			d.Lock != k.LockName || !strings.Contains(fmt.Sprint(d.Err), want) {
 			t.Errorf("it ends with %+v, want %s", d, want)
 		}
 	}

@@ -137,7 +137,8 @@ type hooked struct {
 }
 
 func (h *hooked) Now() time.Duration {
-	if hook := h.hook.Load(); hook != nil && strings.Contains(string(debug.Stack()), "lockkeeper.(*Hold).") && h.hook.CompareAndSwap(hook, nil) {
+	if hook := h.hook.Load(); hook != nil && strings.Contains(string(debug.Stack()), "lockkeeper.(*Hold).") &&
+		h.hook.CompareAndSwap(hook, nil) {
 		(*hook)()
 	}
 	return h.Clock.Now()

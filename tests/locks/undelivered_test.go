@@ -203,7 +203,8 @@ func TestAcquire_WithoutAnOwnerNeedsAnEnd(t *testing.T) {
 		{Lease: durationpb.New(100 * time.Millisecond)}, {MaxHold: durationpb.New(100 * time.Millisecond)},
 	} {
 		acquire.Lock = k.Message()
-		if granted := locktest.Future[*messages.Acquired](t, s, acquire); granted.Owner != nil || granted.HoldCount != 1 || granted.Validity.AsDuration() <= 0 {
+		if granted := locktest.Future[*messages.Acquired](t, s, acquire); granted.Owner != nil ||
+			granted.HoldCount != 1 || granted.Validity.AsDuration() <= 0 {
 			t.Errorf("answered %v", granted)
 		}
 		k.AwaitFree(t)

@@ -177,7 +177,8 @@ func TestWayOut_ReportsUnconfirmedRelease(t *testing.T) {
 		api, how := words[0], words[1]
 		err := locktest.Await(t, "the report of "+way, report)
 		onlyLogged := api == "LeaderProps" || slices.Contains([]string{"Do", "Elect"}, api) && how != "nil" && how != "error" && how != "cause"
-		if err == errOnlyLogged && !onlyLogged || err != errOnlyLogged && !errors.Is(err, lockkeeper.ErrNotReleased) || !strings.Contains(err.Error(), endings[how].words) && err != errOnlyLogged {
+		if err == errOnlyLogged && !onlyLogged || err != errOnlyLogged && !errors.Is(err, lockkeeper.ErrNotReleased) ||
+			!strings.Contains(err.Error(), endings[how].words) && err != errOnlyLogged {
 			t.Errorf("%s: %v", way, err)
 		}
 		redistest.Eventually(t, "a log line for "+way, func() bool {
@@ -202,7 +203,8 @@ func TestRespond_AnswersWhenTheAnswerFunctionFails(t *testing.T) {
 			}
 		}))
 		answer, err := lockkeeper.Ask(locktest.Within(t), s.Actors.Root, pid, "work")
-		if failed, ok := answer.(*messages.Failed); !ok || failed.Reason != messages.Reason_REASON_CRASHED || !strings.Contains(failed.Detail, word) {
+		if failed, ok := answer.(*messages.Failed); !ok || failed.Reason != messages.Reason_REASON_CRASHED ||
+			!strings.Contains(failed.Detail, word) {
 			t.Errorf("answered %v, %v", answer, err)
 		}
 		k.AwaitFree(t)

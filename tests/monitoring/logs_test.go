@@ -54,7 +54,8 @@ func TestLog_ReportsOnlyRefusalsWithoutASender(t *testing.T) {
 	s.Actors.Root.Send(guardian, &messages.Acquire{Lock: k.Message()})
 	const message = "a request without a sender was refused"
 	redistest.Eventually(t, "the refusal", func() bool { return strings.Contains(j.String(), "names no owner") })
-	if lines := j.lines(message); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") || !strings.Contains(lines[0], "lock="+k.LockName) {
+	if lines := j.lines(message); len(lines) != 1 || !strings.Contains(lines[0], "level=WARN") ||
+		!strings.Contains(lines[0], "lock="+k.LockName) {
 		t.Errorf("logged %q", lines)
 	}
 }
@@ -72,7 +73,8 @@ func TestLog_DescribesTheLostHold(t *testing.T) {
 	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "owner="+owner+" ", "term="+owner[strings.Index(owner, ":")+1:]+" ", "age=", "reason=gone")
 	locktest.Stop(t, s)
 	redistest.Eventually(t, "both log lines", func() bool { return len(j.lines("lease lost")) == 2 })
-	if line := j.lines("lease lost")[1]; !strings.Contains(line, "level=INFO") || !strings.Contains(line, "reason=closed") || !strings.Contains(line, " holder=") {
+	if line := j.lines("lease lost")[1]; !strings.Contains(line, "level=INFO") ||
+		!strings.Contains(line, "reason=closed") || !strings.Contains(line, " holder=") {
 		t.Errorf("of Close was logged: %s", line)
 	}
 }

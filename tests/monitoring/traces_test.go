@@ -104,7 +104,8 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	}
 	locktest.Equal(t, fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code), fmt.Sprint(k.LockName, "plain", codes.Unset), "the acquire is of %s")
 	held, _ := s.span(t, "lockkeeper.hold", caller)
-	if release, events := s.span(t, "lockkeeper.release", second); !slices.Equal(events, []string{"released"}) || held.EndTime().Before(acquire.EndTime()) || release.StartTime().After(release.EndTime()) {
+	if release, events := s.span(t, "lockkeeper.release", second); !slices.Equal(events, []string{"released"}) ||
+		held.EndTime().Before(acquire.EndTime()) || release.StartTime().After(release.EndTime()) {
 		t.Errorf("the release: %q; the hold: %v to %v", events, held.StartTime(), held.EndTime())
 	}
 	ctx, caller = s.tracer.Start(context.WithoutCancel(t.Context()), "caller")
@@ -132,12 +133,14 @@ func TestTraces_FollowMessages(t *testing.T) {
 	}
 	refused := send(other, &messages.Release{Lock: k.Message()})
 	locktest.Next[*messages.NotReleased](t, other)
-	if span, events := s.span(t, "lockkeeper.release", refused); span.Status().Code != codes.Error || !slices.Equal(events, []string{"refused not_held"}) {
+	if span, events := s.span(t, "lockkeeper.release", refused); span.Status().Code != codes.Error ||
+		!slices.Equal(events, []string{"refused not_held"}) {
 		t.Errorf("the release that was refused: %v %q", span.Status(), events)
 	}
 	locktest.ForceRelease(t, s.Lock(k.LockName), true)
 	locktest.Next[*messages.LeaseLost](t, holder)
-	if span, events := s.span(t, "lockkeeper.hold", caller); span.Status().Code != codes.Error || !slices.Equal(events, []string{"lost forced"}) {
+	if span, events := s.span(t, "lockkeeper.hold", caller); span.Status().Code != codes.Error ||
+		!slices.Equal(events, []string{"lost forced"}) {
 		t.Errorf("the hold that was lost: %v %q", span.Status(), events)
 	}
 }

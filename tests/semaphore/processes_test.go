@@ -102,7 +102,8 @@ func TestLatch_ReleasesAllProcesses(t *testing.T) {
 	all.Wait()
 	stats := k.Server.Calls(t)
 	n := rounds * processes * workers
-	t.Logf("%d count-downs and %d waits in %v, with %d scripts", n, n, time.Since(began).Round(time.Millisecond), stats["evalsha"]+stats["eval"])
+	t.Logf("%d count-downs and %d waits in %v, with %d scripts",
+		n, n, time.Since(began).Round(time.Millisecond), stats["evalsha"]+stats["eval"])
 	left := slices.DeleteFunc(k.Server.Keys(t, "*"), func(key string) bool {
 		return strings.HasPrefix(key, "lockkeeper_calls:") && k.Number(t, "PTTL", key) > 0
 	})

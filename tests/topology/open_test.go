@@ -151,7 +151,8 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 			if err == nil {
 				locktest.Stop(t, s)
 			}
-			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) || strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\u2800") {
+			if !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.words) ||
+				strings.Contains(err.Error(), "s3cret") || strings.Contains(err.Error(), "\u2800") {
 				t.Errorf("%s: error %v, want %v with %q", name, err, c.want, c.words)
 			}
 		})

@@ -134,7 +134,8 @@ func TestWaitQueue_FaultOfTheHeadIsHarmless(t *testing.T) {
 				server = func(t testing.TB, _ ...string) *redistest.Server { return redistest.Cluster(t, 1)[0] }
 			}
 			q := queue(t, server(t), c.cfg)
-			if tokens := append([]int64{q.first.Token()}, c.test(t, q)...); !slices.IsSorted(tokens) || len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
+			if tokens := append([]int64{q.first.Token()}, c.test(t, q)...); !slices.IsSorted(tokens) ||
+				len(slices.Compact(slices.Clone(tokens))) != len(tokens) {
 				t.Errorf("the tokens are %v, and must grow", tokens)
 			}
 		})
