@@ -11,8 +11,7 @@ import (
 const (
 	// writeTimeout bounds how long a viewer may take to receive a page or an event.
 	writeTimeout = 10 * time.Second
-	// streamTime is how long a stream of events lasts, so that the shutdown of the server does
-	// not have to wait longer.
+	// streamTime bounds a stream of events, so that the shutdown of the server does not have to wait longer.
 	streamTime = time.Minute
 )
 

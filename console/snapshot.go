@@ -29,7 +29,7 @@ type snapshot struct {
 	Events []Event `json:"events"`
 	// Errors are the errors of the refresh. In a snapshot they concern all viewers, in a view also its locks.
 	Errors []string `json:"errors,omitempty"`
-	// MoreSystems and MoreLocks are how many were left out.
+	// MoreSystems and MoreLocks are the numbers of those that were left out.
 	MoreSystems int `json:"more_systems,omitempty"`
 	MoreLocks   int `json:"more_locks,omitempty"`
 	// SystemsCut reports that there are still more Systems, whose records were not read.
@@ -56,7 +56,7 @@ type system struct {
 	PID         int        `json:"pid,omitempty"`
 	Since       *time.Time `json:"up_since,omitempty"`
 	Version     string     `json:"version,omitempty"`
-	// Seen is how many ms ago the record was renewed.
+	// Seen is the time since the record was renewed, in ms.
 	Seen    int64 `json:"seen"`
 	Overdue bool  `json:"overdue,omitempty"`
 	// Here reports whether it is the System of the console.

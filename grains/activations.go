@@ -11,7 +11,7 @@ type activations[P any] struct {
 	all map[string]*activation[P]
 	// open: there is a term that has not begun to end.
 	open bool
-	// late is how many grains of the term have stopped after its lease had ended.
+	// late is the number of grains of the term that have stopped after its lease had ended.
 	late int
 }
 

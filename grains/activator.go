@@ -29,8 +29,8 @@ type activator struct {
 	over *termOver
 }
 
-// termOver says that a term ends. stopped is closed when its last grain has stopped; late is how many of them have stopped
-// after the end of the lease.
+// termOver says that a term ends. stopped is closed when its last grain has stopped; late is the number of those that have
+// stopped after the end of the lease.
 type termOver struct {
 	stopped chan struct{}
 	late    int

@@ -41,13 +41,13 @@ import (
 // Config configures a Directory. The zero value of a field selects its default.
 type Config struct {
 	// Locks configures the System of the Directory. Its Watchdog is the lease of a member: the grains of a process that
-	// was killed are missed for so long. Its default is 10 s here. Its Poll, 1 s by default, is how often a process looks
-	// for members. Use the same KeyPrefix, Watchdog and Poll in all processes.
+	// was killed are missed for so long. Its default is 10 s here. Its Poll, 1 s by default, is the interval at which a
+	// process looks for members. Use the same KeyPrefix, Watchdog and Poll in all processes.
 	Locks lockkeeper.Config
-	// Drain is how long a grain may take to handle a message or to stop, when the lease of its member cannot be renewed,
+	// Drain is the time that a grain may take to handle a message or to stop, when the lease of its member cannot be renewed,
 	// without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of Locks.Watchdog.
 	Drain time.Duration
-	// Activation is how long a lookup waits for a grain that no member can run yet. It should be less than the timeout of
+	// Activation is the time that a lookup waits for a grain that no member can run yet. It should be less than the timeout of
 	// requests, which is 5 s by default. Default 4.5 s.
 	Activation time.Duration
 	// Place selects the member that is to run a grain, from those that have its kind; there is at least one. It is called

@@ -20,8 +20,8 @@ const (
 	longestPause = 200 * time.Millisecond
 )
 
-// askTimeout is how long a member may take to answer, and maxHops how many are asked one after the other, each named by the
-// one before, without a pause.
+// askTimeout is the time that a member may take to answer, and maxHops the number of members that are asked without a
+// pause, each named by the one before.
 const (
 	askTimeout = time.Second
 	maxHops    = 4

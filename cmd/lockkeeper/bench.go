@@ -39,7 +39,7 @@ measurement was interrupted.
   lockkeeper bench -redis rediss://redis.example.org
 `
 
-// contenders is how many goroutines contend for one lock.
+// contenders is the number of goroutines that contend for one lock.
 const contenders = 64
 
 // benchOptions are the command line of bench.

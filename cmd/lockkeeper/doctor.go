@@ -283,7 +283,7 @@ func number(text string) int64 {
 	return n
 }
 
-// maxSkew is how much the clock of the server may differ from the local one.
+// maxSkew is the difference between the clocks of the server and of this machine that is not reported.
 const maxSkew = time.Second
 
 // checkClock compares the server's clock with the local one, by the fastest of a few round trips.

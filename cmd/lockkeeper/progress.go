@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// progressEvery is how often the line on the terminal is updated.
+// progressEvery is the interval at which the line on the terminal is updated.
 const progressEvery = time.Second
 
 // isTerminal reports whether a stream is a terminal; only a terminal has a window size.

@@ -19,7 +19,7 @@ import (
 )
 
 const (
-	// releaseTimeout is how long Redis may take to confirm the release; after that the lock
+	// releaseTimeout is the time that Redis may take to confirm the release; after that the lock
 	// is left to expire.
 	releaseTimeout = 5 * time.Second
 	// lostTimeout is the timeout for a lost lock: there is nothing to confirm, and the other

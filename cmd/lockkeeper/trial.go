@@ -26,7 +26,7 @@ const (
 	// trialLease is the lease of a trial. No lease ends and no waiter polls during a trial, so only a message
 	// can wake the waiter.
 	trialLease, trialPoll = 30 * time.Second, time.Minute
-	// subscribeTime is how long doctor waits until Redis knows that the other System waits; after that the
+	// subscribeTime is the time that doctor waits until Redis knows that the other System waits; after that the
 	// trial continues without it.
 	subscribeTime = time.Second
 )

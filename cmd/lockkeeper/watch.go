@@ -43,7 +43,7 @@ type watchOptions struct {
 	access
 	every time.Duration
 	last  map[string]inspect.Lock
-	// first is when an owner of a lock was seen first, by the name and the field.
+	// first is the time at which an owner of a lock was seen first, by the name and the field.
 	first map[[2]string]time.Time
 	// unserved reports whether the last read failed, at least in part.
 	unserved bool

@@ -1,6 +1,6 @@
-// Package backend stores locks, behind one interface, on one Redis, as all of several locks (a MultiLock), or
-// on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by one script, as
-// a batch.
+// Package backend stores locks and semaphores, behind one interface, on one Redis, as all of several locks (a
+// MultiLock), or on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by one
+// script, as a batch.
 //
 // A backend carries out the commands of the machines, and makes no decisions about holds. It never waits: its
 // Receiver gets the reply to a command. A release that must be repeated until nothing stays in Redis is a

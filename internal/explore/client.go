@@ -5,7 +5,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // Client asks for something, may get it, and then gives it back.
 type Client struct {
 	State State
-	// ID is the ID of its request; IDs increase within a process. By is when it must have its answer, 0 for never.
+	// ID is the ID of its request; IDs increase within a process. By is the latest time of its answer, 0 for none.
 	ID uint64
 	By machine.Instant
 }

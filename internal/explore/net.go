@@ -33,7 +33,7 @@ const (
 	faults
 )
 
-// Budget is how often each fault may happen.
+// Budget is the number of times that each fault may happen.
 type Budget [faults]int8
 
 // May returns a budget: for the number of times that time passes, for the number of network faults, and for one of

@@ -37,5 +37,5 @@ func Walk[S Synchronizer[S]](t *testing.T, worlds, moves int, begin func(*rand.R
 	}
 }
 
-// rare is how many times less frequent faults are than other moves.
+// rare is the factor by which faults are less frequent than other moves.
 const rare = 8

@@ -267,7 +267,7 @@ func (w *Processes[S]) do(a Move) {
 	}
 }
 
-// nap is how long the machine sleeps: longer than Redis remembers a command.
+// nap is the time that the machine sleeps: longer than Redis remembers a command.
 const nap = 90 * time.Minute
 
 // deliver lets a message meet its fate.
@@ -350,7 +350,7 @@ func (w *Processes[S]) Hash() uint64 {
 	return d.sum()
 }
 
-// settleTime is how long Settle continues at most.
+// settleTime bounds the time that Settle continues.
 const settleTime = 20 * time.Second
 
 // Settle implements World.

@@ -188,7 +188,7 @@ func SystemOf(client string) string { return client[:min(len(client), systemLeng
 // systemLength is the length of the first three groups of a UUID, which have 60 random bits.
 const systemLength = 18
 
-// systemDigits is how many hexadecimal digits they have.
+// systemDigits is the number of their hexadecimal digits.
 const systemDigits = 16
 
 // PermitSystemOf returns the id of the System that has acquired a permit, from the beginning of the permit's

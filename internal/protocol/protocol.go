@@ -1,6 +1,5 @@
-// Package protocol translates the commands of package lock to Redis: it chooses the script, its keys and its
-// arguments, and interprets the reply. Keys, fields, channels and payloads are
-// Redisson's. Each kind of lock has a file.
+// Package protocol translates the commands of locks, semaphores and latches to Redis: it chooses the script, its keys and
+// its arguments, and interprets the reply. Keys, fields, channels and payloads are Redisson's. Each kind has a file.
 package protocol
 
 import (
@@ -30,7 +29,7 @@ const (
 type Options struct {
 	// Client is the client part of the owner fields, a UUID.
 	Client string
-	// WaiterTimeout is how long a waiter stays in a fair lock's queue after its process last confirmed it.
+	// WaiterTimeout is the time that a waiter stays in a fair lock's queue after its process last confirmed it.
 	WaiterTimeout time.Duration
 	// Unconfirmed: commands do not wait for replicas.
 	Unconfirmed bool

@@ -29,7 +29,7 @@ type Record struct {
 	AllWaits bool     `json:"all_waits,omitempty"`
 	// Notes are the notes of some of the holds; see Note.
 	Notes []string `json:"notes,omitempty"`
-	// Seen is how long ago the record was renewed. It is not written.
+	// Seen is the time since the record was renewed. It is not written.
 	Seen time.Duration `json:"-"`
 }
 

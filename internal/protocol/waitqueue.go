@@ -13,7 +13,7 @@ import (
 type WaitQueue struct {
 	// OpenTime is machine.Config.OpenTime.
 	OpenTime time.Duration
-	// OpenEvery is how often the lock is left to foreign clients that are not seen to wait; 0 is never.
+	// OpenEvery is the interval at which the lock is left to foreign clients that are not seen to wait; 0 is never.
 	OpenEvery time.Duration
 	// SeesListeners: the server is not part of a cluster, and so knows all subscribers.
 	SeesListeners bool

@@ -11,11 +11,11 @@ import (
 // Waiter is an entry in the queue of a fair lock.
 type Waiter struct {
 	Owner
-	// Timeout is when it counts as dead, on the server's clock.
+	// Timeout is the time from which it counts as dead, on the server's clock.
 	Timeout time.Duration
 }
 
-// queueReserve is how long Redis keeps the queue after its last waiter counts as dead.
+// queueReserve is the time for which Redis keeps the queue after its last waiter counts as dead.
 const queueReserve = 10 * time.Minute
 
 // latest returns when the last of all waiters counts as dead.

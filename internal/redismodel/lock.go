@@ -43,7 +43,7 @@ type ReadLease struct {
 // Lock is the state of one lock in Redis.
 type Lock struct {
 	// Holders are the fields of the hash, sorted; without them there is no hash. It expires at ExpiresAt, on
-	// the processes' clock. RanOut is when it expired, if the lock has not been held since.
+	// the processes' clock. RanOut is the time at which it expired, if the lock has not been held since.
 	Holders           []Holder
 	ExpiresAt, RanOut machine.Instant
 	// ReadLeases are the keys of the read holds, sorted.

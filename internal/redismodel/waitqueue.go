@@ -21,7 +21,7 @@ type Entry struct {
 	lock.Entry
 	// Seq is the number of the command that added or last confirmed the entry.
 	Seq uint64
-	// Until is when the entry expires unless the client confirms it.
+	// Until is the time at which the entry expires unless the client confirms it.
 	Until machine.Instant
 	// The entry of a MultiLock reserves the lock: it gets no transfer. While it is the first, the free lock
 	// is kept for it, since Since. Lapsed: that has lasted too long, so others may take the lock until the
@@ -70,7 +70,7 @@ func (l *Lock) anyEntry() bool {
 	return slices.ContainsFunc(l.Entries, func(p Entry) bool { return !p.isNew })
 }
 
-// soon is when an empty wait queue expires.
+// soon is the time at which an empty wait queue expires.
 func (r *run) soon() machine.Instant { return r.end(r.setup.WaitQueue.OpenTime + time.Second) }
 
 // touch renews the TTL of the wait queue before a write.

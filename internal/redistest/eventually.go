@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
-// Limit is how long the helpers of this package wait. It is generous: only a test that
+// Limit is the time that the helpers of this package wait. It is generous: only a test that
 // fails waits that long.
 const Limit = rig.Limit
 
