@@ -102,7 +102,7 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 // late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
 func (r *Runtime) late(m any, sender *actor.PID) {
 	if reply, is := unrepeated(m).(*kinds.Reply); is {
-		if s := reply.To.(*lockActor); s.leaving != nil { // its state does not change any more
+		if s := reply.To.(*lockActor); s.retirement != nil { // its state does not change any more
 			s.late(reply)
 		}
 		return

@@ -1,4 +1,5 @@
-// Package actors runs locks as proto.actor actors.
+// Package actors runs locks as proto.actor actors. It is no API: its functions take internal types, and change without
+// notice. Programs import package lockkeeper.
 //
 // # The tree
 //
@@ -15,9 +16,9 @@
 //
 // # A lock actor
 //
-// lock_actor.go shows all that a lock actor handles. It makes no decisions: a machine does, which is a
-// lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into
-// events of its machine, and carries out the effects that come back: commands to Redis, answers, and
+// lock_actor.go shows all that a lock actor handles, and lock_fields.go what it has. It makes no decisions: a machine
+// does, which is a lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies
+// into events of its machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and
 // notifications of a loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes
 // out through package backend, and its reply comes back as a message.
 //
@@ -34,8 +35,8 @@
 //
 //	lockActor.Receive → requested → acquire → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
 //	send (the effect Send)
-//	lockActor.carryOut → performAll → perform → lockKind.Send → direct.Run, which has protocol.Lock.Call make a
-//	redisclient.Call of the script, and submits it to redisclient.Redis.Run → pool.work → Call.command: EVALSHA
+//	lockActor.carryOut → performAll → perform → lockKind.Send → direct.Run: protocol.Lock.Call makes a
+//	redisclient.Call of the script, which redisclient.Redis.Run sends → pool.work → Call.command: EVALSHA
 //
 // The way of a renewal:
 //

@@ -151,7 +151,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 			t.Errorf("%v passed", m)
 		}
 	}
-	newLockState(r, key, call.LockKind(), members) // finds a kind of lock for it
+	newLockActor(r, key, call.LockKind(), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of

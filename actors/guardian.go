@@ -75,14 +75,16 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.pass(ctx, m)
 	case *middleware.Admitted:
 		g.receive(ctx, m.Message, m.Sender, m.Header, true)
-		g.release(m.Key.(lockKey))
+		g.releaseMiddleware(m.Key.(lockKey))
 	case *middleware.Drained:
-		g.release(m.Key.(lockKey))
+		g.releaseMiddleware(m.Key.(lockKey))
 	case *retired:
-		g.rt.table.drop(m.state)
-		ctx.Stop(m.state.pid)
+		if s := g.children[m.pid.Id]; s != nil {
+			g.rt.table.drop(s)
+		}
+		ctx.Stop(m.pid)
 	case *actor.Terminated:
-		g.gone(m.Who)
+		g.removeStopped(m.Who)
 	case *closeAll:
 		g.close(ctx, m.done)
 	case abandonAll:
@@ -153,7 +155,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 // started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
 // answered.
 func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockActor {
-	s := newLockState(g.rt, key, first.LockKind(), first.Members)
+	s := newLockActor(g.rt, key, first.LockKind(), first.Members)
 	s.inspects = first.Op == request.OpInspect
 	s.gate.Enter() // it must not retire before the request has come
 	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return s }, s))
@@ -168,13 +170,13 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *l
 	return s
 }
 
-// Above mostActors lock actors, idle ones leave early. Each takes 4 kB.
-const mostActors = 2048
+// Above maxActors lock actors, idle ones leave early. Each takes 4 kB.
+const maxActors = 2048
 
 // makeRoom asks two lock actors, which Go chooses at random, to leave if they are idle, so that the number falls. Those
 // of names that are used once would all stay for Config.Idle.
 func (g *guardian) makeRoom() {
-	ask := min(2, len(g.children)-mostActors)
+	ask := min(2, len(g.children)-maxActors)
 	for _, s := range g.children {
 		if ask--; ask < 0 {
 			return
@@ -206,15 +208,15 @@ func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervis
 	g.rt.host.Publish(&actor.SupervisorEvent{Child: child, Reason: reason, Directive: directive})
 }
 
-// release lets the middleware actor of a lock go, unless the lock has an actor.
-func (g *guardian) release(key lockKey) {
+// releaseMiddleware ends the middleware actor of a lock, unless the lock has an actor.
+func (g *guardian) releaseMiddleware(key lockKey) {
 	if g.rt.table.get(key) == nil {
 		g.middleware.Release(key)
 	}
 }
 
-// gone removes a lock actor that has stopped.
-func (g *guardian) gone(pid *actor.PID) {
+// removeStopped removes a lock actor that has stopped.
+func (g *guardian) removeStopped(pid *actor.PID) {
 	s := g.children[pid.GetId()]
 	if s == nil {
 		return
@@ -223,7 +225,7 @@ func (g *guardian) gone(pid *actor.PID) {
 	g.rt.table.drop(s)
 	s.unregisterWithMembers()
 	s.kind.Gone()
-	g.release(s.key)
+	g.releaseMiddleware(s.key)
 	g.rt.observer.LockActors(-1)
 	g.checkClosed()
 }

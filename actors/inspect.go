@@ -31,7 +31,7 @@ func (s *lockActor) inspect(source any, call *request.Call) {
 // inspected adds to the state in Redis what only this process knows, and answers the Inspect.
 func (s *lockActor) inspected(m *inspection) {
 	s.accepted = m
-	if _, owed := s.inspections[m.call]; !owed {
+	if _, pending := s.inspections[m.call]; !pending {
 		return
 	}
 	if m.refusal == nil && m.status.Locked && m.holder == nil {
@@ -61,7 +61,7 @@ func (s *lockActor) inspected(m *inspection) {
 
 // refuseInspection answers an Inspect that fails.
 func (s *lockActor) refuseInspection(m *inspection, reason machine.Reason, detail string) {
-	if _, owed := s.inspections[m.call]; owed {
+	if _, pending := s.inspections[m.call]; pending {
 		delete(s.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)
 		m.call.Requester().Answered(s.rt, m.call, &answer)
@@ -112,8 +112,8 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		asked = asked[:0]
 		return true
 	}
-	for i := range r.table.states {
-		for _, value := range r.table.states[i].Range {
+	for i := range r.table.actors {
+		for _, value := range r.table.actors[i].Range {
 			s := value.(*lockActor)
 			if !s.gate.Enter() { // it is leaving, and was idle
 				continue
@@ -206,8 +206,8 @@ func (r *Runtime) addWork(record *records.Record) {
 	defer work.End()
 	r.notes.AddTo(record)
 	for _, made := range []kinds.Composition{kinds.OneKey, kinds.Members, kinds.Servers} {
-		for _, state := range r.table.states[made].Range {
-			s := state.(*lockActor)
+		for _, each := range r.table.actors[made].Range {
+			s := each.(*lockActor)
 			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 				continue
 			}

@@ -25,8 +25,8 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 			asked := 0
 			o.crashOnce(func(m any) bool {
 				if _, closes := m.(shutdown); closes {
-					for i := range o.table.states {
-						o.table.states[i].Range(func(_, c any) bool {
+					for i := range o.table.actors {
+						o.table.actors[i].Range(func(_, c any) bool {
 							asked++
 							c.(*lockActor).gate.Enter()
 							c.(*lockActor).post(&request.Call{Op: request.OpList}) // which comes behind the shutdown

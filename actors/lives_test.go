@@ -100,7 +100,7 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	const users = 16
 	for user := range users {
 		wg.Go(func() {
-			for i := range mostActors / users * 5 / 4 {
+			for i := range maxActors / users * 5 / 4 {
 				r.use(t, fmt.Sprint(name, user, " ", i))
 			}
 		})
@@ -108,11 +108,11 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	wg.Wait()
 	redistest.Eventually(t, "the idle ones to leave", func() bool {
 		actors := 0
-		r.table.states[kinds.OneKey].Range(func(any, any) bool {
+		r.table.actors[kinds.OneKey].Range(func(any, any) bool {
 			actors++
 			return true
 		})
-		return actors <= mostActors
+		return actors <= maxActors
 	})
 	if r.table.get(keyFor(held)) != of {
 		t.Error("the actor of a lock that is held has left")
@@ -234,7 +234,7 @@ func (k *lateKind) Late(*kinds.Reply) (again bool) { k.late++; return false }
 // A reply that comes when the actor has stopped is settled, also one that a crash has put back.
 func TestStoppedActor_SettlesReplies(t *testing.T) {
 	kind := &lateKind{}
-	reply := &kinds.Reply{To: &lockActor{kind: kind, leaving: &leaving{}}}
+	reply := &kinds.Reply{To: &lockActor{kind: kind, retirement: &retirement{}}}
 	r := &Runtime{}
 	r.late(reply, nil)
 	r.late(&again{reply}, nil)

@@ -7,15 +7,16 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/owners"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// Receive implements actor.Actor.
+// Receive implements actor.Actor. The fields of the actor are in lock_fields.go.
 func (s *lockActor) Receive(ctx actor.Context) {
 	m := s.began(ctx)
 	defer func() { s.ctx = nil }()
-	if s.leaving != nil {
-		s.leaving.receive(s, m, ctx.Sender())
+	if s.retirement != nil {
+		s.retirement.receive(s, m, ctx.Sender())
 		return
 	}
 	switch m := m.(type) {
@@ -142,6 +143,23 @@ func (s *lockActor) acquire(call *request.Call) {
 	})
 }
 
+// registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
+// this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
+func (s *lockActor) registerOwner(call *request.Call) machine.Owner {
+	if pid, life := call.OwnerLife(); pid != nil {
+		if s.owners == nil {
+			s.owners = new(owners.Set)
+		}
+		w := s.owners.Acquire(s.watcher(), pid, life)
+		call.Record = w
+		return w.ID
+	}
+	if call.By == nil && call.Owner == 0 && call.Count == nil { // a goroutine's first hold
+		call.Owner = s.watcher().NewOwner()
+	}
+	return call.Owner
+}
+
 // holdOf returns the hold that a request is about, by its id or by its owner.
 func (s *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
@@ -165,6 +183,13 @@ func (s *lockActor) tick() {
 	}
 	s.handle(wakeUp{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()
+}
+
+// ownerGone handles the death of an owner, which may be nil.
+func (s *lockActor) ownerGone(w *owners.Owner) {
+	if w != nil {
+		s.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.ID) })
+	}
 }
 
 // stopping handles a stop that the guardian may not have asked for: no more requests come,

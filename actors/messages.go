@@ -3,6 +3,7 @@ package actors
 import (
 	"time"
 
+	"github.com/asynkron/protoactor-go/actor"
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/records"
@@ -56,7 +57,7 @@ type (
 // To the guardian.
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
-	retired struct{ state *lockActor }
+	retired struct{ pid *actor.PID }
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
 	closeAll struct{ done chan struct{} }
 	// abandonAll: stop waiting for the locks that are not released yet.
@@ -65,6 +66,8 @@ type (
 
 // To the subscriber.
 type (
+	// listener hears what is published on a channel: a lock actor, or a listenFunc.
+	listener  interface{ hear(m any) }
 	subscribe struct {
 		to      listener
 		channel backend.Channel

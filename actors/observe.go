@@ -13,8 +13,8 @@ import (
 
 // load counts the requests that wait and the locks that are held.
 func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
-	states, complete := r.Locks(ctx)
-	for _, each := range states {
+	locks, complete := r.Locks(ctx)
+	for _, each := range locks {
 		waiting += each.Waiters
 		if each.HeldHere {
 			held++

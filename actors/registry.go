@@ -34,12 +34,12 @@ func keyFor(call *request.Call) lockKey {
 // table is the guardian's list of the actors of keys. The guardian alone adds and removes;
 // all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
 type table struct {
-	// states are those of each composition, by name: a string is hashed faster than a struct.
-	states [kinds.LatchKey + 1]sync.Map
+	// actors has those of each composition by name: a string is hashed faster than a struct.
+	actors [kinds.LatchKey + 1]sync.Map
 }
 
 func (t *table) get(key lockKey) *lockActor {
-	if c, ok := t.states[key.made].Load(key.name); ok {
+	if c, ok := t.actors[key.made].Load(key.name); ok {
 		return c.(*lockActor)
 	}
 	return nil
@@ -62,9 +62,9 @@ func (t *table) conflicting(key lockKey, call *request.Call) *lockActor {
 	return nil
 }
 
-func (t *table) put(s *lockActor) { t.states[s.key.made].Store(s.key.name, s) }
+func (t *table) put(s *lockActor) { t.actors[s.key.made].Store(s.key.name, s) }
 
-func (t *table) drop(s *lockActor) { t.states[s.key.made].CompareAndDelete(s.key.name, s) }
+func (t *table) drop(s *lockActor) { t.actors[s.key.made].CompareAndDelete(s.key.name, s) }
 
 // SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
 func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
@@ -115,14 +115,14 @@ func (s *lockActor) suspectSharedKeys() {
 // suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
 // become the master, and may not know the last grants of the old one.
 func (r *Runtime) suspectAll() {
-	for i := range r.table.states {
-		for _, state := range r.table.states[i].Range {
-			r.Deliver(state.(*lockActor).pid, suspicion{})
+	for i := range r.table.actors {
+		for _, each := range r.table.actors[i].Range {
+			r.Deliver(each.(*lockActor).pid, suspicion{})
 		}
 	}
-	for state := range r.composites.Range {
-		if state := state.(*lockActor); state.rt != r {
-			r.Deliver(state.pid, suspicion{})
+	for each := range r.composites.Range {
+		if s := each.(*lockActor); s.rt != r {
+			r.Deliver(s.pid, suspicion{})
 		}
 	}
 }

@@ -11,21 +11,21 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// leaving is the state of a lock actor that was given up, or makes room for another kind. The actor refuses what is
+// retirement is the state of a lock actor that was given up, or makes room for another kind. The actor refuses what is
 // still in its mailbox, and stops when that is empty and the key is released.
-type leaving struct {
+type retirement struct {
 	reason machine.Reason
 	detail string
 	// sent is how many requests were sent before the gate was closed.
 	sent uint64
 	// cleanups remove everything of the machine from Redis; the list never changes.
-	// releases is the number of runs of them that have not ended.
-	cleanups []kinds.Cleanup
-	releases int
-	// gone: the guardian has been asked to stop the actor.
-	gone bool
-	// moving: requests go back to the guardian, which spawns another lock actor.
-	moving bool
+	// pendingCleanups is the number of runs of them that have not ended.
+	cleanups        []kinds.Cleanup
+	pendingCleanups int
+	// stopAsked: the guardian has been asked to stop the actor.
+	stopAsked bool
+	// makesRoom: requests go back to the guardian, which spawns another lock actor.
+	makesRoom bool
 }
 
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
@@ -34,13 +34,13 @@ func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.kind.Retires(s.machine, false) // before another actor may be started for the name
 	s.rt.table.drop(s)
-	s.leaving = &leaving{reason: reason, detail: detail, sent: s.gate.Close()}
+	s.retirement = &retirement{reason: reason, detail: detail, sent: s.gate.Close()}
 	if own, stops := s.kind.(kinds.Stopper); stops {
 		s.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
 		s.performAll()
 	}
-	s.leaving.cleanups = s.kind.Cleanups(s.endAll(reason, detail))
-	s.leaving.releases = len(s.leaving.cleanups)
+	s.retirement.cleanups = s.kind.Cleanups(s.endAll(reason, detail))
+	s.retirement.pendingCleanups = len(s.retirement.cleanups)
 	for call := range s.inspections {
 		s.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
 	}
@@ -49,9 +49,33 @@ func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopListening()
 	s.cleanUp()
 	if !awaits {
-		s.leaving.releases = 0
+		s.retirement.pendingCleanups = 0
 	}
-	s.leaving.check(s)
+	s.retirement.check(s)
+}
+
+// retire asks the guardian to stop the actor, unless requests are on their way to it.
+func (s *lockActor) retire() bool {
+	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
+	if !s.gate.CloseIf(s.seen) {
+		return false
+	}
+	s.owners.Forget(s.watcher())
+	s.stopAlarm()
+	s.rt.toGuardian(&retired{s.pid})
+	return true
+}
+
+// retireIfIdle retires an actor that has been idle for long enough.
+func (s *lockActor) retireIfIdle() bool {
+	s.wakeAt = 0
+	if now := s.rt.Now(); s.idleSince != 0 && now >= s.idleSince+s.rt.cfg.Idle {
+		if s.retire() {
+			return true
+		}
+		s.idleSince = now // a request is on its way
+	}
+	return false
 }
 
 // otherFormat handles a request for another kind of lock of the same name, which Redis
@@ -71,8 +95,8 @@ func (s *lockActor) otherFormat(call *request.Call) {
 	s.stopAlarm()
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	s.rt.table.drop(s)
-	s.leaving = &leaving{moving: true, sent: s.gate.Close()}
-	s.leaving.receive(s, call, nil)
+	s.retirement = &retirement{makesRoom: true, sent: s.gate.Close()}
+	s.retirement.receive(s, call, nil)
 }
 
 // endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and
@@ -94,7 +118,7 @@ func (s *lockActor) endAll(reason machine.Reason, detail string) (before machine
 // cleanUp starts the release of everything that the lock may hold in Redis; cleanedUp is sent for each cleanup
 // that has ended.
 func (s *lockActor) cleanUp() {
-	for _, each := range s.leaving.cleanups {
+	for _, each := range s.retirement.cleanups {
 		each.Run(func(certain bool) {
 			if !certain {
 				s.rt.server.LeaveToExpire(s.rt.Now() + each.TTL)
@@ -107,43 +131,43 @@ func (s *lockActor) cleanUp() {
 // late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
 func (s *lockActor) late(reply *kinds.Reply) {
 	if s.kind.Late(reply) {
-		s.leaving.releases += len(s.leaving.cleanups)
+		s.retirement.pendingCleanups += len(s.retirement.cleanups)
 		s.cleanUp()
 	}
 }
 
 // receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
-// moving; it counts finished cleanups; abandon ends the wait for them.
-func (l *leaving) receive(s *lockActor, m any, sender *actor.PID) {
+// it makes room; it counts finished cleanups; abandon ends the wait for them.
+func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
 		return
 	}
 	s.accepted = m
 	switch m := m.(type) {
 	case *request.Call:
-		if !l.moving {
-			s.rt.refuse(m, l.reason, l.detail)
+		if !r.makesRoom {
+			s.rt.refuse(m, r.reason, r.detail)
 		} else if !s.rt.toGuardian(m) {
 			s.rt.tooLate(m)
 		}
 	case *kinds.Reply:
 		s.late(m)
 	case *inspection:
-		s.refuseInspection(m, l.reason, l.detail)
+		s.refuseInspection(m, r.reason, r.detail)
 	case cleanedUp:
-		l.releases--
+		r.pendingCleanups--
 	case abandon:
 		s.kind.Abandon()
-		l.releases = 0
+		r.pendingCleanups = 0
 	}
-	l.check(s)
+	r.check(s)
 }
 
 // check asks the guardian to stop the actor once it has seen all requests and awaits no cleanup.
-func (l *leaving) check(s *lockActor) {
-	if l.releases <= 0 && s.seen >= l.sent && !l.gone {
-		l.gone = true
-		s.rt.toGuardian(&retired{state: s})
+func (r *retirement) check(s *lockActor) {
+	if r.pendingCleanups <= 0 && s.seen >= r.sent && !r.stopAsked {
+		r.stopAsked = true
+		s.rt.toGuardian(&retired{s.pid})
 	}
 }
 
@@ -167,8 +191,8 @@ func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	const detail = "the actor crashed while it handled the request"
 	switch {
 	case s.accepted == m:
-	case s.leaving != nil:
-		s.leaving.receive(s, m, sender)
+	case s.retirement != nil:
+		s.retirement.receive(s, m, sender)
 	case s.repeat(swallowed, sender):
 	case isCall:
 		s.rt.refuse(call, machine.Crashed, detail)
@@ -180,8 +204,8 @@ func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	now := s.rt.Now()
 	s.crashes = append(slices.DeleteFunc(s.crashes, func(at machine.Instant) bool { return at < now-crashWindow }), now)
 	switch {
-	case s.leaving != nil:
-		s.leaving.check(s)
+	case s.retirement != nil:
+		s.retirement.check(s)
 	case len(s.crashes) > crashLimit:
 		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
 		s.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)

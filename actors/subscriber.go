@@ -14,9 +14,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// listener hears what is published on a channel: a lock actor, or a listenFunc.
-type listener interface{ hear(m any) }
-
 func (s *lockActor) hear(m any) { s.rt.Deliver(s.pid, m) }
 
 // listenFunc is a function that is called for each message.
@@ -129,8 +126,8 @@ func (s *subscriber) transferred(payload string) {
 	if !ours {
 		return
 	}
-	if state := s.rt.table.get(lockKey{name: name}); state != nil {
-		s.rt.Deliver(state.pid, &transferred{transfer})
+	if to := s.rt.table.get(lockKey{name: name}); to != nil {
+		s.rt.Deliver(to.pid, &transferred{transfer})
 	}
 }
 

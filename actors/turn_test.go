@@ -244,14 +244,14 @@ func TestTheTurnChannelStays(t *testing.T) {
 
 // A process hears of transfers as soon as the turn channel is confirmed.
 func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
-	state := func(o *observed, name string) *lockActor {
-		s := newLockState(o.Runtime, lockKey{name: name}, messages.Kind_KIND_REENTRANT, nil)
+	spawned := func(o *observed, name string) *lockActor {
+		s := newLockActor(o.Runtime, lockKey{name: name}, messages.Kind_KIND_REENTRANT, nil)
 		s.pid = actor.NewPID("nonhost", "none")
 		return s
 	}
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)
-		s := state(o, redistest.Name(t))
+		s := spawned(o, redistest.Name(t))
 		if s.HearsTransfers(1) {
 			t.Error("it hears of transfers, and has never listened")
 		}
@@ -270,7 +270,7 @@ func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
 		}
 		o := startObserved(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
 		name := redistest.Name(t)
-		s := state(o, name)
+		s := spawned(o, name)
 		s.listen(1)
 		redistest.Eventually(t, "the confirmation", func() bool {
 			return o.subscriber.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))

@@ -88,7 +88,7 @@ func (a *mailbox) EscalateFailure(reason, message any) {
 	a.post.Host.Error("a request to an actor that had stopped could not be refused", "panic", reason)
 }
 
-// settle has the actor's side of a crash settled, before its supervisor hears of it.
+// settle lets the actor handle its crash before its supervisor is notified.
 func (a *mailbox) settle(reason, message any) {
 	if a.handler == nil {
 		return

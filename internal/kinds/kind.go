@@ -18,10 +18,10 @@ import (
 //
 // The end of an actor is one of these:
 //
-//  1. It has nothing left to do: Retires → the actor stops → Gone.
-//  2. It is given up: Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is cut short
-//     → the actor stops → Gone. A reply that comes even later still reaches Late.
-//  3. It makes room for another kind, or is idle when the host stops it: Gone.
+//  1. It has nothing left to do, or makes room for another kind: Retires → the actor stops → Gone.
+//  2. It is given up: Retires → Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is
+//     cut short → the actor stops → Gone. A reply that comes even later still reaches Late.
+//  3. The host stops it while it is idle: Gone.
 type Kind interface {
 	// The machine.
 
