@@ -22,13 +22,13 @@ func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outco
 	if r.observer.Traces() {
 		within = ctx // the client may have spans of its own
 	}
-	call.Lends = ended == nil
+	call.RunsErrands = ended == nil
 	r.submit(call)
 	for {
-		job, answer := call.Future.Await(ended)
+		errand, answer := call.Future.Await(ended)
 		switch {
-		case job != nil:
-			job.Lender.Run(within, &job.Call)
+		case errand != nil:
+			errand.Run(within)
 		case answer == nil:
 			return out, false
 		default:
@@ -65,7 +65,7 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 
 // refuse answers a request that no lock actor carries out.
 func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail string) {
-	if m, is := call.By.(*request.ByMessage); is && !m.HasSender() {
+	if !call.Requester().Awaits() {
 		what := "lock"
 		if call.Count != nil {
 			what = "semaphore"
@@ -145,45 +145,49 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 	return request.CountAnswerOf(&out), out.Kind != 0
 }
 
-// maxLenders bounds how many callers run their own commands: with more of them, the
-// batches of redisclient's workers are cheaper.
-const maxLenders = 16
+// maxHelpers bounds how many callers run commands: with more of them, the batches of redisclient's
+// workers are cheaper.
+const maxHelpers = 16
 
-// addLender reports whether another caller may run a command, which must decrement lenders afterwards.
-func (r *Runtime) addLender() bool {
-	if r.lenders.Add(1) <= maxLenders {
+// addHelper reports whether another caller may run a command, which must decrement helpers afterwards.
+func (r *Runtime) addHelper() bool {
+	if r.helpers.Add(1) <= maxHelpers {
 		return true
 	}
-	r.lenders.Add(-1)
+	r.helpers.Add(-1)
 	return false
 }
 
-// Lend implements kinds.Actor: a call runs on the goroutine of a caller that still waits for its answer, of the
-// one whose request this is about, or of the one that waits for its outcome. It reports whether there is one.
+// Lend implements kinds.Actor: a call is an errand for a caller that still waits for its answer, for the
+// one whose request this is about, or for the one that waits for its outcome. It reports whether there is one.
 func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
-	lender, waiting := s.lender, false
-	if lender == nil && forWaiter {
-		lender, waiting = s.machine.FirstWaiter().(*request.Call)
+	helper, waiting := s.helper, false
+	if helper == nil && forWaiter {
+		helper, waiting = s.machine.FirstWaiter().(*request.Call)
 	}
-	if lender == nil || !lender.Lends || !lender.MayRun(s.machine.Summary().LeaseUntil-s.now) || !s.rt.addLender() {
+	if helper == nil || !helper.RunsErrands || !helper.MayRun(s.machine.Summary().LeaseUntil-s.now) || !s.rt.addHelper() {
 		return false
 	}
-	if !lender.Future.Lend(&request.Loan{Lender: s.rt, Call: call}, waiting) {
-		s.rt.lenders.Add(-1)
+	if !helper.Future.Offer(&errand{s.rt, call}, waiting) {
+		s.rt.helpers.Add(-1)
 		return false
 	}
-	s.lender = nil
+	s.helper = nil
 	return true
 }
 
-// Run implements request.Lender.
-func (r *Runtime) Run(within context.Context, call *redisclient.Call) {
-	r.redis.RunHere(within, call)
-	r.lenders.Add(-1)
+// errand implements request.Errand. Its caller counts among the helpers until it has run or is handed back.
+type errand struct {
+	from    *Runtime
+	command redisclient.Call
 }
 
-// HandBack implements request.Lender.
-func (r *Runtime) HandBack(call redisclient.Call) {
-	r.lenders.Add(-1)
-	r.redis.Run(call)
+func (e *errand) Run(within context.Context) {
+	e.from.redis.RunHere(within, &e.command)
+	e.from.helpers.Add(-1)
+}
+
+func (e *errand) HandBack() {
+	e.from.helpers.Add(-1)
+	e.from.redis.Run(e.command)
 }

@@ -100,6 +100,6 @@
 // # Callers that are goroutines
 //
 // The Call of a goroutine finds its lock actor in a table, bypassing the guardian, and the goroutine
-// waits on a future. A caller that would only wait may be lent a command: it runs the script on its
-// own goroutine, which saves two wake-ups.
+// waits on a future. A caller that would only wait may get an errand: it runs a script on its own
+// goroutine, which saves two wake-ups.
 package actors

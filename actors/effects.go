@@ -27,7 +27,7 @@ func (s *lockActor) handle(source any, event kinds.Event) {
 	s.step(event)
 	s.accepted = source
 	s.carryOut()
-	s.lender = nil
+	s.helper = nil
 }
 
 // undelivered handles an answer that no requester received: it gives back what the answer granted or drained, and
@@ -47,7 +47,7 @@ func (s *lockActor) undelivered(call *request.Call, a *machine.Answer) {
 // giveBack releases a hold or n permits, or counts down. It does not carry out the effects: performAll, which is
 // running, does that next.
 func (s *lockActor) giveBack(call *request.Call, a *machine.Answer, n int64) {
-	s.lender = nil // it belongs to another request
+	s.helper = nil // it belongs to another request
 	release := &request.Call{Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}, DropsMinimum: call.BeganHold(a)}
 	if call.Count != nil {
 		release.Count = &request.Count{N: n, ID: call.Count.ID, IfExists: true}

@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// lending is a lockActor that handles a call of a goroutine that may be lent a command.
-func lending() (*lockActor, *request.Call) {
-	call := &request.Call{Lends: true}
-	s := &lockActor{rt: &Runtime{}, lender: call}
+// helped is a lockActor that handles a call of a goroutine that may run a command.
+func helped() (*lockActor, *request.Call) {
+	call := &request.Call{RunsErrands: true}
+	s := &lockActor{rt: &Runtime{}, helper: call}
 	return s, call
 }
 
@@ -20,7 +20,7 @@ func lending() (*lockActor, *request.Call) {
 func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 	for what, look := range map[string]bool{"and has not looked": false, "and has left with it": true} {
 		t.Run(what, func(t *testing.T) {
-			s, call := lending()
+			s, call := helped()
 			next := lock.New(&machine.Config{}, &lock.Kind{})
 			s.machine = &next
 			call.Complete(&request.Outcome{Answer: machine.Answer{Kind: machine.NotGranted}})
@@ -32,7 +32,7 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 			if s.Lend(true, redisclient.Call{}) {
 				t.Error("the command was lent")
 			}
-			if n := s.rt.lenders.Load(); n != 0 {
+			if n := s.rt.helpers.Load(); n != 0 {
 				t.Errorf("%d callers count as running a command", n)
 			}
 		})
@@ -43,14 +43,14 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 // the caller leaves at once, and a worker runs the command.
 func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
 	var s request.Future
-	job := &request.Loan{}
-	if !s.Lend(job, false) || s.Lend(&request.Loan{}, false) {
+	first := &errand{}
+	if !s.Offer(first, false) || s.Offer(&errand{}, false) {
 		t.Fatal("one command at a time is lent")
 	}
-	if unrun, taken := s.Complete(&request.Outcome{}); unrun != job || !taken {
+	if unrun, taken := s.Complete(&request.Outcome{}); unrun != first || !taken {
 		t.Error("the command was not handed back")
 	}
-	if job, answer := s.Await(nil); job != nil || answer == nil {
+	if errand, answer := s.Await(nil); errand != nil || answer == nil {
 		t.Error("the caller was lent a command, and has its answer")
 	}
 }

@@ -91,8 +91,8 @@ func (s *lockActor) requested(call *request.Call) {
 		s.otherFormat(call)
 		return
 	}
-	if call.Lends {
-		s.lender = call
+	if call.RunsErrands {
+		s.helper = call
 	}
 	switch call.Op {
 	case request.OpAcquire:
@@ -101,7 +101,7 @@ func (s *lockActor) requested(call *request.Call) {
 		id, owner := uint64(0), machine.Owner(0)
 		if call.Target != nil { // by a goroutine
 			id = call.Target.RequestID.Load()
-		} else if w := s.owners.Find(call.OwnerLife()); w != nil {
+		} else if w := s.owners.Find(call.Requester().Owner()); w != nil {
 			owner = w.ID
 		}
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
@@ -129,10 +129,11 @@ func (s *lockActor) acquire(call *request.Call) {
 		s.rt.refuse(call, machine.CancelledByRequest, why)
 		return
 	}
+	pid, _ := call.Requester().Owner()
 	req := machine.Request{
-		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(call.OwnerPID()),
+		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(pid),
 		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, AtLeast: call.AtLeast, Try: call.Try, Ref: call,
-		Unwatched: s.rt.rules.Unwatched(call),
+		Unwatched: call.Unwatched,
 	}
 	req.Owner = s.registerOwner(call)
 	call.RequestID.Store(req.ID)
@@ -146,7 +147,7 @@ func (s *lockActor) acquire(call *request.Call) {
 // registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
 // this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
 func (s *lockActor) registerOwner(call *request.Call) machine.Owner {
-	if pid, life := call.OwnerLife(); pid != nil {
+	if pid, life := call.Requester().Owner(); pid != nil {
 		if s.owners == nil {
 			s.owners = new(owners.Set)
 		}
@@ -163,7 +164,7 @@ func (s *lockActor) registerOwner(call *request.Call) machine.Owner {
 // holdOf returns the hold that a request is about, by its id or by its owner.
 func (s *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
-	if w := s.owners.Find(call.OwnerLife()); w != nil {
+	if w := s.owners.Find(call.Requester().Owner()); w != nil {
 		id, owner = w.Lost, w.ID
 	}
 	if id == 0 && owner == 0 {

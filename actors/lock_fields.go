@@ -70,8 +70,8 @@ type lockActor struct {
 	// observer measures, traces and logs what happens to the lock.
 	observer observe.Lock
 
-	// lender is the Call being handled, if its goroutine may be used for one command.
-	lender *request.Call
+	// helper is the Call being handled, if its goroutine may be used for one command.
+	helper *request.Call
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
 	// counted is the message being handled, once it is counted as seen, and accepted once its handling is certain. After a
@@ -117,7 +117,7 @@ func (s *lockActor) Begins() { s.counted, s.accepted = nil, nil }
 
 // began notes the message that is being handled, with its context.
 func (s *lockActor) began(ctx actor.Context) (m any) {
-	s.ctx, s.lender = ctx, nil
+	s.ctx, s.helper = ctx, nil
 	m = unrepeated(ctx.Message())
 	if _, is := m.(*request.Call); is {
 		s.counted = ctx.Message()

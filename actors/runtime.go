@@ -106,8 +106,8 @@ type Runtime struct {
 	life       actor.Process // the guardian's
 	subscriber *subscriber
 
-	// lenders is how many callers run commands on their own goroutines.
-	lenders atomic.Int64
+	// helpers is the number of callers that run commands on their own goroutines.
+	helpers atomic.Int64
 
 	// stopped is closed when the guardian has stopped, with all its children.
 	stopped chan struct{}

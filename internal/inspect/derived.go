@@ -10,7 +10,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -58,7 +57,7 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 			v.addProblem(problem)
 		}
 		if n, err := got[1].AsInt64(); err == nil && n > 0 {
-			if first, _ := got[2].AsStrSlice(); len(first) > 0 && protocol.IsOwner(first[0]) { // otherwise the list belongs to another application
+			if first, _ := got[2].AsStrSlice(); len(first) > 0 && keyspace.IsOwner(first[0]) { // otherwise the list belongs to another application
 				v.Waiters, v.Kind, v.Queue = Known(n), KindFair, nil
 				fair = append(fair, v)
 			}
@@ -89,7 +88,7 @@ func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 	for i, result := range l.all(ctx, commands) {
 		owners, _ := result.AsStrSlice()
 		for _, owner := range owners {
-			if protocol.IsOwner(owner) {
+			if keyspace.IsOwner(owner) {
 				views[i].Queue = append(views[i].Queue, Waiter{Field: owner})
 			}
 		}

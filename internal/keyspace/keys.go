@@ -1,5 +1,5 @@
 // Package keyspace names the keys and pub/sub channels that are derived from the names of locks, semaphores and
-// latches.
+// latches, and has the form and the limits of what is written there.
 package keyspace
 
 import (

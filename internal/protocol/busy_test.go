@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
@@ -50,7 +51,7 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 	for _, c := range []struct {
 		application, note string
 		notes             int
-	}{{"app", strings.Repeat("n", MaxNote), 18}, {"app", "10.0.0.1:8080", MaxBusy}, {strings.Repeat("\x01", 256), strings.Repeat("\x02", MaxNote), 2}} {
+	}{{"app", strings.Repeat("n", keyspace.MaxNote), 18}, {"app", "10.0.0.1:8080", MaxBusy}, {strings.Repeat("\x01", 256), strings.Repeat("\x02", keyspace.MaxNote), 2}} {
 		r := Record{Application: c.application, Host: strings.Repeat("h", 253), Since: time.Now(), Version: "v1.2.3", AllWaits: true}
 		for i := range MaxBusy {
 			r.Locks = append(r.Locks, Busy(fmt.Sprint(i), 1<<63, 1000*time.Hour, 1_000_000))
@@ -72,7 +73,7 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 // A text that is longer than a note is none, and an owner without a term has none.
 func TestRecord_NotesOfOthers(t *testing.T) {
 	t.Parallel()
-	r := Record{Notes: []string{Note("7", strings.Repeat("x", MaxNote+1)), "8", Note("", "hostile"), Note("9", "a b")}}
+	r := Record{Notes: []string{Note("7", strings.Repeat("x", keyspace.MaxNote+1)), "8", Note("", "hostile"), Note("9", "a b")}}
 	for owner, want := range map[string]string{"client:7": "", "client:8": "", "client": "", "client:": "", "client:9": "a b", "client:9:write": ""} {
 		if got := r.Note(owner); got != want {
 			t.Errorf("%q has the note %q, want %q", owner, got, want)

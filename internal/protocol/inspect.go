@@ -1,12 +1,12 @@
 package protocol
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -22,7 +22,7 @@ type View struct {
 	Holders int
 	Holder  string
 	Count   int
-	// Owners are all holders, at most MaxOwners.
+	// Owners are all holders, at most keyspace.MaxOwners.
 	Owners []string
 	// Subscribers is the number of clients subscribed to the channel; for a fair lock, the
 	// length of its queue.
@@ -63,19 +63,10 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	return v
 }
 
-// MaxOwners is the maximum number of owners that a forced release names.
-const MaxOwners = 1000
-
-var owner = regexp.MustCompile(`^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}:-?\d{1,400}(:[0-9a-f]{32})?$`)
-
-// IsOwner reports whether a text is an owner of a lock, as Lockkeeper and Redisson write it; the field of a
-// writer also has ":write".
-func IsOwner(text string) bool { return owner.MatchString(text) }
-
 // ownersOf returns the owners of fields that are separated by blanks, each once.
 func ownersOf(fields string) (owners []string) {
 	for field := range strings.FieldsSeq(fields) {
-		if field = strings.Replace(field, ":write", "", 1); len(owners) < MaxOwners {
+		if field = strings.Replace(field, ":write", "", 1); len(owners) < keyspace.MaxOwners {
 			owners = append(owners, field)
 		}
 	}

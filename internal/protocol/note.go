@@ -3,10 +3,9 @@ package protocol
 import (
 	"encoding/json"
 	"strings"
-)
 
-// MaxNote is the maximum size of a note in bytes.
-const MaxNote = 256
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+)
 
 // Note says in a record what the holder of a lock or of a permit says of its hold: "<of> <text>". Of a lock it is the
 // term, which one System never uses twice; of a permit, OfPermit.
@@ -26,7 +25,7 @@ func OfPermit(id string) string {
 func (r Record) Note(owner string) string {
 	_, what, _ := strings.Cut(owner, ":")
 	for _, one := range r.Notes {
-		if of, text, _ := strings.Cut(one, " "); of == what && what != "" && len(text) <= MaxNote {
+		if of, text, _ := strings.Cut(one, " "); of == what && what != "" && len(text) <= keyspace.MaxNote {
 			return text
 		}
 	}

@@ -2,6 +2,7 @@ package request
 
 import (
 	"context"
+	"reflect"
 	"strconv"
 	"time"
 
@@ -15,8 +16,8 @@ import (
 
 // ByMessage is the requester of a Call that came as a message of package messages.
 type ByMessage struct {
-	// row is the row of the message in requestMessages.
-	row *requestMessage
+	// message is the type of the message.
+	message reflect.Type
 	// correlationID is for the requester.
 	correlationID string
 	// lock is what the message is about, or semaphore, or latch.
@@ -28,10 +29,8 @@ type ByMessage struct {
 	// life and ownerLife are their processes when the request was posted; nil for one that was dead or is on another
 	// node. A later actor with the same PID gets no answer: it would take a grant for its own.
 	life, ownerLife actor.Process
-	// permit is the id of the first of the permits that were granted, and together how many are wanted; 0 is one.
-	permit      machine.PermitID
-	together    int
-	showsPermit bool
+	// permit is that of the Call.
+	permit Permit
 	// Within is the parent of its spans.
 	Within context.Context
 }
@@ -50,7 +49,10 @@ func (m *ByMessage) holder(call *Call) *actor.PID {
 	return m.ownerPID
 }
 
-func (m *ByMessage) Parent(*Call) context.Context { return m.Within }
+func (m *ByMessage) Parent(*Call) context.Context       { return m.Within }
+func (m *ByMessage) Owner() (*actor.PID, actor.Process) { return m.ownerPID, m.ownerLife }
+func (m *ByMessage) Awaits() bool                       { return m.replyTo != nil }
+func (m *ByMessage) MessageType() string                { return m.message.String() }
 
 // traced returns what follows from the request, with the span that the request belongs to.
 func (m *ByMessage) traced(message proto.Message) any {
@@ -67,9 +69,6 @@ func (m *ByMessage) answer(from Sender, message proto.Message) (taken bool) {
 	}
 	return from.DeliverTo(m.life, m.replyTo, m.traced(message))
 }
-
-// HasSender reports whether an actor gets the answer.
-func (m *ByMessage) HasSender() bool { return m.replyTo != nil }
 
 func (m *ByMessage) Answered(from Sender, call *Call, a *machine.Answer) (taken bool) {
 	if m.replyTo == nil {
@@ -90,8 +89,8 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 	switch a.Kind {
 	case machine.Granted:
 		var permits []string
-		if m.showsPermit {
-			permits = idsOf(m.permit, m.together)
+		if call.ShowsPermit() {
+			permits = call.Permit.IDs()
 		}
 		granted := &messages.Acquired{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitIds: permits, Owner: m.holder(call),

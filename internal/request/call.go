@@ -2,7 +2,6 @@ package request
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"sync/atomic"
 	"time"
@@ -39,8 +38,28 @@ const (
 	OpList
 )
 
+// operations has what the operations differ in: whether they free something, and the kind of a refusal.
+var operations = [OpList + 1]struct {
+	frees   bool
+	refusal machine.AnswerKind
+}{
+	OpAcquire:      {false, machine.NotGranted},
+	OpRelease:      {true, machine.NotFreed},
+	OpCancel:       {true, machine.NotDone},
+	OpForceRelease: {false, machine.NotDone},
+	OpInspect:      {false, machine.NotDone},
+	OpEnsure:       {false, machine.NotDone},
+	OpExtend:       {false, machine.NotDone},
+	OpReleaseID:    {true, machine.NotFreed},
+	OpSetPermits:   {false, machine.NotDone},
+	OpAddPermits:   {false, machine.NotDone},
+	OpDrain:        {false, machine.NotDone},
+	OpDelete:       {false, machine.NotDone},
+	OpList:         {false, machine.NotDone},
+}
+
 // Frees reports whether the operation frees something, and so must be carried out even if its requester has gone.
-func (op Op) Frees() bool { return op == OpRelease || op == OpReleaseID || op == OpCancel }
+func (op Op) Frees() bool { return operations[op].frees }
 
 // Call is a request about a lock, a semaphore or a latch. A goroutine makes one itself, which spares it protobuf and
 // proto.actor's futures; the guardian makes one of each message (see requestMessages). A lock actor knows no other
@@ -66,9 +85,10 @@ type Call struct {
 	NoReentry, Leads bool
 	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
 	DropsMinimum bool
-	// Lends: the caller may run a command. Withdrawn: the caller has given up. They are here because the space would be padding.
-	Lends     bool
-	Withdrawn atomic.Bool
+	// RunsErrands: the caller may run a command. Unwatched: no death of an owner would end the hold of an OpAcquire.
+	// Withdrawn: the caller has given up. They are here because the space would be padding.
+	RunsErrands, Unwatched bool
+	Withdrawn              atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner machine.Owner
 	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
@@ -77,7 +97,8 @@ type Call struct {
 	// HoldID is the hold to release, to ensure or to extend; Within is the time that it must stay valid.
 	HoldID uint64
 	Within time.Duration
-	// Permit is for an expirable semaphore, and Count for a semaphore or a latch; nil for others.
+	// Permit is for an expirable semaphore, and Count for a semaphore or a latch. Count is nil for others, and so is
+	// Permit if a goroutine has made the Call.
 	Permit *Permit
 	Count  *Count
 	// Owners are the owners that an OpForceRelease is meant for; nil for the present holders.
@@ -87,7 +108,7 @@ type Call struct {
 
 	// By gets the answer; nil for a goroutine, which finds it in the future.
 	By Requester
-	// Future takes the Outcome. If the caller lends its goroutine, it takes a command first: a
+	// Future takes the Outcome. If the caller runs errands, it may take one of them first: a
 	// caller that would only wait may as well run the command, which spares waking another
 	// goroutine.
 	Future Future
@@ -145,6 +166,13 @@ type Requester interface {
 	AtRisk(from Sender, call *Call, a *machine.Answer)
 	// Parent returns the context with the span that the spans of the request belong to; nil if it has none.
 	Parent(call *Call) context.Context
+	// Owner returns the actor that the request belongs to, and the process that it had when the request was posted. Both
+	// are nil for no actor; life is nil also for one that was dead, or is on another node.
+	Owner() (pid *actor.PID, life actor.Process)
+	// Awaits reports whether the answer has a receiver.
+	Awaits() bool
+	// MessageType is the type of the message that made the request.
+	MessageType() string
 }
 
 // Sender sends messages to requesters. A Runtime is a Sender.
@@ -164,21 +192,6 @@ func (call *Call) Requester() Requester {
 	return call.By
 }
 
-// OwnerPID returns the actor that a request by message belongs to; nil if it has none, and for a goroutine.
-func (call *Call) OwnerPID() *actor.PID {
-	pid, _ := call.OwnerLife()
-	return pid
-}
-
-// OwnerLife is OwnerPID with the process that the actor had when the request was posted; nil if it was dead, or is on
-// another node.
-func (call *Call) OwnerLife() (*actor.PID, actor.Process) {
-	if m, is := call.By.(*ByMessage); is {
-		return m.ownerPID, m.ownerLife
-	}
-	return nil, nil
-}
-
 // LockKind returns the kind of the lock, for metrics and logs.
 func (call *Call) LockKind() messages.Kind {
 	if call.Members != nil {
@@ -189,10 +202,7 @@ func (call *Call) LockKind() messages.Kind {
 
 // Requested implements faultinject.Request.
 func (call *Call) Requested() (messageType, lock string) {
-	if m, is := call.By.(*ByMessage); is && m.row != nil {
-		return m.row.message.String(), call.Name
-	}
-	return fmt.Sprintf("%T", call), call.Name
+	return call.Requester().MessageType(), call.Name
 }
 
 // Goroutine is the requester of a Call that a goroutine has made.
@@ -238,29 +248,23 @@ func (Goroutine) Parent(call *Call) context.Context {
 	return call.Holder.Parent()
 }
 
+func (Goroutine) Owner() (*actor.PID, actor.Process) { return nil, nil }
+func (Goroutine) Awaits() bool                       { return true }
+func (Goroutine) MessageType() string                { return "*request.Call" }
+
 // Unawaited is the requester of a Call whose answer has no use.
 type Unawaited struct{ Goroutine }
 
 func (Unawaited) Answered(Sender, *Call, *machine.Answer) (taken bool) { return true }
 
-// Complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. A
-// worker runs a lent command that the caller has not begun.
+// Complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. An
+// errand that the caller has not begun is handed back.
 func (call *Call) Complete(o *Outcome) (taken bool) {
 	unrun, taken := call.Future.Complete(o)
 	if unrun != nil {
-		unrun.Lender.HandBack(unrun.Call)
+		unrun.HandBack()
 	}
 	return taken
-}
-
-func RefusalKind(op Op) machine.AnswerKind {
-	switch op {
-	case OpAcquire:
-		return machine.NotGranted
-	case OpRelease, OpReleaseID:
-		return machine.NotFreed
-	}
-	return machine.NotDone
 }
 
 // MayRun reports whether the caller waits longer than any command takes, so that it may run one;
@@ -313,7 +317,7 @@ func (call *Call) BeganHold(grant *machine.Answer) bool { return grant.FirstRef 
 
 // Refusal returns the answer to a request that is refused.
 func Refusal(op Op, reason machine.Reason, detail string) machine.Answer {
-	return machine.Answer{Kind: RefusalKind(op), Reason: reason, TTL: -1, Detail: detail}
+	return machine.Answer{Kind: operations[op].refusal, Reason: reason, TTL: -1, Detail: detail}
 }
 
 // IgnoreDeadLetterLogging implements a marker of proto.actor.

@@ -13,7 +13,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -121,14 +120,11 @@ func (call *Call) CheckTimes() error {
 	return nil
 }
 
-// MaxNote is the maximum length of a note in bytes. Many holds of a System share its record.
-const MaxNote = protocol.MaxNote
-
 // CheckNote returns an error if the note of an Acquire is not valid.
 func (call *Call) CheckNote() error {
 	switch {
-	case len(call.Note) > MaxNote:
-		return fmt.Errorf("the note has %d bytes, and %d are allowed", len(call.Note), MaxNote)
+	case len(call.Note) > keyspace.MaxNote:
+		return fmt.Errorf("the note has %d bytes, and %d are allowed", len(call.Note), keyspace.MaxNote)
 	case !utf8.ValidString(call.Note):
 		return fmt.Errorf("the note %q is not valid UTF-8", call.Note)
 	}
@@ -157,11 +153,11 @@ func (r *Rules) Check(call *Call) error {
 
 // CheckOwners returns an error if a forced release cannot be meant for these owners.
 func CheckOwners(owners []string) error {
-	if len(owners) > protocol.MaxOwners {
-		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), protocol.MaxOwners)
+	if len(owners) > keyspace.MaxOwners {
+		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), keyspace.MaxOwners)
 	}
 	for _, owner := range owners {
-		if !protocol.IsOwner(owner) {
+		if !keyspace.IsOwner(owner) {
 			return errors.New("a forced release names owners as \"<client uuid>:<number>\", as in Status.Owners")
 		}
 	}

@@ -3,8 +3,6 @@ package request
 import (
 	"context"
 	"sync"
-
-	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
 
 // Future is where a caller finds the answer to its Call. Usually the answer arrives before
@@ -12,25 +10,18 @@ import (
 // has to wait needs a channel.
 type Future struct {
 	mu       sync.Mutex // guards what follows
-	loan     *Loan
+	errand   Errand
 	answer   *Outcome
-	answered bool          // the answer has been put: nothing may be lent any more
+	answered bool          // the answer has been put: no errand may come any more
 	left     bool          // the caller will not look again
-	ready    chan struct{} // signalled once, when an answer or a command arrives; nil while the caller does not wait
+	ready    chan struct{} // signalled once, when an answer or an errand arrives; nil while the caller does not wait
 }
 
-// Loan is a command for the caller to run. It counts among the runtime's lenders until it
-// has run or is handed back.
-type Loan struct {
-	Lender Lender
-	Call   redisclient.Call
-}
-
-// Lender lends commands.
-type Lender interface {
-	// Run runs a command on the goroutine that calls it. HandBack takes one that was not run.
-	Run(within context.Context, call *redisclient.Call)
-	HandBack(call redisclient.Call)
+// Errand is a command that the lock actor gives a caller to run.
+type Errand interface {
+	// Run runs the command on the goroutine that calls it. HandBack returns the command of an Errand that was not run.
+	Run(within context.Context)
+	HandBack()
 }
 
 // readyChannels and outcomes are pooled: under contention the garbage collector would delay the waiters.
@@ -48,12 +39,12 @@ func (o *Outcome) Free() {
 	outcomes.Put(o)
 }
 
-// Complete brings the answer, which comes from NewOutcome, and takes back a command that the caller has not begun to
+// Complete brings the answer, which comes from NewOutcome, and takes back an errand that the caller has not begun to
 // run: the caller may have left before it looks again. It reports whether the caller may look at the answer.
-func (s *Future) Complete(answer *Outcome) (unrun *Loan, taken bool) {
+func (s *Future) Complete(answer *Outcome) (unrun Errand, taken bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	unrun, s.loan = s.loan, nil
+	unrun, s.errand = s.errand, nil
 	s.answered = true
 	if s.left {
 		return unrun, false
@@ -74,15 +65,15 @@ func (s *Future) Leave() (answer Outcome) {
 	return answer
 }
 
-// Lend brings a command for the caller to run, if the answer is still to come; with
-// waiting, only if the caller is waiting at this moment. It reports whether it did.
-func (s *Future) Lend(job *Loan, waiting bool) bool {
+// Offer brings an errand, if the answer is still to come; with waiting, only if the caller is
+// waiting at this moment. It reports whether it did.
+func (s *Future) Offer(errand Errand, waiting bool) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.answered || s.loan != nil || waiting && s.ready == nil {
+	if s.answered || s.errand != nil || waiting && s.ready == nil {
 		return false
 	}
-	s.loan = job
+	s.errand = errand
 	s.signal()
 	return true
 }
@@ -94,13 +85,13 @@ func (s *Future) signal() {
 	}
 }
 
-// Await waits for a command to run, or for the answer, which the caller frees. It returns neither if ended is closed
+// Await waits for an errand, or for the answer, which the caller frees. It returns neither if ended is closed
 // first.
-func (s *Future) Await(ended <-chan struct{}) (job *Loan, answer *Outcome) {
+func (s *Future) Await(ended <-chan struct{}) (errand Errand, answer *Outcome) {
 	for {
-		job, answer, ready := s.poll()
-		if job != nil || answer != nil {
-			return job, answer
+		errand, answer, ready := s.poll()
+		if errand != nil || answer != nil {
+			return errand, answer
 		}
 		if ended == nil {
 			<-ready // for half of what a select costs
@@ -115,18 +106,18 @@ func (s *Future) Await(ended <-chan struct{}) (job *Loan, answer *Outcome) {
 	}
 }
 
-// poll returns the command or the answer that is there, or a channel that is signalled when one comes.
-func (s *Future) poll() (job *Loan, answer *Outcome, ready chan struct{}) {
+// poll returns the errand or the answer that is there, or a channel that is signalled when one comes.
+func (s *Future) poll() (errand Errand, answer *Outcome, ready chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
-	case s.loan != nil:
-		job, s.loan = s.loan, nil
+	case s.errand != nil:
+		errand, s.errand = s.errand, nil
 	case s.answer != nil:
 		answer, s.answer = s.answer, nil
 	default:
 		s.ready = readyChannels.Get().(chan struct{})
 		ready = s.ready
 	}
-	return job, answer, ready
+	return errand, answer, ready
 }

@@ -86,14 +86,14 @@ func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	if row == nil {
 		return nil, nil
 	}
-	by := &ByMessage{row: row, correlationID: m.(correlated).GetCorrelationId(), replyTo: sender}
+	by := &ByMessage{message: row.message, correlationID: m.(correlated).GetCorrelationId(), replyTo: sender}
 	if acquire, is := m.(*messages.Acquire); is && sender == nil {
 		by.replyTo = acquire.GetOwner() // also of a refusal because of its lock
 	}
 	if sender != nil && !IsFuture(sender) {
 		by.belongsTo(sender)
 	}
-	call = &Call{Op: row.op, By: by}
+	call = &Call{Op: row.op, By: by, Permit: &by.permit}
 	err = row.read(r, m, call, by)
 	if by.replyTo != nil {
 		by.life = lifeOf(by.replyTo)
@@ -165,8 +165,10 @@ func (call *Call) fits() error {
 }
 
 func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error {
-	by.showsPermit, by.together = m.ShowPermit, int(m.Permits)
 	by.belongsTo(m.Owner)
+	call.Unwatched = by.ownerPID == nil || r.Foreign(by.ownerPID) || r.Foreign(by.replyTo)
+	call.Permit.Together = int(m.Permits)
+	call.Permit.Shown.Store(m.ShowPermit)
 	call.NoReentry, call.Note = m.NoReentry, m.Note
 	call.Lease, call.MaxHold, call.AtLeast = m.Lease.AsDuration(), m.MaxHold.AsDuration(), m.AtLeast.AsDuration()
 	_ = call.wait(m.Wait) // which checkTimes checks as well
@@ -174,7 +176,7 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error
 	if m.Owner != nil && IsFuture(m.Owner) {
 		err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
 	}
-	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), call.CheckTogether(by.together), r.CheckRed(call.Kind, call.Members, call.Lease))
+	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), call.CheckTogether(call.Permit.Together), r.CheckRed(call.Kind, call.Members, call.Lease))
 	if err == nil {
 		err = r.checkEnd(m, by)
 	}
@@ -209,7 +211,6 @@ func readForceRelease(_ *Rules, m *messages.ForceRelease, call *Call, _ *ByMessa
 }
 
 func readReleaseByID(_ *Rules, m *messages.ReleaseByID, call *Call, _ *ByMessage) (err error) {
-	call.Permit = new(Permit)
 	call.Permit.ID, err = ParsePermitID(m.PermitId)
 	return err
 }
@@ -218,7 +219,7 @@ func readSetExpirablePermits(_ *Rules, m *messages.SetExpirablePermits, call *Ca
 	if _, known := messages.SetPermitsHow_name[int32(m.How)]; !known {
 		return fmt.Errorf("the way %d to set permits is unknown; known are %s", m.How, listed(messages.SetPermitsHow_name))
 	}
-	call.Permit = &Permit{How: m.How, Count: m.Permits}
+	call.Permit.How, call.Permit.Count = m.How, m.Permits
 	return CheckPermits(m.How, m.Permits)
 }
 

@@ -48,9 +48,6 @@ func CheckPermits(how messages.SetPermitsHow, n int64) error {
 
 // ShowsPermit reports whether the id of the permit is shown to its holder.
 func (call *Call) ShowsPermit() bool {
-	if m, is := call.By.(*ByMessage); is {
-		return m.showsPermit
-	}
 	return call.Permit != nil && call.Permit.Shown.Load()
 }
 
@@ -64,9 +61,6 @@ func (call *Call) TotalPermits() int {
 
 // PermitsTogether returns how many permits an OpAcquire wants.
 func (call *Call) PermitsTogether() int {
-	if m, is := call.By.(*ByMessage); is {
-		return max(m.together, 1)
-	}
 	return max(call.Permit.Together, 1)
 }
 
@@ -91,12 +85,8 @@ func idsOf(first machine.PermitID, n int) (all []string) {
 	return all
 }
 
-// Permitted stores the first id of the permits that were granted, and for a goroutine the end of its validity.
+// Permitted stores the first id of the permits that were granted, and the end of their validity.
 func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
-	if m, is := call.By.(*ByMessage); is {
-		m.permit = id
-		return
-	}
 	call.Permit.ID = id
 	call.Permit.Until.Store(int64(until))
 }
@@ -105,9 +95,6 @@ func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 func (call *Call) PermitID() (id machine.PermitID, isPermit bool) {
 	if call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
 		return id, false
-	}
-	if m, is := call.By.(*ByMessage); is {
-		return m.permit, true
 	}
 	return call.Permit.ID, true
 }

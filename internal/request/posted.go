@@ -37,7 +37,7 @@ func (r *Rules) Ended(call *Call) (why string) {
 	if call.Withdrawn.Load() {
 		return machine.WasWithdrawn
 	}
-	if pid, life := call.OwnerLife(); life != nil && !SameLife(r.Process(pid), life) {
+	if pid, life := call.Requester().Owner(); life != nil && !SameLife(r.Process(pid), life) {
 		return machine.OwnerDied
 	}
 	return ""

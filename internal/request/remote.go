@@ -79,12 +79,6 @@ func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
 	return nil
 }
 
-// Unwatched reports whether no death of an owner would end the hold of a request, as for checkEnd.
-func (r *Rules) Unwatched(call *Call) bool {
-	m, is := call.By.(*ByMessage)
-	return is && (m.ownerPID == nil || r.Foreign(m.ownerPID) || r.Foreign(m.replyTo))
-}
-
 // IsFuture tells the PID of a future, which must never be watched: any system message
 // completes it.
 func IsFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

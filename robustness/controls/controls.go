@@ -233,8 +233,8 @@ var All = []Control{
 		Faults: "nothing comes back,pause Redis",
 	},
 	{
-		Name: "unbounded loan", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than its wait limit",
-		Edits: []Edit{{"actors/calls.go", " || !lender.MayRun(s.machine.Summary().LeaseUntil-s.now)", ""}},
+		Name: "unbounded errand", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than its wait limit",
+		Edits: []Edit{{"actors/calls.go", " || !helper.MayRun(s.machine.Summary().LeaseUntil-s.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 5), Think: ms(10, 60), GiveUpShare: 1, GiveUpAfter: ms(0, 50)}},

@@ -44,7 +44,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
 		"internal/protocol":           {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
 		"internal/backend":            {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
-		"internal/request":            {"internal/machine", "internal/keyspace", "internal/redisclient", "internal/protocol", "messages"},
+		"internal/request":            {"internal/machine", "internal/keyspace", "messages"},
 		"internal/kinds":              {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/backend", "internal/host", "internal/keyspace", "internal/observe", "internal/protocol", "internal/redisclient", "internal/request", "messages"},
 		"internal/records":            {"internal/backend", "internal/keyspace", "internal/protocol", "internal/request", "messages"},
 		"internal/delivery":           {"internal/host", "internal/request"},
