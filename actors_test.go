@@ -226,7 +226,8 @@ func TestOwner_DeathRefusesItsRequest(t *testing.T) {
 			locktest.Acquire(t, writer(s, k.LockName))
 		}
 		owner := s.Probe(t)
-		future := s.Actors.Root.RequestFuture(s.Guardian(), &messages.Acquire{Lock: message, Owner: owner.Pid, Wait: durationpb.New(time.Hour)}, time.Minute)
+		acquire := &messages.Acquire{Lock: message, Owner: owner.Pid, Wait: durationpb.New(time.Hour)}
+		future := s.Actors.Root.RequestFuture(s.Guardian(), acquire, time.Minute)
 		redistest.Eventually(t, "the request to wait", func() bool {
 			waits := func(l lockkeeper.LockInfo) bool { return l.Waiters == 1 }
 			all, err := s.Locks(t.Context())

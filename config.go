@@ -213,11 +213,13 @@ func (c Config) validate() error {
 	check(c.ShardedPubSub <= ShardedOff, "ShardedPubSub is %d, and must be ShardedAuto, ShardedOn or ShardedOff", c.ShardedPubSub)
 	check(c.QueueLimit > 0, "QueueLimit is %d, and must be more than 0", c.QueueLimit)
 	check(utf8.ValidString(c.KeyPrefix), "KeyPrefix is %s, and must be valid UTF-8", printable.Quote(c.KeyPrefix))
-	check(len(c.KeyPrefix) < request.MaxNameLength, "KeyPrefix has %d bytes, and must have less than %d", len(c.KeyPrefix), request.MaxNameLength)
+	check(len(c.KeyPrefix) < request.MaxNameLength, "KeyPrefix has %d bytes, and must have fewer than %d",
+		len(c.KeyPrefix), request.MaxNameLength)
 	for i, one := range c.Middleware {
 		check(one != nil, "Middleware[%d] is nil", i)
 	}
-	check(len(c.Application) <= 256 && utf8.ValidString(c.Application), "Application is %s, and must be at most 256 bytes of UTF-8", printable.Quote(c.Application))
+	check(len(c.Application) <= 256 && utf8.ValidString(c.Application),
+		"Application is %s, and must be at most 256 bytes of UTF-8", printable.Quote(c.Application))
 	if len(wrong) > 0 {
 		return fmt.Errorf("lockkeeper: config: %w: %w", ErrInvalid, errors.Join(wrong...))
 	}
@@ -247,8 +249,9 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 			Watchdog: c.Watchdog, Renewal: c.Renewal, HandOffLimit: c.HandOffLimit, ForcedYield: yield, Linger: c.Linger, Poll: c.Poll,
 			CallTimeout: c.CallTimeout, QueueLimit: c.QueueLimit, Seed: rand.Uint64(), Replicated: c.Replicas > 0,
 		},
-		KeyPrefix: c.KeyPrefix, TokenCounter: c.tokenCounter(), Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle, Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter, Tracer: c.Tracer,
-		Record: c.record(), LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
+		KeyPrefix: c.KeyPrefix, TokenCounter: c.tokenCounter(), Sharded: sharded, WaiterTimeout: c.WaiterTimeout, Idle: c.Idle,
+		Middleware: c.Middleware, Logger: c.Logger, Meter: c.Meter, Tracer: c.Tracer, Record: c.record(),
+		LongWait: c.LongWait, LongHold: c.LongHold, HoldStacks: c.HoldStacks,
 		Replicas: c.Replicas, ReplicaTimeout: c.ReplicaTimeout,
 	}
 }
@@ -284,5 +287,6 @@ func (c Config) shards(client rueidis.Client) (bool, error) {
 	if refusal := (*redisio.Error)(nil); errors.As(err, &refusal) && refusal.Transient {
 		kind = ErrUnavailable
 	}
-	return false, fmt.Errorf("lockkeeper: new: %w: cannot find out whether the cluster has sharded pub/sub; Config.ShardedPubSub can set it: %w", kind, err)
+	return false, fmt.Errorf("lockkeeper: new: %w: cannot find out whether the cluster has sharded pub/sub; "+
+		"Config.ShardedPubSub can set it: %w", kind, err)
 }

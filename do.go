@@ -37,7 +37,7 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, option
 // and the error of the release.
 type outcome struct {
 	work, release error
-	// led is when the work began, zero if it did not.
+	// led is the time at which the work began, zero if it did not.
 	led time.Time
 }
 

@@ -326,7 +326,9 @@ func (h *Hold) Release(ctx context.Context) error {
 		return invalid(op, h.lock.Name(), errNoContext) // before released is set: the lock stays held
 	}
 	if !h.released.CompareAndSwap(false, true) {
-		return &Error{Op: op, Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "this hold was released before", Err: ErrNotHeld}
+		return &Error{
+			Op: op, Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "this hold was released before", Err: ErrNotHeld,
+		}
 	}
 	if why := h.Err(); why != nil {
 		return why

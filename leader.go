@@ -101,7 +101,8 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 			ended <- err // for a second call of resign
 			return err
 		case <-ctx.Done():
-			return &Error{Op: "resign", Lock: l.Name(), Detail: "the function that leads has not returned, or the release is not confirmed", Err: context.Cause(ctx)}
+			const detail = "the function that leads has not returned, or the release is not confirmed"
+			return &Error{Op: "resign", Lock: l.Name(), Detail: detail, Err: context.Cause(ctx)}
 		}
 	}
 }
@@ -133,7 +134,8 @@ func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context
 		}
 		last = *o
 		pause := backoff - rand.N(backoff/2)
-		l.runtime.Log(slog.LevelError, "a leader has failed, and this process waits to lead again", "lock", l.Name(), "error", o.err(), "pause", pause)
+		l.runtime.Log(slog.LevelError, "a leader has failed, and this process waits to lead again",
+			"lock", l.Name(), "error", o.err(), "pause", pause)
 		select {
 		case <-time.After(pause):
 		case <-candidacy.Done(): // the next Elect returns its cause

@@ -151,7 +151,8 @@ func (l *Lock) call(hold *Hold, r *acquireOptions) (*request.Call, error) {
 	if r.lease != nil && *r.lease == 0 || r.maxHold != nil && *r.maxHold == 0 || r.atLeast != nil && *r.atLeast == 0 {
 		return nil, errors.New("a lease, a max hold or a minimum time of zero would be over at once; leave the option out for none")
 	}
-	return call, errors.Join(call.CheckTimes(), call.CheckNote(), call.CheckTogether(r.permits), l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
+	return call, errors.Join(call.CheckTimes(), call.CheckNote(), call.CheckTogether(r.permits),
+		l.runtime.Rules().CheckRed(l.kind, l.members, call.Lease), r.checkDrain(l.runtime.Rules().Config))
 }
 
 // newCall returns a call for this lock.
@@ -246,8 +247,8 @@ func statusOf(m *messages.Status) Status {
 		Locked: m.Locked, HeldHere: m.HeldHere, Holder: m.Holder, HoldCount: int(m.HoldCount),
 		TTL: -1, Waiters: int(m.Waiters), Subscribers: int(m.Subscribers), Token: m.Token,
 		Shared: m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders), Process: processFrom(m.Process), Owners: m.Owners,
-		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(), HolderWaiters: int(m.GetHolderWaiters()), HeldAtLeast: m.HeldAtLeast.AsDuration(),
-		Note: m.Note,
+		HeldFor: m.HeldFor.AsDuration(), WaitingFor: m.WaitingFor.AsDuration(), HolderWaiters: int(m.GetHolderWaiters()),
+		HeldAtLeast: m.HeldAtLeast.AsDuration(), Note: m.Note,
 	}
 	if m.Ttl != nil {
 		s.TTL = m.Ttl.AsDuration()

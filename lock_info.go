@@ -60,8 +60,8 @@ func (s *System) Locks(ctx context.Context) ([]LockInfo, error) {
 	all := make([]LockInfo, len(states))
 	for i, m := range states {
 		all[i] = LockInfo{
-			Name: m.Lock.Name, Kind: m.Lock.Kind, Held: m.HeldHere, Shared: m.HeldHere && m.Mode == messages.Mode_MODE_SHARED, Holders: int(m.Holders),
-			Count: int(m.HoldCount), Token: m.Token, Age: m.HeldFor.AsDuration(), Note: m.Note, Lease: m.Ttl.AsDuration(),
+			Name: m.Lock.Name, Kind: m.Lock.Kind, Held: m.HeldHere, Shared: m.HeldHere && m.Mode == messages.Mode_MODE_SHARED,
+			Holders: int(m.Holders), Count: int(m.HoldCount), Token: m.Token, Age: m.HeldFor.AsDuration(), Note: m.Note, Lease: m.Ttl.AsDuration(),
 			Waiters: int(m.Waiters), Waiting: m.WaitingFor.AsDuration(),
 		}
 	}

@@ -45,7 +45,8 @@ func (p Process) Known() bool { return !p.Since.IsZero() }
 func (p Process) String() string {
 	switch {
 	case p.Known():
-		text := fmt.Sprintf("%s on %s, pid %d, up since %s", printable.Text(p.Application), printable.Text(p.Host), p.PID, p.Since.UTC().Format(time.RFC3339))
+		text := fmt.Sprintf("%s on %s, pid %d, up since %s", printable.Text(p.Application), printable.Text(p.Host), p.PID,
+			p.Since.UTC().Format(time.RFC3339))
 		if p.Overdue {
 			text += fmt.Sprintf(", not seen for %v", p.Seen.Round(time.Second))
 		}
@@ -114,7 +115,9 @@ func (c Config) record() *records.Record {
 		return nil
 	}
 	host, _ := os.Hostname()
-	return &records.Record{Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: version()}
+	return &records.Record{
+		Application: c.Application, Host: host, PID: os.Getpid(), Since: time.Now().Round(time.Millisecond), Version: version(),
+	}
 }
 
 // programName returns the default of Config.Application.

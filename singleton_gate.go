@@ -207,7 +207,8 @@ func (g *gate) publish(at singleton.Place) {
 			if err != nil {
 				next, pause = pause/2+rand.N(pause/2+1), min(2*pause, config.Renewal)
 				if failures++; failures == 2 && g.hold.Valid() { // one lost reply does no harm
-					s.lock.runtime.Log(slog.LevelError, "proxies do not find the instance of a singleton: Redis does not have its place", "singleton", s.Name(), "error", err)
+					s.lock.runtime.Log(slog.LevelError, "proxies do not find the instance of a singleton: Redis does not have its place",
+						"singleton", s.Name(), "error", err)
 				}
 			} else {
 				pause, failures = firstLook, 0
@@ -228,7 +229,8 @@ func (g *gate) leave(system *actor.ActorSystem) {
 	g.close()
 	s, left := g.singleton, g.hold.Left()
 	if left == 0 {
-		s.lock.runtime.Log(slog.LevelError, "the instance of a singleton has stopped after its lease had ended, and another one may have run beside it", "singleton", s.Name())
+		s.lock.runtime.Log(slog.LevelError, "the instance of a singleton has stopped after its lease had ended, "+
+			"and another one may have run beside it", "singleton", s.Name())
 	}
 	if g.pid == nil { // it has never been open
 		return

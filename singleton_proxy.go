@@ -142,11 +142,14 @@ func (p *proxy) Receive(ctx actor.Context) {
 		}
 		if !p.failed {
 			p.failed = true
-			p.runtime.Log(slog.LevelWarn, "a proxy cannot find out from Redis where the instance of its singleton is", "singleton", p.name, "error", m.err)
+			p.runtime.Log(slog.LevelWarn, "a proxy cannot find out from Redis where the instance of its singleton is",
+				"singleton", p.name, "error", m.err)
 		}
 		p.act(ctx, p.outbox.HandleLookup(now, nil))
 	case *messages.SingletonHere:
-		p.act(ctx, p.outbox.HandleState(now, singleton.GateState{Proxy: m.Proxy, Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten}))
+		p.act(ctx, p.outbox.HandleState(now, singleton.GateState{
+			Proxy: m.Proxy, Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten,
+		}))
 	case *actor.DeadLetterResponse: // the gate is closed, or its node does not have it any more
 		p.act(ctx, p.outbox.Suspect(now))
 	case *actor.Terminated: // the node has ended, or the connection is broken

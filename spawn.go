@@ -44,18 +44,21 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 // Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The result
 // is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
 // answer panics, calls [runtime.Goexit] or returns nil, the result is a *messages.Failed.
-func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any, options ...WorkOption) *actor.PID {
+func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any,
+	options ...WorkOption) *actor.PID {
 	if answer == nil {
 		work = nil // it is not done
 		answer = func(error) any {
-			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: "the function that makes the answer is nil"}
+			const detail = "the function that makes the answer is nil"
+			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: detail}
 		}
 	}
 	return l.spawn(ctx, work, options, actor.Context.Sender, func(_ *actor.PID, err error) any { return answer(err) })
 }
 
 // spawn implements Spawn and Respond. to chooses the receiver of the result, which answer returns.
-func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []WorkOption, to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
+func (l *Lock) spawn(ctx actor.Context, work func(context.Context) error, options []WorkOption,
+	to func(actor.Context) *actor.PID, answer func(*actor.PID, error) any) *actor.PID {
 	if ctx == nil {
 		return actor.NewPID("nonhost", "no work")
 	}
@@ -99,7 +102,8 @@ func (w *worker) spawn(ctx actor.Context) *actor.PID {
 func (w *worker) Receive(ctx actor.Context) {
 	switch ctx.Message().(type) {
 	case *actor.Started:
-		if w.ended != nil || ctx.Parent() == nil { // a restart, by the host's supervision or middleware, has ended the work, which must not run twice
+		// A restart, by the host's supervision or middleware, has ended the work, which must not run twice.
+		if w.ended != nil || ctx.Parent() == nil {
 			ctx.Stop(ctx.Self())
 			return
 		}

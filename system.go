@@ -143,7 +143,8 @@ func New(system *actor.ActorSystem, client rueidis.Client, config Config) (*Syst
 		return nil, err
 	}
 	if config.OneTokenCounter && client.Mode() == rueidis.ClientModeCluster {
-		return nil, fmt.Errorf("lockkeeper: config: %w: OneTokenCounter is not for a cluster, whose servers could not draw a token and take the lock in one step", ErrInvalid)
+		return nil, fmt.Errorf("lockkeeper: config: %w: OneTokenCounter is not for a cluster, "+
+			"whose servers could not draw a token and take the lock in one step", ErrInvalid)
 	}
 	if config.Linger > 0 && client.Mode() == rueidis.ClientModeCluster {
 		return nil, fmt.Errorf("lockkeeper: config: %w: Linger is not for a cluster, whose processes do not ask each other for locks", ErrInvalid)

@@ -16,7 +16,7 @@ import (
 
 // Change is the state of a lock that [Lock.Watch] yields.
 type Change struct {
-	// Status is that of Inspect, as of the last look.
+	// Status is that of Inspect, as of the last read.
 	Status
 	// Since is when the lock has had its present owners, or has been free, at the latest: the time of their grant in
 	// this process, from the record of their process, or when this System saw it first.
@@ -36,7 +36,7 @@ type Change struct {
 //
 // An actor is sent the states by [Lock.Follow].
 //
-// The cost: a System with any number of watchers of a lock has one goroutine for it. It looks at the lock with one or two
+// The cost: a System with any number of watchers of a lock has one goroutine for it. It reads the lock with one or two
 // scripts every Config.Poll, and at once when a message says that it was released, at most ten times a second. A transfer
 // to a waiter in another process, an expired lease and the grant of a free lock cause no message, and are seen within
 // 1.1 times Poll. The System is subscribed to the release, so it counts in Status.Subscribers.
@@ -48,7 +48,7 @@ func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
 			return
 		}
 		watcher := l.runtime.Watches().Join(l.watched(), watch.How{
-			Look: l.look, Poll: l.runtime.Rules().Config.Poll,
+			Read: l.read, Poll: l.runtime.Rules().Config.Poll,
 			Listen: func(notify func()) (stop func()) { return l.runtime.Listen(l.kind, l.name, l.members, notify) },
 		})
 		defer watcher.Leave()
@@ -81,8 +81,8 @@ func (l *Lock) watched() any {
 	return key{l.kind, l.name}
 }
 
-// look asks Redis for the state.
-func (l *Lock) look(ctx context.Context) (status *messages.Status, final bool, err error) {
+// read asks Redis for the state.
+func (l *Lock) read(ctx context.Context) (status *messages.Status, final bool, err error) {
 	out, err := l.ask(ctx, "watch", request.OpInspect)
 	return out.Status, err != nil && !mayPass(err), err
 }

@@ -76,7 +76,8 @@ func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail strin
 		r.observer.Refused(call.LockKind(), reason)
 	}
 	refusal := request.Refusal(call.Op, reason, detail)
-	name, isLatch, givesBack := call.Name, call.Kind == messages.Kind_KIND_LATCH, call.Op == request.OpRelease && call.Count != nil && reason != machine.Invalid
+	name, isLatch := call.Name, call.Kind == messages.Kind_KIND_LATCH
+	givesBack := call.Op == request.OpRelease && call.Count != nil && reason != machine.Invalid
 	if !call.Requester().Answered(r, call, &refusal) && givesBack {
 		r.kinds.Forget(name, isLatch, detail) // no requester knows that it was refused
 	}

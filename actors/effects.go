@@ -208,8 +208,8 @@ func (s *lockActor) setAlarm() {
 	if remindAt, too := s.remindAt(); too && (!wanted || remindAt < at) {
 		at, wanted = remindAt, true
 	}
-	if look, too := s.owners.NextLook(s.now, s.rt.cfg.Watchdog); too && (!wanted || look < at) {
-		at, wanted = look, true
+	if checkAt, too := s.owners.NextCheck(s.now, s.rt.cfg.Watchdog); too && (!wanted || checkAt < at) {
+		at, wanted = checkAt, true
 	}
 	if s.idle() && !s.owners.InUse() {
 		if s.idleSince == 0 {

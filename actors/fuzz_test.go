@@ -36,7 +36,9 @@ func FuzzRequests(f *testing.F) {
 		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: "orders"}, Owner: owner, Lease: durationpb.New(time.Second)},
 		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(time.Minute)},
-		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}}, {Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_LATCH}}, {Lock: &messages.Lock{Name: "orders", Kind: 66}}, {Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_LATCH}}, {Lock: &messages.Lock{Name: "orders", Kind: 66}},
+		{Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
 		{Lock: &messages.Lock{Name: "orders", Mode: messages.Mode_MODE_SHARED}},
 		{Lock: &messages.Lock{Name: "orders", Members: []*messages.Lock{{Name: "a"}}}},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_MULTI, Members: []*messages.Lock{{Name: "a"}}}},
@@ -134,7 +136,8 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 		_, kind := messages.Kind_name[int32(one.Kind)]
 		_, mode := messages.Mode_name[int32(one.Mode)]
 		switch full := r.rules.KeyPrefix + one.Name; {
-		case !kind, one.Kind > messages.Kind_KIND_EXPIRABLE_SEMAPHORE, !mode, one.Name == "", len(full) > request.MaxNameLength, !utf8.ValidString(full), names[one.Name],
+		case !kind, one.Kind > messages.Kind_KIND_EXPIRABLE_SEMAPHORE, !mode, one.Name == "",
+			len(full) > request.MaxNameLength, !utf8.ValidString(full), names[one.Name],
 			one.Mode == messages.Mode_MODE_SHARED && one.Kind != messages.Kind_KIND_READ_WRITE,
 			one.Kind == messages.Kind_KIND_RED && r.red.Load() == nil:
 			t.Errorf("%v passed", m)
@@ -147,7 +150,8 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 				t.Errorf("%v passed", m)
 			}
 		}
-		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil || acquire.Owner != nil && request.IsFuture(acquire.Owner) {
+		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil ||
+			acquire.Owner != nil && request.IsFuture(acquire.Owner) {
 			t.Errorf("%v passed", m)
 		}
 	}
@@ -158,7 +162,8 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 // the lock, whatever its kind, then lie in one slot if there is a cluster.
 func FuzzCheckName(f *testing.F) {
 	for _, name := range []string{
-		"", "n", "a{b}c", "a{b", "a}b", "{}x", "a{}b{c}", "}{", "{{a}}", "{a}", "{a}:timeout", "redisson_lock_queue:{a}", "lockkeeper_memory", "ключ", "\xff", "half a rune \xd0", "\x00", " ",
+		"", "n", "a{b}c", "a{b", "a}b", "{}x", "a{}b{c}", "}{", "{{a}}", "{a}", "{a}:timeout",
+		"redisson_lock_queue:{a}", "lockkeeper_memory", "ключ", "\xff", "half a rune \xd0", "\x00", " ",
 		strings.Repeat("x", 508), strings.Repeat("x", 509), strings.Repeat("ж", 256), strings.Repeat("ж", 257),
 	} {
 		for _, prefix := range []string{"", "app:", "{app}:", "{", "}"} {
@@ -202,7 +207,8 @@ func FuzzCheckName(f *testing.F) {
 		slot := keyspace.Slot(full)
 		for _, derived := range []string{
 			keyspace.Channel(full), keyspace.Token(full), keyspace.Queue(full), keyspace.Timeouts(full),
-			keyspace.ReadWriteChannel(full), keyspace.WaitQueue(full), keyspace.ReadWriteQueue(full), keyspace.WaitOrder(full), keyspace.ReadWriteOrder(full), keyspace.Holds(full) + ":field",
+			keyspace.ReadWriteChannel(full), keyspace.WaitQueue(full), keyspace.ReadWriteQueue(full),
+			keyspace.WaitOrder(full), keyspace.ReadWriteOrder(full), keyspace.Holds(full) + ":field",
 		} {
 			if keyspace.Slot(derived) != slot {
 				t.Errorf("%q passed, and %q is in another slot", full, derived)

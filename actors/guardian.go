@@ -197,7 +197,8 @@ func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) 
 // HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state, and
 // resumes the subscriber, and a lock actor that is leaving. What the crash has left open was settled before, by the
 // child's own side: see Crashed.
-func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID, _ *actor.RestartStatistics, reason, _ any) {
+func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
+	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective
 	if s := g.children[child.GetId()]; s != nil && !s.gate.Closed() {
 		directive = actor.RestartDirective

@@ -90,7 +90,7 @@ func (s *lockActor) keys() (keys []string) {
 	return keys
 }
 
-// listBatch is how many lock actors are asked before their answers are read.
+// listBatch lock actors are asked before their answers are read.
 const listBatch = 256
 
 // Locks returns the state of every lock that the system holds or waits for, and of every semaphore and

@@ -132,8 +132,8 @@ func (s *lockActor) acquire(call *request.Call) {
 	pid, _ := call.Requester().Owner()
 	req := machine.Request{
 		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(pid),
-		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, AtLeast: call.AtLeast, Try: call.Try, Ref: call,
-		Unwatched: call.Unwatched,
+		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, AtLeast: call.AtLeast,
+		Try: call.Try, Ref: call, Unwatched: call.Unwatched,
 	}
 	req.Owner = s.registerOwner(call)
 	call.RequestID.Store(req.ID)

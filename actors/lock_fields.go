@@ -33,7 +33,7 @@ type lockActor struct {
 	// process is the process of the PID; goroutines send to it without looking it up.
 	process actor.Process
 
-	// format is how the lock is written in Redis. Requests for another format of the
+	// format is that of the lock in Redis. Requests for another format of the
 	// same key are refused while this one is in use.
 	format messages.Kind
 	// client is the client part of the owner field.
@@ -49,13 +49,13 @@ type lockActor struct {
 	seen uint64
 
 	alarm alarm.Alarm
-	// wakeAt is when the alarm will go off, 0 when it is not set.
+	// wakeAt is the time of the alarm, 0 if it is not set.
 	wakeAt machine.Instant
-	// idleSince is when the actor became idle, 0 while it is not.
+	// idleSince is the time at which the actor became idle, 0 while it is not.
 	idleSince machine.Instant
 	owners    *owners.Set // nil until an actor makes a request
 
-	// until is shared with the holder: how long the hold is good for. A Hold may be kept for
+	// until is the end of the validity of the hold, shared with the holder. A Hold may be kept for
 	// longer than its lock actor lives, so it is no part of this struct.
 	until *atomic.Int64
 

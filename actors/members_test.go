@@ -68,10 +68,12 @@ func TestMembersIdentity(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
 	known := map[string]string{}
 	for what, members := range map[string][]request.Member{
-		"two":              {{System: one, Name: "a"}, {System: one, Name: "b"}},
-		"another kind":     {{System: one, Name: "a"}, {System: one, Name: "b", Kind: messages.Kind_KIND_FAIR}},
-		"another mode":     {{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE}, {System: one, Name: "b"}},
-		"shared":           {{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED}, {System: one, Name: "b"}},
+		"two":          {{System: one, Name: "a"}, {System: one, Name: "b"}},
+		"another kind": {{System: one, Name: "a"}, {System: one, Name: "b", Kind: messages.Kind_KIND_FAIR}},
+		"another mode": {{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE}, {System: one, Name: "b"}},
+		"shared": {
+			{System: one, Name: "a", Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED}, {System: one, Name: "b"},
+		},
 		"another system":   {{System: one, Name: "a"}, {System: two, Name: "b"}},
 		"one of that look": {{System: one, Name: `a";1 0 0 "b`}},
 		"one":              {{System: one, Name: "a"}},

@@ -16,7 +16,7 @@ import (
 type retirement struct {
 	reason machine.Reason
 	detail string
-	// sent is how many requests were sent before the gate was closed.
+	// sent is the number of requests that were sent before the gate was closed.
 	sent uint64
 	// cleanups remove everything of the machine from Redis; the list never changes.
 	// pendingCleanups is the number of runs of them that have not ended.
@@ -107,7 +107,8 @@ func (s *lockActor) endAll(reason machine.Reason, detail string) (before machine
 	s.machine = s.kind.Fresh()
 	s.until.Store(0)
 	for _, holder := range holders {
-		s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: holder.Ref, Term: term, Answer: machine.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}})
+		lost := machine.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}
+		s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: holder.Ref, Term: term, Answer: lost})
 	}
 	for _, ref := range pending {
 		s.perform(&machine.Effect{Kind: machine.Reply, Ref: ref, Answer: request.Refusal(ref.(*request.Call).Op, reason, detail)})

@@ -37,22 +37,22 @@ type Config struct {
 	TokenCounter string
 	// Sharded says that the server is a cluster with sharded pub/sub, which is used.
 	Sharded bool
-	// WaiterTimeout is how long a fair lock's waiter keeps its place after its process's last
-	// sign of life.
+	// A fair lock's waiter keeps its place for WaiterTimeout after the last sign of life of its
+	// process.
 	WaiterTimeout time.Duration
-	// Replicas is how many replicas must have a lease before it is trusted, and ReplicaTimeout how
-	// long they may take.
+	// Replicas is the number of replicas that must have a lease, within ReplicaTimeout, before it
+	// is trusted.
 	Replicas       int
 	ReplicaTimeout time.Duration
 	// Record is what the system says of its process in Redis; nil if it says nothing. The Client
 	// and the times are filled in.
 	Record *records.Record
-	// Idle is how long an unused lock actor stays alive.
+	// An unused lock actor stays alive for Idle.
 	Idle time.Duration
 	// Middleware handles every request by message before its lock does; see package internal/middleware.
 	Middleware []actor.ReceiverMiddleware
 	Logger     *slog.Logger
-	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
+	// A wait longer than LongWait and a hold longer than LongHold are logged; 0: never.
 	LongWait, LongHold time.Duration
 	// HoldStacks makes holders keep their stacks; see request.Holder.
 	HoldStacks bool

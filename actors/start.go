@@ -46,7 +46,10 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	}
 	r.clocks = alarm.New(r.Now, r.redis.InRound)
 	r.endBeat = r.clock.Beat(r.clocks.Recheck)
-	r.server = backend.NewServer(r, r.redis, backend.Config{KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog, KeepTokens: cfg.Idle})
+	r.server = backend.NewServer(r, r.redis, backend.Config{
+		KeyPrefix: cfg.KeyPrefix, TokenCounter: cfg.TokenCounter, CallTimeout: cfg.CallTimeout, Quarantine: cfg.Watchdog,
+		KeepTokens: cfg.Idle,
+	})
 	r.notes.Changed = r.server.RecordChanged
 	r.kinds = r.newKinds()
 	r.subscriber = newSubscriber(r)

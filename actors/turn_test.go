@@ -180,7 +180,8 @@ func TestATransferReachesItsLockActor(t *testing.T) {
 	name := redistest.Name(t) + " with spaces"
 	granted, call := o.wait(t, name)
 	key := o.cfg.KeyPrefix + name
-	for _, payload := range []string{"", "0", "1 1 0", "1 1 0 ", "1 x 0 " + key, "0 1 0 " + key, "1 1 0 " + name, "1 1 0 other", "1 1 0 " + key + " "} {
+	for _, payload := range []string{"", "0", "1 1 0", "1 1 0 ", "1 x 0 " + key, "0 1 0 " + key,
+		"1 1 0 " + name, "1 1 0 other", "1 1 0 " + key + " "} {
 		o.do(t, "PUBLISH", o.turns, payload)
 	}
 	o.do(t, "PUBLISH", keyspace.TurnChannel("another"), "1 1 0 "+key)
@@ -265,7 +266,8 @@ func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
 	t.Run("without the turn channel", func(t *testing.T) {
 		user := strings.NewReplacer("/", "", " ", "").Replace(redistest.Name(t))
 		server := redistest.Shared(t)
-		if err := server.Do(t, "ACL", "SETUSER", user, "on", ">secret", "+@all", "~*", "resetchannels", "&redisson_*", "&lockkeeper_waiters:*").Error(); err != nil {
+		if err := server.Do(t, "ACL", "SETUSER", user, "on", ">secret", "+@all", "~*", "resetchannels", "&redisson_*",
+			"&lockkeeper_waiters:*").Error(); err != nil {
 			t.Fatal(err)
 		}
 		o := startObserved(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })

@@ -117,7 +117,7 @@ func (k expirableKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 }
 
 func (k expirableKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
-	k.ExpirableSemaphore.Inspect(deadline, seen(done))
+	k.ExpirableSemaphore.Inspect(deadline, toStatus(done))
 }
 
 // Retires removes the record of the last command at the end of the System, as that of a semaphore does. The next actor

@@ -129,7 +129,7 @@ type Cleanup struct {
 type Traits struct {
 	// Word names the kind in messages to users.
 	Word string
-	// Format is how a lock of the kind is written in Redis. Locks of one name that differ in it exclude each other as
+	// Format is the format of a lock of the kind in Redis. Locks of one name that differ in it exclude each other as
 	// users of the key.
 	Format messages.Kind
 	// Consists names the parts of the lock.
@@ -138,7 +138,7 @@ type Traits struct {
 	Fenced bool
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
-	// lock is how a lock on one key decides.
+	// lock is the kind of the machine of a lock on one key.
 	lock lock.Kind
 	// new makes the Kind of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Kind
@@ -173,13 +173,16 @@ var (
 
 // Table registers each kind.
 var Table = map[messages.Kind]*Traits{
-	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Remain: waitQueue, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Remain: waitQueue,
+		lock: lock.Kind{Tokens: 1, WaitQueue: true}},
 	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED:     {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, Remain: waitQueue, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FAIR:       {Word: "fair lock", Format: messages.Kind_KIND_FAIR, Remain: waitQueue, lock: lock.Kind{Queued: true}},
-	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, Remain: readWriteQueue, lock: lock.Kind{Shares: true, WaitQueue: true}},
-	messages.Kind_KIND_RED:        {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
-	messages.Kind_KIND_MULTI:      {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
+	messages.Kind_KIND_FENCED: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, Remain: waitQueue,
+		lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FAIR: {Word: "fair lock", Format: messages.Kind_KIND_FAIR, Remain: waitQueue, lock: lock.Kind{Queued: true}},
+	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, Remain: readWriteQueue,
+		lock: lock.Kind{Shares: true, WaitQueue: true}},
+	messages.Kind_KIND_RED:   {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
+	messages.Kind_KIND_MULTI: {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
 		Word: "expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
 	},

@@ -177,11 +177,11 @@ func (k *lockKind) Lend(kind lock.CommandKind, call redisclient.Call) bool {
 func (k *lockKind) Relevant(channel backend.Channel) bool { return k.signals.noteMessage(channel) }
 
 func (k *lockKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
-	k.Backend.Inspect(deadline, seen(done))
+	k.Backend.Inspect(deadline, toStatus(done))
 }
 
-// seen returns a function that makes a Status of the state in Redis.
-func seen(done func(*messages.Status, *machine.Answer)) func(protocol.View, error) {
+// toStatus returns a function that makes a Status of the state in Redis.
+func toStatus(done func(*messages.Status, *machine.Answer)) func(protocol.View, error) {
 	return func(v protocol.View, err error) {
 		if err != nil {
 			done(nil, inspectionFailed(err))

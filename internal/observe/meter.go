@@ -44,12 +44,12 @@ type tally struct {
 	seen [words]uint32
 }
 
-// mostValues bounds the values of histograms that wait for the meter. A metric counts the values for
+// maxValues bounds the values of histograms that wait for the meter. A metric counts the values for
 // which there is no room, and those at which the meter panics.
-const mostValues = 16384
+const maxValues = 16384
 
 // manyValues is the number of values that do not wait for more.
-const manyValues = mostValues / 4
+const manyValues = maxValues / 4
 
 // fewValues is the number of values of one sort that a histogram gets between two flushes before it gets only a
 // sample of them. To record a value takes longer than some locks are held in memory. For exact numbers there
@@ -141,7 +141,7 @@ func (m *metrics) put(one measurement) {
 		t.sums[one.what] += one.n
 		t.touched |= 1 << one.what
 	case !t.inSample(one.what):
-	case len(m.values) == mostValues:
+	case len(m.values) == maxValues:
 		m.put(measurement{sample{instrument: missed}, 1})
 	default:
 		m.values = append(m.values, measurement{one.sample, max(one.n, 0)})

@@ -31,7 +31,7 @@ const (
 	instruments
 )
 
-// form is how an instrument adds up.
+// form says how an instrument adds up.
 type form uint8
 
 const (

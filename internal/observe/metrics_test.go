@@ -95,7 +95,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 	const kind = messages.Kind_KIND_READ_WRITE
 	o := &Observer{metrics: m}
 	l := o.Lock("")
-	const n = 2 * mostValues
+	const n = 2 * maxValues
 	o.Refused(99, machine.Invalid)
 	<-entered
 	for i := range n {
@@ -105,7 +105,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 		l.giveMeasured()
 	}
 	const sampled = fewValues + 6*fewValues/2 // n is that of the few, doubled six times
-	const scripts = mostValues / sampled      // with the waits they are too many
+	const scripts = maxValues / sampled       // with the waits they are too many
 	for range n {
 		for i := range scripts {
 			m.called(fmt.Sprint("script", i), done, 1)

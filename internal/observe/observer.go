@@ -24,7 +24,7 @@ type Config struct {
 	// Meter and Tracer may be nil; then nothing is measured, or traced.
 	Meter  metric.Meter
 	Tracer trace.Tracer
-	// LongWait and LongHold are how long a wait and a hold last before they are logged; 0: never.
+	// A wait longer than LongWait and a hold longer than LongHold are logged; 0: never.
 	LongWait, LongHold time.Duration
 	// Now returns the time on the System's clock.
 	Now func() machine.Instant

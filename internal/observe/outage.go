@@ -19,7 +19,7 @@ const (
 	outageQuietPeriod = 3 * time.Second
 )
 
-// CallEnd is how a call to Redis has ended.
+// CallEnd is the end of a call to Redis.
 type CallEnd uint8
 
 const (

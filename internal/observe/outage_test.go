@@ -17,8 +17,10 @@ func TestWhenAnOutageIsLogged(t *testing.T) {
 	}{
 		{1 * time.Second, Served}, {2 * time.Second, Failed}, {3 * time.Second, Failed}, {4 * time.Second, Served}, {61 * time.Second, Failed},
 		{62 * time.Second, Failed}, {63 * time.Second, Failed}, {64 * time.Second, Served}, {65 * time.Second, Served},
-		{66 * time.Second, Served}, {67 * time.Second, Served}, {68 * time.Second, Failed}, {69 * time.Second, Rejected}, {75 * time.Second, Rejected},
-		{76 * time.Second, Failed}, {129 * time.Second, Rejected}, {130 * time.Second, Served}, {132 * time.Second, Served}, {134 * time.Second, Rejected},
+		{66 * time.Second, Served}, {67 * time.Second, Served}, {68 * time.Second, Failed}, {69 * time.Second, Rejected},
+		{75 * time.Second, Rejected},
+		{76 * time.Second, Failed}, {129 * time.Second, Rejected}, {130 * time.Second, Served}, {132 * time.Second, Served},
+		{134 * time.Second, Rejected},
 	}
 	var o outage
 	var got []string

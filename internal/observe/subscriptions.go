@@ -20,8 +20,8 @@ type channelRefusals struct {
 	channels map[string]struct{}
 }
 
-// mostRefused bounds the channels that are kept in mind.
-const mostRefused = 1000
+// maxRefused bounds the channels that are kept in mind.
+const maxRefused = 1000
 
 // refused records a refusal, and reports whether it is to be logged: the first, and then one in a while.
 func (r *channelRefusals) refused(now machine.Instant, channels []string) (first, again bool) {
@@ -29,7 +29,7 @@ func (r *channelRefusals) refused(now machine.Instant, channels []string) (first
 		r.first, r.channels = now, map[string]struct{}{}
 	}
 	for _, channel := range channels {
-		if len(r.channels) < mostRefused {
+		if len(r.channels) < maxRefused {
 			r.channels[channel] = struct{}{}
 		}
 	}

@@ -28,10 +28,10 @@ func TestChannelRefusals(t *testing.T) {
 	if one, _ := r.refused(time.Hour, []string{"a"}); !one || r.subscribed(string(rune(8))) {
 		t.Error("what was before is not forgotten")
 	}
-	for i := range 2 * mostRefused {
+	for i := range 2 * maxRefused {
 		r.refused(time.Hour, []string{string(rune(i))})
 	}
-	if len(r.channels) != mostRefused {
+	if len(r.channels) != maxRefused {
 		t.Errorf("%d channels are kept in mind", len(r.channels))
 	}
 }

@@ -26,8 +26,8 @@ type event struct {
 // those that concern all requests that wait.
 type events map[any][]event
 
-// mostEvents is the number of the last events that are remembered, for each.
-const mostEvents = 32
+// maxEvents is the number of the last events that are remembered, for each.
+const maxEvents = 32
 
 // note remembers an event, if there is a tracer. A key of "" is no attribute.
 func (l *Lock) note(of any, name, key, value string) {
@@ -38,7 +38,7 @@ func (l *Lock) note(of any, name, key, value string) {
 		l.events = events{}
 	}
 	list := l.events[of]
-	if len(list) == mostEvents {
+	if len(list) == maxEvents {
 		list = append(list[:0], list[1:]...)
 	}
 	l.events[of] = append(list, event{l.o.cfg.Now(), name, attribute.String(key, value)})
@@ -70,7 +70,8 @@ func (l *Lock) traceAnswer(of Request, a *machine.Answer) {
 	case machine.Granted:
 		result = event{name: "granted", attribute: attribute.String(wayAttribute, grantVia(a).String())}
 	case machine.NotGranted, machine.NotFreed:
-		result, failure = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}, cmp.Or(a.Detail, reasonWord(a.Reason))
+		result = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}
+		failure = cmp.Or(a.Detail, reasonWord(a.Reason))
 		if of.Leads && (a.Reason == machine.CancelledByRequest || a.Reason == machine.Closed) {
 			failure = "" // it stood by to the end
 		}
@@ -113,7 +114,9 @@ func (l *Lock) span(name string, of Request, events []event, failure string) {
 	if of.Parent == nil {
 		return
 	}
-	attributes := []attribute.KeyValue{attribute.String("lockkeeper.lock", l.label), attribute.String(kindAttribute, of.Kind.LogValue().String())}
+	attributes := []attribute.KeyValue{
+		attribute.String("lockkeeper.lock", l.label), attribute.String(kindAttribute, of.Kind.LogValue().String()),
+	}
 	now, end := l.o.cfg.Now(), time.Now()
 	wall := func(at machine.Instant) trace.SpanEventOption { return trace.WithTimestamp(end.Add(at - now)) }
 	l.o.host.Trace(func() {

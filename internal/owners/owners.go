@@ -36,8 +36,8 @@ type Set struct {
 	idle []*Owner
 	// replaced are owners whose PID another actor has by now, and whose Terminated has not come; the earliest first.
 	replaced map[pidKey][]*Owner
-	// lookAt is the time at which RemoveMissing looks for the processes again.
-	lookAt machine.Instant
+	// checkAt is the time at which RemoveMissing looks for the processes again.
+	checkAt machine.Instant
 }
 
 // maxIdleWatches bounds the owners that are watched without need.
@@ -201,42 +201,42 @@ func (o *Set) drop(w *Owner) {
 	}
 }
 
-// NextLook returns the time at which RemoveMissing is to be called next. It matters for a fixed lease, which is not
+// NextCheck returns the time at which RemoveMissing is to be called next. It matters for a fixed lease, which is not
 // renewed: nothing else wakes the lock actor.
-func (o *Set) NextLook(now, patience machine.Instant) (at machine.Instant, wanted bool) {
+func (o *Set) NextCheck(now, timeout machine.Instant) (at machine.Instant, wanted bool) {
 	if !o.InUse() && (o == nil || len(o.replaced) == 0) {
 		return 0, false
 	}
-	if o.lookAt == 0 {
-		o.lookAt = now + patience/3
+	if o.checkAt == 0 {
+		o.checkAt = now + timeout/3
 	}
-	return o.lookAt, true
+	return o.checkAt, true
 }
 
 // RemoveMissing removes and returns owners that have gone without a notice: an actor that panics while it handles its
 // Stopped sends none. An actor that has left the registry may still be handling it, so it counts as gone after
-// patience. It looks for the processes three times in that time, however often it is called.
-func (o *Set) RemoveMissing(by Watcher, now, patience machine.Instant) (gone []*Owner) {
-	if o == nil || now < o.lookAt {
+// timeout. It checks the processes three times in that time, however often it is called.
+func (o *Set) RemoveMissing(by Watcher, now, timeout machine.Instant) (gone []*Owner) {
+	if o == nil || now < o.checkAt {
 		return nil
 	}
-	o.lookAt = now + patience/3
-	look := func(w *Owner) {
+	o.checkAt = now + timeout/3
+	check := func(w *Owner) {
 		switch {
 		case w.process == nil || by.registered(w):
 		case w.missingSince == 0:
 			w.missingSince = now
 			by.watch(w) // once it has stopped, it answers at once
-		case now-w.missingSince >= patience:
+		case now-w.missingSince >= timeout:
 			gone = append(gone, w)
 		}
 	}
 	for _, w := range o.byPID {
-		look(w)
+		check(w)
 	}
 	for _, owners := range o.replaced {
 		for _, w := range owners {
-			look(w)
+			check(w)
 		}
 	}
 	for _, w := range gone {

@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// An actor that is registered no more counts as gone only after patience, since it may still be handling its Stopped.
+// An actor that is registered no more counts as gone only after timeout, since it may still be handling its Stopped.
 // One that is registered is never missed, and neither is one on another node.
 func TestMissed_IsPatient(t *testing.T) {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
@@ -43,14 +43,14 @@ func TestMissed_IsPatient(t *testing.T) {
 	system.Root.Stop(stops)
 	<-hangs
 
-	const patience = 30 * time.Second
-	for _, look := range []struct {
+	const timeout = 30 * time.Second
+	for _, check := range []struct {
 		at   time.Duration
 		gone bool
 	}{{at: time.Second}, {at: 20 * time.Second}, {at: 30 * time.Second}, {at: 40 * time.Second, gone: true}, {at: 99 * time.Second}} {
-		gone := set.RemoveMissing(by, look.at, patience)
-		if (len(gone) == 1 && gone[0] == dies) != look.gone || len(gone) > 1 {
-			t.Errorf("after %v: %d owners have gone, expected %v", look.at, len(gone), look.gone)
+		gone := set.RemoveMissing(by, check.at, timeout)
+		if (len(gone) == 1 && gone[0] == dies) != check.gone || len(gone) > 1 {
+			t.Errorf("after %v: %d owners have gone, expected %v", check.at, len(gone), check.gone)
 		}
 	}
 	if set.Find(stops, nil) != nil || set.Find(lives, nil) == nil || !set.InUse() {

@@ -94,7 +94,8 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 		}
 		granted := &messages.Acquired{
 			Lock: m.lock, HoldId: formatHoldID(a.HoldID), PermitIds: permits, Owner: m.holder(call),
-			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens), CorrelationId: m.correlationID,
+			HoldCount: int64(a.Count), Validity: durationpb.New(m.validity(from, call, a.Until)), Token: m.token(a.Tokens),
+			CorrelationId: m.correlationID,
 		}
 		if call.Members != nil {
 			granted.MemberTokens = call.Members.Tokens(a.Tokens)
@@ -108,7 +109,10 @@ func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Me
 	case machine.Freed:
 		return &messages.Released{Lock: m.lock, HoldCount: int64(a.Count), CorrelationId: m.correlationID}
 	case machine.Extended:
-		return &messages.Extended{Lock: m.lock, HoldId: formatHoldID(a.HoldID), Validity: durationpb.New(m.validity(from, call, a.Until)), CorrelationId: m.correlationID}
+		return &messages.Extended{
+			Lock: m.lock, HoldId: formatHoldID(a.HoldID), Validity: durationpb.New(m.validity(from, call, a.Until)),
+			CorrelationId: m.correlationID,
+		}
 	case machine.NotFreed:
 		return &messages.NotReleased{Lock: m.lock, Reason: reason, Detail: a.Detail, CorrelationId: m.correlationID}
 	case machine.Withdrawn:
@@ -128,7 +132,9 @@ func (m *ByMessage) semaphoreMessage(a *machine.Answer) proto.Message {
 	case machine.Freed:
 		return &messages.PermitsReleased{Semaphore: m.semaphore, Released: a.Done, CorrelationId: m.correlationID}
 	case machine.NotGranted, machine.NotFreed, machine.NotDone:
-		return &messages.PermitsRefused{Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail, CorrelationId: m.correlationID}
+		return &messages.PermitsRefused{
+			Semaphore: m.semaphore, Reason: messages.Reason(a.Reason), Detail: a.Detail, CorrelationId: m.correlationID,
+		}
 	case machine.Withdrawn:
 		return &messages.PermitsChanged{Semaphore: m.semaphore, Done: true, Permits: int64(a.Count), CorrelationId: m.correlationID}
 	}
@@ -174,7 +180,7 @@ func (m *ByMessage) token(drawn []int64) int64 {
 	return drawn[0]
 }
 
-// validity returns how long the lease is valid for its owner. If the owner or the receiver is on another node, a margin
+// validity returns the time for which the lease is valid for its owner. If the owner or the receiver is on another node, a margin
 // is deducted, since that node's clock may run at another speed.
 func (m *ByMessage) validity(from Sender, call *Call, until machine.Instant) machine.Instant {
 	left := max(until-from.Now(), 0)

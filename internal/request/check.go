@@ -89,11 +89,13 @@ func (r *Rules) CheckName(name string) error {
 	case !utf8.ValidString(name):
 		return fmt.Errorf("the name %q is not valid UTF-8", name)
 	case r.Cluster && keyspace.Slot(full) != keyspace.Slot(keyspace.Channel(full)):
-		return fmt.Errorf("the name %q does not work in a Redis Cluster: its braces put the key and its channel into different slots; use no brace, or one {tag}", name)
+		return fmt.Errorf("the name %q does not work in a Redis Cluster: its braces put the key and its channel "+
+			"into different slots; use no brace, or one {tag}", name)
 	case keyspace.Reserved(full) != "":
 		return fmt.Errorf("the name %q is reserved: Redis keeps %s under such a key, %q; use another name", name, keyspace.Reserved(full), full)
 	case keyspace.Twin(full) != "":
-		return fmt.Errorf("the key %q would share its queue, its counters and its channels with %q; use a name with more than the braces, such as %q", full, keyspace.Twin(full), full+":name")
+		return fmt.Errorf("the key %q would share its queue, its counters and its channels with %q; "+
+			"use a name with more than the braces, such as %q", full, keyspace.Twin(full), full+":name")
 	}
 	return nil
 }
@@ -111,7 +113,8 @@ func (call *Call) CheckTimes() error {
 	case atLeast != 0 && (atLeast < MinLease || atLeast > MaxLease):
 		return fmt.Errorf("the minimum time is %v, and must be between %v and %v", atLeast, MinLease, MaxLease)
 	case lease != 0 && atLeast != 0 && atLeast > lease-machine.Margin(lease):
-		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease", atLeast, lease, machine.Margin(lease))
+		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease",
+			atLeast, lease, machine.Margin(lease))
 	case atLeast != 0 && !keepsMinimum(call.Kind, call.Members):
 		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case wait < 0:

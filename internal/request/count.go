@@ -32,9 +32,9 @@ type CountCall struct {
 
 // The limits of a request about a latch. Lua's numbers are exact up to 2^53.
 const (
-	mostCount int64 = 1_000_000_000_000
-	// mostID is in bytes.
-	mostID = 512
+	maxCount int64 = 1_000_000_000_000
+	// maxID is in bytes.
+	maxID = 512
 )
 
 // checkCount returns an error if a request about a semaphore or a latch is not valid here.
@@ -44,17 +44,18 @@ func (r *Rules) checkCount(call *Call) error {
 		return err
 	}
 	if full := r.KeyPrefix + call.Name; keyspace.Slot(full) != keyspace.Slot(keyspace.LatchChannel(full)) {
-		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: Redisson puts it into braces for the channel, which is in another slot then; use no brace", call.Name)
+		return fmt.Errorf("the latch's name %q does not work in a Redis Cluster with sharded pub/sub: "+
+			"Redisson puts it into braces for the channel, which is in another slot then; use no brace", call.Name)
 	}
 	return err
 }
 
 func (c *Count) check(call *Call) error {
 	switch latch := call.Kind == messages.Kind_KIND_LATCH; {
-	case latch && call.Op == OpSetPermits && (c.N < 1 || c.N > mostCount):
-		return fmt.Errorf("the count is %d, and must be between 1 and %d", c.N, mostCount)
-	case len(c.ID) > mostID:
-		return fmt.Errorf("the id has %d bytes, and %d are allowed", len(c.ID), mostID)
+	case latch && call.Op == OpSetPermits && (c.N < 1 || c.N > maxCount):
+		return fmt.Errorf("the count is %d, and must be between 1 and %d", c.N, maxCount)
+	case len(c.ID) > maxID:
+		return fmt.Errorf("the id has %d bytes, and %d are allowed", len(c.ID), maxID)
 	case (call.Op == OpAcquire || call.Op == OpRelease) && !latch && (c.N < 1 || c.N > machine.MaxPermits):
 		return fmt.Errorf("%d permits: a request is for 1 to %d", c.N, machine.MaxPermits)
 	case call.Op == OpSetPermits && !latch && (c.N < 0 || c.N > machine.MaxPermits):

@@ -135,7 +135,8 @@ func aboutLatch[M interface{ GetLatch() *messages.Latch }](op Op, read func(M, *
 	}, read)
 }
 
-func aboutCount[M any](op Op, kind messages.Kind, noun string, name func(M, *ByMessage) (string, bool), read func(M, *Call) error) requestMessage {
+func aboutCount[M any](op Op, kind messages.Kind, noun string, name func(M, *ByMessage) (string, bool),
+	read func(M, *Call) error) requestMessage {
 	return requestMessage{reflect.TypeFor[M](), op, func(r *Rules, m any, call *Call, by *ByMessage) error {
 		named := false
 		call.Kind, call.Count = kind, new(Count)
@@ -144,7 +145,8 @@ func aboutCount[M any](op Op, kind messages.Kind, noun string, name func(M, *ByM
 		case !named:
 			return errors.New("the request names no " + noun)
 		case op == OpAcquire && r.Foreign(by.replyTo):
-			return errors.New("the request comes from another node, whose death looks like a broken connection: run a Lockkeeper System on that node")
+			return errors.New("the request comes from another node, whose death looks like a broken connection: " +
+				"run a Lockkeeper System on that node")
 		case op == OpAcquire && by.replyTo == nil:
 			return errors.New("the request has no sender: no actor would receive the answer")
 		}
@@ -176,7 +178,8 @@ func readAcquire(r *Rules, m *messages.Acquire, call *Call, by *ByMessage) error
 	if m.Owner != nil && IsFuture(m.Owner) {
 		err = errors.New("the owner is a future, which cannot be watched: name an actor, or no owner")
 	}
-	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), call.CheckTogether(call.Permit.Together), r.CheckRed(call.Kind, call.Members, call.Lease))
+	err = errors.Join(err, checkTimes(m, call), call.CheckNote(), call.CheckTogether(call.Permit.Together),
+		r.CheckRed(call.Kind, call.Members, call.Lease))
 	if err == nil {
 		err = r.checkEnd(m, by)
 	}
@@ -189,7 +192,8 @@ func readRelease(r *Rules, m *messages.Release, call *Call, by *ByMessage) error
 
 func readExtend(r *Rules, m *messages.Extend, call *Call, by *ByMessage) error {
 	call.Lease = m.Lease.AsDuration()
-	return errors.Join(checkTime("lease", m.Lease), call.CheckTimes(), r.CheckRed(call.Kind, call.Members, call.Lease), r.readHold(m.Owner, m.HoldId, call, by))
+	return errors.Join(checkTime("lease", m.Lease), call.CheckTimes(), r.CheckRed(call.Kind, call.Members, call.Lease),
+		r.readHold(m.Owner, m.HoldId, call, by))
 }
 
 // readHold reads which hold a request is about.

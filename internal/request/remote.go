@@ -53,11 +53,13 @@ func SameLife(a, b actor.Process) bool {
 
 var (
 	errNoReader = errors.New("the request has no sender and names no owner: no actor would receive the grant, or release the lock")
-	errNoEnd    = errors.New("the request has no owner, since a future cannot be one, so no death would release the lock: name an actor as its owner, or give a lease or a max_hold")
+	errNoEnd    = errors.New("the request has no owner, since a future cannot be one, so no death would release the lock: " +
+		"name an actor as its owner, or give a lease or a max_hold")
 	errNoHoldID = errors.New("an owner on another node must name the hold_id: an earlier actor may have had its PID")
 )
 
-const remoteReentryDetail = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: release it first, or wait for the end of its lease"
+const remoteReentryDetail = "an owner on another node cannot re-enter its hold, which may belong to an earlier actor with the same PID: " +
+	"release it first, or wait for the end of its lease"
 
 // checkEnd returns an error for an Acquire whose hold might never end.
 func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
@@ -67,7 +69,8 @@ func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
 	}
 	for _, pid := range []*actor.PID{owner, sender} {
 		if r.Foreign(pid) && m.Lease == nil {
-			return fmt.Errorf("the request comes from another node, or is for an owner there (%s), whose death looks like a broken connection: give a lease, or run a Lockkeeper System on that node and send the request to its guardian", pid.Address)
+			return fmt.Errorf("the request comes from another node, or is for an owner there (%s), whose death looks like "+
+				"a broken connection: give a lease, or run a Lockkeeper System on that node and send the request to its guardian", pid.Address)
 		}
 	}
 	switch {

@@ -13,27 +13,27 @@ import (
 // ErrClosed: the Hub was closed.
 var ErrClosed = errors.New("closed")
 
-// Hub has the locks that are watched in a System. A lock has one goroutine, which looks at it for all its watchers, as long
+// Hub has the locks that are watched in a System. A lock has one goroutine, which reads its state for all its watchers, as long
 // as it has any. The zero Hub is ready to use.
 type Hub struct {
 	mu       sync.Mutex // guards the fields below, and those of the subjects
 	subjects map[any]*subject
 	closed   bool
-	looks    sync.WaitGroup
+	readers  sync.WaitGroup
 }
 
 // How says how a lock is watched.
 type How struct {
-	// Look asks for the state of the lock, and returns at once when ctx ends. final reports that after the error no look
+	// Read reads the state of the lock, and returns at once when ctx ends. final reports that after the error no read
 	// will succeed.
-	Look func(ctx context.Context) (status *messages.Status, final bool, err error)
+	Read func(ctx context.Context) (status *messages.Status, final bool, err error)
 	// Listen calls heard when the lock may have changed, until stop is called.
 	Listen func(heard func()) (stop func())
-	// Poll is the time between two looks if nothing is heard.
+	// Poll is the time between two reads if nothing is heard.
 	Poll time.Duration
 }
 
-// minPause is the minimum time between two looks because of what is heard, unless Poll is shorter.
+// minPause is the minimum time between two reads because of what is heard, unless Poll is shorter.
 const minPause = 100 * time.Millisecond
 
 // subject is a lock that is watched.
@@ -47,13 +47,13 @@ type subject struct {
 	heard  chan struct{}
 
 	watchers int
-	// state is that of the last look that has succeeded; err is the error of the last look.
+	// state is that of the last read that has succeeded; err is the error of the last read.
 	state State
 	err   error
 	// version is the number of changes, and of first errors, for the watchers; news is closed at the next one.
 	version uint64
 	news    chan struct{}
-	// ended: there are no more looks.
+	// ended: there are no more reads.
 	ended bool
 }
 
@@ -78,7 +78,7 @@ func (h *Hub) Join(key any, how How) *Watcher {
 		if h.closed {
 			s.end(ErrClosed)
 		} else {
-			h.looks.Go(s.run)
+			h.readers.Go(s.run)
 		}
 	}
 	s.watchers++
@@ -127,16 +127,16 @@ func (h *Hub) Close() {
 		s.end(ErrClosed)
 	}
 	h.mu.Unlock()
-	h.looks.Wait()
+	h.readers.Wait()
 }
 
-// run looks at the lock until it is ended.
+// run reads the state of the lock until it is ended.
 func (s *subject) run() {
 	defer s.Listen(s.hear)()
 	for {
 		began := time.Now()
-		status, final, err := s.Look(s.ctx)
-		if s.ctx.Err() != nil || !s.looked(status, final, err) || !s.rest(began) {
+		status, final, err := s.Read(s.ctx)
+		if s.ctx.Err() != nil || !s.noteRead(status, final, err) || !s.rest(began) {
 			return
 		}
 	}
@@ -149,9 +149,9 @@ func (s *subject) hear() {
 	}
 }
 
-// looked handles the result of a look, and reports whether there is to be another one. The first of several errors is
+// noteRead handles the result of a read, and reports whether there is to be another one. The first of several errors is
 // news, and so is the state after them.
-func (s *subject) looked(status *messages.Status, final bool, err error) (again bool) {
+func (s *subject) noteRead(status *messages.Status, final bool, err error) (again bool) {
 	s.hub.mu.Lock()
 	defer s.hub.mu.Unlock()
 	switch {
@@ -181,7 +181,7 @@ func (s *subject) publish() {
 	s.news = make(chan struct{})
 }
 
-// end ends the looks; the caller has the lock of the Hub.
+// end ends the reads; the caller has the lock of the Hub.
 func (s *subject) end(err error) {
 	if !s.ended {
 		s.ended, s.err = true, err
@@ -190,9 +190,9 @@ func (s *subject) end(err error) {
 	}
 }
 
-// rest waits until the next look is due, and reports whether there is to be one.
+// rest waits until the next read is due, and reports whether there is to be one.
 func (s *subject) rest(began time.Time) (again bool) {
-	// Processes that have heard the same message do not look at the same time for ever.
+	// Processes that have heard the same message do not read at the same time for ever.
 	timer := time.NewTimer(time.Until(began.Add(s.Poll + rand.N(s.Poll/10))))
 	defer timer.Stop()
 	select {

@@ -14,11 +14,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lock is a lock without Redis. The looks at it are counted.
+// lock is a lock without Redis. The reads of it are counted.
 type lock struct {
 	mu    sync.Mutex
 	owner string
-	looks int
+	reads int
 	final bool
 	err   error
 	// heard is called at a release; nil if nothing listens.
@@ -27,10 +27,10 @@ type lock struct {
 
 func (l *lock) how() How {
 	return How{
-		Look: func(context.Context) (*messages.Status, bool, error) {
+		Read: func(context.Context) (*messages.Status, bool, error) {
 			l.mu.Lock()
 			defer l.mu.Unlock()
-			l.looks++
+			l.reads++
 			return held(l.owner, "", 0), l.final, l.err
 		},
 		Listen: func(heard func()) (stop func()) {
@@ -47,11 +47,11 @@ func (l *lock) set(f func()) {
 	f()
 }
 
-// read returns how many looks there were, and what to call at a release.
-func (l *lock) read() (looks int, heard func()) {
+// read returns how many reads there were, and what to call at a release.
+func (l *lock) read() (reads int, heard func()) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return l.looks, l.heard
+	return l.reads, l.heard
 }
 
 func held(owner, note string, age time.Duration) *messages.Status {
@@ -83,8 +83,8 @@ func expect(t *testing.T, want string, watchers ...*Watcher) {
 // The tests run in bubbles of testing/synctest: Sleep sets their clock forward and takes no time, and what is due by then
 // has happened.
 
-// Any number of watchers causes one look per Poll, none misses a change, and a slow one gets the latest state.
-func TestHub_SharesLooks(t *testing.T) {
+// Any number of watchers causes one read per Poll, none misses a change, and a slow one gets the latest state.
+func TestHub_SharesReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h Hub
 		l := &lock{owner: "a"}
@@ -102,8 +102,8 @@ func TestHub_SharesLooks(t *testing.T) {
 		}
 		expect(t, "d", slow)
 		expect(t, "nothing", slow)
-		if looks, _ := l.read(); looks < 4 || looks > 7 {
-			t.Errorf("%d looks in 6 s, want one a second", looks)
+		if reads, _ := l.read(); reads < 4 || reads > 7 {
+			t.Errorf("%d reads in 6 s, want one a second", reads)
 		}
 		for _, w := range append(all, slow) {
 			w.Leave()
@@ -112,14 +112,14 @@ func TestHub_SharesLooks(t *testing.T) {
 		before, heard := l.read()
 		time.Sleep(time.Minute)
 		if after, _ := l.read(); heard != nil || len(h.subjects) > 0 || after != before {
-			t.Errorf("after the last watcher there are %d subjects and %d looks", len(h.subjects), after-before)
+			t.Errorf("after the last watcher there are %d subjects and %d reads", len(h.subjects), after-before)
 		}
 		h.Close()
 	})
 }
 
-// A message causes a look at once, and many messages cause ten in a second.
-func TestHub_LooksAtMessages(t *testing.T) {
+// A message causes a read at once, and many messages cause ten in a second.
+func TestHub_ReadsAtMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h Hub
 		l := &lock{owner: "a"}
@@ -139,7 +139,7 @@ func TestHub_LooksAtMessages(t *testing.T) {
 		time.Sleep(100 * time.Millisecond)
 		expect(t, "c", w)
 		if after, _ := l.read(); after-before > 13 {
-			t.Errorf("%d looks in 1.1 s", after-before)
+			t.Errorf("%d reads in 1.1 s", after-before)
 		}
 		w.Leave()
 		h.Close()
@@ -165,7 +165,7 @@ func TestHub_Errors(t *testing.T) {
 		time.Sleep(5 * time.Second)
 		expect(t, "nothing", w)
 		if after, _ := l.read(); after != before {
-			t.Error("there are looks after a final error")
+			t.Error("there are reads after a final error")
 		}
 
 		l.set(func() { l.final, l.err = false, nil })
@@ -206,7 +206,7 @@ func TestState(t *testing.T) {
 	} {
 		var changed bool
 		if s, changed = s.next(c.status, at(c.at)); changed != c.changed || !s.Since.Equal(at(c.since)) {
-			t.Errorf("look %d: changed %v, since %v, want %+v", i, changed, s.Since.Sub(began), fmt.Sprint(c))
+			t.Errorf("read %d: changed %v, since %v, want %+v", i, changed, s.Since.Sub(began), fmt.Sprint(c))
 		}
 	}
 }

@@ -1,4 +1,4 @@
-// Package watch shares the looks at a lock among all that watch it in a System.
+// Package watch shares the reads of a lock among all that watch it in a System.
 package watch
 
 import (
@@ -8,14 +8,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// State is the state of a lock at the last look.
+// State is the state of a lock at the last read.
 type State struct {
 	Status *messages.Status
 	// Since is a time by which the present owners held the lock, or by which it was free: the earliest that is known.
 	Since time.Time
 }
 
-// next returns the state after a look at a time. changed reports whether the lock has other owners than before, or another
+// next returns the state after a read at a time. changed reports whether the lock has other owners than before, or another
 // note.
 func (before *State) next(status *messages.Status, at time.Time) (after State, changed bool) {
 	after = State{status, at.Add(-status.HeldAtLeast.AsDuration())}
@@ -29,5 +29,6 @@ func (before *State) next(status *messages.Status, at time.Time) (after State, c
 }
 
 func sameOwners(a, b *messages.Status) bool {
-	return a.Locked == b.Locked && a.Mode == b.Mode && slices.Equal(slices.Sorted(slices.Values(a.Owners)), slices.Sorted(slices.Values(b.Owners)))
+	return a.Locked == b.Locked && a.Mode == b.Mode &&
+		slices.Equal(slices.Sorted(slices.Values(a.Owners)), slices.Sorted(slices.Values(b.Owners)))
 }

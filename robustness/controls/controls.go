@@ -148,7 +148,7 @@ var All = []Control{
 		Name: "unwatched owner", Rule: "8 the death of the holder releases the lock", Broken: "owners are not watched",
 		Edits: []Edit{
 			{"internal/owners/owners.go", "by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})", ""},
-			{"internal/owners/owners.go", "now < o.lookAt", "now >= 0"},
+			{"internal/owners/owners.go", "now < o.checkAt", "now >= 0"},
 		},
 		Plan: plan(busyOn(traffic.Actor)),
 	},
