@@ -104,8 +104,8 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 	}
 }
 
-// gonePause is how often Ask looks for the actor. proto.actor says nothing of one that panics over its Stopped: it has
-// stopped if it is missing twice.
+// gonePause is the time between two checks of Ask for the actor. proto.actor says nothing of one that panics over its
+// Stopped: it has stopped if it is missing twice.
 const gonePause = 2 * time.Second
 
 func asked(m any) (answer any, err error) {

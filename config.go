@@ -29,17 +29,17 @@ type Config struct {
 	// crashed process can block others. Default 30 s, as in Redisson (lockWatchdogTimeout); at
 	// least 100 ms.
 	Watchdog time.Duration
-	// Renewal is how often the watchdog renews such a lock. Default: a third of Watchdog; at
-	// most half of it, so that a single failed renewal does not lose the lock.
+	// Renewal is the time between two renewals of such a lock by the watchdog. Default: a third of
+	// Watchdog; at most half of it, so that a single failed renewal does not lose the lock.
 	Renewal time.Duration
-	// HandOffLimit is how long this process may hand a lock off to its own waiters before it
-	// yields to other processes. A longer limit gives more grants per second, and longer waits
+	// HandOffLimit is the time for which this process may hand a lock off to its own waiters before
+	// it yields to other processes. A longer limit gives more grants per second, and longer waits
 	// for other processes: each of them waits for a turn of every other. When the lock is left to
 	// foreign clients, such as Redisson, no System acquires it for twice this time. Default 5 ms;
 	// at most a third of Watchdog.
 	HandOffLimit time.Duration
-	// Linger is how long a plain or a fenced lock may stay with this process without a holder, counted from when the process
-	// took it from Redis. Until then the process acquires and releases it again without Redis. It is for work that comes
+	// Linger is the time for which a plain or a fenced lock may stay with this process without a holder, from the moment it
+	// was taken from Redis. Until then the process acquires and releases it again without Redis. It is for work that comes
 	// back to the same process, above all if Redis is far away. Another process that waits for the lock, or tries, asks for
 	// it, and it is released at once; the try itself is refused. Clients that do not ask, such as Redisson or a RedLock,
 	// get the lock after this time at the latest. If the process dies, the lock is free when its lease ends. See
@@ -53,11 +53,11 @@ type Config struct {
 	// for which a process that dies while it waits can block others. Default 1 s; at least 10 ms.
 	// Waiters in the wait queue try every 12 h at least.
 	Poll time.Duration
-	// CallTimeout is how long Redis may take to answer before a call is repeated or given up. For a
+	// CallTimeout is the time that Redis has to answer before a call is repeated or given up. For a
 	// renewal it is a quarter of what is left of the lease if that is shorter. Default 2 s; at least
 	// 10 ms.
 	CallTimeout time.Duration
-	// Replicas is how many replicas of Redis must have received a lease, and the fencing tokens
+	// Replicas is the number of replicas of Redis that must have received a lease, and the fencing tokens
 	// drawn with it, before the lease is trusted: at a grant, a re-entry and a renewal. Set it if
 	// a replica may be promoted to master, since the replica may not know the latest grants. A
 	// grant that is not confirmed within ReplicaTimeout is undone: a request that does not wait is
@@ -71,22 +71,22 @@ type Config struct {
 	// it takes effect when it is confirmed, and is repeated until then. A RedLock does not use
 	// Replicas. Default 0: no replica is waited for.
 	Replicas int
-	// ReplicaTimeout is how long the replicas may take to confirm; three quarters of the time that
+	// ReplicaTimeout is the time that the replicas have to confirm; three quarters of the time that
 	// Redis may take to answer if that is shorter, so leases that are short compared with the lag of
 	// the replicas are not renewed. Default and maximum: half of CallTimeout; at least 1 ms.
 	ReplicaTimeout time.Duration
-	// WaiterTimeout is how long a waiter for a fair lock keeps its queue entry in Redis after the
-	// last sign of life of its process, and so the longest time for which a dead process delays
-	// later waiters. Default 5 s (in Redisson 5 min); at least three times Poll.
+	// WaiterTimeout is the time for which a waiter for a fair lock keeps its queue entry in Redis
+	// after the last sign of life of its process, and so the longest time for which a dead process
+	// delays later waiters. Default 5 s (in Redisson 5 min); at least three times Poll.
 	WaiterTimeout time.Duration
 	// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub. All processes that
 	// use the same locks must use the same mode. Default ShardedAuto, as in Redisson
 	// (shardedSubscriptionMode).
 	ShardedPubSub ShardedPubSub
-	// Idle is how long an unused lock actor stays alive; less if there are more than 2,048 lock actors. Default 1 min;
-	// at least 10 ms.
+	// Idle is the time for which an unused lock actor stays alive; less if there are more than 2,048 lock actors.
+	// Default 1 min; at least 10 ms.
 	Idle time.Duration
-	// QueueLimit is how many requests may wait for one lock in this process. Further requests
+	// QueueLimit is the number of requests that may wait for one lock in this process. Further requests
 	// are refused with ErrQueueFull. Default 10,000.
 	QueueLimit int
 	// KeyPrefix is put before a lock's name to form its key in Redis, like Redisson's NameMapper.
@@ -109,8 +109,8 @@ type Config struct {
 	// records wait for it; further ones are dropped, and a record reports how many. Close waits
 	// for it for at most a second.
 	Logger *slog.Logger
-	// LongWait is how long a request may wait before a warning names the current holder, and
-	// LongHold how long a lock may be held before a warning. The warning is repeated each time the
+	// A request that waits longer than LongWait causes a warning, which names the current holder, and
+	// so does a lock that is held longer than LongHold. The warning is repeated each time the
 	// duration has doubled. Waits and holds of Elect, Lead and LeaderProps are not logged. Default
 	// 0: no warning; otherwise at least 10 ms.
 	LongWait, LongHold time.Duration
@@ -144,7 +144,7 @@ type Config struct {
 // longest bounds the times that are added to each other and to the clock: ten years.
 const longest = 10 * 365 * 24 * time.Hour
 
-// forcedYield is how often a lock is left to foreign clients although none is seen, because some
+// forcedYield is the time between two yields of a lock to foreign clients although none is seen, because some
 // wait without subscribing. In a cluster without sharded pub/sub, where most of them listen on
 // another server, the lock is left to them every forcedYieldHandOffs hand-off limits instead.
 const (

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// releaseTimeout bounds how long Do waits until its release is confirmed.
+// releaseTimeout bounds the wait of Do until its release is confirmed.
 const releaseTimeout = 5 * time.Second
 
 var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the release is still being tried", ErrUnavailable, releaseTimeout)
@@ -33,7 +33,7 @@ func (l *Lock) Do(ctx context.Context, f func(ctx context.Context) error, option
 	return o.err()
 }
 
-// outcome is how work under a lock has ended: the error of the work, or of the Acquire before it,
+// outcome is the end of work under a lock: the error of the work, or of the Acquire before it,
 // and the error of the release.
 type outcome struct {
 	work, release error

@@ -214,7 +214,7 @@ func (p *Permit) Err() error { return p.inner().Err() }
 // Valid reports whether the permit is certainly held at this moment; see Hold.Valid.
 func (p *Permit) Valid() bool { return p.inner().Valid() }
 
-// Left returns how long the permit certainly stays held unless its lease is renewed; see Hold.Left.
+// Left returns the time for which the permit certainly stays held unless its lease is renewed; see Hold.Left.
 func (p *Permit) Left() time.Duration { return p.inner().Left() }
 
 // Extend gives the permit a fixed lease of d from now on, as Redisson's updateLeaseTime; see Hold.Extend.

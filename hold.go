@@ -159,13 +159,13 @@ func (h *Hold) Valid() bool {
 	return h.left() > 0
 }
 
-// Left returns how long the lock certainly stays held unless its lease is renewed; 0 if the hold has ended.
+// Left returns the time for which the lock certainly stays held unless its lease is renewed; 0 if the hold has ended.
 func (h *Hold) Left() time.Duration {
 	return max(h.left(), 0)
 }
 
-// left returns for how long the hold is good if its lease is not renewed; 0 or less if it has ended. The next term of the
-// lock uses the same variable for its lease, after this hold has ended: so that is read first.
+// left returns the time for which the hold is good if its lease is not renewed; 0 or less if it has ended. The next
+// term of the lock uses the same variable for its lease, after this hold has ended: so that is read first.
 func (h *Hold) left() time.Duration {
 	if h.checkUsable() != nil {
 		return 0

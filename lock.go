@@ -23,7 +23,7 @@ type Lock struct {
 	// members are those of a MultiLock; invalid is why the lock cannot be used.
 	members *request.Members
 	invalid error
-	// total is how many permits there are, for WithPermits.
+	// total is the number of permits, for WithPermits.
 	total int64
 }
 
@@ -216,8 +216,8 @@ type Status struct {
 	Subscribers int
 	// Token is the fencing token of this System's hold; 0 if there is none.
 	Token int64
-	// HeldFor is how long this System has held the lock; of several holders, the first.
-	// WaitingFor is how long the first request that waits in this System has waited.
+	// HeldFor is the time for which this System has held the lock; of several holders, the first.
+	// WaitingFor is the time for which the first request that waits in this System has waited.
 	HeldFor, WaitingFor time.Duration
 	// HolderWaiters is the number of requests for the lock that wait in the process of the holder. HeldAtLeast is
 	// the minimum time for which that process has held the lock. For another process they come from its record,

@@ -25,16 +25,16 @@ type LockInfo struct {
 	Held, Shared bool
 	Holders      int
 	// Count, Token and Age are those of the first holder: its hold count, its fencing token (0
-	// if it has none), and how long it has held the lock.
+	// if it has none), and the time for which it has held the lock.
 	Count int
 	Token int64
 	Age   time.Duration
 	// Note is that of WithNote; of several holders, that of the first which has one.
 	Note string
-	// Lease is how long the lease is still valid if it is not renewed.
+	// Lease is the time for which the lease is still valid if it is not renewed.
 	Lease time.Duration
-	// Waiters is the number of requests that wait in this System. Waiting is how long the first of
-	// them has waited.
+	// Waiters is the number of requests that wait in this System. Waiting is the time for
+	// which the first of them has waited.
 	Waiters int
 	Waiting time.Duration
 }

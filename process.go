@@ -27,11 +27,11 @@ type Process struct {
 	Application string
 	Host        string
 	PID         int
-	// Since is when the System was started, by the clock of its host.
+	// Since is the time at which the System was started, by the clock of its host.
 	Since time.Time
 	// Version is the version of Lockkeeper; empty if it is not known.
 	Version string
-	// Seen is how long ago the System renewed its record.
+	// Seen is the time since the System renewed its record.
 	Seen time.Duration
 	// Overdue reports whether the System has missed two renewals of its record, because it is
 	// dead, hangs, or cannot reach Redis.

@@ -70,8 +70,8 @@ func (s *Singleton) Props(child func(term context.Context) *actor.Props, options
 	}, append([]LeadOption{WithDrain(drain)}, options...)...)
 }
 
-// keepWhereabouts is how long Redis keeps the whereabouts of a singleton, beyond the lease of its instance: as long as a
-// proxy may not know the outcome of a message.
+// Redis keeps the whereabouts of a singleton for keepWhereabouts after the lease of its instance: as long as a proxy may
+// not know the outcome of a message.
 const keepWhereabouts = time.Hour
 
 // defaultDrain returns the default of WithDrain for a singleton.

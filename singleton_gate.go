@@ -253,5 +253,5 @@ func (g *gate) leave(system *actor.ActorSystem) {
 	}
 }
 
-// longestLeave bounds how long the release of the lock waits for Redis to have what the instance has begun.
+// longestLeave bounds the wait of the lock's release for Redis to have what the instance has begun.
 const longestLeave = 2 * time.Second

@@ -18,7 +18,7 @@ import (
 type Change struct {
 	// Status is that of Inspect, as of the last read.
 	Status
-	// Since is when the lock has had its present owners, or has been free, at the latest: the time of their grant in
+	// Since is a time from which the lock has had its present owners, or has been free: the time of their grant in
 	// this process, from the record of their process, or when this System saw it first.
 	Since time.Time
 }
