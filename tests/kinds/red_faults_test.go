@@ -34,6 +34,9 @@ func TestRedLock_LosesHoldWithoutMajority(t *testing.T) {
 	if at := <-expired; at.After(end.Add(cfg.Watchdog)) {
 		t.Errorf("notified %v after the keys' end", at.Sub(end))
 	}
+	for _, i := range []int{2, 4} { // until then these servers refuse
+		redistest.Eventually(t, "the end of the keys", func() bool { return len(q.key(i).Owners(t)) == 0 })
+	}
 	locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, p.Lock)
 	locktest.Fails(p.Acquire(locktest.Within(t), lockkeeper.WithWait(500*time.Millisecond)))(t, lockkeeper.ErrUnavailable)
 	q.awaitFree(t)
