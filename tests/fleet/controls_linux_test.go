@@ -20,9 +20,9 @@ type control struct {
 var controls = []control{
 	{
 		"a grain starts before its registration",
-		[]overlay.Edit{{"grains/activator.go", `		token, err := d.redis.register(timeout, it.grain, member, expected, last)
+		[]overlay.Edit{{"grains/activator.go", `		token, err := d.redis.register(it.grain, member, expected, last)
 		root.Send(self, &registered{it, token, err})`, `		root.Send(self, &registered{it, d.redis.newest.Add(1), nil})
-		_, _ = d.redis.register(timeout, it.grain, member, expected, last)`}},
+		_, _ = d.redis.register(it.grain, member, expected, last)`}},
 		func(w *world) { w.wait(50, 50) }, "is alive",
 	},
 	{
@@ -58,7 +58,7 @@ var controls = []control{
 		"the singleton has no guard, and is stopped late",
 		[]overlay.Edit{
 			{"singleton_gate.go", "return g.isOpen && g.term.Err() == nil && g.hold.Valid()", "return g.isOpen"},
-			{"leader_props.go", "					root.Send(self, lostTerm{t})", "					time.AfterFunc(time.Second, func() { root.Send(self, lostTerm{t}) })"},
+			{"leader_props.go", "					l.lock.tell(system, self, lostTerm{t})", "					time.AfterFunc(time.Second, func() { l.lock.tell(system, self, lostTerm{t}) })"},
 		},
 		func(w *world) {
 			p := w.leader()
