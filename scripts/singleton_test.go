@@ -99,8 +99,8 @@ func TestSingleton_LongLinesMakeRoom(t *testing.T) {
 		set := func(field, token, text, most string) string {
 			return d.run(t, scripts.SingletonSet, []string{key}, []string{field, token, text, most, "60000", counter})
 		}
-		d.must(t, "EVAL", `local x = string.rep('x', 1999990)
-			return redis.call('HSET', KEYS[1], 'left', '2 ' .. x .. '\n1 ' .. x)`, "1", key) // which is as long as may be read
+		d.must(t, "EVAL", `local w = string.rep('w', 1999990)
+			return redis.call('HSET', KEYS[1], 'left', '2 ' .. w .. '\n1 ' .. w)`, "1", key) // which is as long as may be read
 		if reply := set("left", "3", strings.Repeat("y", 100), "8") + set("at", "3", "a b", "1"); reply != "11" {
 			t.Errorf("another line: replies %.200s", reply)
 		}
@@ -108,7 +108,7 @@ func TestSingleton_LongLinesMakeRoom(t *testing.T) {
 		if reply := d.do(t, "EVAL", tooLong, "1", key, "left", "4", "", "8", "60000", counter); reply != "0" {
 			t.Errorf("a line that is too long: reply %.200s", reply)
 		}
-		if n := d.do(t, "HSTRLEN", key, "left"); n != "2000095" { // "3 yyy…", a line end and "2 xxx…"
+		if n := d.do(t, "HSTRLEN", key, "left"); n != "2000095" { // "3 yyy…", a line end and "2 www…"
 			t.Errorf("the lines have %s bytes", n)
 		}
 		d.must(t, "DEL", key)
