@@ -132,7 +132,7 @@ const maxReads = 10
 
 var errChanged = errors.New("the lock has changed while it was read")
 
-// inspect reads the locks once. The last time it shows a lock that has changed by its owner alone.
+// inspect reads the locks once. The last time it shows a lock that has changed by the names of its owners.
 func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
@@ -158,9 +158,7 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool)
 		v.NameBytes = notText(v.Name)
 		l.unread(key, results[3*i].Error())
 		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
-		if last && errors.Is(err, errChanged) && len(hashes[i].names) == 1 {
-			v.Held, v.Owners = true, []Owner{{Field: hashes[i].names[0]}}
-			v.addProblem("the hold count is not known: the lock changes faster than it can be read")
+		if last && errors.Is(err, errChanged) && v.readNames(hashes[i].names) {
 			is, err = true, nil
 		}
 		var failed *redisio.Error
@@ -253,14 +251,7 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		}
 		count, problem := exact("the hold count of "+f[0], f[1], maxExact)
 		v.addProblem(problem)
-		field, writes := strings.CutSuffix(f[0], ":write")
-		owner := Owner{Field: field, Count: count}
-		if v.Kind == KindReadWrite {
-			if owner.Mode = "read"; writes {
-				owner.Mode = "write"
-			}
-		}
-		v.Owners = append(v.Owners, owner)
+		v.addOwner(f[0], count)
 	}
 	slices.SortFunc(v.Owners, func(a, b Owner) int {
 		return cmp.Or(strings.Compare(b.Mode, a.Mode), strings.Compare(a.Field, b.Field))
@@ -270,6 +261,35 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 		v.MoreOwners = n - 1 - int64(len(v.Owners)) // one field is the mode
 	}
 	return v.Held
+}
+
+// readNames takes the owners from the names of the fields, and reports whether they are those of a held lock. Their values,
+// the hold counts, have changed since.
+func (v *Lock) readNames(names []string) bool {
+	*v = Lock{Name: v.Name, NameBytes: v.NameBytes, Kind: KindPlain}
+	if slices.Contains(names, "mode") {
+		v.Kind = KindReadWrite
+	}
+	for _, name := range names {
+		if name != "mode" {
+			v.addOwner(name, Number{})
+		}
+	}
+	v.addProblem("the hold counts are not known: the lock changes faster than it can be read")
+	v.Held = len(v.Owners) == 1 || v.Kind == KindReadWrite && len(v.Owners) > 1
+	return v.Held
+}
+
+// addOwner adds the owner in a field.
+func (v *Lock) addOwner(name string, count Number) {
+	field, writes := strings.CutSuffix(name, ":write")
+	owner := Owner{Field: field, Count: count}
+	if v.Kind == KindReadWrite {
+		if owner.Mode = "read"; writes {
+			owner.Mode = "write"
+		}
+	}
+	v.Owners = append(v.Owners, owner)
 }
 
 // HolderWaiters returns the number of requests that wait in the processes of the owners; unknown if it is for one of

@@ -108,29 +108,36 @@ func TestUnknownIsNotZero(t *testing.T) {
 // does so at each read.
 func TestInspect_OfALockThatChangesIsNoError(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
 	owner := func(i int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d:1", i) }
-	stop, done := make(chan struct{}), make(chan struct{})
-	go func() {
-		defer close(done)
-		for i := 0; ; i++ {
-			select {
-			case <-stop:
-				return
-			default:
-				k.Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", k.Name, owner(i%10))
+	for kind, change := range map[string]string{
+		inspect.KindPlain:     `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`,
+		inspect.KindReadWrite: `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], 'mode', 'write', ARGV[1] .. ':write', 1)`,
+	} {
+		t.Run(kind, func(t *testing.T) {
+			s, k := locktest.New(t, lockkeeper.Config{})
+			stop, done := make(chan struct{}), make(chan struct{})
+			go func() {
+				defer close(done)
+				for i := 0; ; i++ {
+					select {
+					case <-stop:
+						return
+					default:
+						k.Do(t, "EVAL", change, "1", k.Name, owner(i%10))
+					}
+				}
+			}()
+			l := inspect.Inspector{Client: s.Client}
+			redistest.Eventually(t, "the lock to be held", func() bool { n, _ := k.Do(t, "EXISTS", k.Name).AsBool(); return n })
+			for range 300 {
+				views, err := l.Inspect(locktest.Within(t), []string{k.Name}, true)
+				if err != nil || !views[0].Held || len(views[0].Owners) != 1 || views[0].Kind != kind {
+					t.Errorf("%+v, %v", views, err)
+					break
+				}
 			}
-		}
-	}()
-	l := inspect.Inspector{Client: s.Client}
-	redistest.Eventually(t, "the lock to be held", func() bool { n, _ := k.Do(t, "EXISTS", k.Name).AsBool(); return n })
-	for range 300 {
-		views, err := l.Inspect(locktest.Within(t), []string{k.Name}, true)
-		if err != nil || !views[0].Held || len(views[0].Owners) != 1 {
-			t.Errorf("%+v, %v", views, err)
-			break
-		}
+			close(stop)
+			<-done
+		})
 	}
-	close(stop)
-	<-done
 }
