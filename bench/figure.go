@@ -53,6 +53,7 @@ var (
 	pairColumns     = []figure{rate, p50, p99, maxMin, sent, called, clientTime, redisTime}
 	waitColumns     = []figure{rate, p99Wait, p50Wait, maxMin, sent, called, clientTime, redisTime}
 	shareColumns    = []figure{maxMin, rate, p99Wait, p50Wait, sent, called}
+	kindColumns     = []figure{redisTime, clientTime, rate, sent, called}
 	handOverColumns = []figure{p50, p99, sent, called, clientTime, redisTime}
 	freshColumns    = append(slices.Clone(pairColumns), resident)
 	heldColumns     = []figure{commands, resident, heap, running, clientShare, redisShare}

@@ -58,6 +58,10 @@ func openLockkeeper(addr string, lease time.Duration, s scenario) (library, erro
 	if s.systems > 0 {
 		return openSystems(addr, lease, s)
 	}
+	return openSystem(addr, lease, s)
+}
+
+func openSystem(addr string, lease time.Duration, s scenario) (library, error) {
 	_, system, err := start(addr, lease, s)
 	if err == nil && s.kind == semaphore {
 		return openSemaphore(system, s)
@@ -71,6 +75,8 @@ func (l *locks) lock(name string) *lockkeeper.Lock {
 		return l.system.FencedLock(name)
 	case fair:
 		return l.system.FairLock(name)
+	case read:
+		return l.system.ReadWriteLock(name).Read()
 	case write, readWrite:
 		return l.system.ReadWriteLock(name).Write()
 	default:
@@ -78,7 +84,16 @@ func (l *locks) lock(name string) *lockkeeper.Lock {
 	}
 }
 
-func (l *locks) acquire(name string) (func() error, error) { return acquire(l.lock(name)) }
+func (l *locks) acquire(name string) (func() error, error) {
+	if l.kind != expirable {
+		return acquire(l.lock(name))
+	}
+	permit, err := l.system.ExpirableSemaphore(name).WithPermits(1).Acquire(context.Background())
+	if err != nil {
+		return nil, err
+	}
+	return func() error { return permit.Release(context.Background()) }, nil
+}
 
 func (l *locks) read(name string) (func() error, error) {
 	return acquire(l.system.ReadWriteLock(name).Read())

@@ -22,28 +22,36 @@ func systems() (list []scenario) {
 			libs: []string{ours}, columns: growthColumns, run: (*task).waitMany,
 		})
 	}
+	for _, n := range []int{8, 32, 100} {
+		list = append(list, scenario{
+			name: fmt.Sprintf("s19-permits-%d", n), section: "s19-permits", of: "Systems",
+			title:     "Systems that take turns with a semaphore of 4 permits, with one goroutine each",
+			processes: 1, goroutines: n, kind: semaphore, permits: 4, oneKey: true, systems: n, stretch: 3,
+			libs: []string{ours}, columns: waitColumns, run: (*task).pairs,
+		})
+	}
 	return list
 }
 
-// manySystems are locks of several Systems.
+// manySystems is the library in several Systems.
 type manySystems struct {
-	each []*locks
+	each []library
 	next atomic.Uint64 // the System of the next acquire
 }
 
 func openSystems(addr string, lease time.Duration, s scenario) (library, error) {
 	m := &manySystems{}
 	for range s.systems {
-		_, system, err := start(addr, lease, s)
+		one, err := openSystem(addr, lease, s)
 		if err != nil {
 			return nil, err
 		}
-		m.each = append(m.each, &locks{system: system, kind: s.kind})
+		m.each = append(m.each, one)
 	}
 	return m, nil
 }
 
-func (m *manySystems) turn() *locks { return m.each[m.next.Add(1)%uint64(len(m.each))] }
+func (m *manySystems) turn() library { return m.each[m.next.Add(1)%uint64(len(m.each))] }
 
 func (m *manySystems) acquire(name string) (func() error, error) { return m.turn().acquire(name) }
 

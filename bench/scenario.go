@@ -42,10 +42,16 @@ const (
 	plain kind = iota
 	fenced
 	fair
-	write     // of a read/write lock
+	write // of a read/write lock
+	read
 	readWrite // 9 of 10 turns read
 	semaphore
+	expirable
 )
+
+func (k kind) String() string {
+	return [...]string{"plain", "fenced", "fair", "write", "read", "readwrite", "semaphore", "expirable"}[k]
+}
 
 // theKey is the key of scenarios with oneKey.
 const theKey = "bench"
@@ -131,7 +137,7 @@ var scenarios = slices.Concat([]scenario{
 		processes: 2, goroutines: 1, oneKey: true, stretch: 3, linger: lease / 3,
 		libs: []string{ours}, columns: handOverColumns, run: (*task).handOver,
 	},
-}, systems())
+}, systems(), kinds())
 
 // nearby is the delay in each direction of a Redis that is 1 ms away.
 const nearby = 500 * time.Microsecond
@@ -158,11 +164,23 @@ func growth() (list []scenario) {
 
 // shares is s17: what each of several processes gets, by the kind of the lock.
 func shares() (list []scenario) {
-	for k, name := range []string{plain: "plain", fenced: "fenced", fair: "fair", write: "write", readWrite: "readwrite"} {
+	for _, k := range []kind{plain, fenced, fair, write, readWrite} {
 		list = append(list, scenario{
-			name: "s17-" + name, section: "s17", of: "kind", title: "equal shares: 3 processes with 4 goroutines each on one key",
-			processes: 3, goroutines: 4, kind: kind(k), oneKey: true,
+			name: "s17-" + k.String(), section: "s17", of: "kind", title: "equal shares: 3 processes with 4 goroutines each on one key",
+			processes: 3, goroutines: 4, kind: k, oneKey: true,
 			libs: []string{ours}, columns: shareColumns, run: (*task).pairs,
+		})
+	}
+	return list
+}
+
+// kinds is s21: what a pair costs, by the kind of the lock.
+func kinds() (list []scenario) {
+	for _, k := range []kind{plain, fenced, fair, write, read, expirable} {
+		list = append(list, scenario{
+			name: "s21-" + k.String(), section: "s21", of: "kind", title: "1000 goroutines, 1000 keys, by kind",
+			processes: 1, goroutines: 1000, kind: k,
+			libs: []string{ours}, columns: kindColumns, run: (*task).pairs,
 		})
 	}
 	return list
