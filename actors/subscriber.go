@@ -126,8 +126,10 @@ func (s *subscriber) transferred(payload string) {
 	if !ours {
 		return
 	}
-	if to := s.rt.table.get(lockKey{name: name}); to != nil {
-		s.rt.Deliver(to.pid, &transferred{transfer})
+	for _, made := range [...]kinds.Composition{kinds.OneKey, kinds.SemaphoreKey} {
+		if to := s.rt.table.get(lockKey{name, made}); to != nil {
+			s.rt.Deliver(to.pid, &transferred{transfer})
+		}
 	}
 }
 

@@ -66,6 +66,9 @@ func openSystem(addr string, lease time.Duration, s scenario) (library, error) {
 	if err == nil && s.kind == semaphore {
 		return openSemaphore(system, s)
 	}
+	for i := 0; err == nil && s.kind == expirable && i < s.goroutines; i++ {
+		_, err = system.ExpirableSemaphore(keyOf(i)).TrySetPermits(context.Background(), 1)
+	}
 	return &locks{system: system, kind: s.kind}, err
 }
 
@@ -88,7 +91,7 @@ func (l *locks) acquire(name string) (func() error, error) {
 	if l.kind != expirable {
 		return acquire(l.lock(name))
 	}
-	permit, err := l.system.ExpirableSemaphore(name).WithPermits(1).Acquire(context.Background())
+	permit, err := l.system.ExpirableSemaphore(name).Acquire(context.Background())
 	if err != nil {
 		return nil, err
 	}

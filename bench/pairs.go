@@ -91,13 +91,16 @@ type user struct {
 func newUser(t *task, s scenario, p *phases, i int) *user {
 	u := &user{phases: p, t: t, s: s, key: theKey, i: i}
 	if !s.oneKey {
-		u.key = fmt.Sprintf("%s%d", theKey, i)
+		u.key = keyOf(i)
 	}
 	if s.kind == readWrite {
 		u.random = rand.New(rand.NewPCG(uint64(t.Index), uint64(i)))
 	}
 	return u
 }
+
+// keyOf is the key of the ith user, where each has one of its own.
+func keyOf(i int) string { return fmt.Sprint(theKey, i) }
 
 // A looper is a library whose users are not goroutines, and which runs the turns of a user
 // itself.

@@ -140,6 +140,7 @@ const (
 	plainCommon     = queueCommon + " admit"
 	readWriteCommon = queueCommon + " read_write"
 	onceCommon      = "number record once"
+	permitsCommon   = onceCommon + " take other_keys foreign_hash foreign_fields tokens " + waitQueue + " permits_queue"
 )
 
 // The operations on the reentrant lock.
@@ -186,9 +187,9 @@ var (
 
 // The operations on the semaphore.
 var (
-	SemaphoreAcquire = script("semaphore_acquire", onceCommon, Shape{Numbers: 2})
-	SemaphoreAdd     = script("semaphore_add", onceCommon+" add", Shape{Numbers: 2})
-	SemaphoreYield   = script("semaphore_yield", onceCommon+" add", Shape{Numbers: 2})
+	SemaphoreAcquire = script("semaphore_acquire", permitsCommon, Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", permitsCommon+" add", Shape{Numbers: 2})
+	SemaphoreYield   = script("semaphore_yield", permitsCommon+" add", Shape{Numbers: 2})
 	SemaphoreSet     = script("semaphore_set", onceCommon, Shape{Numbers: 2})
 	SemaphoreDrain   = script("semaphore_drain", onceCommon, Shape{Numbers: 1})
 	SemaphoreInspect = script("semaphore_inspect", onceCommon, Shape{Numbers: 2})

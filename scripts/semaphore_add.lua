@@ -5,11 +5,19 @@
 -- ARGV[1]  the number of the command
 -- ARGV[2]  how many permits
 -- ARGV[3]  "1": only if the semaphore exists; otherwise it is created
--- ARGV[4]  the semaphore's channel; the free permits are published, unless they are negative
+-- ARGV[4]  the semaphore's channel
+-- ARGV[5]  the key of the wait queue
+-- ARGV[6]  the settings of the wait queue
+-- ARGV[7]  the client
+-- ARGV[8]  "1": the client leaves the wait queue
 --
 -- Reply: {1: added, 0: the semaphore does not exist; the permits that are free then}
 local semaphore, record = KEYS[1], KEYS[2]
-local command, permits, if_exists, channel = unpack(ARGV)
+local command, permits, if_exists, channel, queue_key, settings, client, leaves = unpack(ARGV)
 return once(record, command, function()
-  return add(semaphore, permits, if_exists, channel)
+  local queue = open_queue(semaphore, queue_key, settings, client, command, channel, '')
+  if queue and leaves == '1' then
+    queue.leave()
+  end
+  return add(queue, semaphore, permits, if_exists, channel)
 end)

@@ -3,7 +3,7 @@ package scripts_test
 import "github.com/lockkeeper-go/lockkeeper/scripts"
 
 var semaphoreTables = []table{
-	{script: scripts.SemaphoreAcquire, call: "NAME CALLS:u / number=3 wanted...", rows: []row{
+	{script: scripts.SemaphoreAcquire, call: "NAME CALLS:u / number=3 PERMITS WAITQUEUE SETTINGS client=u entry=- wanted...", rows: []row{
 		{name: "enough for all", before: "'7'", args: "wanted=2,1", reply: "[2 4]", after: "'4', %u.3.2.4"},
 		{name: "enough for one", before: "'7'", args: "wanted=1", reply: "[1 6]", after: "'6', %u.3.1.6"},
 		{name: "enough, with a TTL", before: "'7' 60000", args: "wanted=7", reply: "[1 0]", after: "'0' 60000, %u.3.1.0"},
@@ -18,8 +18,57 @@ var semaphoreTables = []table{
 		{name: "another's command", before: "'7', %v.10.1.9", args: "number=9 wanted=2", reply: "[1 5]", after: "'5', %u.9.1.5, %v.10.1.9"},
 		{name: "wrong type", before: "a=1", args: "wanted=2", reply: "-WRONGTYPE", after: same},
 		{name: "no number", before: "'1.5'", args: "wanted=1", reply: "-WRONGTYPE", after: same},
+		// with a wait queue
+		{
+			name: "joins", before: "'0'", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[0 0]", after: "'0', %u.3.0.0, >u=3.3+tokens1+listens@0 seen@0 >20000",
+		},
+		{
+			name: "behind another", before: "'1', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[0 0]", after: "'1', %u.3.0.0, >v=2.7+tokens1+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
+		},
+		{
+			name: "behind one that wants more", before: "'2', >v=2.7+tokens3+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[0 0]", after: "'2', %u.3.0.0, >v=2.7+tokens3+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
+		},
+		{
+			name: "behind another, only tries", before: "'1', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "wanted=1",
+			reply: "[0 0]", after: "'1', %u.3.0.0, >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+		},
+		{
+			name: "behind another, enough for both", before: "'2', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[1 0]", after: "'1', %u.3.1.0, >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+		},
+		{
+			name: "behind one that does not listen", before: "'1', >v=2.7+tokens1@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[1 0]", after: "'0', %u.3.1.0, >v=2.7+tokens1@-3 seen@-1 >15000",
+		},
+		{
+			name: "behind one that has gone", before: "'1', >x=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[1 0]", after: "'0', %u.3.1.0",
+		},
+		{
+			name: "before another", before: "'1', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[1 0]", after: "'0', %u.3.1.0, >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+		},
+		{
+			name: "before another, again at the end", before: "'1', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1,1",
+			reply: "[1 0]", after: "'0', %u.3.1.0, >v=2.7+tokens1+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
+		},
+		{
+			name: "confirms its entry", before: "'0', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens2+listens wanted=2",
+			reply: "[0 0]", after: "'0', %u.3.0.0, >u=3.3+tokens2+listens@-4 seen@0 >v=2.7+tokens1+listens@-3 seen@-1 >20000",
+		},
+		{
+			name: "leaves, and wakes the next", before: "'1', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+			reply: "[0 1]", after: "'1', %u.3.0.1, >v=2.7+tokens1+listens@-3 seen@-1 >15000", published: "v>2.0.0",
+		},
+		{
+			name: "leaves without a semaphore", before: ">u=2.2+tokens1+listens@-4 seen@-1 >15000", args: "entry=3.3+tokens2+listens wanted=2",
+			reply: "[-2 0]", after: "%u.3.-2.0",
+		},
 	}},
-	{script: scripts.SemaphoreAdd, call: "NAME CALLS:u / number=3 permits=2 existing=0 PERMITS", rows: []row{
+	{script: scripts.SemaphoreAdd, call: "NAME CALLS:u / number=3 permits=2 existing=0 PERMITS WAITQUEUE SETTINGS client=u leaves=0", rows: []row{
 		{name: "released", before: "'7'", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
 		{name: "with a TTL", before: "'7' 60000", args: "existing=1", reply: "[1 9]", after: "'9' 60000, %u.3.1.9", published: "9"},
 		{name: "none yet", reply: "[1 2]", after: "'2', %u.3.1.2", published: "2"},
@@ -38,19 +87,59 @@ var semaphoreTables = []table{
 			before: "'2147483647'", after: same,
 		},
 		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
+		// with a wait queue
+		{
+			name: "to the first", before: "'0', >v=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000", args: "permits=1",
+			reply: "[1 1]", after: "'1', %u.3.1.1, >v=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000", published: "v>2.0.0",
+		},
+		{
+			name: "to the first two", before: "'0', >v=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000",
+			reply: "[1 2]", after: "'2', %u.3.1.2, >v=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000", published: "v>2.0.0 w>8.0.0",
+		},
+		{
+			name: "to the second, the first was woken before", before: "'1', >v=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000", args: "permits=1",
+			reply: "[1 2]", after: "'2', %u.3.1.2, >v=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000", published: "w>8.0.0",
+		},
+		{
+			name: "too few for the first", before: "'0', >v=2.7+tokens3+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000",
+			reply: "[1 2]", after: "'2', %u.3.1.2, >v=2.7+tokens3+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000",
+		},
+		{
+			name: "the first has gone", before: "'0', >x=2.7+tokens1+listens@-3 seen@-1 >w=8.8+tokens1+listens@-2 seen@-1 >15000", args: "permits=1",
+			reply: "[1 1]", after: "'1', %u.3.1.1, >w=8.8+tokens1+listens@-2 seen@-1 >15000", published: "w>8.0.0",
+		},
+		{
+			name: "beside a foreign client", listeners: "3-2", before: "'0', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "permits=1",
+			reply: "[1 1]", after: "'1', %u.3.1.1, >v=2.7+tokens1+listens@-3 seen@-1 >15000", published: "1 v>2.0.0",
+		},
+		{
+			name: "beside clients of the queue", listeners: "2-2", before: "'0', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "permits=1",
+			reply: "[1 1]", after: "'1', %u.3.1.1, >v=2.7+tokens1+listens@-3 seen@-1 >15000", published: "v>2.0.0",
+		},
+		{
+			name: "of a client that leaves", before: "'0', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "permits=1 leaves=1",
+			reply: "[1 1]", after: "'1', %u.3.1.1, >v=2.7+tokens1+listens@-3 seen@-1 >15000", published: "v>2.0.0",
+		},
 	}},
-	{script: scripts.SemaphoreYield, call: "NAME CALLS:u / number=3 permits=2 existing=0 PERMITS listening=0 forced=0", rows: []row{
+	{script: scripts.SemaphoreYield, call: "NAME CALLS:u / number=3 permits=2 PERMITS WAITQUEUE SETTINGS client=u forced=0", rows: []row{
 		{name: "none waits", before: "'7'", reply: "[0 7]", after: "'7', %u.3.0.7"},
 		{name: "none waits, none free", before: "'0'", reply: "[0 0]", after: "'0', %u.3.0.0"},
-		{name: "but for the client", before: "'7'", listeners: "1", args: "listening=1", reply: "[0 7]", after: "'7', %u.3.0.7"},
-		{name: "others wait", before: "'7'", listeners: "2", args: "listening=1", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
+		{name: "but for clients of the queue", before: "'7'", listeners: "2-2", reply: "[0 7]", after: "'7', %u.3.0.7"},
+		{name: "a foreign client waits", before: "'7'", listeners: "2-1", reply: "[1 9]", after: "'9', %u.3.1.9", published: "9"},
 		{
-			name: "to none, forced", args: "existing=1 listening=1 forced=1", reply: "[1 9]", published: "9",
+			name: "but for the client itself", before: "'0', >u=2.2+tokens1+listens@-4 seen@-1 >15000",
+			reply: "[0 0]", after: "'0', %u.3.0.0, >u=2.2+tokens1+listens@-4 seen@-1 >15000",
+		},
+		{
+			name: "others wait", before: "'0', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "permits=1",
+			reply: "[1 1]", after: "'1', %u.3.1.1, >v=2.7+tokens1+listens@-3 seen@-1 >15000", published: "v>2.0.0",
+		},
+		{
+			name: "to none, forced", args: "forced=1", reply: "[1 9]", published: "9",
 			before: "'7' 60000", after: "'9' 60000, %u.3.1.9",
 		},
 		{name: "to none, too few", before: "'-1'", reply: "[1 1]", after: "'1', %u.3.1.1", published: "1"},
-		{name: "none any more", args: "existing=1", reply: "[-2 0]", after: "%u.3.-2.0"},
-		{name: "none any more, made", reply: "[1 2]", after: "'2', %u.3.1.2", published: "2"},
+		{name: "none any more", reply: "[-2 0]", after: "%u.3.-2.0"},
 		{name: "carried out before", before: "'7', %u.3.0.9", listeners: "2", reply: "[0 9]", after: same},
 		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
 	}},

@@ -1,27 +1,33 @@
--- Gives permits back at the hand-off limit, if other clients wait for permits.
+-- Gives permits back at the hand-off limit, if other clients wait for permits. The client leaves the wait queue then.
 --
 -- KEYS[1]  the semaphore, a string: the permits that are free
 -- KEYS[2]  the record of the client's last command
 -- ARGV[1]  the number of the command
 -- ARGV[2]  how many permits
--- ARGV[3]  "1": only if the semaphore exists; otherwise it is created
--- ARGV[4]  the semaphore's channel, on which the free permits are published
--- ARGV[5]  how many connections of the client listen on that channel
--- ARGV[6]  "1" gives them back even if no other client is seen to wait: some wait without subscribing
+-- ARGV[3]  the semaphore's channel
+-- ARGV[4]  the key of the wait queue
+-- ARGV[5]  the settings of the wait queue
+-- ARGV[6]  the client
+-- ARGV[7]  "1" gives them back even if no other client is seen to wait: some wait without subscribing
 --
 -- Reply: {1: given back, 0: no other client waits, NO_KEY: the semaphore does not exist; the permits
 -- that are free then}
 local semaphore, record = KEYS[1], KEYS[2]
-local command, permits, if_exists, channel, connections, forced = unpack(ARGV)
+local command, permits, channel, queue_key, settings, client, forced = unpack(ARGV)
+
 return once(record, command, function()
   local free = count_of(semaphore)
-  if not free and if_exists == '1' then
+  if not free then
     return {NO_KEY, 0}
   end
-  local listeners = redis.call('PUBSUB', NUMSUB, channel)[2]
-  if free and free >= 0 and listeners <= tonumber(connections) and forced ~= '1' then
+  local queue = open_queue(semaphore, queue_key, settings, client, command, channel, '')
+  local others = queue and queue.number > (queue.has_entry() and 1 or 0)
+  if free >= 0 and forced ~= '1' and not others and foreign_subscribers(queue_key, channel) == 0 then
     return {KEPT, free}
   end
-  local reply, change = add(semaphore, permits, if_exists, channel)
+  if queue then
+    queue.leave()
+  end
+  local reply, change = add(queue, semaphore, permits, '1', channel)
   return {RELEASED, reply[2]}, change
 end)

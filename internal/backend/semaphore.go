@@ -17,10 +17,12 @@ type PermitReceiver interface {
 // Semaphore stores a semaphore or a latch, for one PermitReceiver. Its methods may be called on any goroutine, and do
 // not block.
 type Semaphore struct {
-	server  *Server
-	wire    wire
-	channel string
-	to      PermitReceiver
+	server *Server
+	wire   wire
+	// channel is that of the permits, or of the latch. waiters is the channel to which a waiter subscribes besides; "" for a
+	// latch.
+	channel, waiters string
+	to               PermitReceiver
 }
 
 // wire makes the calls of its commands.
@@ -30,9 +32,9 @@ type wire interface {
 }
 
 // NewSemaphore returns the semaphore of that name on one Redis, for a client.
-func NewSemaphore(s *Server, name, client string, to PermitReceiver) *Semaphore {
-	semaphore := protocol.NewSemaphore(s.prefix+name, client)
-	return &Semaphore{server: s, wire: semaphore, channel: semaphore.Channel, to: to}
+func NewSemaphore(s *Server, name, client string, options *protocol.Options, to PermitReceiver) *Semaphore {
+	semaphore := protocol.NewSemaphore(s.prefix+name, client, options)
+	return &Semaphore{server: s, wire: semaphore, channel: semaphore.Channel, waiters: semaphore.Waiters(), to: to}
 }
 
 // NewLatch returns the latch of that name on one Redis, for a client.
@@ -66,4 +68,6 @@ func (s *Server) forget(of recorder, number uint64) {
 }
 
 // Channel returns the channel on which a waiter is notified of permits.
-func (s *Semaphore) Channel() Channel { return Channel{Server: s.server, Name: s.channel} }
+func (s *Semaphore) Channel() Channel {
+	return Channel{Server: s.server, Name: s.channel, Waiters: s.waiters}
+}

@@ -133,9 +133,16 @@ func (n *Net) Unsubscribe(i int) {
 // Publish sends a message to all processes that listen. A second one in transit to a process would have no effect.
 func (n *Net) Publish() {
 	for i, m := range n.live {
-		if m.listens && !slices.ContainsFunc(n.sent, func(m message) bool { return m.p == i && m.kind == signal }) {
-			n.sent = append(n.sent, message{kind: signal, p: i})
+		if m.listens {
+			n.Wake(i)
 		}
+	}
+}
+
+// Wake sends a message to a process. A second one in transit would have no effect.
+func (n *Net) Wake(i int) {
+	if !slices.ContainsFunc(n.sent, func(m message) bool { return m.p == i && m.kind == signal }) {
+		n.sent = append(n.sent, message{kind: signal, p: i})
 	}
 }
 

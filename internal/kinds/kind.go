@@ -186,8 +186,10 @@ var Table = map[messages.Kind]*Traits{
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
 		Word: "expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
 	},
-	messages.Kind_KIND_SEMAPHORE: {Word: "semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, new: newSemaphore},
-	messages.Kind_KIND_LATCH:     {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
+	messages.Kind_KIND_SEMAPHORE: {
+		Word: "semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, Remain: waitQueue, new: newSemaphore,
+	},
+	messages.Kind_KIND_LATCH: {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
 }
 
 // byNumber is Table as a slice, since every request looks kinds up several times.

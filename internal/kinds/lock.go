@@ -13,6 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -101,9 +102,17 @@ func (k *lockKind) named(owners []string) (named machine.Owners) {
 	return named
 }
 
-// Transferred returns the event that another process has transferred the lock to this one.
+// Transferred returns the event that another process has transferred the lock to this one, or that permits of a semaphore
+// are free for it.
 func Transferred(t machine.Transfer) Event {
-	return lockEvent(func(l *lock.Lock, now machine.Instant) { l.Transferred(now, t) })
+	transferred := lockEvent(func(l *lock.Lock, now machine.Instant) { l.Transferred(now, t) })
+	return func(m machine.Machine, now machine.Instant) {
+		if pool, is := m.(*semaphore.Pool); is {
+			pool.Signal(now)
+		} else {
+			transferred(m, now)
+		}
+	}
 }
 
 // Suspect is the event that the key may have been taken away: a lock asks Redis as soon as it can.

@@ -28,7 +28,7 @@ type semaphoreKind struct {
 
 func newSemaphore(s *System, name string, a Actor) Kind {
 	k := &semaphoreKind{system: s, actor: a, name: name, spare: new(semaphore.Pool)}
-	k.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), k)
+	k.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), &s.options, k)
 	return k
 }
 
@@ -57,7 +57,11 @@ func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
 
 func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(*semaphore.Pool) }
 
-func (k *semaphoreKind) Send(command any, _ machine.Instant) { k.send(*command.(*semaphore.Command)) }
+func (k *semaphoreKind) Send(command any, _ machine.Instant) {
+	c := *command.(*semaphore.Command)
+	c.Entry.Listens = c.Entry.N > 0 && k.actor.HearsTransfers(0)
+	k.send(c)
+}
 
 func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
 	switch e.Kind {

@@ -143,11 +143,7 @@ func (l *Lock) stopContending() {
 	l.wait = waiting{}
 }
 
-// unsubscribeDelay is the time that a lock listens after its last waiter. A request that waits by then has missed
-// no message, and needs no try when the subscription is confirmed.
-const unsubscribeDelay = 100 * time.Millisecond
-
-// listen keeps the subscription while there are waiters that were refused, and for unsubscribeDelay longer.
+// listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
 	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != machine.Unsubscribed)
 	var term uint64
@@ -156,7 +152,7 @@ func (l *Lock) listen() {
 		term, l.sub.until = l.order.channel(l), 0
 	case l.sub.state == machine.Listening && l.order.inMemory() && !l.closing:
 		if l.sub.until == 0 {
-			l.sub.until = l.now + unsubscribeDelay
+			l.sub.until = l.now + machine.UnsubscribeDelay
 		}
 		if l.now < l.sub.until {
 			return

@@ -1,5 +1,7 @@
 package machine
 
+import "time"
+
 // Subscription is the state of the subscription to a channel.
 type Subscription uint8
 
@@ -10,6 +12,10 @@ const (
 	// Listening: no message is missed.
 	Listening
 )
+
+// UnsubscribeDelay is the time that a process listens after its last waiter. A request that waits by then has missed no
+// message, and needs no try when the subscription is confirmed.
+const UnsubscribeDelay = 100 * time.Millisecond
 
 // Confirm notes that it is confirmed, and reports whether it is still wanted.
 func (s *Subscription) Confirm() bool {

@@ -13,16 +13,24 @@ import (
 
 // Semaphore is a semaphore on one Redis, Redisson's RSemaphore: a number under its name.
 type Semaphore struct {
-	// Channel is the channel on which the number of free permits is published.
+	// Channel is the channel on which the number of free permits is published for clients that are not in the wait queue.
 	Channel string
 	// keys are the semaphore, and the command record of this client.
 	keys [2]string
+	// waitQueue is the key of the wait queue; settings and client are of Options.
+	waitQueue, settings, client string
 }
 
-// NewSemaphore returns a semaphore. name is its key.
-func NewSemaphore(name, client string) *Semaphore {
-	return &Semaphore{Channel: keyspace.PermitsChannel(name), keys: [2]string{name, keyspace.Calls(name) + ":" + client}}
+// NewSemaphore returns a semaphore. name is its key, and client that of its command records.
+func NewSemaphore(name, client string, options *Options) *Semaphore {
+	return &Semaphore{
+		Channel: keyspace.PermitsChannel(name), keys: [2]string{name, keyspace.Calls(name) + ":" + client},
+		waitQueue: keyspace.WaitQueue(name), settings: options.WaitQueue.settings(), client: options.Client,
+	}
 }
+
+// Waiters returns the channel to which a waiter subscribes besides Channel.
+func (s *Semaphore) Waiters() string { return keyspace.Waiters(s.keys[0]) }
 
 // Call returns the command as a call of package redisclient. The command record is in KEYS although it may
 // not exist yet. So while a cluster moves the slot, a server runs the script only if it has both keys.
@@ -36,15 +44,16 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.C
 	switch c.Kind {
 	case semaphore.Take:
 		call.Script = scripts.SemaphoreAcquire
+		call.Args = append(call.Args, s.Channel, s.waitQueue, s.settings, s.client, permitEntry(c))
 		for _, n := range c.Wanted {
 			call.Args = append(call.Args, strconv.Itoa(n))
 		}
 	case semaphore.Give, semaphore.Add: // giving back creates no semaphore
 		call.Script, call.Urgent = scripts.SemaphoreAdd, true
-		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == semaphore.Give), s.Channel)
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == semaphore.Give), s.Channel, s.waitQueue, s.settings, s.client, digit(c.Leaves))
 	case semaphore.Yield:
 		call.Script, call.Urgent = scripts.SemaphoreYield, true
-		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), "1", s.Channel, digit(c.Listening), digit(c.Forced))
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), s.Channel, s.waitQueue, s.settings, s.client, digit(c.Forced))
 	case semaphore.Set:
 		call.Script = scripts.SemaphoreSet
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), ms(c.TTL), s.Channel)
@@ -57,6 +66,17 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.C
 		call.Script, call.Keys, call.Args, call.Confirm = scripts.SemaphoreInspect, s.keys[:1], nil, false
 	}
 	return call
+}
+
+// maxEntryPermits bounds the permits that an entry of the wait queue may want.
+const maxEntryPermits = 999_999_999
+
+// permitEntry returns the entry that a Take adds or confirms, as the scripts take it; "" without one.
+func permitEntry(c *semaphore.Command) string {
+	if c.Entry.N == 0 {
+		return ""
+	}
+	return string(entryText(c.Entry.TTL, c.Number, c.Number, false, min(int64(c.Entry.N), maxEntryPermits), c.Entry.Listens))
 }
 
 // Forget returns the call that removes the record of this client's last command, unless it is of a later number.

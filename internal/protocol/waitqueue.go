@@ -19,11 +19,14 @@ type WaitQueue struct {
 	SeesListeners bool
 }
 
-// waitQueueSettings returns the settings as the scripts take them: one argument, since they rarely need it.
+// settings returns the settings as the scripts take them: one argument, since they rarely need it.
+func (o *WaitQueue) settings() string {
+	return ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery)
+}
+
 func (l *Lock) waitQueueSettings() string {
 	if l.settings == "" {
-		o := &l.options.WaitQueue
-		l.settings = ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery)
+		l.settings = l.options.WaitQueue.settings()
 	}
 	return l.settings
 }
@@ -41,13 +44,7 @@ func entry(c *lock.Command) string {
 	if c.Entry.Term == 0 {
 		return ""
 	}
-	text := make([]byte, 0, 40)
-	text = append(strconv.AppendInt(text, c.Entry.TTL.Milliseconds(), 10), ' ')
-	text = append(strconv.AppendUint(text, c.Entry.Term, 10), ' ')
-	text = append(strconv.AppendUint(text, c.Seq, 10), ' ')
-	text = append(text, digit(c.Entry.Mode == machine.Shared)+" "...)
-	text = append(strconv.AppendInt(text, c.Entry.Tokens, 10), ' ')
-	text = append(text, digit(c.Entry.Listens)...)
+	text := entryText(c.Entry.TTL, c.Entry.Term, c.Seq, c.Entry.Mode == machine.Shared, c.Entry.Tokens, c.Entry.Listens)
 	if c.Entry.Reserves {
 		text = append(text, " r"...)
 		if c.Entry.Waited > 0 {
@@ -55,4 +52,14 @@ func entry(c *lock.Command) string {
 		}
 	}
 	return string(text)
+}
+
+func entryText(ttl time.Duration, term, seq uint64, shared bool, tokens int64, listens bool) []byte {
+	text := make([]byte, 0, 40)
+	text = append(strconv.AppendInt(text, ttl.Milliseconds(), 10), ' ')
+	text = append(strconv.AppendUint(text, term, 10), ' ')
+	text = append(strconv.AppendUint(text, seq, 10), ' ')
+	text = append(text, digit(shared)+" "...)
+	text = append(strconv.AppendInt(text, tokens, 10), ' ')
+	return append(text, digit(listens)...)
 }

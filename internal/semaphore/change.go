@@ -47,10 +47,8 @@ func (p *Pool) changeReplied(r *Result) {
 			return
 		}
 		answer.TTL = time.Duration(max(r.N[1], -1)) * time.Millisecond
-		p.noteFree(r.N[0])
 	default:
 		answer.Done, answer.N = r.N[0] == 1, r.N[1]
-		p.noteFree(r.N[1])
 	}
 	p.effects.Answer(c.change.Ref, answer)
 	for c.kind == Set && !p.latch && len(p.changes) > 0 && p.changes[0].Kind == Set {

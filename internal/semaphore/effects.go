@@ -14,8 +14,8 @@ type CommandKind uint8
 
 // The operations; package scripts has a script for each.
 const (
-	// Take takes permits for the first waiting requests. Its numbers are those of the requests that were served, and
-	// of the permits that are free then.
+	// Take takes permits for the first waiting requests; without any, the process leaves the wait queue. Its numbers are
+	// those of the requests that were served, and of the permits that are free then, and not left to other processes.
 	Take CommandKind = iota + 1
 	// Give gives permits back. Its numbers are 1, or 0 if there is no such semaphore, and how many
 	// are free then.
@@ -44,14 +44,25 @@ type Command struct {
 	// N is the number of permits. Wanted is, for Take, the number of permits that each waiter wants.
 	N      int64
 	Wanted []int
+	// Entry is, for Take, the entry of the process in the wait queue if a request stays that waits.
+	Entry Entry
+	// Leaves says, for Give, that the process leaves the wait queue. After a Yield it has left.
+	Leaves bool
 	// IDs are, for Give, the ids of count-downs that have one; N is the number of the others.
 	IDs []string
 	// TTL is, for Set, the TTL to set; 0 for none.
 	TTL time.Duration
-	// Listening says, for Yield, that this process listens on the channel too; Forced gives the
-	// permits back even if no waiter is seen.
-	Listening, Forced bool
-	Deadline          Instant
+	// Forced, for Yield, gives the permits back even if no waiter is seen.
+	Forced   bool
+	Deadline Instant
+}
+
+// Entry is the entry of a process in the wait queue. It lasts for TTL without being confirmed, and waits for N permits; 0
+// is no entry. Listens says that the process hears when its turn comes; the sender of the command sets it.
+type Entry struct {
+	N       int
+	TTL     time.Duration
+	Listens bool
 }
 
 // Result is the outcome of a Command.

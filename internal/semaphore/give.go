@@ -94,9 +94,9 @@ func (p *Pool) give(returns []permitReturn) (rest []permitReturn) {
 	if p.latch {
 		return p.countDown(returns)
 	}
-	c := call{command: Command{Kind: Give}}
+	c := call{command: Command{Kind: Give, Leaves: p.leaves()}}
 	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
-		c.command = Command{Kind: Yield, Listening: p.sub == machine.Listening, Forced: p.now >= p.turn.nextForcedYield}
+		c.command = Command{Kind: Yield, Forced: p.now >= p.turn.nextForcedYield}
 	}
 	same := 0
 	for same < len(returns) && c.command.N <= machine.MaxPermits-int64(returns[same].n) {
@@ -144,8 +144,9 @@ func (p *Pool) giveReplied(r *Result) {
 			p.turn = turn{}
 			p.wait.deferUntil = p.now + p.cfg.OpenTime()
 			p.trySoon()
-		} else {
-			p.wait.free = r.N[1]
+		}
+		if c.kind == Yield || c.command.Leaves {
+			p.entry = 0
 		}
 	case r.Transient && !c.expired: // it is sent again
 	case c.Unsure:

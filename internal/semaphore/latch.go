@@ -68,10 +68,3 @@ func (p *Pool) lastWaiter() uint64 {
 	}
 	return p.queue.Last().ID
 }
-
-// noteFree stores how many permits are free.
-func (p *Pool) noteFree(free int64) {
-	if !p.latch {
-		p.wait.free = free
-	}
-}

@@ -31,9 +31,13 @@ type Pool struct {
 	sent      uint64
 	mayArrive bool
 
-	wait waiting
-	turn turn
-	sub  machine.Subscription
+	// entry is how many permits the entry of the process in the wait queue waits for; 0 if it has none.
+	entry int
+	wait  waiting
+	turn  turn
+	sub   machine.Subscription
+	// unsubscribeAt ends the subscription, unless a request waits by then; 0 while one does.
+	unsubscribeAt Instant
 	// closing: no request gets permits any more; from closeAt on nothing is awaited.
 	closing bool
 	closeAt Instant
@@ -51,8 +55,6 @@ type waiting struct {
 	again bool
 	// refused: the last try has found too few permits for the head, so the channel is of interest.
 	refused bool
-	// free is the last known number of free permits.
-	free    int64
 	tries   int
 	lastErr string
 }
@@ -161,7 +163,7 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 
 // Idle reports whether no request awaits an answer, and nothing has to be given back.
 func (p *Pool) Idle() bool {
-	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0
+	return p.call.kind == 0 && p.queue.Len() == 0 && p.entry == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.

@@ -12,9 +12,6 @@ import (
 func (p *Pool) Acquire(now Instant, req Request) {
 	p.begin(now)
 	defer p.settle()
-	if p.latch {
-		req.N = 1 // more than wait.free, which is always 0 for a latch: else settle would try again at once
-	}
 	if req.Try {
 		req.Deadline = p.now + p.cfg.TryTime()
 	}

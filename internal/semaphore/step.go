@@ -119,11 +119,30 @@ func (p *Pool) settle() {
 	p.handOff()
 	if p.queue.Len() == 0 { // the turn goes on: each hand-off to the only waiter empties the queue for a moment
 		p.wait = waiting{deferUntil: p.wait.deferUntil, nextAt: p.wait.deferUntil}
-	} else if p.wait.free >= int64(p.queue.Head().N) {
+	} else if p.wantsFewer() {
 		p.trySoon()
 	}
 	p.proceed()
-	p.sub.Follow(p.queue.Len() > 0, p.wait.refused, &p.effects)
+	p.listen()
+}
+
+// listen keeps the subscription while requests wait that were refused, and for UnsubscribeDelay longer.
+func (p *Pool) listen() {
+	switch {
+	case p.queue.Len() > 0:
+		p.unsubscribeAt = 0
+	case p.sub == machine.Listening && p.unsubscribeAt == 0 && !p.closing:
+		p.unsubscribeAt = p.now + machine.UnsubscribeDelay
+	}
+	if p.now >= p.unsubscribeAt || p.closing {
+		p.sub.Follow(p.queue.Len() > 0, p.wait.refused, &p.effects)
+	}
+}
+
+// wantsFewer reports whether the first request that waits wants fewer permits than the entry in the wait queue says.
+func (p *Pool) wantsFewer() bool {
+	first, waits := p.queue.FirstWaiting()
+	return waits && first.N < p.entry
 }
 
 // proceed sends the next command, if there is one to send.
@@ -151,6 +170,9 @@ func (p *Pool) proceed() {
 			p.take() // a count-down tells the waiters of a latch as much
 			return
 		}
+	}
+	if p.leaves() && p.now >= p.leaveAt() {
+		p.leave()
 	}
 }
 
@@ -183,6 +205,12 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 	}
 	wake(firstUntil(p.pendingReturns))
 	wake(firstUntil(p.call.returns))
+	if p.sub != machine.Unsubscribed {
+		wake(p.unsubscribeAt)
+	}
+	if p.call.kind == 0 && p.leaves() {
+		wake(p.leaveAt())
+	}
 	if !p.Idle() {
 		wake(p.closeAt)
 	}

@@ -11,9 +11,28 @@ func (p *Pool) take() {
 	for i, req := range first {
 		wanted[i] = req.N
 	}
-	p.wait.again, p.wait.free = false, 0
-	p.start(call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID})
+	p.wait.again = false
+	c := call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID}
+	if waiter, waits := p.queue.FirstWaiting(); waits {
+		p.entry = waiter.N
+		c.command.Entry = Entry{N: waiter.N, TTL: p.cfg.EntryTimeout()}
+	}
+	p.start(c)
 }
+
+// leaves reports whether the process has an entry in the wait queue, and no waiter.
+func (p *Pool) leaves() bool { return p.entry > 0 && p.queue.Len() == 0 }
+
+// leaveAt is when it leaves the wait queue then. In a turn, the next waiter may come at once.
+func (p *Pool) leaveAt() Instant {
+	if p.turn.running && !p.closing {
+		return p.turn.until
+	}
+	return p.now
+}
+
+// leave removes the entry from the wait queue.
+func (p *Pool) leave() { p.start(call{command: Command{Kind: Take}}) }
 
 // takeReplied handles the reply to a Take.
 func (p *Pool) takeReplied(r *Result) {
@@ -25,6 +44,9 @@ func (p *Pool) takeReplied(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.handOut(&c, r)
+	case len(c.command.Wanted) == 0 && !p.latch: // the entry expires
+		p.end()
+		p.entry = 0
 	case c.Unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
@@ -37,6 +59,7 @@ func (p *Pool) takeReplied(r *Result) {
 		p.wait.tries++
 	default:
 		p.end()
+		p.entry = 0
 		p.rejectWaiting(r)
 	}
 }
@@ -46,6 +69,9 @@ func (p *Pool) takeReplied(r *Result) {
 func (p *Pool) handOut(c *call, r *Result) {
 	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
+	if served >= len(c.command.Wanted) || c.command.Entry.N == 0 || r.N[0] < 0 {
+		p.entry = 0
+	}
 	if r.N[0] < 0 {
 		p.refuseUnset()
 		return
@@ -62,6 +88,5 @@ func (p *Pool) handOut(c *call, r *Result) {
 		p.trySoon()
 		return
 	}
-	p.wait.free = r.N[1]
 	p.retryUnserved(c.last)
 }

@@ -27,7 +27,7 @@ func (p *Pool) retryUnserved(last uint64) {
 	if p.queue.Len() > 0 && p.queue.Head().Try { // it came after the command
 		p.wait.again = true
 	}
-	if p.wait.nextAt = p.now + p.jitter(p.cfg.Poll); p.wait.again {
+	if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.again {
 		p.trySoon()
 	}
 }
@@ -99,7 +99,7 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	if p.call.change.Kind != 0 {
 		p.leaveChange(reason, detail)
 	}
-	p.call, p.pendingReturns, p.rejects.returns = call{}, nil, nil
+	p.call, p.pendingReturns, p.rejects.returns, p.entry = call{}, nil, nil, 0
 }
 
 // whyRefused says why a request waits, or was not granted.

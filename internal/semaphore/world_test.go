@@ -37,10 +37,17 @@ type record struct {
 	gone   bool
 }
 
-// redis is the permits that are free, or the count of a latch with the ids that were counted.
+// redis is the permits that are free, or the count of a latch with the ids that were counted. entries are the wait queue.
 type redis struct {
-	free int
-	ids  []string
+	free    int
+	ids     []string
+	entries []entry
+}
+
+// entry is that of a process.
+type entry struct {
+	process, wants int
+	ends           Instant
 }
 
 // client is a caller with a want, and has how many permits it has. open says that the latch has been
@@ -55,7 +62,7 @@ type client struct {
 func (s *shared) Clone() *shared {
 	c := *s
 	c.processes = slices.Clone(s.processes)
-	c.redis.ids = slices.Clip(s.redis.ids)
+	c.redis.ids, c.redis.entries = slices.Clip(s.redis.ids), slices.Clone(s.redis.entries)
 	for i := range c.processes {
 		p := &c.processes[i]
 		p.clients = slices.Clone(p.clients)
@@ -132,22 +139,37 @@ func (s *shared) Execute(n *explore.Net, i int, command any) any {
 
 func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
 	r, before := &s.redis, s.redis.free
+	r.entries = slices.DeleteFunc(r.entries, func(e entry) bool { return n.Now >= e.ends || n.Dead(e.process) })
 	switch c.Kind {
 	case Take:
+		reserved := s.reserved(i)
 		for _, want := range c.Wanted {
-			if want > r.free {
+			if want > r.free-reserved {
 				break
 			}
 			r.free -= want
 			reply.N[0]++
 		}
+		if c.Entry.N == 0 || reply.N[0] > 0 {
+			s.leave(n, i)
+		}
+		if int(reply.N[0]) < len(c.Wanted) && c.Entry.N > 0 {
+			s.enter(n, i, c.Entry)
+		}
 	case Yield, Give, Add:
-		if c.Kind == Yield && !n.Listens(i) && !c.Forced {
+		own := slices.ContainsFunc(r.entries, func(e entry) bool { return e.process == i })
+		if c.Kind == Yield && len(r.entries) == 0+map[bool]int{true: 1}[own] && !c.Forced {
 			break
+		}
+		if c.Kind == Yield || c.Leaves {
+			s.leave(n, i)
 		}
 		r.free += int(c.N)
 		reply.N[0] = 1
-		n.Publish()
+		if len(r.entries) == 0 {
+			n.Publish()
+		}
+		s.wake(n, before)
 	case Drain:
 		reply.N[0] = int64(r.free)
 		r.free = 0
@@ -161,6 +183,46 @@ func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
 		reply.N[1] = int64(r.free)
 	}
 	return reply
+}
+
+// reserved returns how many of the free permits are for processes that have waited for longer than process i.
+func (s *shared) reserved(i int) (n int) {
+	for _, e := range s.redis.entries {
+		if e.process == i {
+			break
+		}
+		n += e.wants
+	}
+	return min(n, max(s.redis.free, 0))
+}
+
+// leave removes the entry of a process. Those behind it are woken.
+func (s *shared) leave(n *explore.Net, i int) {
+	before := len(s.redis.entries)
+	s.redis.entries = slices.DeleteFunc(s.redis.entries, func(e entry) bool { return e.process == i })
+	if len(s.redis.entries) < before {
+		s.wake(n, 0)
+	}
+}
+
+// enter adds or confirms the entry of a process.
+func (s *shared) enter(n *explore.Net, i int, of Entry) {
+	e := entry{process: i, wants: of.N, ends: n.Now + of.TTL}
+	if at := slices.IndexFunc(s.redis.entries, func(e entry) bool { return e.process == i }); at >= 0 {
+		s.redis.entries[at] = e
+	} else {
+		s.redis.entries = append(s.redis.entries, e)
+	}
+}
+
+// wake wakes the processes for which the free permits suffice now, and did not before.
+func (s *shared) wake(n *explore.Net, before int) {
+	sum := 0
+	for _, e := range s.redis.entries {
+		if sum += e.wants; sum > before && sum <= s.redis.free {
+			n.Wake(e.process)
+		}
+	}
 }
 
 func (s *shared) runLatch(n *explore.Net, c Command, _ int) (reply Result) {
@@ -310,7 +372,7 @@ func (s *shared) Check(n *explore.Net) {
 		if held > p.permits {
 			n.Violated("p%d: clients have %d permits, and Redis has given %d", i, held, p.permits)
 		}
-		if at, ok := p.pool.NextWake(); n.Quiet() && (!ok || at > n.Now) && s.served(p) && n.Now >= p.pool.wait.deferUntil {
+		if at, ok := p.pool.NextWake(); n.Quiet() && (!ok || at > n.Now) && s.served(i) && n.Now >= p.pool.wait.deferUntil {
 			n.Violated("p%d: its first waiter sleeps, and there are %d", i, s.redis.free)
 		}
 	}
@@ -320,13 +382,14 @@ func (s *shared) Check(n *explore.Net) {
 }
 
 // served reports whether the first waiter of a process could have what he waits for.
-func (s *shared) served(p *process) bool {
+func (s *shared) served(i int) bool {
+	p := &s.processes[i]
 	if p.pool.queue.Len() == 0 {
 		return false
 	} else if s.latch {
 		return s.redis.free == 0
 	}
-	return s.redis.free >= p.pool.queue.Head().N
+	return s.redis.free-s.reserved(i) >= p.pool.queue.Head().N
 }
 
 // checkCount compares the count with the requests to be counted. Those whose answer says so have been,
@@ -373,7 +436,7 @@ func (s *shared) Settled(n *explore.Net) {
 		case n.Dead(i):
 		case p.pool.queue.Len() != waiting:
 			n.Violated("p%d: %d wait, and the pool knows of %d", i, waiting, p.pool.queue.Len())
-		case s.served(p):
+		case s.served(i):
 			n.Violated("p%d: a client waits though there are %d", i, s.redis.free)
 		case p.permits != 0 && !p.forgot:
 			n.Violated("p%d: %d permits are missing", i, p.permits)

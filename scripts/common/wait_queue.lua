@@ -46,8 +46,8 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
   end
 
   -- Returns the number of entries of other clients that listen or reserve, and the number of foreign clients that wait:
-  -- entries that do not listen, and subscribers of the lock's channel that do not use the queue. Clients that use it
-  -- also subscribe to a second channel. Checks that the first entry still listens.
+  -- entries that do not listen, and subscribers of the lock's channel that do not use the queue. Checks that the first
+  -- entry still listens.
   function queue.others()
     local mine = queue.mine
     local entry, i = queue.from(1)
@@ -67,8 +67,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
       end
     end
     if queue.sees_subscribers then
-      local n = redis.call('PUBSUB', NUMSUB, queue.channel, 'lockkeeper_waiters' .. queue.of_lock)
-      foreign = foreign + math.max(n[2] - n[4], 0)
+      foreign = foreign + foreign_subscribers(key, queue.channel)
     end
     return length, foreign
   end

@@ -178,7 +178,7 @@ local function read_entries(size, key, settings, hash, client)
   function queue.drop(name)
     beside('HDEL', key, name)
     beside('ZREM', order, name, '-' .. name)
-    queue.number = queue.number - 1
+    queue.number, queue.dropped = queue.number - 1, true
   end
 
   -- Makes the order anew, from all fields. Fails if there are too many.

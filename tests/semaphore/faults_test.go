@@ -63,7 +63,7 @@ func TestSemaphore_LostReplyKeepsTheNumber(t *testing.T) {
 // A crash of the actor, on any message, neither creates nor loses permits; a release takes effect in any case.
 func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 	t.Parallel()
-	for _, m := range []string{"*request.Call", "*kinds.Reply", "actors.wakeUp", "actors.unlocked", "actors.listening", "*actor.Started"} {
+	for _, m := range []string{"*request.Call", "*kinds.Reply", "actors.wakeUp", "*actors.transferred", "actors.listening", "*actor.Started"} {
 		for _, when := range []string{"before", "after"} {
 			t.Run(when+" "+strings.TrimPrefix(m, "*"), func(t *testing.T) {
 				t.Parallel()
