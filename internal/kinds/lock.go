@@ -13,7 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/internal/semaphore"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -105,25 +104,19 @@ func (k *lockKind) named(owners []string) (named machine.Owners) {
 // Transferred returns the event that another process has transferred the lock to this one, or that permits of a semaphore
 // are free for it.
 func Transferred(t machine.Transfer) Event {
-	transferred := lockEvent(func(l *lock.Lock, now machine.Instant) { l.Transferred(now, t) })
 	return func(m machine.Machine, now machine.Instant) {
-		if pool, is := m.(*semaphore.Pool); is {
-			pool.Signal(now)
-		} else {
-			transferred(m, now)
+		if to, is := m.(interface {
+			Transferred(machine.Instant, machine.Transfer)
+		}); is {
+			to.Transferred(now, t)
 		}
 	}
 }
 
 // Suspect is the event that the key may have been taken away: a lock asks Redis as soon as it can.
-var Suspect = lockEvent((*lock.Lock).Suspect)
-
-// lockEvent returns an event of locks, which other machines ignore.
-func lockEvent(event func(l *lock.Lock, now machine.Instant)) Event {
-	return func(m machine.Machine, now machine.Instant) {
-		if l, is := m.(*lock.Lock); is {
-			event(l, now)
-		}
+var Suspect Event = func(m machine.Machine, now machine.Instant) {
+	if l, is := m.(*lock.Lock); is {
+		l.Suspect(now)
 	}
 }
 

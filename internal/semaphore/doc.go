@@ -35,15 +35,17 @@
 //
 // While others wait in the process, permits that are given back go to them in memory. A turn begins
 // with the first hand-off. When it has lasted for the hand-off limit, the next permits that come
-// back ask Redis whether other processes listen for permits (Yield). If so they are given back, and
-// so are the permits that come back next: the process does not try for machine.Config.OpenTime. Otherwise a
-// new turn begins. Some processes wait without listening, so a yield gives the permits back now and then in any
-// case.
+// back ask Redis whether other processes wait (Yield). If so they are given back, and the process leaves the wait
+// queue and does not try for machine.Config.OpenTime. Otherwise a new turn begins. Some processes wait without
+// listening, so a yield gives the permits back now and then in any case.
 //
 // # Waiting
 //
-// The first try is made at once. After a refusal the pool subscribes to its channel. It tries again
-// when that is confirmed, when a message comes, and at the latest after Poll.
+// The first try is made at once. After a refusal the process has an entry in the wait queue, which wants the permits of
+// its first waiter, and the pool subscribes to its channel. It tries again when the subscription is confirmed, when a
+// message comes, and before the entry expires. The free permits are for the first entries, as far as they suffice: so
+// the process that Redis wakes finds them. It leaves the queue when it has no waiter, and goes to its end when only some
+// of them were served.
 //
 // # Latches
 //

@@ -10,6 +10,9 @@ func (p *Pool) Signal(now Instant) {
 	p.trySoon()
 }
 
+// Transferred says that permits are free for the process, the first in the wait queue.
+func (p *Pool) Transferred(now Instant, _ machine.Transfer) { p.Signal(now) }
+
 // Subscribed says that no message is missed from now on.
 func (p *Pool) Subscribed(now Instant, _ uint64) {
 	p.begin(now)
