@@ -50,7 +50,8 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.C
 		}
 	case semaphore.Give, semaphore.Add: // giving back creates no semaphore
 		call.Script, call.Urgent = scripts.SemaphoreAdd, true
-		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == semaphore.Give), s.Channel, s.waitQueue, s.settings, s.client, digit(c.Leaves))
+		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), digit(c.Kind == semaphore.Give), s.Channel)
+		call.Args = append(call.Args, s.waitQueue, s.settings, s.client, digit(c.Leaves))
 	case semaphore.Yield:
 		call.Script, call.Urgent = scripts.SemaphoreYield, true
 		call.Args = append(call.Args, strconv.FormatInt(c.N, 10), s.Channel, s.waitQueue, s.settings, s.client, digit(c.Forced))
