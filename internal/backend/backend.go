@@ -94,7 +94,10 @@ type several struct {
 }
 
 func (s *several) Run(c lock.Command, deadline time.Time) {
-	s.run(c, deadline, func(r Reply) { s.to.Replied(c.Seq, r) })
+	s.run(c, deadline, func(r Reply) {
+		r.Alone = false // also of a single part: its owner is none that others could ask for the lock
+		s.to.Replied(c.Seq, r)
+	})
 }
 
 func (s *several) Inspect(deadline time.Time, done func(protocol.View, error)) {

@@ -98,6 +98,17 @@ func TestLinger_EndsByForce(t *testing.T) {
 	locktest.Release(t, hold)
 }
 
+// The lock of a MultiLock does not stay, even if it is the only one: nothing could ask for it.
+func TestLinger_NotInAMultiLock(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	s := openLingering(t, k)
+	for _, of := range []func(string) *lockkeeper.Lock{s.Lock, s.FencedLock} {
+		locktest.Release(t, locktest.Acquire(t, lockkeeper.MultiLock(of(k.LockName))))
+		k.IsFree(t)
+	}
+}
+
 // The tokens of a lock that stays grow, and those of other processes are higher.
 func TestLinger_TokensGrow(t *testing.T) {
 	t.Parallel()
