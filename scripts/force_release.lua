@@ -7,10 +7,8 @@
 --
 -- Reply: 1 if one of them held it, else 0
 local hash, channel = KEYS[1], ARGV[1]
-local holder = owner_in(check_lock(hash))
 if not end_named(hash, 2) then
   return 0
 end
 redis.call(PUBLISH, channel, '0')
-ask_holder(hash, holder) -- no new hold begins there
 return 1

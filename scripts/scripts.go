@@ -152,7 +152,7 @@ var (
 	Renew        = script("renew", "", Shape{Numbers: 1})
 	Keep         = script("keep", "foreign_hash foreign_fields", Shape{Numbers: 1})
 	Yield        = script("yield", plainCommon, Shape{Numbers: 2})
-	ForceRelease = script("force_release", "foreign_hash foreign_fields force ask_holder", Shape{Numbers: 1})
+	ForceRelease = script("force_release", "foreign_hash foreign_fields ask_holder force", Shape{Numbers: 1})
 	Inspect      = script("inspect", "foreign_hash", Shape{Numbers: 2, Texts: 2})
 )
 
@@ -170,7 +170,7 @@ var (
 // The operations on the fair lock that differ from the reentrant lock's.
 var (
 	SyncQueue        = script("sync_queue", "take other_keys foreign_hash foreign_fields", Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", "other_keys foreign_hash foreign_fields force", Shape{Numbers: 1})
+	FairForceRelease = script("fair_force_release", "other_keys foreign_hash foreign_fields ask_holder force", Shape{Numbers: 1})
 	FairInspect      = script("fair_inspect", "other_keys foreign_hash", Shape{Numbers: 2, Texts: 2})
 )
 

@@ -24,18 +24,18 @@ type slotCall struct {
 var slotCalls = []slotCall{
 	{script: scripts.ForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "0 v:asked>1.0.0"},
 	{
-		script: scripts.FairForceRelease, moved: "TIMEOUTS", args: "owners=v:1", reply: "1", published: "w:1",
+		script: scripts.FairForceRelease, moved: "TIMEOUTS", args: "owners=v:1", reply: "1", published: "v:asked>1.0.0 w:1",
 		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",
 	},
 	{
-		script: scripts.FairForceRelease, moved: "QUEUE", args: "owners=v:1", reply: "1", published: "0",
+		script: scripts.FairForceRelease, moved: "QUEUE", args: "owners=v:1", reply: "1", published: "0 v:asked>1.0.0",
 		before: "v:1=1 30000 /w:1@300 w:2@600", after: "/w:1@300 w:2@600",
 	},
 	{
-		script: scripts.FairForceRelease, moved: "QUEUE TIMEOUTS", args: "owners=v:1", reply: "1", published: "0",
+		script: scripts.FairForceRelease, moved: "QUEUE TIMEOUTS", args: "owners=v:1", reply: "1", published: "0 v:asked>1.0.0",
 		before: "v:1=1 30000 /w:1@-5 w:2@600", after: "/w:1@-5 w:2@600",
 	},
-	{script: scripts.ReadWriteForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "rw0"},
+	{script: scripts.ReadWriteForceRelease, before: "v:1=1 30000", moved: "QUEUE", args: "owners=v:1,v:2", reply: "1", published: "rw0 v:asked>1.0.0"},
 	{script: scripts.SyncQueue, before: "v:1=1 30000 /w:1@300 w:2@-5", moved: "TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
 	{script: scripts.SyncQueue, before: "v:1=1 30000 /w:1@300", moved: "QUEUE TIMEOUTS", args: "listed=u:1", reply: "[0 30000 v:1 ]", after: same},
 	{script: scripts.SyncQueue, before: "u:1=1 30000", args: "releases=u:1 listed=u:2", reply: "[0 0  1]"},

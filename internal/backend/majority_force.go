@@ -88,18 +88,20 @@ func (m *majority) evict(c lock.Command, inspections []inspection, deadline time
 	}
 	// Each server that has not answered may belong to a majority that held it.
 	forced := Reply{Result: lock.Result{Outcome: lock.Done, WasHeld: held+len(m.members)-answered >= m.quorum()}}
+	if len(owners) == 0 {
+		done(forced)
+		return
+	}
 	free := func(on *member, done func(Reply)) {
 		if m.skips(on) {
 			done(skipped)
 			return
 		}
-		on.releaseAll(owners, deadline, done)
+		on.releaseOf(owners, deadline, done)
 	}
 	goOn := func(on *member) {
-		for _, owner := range owners {
-			try := func(deadline time.Time, done func(Reply)) { on.releaseOf(owner, deadline, done) }
-			on.server.cleanups.add(cleanup{try: try, until: on.server.System.Now() + left})
-		}
+		try := func(deadline time.Time, done func(Reply)) { on.releaseOf(owners, deadline, done) }
+		on.server.cleanups.add(cleanup{try: try, until: on.server.System.Now() + left})
 	}
 	m.free(free, goOn, func(t tally) {
 		if len(t.done) < m.quorum() {
@@ -117,19 +119,4 @@ func uninspected(err error) Reply {
 		r.Transient = sorted.Transient
 	}
 	return r
-}
-
-// releaseAll releases the lock if one of the owners holds it.
-func (m *member) releaseAll(owners []string, deadline time.Time, done func(Reply)) {
-	if len(owners) == 0 {
-		done(Reply{Result: lock.Result{Outcome: lock.Done}})
-		return
-	}
-	m.releaseOf(owners[0], deadline, func(r Reply) {
-		if r.failed() {
-			done(r)
-			return
-		}
-		m.releaseAll(owners[1:], deadline, done)
-	})
 }

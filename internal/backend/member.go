@@ -58,10 +58,10 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 	m.server.redis.Run(call)
 }
 
-// releaseOf releases the lock if the owner, of any client, holds it.
-func (m *member) releaseOf(owner string, deadline time.Time, done func(Reply)) {
+// releaseOf releases the lock if one of the owners, of any client, holds it.
+func (m *member) releaseOf(owners []string, deadline time.Time, done func(Reply)) {
 	m.mu.Lock()
-	call := m.lock.ReleaseOf(owner, deadline)
+	call := m.lock.ForceReleaseOf(owners, deadline)
 	m.mu.Unlock()
 	call.To = m.read(done)
 	m.server.redis.Run(call)

@@ -126,10 +126,8 @@ func InspectMemory(key, fresh string, deadline time.Time) redisclient.Call {
 	return redisclient.Call{Script: scripts.Memory, Keys: []string{key}, Args: []string{fresh}, Deadline: deadline}
 }
 
-// ReleaseOf returns the call that releases a lock with one owner at a time, if the given owner,
-// of any client, holds it.
-func (l *Lock) ReleaseOf(owner string, deadline time.Time) redisclient.Call {
-	call := l.Call(&lock.Command{Kind: lock.Release}, deadline)
-	call.Args[0] = owner
-	return call
+// ForceReleaseOf returns the call that releases a lock with one owner at a time, if one of the given owners, of any
+// client, holds it.
+func (l *Lock) ForceReleaseOf(owners []string, deadline time.Time) redisclient.Call {
+	return l.Call(&lock.Command{Kind: lock.ForceRelease, Owners: owners}, deadline)
 }

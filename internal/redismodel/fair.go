@@ -193,7 +193,7 @@ func (e *queueRun) join(now, last time.Duration, entries []lock.QueueEntry) {
 
 func (r *run) forceFair(part int) lock.Result {
 	l := &r.parts[part]
-	held, evicted := r.evictNamed(l), l.evict(r.Clock())
+	held, evicted := r.evictNamed(part), l.evict(r.Clock())
 	if held || evicted {
 		var first Waiter
 		if len(l.Queue) > 0 {

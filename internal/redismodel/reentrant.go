@@ -75,12 +75,10 @@ func (r *run) plain(part int) lock.Result {
 	case lock.Yield:
 		return r.yield(part)
 	case lock.ForceRelease:
-		holder := r.holder(l)
-		if !r.evictNamed(l) {
+		if !r.evictNamed(part) {
 			return result(lock.Done)
 		}
 		r.publish(Publication{Part: part})
-		r.ask(part, holder)
 		return lock.Result{Outcome: lock.Done, WasHeld: true}
 	}
 	panic("no such command")
@@ -99,14 +97,19 @@ func (r *run) ask(part int, holder Owner) {
 // names reports whether a forced release names an owner.
 func (r *run) names(o Owner) bool { return slices.Contains(r.Owners, r.setup.Name(o)) }
 
-// evictNamed ends the holds of the owners that a forced release names. It reports whether one of them held
-// the lock.
-func (r *run) evictNamed(l *Lock) (held bool) {
+// evictNamed ends the holds of the owners that a forced release names, and tells their process. It reports whether one
+// of them held the lock.
+func (r *run) evictNamed(part int) (held bool) {
+	l := &r.parts[part]
+	holder := r.holder(l)
 	for _, h := range l.Holders {
 		if r.names(h.Owner) {
 			l.put(h.Owner, Counts{})
 			held = true
 		}
+	}
+	if held {
+		r.ask(part, holder)
 	}
 	return held
 }

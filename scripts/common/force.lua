@@ -1,9 +1,10 @@
 -- Common part of the scripts that free a lock with one owner by force; prepended to each of them,
--- after foreign_fields.lua.
+-- after foreign_fields.lua and ask_holder.lua.
 
--- Ends the holds of the owners in ARGV, from the given one on. Reports whether one of them held the lock.
+-- Ends the holds of the owners in ARGV, from the given one on. Reports whether one of them held the lock. Its process is
+-- told: where the lock stays without a hold, no other one may begin.
 local function end_named(hash, from)
-  check_lock(hash)
+  local holder = owner_in(check_lock(hash))
   local fields, ended = redis.call('HLEN', hash), 0
   for i = from, #ARGV do
     -- While a cluster moves the slot, a hash that was just deleted cannot be read.
@@ -12,6 +13,9 @@ local function end_named(hash, from)
       named[#named + 1] = count_in(hash, field) and field
     end
     ended = ended + (named[1] and redis.call('HDEL', hash, unpack(named)) or 0)
+  end
+  if ended > 0 then
+    ask_holder(hash, holder)
   end
   if ended > 0 and ended < fields then
     if ended == fields - 1 and is_our_mode(hash) then

@@ -81,21 +81,43 @@ func TestLinger_IsAskedFor(t *testing.T) {
 	}
 }
 
-// A forced release from another process ends the stay: the next hold begins in Redis.
+// A forced release from another process ends the stay, whatever the kind of its handle: the next hold begins in Redis.
 func TestLinger_EndsByForce(t *testing.T) {
 	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	s, other := openLingering(t, k), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
-	stay(t, k, s.Lock(k.LockName))
-	locktest.ForceRelease(t, other.Lock(k.LockName), true)
-	hold := locktest.Acquire(t, other.Lock(k.LockName))
-	redistest.Eventually(t, "the end of the stay", func() bool {
-		_, err := s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(0))
-		return err != nil
-	})
-	locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.Lock(k.LockName))
-	locktest.ExpectValid(t, hold)
-	locktest.Release(t, hold)
+	servers := []*redistest.Server{redistest.Shared(t), redistest.Start(t), redistest.Start(t)}
+	force := map[string]func(t *testing.T, name string){"red": func(t *testing.T, name string) {
+		var systems []*lockkeeper.System
+		for _, server := range servers {
+			systems = append(systems, locktest.Open(t, server.URL(), locktest.NoPolling).System)
+		}
+		red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
+		locktest.ForceRelease(t, red.Lock(name), false) // no majority holds it
+	}}
+	for kind, of := range locktest.Kinds {
+		force[kind] = func(t *testing.T, name string) {
+			locktest.ForceRelease(t, of(locktest.Open(t, servers[0].URL(), locktest.NoPolling), name), true)
+		}
+	}
+	for kind, force := range force {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			k := locktest.NewKey(t, servers[0])
+			s, other := openLingering(t, k), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
+			stay(t, k, s.Lock(k.LockName))
+			force(t, k.LockName)
+			hold := locktest.Acquire(t, other.Lock(k.LockName))
+			redistest.Eventually(t, "the end of the stay", func() bool {
+				hold, err := s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(0))
+				if err == nil {
+					locktest.Release(t, hold)
+				}
+				return err != nil
+			})
+			locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.Lock(k.LockName))
+			locktest.ExpectValid(t, hold)
+			locktest.Release(t, hold)
+		})
+	}
 }
 
 // The lock of a MultiLock does not stay, even if it is the only one: nothing could ask for it.
