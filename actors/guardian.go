@@ -83,6 +83,14 @@ func (g *guardian) Receive(ctx actor.Context) {
 			g.rt.table.drop(s)
 		}
 		ctx.Stop(m.pid)
+	case *makesRoom:
+		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and it says so again
+			g.rt.table.drop(m.by)
+			for _, call := range m.calls {
+				g.pass(ctx, call)
+			}
+			ctx.Stop(m.by.pid)
+		}
 	case *actor.Terminated:
 		g.removeStopped(m.Who)
 	case *closeAll:

@@ -58,6 +58,12 @@ type (
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
 	retired struct{ pid *actor.PID }
+	// makesRoom: by leaves once it has seen all that it was sent, and these are the requests for the next actor.
+	makesRoom struct {
+		by    *lockActor
+		calls []*request.Call
+		seen  uint64
+	}
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
 	closeAll struct{ done chan struct{} }
 	// abandonAll: stop waiting for the locks that are not released yet.

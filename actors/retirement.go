@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"math"
 	"slices"
 	"time"
 
@@ -24,8 +25,8 @@ type retirement struct {
 	pendingCleanups int
 	// stopAsked: the guardian has been asked to stop the actor.
 	stopAsked bool
-	// makesRoom: requests go back to the guardian, which spawns another lock actor.
-	makesRoom bool
+	// returned are the requests that go back to the guardian, if the actor makes room for another; nil if it does not.
+	returned []*request.Call
 }
 
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
@@ -78,13 +79,9 @@ func (s *lockActor) retireIfIdle() bool {
 	return false
 }
 
-// otherFormat handles a request for another kind of lock of the same name, which Redis
-// would keep in another format under the same key. It is refused while this one is in
-// use; else this actor makes room for another.
-//
-// The request goes back to the guardian and is handled after messages that arrived there
-// meanwhile. A Cancel sent directly after an Acquire may therefore overtake it; it then
-// withdraws nothing, and says so.
+// otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format under
+// the same key. It is refused while this one is in use; else this actor makes room for another, which gets the requests
+// in their order.
 func (s *lockActor) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.InUse() {
 		s.accepted = call
@@ -94,8 +91,7 @@ func (s *lockActor) otherFormat(call *request.Call) {
 	s.owners.Forget(s.watcher())
 	s.stopAlarm()
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
-	s.rt.table.drop(s)
-	s.retirement = &retirement{makesRoom: true, sent: s.gate.Close()}
+	s.retirement = &retirement{returned: []*request.Call{}, sent: math.MaxUint64}
 	s.retirement.receive(s, call, nil)
 }
 
@@ -141,15 +137,21 @@ func (s *lockActor) late(reply *kinds.Reply) {
 // it makes room; it counts finished cleanups; abandon ends the wait for them.
 func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
+		if r.returned != nil && s.gate.Enter() { // it is not the guardian that stops it, and that takes no makesRoom now
+			for _, call := range r.returned {
+				s.rt.tooLate(call)
+			}
+		}
 		return
 	}
 	s.accepted = m
 	switch m := m.(type) {
 	case *request.Call:
-		if !r.makesRoom {
+		if r.returned == nil {
 			s.rt.refuse(m, r.reason, r.detail)
-		} else if !s.rt.toGuardian(m) {
-			s.rt.tooLate(m)
+		} else {
+			r.returned = append(r.returned, m)
+			s.rt.toGuardian(&makesRoom{s, r.returned, s.seen})
 		}
 	case *kinds.Reply:
 		s.late(m)

@@ -279,3 +279,38 @@ func TestClaim_EndsIfItsWithdrawalFails(t *testing.T) {
 	c.do(acquire)
 	c.expect(lockkeeper.ClaimGranted, nil)
 }
+
+// A request for a name that was in use as another kind keeps its place before those that the actor sends behind it: a Claim
+// that is released, or whose actor crashes, leaves no request that waits, and no hold.
+func TestClaim_EndsAlsoIfItsLockWasOfAnotherKind(t *testing.T) {
+	t.Parallel()
+	for what, end := range map[string]claimWork{
+		"released": func(ctx actor.Context, c *lockkeeper.Claim) { c.Release(ctx) },
+		"crashed":  crash,
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			here, there, k := locktest.NewTwo(t, lockkeeper.Config{})
+			other := locktest.NewKey(t, k.Server)
+			here.ExpectGranted(t, k) // a plain lock
+			holder := locktest.Acquire(t, there.FairLock(k.LockName))
+			c := newClaims(t, here, &messages.Acquire{Lock: other.Message()})
+			c.expect(lockkeeper.ClaimGranted, nil)
+			c.release()
+			c.expect(lockkeeper.ClaimReleased, nil)
+			c.do(func(ctx actor.Context, c *lockkeeper.Claim) {
+				c.Acquire(ctx, &messages.Acquire{Lock: &messages.Lock{Name: k.LockName, Kind: messages.Kind_KIND_FAIR}})
+				end(ctx, c)
+			})
+			if what == "released" {
+				c.expect(lockkeeper.ClaimReleased, nil)
+			} else {
+				c.expect(lockkeeper.ClaimGranted, nil) // of the other lock, by the next instance
+			}
+			locktest.AwaitRequests(t, here, 0)
+			locktest.Release(t, holder)
+			k.AwaitFree(t)
+			locktest.NotYet(t, c.events, "another event")
+		})
+	}
+}
