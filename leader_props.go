@@ -21,7 +21,7 @@ import (
 // WithDrain gives it the time. If the child stops by itself, the leader stops too, and this process does not
 // lead again. The leader also stops if Elect would return an error of Acquire, and when the System is closed;
 // it logs why. If the function child panics or calls [runtime.Goexit], the leader crashes, and its supervisor
-// decides.
+// decides; a leader that is resumed stops.
 //
 // To hand over, stop the leader. It has stopped when its child has stopped and the lock is released, at most
 // 5 s later. Stop it before the System is closed: Close releases the lock at once, while the child is still stopping.
@@ -102,7 +102,7 @@ func (l *leader) Receive(ctx actor.Context) {
 			close(l.term.over)
 		}
 	case electReturned:
-		if m.candidacy.Err() == nil { // otherwise it was sent before a restart
+		if m.candidacy == l.candidacy { // otherwise it was sent before a restart
 			l.lock.logEnded(m.err)
 			ctx.Stop(ctx.Self())
 		}
@@ -132,6 +132,12 @@ func (l *leader) begin(ctx actor.Context, t *term) {
 		return
 	}
 	child := &leaderChild{lock: l.lock, term: t.ctx}
+	defer func() {
+		if l.term != t { // the user's function or producer has panicked. The supervisor may not restart the leader
+			l.resign(errRestart)
+			close(t.over)
+		}
+	}()
 	l.child, l.term = ctx.Spawn(child.props(l.childProps(t.ctx))), t
 	child.pid = l.child
 	t.child.Store(child)
@@ -156,7 +162,6 @@ func (l *leader) childProps(term context.Context) (props *actor.Props) {
 		}
 	}()
 	if <-ended; panicked != nil {
-		l.resign(errRestart) // the supervisor may stop it instead
 		panic(panicked)
 	}
 	return props
@@ -202,7 +207,7 @@ func (l *leader) elect(system *actor.ActorSystem, self *actor.PID) {
 	}
 	err := l.lock.Elect(l.candidacy, lead, l.options...)
 	close(l.released)
-	if l.candidacy.Err() == nil {
+	if context.Cause(l.candidacy) != errResigned && l.alive.Err() == nil { // else it stops, or restarts
 		l.lock.tell(system, self, electReturned{l.candidacy, err})
 	}
 }

@@ -217,3 +217,26 @@ func TestLeaderActor_ReleasesThoughMiddlewarePanics(t *testing.T) {
 		})
 	}
 }
+
+// A leader whose child cannot be started crashes. If its supervisor resumes it, it stops, and does not keep the lock.
+func TestLeaderActor_StopsIfItIsResumedWithoutAChild(t *testing.T) {
+	t.Parallel()
+	for what, child := range map[string]func(context.Context) *actor.Props{
+		"the function panics": func(context.Context) *actor.Props { panic("as planned") },
+		"the producer panics": func(context.Context) *actor.Props {
+			return actor.PropsFromProducer(func() actor.Actor { panic("as planned") })
+		},
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			hold := s.Acquire(t, k)
+			resume := actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
+			pid := s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(child).Configure(actor.WithGuardian(resume)))
+			s.AwaitWaiters(t, k, 1)
+			s.Release(t, hold)
+			(&candidate{site: s, pid: pid}).awaitEnd(t)
+			k.AwaitFree(t)
+		})
+	}
+}
