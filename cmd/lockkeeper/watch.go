@@ -8,7 +8,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -42,9 +41,8 @@ reached when it begins, or refuses.
 type watchOptions struct {
 	access
 	every time.Duration
-	last  map[string]inspect.Lock
-	// first is the time at which an owner of a lock was seen first, by the name and the field.
-	first map[[2]string]time.Time
+	// last has each lock by its name, as of its last read.
+	last map[string]change
 	// unserved reports whether the last read failed, at least in part.
 	unserved bool
 }
@@ -141,14 +139,14 @@ type change struct {
 // printChanges prints the locks that have changed. partly reports that not all locks are known, so that a missing one
 // may still be held.
 func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
-	at, now := time.Now(), map[string]inspect.Lock{}
+	at, now := time.Now(), map[string]change{}
 	var changed []change
 	for _, v := range all {
 		before, known := o.last[v.Name]
-		o.age(&v, at)
-		now[v.Name] = v
-		if !known && (v.Held || len(o.args) > 0) || holders(v) != holders(before) {
-			changed = append(changed, change{at, v, before.Owners})
+		before.age(v.Owners, at)
+		now[v.Name] = change{at, v, before.Owners}
+		if !known && (v.Held || len(o.args) > 0) || holders(v) != holders(before.Lock) {
+			changed = append(changed, now[v.Name])
 		}
 	}
 	for name, before := range o.last {
@@ -160,7 +158,6 @@ func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
 		}
 	}
 	o.last = now
-	o.forget()
 	slices.SortFunc(changed, func(a, b change) int { return strings.Compare(a.Name, b.Name) })
 	for _, c := range changed {
 		if o.json {
@@ -176,28 +173,16 @@ func (o *watchOptions) printChanges(all []inspect.Lock, partly bool) error {
 	return nil
 }
 
-// age sets HeldAtLeast of the owners to the time since they were first seen, if that is longer.
-func (o *watchOptions) age(v *inspect.Lock, now time.Time) {
-	if o.first == nil {
-		o.first = map[[2]string]time.Time{}
-	}
-	for i := range v.Owners {
-		owner := &v.Owners[i]
-		key := [2]string{v.Name, owner.Field}
-		if _, seen := o.first[key]; !seen {
-			o.first[key] = now
-		}
-		if seen := now.Sub(o.first[key]).Milliseconds(); seen > owner.HeldAtLeast.N {
-			owner.HeldAtLeast = inspect.Known(seen)
+// age sets HeldAtLeast of those owners at a later read that have held the lock since, if that is longer.
+func (c *change) age(owners []inspect.Owner, now time.Time) {
+	for i := range owners {
+		for _, before := range c.Owners {
+			held := before.HeldAtLeast.N + now.Sub(c.At).Milliseconds()
+			if before.Field == owners[i].Field && held > owners[i].HeldAtLeast.N {
+				owners[i].HeldAtLeast = inspect.Known(held)
+			}
 		}
 	}
-}
-
-// forget removes the first times of owners that no longer hold a lock.
-func (o *watchOptions) forget() {
-	maps.DeleteFunc(o.first, func(key [2]string, _ time.Time) bool {
-		return !slices.ContainsFunc(o.last[key[0]].Owners, func(owner inspect.Owner) bool { return owner.Field == key[1] })
-	})
 }
 
 // before describes for how long the first of the earlier owners has held the lock.

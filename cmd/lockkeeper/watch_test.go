@@ -52,7 +52,7 @@ func TestWatch_PrintsMinimumHoldTimes(t *testing.T) {
 			{Field: field, HeldAtLeast: record, Process: inspect.Process{Client: client}},
 		}}
 	}
-	var o watchOptions
+	var last change
 	began := time.Now()
 	for _, c := range []struct {
 		after  time.Duration
@@ -65,15 +65,14 @@ func TestWatch_PrintsMinimumHoldTimes(t *testing.T) {
 		{6 * time.Second, "a:1", inspect.Known(60_000), inspect.Known(60_000)},
 		{7 * time.Second, "a:2", inspect.Number{}, inspect.Number{}},
 		{9 * time.Second, "a:2", inspect.Number{}, inspect.Known(2000)},
-		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // its first time was deleted meanwhile
+		{10 * time.Second, "a:1", inspect.Number{}, inspect.Number{}}, // another one has held it meanwhile
 	} {
 		v := held(c.field, c.record)
-		o.age(&v, began.Add(c.after))
+		last.age(v.Owners, began.Add(c.after))
 		if got := v.Owners[0].HeldAtLeast; got != c.want {
 			t.Errorf("after %v it has been held for %v, want %v", c.after, got, c.want)
 		}
-		o.last = map[string]inspect.Lock{"x": v}
-		o.forget()
+		last = change{At: began.Add(c.after), Lock: v}
 	}
 	by := "is held by client " + client + ", which has no record"
 	waited := held("a:1", inspect.Known(60_000))
