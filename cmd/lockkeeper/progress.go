@@ -61,16 +61,19 @@ func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 	}
 }
 
-// withHolder adds the process that holds the lock to the error of a wait, if it is known.
+// withHolder names in the error of a wait the process that holds the lock, as ls does, if it is known.
 func withHolder(lock *lockkeeper.Lock, err error) error {
-	if !errors.Is(err, lockkeeper.ErrHeld) && !errors.Is(err, lockkeeper.ErrTimeout) {
+	var refused *lockkeeper.Error
+	if !errors.Is(err, lockkeeper.ErrHeld) && !errors.Is(err, lockkeeper.ErrTimeout) || !errors.As(err, &refused) {
 		return err
 	}
 	status, problem := lock.Inspect(context.Background())
 	if problem != nil || !status.Process.Known() {
 		return err
 	}
-	return fmt.Errorf("%w: %v", err, status.Process)
+	named := *refused
+	named.Detail = "the holder is " + status.Process.String() + noted(status.Note)
+	return &named
 }
 
 // width returns the width of a terminal in columns.

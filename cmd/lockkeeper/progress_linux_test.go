@@ -44,7 +44,8 @@ func terminal(t *testing.T) (slave *os.File, written func() string) {
 	}
 }
 
-// During a wait, a line on the terminal names the holder of the lock; it is erased when the lock is granted.
+// During a wait, a line on the terminal names the process of the holder, as a refusal does; it is erased when the lock is
+// granted.
 func TestProgressOnATerminal(t *testing.T) {
 	t.Parallel()
 	server, lock := redistest.Shared(t), redistest.Name(t)
@@ -58,6 +59,8 @@ func TestProgressOnATerminal(t *testing.T) {
 		return strings.Contains(written(), "held for at least ") && strings.Contains(written(), " by lockkeeper run sh on ") &&
 			strings.Contains(written(), fmt.Sprintf(", pid %d,", holder.cmd.Process.Pid))
 	})
+	under(t, server, "-lock", lock, "-wait", "0", "true").expectExit(exitHeld, fmt.Sprintf(
+		": lock is held: the holder is lockkeeper run sh on %s, pid %d, up since ", must(os.Hostname()), holder.cmd.Process.Pid))
 	holder.stdin.Close()
 	check(cmd.Wait())
 	redistest.Eventually(t, "the line is erased, and then the grant is printed", func() bool {

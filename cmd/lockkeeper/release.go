@@ -3,7 +3,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -81,8 +80,17 @@ func release(args []string, env environment) int {
 			return 0, err
 		}
 		was, from := false, strings.Join(o.owners, ", ")
+		named := before
+		if o.owners != nil {
+			named.MoreOwners = 0
+			named.Owners = slices.DeleteFunc(slices.Clone(before.Owners), func(owner inspect.Owner) bool {
+				return !slices.Contains(o.owners, owner.Field)
+			})
+		}
+		if len(named.Owners) > 0 {
+			from = holder(named)
+		}
 		if before.Held {
-			from = cmp.Or(from, holder(before))
 			if was, err = o.free(ctx, before); err != nil {
 				return 0, err
 			}
@@ -91,7 +99,6 @@ func release(args []string, env environment) int {
 		if !was {
 			code = exitNo
 		}
-		named := func(owner inspect.Owner) bool { return slices.Contains(o.owners, owner.Field) }
 		switch {
 		case o.json:
 			err = o.print(released{was, before})
@@ -99,7 +106,7 @@ func release(args []string, env environment) int {
 			_, err = fmt.Fprintf(o.stdout, "%s is not read any more by %s\n", shown(before.Name), from)
 		case was:
 			_, err = fmt.Fprintf(o.stdout, "%s is released from %s; a waiter may have it now\n", shown(before.Name), from)
-		case before.Held && o.owners != nil && !slices.ContainsFunc(before.Owners, named):
+		case before.Held && len(named.Owners) == 0:
 			_, err = fmt.Fprintf(o.stdout, "%s is held by %s, and not by %s; nothing was released\n", shown(before.Name), holder(before), from)
 		case before.Held:
 			_, err = fmt.Fprintf(o.stdout, "%s is not held any more by %s; nothing was released\n", shown(before.Name), from)

@@ -53,7 +53,7 @@ var cases = []struct {
 	{"terminated", "-lock %L --", "kill $$", "", 128 + 15, ""},
 	{"verbose", "-lock %L -v true", "", "", 0, "has given the lock"},
 
-	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held: the holder is 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1"},
+	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held: the holder is 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1; see lockkeeper inspect"},
 	{"short wait", "-lock %L -wait 100ms echo ran", "", held, exitHeld, "wait timed out"},
 	{"long wait", "-lock %L -wait 10m echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
 	{"wait without limit", "-lock %L echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
@@ -293,7 +293,7 @@ func TestSemaphore_LimitsTheCommands(t *testing.T) {
 	}
 	first := run("1", "sh", "-c", patient)
 	first.expectLine("ready")
-	run("9", "-wait", "0", "echo", "ran").expectExit(exitHeld, "no permit is free")
+	run("9", "-wait", "0", "echo", "ran").expectExit(exitHeld, "too few permits are free")
 	second := run("9", "-v", "echo", "ran")
 	redistest.Eventually(t, "the second to wait", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 1 })
 	first.signal("KILL")

@@ -19,7 +19,7 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 	case s.closing:
 		s.refuse(&req, machine.Closed, machine.Closing)
 	case req.Try && s.queue.Len() > 0 && s.wait.refused:
-		s.refuse(&req, machine.Held, noneFree)
+		s.refuse(&req, machine.Held, tooFew)
 	case s.queue.Len() >= s.cfg.QueueLimit:
 		s.refuse(&req, machine.QueueFull,
 			fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", s.queue.Len(), s.cfg.QueueLimit))

@@ -2,7 +2,7 @@ package expirable
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-const noneFree = "no permit is free"
+const tooFew = "too few permits are free; see lockkeeper inspect"
 
 // expire ends requests that have waited for too long.
 func (s *Semaphore) expire() {
@@ -13,7 +13,7 @@ func (s *Semaphore) expire() {
 		case req.Try, !s.wait.refused && len(s.holds) == 0:
 			s.refuse(req, machine.Unavailable, machine.NoAnswer)
 		default:
-			s.refuse(req, machine.TimedOut, noneFree)
+			s.refuse(req, machine.TimedOut, tooFew)
 		}
 	}
 	s.expireBack()
@@ -42,6 +42,6 @@ func (s *Semaphore) refuseTries(asked []*Request) {
 	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
 		return req.ID <= asked[len(asked)-1].ID || waits && req.ID > first.ID
 	}) {
-		s.refuse(req, machine.Held, noneFree)
+		s.refuse(req, machine.Held, tooFew)
 	}
 }

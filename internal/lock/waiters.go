@@ -61,7 +61,7 @@ func (l *Lock) heldBy() string {
 		return "the holder is in this process"
 	}
 	if l.wait.holder != "" {
-		return "the holder is " + l.wait.holder
+		return "the holder is " + l.wait.holder + "; see lockkeeper inspect" // which asks Redis for its process
 	}
 	return "others wait for the lock already"
 }

@@ -92,7 +92,7 @@ func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 		t.Errorf("set again: %v, %v", set, err)
 	}
 	one, two := acquire(t, p), acquire(t, p)
-	locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrHeld, ": refused: no permit is free")
+	locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrHeld, ": refused: too few permits are free")
 	locktest.Fails(p.Acquire(ctx, lockkeeper.WithWait(50*time.Millisecond)))(t, lockkeeper.ErrTimeout)
 	locktest.Check(t, errors.Join(p.AddPermits(ctx, 3), p.SetPermits(ctx, 4), p.AddPermits(ctx, -3)))
 	awaitPermits(t, p, -1, 2)
