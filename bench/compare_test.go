@@ -94,36 +94,6 @@ func TestComparison(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	_, results := readSome(t)
-	table := compare("s3", results).table()
-	for _, want := range []string{
-		"| library | grants/s | min–max | × raw | × best peer | p99 wait, µs |",
-		"| lockkeeper | 60,000 | 20,000–90,000 | 30.00 | 45.00 | 1,100 | 110 | 1.15 | 0.00124 |",
-		"rueidislock, round 1: 2 of the goroutines still waited",
-	} {
-		if !strings.Contains(table, want) {
-			t.Errorf("%q is not in\n%s", want, table)
-		}
-	}
-	growth := compare("s10-held", results).table()
-	for _, want := range []string{"| lockkeeper | 100 | 30 | 20 | 5,000 | – |", "| lockkeeper | 1000 | 40 | 20 | 4,000 | 0.80 |"} {
-		if !strings.Contains(growth, want) {
-			t.Errorf("%q is not in\n%s", want, growth)
-		}
-	}
-	shares := compare("s17", results).table()
-	for _, want := range []string{
-		"| library | kind | max/min | min–max | grants/s | p99 wait, µs |",
-		"| lockkeeper | plain | 1.10 | 1.10–1.10 | 50,000 | 20,000 |",
-		"| lockkeeper | fair | 1.00 | 1.00–1.00 | 40,000 |",
-	} {
-		if !strings.Contains(shares, want) {
-			t.Errorf("%q is not in\n%s", want, shares)
-		}
-	}
-}
-
 // show has the conditions, the targets, and each section once.
 func TestShow(t *testing.T) {
 	file, _ := readSome(t)
@@ -138,27 +108,6 @@ func TestShow(t *testing.T) {
 	}
 	if strings.Contains(text.String(), "**s1:") {
 		t.Error("a section was shown of which nothing was measured")
-	}
-}
-
-func TestText(t *testing.T) {
-	for _, test := range []struct {
-		decimals int
-		value    float64
-		want     string
-	}{
-		{0, 1234567, "1,234,567"},
-		{0, 999.6, "1,000"},
-		{1, 12.34, "12.3"},
-		{-3, 0.0012345, "0.00123"},
-		{-3, 2, "2"},
-		{-3, 9.987, "9.99"},
-		{-2, 0, "0"},
-		{2, math.NaN(), "–"},
-	} {
-		if got := (figure{decimals: test.decimals}).text(test.value); got != test.want {
-			t.Errorf("%v with %d decimals is %q, and should be %q", test.value, test.decimals, got, test.want)
-		}
 	}
 }
 

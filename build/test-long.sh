@@ -8,6 +8,5 @@ go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplo
 go test ./internal/singleton ./grains -run TestExplore -explore.states=1500000 -timeout 30m
 go test ./internal/lock -run '^$' -fuzz FuzzWorlds -fuzztime 30000x
 go test ./tests/topology -run TestReplicas_TakeoverGrantsNoLockTwice -replicas.kills=20 -replicas.lag=10ms
-go test ./tests/semaphore -v -run TestLatch_ReleasesAllProcesses -latch.calls=1000000
 build/robustness.sh short
 build/fleet.sh short

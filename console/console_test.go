@@ -326,32 +326,6 @@ func TestForceRelease(t *testing.T) {
 	}
 }
 
-// A lock that another process holds as another kind is freed, and nothing of it stays.
-func TestForcedReleaseAsAnotherKind(t *testing.T) {
-	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	holder, s := locktest.Open(t, k.Server.URL(), patient("")), locktest.Open(t, k.Server.URL(), patient(""))
-	holder.SkipCloseCheck = true // its hold is lost
-	base := web(t, console.Handler(s.System, quick, console.WithForceRelease()))
-	for _, kind := range []string{"plain", "fenced", "fair"} {
-		lock := holder.ReadWriteLock(k.LockName + kind).Write()
-		locktest.Acquire(t, lock)
-		status, err := lock.Inspect(locktest.Within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		form := url.Values{"name": {k.LockName + kind}, "kind": {kind}, "owner": status.Owners}
-		response, err := http.PostForm(base+"release", form)
-		if err != nil {
-			t.Fatal(err)
-		}
-		_ = response.Body.Close()
-		if left := k.Server.Keys(t, k.Name+kind); len(left) != 0 {
-			t.Errorf("as %s: %s, left %q", kind, response.Status, left)
-		}
-	}
-}
-
 // The journal records losses while there is no viewer, and passes everything on to the logger. The history of a lock
 // has the events of the journal and of the console in order of time.
 func TestJournalAndHistory(t *testing.T) {

@@ -16,34 +16,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// A look-up of a name, even on a page that stays open, does not prevent its use for another kind.
-func TestLookUp_DoesNotReserveTheName(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, patient(""))
-	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
-	for _, kind := range []string{"plain", "fenced", "fair", "read_write"} {
-		name := k.LockName + kind
-		stream(t, base+"events?name="+url.QueryEscape(name)+"&kind="+kind).next(t)
-		if _, err := s.Semaphore(name).TrySetPermits(locktest.Within(t), 1, 0); err != nil {
-			t.Errorf("a semaphore after a look-up as %s: %v", kind, err)
-		}
-	}
-}
-
-// A carriage return in a name, an application or a search does not end the event.
-func TestCarriageReturnInAnEvent(t *testing.T) {
-	t.Parallel()
-	const name = "a\r\rdata: b\rc"
-	s, _ := locktest.NewOnOwnServer(t, patient("app\r\rdata: x\r\n\r\n"))
-	locktest.Acquire(t, s.Lock(name))
-	base := web(t, console.Handler(s.System, quick))
-	for _, page := range []string{"events", "events?q=" + url.QueryEscape("a\r")} {
-		if event := stream(t, base+page).next(t); strings.Contains(event, "\r") || !strings.Contains(event, `a\r\rdata: b\rc`) {
-			t.Errorf("%s: %q", page, event)
-		}
-	}
-}
-
 // Another site can make its own name resolve to this server (DNS rebinding). So every request for a host that the
 // console was not given is refused.
 func TestHostsAreChecked(t *testing.T) {
@@ -73,24 +45,6 @@ func TestHostsAreChecked(t *testing.T) {
 			}
 		}
 	}
-}
-
-// A forced release is refused to a page of another origin, by either header of a browser.
-func TestForcedReleaseOfAnotherSite(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, patient(""))
-	hold := locktest.Acquire(t, s.Lock(k.LockName))
-	h := console.Handler(s.System, quick, console.WithForceRelease())
-	for header, value := range map[string]string{"Sec-Fetch-Site": "cross-site", "Origin": "http://evil.example"} {
-		r := httptest.NewRequestWithContext(t.Context(), http.MethodPost, "/release?kind=plain&name="+url.QueryEscape(k.LockName), nil)
-		r.Host = "localhost"
-		r.Header.Set(header, value)
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != http.StatusForbidden {
-			t.Errorf("%s %s: %d", header, value, w.Code)
-		}
-	}
-	locktest.ExpectValid(t, hold)
 }
 
 // Invisible characters, and those that change the direction of writing, are escaped on every page.

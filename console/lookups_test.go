@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"context"
 	"fmt"
 	"net/url"
 	"strings"
@@ -97,44 +96,6 @@ func TestErrorOfAListedLock(t *testing.T) {
 		if d := read(t, base+"data.json"+query); len(d.Errors) != want {
 			t.Errorf("%q has the errors %q", query, d.Errors)
 		}
-	}
-}
-
-// The end of a look-up is not the end of a hold: the history of the lock has no event for it.
-func TestHistory_IgnoresTheEndOfALookUp(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, patient(""))
-	there := locktest.Open(t, k.Server.URL(), patient("billing"))
-	locktest.Acquire(t, there.Lock(k.LockName))
-	base := web(t, console.Handler(s.System, quick))
-	page := "lock?name=" + url.QueryEscape(k.LockName)
-	get(t, base+page)
-	all := stream(t, base+"events")
-	all.next(t)
-	all.next(t)
-	if text := get(t, base+page); strings.Contains(text, "any more") || !strings.Contains(text, "is held by billing") {
-		t.Errorf("the story is %s", text)
-	}
-}
-
-// A failed look-up does not prevent the console from recording the changes of this System's locks.
-func TestHistory_IsRecordedDespiteAFailedLookUp(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, patient(""))
-	k.Do(t, "HSET", "chosen", "password", "secret")
-	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
-	defer cancel()
-	hold := locktest.Acquire(t, s.Lock(k.LockName))
-	base := web(t, console.Handler(s.System, quick))
-	fails, all := stream(t, base+"events?name=chosen"), stream(t, base+"events")
-	fails.awaits(t, `class="error"`)
-	all.awaits(t, "this process")
-	if err := hold.Release(ctx); err != nil {
-		t.Fatal(err)
-	}
-	all.awaits(t, "holds no lock")
-	if text := get(t, base+"lock?name="+url.QueryEscape(k.LockName)); !strings.Contains(text, "is neither held nor waited for here any more") {
-		t.Errorf("the story is %s", text)
 	}
 }
 

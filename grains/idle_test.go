@@ -64,15 +64,6 @@ func TestGrain_StopsWhenIdle(t *testing.T) {
 	f.expect()
 }
 
-// A grain that has stopped, and that no process asks for, leaves no entry.
-func TestGrain_IsForgotten(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, redistest.Start(t))
-	a := f.member(Config{})
-	a.mustAsk(t, "a", "stop")
-	redistest.Eventually(t, "no entry", func() bool { return f.entries() == 0 })
-}
-
 // What an idle member sends to Redis, with one look at its entries for each at the members, does not grow with its grains.
 func TestIdle(t *testing.T) {
 	t.Parallel()

@@ -87,26 +87,6 @@ func TestByHash(t *testing.T) {
 	}
 }
 
-// Place selects the member.
-func TestConfig_Place(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, redistest.Start(t))
-	a := f.member(Config{})
-	b := f.member(Config{Place: func(members []Member, kind, identity string) Member {
-		for _, m := range members {
-			if m.Address == a.ActorSystem.Address() && kind == "account" && identity != "" {
-				return m
-			}
-		}
-		return Member{}
-	}})
-	for i := range 10 {
-		if address, _ := b.mustAsk(t, fmt.Sprint(i), "where"); address != a.ActorSystem.Address() {
-			t.Errorf("%d is at %s", i, address)
-		}
-	}
-}
-
 // A lookup without a member that has the kind fails after Activation.
 func TestDirectory_WithoutMembers(t *testing.T) {
 	t.Parallel()

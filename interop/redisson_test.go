@@ -2,11 +2,9 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -155,56 +153,6 @@ nonsense
 	}
 }
 
-func TestLine(t *testing.T) {
-	l := line{id: "7", word: "lock", values: map[string]string{}}.set("name=a b+c,d=e%/ü{}\n", "wait=", "kind=plain")
-	text := l.String()
-	if want := "7 lock kind=plain name=a%20b+c%2Cd=e%25%2F%C3%BC%7B%7D%0A wait="; text != want {
-		t.Errorf("%q, want %q", text, want)
-	}
-	list := line{id: "8", word: "multilock", values: map[string]string{}}.set("names=a b,c")
-	if text, want := list.String(), "8 multilock names=a%20b,c"; text != want {
-		t.Errorf("%q, want %q", text, want)
-	}
-	if back, err := parseLine(text); err != nil || fmt.Sprint(back) != fmt.Sprint(l) {
-		t.Errorf("%v (%v), want %v", back, err, l)
-	}
-	for _, wrong := range []string{"", "7", "7 lock name", "7 lock name=%zz"} {
-		if l, err := parseLine(wrong); err == nil {
-			t.Errorf("%q was taken for %v", wrong, l)
-		}
-	}
-}
-
-func TestOutdated(t *testing.T) {
-	dir := t.TempDir()
-	file, source := filepath.Join(dir, "file"), filepath.Join(dir, "source")
-	expect := func(when string, want bool) {
-		t.Helper()
-		if got, err := outdated(file, source); err != nil || got != want {
-			t.Errorf("%s: outdated: %v (%v), want %v", when, got, err, want)
-		}
-	}
-	write := func(path string, age time.Duration) {
-		t.Helper()
-		if err := os.WriteFile(path, nil, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		at := time.Now().Add(-age)
-		if err := os.Chtimes(path, at, at); err != nil {
-			t.Fatal(err)
-		}
-	}
-	expect("missing", true)
-	write(file, time.Hour)
-	if _, err := outdated(file, source); err == nil {
-		t.Error("sources that do not exist were not missed")
-	}
-	write(source, 2*time.Hour)
-	expect("newer", false)
-	write(source, 0)
-	expect("older", true)
-}
-
 // judge detects overlapping holds and falling tokens.
 func TestJudge(t *testing.T) {
 	promotion := time.Now()
@@ -222,22 +170,6 @@ func TestJudge(t *testing.T) {
 		err := s.run(func(s *env) { c.judge(s, promotion, promotion) })
 		if err == nil && want != "" || err != nil && (want == "" || !strings.HasPrefix(err.Error(), want)) {
 			t.Errorf("%v, want %q", err, want)
-		}
-	}
-}
-
-func TestUsage(t *testing.T) {
-	for _, c := range []struct {
-		code       int
-		stderrText string
-		args       []string
-	}{
-		{2, "-nonsense", []string{"-nonsense"}},
-		{0, "-java-version", []string{"-help"}},
-	} {
-		var stdout, stderr bytes.Buffer
-		if code := run(c.args, &stdout, &stderr); code != c.code || !strings.Contains(stderr.String(), c.stderrText) {
-			t.Errorf("%q: exit code %d, and wrote %q", c.args, code, &stderr)
 		}
 	}
 }

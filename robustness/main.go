@@ -7,8 +7,7 @@
 //	go run . -world computing    leases in processes with busy goroutines, compared with rueidislock; likewise cancels,
 //	                             giving-up, edges, foreign and forced, each with one kind of trouble
 //	go run . -time 30m           a long run, with a check for leaks at the end
-//	go run . -controls all       breaks one safety rule after another, which a check must detect; includes -fencing
-//	go run . -fencing            loses an update of a paused holder, but not with a fencing token
+//	go run . -controls all       breaks one safety rule after another, which a check must detect
 package main
 
 import (
@@ -64,7 +63,6 @@ func command(args []string) error {
 	dir := flags.String("dir", "", "the directory of the report; default: a new one")
 	keep := flags.Bool("keep", false, "keep the histories of rounds without a violation")
 	soak := flags.Bool("soak", true, "check for leaks at the end")
-	fencing := flags.Bool("fencing", false, "show that a paused holder loses an update without fencing, and not with it")
 	world := flags.String("world", "one", "the servers: "+
 		"one, zones (one server, with one client further away than the others), cluster, "+
 		"sentinel (a master with replicas and Sentinels), several (independent servers, for RedLock and MultiLock), "+
@@ -137,12 +135,9 @@ func command(args []string) error {
 		clients: *clients, seed: *seed, length: *round, limits: limitsFor(plan, *turns), dir: *dir, keep: *keep,
 	}
 	into := report.New(*seed, *clients)
-	switch {
-	case *broken != "":
+	if *broken != "" {
 		err = breakRules(*broken, r, into)
-	case *fencing:
-		into.Demonstrated, err = demonstrate(self)
-	default:
+	} else {
 		err = r.whole(*length, *soak, into)
 	}
 	if err != nil {
@@ -217,8 +212,5 @@ func breakRules(names string, r *run, into *report.Report) error {
 		fmt.Printf("%s: caught by %q after %d operations\n", c.Name, result.Caught, result.After)
 		into.Controls = append(into.Controls, result)
 	}
-	if len(chosen) == len(controls.All) {
-		into.Demonstrated, err = demonstrate(r.binary)
-	}
-	return err
+	return nil
 }

@@ -91,16 +91,6 @@ func TestJudge_DetectsConcealedFault(t *testing.T) {
 	}
 }
 
-func TestDemonstrate(t *testing.T) {
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := demonstrate(self); err != nil {
-		t.Error(err)
-	}
-}
-
 // The overlay covers Go and Lua.
 func TestControlIsCaught(t *testing.T) {
 	for _, name := range []string{"reader beside a writer"} {

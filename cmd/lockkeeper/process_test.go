@@ -24,9 +24,6 @@ import (
 const programEnv = "LOCKKEEPER_TEST_PROGRAM"
 
 func TestMain(m *testing.M) {
-	if name := os.Getenv(serviceEnv); name != "" {
-		runService(name)
-	}
 	if os.Getenv(programEnv) != "" {
 		main()
 	}

@@ -39,7 +39,6 @@ type Report struct {
 	Leases         map[string]judge.Leases  `json:"leases,omitempty"`
 	Soak           *Soak                    `json:"soak,omitempty"`
 	Controls       []Control                `json:"controls,omitempty"`
-	Demonstrated   []string                 `json:"demonstrated,omitempty"`
 }
 
 // New is the report of a run that is about to start.
@@ -174,9 +173,6 @@ func (r *Report) Print(to io.Writer) {
 			}
 			line("%s\t%s\t%s\t%d\t%v", c.Rule, c.Broken, caught, c.After, c.Within.Round(100*time.Millisecond))
 		}
-	}
-	for _, d := range r.Demonstrated {
-		line("\n%s", d)
 	}
 	r.printViolations(line)
 	for _, u := range r.Undecided {

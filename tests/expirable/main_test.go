@@ -4,7 +4,6 @@ package expirable_test
 import (
 	"context"
 	"fmt"
-	"os"
 	"slices"
 	"strconv"
 	"testing"
@@ -16,30 +15,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// holderEnv makes the test binary a process that acquires a permit, and prints that.
-const holderEnv = "LOCKKEEPER_TEST_PERMIT_HOLDER"
-
 func TestMain(m *testing.M) {
-	if what := os.Getenv(holderEnv); what != "" {
-		runHolder(what)
-	}
 	locktest.Overlap()
 	locktest.Main(m)
-}
-
-func runHolder(what string) {
-	var url, name string
-	_, _ = fmt.Sscan(what, &url, &name)
-	ctx := context.Background()
-	s, err := lockkeeper.Open(ctx, url, lockkeeper.WithConfig(lockkeeper.Config{Watchdog: watchdog}))
-	if err != nil {
-		panic(err)
-	}
-	if _, err := s.ExpirableSemaphore(name).Acquire(ctx); err != nil {
-		panic(err)
-	}
-	fmt.Println("holds")
-	select {}
 }
 
 // watchdog is long enough for a busy machine.

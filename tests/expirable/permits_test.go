@@ -3,8 +3,6 @@ package expirable_test
 import (
 	"context"
 	"errors"
-	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,7 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // Never are more permits held than there are, whatever their leases, and none is lost. Among the waiters of a
@@ -53,34 +50,6 @@ func TestExpirable_NeverExceedsThePermits(t *testing.T) {
 	}
 	all.Wait()
 	awaitPermits(t, last, n, 0)
-}
-
-// The permits of a process are handed off among its waiters in memory.
-func TestExpirable_HandsOffInMemory(t *testing.T) {
-	t.Parallel()
-	const goroutines, rounds = 64, 200
-	server, name := redistest.Start(t), redistest.Name(t)
-	_, p := open(t, server.URL(), name, 10, lockkeeper.Config{})
-	var all sync.WaitGroup
-	server.ResetStats(t)
-	for range goroutines {
-		all.Go(func() {
-			for range rounds {
-				permit, err := p.Acquire(t.Context())
-				if err == nil {
-					err = permit.Release(t.Context())
-				}
-				if err != nil {
-					t.Error(err)
-				}
-			}
-		})
-	}
-	all.Wait()
-	if calls := server.Calls(t)["evalsha"]; calls > goroutines*rounds/4 {
-		t.Errorf("%d commands for %d grants", calls, goroutines*rounds)
-	}
-	awaitPermits(t, p, 10, 0)
 }
 
 func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
@@ -195,129 +164,6 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	lost(unreachable, messages.Reason_REASON_EXPIRED)
 	r.Proxy.Freeze(false)
 	awaitPermits(t, p, 9, 0)
-}
-
-// A lost reply neither creates permits nor loses them.
-func TestExpirable_LostReplyKeepsTheNumber(t *testing.T) {
-	for name, script := range map[string]*scripts.Script{
-		"acquire": scripts.ExpirableAcquire, "release": scripts.ExpirableRelease, "set": scripts.ExpirableSet, "renew": scripts.ExpirableRenew,
-	} {
-		for how, mode := range map[string]redistest.Mode{"lost": redistest.Lost, "silent": redistest.Silent} {
-			t.Run(name+" "+how, func(t *testing.T) {
-				t.Parallel()
-				cfg := lockkeeper.Config{CallTimeout: locktest.Soon, Watchdog: time.Minute, Renewal: watchdog / 10}
-				if mode == redistest.Silent {
-					cfg.CallTimeout = time.Second // the duration of a lost command
-				}
-				r := locktest.NewRemote(t, redistest.Shared(t), cfg)
-				p, ctx := r.ExpirableSemaphore(r.LockName), locktest.Within(t)
-				loss := r.Proxy.DropRepliesTo(redistest.Script(script.SHA), 1, mode)
-				locktest.Check(t, p.AddPermits(ctx, 3))
-				held := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}
-				awaitPermits(t, p, 1, 2)
-				if name == "renew" {
-					loss.Wait(t)
-				}
-				for _, permit := range held {
-					locktest.Check(t, permit.Err())
-				}
-				for _, permit := range held {
-					// A repeated release has little time left for its answer; it continues in the background.
-					if err := permit.Release(ctx); err != nil && (mode == redistest.Lost || !errors.Is(err, lockkeeper.ErrUnavailable)) {
-						t.Error(err)
-					}
-				}
-				awaitPermits(t, p, 3, 0)
-				loss.Wait(t)
-			})
-		}
-	}
-}
-
-// The permits of a killed process expire after the TTL of the watchdog at most, and a waiter gets one without
-// polling.
-func TestExpirable_KilledHolderFreesItsPermits(t *testing.T) {
-	t.Parallel()
-	server, name := redistest.Shared(t), redistest.Name(t)
-	_, p := open(t, server.URL(), name, 1, locktest.NoPolling)
-	self := locktest.Must(os.Executable())(t)
-	holder := exec.Command(self)
-	holder.Env, holder.Stderr = append(os.Environ(), holderEnv+"="+server.URL()+" "+name), os.Stderr
-	out, _ := holder.StdoutPipe()
-	locktest.OK(t, holder.Start())
-	defer func() {
-		_ = holder.Process.Kill()
-		_ = holder.Wait()
-	}()
-	if _, err := out.Read(make([]byte, 10)); err != nil {
-		t.Fatal(err)
-	}
-	waiter, before := soon(locktest.Within(t), p), ends(t, server, name)[0]
-	redistest.Eventually(t, "renewals for longer than a lease", func() bool { return ends(t, server, name)[0].Sub(before) > watchdog*5/4 })
-	locktest.NotYet(t, waiter, "granted although the holder lives")
-	_ = holder.Process.Kill()
-	locktest.Check(t, locktest.Await(t, "the permit", waiter))
-	awaitPermits(t, p, 1, 0)
-}
-
-// Close gives back the permits of this process, and refuses its waiters.
-func TestExpirable_CloseGivesBackPermits(t *testing.T) {
-	t.Parallel()
-	server, name := redistest.Shared(t), redistest.Name(t)
-	s, p := open(t, server.URL(), name, 40, lockkeeper.Config{})
-	_, there := open(t, server.URL(), name, 40, lockkeeper.Config{})
-	var held []*lockkeeper.Permit
-	for range 40 {
-		held = append(held, acquire(t, p))
-	}
-	waiter := soon(locktest.Within(t), p)
-	s.AwaitWaiting(t, 1)
-	locktest.Stop(t, s)
-	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
-	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
-	locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrClosed)
-	awaitPermits(t, there, 40, 0)
-}
-
-// An idle actor leaves, and the next one works with permits of its own.
-func TestExpirable_IdleActorLeaves(t *testing.T) {
-	t.Parallel()
-	server, name := redistest.Shared(t), redistest.Name(t)
-	s, p := open(t, server.URL(), name, 1, lockkeeper.Config{Idle: 10 * time.Millisecond})
-	for range 3 {
-		held := acquire(t, p)
-		outlasts(t, s.System, name, 50*time.Millisecond) // it must not leave while it holds a permit
-		if !held.Valid() {
-			t.Error(held.Err())
-		}
-		before := s.Processes()
-		release(t, held)
-		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() < before })
-		locktest.IsError(t, held.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
-	}
-	awaitPermits(t, p, 1, 0)
-}
-
-// When Redis does not answer, Close ends with its context; the permits that it leaves expire.
-func TestExpirable_CloseWithoutRedisEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog})
-	r.SkipCloseCheck = true
-	_, there := open(t, r.Server.URL(), r.LockName, 2, lockkeeper.Config{CallTimeout: locktest.Soon})
-	p := r.ExpirableSemaphore(r.LockName)
-	held, waiter := []*lockkeeper.Permit{acquire(t, p), acquire(t, p)}, soon(locktest.Within(t), p)
-	r.AwaitWaiting(t, 1)
-	r.Proxy.Freeze(true)
-	locktest.InTime(t, "Close", func() {
-		ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-		defer cancel()
-		if err := r.Close(ctx); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("closed: %v", err)
-		}
-	})
-	locktest.IsError(t, locktest.Await(t, "the refusal", waiter), lockkeeper.ErrClosed)
-	locktest.IsError(t, held[0].Err(), lockkeeper.ErrClosed)
-	awaitPermits(t, there, 2, 0)
 }
 
 // A permit keeps its lease although each reply to a renewal comes after the next renewal is due, as in a process

@@ -7,11 +7,8 @@ import (
 	"runtime/debug"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/asynkron/protoactor-go/actor"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -177,55 +174,6 @@ func TestCancel_ManyAtOnceKeepTheHold(t *testing.T) {
 				s.AwaitWaiting(t, *cancels)
 				cancel()
 			}, waiters.Wait)
-		})
-	}
-}
-
-// Actors wait. Half of them cancel, and the others die.
-func TestCancel_ManyAtOnceByMessageKeepTheHold(t *testing.T) {
-	for _, c := range allContested {
-		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, configForMany())
-			var pids []*actor.PID
-			var ended atomic.Int64
-			props := actor.PropsFromFunc(func(ctx actor.Context) {
-				switch m := ctx.Message().(type) {
-				case string:
-					request := c.cancel(k.LockName)
-					if m == "ask" {
-						request = c.request(k.LockName)
-					}
-					lockkeeper.Request(ctx, request)
-				case *actor.Stopped, *messages.Cancelled, *messages.PermitsChanged, *messages.LatchChanged:
-					ended.Add(1)
-				case *messages.Acquired:
-					lockkeeper.Request(ctx, &messages.Release{Lock: m.Lock})
-				case *messages.PermitsAcquired:
-					lockkeeper.Request(ctx, &messages.ReleasePermits{Semaphore: m.Semaphore})
-				}
-			})
-			c.survives(t, s, k, func() {
-				for range *cancels {
-					pid := s.Actors.Root.Spawn(props)
-					pids = append(pids, pid)
-					s.Actors.Root.Send(pid, "ask")
-				}
-				s.AwaitWaiting(t, *cancels)
-				for i, pid := range pids {
-					if i%2 == 0 {
-						s.Actors.Root.Send(pid, "cancel")
-					} else {
-						s.Actors.Root.Stop(pid)
-					}
-				}
-			}, func() {
-				redistest.Eventually(t, "all to leave", func() bool { return ended.Load() >= int64(*cancels) })
-			})
-			for i, pid := range pids {
-				if i%2 == 0 {
-					s.Actors.Root.Stop(pid)
-				}
-			}
 		})
 	}
 }

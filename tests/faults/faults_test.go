@@ -81,37 +81,6 @@ func TestLease_LossIsReportedBeforeTheKeyExpires(t *testing.T) {
 	}
 }
 
-// The next renewal finds out that another client deleted or took the key.
-func TestRenewal_FindsDeletedOrTakenKey(t *testing.T) {
-	t.Parallel()
-	cfg := lockkeeper.Config{Watchdog: 3 * time.Second, Renewal: 100 * time.Millisecond}
-	s, k := locktest.New(t, cfg)
-	for what, test := range map[string]struct {
-		meddle func(k locktest.Key)
-		reason messages.Reason
-	}{
-		"deleted": {func(k locktest.Key) { k.Do(t, "DEL", k.Name) }, messages.Reason_REASON_GONE},
-		"taken": {func(k locktest.Key) {
-			k.Atomically(t, "redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)", []string{k.Name}, locktest.Redisson)
-		}, messages.Reason_REASON_TAKEN},
-		"another type": {func(k locktest.Key) { k.Do(t, "SET", k.Name, "text") }, messages.Reason_REASON_TAKEN},
-	} {
-		for _, g := range locktest.Guards(t, s, k.Server) {
-			g.How += ", " + what
-			end := g.Expiry(t)
-			test.meddle(g.Key)
-			g.ExpectLossInTime(t, end.Add(cfg.Renewal), false, test.reason)
-			if test.reason == messages.Reason_REASON_TAKEN {
-				if !g.Exists(t) {
-					t.Errorf("%s: a foreign key was deleted", g.How)
-				}
-				g.Do(t, "DEL", g.Name)
-			}
-			s.ExpectGranted(t, g.Key)
-		}
-	}
-}
-
 // The unlock message was published without a subscriber: after a reconnect every waiter tries again.
 func TestReconnect_WakesWaiters(t *testing.T) {
 	t.Parallel()
@@ -146,32 +115,6 @@ func TestMain(m *testing.M) {
 }
 
 // Packages redisio and redisclient test the errors of Redis themselves; the next tests check their effect on locks.
-
-// The key has another type than that of a lock.
-func TestRedisErrors_WrongTypeIsRejected(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	k.Do(t, "SET", k.Name, "text")
-	locktest.InTime(t, "to be refused", func() {
-		for _, err := range locktest.Errors(locktest.Within(t), s.Lock(k.LockName)) {
-			locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE", "choose another name")
-		}
-		for _, request := range locktest.Requests(k.Message()) {
-			switch request.(type) {
-			case *messages.Cancel:
-			case *messages.Release, *messages.Extend:
-				locktest.ExpectRefusal(t, s.Probe(t), request, messages.Reason_REASON_NOT_HELD)
-			default:
-				locktest.ExpectRefusal(t, s.Probe(t), request, messages.Reason_REASON_REJECTED)
-			}
-		}
-	})
-	if !k.Exists(t) {
-		t.Error("a foreign key was deleted")
-	}
-	k.Do(t, "DEL", k.Name)
-	s.ExpectGranted(t, k)
-}
 
 func TestRedisErrors_NoPermissionIsRejected(t *testing.T) {
 	t.Parallel()

@@ -68,24 +68,6 @@ func TestFleet_HandsOver(t *testing.T) {
 	f.expect(sender, rounds, 0)
 }
 
-// A slow instance is stopped while messages are queued in front of it.
-func TestFleet_HandsOverASlowInstance(t *testing.T) {
-	t.Parallel()
-	f, _ := onRedis(t)
-	candidate := settings{Role: "candidate", Watchdog: lease, Handling: 20 * time.Millisecond, Stopping: 200 * time.Millisecond}
-	f.start(candidate)
-	f.start(candidate)
-	sender := f.start(settings{Role: "sender", Watchdog: lease, Rate: 4, Burst: 10})
-	const rounds = 5
-	for range rounds {
-		f.begins(20)
-		f.leader().terminate()
-		f.start(candidate)
-	}
-	f.begins(20)
-	f.expect(sender, rounds, 0)
-}
-
 // Processes are killed: another instance starts when the lease has ended, and at most one window is refused.
 func TestFleet_SurvivesKills(t *testing.T) {
 	t.Parallel()
@@ -127,21 +109,6 @@ func TestFleet_SurvivesPauses(t *testing.T) {
 	f.expect(sender, rounds, 64)
 }
 
-// The connection between sender and instance breaks again and again: what was lost on the way is sent again.
-func TestFleet_SurvivesBrokenConnections(t *testing.T) {
-	t.Parallel()
-	f, _ := onRedis(t)
-	f.start(settings{Role: "candidate", Watchdog: lease, Name: "candidate", Port: freePort(t)})
-	sender := f.start(settings{Role: "sender", Name: "sender", Port: freePort(t), Watchdog: lease, Rate: 500, Burst: 1})
-	const rounds = 6
-	for range rounds {
-		f.begins(200)
-		f.network.cut("candidate")
-	}
-	f.begins(200)
-	f.expect(sender, rounds, 0)
-}
-
 // The only candidate is restarted at its address, in good order: all messages wait for it. So do those that come after a
 // kill.
 func TestFleet_RestartsAtTheSameAddress(t *testing.T) {
@@ -165,23 +132,6 @@ func TestFleet_RestartsAtTheSameAddress(t *testing.T) {
 	if refused > 0 {
 		t.Errorf("%d messages are refused after restarts in good order", refused)
 	}
-}
-
-// The network swallows everything between sender and instance for longer than a lease, and breaks no connection.
-func TestFleet_SurvivesABlackHole(t *testing.T) {
-	t.Parallel()
-	f, _ := onRedis(t)
-	f.start(settings{Role: "candidate", Watchdog: lease, Name: "candidate", Port: freePort(t)})
-	sender := f.start(settings{Role: "sender", Name: "sender", Port: freePort(t), Watchdog: lease, Rate: 100, Burst: 1})
-	const rounds = 2
-	for range rounds {
-		f.begins(100)
-		f.network.swallow(both("candidate", "sender")...)
-		<-time.After(3 * time.Second)
-		f.network.heal()
-	}
-	f.begins(100)
-	f.expect(sender, rounds, 0)
 }
 
 // Redis does not answer for longer than a lease: the instance stops in time, and there is one again when Redis is back.

@@ -96,28 +96,6 @@ func TestGrains_SurvivePauses(t *testing.T) {
 	f.expectGrains(caller, rounds*callers)
 }
 
-// A host is cut off from Redis: its grains stop before its lease ends, and run elsewhere after that.
-func TestGrains_SurviveACutFromRedis(t *testing.T) {
-	t.Parallel()
-	f, _ := onRedis(t)
-	f.start(host())
-	cut := host()
-	cut.Name, cut.Port = "cut", freePort(t)
-	p := f.start(cut)
-	caller := f.caller()
-	const rounds = 2
-	for range rounds {
-		f.increases("answered", 1000)
-		f.network.swallow(both("cut", redisParty)...)
-		<-time.After(2 * lease)
-		f.network.heal()
-		f.network.cut("cut")
-		begun := p.count("begins")
-		redistest.Eventually(t, "the host to run grains again", func() bool { return p.count("begins") > begun+100 })
-	}
-	f.expectGrains(caller, 0)
-}
-
 // Redis does not answer for longer than a lease: all grains stop, and return with it.
 func TestGrains_SurviveOutagesOfRedis(t *testing.T) {
 	t.Parallel()

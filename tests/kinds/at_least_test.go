@@ -122,24 +122,6 @@ func TestAtLeast_IsKeptAlsoFromItsOwnProcess(t *testing.T) {
 	locktest.Release(t, hold)
 }
 
-// Close ends the hold, and keeps the lock.
-func TestAtLeast_IsKeptByClose(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-	began := time.Now()
-	locktest.Acquire(t, s.Lock(k.LockName), lockkeeper.WithAtLeast(500*time.Millisecond))
-	locktest.Stop(t, s.System)
-	if hold, err := other.Lock(k.LockName).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) &&
-		time.Since(began) < 500*time.Millisecond {
-		t.Errorf("acquired %v, %v", hold, err)
-	}
-	locktest.Release(t, locktest.Acquire(t, other.Lock(k.LockName)))
-	if took := time.Since(began); took < 500*time.Millisecond {
-		t.Errorf("it is free after %v", took)
-	}
-}
-
 // A grant that no caller has got is given back at once: else the job would run in no process.
 func TestAtLeast_IsNotKeptForACallerThatHasLeft(t *testing.T) {
 	t.Parallel()

@@ -76,22 +76,6 @@ func (k fairKey) timeout(t testing.TB, owner string) int64 {
 	return int64(score)
 }
 
-// lives checks that a waiter does not count as dead.
-func (k fairKey) lives(t testing.TB, owner string) (until int64) {
-	t.Helper()
-	now, until := k.now(t), k.timeout(t, owner)
-	if until <= now {
-		t.Fatalf("%s counts as dead since %d ms", owner, now-until)
-	}
-	return until
-}
-
-// awaitListener waits until a waiter has subscribed to its channel.
-func (k fairKey) awaitListener(t testing.TB, owner string) {
-	t.Helper()
-	redistest.Eventually(t, "the subscription of the waiter", func() bool { return k.Server.Subscribers(t, k.Channel+":"+owner) == 1 })
-}
-
 // awaitNothing waits until no key of the lock is left in Redis.
 func (k fairKey) awaitNothing(t testing.TB) {
 	t.Helper()
@@ -128,14 +112,4 @@ func (k fairKey) enqueueForeign(t testing.TB, owner string) {
 	}
 	k.Atomically(t, `redis.call('ZADD', KEYS[1], ARGV[1], ARGV[2]) redis.call('RPUSH', KEYS[2], ARGV[2])`,
 		[]string{k.timeouts, k.queue}, fmt.Sprint(last+javaWait), owner)
-}
-
-// freeAsRedisson frees the lock and notifies the head of the queue, as Redisson does.
-func (k fairKey) freeAsRedisson(t testing.TB) {
-	t.Helper()
-	k.Atomically(t, `
-		redis.call('DEL', KEYS[1])
-		local head = redis.call('LINDEX', KEYS[2], 0)
-		if head then redis.call('PUBLISH', KEYS[3] .. ':' .. head, '0') end`,
-		[]string{k.Name, k.queue, k.Channel})
 }

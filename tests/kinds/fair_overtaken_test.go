@@ -185,36 +185,6 @@ func TestFair_CloseWaitsForLateCommand(t *testing.T) {
 	o.expectFree()
 }
 
-// The lock actor of a waiter is given up. It removes the entry, which Redis adds after the cleanup.
-func TestFair_ActorGivenUpRemovesLateEntry(t *testing.T) {
-	t.Parallel()
-	o := newOvertaken(t)
-	locktest.Release(t, o.hold)
-	o.TakeAs(t, locktest.Redisson, time.Minute)
-	enrols := o.client.delayNext()
-	waits := locktest.AcquireSoon(locktest.Within(t), o.of(o.s))
-	locktest.Await(t, "the command that enrols the waiter", enrols.caught)
-	before := o.client.answered.Load()
-	o.faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*request.Call" }, nil)
-	redistest.Eventually(t, "the actor to be given up", func() bool {
-		_, _ = o.of(o.s).Inspect(locktest.Within(t))
-		return len(waits) > 0
-	})
-	o.faults.Hit(nil, nil)
-	locktest.ExpectEnd(t, waits, lockkeeper.ErrCrashed)
-	redistest.Eventually(t, "the cleanup", func() bool { return o.client.answered.Load() == before+2 })
-	close(enrols.goesOn)
-	locktest.Await(t, "the command in Redis", enrols.sent)
-	if queue := o.entries(t); len(queue) != 1 {
-		t.Errorf("the queue is %v", queue)
-	}
-	close(enrols.answers)
-	redistest.Eventually(t, "the end of the entry", func() bool { return len(o.entries(t)) == 0 })
-	o.freeAsRedisson(t)
-	o.expectFree()
-	locktest.Stop(t, o.s)
-}
-
 func newOvertaken(t *testing.T) *overtaken {
 	k := newFairKey(t, redistest.Shared(t))
 	client, faults := &slowClient{Client: locktest.Connect(t, k.Server.URL())}, &locktest.FaultInjector{}

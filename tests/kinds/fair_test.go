@@ -13,7 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // All waiters are served in their order, although the queue in Redis has fewer entries than there are waiters.
@@ -87,57 +86,6 @@ func TestFair_ProcessPollsOnceForAllItsWaiters(t *testing.T) {
 			k.awaitEntries(t, foreign)
 		})
 	}
-}
-
-// Entries of living waiters outlast the timeout of a dead one.
-func TestFair_KeepsEntriesOfLivingWaiters(t *testing.T) {
-	t.Parallel()
-	cfg := lockkeeper.Config{Poll: 200 * time.Millisecond, WaiterTimeout: 2 * time.Second}
-	k := newFairKey(t, redistest.Shared(t))
-	s := sites(t, k.Key, cfg, 2)
-	k.TakeAs(t, locktest.Redisson, time.Minute)
-	first, entry := k.enqueue(t, locktest.Within(t), s[0])
-	second, _ := k.enqueue(t, locktest.Within(t), s[1])
-	queue, timeout := k.entries(t), cfg.WaiterTimeout.Milliseconds()
-	redistest.Eventually(t, "an update without the TTL of the holder", func() bool { return k.lives(t, entry)-k.now(t) <= 2*timeout })
-	began := k.lives(t, entry)
-	redistest.Eventually(t, "the timeout to pass twice", func() bool { return k.lives(t, entry)-began > 2*timeout })
-	if now := k.entries(t); !slices.Equal(now, queue) {
-		t.Fatalf("the queue was %v and is %v", queue, now)
-	}
-	k.freeAsRedisson(t)
-	k.releaseInOrder(t, locktest.Got(t, first).Hold, second)
-}
-
-// A command whose reply is lost takes effect once.
-func TestFair_AppliesCommandsOnceWhenRepliesAreLost(t *testing.T) {
-	t.Parallel()
-	locktest.WithLostReplies(t, scripts.SyncQueue, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
-		k, ctx := newFairKey(t, r.Server), r.Context(t)
-		lose()
-		hold := locktest.AcquireIn(t, ctx, k.of(r.Site))
-		k.HeldBy(t, r.Site, "1")
-		lose()
-		r.Release(t, hold)
-		k.awaitNothing(t)
-
-		k.TakeAs(t, locktest.Redisson, time.Minute)
-		lose()
-		first, entry := k.enqueue(t, ctx, r.Site)
-		k.awaitListener(t, entry)
-		if queue := k.entries(t); len(queue) != 1 {
-			t.Errorf("one waiter, and the queue is %v", queue)
-		}
-		second, _ := k.enqueue(t, ctx, r.Site)
-		k.freeAsRedisson(t)
-		hold = locktest.Got(t, first).Hold
-		lose() // while the transfer is under way
-		r.Release(t, hold)
-		hold = locktest.Got(t, second).Hold
-		k.HeldBy(t, r.Site, "1")
-		r.Release(t, hold)
-		k.awaitNothing(t)
-	})
 }
 
 // A waiter that gives up while Redis is silent removes its entry.

@@ -113,22 +113,6 @@ func TestForceRelease_FreesOnlyNamedOwners(t *testing.T) {
 	})
 }
 
-// Of readers in several processes, a forced release ends the holds of the ones that it names.
-func TestForceRelease_EndsOnlyNamedReaders(t *testing.T) {
-	t.Parallel()
-	k, a, b := readWrite(t, lockkeeper.Config{Watchdog: 3 * time.Second})
-	first := locktest.Acquire(t, k.read(a))
-	status := locktest.Must(k.read(b).Inspect(locktest.Within(t)))(t)
-	second := locktest.Acquire(t, k.read(b))
-	locktest.ForceRelease(t, k.read(b), true, status.Owners...)
-	locktest.EndedBy(t, first)
-	locktest.Ensure(t, second, time.Second)
-	locktest.ExpectValid(t, second)
-	locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.write(b))
-	locktest.Release(t, second)
-	locktest.ExpectGranted(t, k.write(a))
-}
-
 // A forced release of a RedLock frees the owners that it names.
 func TestForceRelease_FreesNamedOwnersOfRedLock(t *testing.T) {
 	t.Parallel()
@@ -198,29 +182,5 @@ func TestForceRelease_IsNotSentAgainAfterItsTime(t *testing.T) {
 		locktest.Ensure(t, next, 29690*time.Millisecond) // which asks Redis
 		locktest.ExpectValid(t, next)
 		locktest.Release(t, next)
-	})
-}
-
-// A forced release is answered within CallTimeout and 250 ms, also if a try fails shortly before that.
-func TestForceRelease_IsAnsweredInTime(t *testing.T) {
-	locktest.EachKind(t, func(t *testing.T, _ string, of locktest.Kind) {
-		server := redistest.Start(t, "--lua-time-limit", "10")
-		const most = 2 * time.Second
-		s := locktest.Open(t, server.URL(), lockkeeper.Config{CallTimeout: most})
-		if _, err := of(s, "force").Inspect(locktest.Within(t)); err != nil {
-			t.Fatal(err)
-		}
-		end := busy(t, server)
-		timer := time.AfterFunc(most*9/10, func() { server.Pause(t) })
-		defer timer.Stop()
-		began := time.Now()
-		_, err := of(s, "force").ForceRelease(locktest.Within(t))
-		took := time.Since(began)
-		server.Resume(t)
-		end()
-		locktest.IsError(t, err, lockkeeper.ErrUnavailable)
-		if took > most+time.Second {
-			t.Errorf("it has taken %v", took)
-		}
 	})
 }

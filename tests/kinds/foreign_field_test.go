@@ -1,7 +1,6 @@
 package kinds_test
 
 import (
-	"maps"
 	"testing"
 	"time"
 
@@ -34,49 +33,6 @@ func TestForeignField_StaysAfterRelease(t *testing.T) {
 				if got := k.Owners(t); got["email"] != "tiger" || k.Ttl(t) >= 0 {
 					t.Errorf("the key has become %v, and lasts for %v", got, k.Ttl(t))
 				}
-			})
-		}
-	}
-}
-
-// A mode that is neither "read" nor "write" is another application's. No command replaces or deletes it: a re-entry is
-// refused, and a release removes only the holder's field.
-func TestForeignMode_IsNeitherReplacedNorDeleted(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	for _, kind := range []string{"read", "write", "multi"} {
-		for _, how := range []string{"release", "reenter", "force", "downgrade"} {
-			t.Run(kind+", "+how, func(t *testing.T) {
-				t.Parallel()
-				k, s := locktest.NewKey(t, server), locktest.Open(t, server.URL(), lockkeeper.Config{})
-				l := locktest.Kinds[kind](s, k.LockName)
-				if kind == "multi" {
-					l = lockkeeper.MultiLock(s.ReadWriteLock(k.LockName).Read(), s.Lock(k.LockName+" too"))
-				}
-				hold := locktest.Acquire(t, l)
-				k.Do(t, "HSET", k.Name, "mode", "dark")
-				ctx := locktest.Within(t)
-				switch how {
-				case "reenter":
-					if _, err := l.TryAcquire(hold.Context()); kind != "multi" || err != nil {
-						locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
-					}
-				case "downgrade":
-					if _, err := s.ReadWriteLock(k.LockName).Read().TryAcquire(hold.Context()); err == nil {
-						t.Error("a re-entry as a reader is not refused")
-					}
-				case "force":
-					_, err := l.ForceRelease(ctx)
-					locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
-				}
-				if err := hold.Release(ctx); err != nil && how != "force" {
-					t.Error(err)
-				}
-				redistest.Eventually(t, "the end of the hold", func() bool {
-					return maps.Equal(k.Owners(t), map[string]string{"mode": "dark"}) && k.Ttl(t) < 0
-				})
-				_, err := s.ReadWriteLock(k.LockName).Write().TryAcquire(ctx)
-				locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
 			})
 		}
 	}

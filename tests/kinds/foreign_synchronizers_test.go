@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -111,48 +110,6 @@ func TestForeignMemory_RefusesRedLock(t *testing.T) {
 			locktest.Fails(red.Lock("x").Acquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
 			for _, unchanged := range checks {
 				unchanged("Acquire")
-			}
-		})
-	}
-}
-
-// logLines receives each line of a log.
-type logLines chan string
-
-func (l logLines) Write(p []byte) (int, error) {
-	l <- string(p)
-	return len(p), nil
-}
-
-// The list of all Systems may be a key of another application. It is logged once, and everything else works.
-func TestForeignSystemsKey_IsLoggedOnce(t *testing.T) {
-	t.Parallel()
-	for kind, write := range foreignTypes {
-		t.Run(kind, func(t *testing.T) {
-			t.Parallel()
-			k := locktest.NewKey(t, redistest.Start(t))
-			unchanged := foreignKey(t, k, keyspace.Systems(""), write...)
-			log := make(logLines, 1000)
-			s := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 300 * time.Millisecond, Logger: slog.New(slog.NewTextHandler(log, nil))})
-			const warning = "Redis refuses the record of this system"
-			isWarning := func(line string) bool { return strings.Contains(line, warning) } // a busy machine may log more
-			line := ""
-			for !isWarning(line) {
-				line = locktest.Await(t, "a line in the log", log)
-			}
-			if !strings.Contains(line, "WRONGTYPE") {
-				t.Error(line)
-			}
-			locktest.Release(t, locktest.Acquire(t, s.Lock("x"), lockkeeper.WithLease(time.Minute)))
-			server := k.Server
-			server.ResetStats(t)
-			redistest.Eventually(t, "two more tries", func() bool { return server.Calls(t)["evalsha"]+server.Calls(t)["eval"] >= 2 })
-			locktest.Check(t, s.Close(locktest.Within(t)))
-			unchanged("Close")
-			for len(log) > 0 {
-				if line := <-log; isWarning(line) {
-					t.Errorf("logged again: %s", line)
-				}
 			}
 		})
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -115,96 +114,6 @@ func TestForeignKey_OnMajorityRefusesRedLock(t *testing.T) {
 			t.Errorf("the key has become %v", got)
 		}
 		q.key(i).Do(t, "DEL", q.key(i).Name)
-	}
-}
-
-// The queue of a fair lock, and the set of permits that are taken, may belong to another application.
-func TestForeignKey_BesideLockIsRefused(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	k.Do(t, "RPUSH", keyspace.Queue(k.Name), "job 1", "job 2")
-	ctx := locktest.Within(t)
-	locktest.Fails(s.FairLock(k.LockName).TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	locktest.Fails(s.FairLock(k.LockName).ForceRelease(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	locktest.Equal(t, k.Number(t, "LLEN", keyspace.Queue(k.Name)), 2, "%d of 2 entries are left")
-
-	permits := locktest.NewKey(t, k.Server)
-	permits.Do(t, "SET", permits.Name, "1")
-	permits.Do(t, "ZADD", keyspace.Taken(permits.Name), "100", "ann", "200", "bert")
-	p := s.ExpirableSemaphore(permits.LockName)
-	locktest.Fails(p.TryAcquire(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
-	locktest.Fails(p.Available(ctx))(t, lockkeeper.ErrRejected, "WRONGTYPE")
-	locktest.IsError(t, p.SetPermits(ctx, 9), lockkeeper.ErrRejected, "WRONGTYPE")
-	locktest.Equal(t, permits.Number(t, "ZCARD", keyspace.Taken(permits.Name)), 2, "%d of 2 members are left")
-}
-
-// A semaphore, an expirable semaphore and a latch refuse a hash in the same way.
-func TestForeignKey_IsRefusedBySynchronizers(t *testing.T) {
-	t.Parallel()
-	s, _ := locktest.New(t, lockkeeper.Config{})
-	ctx := locktest.Within(t)
-	server := redistest.Shared(t)
-	calls := map[string]func(name string) map[string]error{
-		"semaphore": func(name string) map[string]error {
-			one := s.Semaphore(name)
-			_, available := one.Available(ctx)
-			_, drain := one.Drain(ctx)
-			_, set := one.TrySetPermits(ctx, 3, 0)
-			return map[string]error{"Acquire": one.Acquire(ctx, 1), "TryAcquire": one.TryAcquire(ctx, 1), "Release": one.Release(ctx, 1), "Available": available, "Drain": drain, "TrySetPermits": set}
-		},
-		"permits": func(name string) map[string]error {
-			one := s.ExpirableSemaphore(name)
-			_, acquire := one.Acquire(ctx)
-			_, available := one.Available(ctx)
-			return map[string]error{"Acquire": acquire, "Available": available, "SetPermits": one.SetPermits(ctx, 3)}
-		},
-		"latch": func(name string) map[string]error {
-			one := s.Latch(name)
-			_, count := one.Count(ctx)
-			_, set := one.TrySetCount(ctx, 3)
-			return map[string]error{"Wait": one.Wait(ctx), "CountDown": one.CountDown(ctx), "Count": count, "TrySetCount": set}
-		},
-	}
-	for kind, of := range calls {
-		t.Run(kind, func(t *testing.T) {
-			k := locktest.NewKey(t, server)
-			k.Do(t, "HSET", k.Name, "email", "tiger")
-			for call, err := range of(k.LockName) {
-				if err == nil || strings.Contains(err.Error(), "tiger") {
-					t.Errorf("%s: %v", call, err)
-					continue
-				}
-				locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
-			}
-			if got := k.Owners(t); !maps.Equal(got, map[string]string{"email": "tiger"}) {
-				t.Errorf("the key has become %v", got)
-			}
-		})
-	}
-}
-
-// A try at a lock with thousands of readers costs as many commands as one at a lock with few.
-func TestForeignKey_CheckCostIsConstant(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
-	costs := map[int]map[string]int{}
-	for _, readers := range []int{20, 5000} {
-		fields := []string{"HSET", k.Name, "mode", "read"}
-		for i := range readers {
-			fields = append(fields, strings.TrimSuffix(locktest.Redisson, "57")+strconv.Itoa(i), "1")
-		}
-		k.Do(t, fields...)
-		k.Server.ResetStats(t)
-		locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.ReadWriteLock(k.LockName).Write())
-		costs[readers] = map[string]int{}
-		for command, n := range k.Server.Calls(t) {
-			if strings.HasPrefix(command, "h") && command != "hello" {
-				costs[readers][command] = int(n)
-			}
-		}
-	}
-	if !maps.Equal(costs[20], costs[5000]) {
-		t.Errorf("a try costs %v, and with many readers %v", costs[20], costs[5000])
 	}
 }
 

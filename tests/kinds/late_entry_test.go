@@ -27,6 +27,10 @@ func TestWaitQueue_ActorGivenUpRemovesLateEntry(t *testing.T) {
 			func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
 			func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() }, "lockkeeper_read_write_queue",
 		},
+		"fair": {
+			func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) },
+			func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) }, "redisson_lock_queue",
+		},
 		"multi": {plain, func(s *locktest.Site, name string) *lockkeeper.Lock {
 			return lockkeeper.MultiLock(s.Lock(name), s.Lock(name+" too"))
 		}, "lockkeeper_wait_queue"},

@@ -78,54 +78,6 @@ func (b *bundle) awaitLeft(t testing.TB, keys ...string) {
 	redistest.Eventually(t, "nothing to be left of "+b.base, func() bool { return slices.Equal(left(t, b.base, b.servers...), keys) })
 }
 
-// heldTimes checks the hold count of each member in Redis.
-func (b *bundle) heldTimes(t testing.TB, count string) {
-	t.Helper()
-	for _, m := range b.members {
-		owners := m.Owners(t)
-		delete(owners, "mode")
-		if counts := slices.Collect(maps.Values(owners)); !slices.Equal(counts, []string{count}) {
-			t.Errorf("%s has the owners %v, want one that holds it %s times", m.Name, owners, count)
-		}
-	}
-}
-
-// While any member is held elsewhere, none of the others is held. A granted MultiLock holds each member equally
-// often, and for equally long.
-func TestMultiLock_TakesAllOrNothing(t *testing.T) {
-	t.Parallel()
-	here := newBundle(t, frequent, redistest.SharedServers(t, 2)...)
-	there := here.elsewhere(t, frequent)
-	for _, m := range there.members {
-		if m.kind == "read" {
-			continue
-		}
-		hold := locktest.Acquire(t, m.lock)
-		before := left(t, here.base, here.servers...)
-		locktest.ExpectRefused(t, lockkeeper.ErrHeld, here.Lock)
-		here.awaitLeft(t, before...)
-		locktest.Release(t, hold)
-	}
-	const lease = time.Minute
-	outer := locktest.Acquire(t, here.Lock, lockkeeper.WithLease(lease))
-	for _, m := range there.members {
-		if ttl := m.Ttl(t); ttl > lease || ttl < lease/2 {
-			t.Errorf("%s has a TTL of %v, of a lease of %v", m.Name, ttl, lease)
-		}
-		if m.kind == "read" {
-			locktest.ExpectGranted(t, m.lock)
-		} else {
-			locktest.ExpectRefused(t, lockkeeper.ErrHeld, m.lock)
-		}
-	}
-	inner := locktest.AcquireIn(t, outer.Context(), here.Lock)
-	here.heldTimes(t, "2")
-	locktest.Release(t, inner)
-	here.heldTimes(t, "1")
-	locktest.Release(t, outer)
-	here.awaitLeft(t)
-}
-
 // The order of the members does not matter, except for the tokens.
 func TestMultiLock_OrderOfMembersDoesNotMatter(t *testing.T) {
 	t.Parallel()
@@ -273,16 +225,4 @@ func TestMultiLock_IgnoresMessagesOfItsOwnTries(t *testing.T) {
 			}
 		})
 	}
-}
-
-// The actors of another System know the subscriber of a new one at once.
-func TestMultiLock_WaitsOnANewSystem(t *testing.T) {
-	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	k.TakeAs(t, locktest.Redisson, time.Minute)
-	s := sites(t, k, lockkeeper.Config{}, 2)
-	granted := locktest.AcquireSoon(locktest.Within(t), lockkeeper.MultiLock(s[0].Lock(k.Name+"0"), s[1].Lock(k.LockName), s[1].Lock(k.Name+"1")))
-	k.AwaitSubscribers(t, 1)
-	k.Unlock(t)
-	locktest.Release(t, locktest.Got(t, granted).Hold)
 }

@@ -3,15 +3,12 @@ package kinds_test
 // How the holds of readers and writers end.
 
 import (
-	"context"
 	"testing"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // patient renews often, and has a TTL that a busy machine does not exceed.
@@ -114,33 +111,4 @@ func TestReadWrite_LossNotifiesAllReaders(t *testing.T) {
 			k.awaitNothing(t)
 		})
 	}
-}
-
-// A command whose reply is lost takes effect once.
-func TestReadWrite_AppliesCommandsOnceWhenRepliesAreLost(t *testing.T) {
-	t.Parallel()
-	locktest.WithLostReplies(t, scripts.ReadWriteSet, locktest.ShortCallTimeout, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
-		k := newRWKey(t, r.Server)
-		lose()
-		writing := locktest.AcquireIn(t, r.Context(t), k.write(r.Site))
-		lose()
-		reading := locktest.AcquireIn(t, context.WithoutCancel(writing.Context()), k.read(r.Site))
-		k.heldTwice(t, "1")
-		lose()
-		r.Release(t, writing)
-		// In Redis it stays the lock of a writer: a late command might make it one again, and must not end a hold
-		// that a reader shares with others.
-		owner := k.heldTwice(t, "1")
-		lose()
-		again := locktest.AcquireIn(t, reading.Context(), k.read(r.Site))
-		k.heldTwice(t, "2")
-		lose()
-		r.Release(t, again)
-		k.heldTwice(t, "1")
-		if left := k.leaseKey(owner, 2).Ttl(t); left > 0 {
-			t.Errorf("the key of the second hold is left for %v", left)
-		}
-		r.Release(t, reading)
-		k.awaitNothing(t)
-	})
 }

@@ -4,7 +4,6 @@ package kinds_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -173,61 +172,6 @@ func TestReadWrite_ReadersDoNotOvertakeWriter(t *testing.T) {
 	locktest.Release(t, writing)
 	locktest.Release(t, locktest.Got(t, reader).Hold)
 	k.awaitNothing(t)
-}
-
-// A waiting writer keeps readers elsewhere out, until it stops waiting in any way.
-func TestReadWrite_WaitingWriterKeepsReadersOut(t *testing.T) {
-	t.Parallel()
-	for what, leave := range map[string]func(t *testing.T, writer *locktest.Site, reading *lockkeeper.Hold, giveUp func()) (want error){
-		"granted": func(t *testing.T, _ *locktest.Site, reading *lockkeeper.Hold, _ func()) error {
-			locktest.Release(t, reading)
-			return nil
-		},
-		"gives up": func(_ *testing.T, _ *locktest.Site, _ *lockkeeper.Hold, giveUp func()) error {
-			giveUp()
-			return context.Canceled
-		},
-		"closed": func(t *testing.T, writer *locktest.Site, _ *lockkeeper.Hold, _ func()) error {
-			locktest.Stop(t, writer)
-			return lockkeeper.ErrClosed
-		},
-	} {
-		for _, readsToo := range []bool{false, true} {
-			t.Run(fmt.Sprint(what, ", reads as well: ", readsToo), func(t *testing.T) {
-				t.Parallel()
-				k, a, b := readWrite(t, locktest.NoPolling)
-				reading := locktest.Acquire(t, k.read(a))
-				ctx, giveUp := context.WithCancel(locktest.Within(t))
-				defer giveUp()
-				var also *lockkeeper.Hold
-				if readsToo {
-					also = locktest.Acquire(t, k.read(b))
-				}
-				waiting := locktest.AcquireSoon(ctx, k.write(b))
-				if readsToo { // its process gives up its other read holds first
-					locktest.AwaitWaiters(t, k.write(b), 1)
-					locktest.Release(t, also)
-				}
-				k.awaitEntries(t, 1)
-				late := locktest.Open(t, k.Server.URL(), locktest.NoPolling)
-				locktest.ExpectRefused(t, lockkeeper.ErrHeld, k.read(late))
-				want := leave(t, b, reading, giveUp)
-				g := locktest.Await(t, "an answer", waiting)
-				if !errors.Is(g.Err, want) {
-					t.Errorf("the writer got %v, want %v", g.Err, want)
-				}
-				if g.Err == nil {
-					locktest.Release(t, g.Hold)
-				}
-				k.awaitEntries(t, 0)
-				locktest.ExpectGranted(t, k.read(late))
-				if want != nil {
-					locktest.Release(t, reading)
-				}
-				k.awaitNothing(t)
-			})
-		}
-	}
 }
 
 // A writer that becomes a reader lets readers here and elsewhere in, all of them together.

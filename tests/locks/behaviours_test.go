@@ -3,44 +3,13 @@ package locks_test
 // Cases beyond the conformance suite, for each kind; see tests/conformance/BEHAVIOURS.md.
 
 import (
-	"maps"
-	"slices"
-	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
-
-// Redis loses all data: the holder is notified, its release fails, and later holds of the same name are renewed as
-// usual.
-func TestRestart_EndsHoldsOfEveryKind(t *testing.T) {
-	t.Parallel()
-	cfg := lockkeeper.Config{Watchdog: 3 * time.Second}
-	s, k := locktest.NewOnOwnServer(t, cfg)
-	other := locktest.Open(t, k.Server.URL(), cfg)
-	holds, locks := map[string]*lockkeeper.Hold{}, map[string]*lockkeeper.Lock{}
-	for kind, lock := range locktest.Kinds {
-		locks[kind] = lock(s, kind)
-		holds[kind] = locktest.Acquire(t, locks[kind])
-	}
-	k.Server.Restart(t)
-	for _, hold := range holds {
-		locktest.EndedBy(t, hold)
-		locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
-	}
-	for kind, lock := range locks {
-		holds[kind] = locktest.Acquire(t, lock)
-	}
-	locktest.ExpectValidFor(t, 3*cfg.Watchdog/2, slices.Collect(maps.Values(holds))...)
-	for kind, hold := range holds {
-		locktest.Release(t, hold)
-		locktest.ExpectGranted(t, locktest.Kinds[kind](other, kind))
-	}
-}
 
 // In a cluster, all keys of a lock lie in one slot; the members of a MultiLock may lie in any.
 func TestCluster_ServesEveryKind(t *testing.T) {
@@ -71,30 +40,6 @@ func TestCluster_ServesEveryKind(t *testing.T) {
 	}
 	for _, name := range []string{"x", "a{b}c", "{a}b"} {
 		locktest.ExpectGranted(t, s.Lock(name))
-	}
-}
-
-// The prefix comes before every key of every kind, inside the braces if there are any.
-func TestKeyPrefix_IsInEveryKey(t *testing.T) {
-	t.Parallel()
-	prefixed := locktest.ShortTimeouts
-	prefixed.KeyPrefix = "test::"
-	s, k := locktest.NewOnOwnServer(t, prefixed)
-	other := locktest.Open(t, k.Server.URL(), prefixed)
-	for kind, of := range locktest.Kinds {
-		name := redistest.Name(t) + kind
-		hold := locktest.Acquire(t, of(s, name))
-		waiter := locktest.AcquireSoon(locktest.Within(t), of(other, name))
-		if kind != "read" {
-			locktest.AwaitWaiters(t, of(other, name), 1)
-		}
-		for _, key := range k.Server.Keys(t, "*") {
-			if strings.Contains(key, name) && !strings.Contains(key, "test::"+name) {
-				t.Errorf("%s: the key %q has no prefix", kind, key)
-			}
-		}
-		locktest.Release(t, hold)
-		locktest.Release(t, locktest.Got(t, waiter).Hold)
 	}
 }
 
@@ -136,27 +81,6 @@ func TestRelease_FreesOnlyTheHoldersOwnHold(t *testing.T) {
 	}
 }
 
-// A release without a hold id reports that the owner's last hold was lost, until the owner has another one.
-func TestRelease_ReportsALossUntilTheNextHold(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, locktest.ShortTimeouts)
-	for kind := range locktest.Kinds {
-		if kind == "multi" {
-			continue // it cannot be named by message
-		}
-		lock, p := locktest.KindMessage(kind, k.LockName+kind), s.Probe(t)
-		release := &messages.Release{Lock: lock}
-		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: lock})
-		s.Actors.Root.Send(s.Guardian(), &messages.ForceRelease{Lock: lock})
-		locktest.Next[*messages.LeaseLost](t, p)
-		locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_LOST, "forced")
-		locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_LOST, "forced")
-		locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: lock})
-		locktest.Ask[*messages.Released](t, p, release)
-		locktest.ExpectRefusal(t, p, release, messages.Reason_REASON_NOT_HELD)
-	}
-}
-
 // Redis with full memory still allows a key to be deleted: a hold is released then, however often it was re-entered,
 // by concurrent calls or by messages in a row.
 func TestRelease_WorksWhileRedisIsFull(t *testing.T) {
@@ -193,22 +117,6 @@ func TestRelease_WorksWhileRedisIsFull(t *testing.T) {
 		}
 	}
 	k.Do(t, "CONFIG", "SET", "maxmemory", "0")
-}
-
-// A partial release that is refused for good still counts: the last release ends the hold.
-func TestRelease_WorksAfterARejectedPartialRelease(t *testing.T) {
-	t.Parallel()
-	k := locktest.NewKey(t, redistest.Start(t))
-	k.Do(t, "ACL", "SETUSER", "no-hset", "reset", "on", ">pw", "~*", "&*", "+@all")
-	s := locktest.Open(t, locktest.URLAs(k.Server, "no-hset", "pw"), lockkeeper.Config{CallTimeout: locktest.Soon})
-	outer := s.Acquire(t, k)
-	inner := s.AcquireIn(t, outer.Context(), k)
-	k.Do(t, "ACL", "SETUSER", "no-hset", "-hset")
-	locktest.IsError(t, inner.Release(locktest.Within(t)), lockkeeper.ErrRejected)
-	locktest.ExpectValid(t, outer)
-	locktest.Release(t, outer)
-	k.IsFree(t)
-	locktest.IsError(t, outer.Release(locktest.Within(t)), lockkeeper.ErrNotHeld)
 }
 
 func TestMain(m *testing.M) {

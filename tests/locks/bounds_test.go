@@ -191,26 +191,6 @@ func TestCalls_DoNotWaitForADial(t *testing.T) {
 	}
 }
 
-// A release of a lease that ends before a connection may be open returns at the end of the lease, and of the call
-// that is under way then.
-func TestRelease_OfShortLeaseDoesNotWaitForADial(t *testing.T) {
-	t.Parallel()
-	var others sync.WaitGroup
-	t.Cleanup(others.Wait)
-	s, client, stick, dialing := stuckDials(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
-	hold := locktest.Acquire(t, s.Lock(redistest.Name(t)), lockkeeper.WithLease(2*time.Second))
-	stick()
-	others.Go(func() {
-		for t.Context().Err() == nil {
-			_ = client.Do(context.Background(), client.B().Ping().Build()).Error()
-		}
-	})
-	locktest.Await(t, "the dial of the other call", dialing)
-	if err := locktest.Limited(t, "the release", func() error { return hold.Release(context.Background()) }); err == nil {
-		t.Error("a release is confirmed without a connection")
-	}
-}
-
 // The guardian of the next System of an actor system has the name of the one before.
 func TestClose_ItsHandlesDoNotUseTheNextSystem(t *testing.T) {
 	t.Parallel()

@@ -143,34 +143,6 @@ func (c *callTree) check(t *testing.T, when string) {
 	}
 }
 
-// A context that is made after the end of the hold has the same cause.
-func TestHoldContext_MadeAfterTheEndHasItsCause(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	first := s.Acquire(t, k)
-	locktest.Release(t, first)
-	outer := s.Acquire(t, k)
-	tree := context.WithoutCancel(outer.Context())
-	inner, again := s.AcquireIn(t, tree, k), s.AcquireIn(t, tree, k)
-	locktest.Release(t, inner)
-	locktest.ForceRelease(t, s.Lock(k.LockName), true)
-	for hold, want := range map[*lockkeeper.Hold]error{first: lockkeeper.ErrNotHeld, inner: lockkeeper.ErrNotHeld, again: lockkeeper.ErrLost, outer: lockkeeper.ErrLost} {
-		locktest.IsError(t, context.Cause(hold.Context()), want)
-	}
-}
-
-// A release that finds no lock in Redis reports a loss, and so does the context.
-func TestRelease_OfAMissingLockIsALoss(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	hold := s.Acquire(t, k)
-	ctx := hold.Context()
-	k.Do(t, "DEL", k.Name)
-	for _, err := range []error{hold.Release(locktest.Within(t)), context.Cause(ctx), hold.Err()} {
-		locktest.IsError(t, err, lockkeeper.ErrLost)
-	}
-}
-
 // Work under a lock ends when an outer lock is lost, in any System, and continues when the outer lock is released.
 func TestLoss_EndsContextsOfInnerHolds(t *testing.T) {
 	t.Parallel()

@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -17,74 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
-
-// Thousands of acquires that are cancelled at random moments leave nothing behind, whether the locks are free, held
-// here or held elsewhere, and while lock actors come and go.
-func TestCancel_LeavesNothingBehind(t *testing.T) {
-	const (
-		workers  = 50
-		acquires = 100
-		// standing bounds the goroutines that a system and its client keep: 24 workers, and two for each of a few
-		// connections.
-		standing = 24 + 10
-	)
-	s, here := locktest.NewOnOwnServer(t, lockkeeper.Config{Idle: 10 * time.Millisecond})
-	server, foreign := here.Server, locktest.NewKey(t, here.Server)
-	processes, goroutines := s.Processes(), runtime.NumGoroutine()
-	hold := s.Acquire(t, here)
-	foreign.TakeAs(t, locktest.Redisson, -1)
-
-	var granted, cancelled atomic.Int64
-	acquire := func(name string, wait time.Duration) {
-		ctx, cancel := context.WithTimeout(context.Background(), wait)
-		defer cancel()
-		hold, err := s.Lock(name).Acquire(ctx)
-		switch {
-		case err == nil:
-			granted.Add(1)
-			if err := hold.Release(context.Background()); err != nil {
-				t.Errorf("%s: %v", name, err)
-			}
-		case errors.Is(err, context.DeadlineExceeded):
-			cancelled.Add(1)
-		default:
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	var storm sync.WaitGroup
-	for range workers {
-		storm.Go(func() {
-			for i := range acquires {
-				free, wait := fmt.Sprint("free ", rand.IntN(1000)), rand.N(4*time.Millisecond)
-				if i%10 == 0 { // a busy machine may grant none of the others
-					acquire(free, redistest.Limit)
-					continue
-				}
-				acquire([]string{here.LockName, foreign.LockName, "contended", free}[rand.IntN(4)], wait)
-			}
-		})
-	}
-	storm.Wait()
-	if granted.Load() < 20 || cancelled.Load() < 500 {
-		t.Errorf("%d granted, %d cancelled: the moments were not random enough", granted.Load(), cancelled.Load())
-	}
-
-	s.AwaitWaiters(t, here, 0)
-	s.AwaitWaiters(t, foreign, 0)
-	here.HeldBy(t, s, "1")
-	if owners := foreign.Owners(t); len(owners) != 1 || owners[locktest.Redisson] != "1" {
-		t.Errorf("%s is held by %v", foreign.Name, owners)
-	}
-	locktest.Release(t, hold)
-	foreign.Unlock(t)
-	redistest.Eventually(t, "keys and subscriptions to go", func() bool {
-		return len(server.Channels(t)) == 0 && len(server.Keys(t, "*")) == 0
-	})
-	redistest.Eventually(t, "the lock actors to retire", func() bool { return s.Processes() == processes })
-	redistest.Eventually(t, "the goroutines to end", func() bool { return runtime.NumGoroutine() <= goroutines+standing })
-	s.ExpectGranted(t, here)
-	s.ExpectGranted(t, foreign)
-}
 
 // The end of its context wakes a waiter, which gets the cause, also if the context had ended before; a deadline that
 // has passed is a timeout as well.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -61,65 +60,6 @@ func TestExtend_SetsTheLease(t *testing.T) {
 		t.Errorf("%v are left of a hold that the watchdog renews", left)
 	}
 	locktest.Release(t, bounded)
-}
-
-// While Redis does not answer, a longer lease is not trusted, and a shorter one ends the hold.
-func TestExtend_WithoutAnswer(t *testing.T) {
-	t.Parallel()
-	const lease = 30 * time.Second
-	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: lease, CallTimeout: time.Second})
-	for what, fault := range map[string]func(on bool){"refused": r.Proxy.Refuse, "no replies": r.Proxy.DropReplies} {
-		for _, options := range [][]lockkeeper.Option{nil, {lockkeeper.WithLease(lease)}} {
-			hold := r.Acquire(t, r.Key, options...)
-			fault(true)
-			extend := func(d time.Duration) {
-				t.Helper()
-				locktest.InTime(t, what, func() {
-					locktest.IsError(t, hold.Extend(locktest.Within(t), d), lockkeeper.ErrUnavailable)
-				})
-			}
-			if extend(time.Hour); hold.Left() > lease {
-				t.Errorf("%s: %v are left", what, hold.Left())
-			}
-			if extend(10 * time.Second); hold.Left() > 10*time.Second || !hold.Valid() {
-				t.Errorf("%s: %v are left", what, hold.Left())
-			}
-			ctx, cancel := context.WithTimeout(context.Background(), 0)
-			locktest.IsError(t, hold.Extend(ctx, 5*time.Second), context.DeadlineExceeded)
-			cancel()
-			redistest.Eventually(t, "the shorter lease", func() bool { return hold.Left() < 5*time.Second })
-			fault(false)
-			redistest.Eventually(t, "Redis to answer again", func() bool { return hold.Extend(locktest.Within(t), time.Second) == nil })
-			locktest.EndedBy(t, hold, messages.Reason_REASON_EXPIRED)
-		}
-	}
-}
-
-// A reader's lease is its own, and others stay.
-func TestExtend_OfAReaderAmongOthers(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	lock := s.ReadWriteLock(k.LockName).Read()
-	fixed, watched := locktest.Acquire(t, lock, lockkeeper.WithLease(time.Minute)), locktest.Acquire(t, lock)
-	locktest.OK(t, fixed.KeepAlive(locktest.Within(t)))
-	locktest.Extend(t, fixed, 10*time.Second)
-	if left := fixed.Left(); left > 10*time.Second {
-		t.Errorf("%v are left of a lease that others share", left)
-	}
-	locktest.OK(t, fixed.KeepAlive(locktest.Within(t)))
-	if left := fixed.Left(); left < 15*time.Second {
-		t.Errorf("%v are left of a lease that the watchdog renews", left)
-	}
-	locktest.Extend(t, fixed, time.Second)
-	locktest.EndedBy(t, fixed, messages.Reason_REASON_EXPIRED)
-	if left := watched.Left(); left < 20*time.Second {
-		t.Errorf("%v are left of the other reader's lease", left)
-	}
-	locktest.Extend(t, watched, time.Hour)
-	if left := watched.Left(); left < 50*time.Minute {
-		t.Errorf("%v are left of the lease of the only reader", left)
-	}
-	locktest.Release(t, watched)
 }
 
 // The drain begins before the end of the lease that the hold has by then.

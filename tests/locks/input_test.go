@@ -1,7 +1,6 @@
 package locks_test
 
 import (
-	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -103,106 +101,6 @@ func TestInput_RefusesInvalidMessages(t *testing.T) {
 	s.ExpectGranted(t, k)
 	if len(p.Mail) > 0 {
 		t.Errorf("answered once more: %v", <-p.Mail)
-	}
-}
-
-// FuzzConfig checks the text for each setting. Here one error names all of them, and nothing is started.
-func TestInput_RefusesInvalidConfig(t *testing.T) {
-	t.Parallel()
-	client := locktest.Connect(t, redistest.Shared(t).URL())
-	defer client.Close()
-	system := locktest.QuietActorSystem()
-	s, err := lockkeeper.New(system, client, lockkeeper.Config{Poll: 1, Idle: 1, Replicas: -1, ReplicaTimeout: time.Minute, Application: "\xff"})
-	if s != nil || lockkeeper.From(system) != nil || !errors.Is(err, lockkeeper.ErrInvalid) {
-		t.Fatalf("started: %v, registered: %v, error %v", s, lockkeeper.From(system), err)
-	}
-	locktest.ExpectWords(t, err.Error(), "Poll is 1ns", "Idle is 1ns", "Replicas is -1", "half of CallTimeout, which is 2s", "Application", "UTF-8")
-	if s, err = lockkeeper.New(system, client, lockkeeper.Config{}); err != nil || lockkeeper.From(system) != s {
-		t.Errorf("From does not find the system (%v)", err)
-	}
-	locktest.Stop(t, s)
-}
-
-// The compiler refuses an option where it has no meaning: one for a hold at a semaphore, one for work at an Acquire, and
-// one for a candidacy at a Do.
-func TestOptions_AreOfTheTypeOfTheirMethods(t *testing.T) {
-	t.Parallel()
-	const lead, work, hold, wait = "a LeadOption", "a WorkOption", "an Option", "a WaitOption"
-	for name, one := range map[string]struct {
-		option lockkeeper.LeadOption
-		is     string
-	}{
-		"WithEnded": {lockkeeper.WithEnded(func(error) {}), lead},
-		"WithDrain": {lockkeeper.WithDrain(time.Second), work},
-		"WithLease": {lockkeeper.WithLease(time.Second), hold}, "WithMaxHold": {lockkeeper.WithMaxHold(time.Second), hold},
-		"WithAtRisk": {lockkeeper.WithAtRisk(func(time.Duration) {}), hold}, "WithoutReentry": {lockkeeper.WithoutReentry(), hold},
-		"WithWait": {lockkeeper.WithWait(time.Second), wait},
-	} {
-		is := lead
-		if _, of := one.option.(lockkeeper.WorkOption); of {
-			is = work
-		}
-		if _, of := one.option.(lockkeeper.Option); of {
-			is = hold
-		}
-		if _, of := one.option.(lockkeeper.WaitOption); of {
-			is = wait
-		}
-		if is != one.is {
-			t.Errorf("%s is %s, want %s", name, is, one.is)
-		}
-	}
-}
-
-func TestQueueLimit_RefusesFurtherWaiters(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{QueueLimit: 1})
-	hold := s.Acquire(t, k)
-	waiting := s.AcquireSoon(t, k)
-	s.AwaitWaiters(t, k, 1)
-	locktest.Fails(s.Lock(k.LockName).Acquire(locktest.Within(t)))(t, lockkeeper.ErrQueueFull, "limit is 1")
-	locktest.ExpectRefusal(t, s.Probe(t), &messages.Acquire{Lock: k.Message()}, messages.Reason_REASON_QUEUE_FULL, "1")
-	locktest.Release(t, s.AcquireIn(t, hold.Context(), k)) // a re-entry does not queue
-	locktest.Release(t, hold)
-	locktest.Release(t, locktest.Got(t, waiting).Hold)
-}
-
-// Nil and zero values return errors, and do not panic.
-func TestInput_RefusesNilAndZeroValues(t *testing.T) {
-	t.Parallel()
-	actors := locktest.QuietActorSystem()
-	for _, system := range []*actor.ActorSystem{nil, actors} {
-		if s, err := lockkeeper.New(system, nil, lockkeeper.Config{}); s != nil || !errors.Is(err, lockkeeper.ErrInvalid) {
-			t.Errorf("New: %v, %v", s, err)
-		}
-	}
-	none := lockkeeper.From(actors)
-	if none != nil || none.ID() != "" {
-		t.Fatal("From returns a System that does not exist")
-	}
-	if err := none.Close(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrInvalid) {
-		t.Errorf("Close: %v", err)
-	}
-	if answer, err := actors.Root.RequestFuture(none.Guardian(), &messages.Inspect{}, redistest.Limit).Result(); !errors.Is(err, actor.ErrDeadLetter) {
-		t.Errorf("answered %v, %v", answer, err)
-	}
-	if _, err := lockkeeper.NewRedLock(none, none, none); !errors.Is(err, lockkeeper.ErrInvalid) {
-		t.Errorf("RedLock: %v", err)
-	}
-	var noReadWrite *lockkeeper.ReadWrite
-	var noRed *lockkeeper.RedLock
-	for what, lock := range map[string]*lockkeeper.Lock{
-		"nil": nil, "zero": {}, "of a nil system": none.Lock("x"), "fenced": none.FencedLock("x"), "fair": none.FairLock("x"),
-		"read": none.ReadWriteLock("x").Read(), "write": none.ReadWriteLock("x").Write(), "nil read": noReadWrite.Read(),
-		"nil write": noReadWrite.Write(), "red": noRed.Lock("x"), "multi": lockkeeper.MultiLock(nil), "multi of a nil system": lockkeeper.MultiLock(none.Lock("x")),
-		"multi of a zero lock": lockkeeper.MultiLock(&lockkeeper.Lock{}),
-	} {
-		_ = lock.Name()
-		for call, err := range locktest.Errors(locktest.Within(t), lock) {
-			if !errors.Is(err, lockkeeper.ErrInvalid) || !strings.Contains(err.Error(), "nil") {
-				t.Errorf("%s of %s: %v", call, what, err)
-			}
-		}
 	}
 }
 

@@ -119,25 +119,6 @@ func ownersOf(t *testing.T, lock *lockkeeper.Lock) []string {
 	return status.Owners
 }
 
-// Without a context ForceRelease releases no lock of any kind, with the owners and without.
-func TestNilContext_ReleasesNothing(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	name := k.LockName
-	for _, lock := range []*lockkeeper.Lock{
-		s.Lock(name + "1"), s.FencedLock(name + "2"), s.FairLock(name + "3"), s.ReadWriteLock(name + "4").Read(), s.ReadWriteLock(name + "5").Write(),
-		lockkeeper.MultiLock(s.Lock(name+"6"), s.Lock(name+"7")),
-	} {
-		hold := locktest.Acquire(t, lock)
-		for _, owners := range [][]string{nil, ownersOf(t, lock)} {
-			var none context.Context
-			locktest.Fails(lock.ForceRelease(none, owners...))(t, lockkeeper.ErrInvalid, "the context is nil")
-		}
-		locktest.ExpectValid(t, hold)
-		locktest.Release(t, hold)
-	}
-}
-
 // Functions and answers that are nil are refused as well, and a nil context does not resign.
 func TestNilFunctions_AreRefused(t *testing.T) {
 	t.Parallel()

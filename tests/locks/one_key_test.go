@@ -36,30 +36,6 @@ func TestOneKey_PlainAndFencedExcludeEachOther(t *testing.T) {
 	}
 }
 
-// A lock may be taken once with a token and once without.
-func TestOneKey_PlainAndFencedShareTheLock(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	last := int64(0)
-	grown := func(hold *lockkeeper.Hold) {
-		t.Helper()
-		if hold.Token() <= last {
-			t.Fatalf("token %d comes after %d", hold.Token(), last)
-		}
-		last = hold.Token()
-		locktest.Release(t, hold)
-	}
-	for range 3 {
-		outer := s.Acquire(t, k)
-		if token := outer.Token(); token != 0 {
-			t.Fatalf("a plain hold has token %d", token)
-		}
-		grown(locktest.AcquireIn(t, outer.Context(), s.FencedLock(k.LockName)))
-		locktest.Release(t, outer)
-		grown(locktest.Acquire(t, s.FencedLock(k.LockName)))
-	}
-}
-
 // While a name is in use as a plain lock, it cannot be, for example, a fair lock: both have the same key in different
 // formats.
 func TestOneKey_NameInUseAsAnotherKindIsRefused(t *testing.T) {

@@ -7,12 +7,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 // lastToken is the last one that Lua can distinguish from the next.
@@ -134,28 +132,6 @@ func TestTokens_DrawnBeforeALossAreNotUsed(t *testing.T) {
 		t.Errorf("token %d, after %d", next.Token(), last)
 	}
 	_ = next.Release(locktest.Within(t))
-}
-
-// A System knows the tokens of a lock for as long as it is used, also by requests that draw none.
-func TestTokens_AreKnownWhileTheLockIsUsed(t *testing.T) {
-	t.Parallel()
-	const idle = time.Second
-	s, k := locktest.New(t, lockkeeper.Config{Idle: idle})
-	fenced := s.FencedLock(k.LockName)
-	hold := locktest.Acquire(t, lockkeeper.MultiLock(fenced, s.Lock(k.LockName+" too")))
-	last := hold.MemberTokens()[0]
-	locktest.Release(t, hold)
-	begun := time.Now()
-	redistest.Eventually(t, "the lock to be used for twice as long as Idle", func() bool {
-		locktest.Release(t, locktest.Acquire(t, s.Lock(k.LockName)))
-		return time.Since(begun) > 2*idle
-	})
-	k.Do(t, "DEL", keyspace.Token(k.LockName))
-	next := locktest.Acquire(t, fenced)
-	if next.Token() <= last {
-		t.Errorf("token %d, and the System had %d before", next.Token(), last)
-	}
-	locktest.Release(t, next)
 }
 
 // A counter with a foreign value, or with one that Lua cannot calculate with, gives no token.

@@ -236,27 +236,3 @@ func TestTraces_ResigningStandbyIsNoError(t *testing.T) {
 	})
 	s.Release(t, hold)
 }
-
-// The span of every hold shows that it was lost, however many are lost at once.
-func TestTraces_ShowEveryLoss(t *testing.T) {
-	const readers = 40
-	key := locktest.NewKey(t, redistest.Shared(t))
-	s := newTraced(t, key.Server.URL())
-	lock := s.ReadWriteLock(key.LockName).Read()
-	var callers []trace.Span
-	for range readers {
-		ctx, caller := s.tracer.Start(t.Context(), "caller")
-		if _, err := lock.Acquire(ctx); err != nil {
-			t.Fatal(err)
-		}
-		callers = append(callers, caller)
-	}
-	if _, err := lock.ForceRelease(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	for _, caller := range callers {
-		if hold, events := s.span(t, "lockkeeper.hold", caller); hold.Status().Code != codes.Error || len(events) != 1 {
-			t.Fatalf("a hold that was lost ended as %v, with the events %q", hold.Status(), events)
-		}
-	}
-}

@@ -122,25 +122,6 @@ func TestSemaphore_CrashAnswersItsRequest(t *testing.T) {
 	}
 }
 
-// An actor that crashes all the time refuses its waiters, and leaves; the next one works.
-func TestSemaphore_GivenUpActorRefusesItsWaiters(t *testing.T) {
-	t.Parallel()
-	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
-	f := s.Semaphore(k.LockName)
-	k.Do(t, "SET", k.LockName, "0")
-	waiting := soon(t, f, 1)
-	listens(t, k, 1)
-	faults.Hit(func(m any) bool { return faultinject.TypeOf(m) == "*messages.InspectPermits" }, nil)
-	p := s.Probe(t)
-	for range 11 {
-		locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
-	}
-	locktest.IsError(t, locktest.Await(t, "the refusal", waiting), lockkeeper.ErrCrashed)
-	faults.Hit(nil, nil)
-	k.Do(t, "SET", k.LockName, "1")
-	use(t, f, 2)
-}
-
 // An idle actor leaves, and so do its subscription and its memory. Another one starts when it is needed, and its
 // commands count as new ones. The record of the last command stays, also when one only reads the number of permits.
 func TestSemaphore_IdleActorLeaves(t *testing.T) {
@@ -206,42 +187,6 @@ func TestSemaphore_StoppedActorGivesBackItsPermit(t *testing.T) {
 	redistest.Eventually(t, "the permit to be back", func() bool { return s.Number(t, "GET", s.LockName) == 1 })
 }
 
-// While Redis does not answer, all requests are answered: those whose commands are under way, and those queued behind
-// them.
-func TestSemaphore_StopWithoutRedisAnswersAll(t *testing.T) {
-	t.Parallel()
-	for what, requests := range map[string]func(s *messages.Semaphore) []any{
-		"an inspection": func(s *messages.Semaphore) []any {
-			return []any{&messages.InspectPermits{Semaphore: s}, &messages.InspectPermits{Semaphore: s}}
-		},
-		"a release": func(s *messages.Semaphore) []any {
-			return []any{&messages.ReleasePermits{Semaphore: s}, &messages.ReleasePermits{Semaphore: s}}
-		},
-		"a drain": func(s *messages.Semaphore) []any {
-			return []any{&messages.DrainPermits{Semaphore: s}, &messages.AddPermits{Semaphore: s, Permits: 1}}
-		},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{CallTimeout: locktest.Soon})
-			s.Do(t, "SET", s.LockName, "1")
-			s.SkipCloseCheck = true
-			use(t, s.Semaphore(s.LockName), 1)
-			s.Proxy.Freeze(true)
-			p, semaphore := s.Probe(t), &messages.Semaphore{Name: s.LockName}
-			for _, m := range requests(semaphore) {
-				p.Send(m)
-			}
-			locktest.Ask[*messages.PermitsChanged](t, p, &messages.CancelPermits{Semaphore: semaphore})
-			locktest.OK(t, s.Actors.Root.StopFuture(s.Guardian()).Wait())
-			for range 2 {
-				locktest.Next[*messages.PermitsRefused](t, p)
-			}
-			s.Proxy.Freeze(false)
-		})
-	}
-}
-
 // An actor that is given up finishes its release, and the commands of the next actor do not undo it.
 func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 	t.Parallel()
@@ -267,37 +212,6 @@ func TestSemaphore_GivenUpActorFinishesItsRelease(t *testing.T) {
 	})
 	locktest.OK(t, err)
 	redistest.Eventually(t, "both permits", func() bool { return s.Number(t, "GET", s.LockName) == 2 })
-}
-
-// When Redis does not answer, Close ends with its context, reports that something may be left, and answers callers
-// that give permits back.
-func TestClose_WithoutRedisEndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	s := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{})
-	s.Do(t, "SET", s.LockName, "1")
-	s.SkipCloseCheck = true
-	f := s.Semaphore(s.LockName)
-	locktest.OK(t, f.Acquire(locktest.Within(t), 1))
-	s.Proxy.Freeze(true)
-	released := locktest.Go(func() error { return f.Release(locktest.Within(t), 1) })
-	redistest.Eventually(t, "the release to be under way", func() bool {
-		_, err := f.Available(briefly(t))
-		return errors.Is(err, context.DeadlineExceeded)
-	})
-	if err := s.Close(briefly(t)); err == nil {
-		t.Error("Close returns no error, and the permit may still be taken")
-	}
-	if err := locktest.Await(t, "the answer", released); err == nil {
-		t.Error("released without Redis")
-	}
-	s.Proxy.Freeze(false)
-}
-
-// briefly is a context that ends soon.
-func briefly(t *testing.T) context.Context {
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
-	t.Cleanup(cancel)
-	return ctx
 }
 
 // records are the records of commands in Redis.

@@ -1,7 +1,6 @@
 package semaphore_test
 
 import (
-	"errors"
 	"slices"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // closes sets the count of a latch, and checks the result.
@@ -192,33 +190,4 @@ func TestLatch_CountsOnceByMessage(t *testing.T) {
 		t.Errorf("counted down to %v", got)
 	}
 	locktest.Next[*messages.LatchOpened](t, p)
-}
-
-// The rights in docs/acl.md are enough for latches. In a cluster all keys are in one slot, and a name whose channel
-// is in another slot is refused.
-func TestLatch_WorksWithACLAndCluster(t *testing.T) {
-	t.Parallel()
-	server, cluster := redistest.Start(t), redistest.Cluster(t, 2)
-	for _, r := range redisio.ACL() {
-		if r.Kind == "latch" {
-			server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(r.Rules(redisio.OneServer, "locks:"))...)...)
-		}
-	}
-	for what, url := range map[string]string{"as an ACL user": locktest.URLAs(server, "user", "pw"), "in a cluster": cluster[0].URL()} {
-		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute}
-		s, there, ctx := locktest.Open(t, url, cfg), locktest.Open(t, url, cfg), locktest.Within(t)
-		l, other := s.Latch("a"), there.Latch("a")
-		closes(t, l, 3, true)
-		passed := locktest.Go(func() error { return other.Wait(ctx) })
-		there.AwaitWaiting(t, 1)
-		locktest.OK(t, l.CountDownOnce(ctx, "x"))
-		locktest.OK(t, l.CountDownOnce(ctx, "x"))
-		locktest.OK(t, other.CountDown(ctx))
-		counts(t, l, 1)
-		locktest.OK(t, l.CountDownOnce(ctx, "y"))
-		locktest.OK(t, locktest.Await(t, what+": the latch to open", passed))
-		if err := s.Latch("a{b}c").CountDown(ctx); (what == "in a cluster") != errors.Is(err, lockkeeper.ErrInvalid) {
-			t.Errorf("%s: a latch whose channel is in another slot: %v", what, err)
-		}
-	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"testing"
 	"time"
 
@@ -17,13 +16,6 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	if what := os.Getenv(work); what != "" {
-		if err := atLatches(what); err != nil {
-			fmt.Println(err)
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
 	locktest.Overlap()
 	locktest.Main(m)
 }

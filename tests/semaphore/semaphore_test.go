@@ -15,7 +15,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The behaviour of Redisson's semaphore, and its state in Redis, without its flaw: a TTL is kept.
@@ -117,32 +116,6 @@ func TestSemaphore_ProcessesNeverExceedThePermits(t *testing.T) {
 	}
 }
 
-// Within the hand-off limit, permits are handed off without a command to Redis.
-func TestHandOff_NeedsNoCommands(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, Poll: 10 * time.Minute, HandOffLimit: 10 * time.Minute})
-	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
-	k.Do(t, "SET", k.LockName, "0")
-	p.Send(&messages.AcquirePermits{Semaphore: named})
-	listens(t, k, 1)
-	for range 99 {
-		p.Send(&messages.AcquirePermits{Semaphore: named})
-	}
-	locktest.Ask[*messages.PermitsChanged](t, p, &messages.InspectPermits{Semaphore: named})
-	k.Server.ResetStats(t)
-	for range 100 {
-		p.Send(&messages.ReleasePermits{Semaphore: named})
-	}
-	for range 100 {
-		locktest.Next[*messages.PermitsAcquired](t, p)
-		locktest.Next[*messages.PermitsReleased](t, p)
-	}
-	calls := k.Server.Calls(t)
-	if scripts := calls["evalsha"] + calls["eval"]; scripts > 2 { // the subscription has caused a try or two
-		t.Errorf("%d scripts for 100 grants", scripts)
-	}
-}
-
 // A request that gives up, or whose sender dies, leaves neither an entry in the queue nor a taken permit.
 func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 	t.Parallel()
@@ -181,43 +154,6 @@ func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 	}
 	locktest.OK(t, f.Release(locktest.Within(t), 1))
 	redistest.Eventually(t, "the permit to be free", func() bool { return k.Number(t, "GET", k.LockName) == 1 })
-}
-
-// The rights in docs/acl.md are enough for semaphores, and in a cluster all keys are in one slot.
-func TestSemaphore_WorksWithACLAndCluster(t *testing.T) {
-	t.Parallel()
-	server := redistest.Start(t)
-	var rules string
-	for _, r := range redisio.ACL() {
-		if r.Kind == "semaphore" {
-			rules = r.Rules(redisio.OneServer, "locks:")
-		}
-	}
-	server.Do(t, append([]string{"ACL", "SETUSER", "user", "on", ">pw"}, strings.Fields(rules)...)...)
-	cluster := redistest.Cluster(t, 2)
-	for what, urls := range map[string][]string{
-		"as an ACL user": {locktest.URLAs(server, "user", "pw"), locktest.URLAs(server, "user", "pw")},
-		"in a cluster":   {cluster[0].URL(), cluster[1].URL()},
-	} {
-		cfg := lockkeeper.Config{KeyPrefix: "locks:", Application: "test", Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: time.Millisecond}
-		s, ctx := locktest.Open(t, urls[1], cfg), locktest.Within(t)
-		f, other := locktest.Open(t, urls[0], cfg).Semaphore("a"), s.Semaphore("a")
-		if set, err := f.TrySetPermits(ctx, 2, time.Hour); !set || err != nil {
-			t.Fatalf("%s: %v, %v", what, set, err)
-		}
-		var both sync.WaitGroup
-		both.Go(func() { use(t, f, 20) })
-		both.Go(func() { use(t, other, 20) })
-		both.Wait()
-		locktest.OK(t, f.Acquire(ctx, 2))
-		waiting := soon(t, other, 1)
-		s.AwaitWaiting(t, 1)
-		locktest.OK(t, f.AddPermits(ctx, 1))
-		locktest.OK(t, locktest.Await(t, what+": a permit", waiting))
-		if n, err := f.Drain(ctx); n != 0 || err != nil {
-			t.Errorf("%s: drained %d, %v", what, n, err)
-		}
-	}
 }
 
 // A sender on another node gets no permits: its death would go unnoticed.

@@ -204,41 +204,6 @@ func TestProxy_RefusesAndReports(t *testing.T) {
 	f.expectBegun()
 }
 
-// Long headers count, too, for how much is on its way.
-func TestProxy_BoundsBytes(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	var sent atomic.Int64
-	f.Lose = func(_ *actor.PID, m any) bool {
-		if _, is := m.(*wrapperspb.Int64Value); is {
-			sent.Add(1)
-		}
-		return false
-	}
-	f.node(short).runs()
-	n := f.node(short).sends()
-	first, end := make(chan struct{}), make(chan struct{})
-	f.blockWith(func(_ term, m int64) {
-		if m == 1 {
-			close(first)
-			<-end
-		}
-	})
-	n.send(1, 1)
-	locktest.Await(t, "the first message", first)
-	for m := range int64(20) {
-		e := &actor.MessageEnvelope{Message: wrapperspb.Int64(m + 2)}
-		e.SetHeader("long", strings.Repeat("-", 100_000))
-		n.Actors.Root.Send(n.proxy, e)
-	}
-	redistest.Eventually(t, "ten more are sent", func() bool { return sent.Load() >= 11 })
-	if n := sent.Load(); n > 11 {
-		t.Errorf("%d are sent", n)
-	}
-	close(end)
-	f.awaitBegun(21)
-}
-
 // A crash costs the message that was being handled, which is not begun again, and no other.
 func TestSingleton_CrashCostsOneMessage(t *testing.T) {
 	t.Parallel()
@@ -384,29 +349,6 @@ func TestSingleton_IsFoundAfterRedisHasLostTheCounter(t *testing.T) {
 	redistest.Eventually(t, "the first message", func() bool { return f.last() > 0 })
 	first.handOver()
 	f.awaitBegun(1000)
-}
-
-// Without a System, or without a function, nothing is spawned that stays.
-func TestSingleton_IsNothingWithoutASystem(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	n := f.node(short)
-	var none *lockkeeper.Singleton
-	var noSystem *lockkeeper.System
-	for what, props := range map[string]*actor.Props{
-		"nil: candidate": none.Props(nil), "nil: proxy": none.Proxy(), "zero: proxy": (&lockkeeper.Singleton{}).Proxy(),
-		"no System: candidate": noSystem.Singleton("a").Props(nil), "no System: proxy": noSystem.Singleton("a").Proxy(),
-		"no function": n.Singleton(n.LockName).Props(nil),
-	} {
-		pid := n.Actors.Root.Spawn(props)
-		redistest.Eventually(t, "the end of "+what, func() bool {
-			_, lives := n.Actors.ProcessRegistry.GetLocal(pid.Id)
-			return !lives
-		})
-	}
-	if none.Name() != "" || n.Singleton("a").Name() != "a" {
-		t.Error("a singleton has another name")
-	}
 }
 
 // The rights in docs/acl.md are enough, and in a cluster all keys are in one slot.

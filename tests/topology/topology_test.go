@@ -35,18 +35,6 @@ func outlives(t *testing.T, url, name string, then *redistest.Server, event func
 	redistest.Eventually(t, "nothing to be left", func() bool { return len(then.Keys(t, "*")) == 0 })
 }
 
-// The master dies: its replica is promoted, and has the hold.
-func TestSentinel_HoldSurvivesFailover(t *testing.T) {
-	t.Parallel()
-	master := redistest.Start(t)
-	replica := redistest.Replica(t, master)
-	outlives(t, redistest.Sentinel(t, master), redistest.Name(t), replica, func() {
-		redistest.Eventually(t, "the hold to be on the replica", func() bool { return len(replica.Keys(t, "*")) > 0 })
-		master.Kill(t)
-		replica.AwaitMaster(t)
-	})
-}
-
 // firstHalf names a lock whose slot belongs to the first of two servers.
 func firstHalf(t *testing.T) (name string, slot int) {
 	for n := 0; ; n++ {
@@ -68,19 +56,6 @@ func TestCluster_HoldSurvivesFailover(t *testing.T) {
 		servers[0].Kill(t)
 		replica.Do(t, "CLUSTER", "FAILOVER", "TAKEOVER")
 		replica.AwaitMaster(t)
-	})
-}
-
-// A slot moves to another server while its lock is held and waited for.
-func TestCluster_HoldSurvivesASlotMove(t *testing.T) {
-	t.Parallel()
-	servers := redistest.Cluster(t, 2)
-	name, slot := firstHalf(t)
-	outlives(t, servers[0].URL(), name, servers[1], func() {
-		servers[0].MoveSlot(t, slot, servers[1])
-		if len(servers[1].Keys(t, name)) != 1 {
-			t.Fatal("the lock has not moved")
-		}
 	})
 }
 

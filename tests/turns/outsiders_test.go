@@ -2,7 +2,6 @@ package turns_test
 
 import (
 	"context"
-	"errors"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -56,33 +55,5 @@ func TestTurns_SpinningForeignClientGetsTheLock(t *testing.T) {
 			defer pause.Stop()
 			redistest.Eventually(t, "a turn", func() bool { <-pause.C; return spins(t, k) })
 		})
-	}
-}
-
-// A hold that came by a transfer is renewed before its short lease ends, also when that lease is very short.
-func TestTransfer_HoldIsRenewedInTime(t *testing.T) {
-	t.Parallel()
-	const poll = 50 * time.Millisecond
-	one, other, k := locktest.NewTwo(t, lockkeeper.Config{Poll: poll})
-	lost := 0
-	for range 10 {
-		hold := locktest.Acquire(t, one.Lock(k.LockName))
-		next := locktest.AcquireSoon(locktest.Within(t), other.Lock(k.LockName))
-		locktest.AwaitWaiters(t, other.Lock(k.LockName), 1)
-		k.AwaitSubscribers(t, 1)
-		locktest.Release(t, hold)
-		transferred := locktest.Got(t, next).Hold
-		redistest.Eventually(t, "the hold to be renewed, or lost", func() bool {
-			ttl, _ := k.Do(t, "PTTL", k.Name).AsInt64()
-			return time.Duration(ttl)*time.Millisecond > 10*poll || !transferred.Valid()
-		})
-		if err := transferred.Release(locktest.Within(t)); errors.Is(err, lockkeeper.ErrLost) {
-			lost++
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-	if lost > 3 { // Redis or this process may stand still for that long
-		t.Errorf("%d of 10 transferred holds were lost", lost)
 	}
 }

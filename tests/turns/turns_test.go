@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 const (
@@ -22,7 +20,7 @@ const (
 	hold = 20 * time.Millisecond
 	// away is the delay between the far process and Redis, in each direction.
 	away = time.Millisecond
-	// workers is the number of goroutines or actors of each process.
+	// workers is the number of goroutines of each process.
 	workers = 4
 	// enough is the number of turns to count, from when each process has had one: before, some have no competitors.
 	enough = 60
@@ -101,8 +99,8 @@ func nearAndFar(t *testing.T) ([]*locktest.Site, locktest.Key) {
 	return []*locktest.Site{one, locktest.Open(t, k.Server.URL(), lockkeeper.Config{}), far.Site}, k
 }
 
-// byGoroutine takes a lock repeatedly, until enough turns are counted.
-func byGoroutine(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
+// takeTurns takes a lock repeatedly, until enough turns are counted.
+func takeTurns(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
 	l := both(s, name)
 	if kind != "MultiLock" {
 		l = locktest.Kinds[kind](s, name)
@@ -126,53 +124,12 @@ func both(s *locktest.Site, name string) *lockkeeper.Lock {
 	return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
 }
 
-// byMessage is an actor that does the same.
-func byMessage(ctx context.Context, t *testing.T, r *register, process int, s *locktest.Site, kind, name string) {
-	lock, answers := locktest.KindMessage(kind, name), make(chan any, 8)
-	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(c actor.Context) {
-		switch m := c.Message().(type) {
-		case *messages.Acquire, *messages.Release:
-			c.Request(s.Guardian(), m)
-		case *messages.Acquired, *messages.Released, *messages.NotAcquired, *messages.NotReleased, *messages.LeaseLost:
-			answers <- m
-		}
-	}))
-	defer s.Actors.Root.Stop(pid)
-	answer := func(request any) any {
-		s.Actors.Root.Send(pid, request)
-		select {
-		case m := <-answers:
-			return m
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-	for !r.over() {
-		m := answer(&messages.Acquire{Lock: lock})
-		granted, ok := m.(*messages.Acquired)
-		if !ok {
-			t.Errorf("answered %T{%v}", m, m)
-			return
-		}
-		r.held(process)
-		if m := answer(&messages.Release{Lock: lock, HoldId: granted.HoldId}); !isReleased(m) {
-			t.Errorf("answered %T{%v}", m, m)
-			return
-		}
-	}
-}
-
-func isReleased(m any) bool {
-	_, ok := m.(*messages.Released)
-	return ok
-}
-
 // contend lets workers of all processes take the lock until enough turns are counted.
-func contend(t *testing.T, r *register, sites []*locktest.Site, api func(context.Context, *testing.T, *register, int, *locktest.Site, string, string), kind, name string) *sync.WaitGroup {
+func contend(t *testing.T, r *register, sites []*locktest.Site, kind, name string) *sync.WaitGroup {
 	ctx, work := locktest.Within(t), &sync.WaitGroup{}
 	for process, s := range sites {
 		for range workers {
-			work.Go(func() { api(ctx, t, r, process, s, kind, name) })
+			work.Go(func() { takeTurns(ctx, t, r, process, s, kind, name) })
 		}
 	}
 	return work
@@ -180,22 +137,15 @@ func contend(t *testing.T, r *register, sites []*locktest.Site, api func(context
 
 // Processes have equally many turns, at any distance from Redis.
 func TestTurns_AreEqualForAllProcesses(t *testing.T) {
-	for how, api := range map[string]func(context.Context, *testing.T, *register, int, *locktest.Site, string, string){
-		"by goroutine": byGoroutine, "by message": byMessage,
-	} {
-		for _, kind := range []string{"plain", "fenced", "write", "fair", "MultiLock"} {
-			if kind == "MultiLock" && how == "by message" {
-				continue
-			}
-			t.Run(kind+" "+how, func(t *testing.T) {
-				t.Parallel()
-				sites, k := nearAndFar(t)
-				r := newRegister(t, len(sites))
-				contend(t, r, sites, api, kind, k.LockName).Wait()
-				expectEqualTurns(t, r.turns)
-				k.AwaitFree(t)
-			})
-		}
+	for _, kind := range []string{"plain", "fenced", "write", "fair", "MultiLock"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			sites, k := nearAndFar(t)
+			r := newRegister(t, len(sites))
+			contend(t, r, sites, kind, k.LockName).Wait()
+			expectEqualTurns(t, r.turns)
+			k.AwaitFree(t)
+		})
 	}
 }
 
@@ -205,7 +155,7 @@ func TestTurns_ForeignClientHasItsShare(t *testing.T) {
 	t.Parallel()
 	sites, k := nearAndFar(t)
 	r := newRegister(t, len(sites)+1)
-	work := contend(t, r, sites, byGoroutine, "plain", k.LockName)
+	work := contend(t, r, sites, "plain", k.LockName)
 	foreign := newForeign(t, k)
 	for !r.over() {
 		foreign.lock(t)
