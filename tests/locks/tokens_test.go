@@ -170,7 +170,7 @@ func TestTokens_GrowLinearlyWhenCountersAreLost(t *testing.T) {
 	a, b := keyspace.Token(k.LockName), keyspace.Token(k.LockName+"b")
 	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
 	k.Do(t, "SET", a, "1000000")
-	const losses = 160
+	const losses = 40
 	for range losses {
 		for _, site := range []*locktest.Site{s, other} {
 			f, g := site.FencedLock(k.LockName), site.FencedLock(k.LockName+"b")
