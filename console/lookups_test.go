@@ -1,7 +1,6 @@
 package console_test
 
 import (
-	"fmt"
 	"net/url"
 	"strings"
 	"testing"
@@ -50,35 +49,6 @@ func TestLookUpsArePrivate(t *testing.T) {
 	for what, text := range others {
 		if strings.Contains(text, "chosen-") || strings.Contains(text, `class="error"`) || strings.Contains(text, `"errors"`) {
 			t.Errorf("%s shows the look-up of another viewer: %s", what, text)
-		}
-	}
-}
-
-// A look-up of a lock of this System does not change its row for other viewers, and they do not see the error of a
-// look-up as another kind.
-func TestLookUpOfAListedLock(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.NewOnOwnServer(t, patient("shop"))
-	locktest.Acquire(t, s.Lock(k.LockName))
-	base := web(t, console.Handler(s.System, quick))
-	name := url.QueryEscape(k.LockName)
-	asItIs, asFair := stream(t, base+"events?name="+name), stream(t, base+"events?kind=fair&name="+name)
-	asItIs.awaits(t, "this process")
-	asFair.next(t)
-	if d := read(t, base+"data.json"); len(d.Locks) != 1 || !d.Locks[0].Here ||
-		!d.Locks[0].Asked || d.Locks[0].Kind != "plain" || len(d.Errors) > 0 {
-		t.Errorf("the others read %+v", d)
-	}
-}
-
-// The console does not look up reserved names.
-func TestLookUpOfAReservedName(t *testing.T) {
-	t.Parallel()
-	s, _ := locktest.NewOnOwnServer(t, patient("shop"))
-	base := web(t, console.Handler(s.System, quick))
-	for name, word := range map[string]string{"lockkeeper_wait_queue:{a}": "reserved", "{a}": "share its queue"} {
-		if d := read(t, base+"data.json?name="+url.QueryEscape(name)); len(d.Errors) != 1 || !strings.Contains(fmt.Sprint(d.Errors), word) {
-			t.Errorf("%s: the errors are %v", name, d.Errors)
 		}
 	}
 }

@@ -293,23 +293,6 @@ func TestMember_IsBuried(t *testing.T) {
 	a.mustAsk(t, "7", "where")
 }
 
-// A grain whose entry is held by another member is not started before that one's lease has ended.
-func TestMember_WaitsForAnotherLease(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t, redistest.Start(t))
-	a := f.member(Config{Activation: 300 * time.Millisecond})
-	f.redis.Do(t, "HSET", f.key("entries"), "account/a", "other#1")
-	f.redis.Do(t, "SET", f.key("member:other"), "1")
-	if _, err := a.ask("a", "where"); err == nil || f.count("a", "starts") > 0 {
-		t.Errorf("it has started: %v", err)
-	}
-	if _, err := a.d.redis.register("account/b", "dead", "", 0); !errors.Is(err, errNoLease) {
-		t.Errorf("a registration without a lease: %v", err)
-	}
-	f.redis.Do(t, "DEL", f.key("member:other"))
-	a.mustAsk(t, "a", "where")
-}
-
 // A grain whose entry is lost in Redis stops with the next look, and so does all when the lease is deleted.
 func TestMember_NoticesLostData(t *testing.T) {
 	t.Parallel()

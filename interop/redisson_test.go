@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"net/url"
 	"os"
 	"os/exec"
 	"slices"
@@ -66,90 +65,6 @@ func TestInterop(t *testing.T) {
 		if !strings.HasPrefix(key, "lockkeeper_calls:") { // which expire
 			t.Errorf("left in Redis: %q", key)
 		}
-	}
-}
-
-// The Go driver serves the protocol of java/README.md.
-func TestGoDriver(t *testing.T) {
-	server, raw := redistest.Shared(t), redistest.Name(t)+" ü"
-	name := url.PathEscape(raw)
-	in := strings.NewReader(strings.ReplaceAll(`1 hello thread=a
-2 lock kind=plain name=NAME thread=a
-3 lock kind=plain name=NAME thread=a
-4 count kind=plain name=NAME thread=a
-5 unlock kind=plain name=NAME thread=a
-6 inspect kind=plain name=NAME thread=a
-7 unlock kind=plain name=NAME thread=a
-8 unlock kind=plain name=NAME thread=a
-9 trylock kind=fast name=NAME thread=a
-10 trylock kind=plain name=NAME thread=a wait=soon
-11 dance kind=plain name=NAME thread=a
-12 lock kind=plain name=NAME thread=a lease=50
-13 lost kind=plain name=NAME thread=a
-14 unlock kind=plain name=NAME thread=a
-15 lock kind=write name=NAMErw thread=a
-16 lock kind=read name=NAMErw thread=a
-17 unlock kind=write name=NAMErw thread=a
-18 inspect kind=read name=NAMErw thread=a
-19 unlock kind=read name=NAMErw thread=a
-20 multilock op=lock names=NAMEa,NAMEb kinds=fenced,fair thread=a
-21 multilock op=count names=NAMEa,NAMEb kinds=fenced,fair thread=a
-22 inspect kind=fair name=NAMEb thread=a
-23 multilock op=unlock names=NAMEa,NAMEb kinds=fenced,fair thread=a
-24 lock kind=fenced name=NAMEa thread=a
-25 unlock kind=fenced name=NAMEa thread=a
-26 redlock op=lock names=NAME,NAME,NAME thread=a
-27 peek kind=read name=NAMErw key=NAMEkey rounds=2 thread=a
-30 semaphore op=set name=NAMEs n=2 thread=a
-31 semaphore op=acquire name=NAMEs thread=a
-32 semaphore op=tryacquire name=NAMEs n=2 thread=a
-33 semaphore op=drain name=NAMEs thread=a
-34 semaphore op=dance name=NAMEs thread=a
-35 latch op=set name=NAMEl n=2 thread=a
-36 latch op=down name=NAMEl n=2 thread=a
-37 latch op=wait name=NAMEl wait=20000 thread=a
-38 permits op=set name=NAMEp n=1 thread=a
-39 permits op=acquire name=NAMEp lease=60000 thread=a
-40 permits op=tryacquire name=NAMEp thread=a
-41 permits op=release id=nonsense name=NAMEp thread=a
-42 permits op=available name=NAMEp thread=a
-nonsense
-`, "NAME", name))
-	var stdout, stderr bytes.Buffer
-	if code := drive([]string{"-redis", server.URL()}, in, &stdout, &stderr); code != 0 {
-		t.Fatalf("exit code %d: %s", code, &stderr)
-	}
-	want := []string{
-		"0 err class=protocol",
-		"1 ok client= pid=", "2 ok at= held=true nanos=", "3 ok held=true", "4 ok count=2", "5 ok at=",
-		"6 ok count=1 holder= locked=true ttl=", "7 ok at=", "8 err class=ErrNotHeld",
-		"9 err class=error unknown%20kind", "10 err class=error", "11 err class=error unknown%20verb",
-		"12 ok held=true", "13 ok at= class=ErrLost message=", "14 err class=ErrLost",
-		"15 ok held=true", "16 ok held=true", "17 ok at=", "18 ok count=1 locked=true", "19 ok at=",
-		"20 ok held=true", "21 ok count=1", "22 ok locked=true", "23 ok at=", "24 ok token=2", "25 ok at=",
-		"26 err three", "27 ok rounds=2 torn=0",
-		"30 ok done=true", "31 ok at= held=true nanos=", "32 ok held=false", "33 ok n=1", "34 err unknown%20op",
-		"35 ok done=true", "36 ok at=", "37 ok held=true",
-		"38 ok done=true", "39 ok at= held=true id=", "40 ok held=false", "41 err hexadecimal", "42 ok n=0",
-	}
-	for _, words := range want {
-		id, _, _ := strings.Cut(words, " ")
-		_, answer, found := strings.Cut("\n"+stdout.String(), "\n"+id+" ")
-		answer, _, _ = strings.Cut(answer, "\n")
-		for _, word := range strings.Fields(words)[1:] {
-			if !found || !strings.Contains(answer, word) {
-				t.Errorf("%s is answered %q, want %s", id, answer, words)
-				break
-			}
-		}
-	}
-	counter := "redisson_lock_token:{" + raw + "a}"
-	keys := slices.DeleteFunc(server.Keys(t, "*"+raw+"*"), func(key string) bool { return strings.HasPrefix(key, "lockkeeper_calls:") })
-	want = []string{counter, raw + "s", raw + "p"} // the permit itself was released at the end
-	slices.Sort(keys)
-	slices.Sort(want)
-	if !slices.Equal(keys, want) {
-		t.Errorf("left in Redis: %q, want %q", keys, want)
 	}
 }
 

@@ -41,8 +41,6 @@ type World struct {
 	round   round
 	// faultOrder is the order of the next faults.
 	faultOrder []int
-	// concealed: the judge does not get the faults.
-	concealed bool
 }
 
 // round is the present round.
@@ -172,9 +170,6 @@ type Round struct {
 // End stops the traffic, and returns what happened.
 func (w *World) End() (*Round, error) {
 	r := &Round{Faults: w.round.faults}
-	if w.concealed {
-		r.Faults = nil
-	}
 	to := history.Now()
 	var mu sync.Mutex
 	var wg sync.WaitGroup
@@ -239,9 +234,6 @@ func (w *World) End() (*Round, error) {
 	}
 	return r, nil
 }
-
-// Conceal hides the faults from the judge, which should then report violations.
-func (w *World) Conceal() { w.concealed = true }
 
 // Footprints measures the clients.
 func (w *World) Footprints() ([]traffic.Footprint, error) {

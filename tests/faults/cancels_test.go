@@ -8,12 +8,10 @@ import (
 	"slices"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // cancels is smaller with the race detector, which takes no more than 8,000 goroutines.
@@ -31,11 +29,9 @@ type contested struct {
 	take func(t *testing.T, s *locktest.Site, name string) (release func(context.Context) error, lost <-chan struct{})
 	// wait waits, and gives back what it is granted.
 	wait func(ctx context.Context, s *locktest.Site, name string) error
-	// request and cancel are the messages of an actor that waits, and gives up.
-	request, cancel func(name string) any
 }
 
-func contestedLock(name string, of func(*locktest.Site, string) *lockkeeper.Lock, message func(string) *messages.Lock) contested {
+func contestedLock(name string, of func(*locktest.Site, string) *lockkeeper.Lock) contested {
 	return contested{
 		name: name,
 		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
@@ -49,14 +45,12 @@ func contestedLock(name string, of func(*locktest.Site, string) *lockkeeper.Lock
 			}
 			return hold.Release(context.Background())
 		},
-		request: func(name string) any { return &messages.Acquire{Lock: message(name)} },
-		cancel:  func(name string) any { return &messages.Cancel{Lock: message(name)} },
 	}
 }
 
 // readersBehindAWriter are granted the lock together if they still wait when the writer releases it.
 func readersBehindAWriter() contested {
-	readers := contestedLock("read", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() }, kindOf(messages.Kind_KIND_READ_WRITE, messages.Mode_MODE_SHARED))
+	readers := contestedLock("read", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Read() })
 	readers.take = func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
 		hold := locktest.AcquireIn(t, locktest.Within(t), s.ReadWriteLock(name).Write())
 		return hold.Release, hold.Context().Done()
@@ -64,15 +58,11 @@ func readersBehindAWriter() contested {
 	return readers
 }
 
-func kindOf(kind messages.Kind, mode messages.Mode) func(string) *messages.Lock {
-	return func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: kind, Mode: mode} }
-}
-
 var allContested = []contested{
-	contestedLock("plain", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }, kindOf(messages.Kind_KIND_REENTRANT, 0)),
-	contestedLock("write", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() }, kindOf(messages.Kind_KIND_READ_WRITE, 0)),
+	contestedLock("plain", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }),
+	contestedLock("write", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() }),
 	readersBehindAWriter(),
-	contestedLock("fair", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) }, kindOf(messages.Kind_KIND_FAIR, 0)),
+	contestedLock("fair", func(s *locktest.Site, name string) *lockkeeper.Lock { return s.FairLock(name) }),
 	{
 		name: "permits",
 		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
@@ -86,12 +76,6 @@ var allContested = []contested{
 				return err
 			}
 			return permit.Release(context.Background())
-		},
-		request: func(name string) any {
-			return &messages.Acquire{Lock: kindOf(messages.Kind_KIND_EXPIRABLE_SEMAPHORE, 0)(name)}
-		},
-		cancel: func(name string) any {
-			return &messages.Cancel{Lock: kindOf(messages.Kind_KIND_EXPIRABLE_SEMAPHORE, 0)(name)}
 		},
 	},
 	{
@@ -109,8 +93,6 @@ var allContested = []contested{
 			}
 			return s.Semaphore(name).Release(context.Background(), 1)
 		},
-		request: func(name string) any { return &messages.AcquirePermits{Semaphore: &messages.Semaphore{Name: name}} },
-		cancel:  func(name string) any { return &messages.CancelPermits{Semaphore: &messages.Semaphore{Name: name}} },
 	},
 	{
 		name: "latch",
@@ -120,60 +102,41 @@ var allContested = []contested{
 			}
 			return s.Latch(name).CountDown, nil
 		},
-		wait:    func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).Wait(ctx) },
-		request: func(name string) any { return &messages.AwaitLatch{Latch: &messages.Latch{Name: name}} },
-		cancel:  func(name string) any { return &messages.CancelAwait{Latch: &messages.Latch{Name: name}} },
+		wait: func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).Wait(ctx) },
 	},
 }
 
-// configForMany has a queue limit for all of them.
-func configForMany() lockkeeper.Config {
-	return lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: 2 * locktest.Watchdog, CallTimeout: locktest.Watchdog}
-}
-
-// survives releases the hold while all waiters give up: the release returns, the hold is not lost before, and
-// afterwards a second process is granted the lock or permit.
-func (c *contested) survives(t *testing.T, s *locktest.Site, k locktest.Key, giveUp func(), left func()) {
-	t.Helper()
-	release, lost := c.take(t, s, k.LockName)
-	giveUp()
-	ctx, cancel := context.WithTimeout(context.Background(), redistest.Limit)
-	defer cancel()
-	began := time.Now()
-	locktest.NotYet(t, lost, "the hold is lost")
-	if err := release(ctx); err != nil {
-		t.Errorf("release: %v", err)
-	}
-	t.Logf("%d cancels: the release has taken %v", *cancels, time.Since(began).Round(time.Millisecond))
-	left()
-	t.Logf("all have left after %v", time.Since(began).Round(time.Millisecond))
-	s.AwaitWaiting(t, 0)
-	other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
-	if err := c.wait(ctx, other, k.LockName); err != nil {
-		t.Errorf("another process: %v", err)
-	}
-}
-
 // The holder of a lock or a permit can release it, and keeps it until then, although many waiters of its process are
-// cancelled at the same time.
+// cancelled at the same time. Afterwards a second process is granted the lock or permit.
 func TestCancel_ManyAtOnceKeepTheHold(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, configForMany())
-			ctx, cancel := context.WithCancel(context.Background())
+			s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: 2 * locktest.Watchdog, CallTimeout: locktest.Watchdog})
+			release, lost := c.take(t, s, k.LockName)
+			wait, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			var waiters sync.WaitGroup
-			c.survives(t, s, k, func() {
-				for range *cancels {
-					waiters.Go(func() {
-						if err := c.wait(ctx, s, k.LockName); err != nil && !errors.Is(err, context.Canceled) {
-							t.Error(err)
-						}
-					})
-				}
-				s.AwaitWaiting(t, *cancels)
-				cancel()
-			}, waiters.Wait)
+			for range *cancels {
+				waiters.Go(func() {
+					if err := c.wait(wait, s, k.LockName); err != nil && !errors.Is(err, context.Canceled) {
+						t.Error(err)
+					}
+				})
+			}
+			s.AwaitWaiting(t, *cancels)
+			cancel()
+			ctx, end := context.WithTimeout(context.Background(), redistest.Limit)
+			defer end()
+			locktest.NotYet(t, lost, "the hold is lost")
+			if err := release(ctx); err != nil {
+				t.Errorf("release: %v", err)
+			}
+			waiters.Wait()
+			s.AwaitWaiting(t, 0)
+			other := locktest.Open(t, k.Server.URL(), lockkeeper.Config{})
+			if err := c.wait(ctx, other, k.LockName); err != nil {
+				t.Errorf("another process: %v", err)
+			}
 		})
 	}
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
@@ -126,52 +125,6 @@ func TestClose_UnderLoadAnswersAllRequests(t *testing.T) {
 			}
 			refusesAll(t, s, keys[0])
 		})
-	}
-}
-
-// What holders see of any number of concurrent calls of Close, which return when it is done.
-func TestClose_EndsEveryHold(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	own := locktest.NewKey(t, k.Server)
-	outer := s.Acquire(t, k)
-	inner := s.AcquireIn(t, outer.Context(), k)
-	p := s.Probe(t)
-	granted := locktest.Ask[*messages.Acquired](t, p, &messages.Acquire{Lock: own.Message(), Lease: durationpb.New(time.Minute)})
-	var closing sync.WaitGroup
-	for range 8 {
-		closing.Go(func() {
-			locktest.Stop(t, s)
-			if own.Exists(t) {
-				t.Error("closed before the key was deleted")
-			}
-		})
-	}
-	closing.Wait()
-	for _, hold := range []*lockkeeper.Hold{outer, inner} {
-		cause := context.Cause(hold.Context())
-		isClosed(t, cause)
-		locktest.IsError(t, cause, lockkeeper.ErrLost)
-		locktest.IsError(t, hold.Release(locktest.Within(t)), lockkeeper.ErrLost)
-		if hold.Valid() {
-			t.Error("a hold outlives its system")
-		}
-	}
-	lost := locktest.Next[*messages.LeaseLost](t, p)
-	if lost.Reason != messages.Reason_REASON_CLOSED || lost.HoldId != granted.HoldId || lost.Lock.Name != own.LockName {
-		t.Errorf("notified of %v", lost)
-	}
-	if _, there := s.Actors.ProcessRegistry.Get(s.Guardian()); there {
-		t.Error("the guardian outlives its system")
-	}
-	refusesAll(t, s, k)
-	s.Actors.Root.Stop(s.Guardian())
-	refusesAll(t, s, k)
-	if lockkeeper.From(s.Actors) != s.System {
-		t.Error("From does not find the closed system")
-	}
-	if err := closeIn(s, redistest.Limit); err != nil {
-		t.Errorf("another close: %v", err)
 	}
 }
 

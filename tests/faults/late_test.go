@@ -5,7 +5,6 @@ package faults_test
 import (
 	"slices"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -53,28 +52,5 @@ func TestLostReply_ReleaseIsPublishedOnce(t *testing.T) {
 		if got := listener.Messages(t); !slices.Equal(got, []string{"0"}) {
 			t.Errorf("published %q, want one 0", got)
 		}
-	})
-}
-
-func TestLostReply_RenewalIsRepeated(t *testing.T) {
-	cfg := locktest.ShortCallTimeout
-	cfg.Watchdog, cfg.Renewal = 10*time.Second, 200*time.Millisecond
-	locktest.WithLostReplies(t, scripts.Renew, cfg, func(t *testing.T, r *locktest.Remote, lose func() *redistest.Loss) {
-		warned := make(chan time.Duration, 100)
-		warn := lockkeeper.WithAtRisk(func(left time.Duration) { warned <- left })
-		hold := r.Acquire(t, r.Key, warn)
-		inner := r.Site.AcquireIn(t, hold.Context(), r.Key, warn)
-		lose().Wait(t)
-		for range 2 {
-			if left := locktest.Await(t, "the warning", warned); left <= 0 || left > cfg.Watchdog {
-				t.Errorf("warned that %v are left", left)
-			}
-		}
-		old := r.Expiry(t)
-		redistest.Eventually(t, "the next renewal", func() bool { return r.Expiry(t).After(old) })
-		// It may have gone through the dead connection: until there is another, renewals get no reply.
-		redistest.Eventually(t, "a renewal with a reply", func() bool { return hold.Ensure(r.Context(t), cfg.Watchdog*98/100) == nil })
-		r.Release(t, inner)
-		r.Release(t, hold)
 	})
 }

@@ -95,23 +95,3 @@ func TestGrains_SurvivePauses(t *testing.T) {
 	}
 	f.expectGrains(caller, rounds*callers)
 }
-
-// Redis does not answer for longer than a lease: all grains stop, and return with it.
-func TestGrains_SurviveOutagesOfRedis(t *testing.T) {
-	t.Parallel()
-	f, redis := onRedis(t)
-	f.start(host())
-	f.start(host())
-	caller := f.caller()
-	f.increases("answered", 1000)
-	redis.Pause(t)
-	<-time.After(2 * lease)
-	redis.Resume(t)
-	f.increases("answered", 1000)
-	failed := f.count("failed")
-	f.increases("answered", 1000)
-	if now := f.count("failed"); now != failed {
-		t.Errorf("%d requests have failed afterwards", now-failed)
-	}
-	f.expectGrains(caller, 4*callers)
-}

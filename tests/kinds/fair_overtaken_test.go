@@ -165,26 +165,6 @@ func TestFair_LateCommandAddsNoWaiterThatHasLeft(t *testing.T) {
 	}
 }
 
-// Close waits for the command that enrols a waiter, and removes the entry.
-func TestFair_CloseWaitsForLateCommand(t *testing.T) {
-	t.Parallel()
-	o := newOvertaken(t)
-	enrols := o.client.delayNext()
-	waits := locktest.AcquireSoon(locktest.Within(t), o.of(o.s))
-	locktest.Await(t, "the command that enrols the waiter", enrols.caught)
-	closed := make(chan error, 1)
-	go func() { closed <- o.s.Close(locktest.Within(t)) }()
-	locktest.ExpectEnd(t, waits, lockkeeper.ErrClosed)
-	redistest.Eventually(t, "the release in Redis", func() bool { return !o.Exists(t) })
-	close(enrols.answers)
-	close(enrols.goesOn)
-	o.expect(locktest.Await(t, "Close", closed))
-	if o.Number(t, "EXISTS", o.queue, o.timeouts) != 0 {
-		t.Error("Close has returned, and the queue is still there")
-	}
-	o.expectFree()
-}
-
 func newOvertaken(t *testing.T) *overtaken {
 	k := newFairKey(t, redistest.Shared(t))
 	client, faults := &slowClient{Client: locktest.Connect(t, k.Server.URL())}, &locktest.FaultInjector{}

@@ -29,31 +29,6 @@ func distant(t testing.TB, n int, cfg lockkeeper.Config) (links []*locktest.Remo
 	return links, lockkeeper.MultiLock(locks...)
 }
 
-// What was taken is given back also when a later server hangs, or when its reply is lost.
-func TestMultiLock_RollsBackWhenAServerFails(t *testing.T) {
-	t.Parallel()
-	for what, fault := range map[string]func(p *redistest.Proxy, on bool){
-		"hangs": (*redistest.Proxy).Freeze, "replies dropped": (*redistest.Proxy).DropReplies, "cut off": (*redistest.Proxy).Refuse,
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			cfg := locktest.NoPolling
-			cfg.CallTimeout = time.Second
-			links, whole := distant(t, 2, cfg)
-			fault(links[1].Proxy, true)
-			locktest.ExpectRefused(t, lockkeeper.ErrUnavailable, whole)
-			links[0].AwaitFree(t) // long before its TTL is over
-			fault(links[1].Proxy, false)
-			links[1].AwaitFree(t)
-			locktest.ExpectGranted(t, whole)
-			links[0].IsFree(t)
-			links[1].IsFree(t)
-			// The confirmation of a release needs the member's System, so the MultiLock's own closes first.
-			locktest.Stop(t, links[0])
-		})
-	}
-}
-
 // A release that rolls back a try may arrive after a later try has taken the lock: it must not free it.
 func TestMultiLock_LateRollBackFreesNothing(t *testing.T) {
 	t.Parallel()

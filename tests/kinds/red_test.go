@@ -133,24 +133,6 @@ func TestRedLock_CloseOfASystemCostsItsVote(t *testing.T) {
 	locktest.ExpectGranted(t, other.Lock) // the other two hold it until their TTL ends
 }
 
-// A RedLock may be a member of a MultiLock.
-func TestRedLock_WorksInMultiLock(t *testing.T) {
-	t.Parallel()
-	q := newQuorum(t, redConfig)
-	p, other := q.party(t), q.party(t)
-	plain := locktest.NewKey(t, q.servers[0])
-	whole := lockkeeper.MultiLock(p.sites[0].Lock(plain.LockName), p.Lock)
-	hold := locktest.Acquire(t, whole)
-	locktest.ExpectRefused(t, lockkeeper.ErrHeld, other.Lock)
-	locktest.Release(t, hold)
-	q.awaitFree(t)
-	hold = locktest.Acquire(t, other.Lock)
-	locktest.ExpectRefused(t, lockkeeper.ErrHeld, whole)
-	plain.IsFree(t)
-	locktest.Release(t, hold)
-	locktest.Fails(whole.TryAcquire(locktest.Within(t), lockkeeper.WithLease(time.Minute)))(t, lockkeeper.ErrInvalid)
-}
-
 func TestRedLock_RefusesInvalidSystems(t *testing.T) {
 	t.Parallel()
 	q := ownQuorum(t, redConfig, 4)

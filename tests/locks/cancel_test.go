@@ -11,7 +11,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
-	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
 // The end of its context wakes a waiter, which gets the cause, also if the context had ended before; a deadline that
@@ -38,23 +37,6 @@ func TestCancel_ReturnsCauseOfTheContext(t *testing.T) {
 			locktest.Equal(t, locktest.IsError(t, err, want), messages.Reason_REASON_TIMED_OUT, "reason %v")
 		}
 	}
-}
-
-// An acquire that is under way when its context ends does not wait for Redis, and the lock that a repeated command
-// then takes is released.
-func TestCancel_GivesBackAcquireUnderWay(t *testing.T) {
-	t.Parallel()
-	r := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
-	loss := r.Proxy.DropRepliesTo(redistest.Script(scripts.Acquire.SHA), 0, redistest.Silent)
-	ctx, cancel := context.WithCancel(context.Background())
-	failed := locktest.AcquireSoon(ctx, r.Lock(r.LockName))
-	loss.Wait(t)
-	cancel()
-	if err := locktest.Await(t, "the error", failed).Err; !errors.Is(err, context.Canceled) {
-		t.Fatal(err)
-	}
-	r.Proxy.Heal()
-	r.AwaitFree(t)
 }
 
 // The end of a context ends only the wait for which it was passed, neither the hold nor the work under it; and it
@@ -112,20 +94,6 @@ func TestCancel_ByMessageEndsOnlyTheWait(t *testing.T) {
 
 // The cause with which a caller's context ends may wrap any error of Lockkeeper's, for example in an errgroup. It
 // says nothing about the lock of this call.
-
-func TestElect_EndsWithItsContext(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	held := s.Acquire(t, k)
-	defer s.Release(t, held)
-	ctx, cancel := context.WithCancelCause(context.Background())
-	ended := locktest.Go(func() error { return s.Lock(k.LockName).Elect(ctx, func(context.Context) error { return nil }) })
-	s.AwaitWaiters(t, k, 1)
-	cancel(fmt.Errorf("another: %w", lockkeeper.ErrUnavailable))
-	if err := locktest.Await(t, "the end of Elect", ended); !errors.Is(err, lockkeeper.ErrUnavailable) {
-		t.Error(err)
-	}
-}
 
 func TestRelease_IgnoresCauseOfItsContext(t *testing.T) {
 	t.Parallel()

@@ -95,25 +95,6 @@ func TestDrain_EndsWorkWhileTheLockIsHeld(t *testing.T) {
 	}
 }
 
-// A fixed lease is drained before its end, and work whose lease is renewed is not.
-func TestDrain_DependsOnTheLease(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{Watchdog: 3 * time.Second, CallTimeout: 500 * time.Millisecond})
-	locktest.OK(t, s.Lock(k.LockName).Do(t.Context(), func(ctx context.Context) error {
-		k.AwaitRenewals(t, 3*time.Second)
-		return context.Cause(ctx)
-	}, lockkeeper.WithDrain(100*time.Millisecond)))
-	locktest.OK(t, s.Lock(k.LockName).Do(t.Context(), func(ctx context.Context) error {
-		hold := lockkeeper.HoldFrom(ctx)
-		<-ctx.Done()
-		if left := hold.Left(); left <= 0 || left > 2*time.Second {
-			t.Errorf("%v are left when the drain begins", left)
-		}
-		return nil
-	}, lockkeeper.WithLease(4*time.Second), lockkeeper.WithDrain(2*time.Second)))
-	k.IsFree(t)
-}
-
 // A reply of Redis that comes so late that the drain cannot be kept any more is no mistake of the caller: the candidacy
 // goes on.
 func TestDrain_LateGrantIsTriedAgain(t *testing.T) {

@@ -126,19 +126,3 @@ func TestExtend_ByMessage(t *testing.T) {
 	locktest.ExpectRefusal(t, other, &messages.Extend{Lock: k.Message(), HoldId: ofFuture.HoldId}, invalid, "give a lease")
 	locktest.Ask[*messages.Released](t, other, &messages.Release{Lock: k.Message(), HoldId: ofFuture.HoldId})
 }
-
-// An owner on another node names the hold, which the watchdog does not keep.
-func TestExtend_OfARemoteOwner(t *testing.T) {
-	t.Parallel()
-	_, _, k, there := withRemoteNode(t, lockkeeper.Config{})
-	owner := there.Probe(t)
-	granted := locktest.Ask[*messages.Acquired](t, owner, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(time.Minute)})
-	locktest.ExpectRefusal(t, owner, &messages.Extend{Lock: k.Message(), Lease: durationpb.New(time.Hour)}, invalid, "hold_id")
-	locktest.ExpectRefusal(t, owner, &messages.Extend{Lock: k.Message(), HoldId: granted.HoldId}, invalid, "give a lease")
-	extended := locktest.Ask[*messages.Extended](t, owner, &messages.Extend{Lock: k.Message(), HoldId: granted.HoldId, Lease: durationpb.New(time.Hour)})
-	const most = time.Hour * 99 / 100 * 99 / 100 // its clock and ours may differ
-	if v := extended.Validity.AsDuration(); v < 50*time.Minute || v > most {
-		t.Errorf("the validity is %v", v)
-	}
-	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
-}

@@ -113,22 +113,6 @@ func endsWithoutRestart(t *testing.T, c *candidate, k locktest.Key, child frailT
 	}
 }
 
-// A child that stops by itself is not restarted, though its restart is still to come; the leader stops.
-func TestLeaderActor_StopsWithAChildThatCrashesAndStops(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	late := make(lateStrategy, 1)
-	c, terms := newFrail(s, k, neverCrashes, actor.WithSupervisor(late))
-	first := locktest.Await(t, "a term", terms)
-	s.Actors.Root.Send(first.self, "crash")
-	restart := locktest.Await(t, "the crash", late)
-	s.Actors.Root.Stop(first.self)
-	locktest.Await(t, "the stop", first.ending)
-	restart()
-	close(first.mayStop)
-	endsWithoutRestart(t, c, k, first)
-}
-
 // A leader stops though its child panics at the messages that tell it to stop.
 func TestLeaderActor_StopsThoughItsChildPanics(t *testing.T) {
 	t.Parallel()

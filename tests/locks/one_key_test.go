@@ -36,25 +36,6 @@ func TestOneKey_PlainAndFencedExcludeEachOther(t *testing.T) {
 	}
 }
 
-// While a name is in use as a plain lock, it cannot be, for example, a fair lock: both have the same key in different
-// formats.
-func TestOneKey_NameInUseAsAnotherKindIsRefused(t *testing.T) {
-	t.Parallel()
-	for _, kinds := range [][2]string{{"plain", "fair"}, {"fair", "write"}, {"write", "plain"}} {
-		s, k := locktest.New(t, lockkeeper.Config{})
-		one, other := locktest.Kinds[kinds[0]](s, k.LockName), locktest.Kinds[kinds[1]](s, k.LockName)
-		for range 2 {
-			hold := locktest.Acquire(t, one)
-			for range 2 {
-				locktest.Fails(other.Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
-			}
-			locktest.ExpectValid(t, hold)
-			locktest.Release(t, hold)
-			one, other = other, one
-		}
-	}
-}
-
 func TestForceRelease_NotifiesRelatedLocksAtOnce(t *testing.T) {
 	t.Parallel()
 	plain := func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }

@@ -214,26 +214,6 @@ func TestAcquire_WithoutAnOwnerNeedsAnEnd(t *testing.T) {
 	k.IsFree(t)
 }
 
-// An acquire that cannot be answered does not get the lock.
-func TestAcquire_WithoutASenderIsRefused(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, locktest.NoPolling)
-	dead := s.Probe(t)
-	dead.Die()
-	for _, acquire := range []*messages.Acquire{
-		{}, {Wait: durationpb.New(0)}, {Lease: durationpb.New(time.Minute)}, {Owner: dead.Pid},
-	} {
-		acquire.Lock = k.Message()
-		s.Actors.Root.Send(s.Guardian(), acquire)
-		s.ExpectGranted(t, k)
-	}
-	dead.Send(&messages.Acquire{Lock: k.Message()})
-	s.ExpectGranted(t, k)
-	if status := s.Inspect(t, k); status.HeldHere || status.Waiters > 0 {
-		t.Errorf("status %+v", status)
-	}
-}
-
 // A release takes effect although its caller has gone and the lock actor crashes on it.
 func TestRelease_SurvivesACrash(t *testing.T) {
 	t.Parallel()

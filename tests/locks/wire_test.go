@@ -80,34 +80,3 @@ func TestWire_RespectsForeignHolder(t *testing.T) {
 		t.Errorf("status %+v", status)
 	}
 }
-
-// The message of a release lets a waiter in, long before it would poll: that of Redisson, and that of another process
-// of ours.
-func TestWire_UnlockMessageWakesWaiters(t *testing.T) {
-	t.Parallel()
-	foreign := func(ttl time.Duration) func(k locktest.Key) func() {
-		return func(k locktest.Key) func() {
-			k.TakeAs(t, locktest.Redisson, ttl)
-			return func() { k.Unlock(t) }
-		}
-	}
-	for _, take := range map[string]func(k locktest.Key) (free func()){
-		"Redisson's":                 foreign(time.Minute),
-		"Redisson's, without an end": foreign(-1),
-		"our own": func(k locktest.Key) func() {
-			hold := locktest.Open(t, k.Server.URL(), locktest.NoPolling).Acquire(t, k)
-			return func() { locktest.Release(t, hold) }
-		},
-	} {
-		s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
-		free := take(k)
-		k.Server.ResetStats(t)
-		granted := s.AcquireSoon(t, k)
-		k.AwaitListener(t)
-		free()
-		next := locktest.Got(t, granted).Hold
-		k.HeldBy(t, s, "1")
-		locktest.Release(t, next)
-		k.AwaitSubscribers(t, 0)
-	}
-}

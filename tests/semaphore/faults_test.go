@@ -36,30 +36,6 @@ func use(t *testing.T, f *lockkeeper.Semaphore, rounds int, may ...error) {
 	all.Wait()
 }
 
-// A lost reply neither creates permits nor loses them.
-func TestSemaphore_LostReplyKeepsTheNumber(t *testing.T) {
-	t.Parallel()
-	for what, test := range map[string]struct {
-		mode redistest.Mode
-		cfg  lockkeeper.Config
-		may  []error
-	}{
-		"lost": {redistest.Lost, lockkeeper.Config{CallTimeout: locktest.Soon, HandOffLimit: 1}, nil},
-		// A repeated release has little time left for its answer; it continues in the background.
-		"silent": {redistest.Silent, locktest.ShortCallTimeout, []error{lockkeeper.ErrUnavailable}},
-	} {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			s := locktest.NewRemote(t, redistest.Shared(t), test.cfg)
-			s.Do(t, "SET", s.LockName, "3")
-			loss := s.Proxy.DropRepliesTo(func(cmd []string) bool { return strings.HasPrefix(strings.ToLower(cmd[0]), "eval") }, 3, test.mode)
-			use(t, s.Semaphore(s.LockName), 10, test.may...)
-			loss.Wait(t)
-			redistest.Eventually(t, "all permits to be back", func() bool { return s.Number(t, "GET", s.LockName) == 3 })
-		})
-	}
-}
-
 // A crash of the actor, on any message, neither creates nor loses permits; a release takes effect in any case.
 func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 	t.Parallel()

@@ -3,7 +3,6 @@ package singleton_test
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -46,29 +45,6 @@ func TestSingleton_HandsOver(t *testing.T) {
 	}
 	f.mu.Unlock()
 	f.expectKeys()
-}
-
-// The network loses messages in both directions: they are sent again, and none is begun twice.
-func TestSingleton_SendsAgainWhatIsLost(t *testing.T) {
-	t.Parallel()
-	f := newFleet(t)
-	var lost atomic.Int64
-	f.Lose = func(*actor.PID, any) bool {
-		if rand.N(20) > 0 {
-			return false
-		}
-		lost.Add(1)
-		return true
-	}
-	cfg := short
-	cfg.Poll = 50 * time.Millisecond
-	f.node(cfg).runs()
-	sender := f.node(cfg).sends()
-	sender.send(1, 200)
-	f.awaitBegun(200)
-	if lost.Load() < 5 {
-		t.Errorf("%d messages were lost: the test has tested nothing", lost.Load())
-	}
 }
 
 // A message that never arrives is refused after some tries, and does not hold up those behind it.
