@@ -3,6 +3,7 @@ package kinds_test
 // The fair lock as a foreign client sees and uses it.
 
 import (
+	"context"
 	"fmt"
 	"testing"
 
@@ -48,6 +49,14 @@ func (k fairKey) awaitEntries(t testing.TB, n int) []string {
 		return len(queue) == n
 	})
 	return queue
+}
+
+// enqueue acquires on a goroutine, and returns the request's entry in the queue.
+func (k fairKey) enqueue(t testing.TB, ctx context.Context, s *locktest.Site, options ...lockkeeper.Option) (granted <-chan locktest.Grant, entry string) {
+	t.Helper()
+	n := len(k.entries(t))
+	granted = locktest.AcquireSoon(ctx, k.of(s), options...)
+	return granted, k.awaitEntries(t, n+1)[n]
 }
 
 // now is the time of the Redis server, in ms.

@@ -130,20 +130,3 @@ func TestLinger_NotInAMultiLock(t *testing.T) {
 		k.IsFree(t)
 	}
 }
-
-// The tokens of a lock that stays grow, and those of other processes are higher.
-func TestLinger_TokensGrow(t *testing.T) {
-	t.Parallel()
-	k := locktest.NewKey(t, redistest.Shared(t))
-	last := int64(0)
-	for _, s := range []*locktest.Site{openLingering(t, k), openLingering(t, k)} {
-		for range 20 {
-			hold := locktest.Acquire(t, s.FencedLock(k.LockName))
-			if hold.Token() <= last {
-				t.Errorf("token %d after %d", hold.Token(), last)
-			}
-			last = hold.Token()
-			locktest.Release(t, hold)
-		}
-	}
-}
