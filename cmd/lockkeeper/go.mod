@@ -5,7 +5,6 @@ go 1.25.0
 require (
 	github.com/lockkeeper-go/lockkeeper v0.0.0
 	github.com/redis/rueidis v1.0.79
-	go.opentelemetry.io/otel/sdk/metric v1.21.0
 	golang.org/x/sys v0.47.0
 )
 
@@ -32,6 +31,7 @@ require (
 	go.opentelemetry.io/otel/exporters/prometheus v0.44.0 // indirect
 	go.opentelemetry.io/otel/metric v1.21.0 // indirect
 	go.opentelemetry.io/otel/sdk v1.21.0 // indirect
+	go.opentelemetry.io/otel/sdk/metric v1.21.0 // indirect
 	go.opentelemetry.io/otel/trace v1.21.0 // indirect
 	go.uber.org/goleak v1.3.0 // indirect
 	google.golang.org/protobuf v1.36.12 // indirect
