@@ -279,6 +279,13 @@ var All = []Control{
 		}, Faults: "a server is out of reach",
 	},
 	{
+		Name: "extended only here", Rule: "a lease is as long as its holder assumes", Broken: "an extension sets the TTL to half of its lease",
+		Edits: []Edit{{"internal/lock/op.go",
+			"	o.Sent(c.Deadline)\n",
+			"	o.Sent(c.Deadline)\n	if o.kind == opExtend {\n		c.Lease /= 2\n	}\n"}},
+		GreenWithoutEdits: true, Plan: plan(toTheEnd(400 * time.Millisecond)),
+	},
+	{
 		Name: "minimum time under its owner", Rule: "a hold lasts for its minimum time", Broken: "the key that is left to expire keeps its owner",
 		Edits: []Edit{{"scripts/keep.lua", "redis.call('HSET', hash, keeper, '1')\nredis.call('HDEL', hash, owner)\n", ""}},
 		Plan:  plan(traffic.JobStyle), Faults: "late replies,lost replies",

@@ -30,6 +30,8 @@ const (
 	Counted Stage = "counted"
 	// EnsuredUntil: Ensure promised that the hold lasts from Since until At.
 	EnsuredUntil Stage = "ensured"
+	// Extended: a call to give the hold another lease, which began at Since, has returned.
+	Extended Stage = "extended"
 	// Called: a call that is not a request has returned; it began at Since.
 	Called Stage = "called"
 	// Stalled: the process was not able to run from Since to At.
@@ -99,7 +101,10 @@ type Event struct {
 	Want   int     `json:"want,omitempty"` // the expected hold count
 	Tokens []int64 `json:"tokens,omitempty"`
 
-	// Why a request was refused, a hold lost, or not released.
+	// Lease is the fixed lease that a hold was to get; 0 for that of the watchdog.
+	Lease time.Duration `json:"lease,omitempty"`
+
+	// Why a request was refused, a hold lost, not extended, or not released.
 	Err string `json:"err,omitempty"`
 	// OutcomeUnknown: the outcome of a release is not known.
 	OutcomeUnknown bool `json:"outcome_unknown,omitempty"`

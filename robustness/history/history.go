@@ -31,6 +31,7 @@ type Request struct {
 
 	// The hold was valid from First to Last at least; from Invalid on it was not.
 	First, Last, Invalid time.Duration
+	Extensions           []Extension
 	Notified             time.Duration
 	LossReason           string
 	Releasing, Released  time.Duration
@@ -79,6 +80,13 @@ type Count struct {
 type Ensured struct {
 	Request *Request
 	Span
+}
+
+// Extension is a call to give a hold a fixed lease, or for 0 that of the watchdog. Err is why it failed.
+type Extension struct {
+	Span
+	Lease time.Duration
+	Err   string
 }
 
 // Call is a call other than a request, with its bound.
@@ -179,6 +187,8 @@ func (p *Process) apply(r *Request, e Event) {
 		p.Calls = append(p.Calls, Call{e.Call, r, Span{e.Since, e.At}, e.Bound})
 	case EnsuredUntil:
 		p.Ensured = append(p.Ensured, Ensured{r, Span{e.Since, e.At}})
+	case Extended:
+		r.Extensions = append(r.Extensions, Extension{Span{e.Since, e.At}, e.Lease, e.Err})
 	case Counted:
 		p.Counts = append(p.Counts, Count{Request: r, At: e.At, Got: e.Count, Want: e.Want})
 	}

@@ -48,6 +48,12 @@ func atLeast(r *history.Request, ms int) *history.Request {
 	return r
 }
 
+func extended(r *history.Request, from, to, lease int, err string) *history.Request {
+	at := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
+	r.Extensions = append(r.Extensions, history.Extension{Span: history.Span{From: at(from), To: at(to)}, Lease: at(lease), Err: err})
+	return r
+}
+
 func bounded(r *history.Request, ms int) *history.Request {
 	r.Bound = time.Duration(ms) * time.Millisecond
 	return r
@@ -162,6 +168,21 @@ func TestJudge(t *testing.T) {
 			[]string{"a hold lasts for its minimum time"}},
 		{"granted within a minimum time after a deletion", []*history.Process{process(1, atLeast(kept(1, 1, 10, 11, 12, "job"), 40)), process(2, kept(2, 1, 47, 49, 52, "job"))},
 			[]history.Fault{deletion}, nil},
+		{"extended and held to the end", []*history.Process{process(1, extended(lost(kept(1, 1, 1, 2, 60, "plain"), 59, 60), 10, 12, 50, ""))}, nil, nil},
+		{"valid after the end of an extension", []*history.Process{process(1, extended(lost(kept(1, 1, 1, 2, 60, "plain"), 61, 62), 10, 11, 50, ""))}, nil,
+			[]string{"an extended hold ends when its lease does"}},
+		{"lost before the end of an extension", []*history.Process{process(1, extended(lost(kept(1, 1, 1, 2, 60, "plain"), 55, 60), 10, 12, 50, ""))}, nil,
+			[]string{"an extended hold ends when its lease does"}},
+		{"lost before the end of an extension after a deletion", []*history.Process{process(1, extended(lost(kept(1, 1, 1, 2, 60, "plain"), 55, 60), 10, 12, 50, ""))},
+			[]history.Fault{deletion}, nil},
+		{"lost after another extension, which has failed", []*history.Process{process(1,
+			extended(extended(lost(kept(1, 1, 1, 2, 60, "plain"), 55, 60), 10, 12, 50, ""), 20, 21, 10, "unavailable"))}, nil, nil},
+		{"valid after the end of the extension before that", []*history.Process{process(1,
+			extended(extended(lost(kept(1, 1, 1, 2, 60, "plain"), 61, 62), 10, 11, 50, ""), 20, 21, 100, "unavailable"))}, nil,
+			[]string{"an extended hold ends when its lease does"}},
+		{"renewed by the watchdog after an extension", []*history.Process{process(1, extended(extended(kept(1, 1, 1, 2, 90, "plain"), 10, 11, 50, ""), 20, 21, 0, ""))}, nil, nil},
+		{"a promise that an extension has replaced", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{
+			Request: extended(lost(kept(1, 1, 1, 2, 50, "plain"), 29, 31), 10, 11, 20, ""), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil, nil},
 		{"an answer within the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 20, 30, "plain"), 5))}, nil, nil},
 		{"an answer after the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 36, 40, "plain"), 5))}, nil, []string{"every call is bounded"}},
 		{"no answer at all", []*history.Process{process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5))}, nil, []string{"every call is bounded"}},

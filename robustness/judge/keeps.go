@@ -16,6 +16,9 @@ func (j *judge) keepsLeases(l *lock) {
 			continue
 		}
 		held := history.Span{From: s.Asked, To: cmp.Or(s.Invalid, s.Notified, s.Released) + 1}
+		if end := extendedTo(s.Request); end.To < never && held.To > end.From {
+			continue
+		}
 		if within(j.excuses(s.Proc, l.name), held.From, held.To) || s.proc.Stalled(held) > j.limits.Lease/3 {
 			continue
 		}

@@ -142,7 +142,7 @@ func (j *judge) promises() {
 		}
 		for _, e := range p.Ensured {
 			r := e.Request
-			if r.Invalid != 0 && r.Invalid < e.To && !within(j.brokenLeasesOfAny(r), e.From, e.To) &&
+			if r.Invalid != 0 && r.Invalid < e.To && !extendedSince(r, e.From) && !within(j.brokenLeasesOfAny(r), e.From, e.To) &&
 				!j.actorCrashed(r, e.Span) && !j.clockJumped(e.Span) {
 				j.violated("an ensured lease is kept", r.Parts[0].Lock, r.Invalid, "%v was ensured until %v, but was invalid at %v", r, e.To, r.Invalid)
 			}

@@ -170,6 +170,7 @@ func Judge(spans history.Span, processes []*history.Process, faults []history.Fa
 	j.forced()
 	j.losses()
 	j.promises()
+	j.extensions()
 	j.calls()
 	j.compare()
 	slices.SortStableFunc(j.v.Violations, func(a, b Violation) int { return int(a.At - b.At) })

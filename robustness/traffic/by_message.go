@@ -3,6 +3,9 @@ package traffic
 import (
 	"time"
 
+	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
@@ -31,6 +34,7 @@ type messageRequest struct {
 	id        int
 	asked     time.Duration // on the clock of the System
 	grant     *messages.Acquired
+	validity  time.Duration // from asked on
 	grantedAt time.Duration // on the clock of the histories
 }
 
@@ -46,17 +50,32 @@ func (b *messageRequest) note(e history.Event) {
 
 // granted records the answer.
 func (b *messageRequest) granted(m *messages.Acquired) {
-	b.grant, b.grantedAt = m, history.Now()
+	b.grant, b.validity, b.grantedAt = m, m.Validity.AsDuration(), history.Now()
 	b.note(history.Event{Stage: history.Granted, Count: int(m.HoldCount), Tokens: []int64{m.Token}})
 }
 
-// trusted records that the hold was valid until now, if the validity in the answer, counted
-// from the request, is not over.
+// trusted records that the hold was valid until now, if the validity in the last answer, counted
+// from its request, is not over.
 func (b *messageRequest) trusted() {
 	now := history.Now()
-	if b.w.c.machine.Now()-b.asked < b.grant.Validity.AsDuration() {
+	if b.w.c.machine.Now()-b.asked < b.validity {
 		b.w.r.out.Add(history.Event{Stage: history.Valid, ID: b.id, Since: b.grantedAt, At: now})
 	}
+}
+
+// extend gives the hold a fixed lease. If that fails, the end of the hold is unknown, and it is not trusted any more.
+func (b *messageRequest) extend(lock *messages.Lock) {
+	lease := Range{b.w.c.plan.Watchdog / 4, b.w.c.plan.Watchdog / 2}.Pick(b.w.random)
+	asked, since := b.w.c.machine.Now(), history.Now()
+	m := &messages.Extend{Lock: lock, HoldId: b.grant.HoldId, Lease: durationpb.New(lease)}
+	answer, err := b.w.c.actors.Root.RequestFuture(b.w.c.system.Guardian(), m, timeout).Result()
+	b.validity = 0
+	if m, ok := answer.(*messages.Extended); ok {
+		b.asked, b.validity = asked, m.Validity.AsDuration()
+	} else if err == nil {
+		err = lockkeeper.ErrorOf(answer)
+	}
+	b.w.extended(b.id, since, lease, err)
 }
 
 // lost records the notification of a loss.

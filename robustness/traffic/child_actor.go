@@ -63,6 +63,9 @@ func (w *worker) withChildActor(what messageLock) {
 	case <-time.After(timeout):
 		return // never answered: the judge detects it
 	}
+	if w.random.IntN(8) == 0 {
+		b.extend(what.lock)
+	}
 	select {
 	case m := <-received:
 		b.lost(m.(*messages.LeaseLost))

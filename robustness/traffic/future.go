@@ -35,6 +35,9 @@ func (w *worker) await(what messageLock) {
 	case *messages.Acquired:
 		b.granted(m)
 	}
+	if w.random.IntN(8) == 0 {
+		b.extend(what.lock)
+	}
 	w.pause(w.style.Hold.Pick(w.random))
 	b.trusted()
 	b.note(history.Event{Stage: history.Releasing})

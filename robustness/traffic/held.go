@@ -76,17 +76,24 @@ func (h *held) write() {
 
 // keep keeps the hold for d, unless it is lost. count is the expected hold count.
 func (h *held) keep(d time.Duration, count int) {
-	asks := h.w.random.IntN(8)
+	end := time.Now().Add(d)
+	h.watch(min(d, look))
+	switch h.w.random.IntN(8) {
+	case 0:
+		h.count(count)
+	case 1:
+		h.ensure()
+	case 2:
+		h.extend(end)
+	}
+	h.watch(time.Until(end))
+}
+
+// watch looks again and again for d, unless the hold is lost or the round ends.
+func (h *held) watch(d time.Duration) {
 	for end := time.Now().Add(d); !h.invalid && time.Now().Before(end) && h.w.r.ctx.Err() == nil; {
 		time.Sleep(look)
 		h.look()
-		switch asks {
-		case 0:
-			h.count(count)
-		case 1:
-			h.ensure()
-		}
-		asks = -1
 	}
 }
 
@@ -119,6 +126,24 @@ func (h *held) ensure() {
 	h.w.called("ensure", h.id, before, askFor)
 	if err == nil {
 		h.w.r.out.Add(history.Event{Stage: history.EnsuredUntil, ID: h.id, Since: before, At: before + d})
+	}
+}
+
+// extend gives the hold up to three other leases one after another, perhaps with pauses until end: a fixed one, longer or
+// shorter than what is left, or that of the watchdog. The last lease of a hold that is kept to its end is a fixed one.
+func (h *held) extend(end time.Time) {
+	for n := h.w.random.IntN(3); n >= 0 && !h.inner && !h.invalid; n-- {
+		watchdog := h.w.c.plan.Watchdog
+		lease, before := Range{watchdog / 4, watchdog}.Pick(h.w.random), history.Now()
+		var err error
+		if (n > 0 || !h.w.style.ToTheEnd) && h.w.random.IntN(2) == 0 {
+			lease, err = 0, h.hold.KeepAlive(context.Background())
+		} else {
+			err = h.hold.Extend(context.Background(), lease)
+		}
+		h.w.extended(h.id, before, lease, err)
+		h.look()
+		h.watch(min(Range{0, watchdog / 2}.Pick(h.w.random), time.Until(end)))
 	}
 }
 

@@ -17,6 +17,8 @@ type holding interface {
 	Valid() bool
 	Err() error
 	Context() context.Context
+	Extend(ctx context.Context, d time.Duration) error
+	KeepAlive(ctx context.Context) error
 	Release(ctx context.Context) error
 }
 

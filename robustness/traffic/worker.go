@@ -112,6 +112,16 @@ func (w *worker) called(name string, id int, since, bound time.Duration) {
 	w.r.out.Add(history.Event{Stage: history.Called, ID: id, Call: name, Since: since, At: history.Now(), Bound: bound})
 }
 
+// extended records a call about the lease of a hold, which began at since.
+func (w *worker) extended(id int, since, lease time.Duration, err error) {
+	e := history.Event{Stage: history.Extended, ID: id, Since: since, At: history.Now(), Lease: lease}
+	if err != nil {
+		e.Err = reason(err)
+	}
+	w.r.out.Add(e)
+	w.called("extend", id, since, w.c.plan.CallTimeout+250*time.Millisecond)
+}
+
 // reason names an error for the report.
 func reason(err error) string {
 	for _, known := range []struct {
