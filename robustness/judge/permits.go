@@ -238,16 +238,20 @@ func (j *judge) opened(l *lock) {
 	}
 }
 
-// withoutPermits are the spans in which, by the changes of their number, there may be no permits at all to
-// grant.
+// withoutPermits are the spans in which, by the changes of their number, there may be fewer permits than a request
+// wants.
 func (j *judge) withoutPermits(l *lock) (spans []history.Span) {
 	var moments []time.Duration
 	for _, s := range l.changes {
 		moments = append(moments, s.Asked, cmp.Or(s.Answered, s.Asked))
 	}
 	slices.Sort(moments)
+	wanted := 0
+	for _, s := range l.requests {
+		wanted = max(wanted, s.part.Permits)
+	}
 	for i, at := range moments {
-		if l.least(at) <= 0 {
+		if l.least(at) < wanted {
 			span := history.Span{From: at, To: j.span.To}
 			if i+1 < len(moments) {
 				span.To = moments[i+1]

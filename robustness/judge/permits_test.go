@@ -32,6 +32,8 @@ func TestJudge_Synchronizers(t *testing.T) {
 	}
 	kept3 := kept(3, 1, 60, 500, 540, expirable)
 	kept3.Parts[0].Permits, kept3.Parts[0].Total = 1, 2
+	both := *kept3
+	both.Parts = []history.Part{{Lock: "x", Kind: expirable, Permits: 2, Total: 2}}
 	unreleased := of(semaphore, 1, 10, 50)
 	unreleased.Releasing, unreleased.Released, unreleased.Died = 0, 0, ms(60)
 	killed := process(1, unreleased)
@@ -71,6 +73,8 @@ func TestJudge_Synchronizers(t *testing.T) {
 		{"an unknown number", three(expirable, 60), nil, -1, lost},
 		{"a waiter while there is no permit", []*history.Process{process(1, of(expirable, 1, 10, 50)), process(2, does(of(expirable, 2, 55, 60), history.Resize, 1, 0),
 			does(of(expirable, 2, 65, 70), history.Add, -1, 0), does(of(expirable, 2, 480, 490), history.Add, 1, 0)), process(3, kept3)}, nil, 1, ""},
+		{"a waiter for two while there is one permit", []*history.Process{process(1, of(expirable, 1, 10, 50)), process(2, does(of(expirable, 2, 55, 60), history.Resize, 1, 0),
+			does(of(expirable, 2, 480, 490), history.Add, 1, 0)), process(3, &both)}, nil, 2, ""},
 		{"a waiter while there is a permit", []*history.Process{process(1, of(expirable, 1, 10, 50)), process(2, does(of(expirable, 2, 55, 60), history.Resize, 1, 0),
 			does(of(expirable, 2, 480, 490), history.Add, 1, 0)), process(3, kept3)}, nil, 2, "a free lock is granted to its waiters"},
 		{"one too many of a semaphore", three(semaphore, 40), nil, 2, "linearizable: semaphore"},

@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"math/rand/v2"
 	"slices"
 	"time"
 
@@ -22,12 +23,13 @@ type holding interface {
 	Release(ctx context.Context) error
 }
 
-// expirable is the expirable semaphore.
-func expirable(s *lockkeeper.System) choice {
-	return choice{
-		permits: s.ExpirableSemaphore(string(Expirable)),
-		parts:   []history.Part{{Lock: string(Expirable), Kind: string(Expirable), Permits: 1, Total: ExpirablePermits}},
+// expirable is the expirable semaphore, of which a request sometimes wants two permits together.
+func expirable(s *lockkeeper.System, random *rand.Rand) choice {
+	part := history.Part{Lock: string(Expirable), Kind: string(Expirable), Permits: 1, Total: ExpirablePermits}
+	if random.IntN(4) == 0 {
+		part.Permits = 2
 	}
+	return choice{permits: s.ExpirableSemaphore(string(Expirable)), parts: []history.Part{part}}
 }
 
 // changePermits sets the number of expirable permits, if a style uses them, and changes it again and again.
@@ -59,9 +61,9 @@ func (w *worker) change(part history.Part, bound time.Duration, do func() error)
 	return err
 }
 
-// keepPermit acquires the permit of a recorded request, holds it for a while, and releases it.
+// keepPermit acquires the permits of a recorded request, holds them for a while, and releases them.
 func (w *worker) keepPermit(ctx context.Context, id int, what choice, options []lockkeeper.Option) {
-	permit, err := what.permits.Acquire(ctx, options...)
+	permit, err := what.permits.Acquire(ctx, append(options, lockkeeper.WithPermitCount(what.parts[0].Permits))...)
 	w.granted(id, err)
 	if err != nil {
 		return

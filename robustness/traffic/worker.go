@@ -36,7 +36,7 @@ func (w *worker) run() {
 		case Spread:
 			w.once(w.onSeveral())
 		case Expirable:
-			w.once(expirable(w.c.system))
+			w.once(expirable(w.c.system, w.random))
 		case Semaphore:
 			w.useSemaphore()
 		case Latch:
