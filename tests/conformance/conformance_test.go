@@ -58,8 +58,8 @@ type conformance struct {
 // briefCases need the end of a dead process's holds, or a hold that outlasts its TTL.
 var briefCases = []conformance{
 	{"a hold is kept beyond its TTL", keptAlive, nil},
-	{"a crash while held", crash, nil},
-	{"a hold is kept for the next holder too", keptAliveForTheNext, nil},
+	{"a crash while held", crash, kind.isLock},
+	{"a hold is kept for the next holder too", keptAliveForTheNext, kind.isLock},
 	{"a client is killed", killed, nil},
 	{"a fixed lease is released early", leaseReleased, nil},
 	{"a hold gets another lease", extended, nil},
@@ -68,15 +68,15 @@ var briefCases = []conformance{
 
 // cases are all cases, in the order in which they begin: the longest first.
 var cases = append(briefCases, []conformance{
-	{"the lease of a re-entry", leaseOfAReentry, nil},
+	{"the lease of a re-entry", leaseOfAReentry, kind.isLock},
 	{"a fixed lease ends", leaseEnds, nil},
 	{"mutual exclusion", mutualExclusion, nil},
 	{"mutual exclusion with tries and waits", mutualExclusionByTries, nil},
-	{"an inspection", inspection, nil},
-	{"a re-entry", reentry, nil},
-	{"a re-entry that is refused", reentryRefused, nil},
-	{"a re-entry outlives the first hold", reentryOutOfOrder, nil},
-	{"a re-entry is held to the end", reentryToTheEnd, nil},
+	{"an inspection", inspection, kind.isLock},
+	{"a re-entry", reentry, kind.isLock},
+	{"a re-entry that is refused", reentryRefused, kind.isLock},
+	{"a re-entry outlives the first hold", reentryOutOfOrder, kind.isLock},
+	{"a re-entry is held to the end", reentryToTheEnd, kind.isLock},
 	{"a try", try, nil},
 	{"a wait that times out", waitTimesOut, nil},
 	{"a wait that is granted", waitGranted, nil},
@@ -84,7 +84,7 @@ var cases = append(briefCases, []conformance{
 	{"cancelled while waiting", cancelledWhileWaiting, nil},
 	{"cancelled when granted", cancelledWhenGranted, nil},
 	{"cancelled at random", cancelledAtRandom, nil},
-	{"a lock is deleted", deleted, nil},
+	{"a lock is deleted", deleted, kind.isLock},
 	{"a late release does not free the next holder's lock", lateRelease, nil},
 	{"a second release does not free the next holder's lock", secondRelease, nil},
 	{"transferred in one client", transferred, nil},
@@ -92,17 +92,21 @@ var cases = append(briefCases, []conformance{
 	{"granted in order", order, nil},
 	{"the death of a holder", deathOfAHolder, kind.ofActors},
 	{"the death of a waiter", deathOfAWaiter, kind.ofActors},
-	{"a forced release in the holder's process", forcedHere, nil},
-	{"a forced release in another process", forcedElsewhere, nil},
-	{"a forced release of a free lock", forcedFree, nil},
+	{"a forced release in the holder's process", forcedHere, kind.isLock},
+	{"a forced release in another process", forcedElsewhere, kind.isLock},
+	{"a forced release of a free lock", forcedFree, kind.isLock},
 	{"a client is closed", closed, nil},
 	{"tokens grow", tokensGrow, kind.hasTokens},
 	{"tokens grow after a loss", tokensGrowAfterALoss, kind.hasTokens},
 	{"tokens of a re-entry", tokensOfAReentry, kind.hasTokens},
+	{"all permits or none", allOrNone, kind.hasPermits},
+	{"one of the permits is lost", oneIsLost, kind.hasPermits},
 }...)
 
-func (k kind) ofActors() bool  { return k.byMessage } // the end of a goroutine is not noticed
-func (k kind) hasTokens() bool { return k.fenced }
+func (k kind) ofActors() bool   { return k.byMessage } // the end of a goroutine is not noticed
+func (k kind) hasTokens() bool  { return k.fenced }
+func (k kind) isLock() bool     { return k.permits == 0 } // with re-entry, forced release, and a key to inspect or delete
+func (k kind) hasPermits() bool { return k.permits > 0 }
 
 func (k kind) conforms(t *testing.T) {
 	t.Parallel()
@@ -122,7 +126,13 @@ func (k kind) conforms(t *testing.T) {
 					redistest.Eventually(t, "nothing to be left in Redis", func() bool { return k.left(t, tr.lock) == 0 })
 				}
 			})
-			c.run(tr, k.open(t), k.open(t))
+			a, b := k.open(t), k.open(t)
+			if k.permits > 0 {
+				set, err := a.semaphore(tr.lock).TrySetPermits(ctx, k.permits)
+				locktest.OK(t, err)
+				locktest.Equal(t, set, true, "set the number of permits: %v")
+			}
+			c.run(tr, a, b)
 		})
 	}
 }
@@ -155,6 +165,8 @@ type kind struct {
 	byMessage bool
 	// brief: holds of a dead process outlast it by ttl; otherwise for longer than a busy machine needs.
 	brief bool
+	// permits is how many permits the expirable semaphore has that is used as a lock; 0 for a lock.
+	permits int
 }
 
 // keyPrefix is the prefix of the users' keys.
@@ -270,6 +282,13 @@ var kinds = map[string]kind{
 		message:  func(name string) *messages.Lock { return &messages.Lock{Name: name, Kind: messages.Kind_KIND_RED} },
 		lossKeys: []string{"-", "", ""}, // on a majority
 	},
+	"all permits": {
+		rights:  "expirable semaphore",
+		permits: 3,
+		message: func(name string) *messages.Lock {
+			return &messages.Lock{Name: name, Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
+		},
+	},
 }
 
 // left counts the keys and channels that have the lock's name in them. The counters of the tokens stay for ever, so
@@ -277,7 +296,7 @@ var kinds = map[string]kind{
 func (k kind) left(t testing.TB, lock string) (n int) {
 	for _, s := range k.servers {
 		for _, key := range s.Keys(t, "*"+lock+"*") {
-			if !strings.HasPrefix(key, "redisson_lock_token:") {
+			if !strings.HasPrefix(key, "redisson_lock_token:") && !(k.permits > 0 && k.keeps(t, s, key)) {
 				n++
 			}
 		}

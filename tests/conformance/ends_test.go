@@ -51,12 +51,15 @@ func leaseReleased(t *trial, a, b *process) {
 	t.passes(b)
 }
 
-// extended leaves the hold of a fixed lease to the watchdog, and gives it, by a re-entry, a fixed one again. Each extension
-// is about the whole call tree.
+// extended leaves the hold of a fixed lease to the watchdog, and gives it, by a re-entry if it can, a fixed one again. Each
+// extension is about the whole call tree.
 func extended(t *trial, a, b *process) {
 	hold := t.acquire(a, request{lease: ttl})
 	t.extend(hold, 0)
-	inner := t.reenter(hold, 2)
+	inner := hold
+	if t.isLock() {
+		inner = t.reenter(hold, 2)
+	}
 	t.stays(hold, b, 3*ttl/2)
 	t.extend(inner, lease)
 	t.isLost(hold)
@@ -126,7 +129,9 @@ func deathOfAHolder(t *trial, a, b *process) {
 	for _, next := range []*process{a, b} {
 		death := make(chan struct{})
 		hold := t.acquire(a, request{death: death})
-		t.reenter(hold, 2) // the death ends both
+		if t.isLock() {
+			t.reenter(hold, 2) // the death ends both
+		}
 		waiter := t.soon(t.ctx, next, request{})
 		t.waiting(next, 1)
 		close(death)

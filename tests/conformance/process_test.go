@@ -37,6 +37,7 @@ type request struct {
 	lease, wait time.Duration
 	try, once   bool
 	death       <-chan struct{} // closed when the holder, an actor, dies
+	permits     int             // of a kind with permits; 0 for all of them
 }
 
 // hold is a granted lock, by call or by message.
@@ -123,11 +124,7 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 	if r.once {
 		options = append(options, lockkeeper.WithoutReentry())
 	}
-	acquire := p.lockNamed(name).Acquire
-	if r.try {
-		acquire = p.lockNamed(name).TryAcquire
-	}
-	h, err := acquire(ctx, options...)
+	h, err := p.call(ctx, name, r, options)
 	if err != nil {
 		return nil, err
 	}
@@ -137,9 +134,11 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 			close(lost)
 		}
 	})
-	tokens := h.MemberTokens()
-	if tokens == nil {
-		tokens = []int64{h.Token()}
+	count, tokens := 1, []int64(nil)
+	if h, is := h.(*lockkeeper.Hold); is {
+		if count, tokens = h.Count(), h.MemberTokens(); tokens == nil {
+			tokens = []int64{h.Token()}
+		}
 	}
 	reenter := func(_ context.Context, r request) (*hold, error) { return p.acquire(h.Context(), name, r) }
 	extend := func(ctx context.Context, lease time.Duration) error {
@@ -148,7 +147,28 @@ func (p *process) acquire(ctx context.Context, name string, r request) (*hold, e
 		}
 		return h.Extend(ctx, lease)
 	}
-	return &hold{release: h.Release, reenter: reenter, extend: extend, lost: lost, count: h.Count(), tokens: tokens}, nil
+	return &hold{release: h.Release, reenter: reenter, extend: extend, lost: lost, count: count, tokens: tokens}, nil
+}
+
+// called is what a call has granted: a *lockkeeper.Hold or a *lockkeeper.Permit.
+type called interface {
+	Context() context.Context
+	Err() error
+	Extend(ctx context.Context, d time.Duration) error
+	KeepAlive(ctx context.Context) error
+	Release(ctx context.Context) error
+}
+
+func (p *process) call(ctx context.Context, name string, r request, options []lockkeeper.Option) (called, error) {
+	switch {
+	case p.permits > 0 && r.try:
+		return p.semaphore(name).TryAcquire(ctx, append(options, lockkeeper.WithPermitCount(p.wanted(r)))...)
+	case p.permits > 0:
+		return p.semaphore(name).Acquire(ctx, append(options, lockkeeper.WithPermitCount(p.wanted(r)))...)
+	case r.try:
+		return p.lockNamed(name).TryAcquire(ctx, options...)
+	}
+	return p.lockNamed(name).Acquire(ctx, options...)
 }
 
 // state is the state of a lock, as one process sees it.
@@ -158,7 +178,7 @@ type state struct {
 }
 
 func (p *process) inspect(ctx context.Context, name string) (state, error) {
-	if !p.byMessage {
+	if !p.byMessage && p.permits == 0 {
 		s, err := p.lockNamed(name).Inspect(ctx)
 		return state{s.Locked, s.HeldHere, s.HoldCount, s.Waiters, s.Subscribers}, err
 	}
@@ -246,7 +266,7 @@ func (h *holder) acquire(ctx context.Context, r request) (*hold, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	acquire := &messages.Acquire{Lock: h.lock, NoReentry: r.once}
+	acquire := &messages.Acquire{Lock: h.lock, NoReentry: r.once, Permits: int32(h.process.wanted(r))}
 	if r.lease != 0 {
 		acquire.Lease = durationpb.New(r.lease)
 	}
