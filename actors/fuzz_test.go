@@ -26,7 +26,7 @@ func FuzzRequests(f *testing.F) {
 		func() proto.Message { return &messages.Acquire{} }, func() proto.Message { return &messages.Release{} },
 		func() proto.Message { return &messages.Cancel{} }, func() proto.Message { return &messages.ForceRelease{} },
 		func() proto.Message { return &messages.Inspect{} }, func() proto.Message { return &messages.ReleaseByID{} },
-		func() proto.Message { return &messages.SetExpirablePermits{} },
+		func() proto.Message { return &messages.SetExpirablePermits{} }, func() proto.Message { return &messages.Extend{} },
 	}
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
@@ -37,6 +37,9 @@ func FuzzRequests(f *testing.F) {
 		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(time.Minute)},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}, Permits: machine.MaxTogether},
+		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}, Permits: machine.MaxTogether + 1},
+		{Lock: &messages.Lock{Name: "orders"}, Permits: 1},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_LATCH}}, {Lock: &messages.Lock{Name: "orders", Kind: 66}},
 		{Lock: &messages.Lock{Name: "orders", Kind: -1, Mode: 77}},
 		{Lock: &messages.Lock{Name: "orders", Mode: messages.Mode_MODE_SHARED}},
@@ -58,6 +61,13 @@ func FuzzRequests(f *testing.F) {
 		for i := range kinds {
 			f.Add(uint8(i), wire, uint8(i))
 		}
+	}
+	for _, lease := range []*durationpb.Duration{nil, durationpb.New(time.Second), durationpb.New(1), durationpb.New(-1)} {
+		wire, err := proto.Marshal(&messages.Extend{Lock: &messages.Lock{Name: "orders"}, Lease: lease})
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(uint8(len(kinds)-1), wire, uint8(0))
 	}
 	f.Add(uint8(1), []byte("\x0a\x08\x0a\x06orders\x12\x10hold id 123 4567"), uint8(0))
 	f.Fuzz(func(t *testing.T, kind uint8, wire []byte, setting uint8) {
@@ -144,14 +154,19 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 		}
 		names[one.Name] = true
 	}
-	if acquire, ok := m.(*messages.Acquire); ok {
-		for _, d := range []*durationpb.Duration{acquire.Lease, acquire.MaxHold} {
-			if d != nil && (d.CheckValid() != nil || d.AsDuration() < request.MinLease || d.AsDuration() > request.MaxLease) {
-				t.Errorf("%v passed", m)
-			}
+	var leases []*durationpb.Duration
+	switch m := m.(type) {
+	case *messages.Extend:
+		leases = append(leases, m.Lease)
+	case *messages.Acquire:
+		leases = append(leases, m.Lease, m.MaxHold)
+		if m.Wait.AsDuration() < 0 || m.Lease != nil && m.MaxHold != nil || m.Owner != nil && request.IsFuture(m.Owner) ||
+			m.Permits < 0 || m.Permits > machine.MaxTogether || m.Permits > 0 && lock.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+			t.Errorf("%v passed", m)
 		}
-		if acquire.Wait.AsDuration() < 0 || acquire.Lease != nil && acquire.MaxHold != nil ||
-			acquire.Owner != nil && request.IsFuture(acquire.Owner) {
+	}
+	for _, d := range leases {
+		if d != nil && (d.CheckValid() != nil || d.AsDuration() < request.MinLease || d.AsDuration() > request.MaxLease) {
 			t.Errorf("%v passed", m)
 		}
 	}

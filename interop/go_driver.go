@@ -107,7 +107,7 @@ func (t *goDriver) serve(in io.Reader) (done chan struct{}) {
 			requests := make(chan line, 100)
 			threads[name] = requests
 			working.Go(func() {
-				w := worker{goDriver: t, holds: map[string][]held{}}
+				w := worker{goDriver: t, holds: map[string][]held{}, taken: map[string]*lockkeeper.Permit{}}
 				for request := range requests {
 					t.answer(w.answer(request))
 				}

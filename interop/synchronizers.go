@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -73,15 +74,28 @@ func (w *worker) permits(p *lockkeeper.ExpirableSemaphore, request, answer line,
 		return err
 	case "acquire", "tryacquire":
 		return waited(request, answer, options, func(options []lockkeeper.Option) error {
-			permit, err := p.Acquire(ctx, options...)
+			permit, err := p.Acquire(ctx, append(options, lockkeeper.WithPermitCount(n))...)
 			if err == nil {
-				answer.set("id=" + permit.ID())
+				ids := strings.Join(permit.IDs(), ",")
+				answer.set("id=" + ids)
+				w.taken[ids] = permit
 			}
 			return err
 		})
+	case "extend": // only in Go
+		if permit := w.taken[request.values["id"]]; permit != nil {
+			return extend(request, permit)
+		}
+		return lockkeeper.ErrNotHeld
 	case "release":
 		answer.set(at())
-		return p.ReleaseID(ctx, request.values["id"])
+		delete(w.taken, request.values["id"])
+		for id := range strings.SplitSeq(request.values["id"], ",") {
+			if err := p.ReleaseID(ctx, id); err != nil {
+				return err
+			}
+		}
+		return nil
 	case "crowd":
 		return w.crowd(request, answer, func() (giveBack func() error, err error) {
 			permit, err := p.Acquire(ctx)

@@ -13,20 +13,22 @@ var synchronizerCases = []testcase{
 	{"never more than there are", true, only(semaphore, permits), crowd},
 	{"released by the other side", false, only(semaphore, permits), across},
 	{"what is set, added and drained", false, only(semaphore), counts},
+	{"several permits together", false, only(permits), several},
+	{"another lease of permits", true, only(permits), extendedPermits},
 	{"a permit that expires", false, only(permits), permitExpires},
 	{"a killed holder", false, only(permits), permitOfKilledProcess},
 	{"a latch that both wait for", false, only(countLatch), bothWait},
 	{"counted down under load", true, only(countLatch), countedDown},
 }
 
-// taken is an acquired permit, or several of a semaphore.
+// taken is an acquired permit, or several.
 type taken struct {
 	*thread
 	values []string
 	at     time.Time
 }
 
-// took is the permit that a request was granted.
+// took is what a request was granted.
 func (r *request) took(n int) taken {
 	a := r.await().held(true)
 	p := taken{thread: r.thread, values: []string{fmt.Sprint("n=", n)}, at: a.at()}
@@ -36,7 +38,7 @@ func (r *request) took(n int) taken {
 	return p
 }
 
-// giveBack lets a thread of either side release the permit, and returns when that was.
+// giveBack lets a thread of either side release it, and returns when that was.
 func (p taken) giveBack(by *thread) time.Time { return by.do("release", p.values...).at() }
 
 // permits sets the number of permits. The caller must remove the key.
@@ -105,6 +107,25 @@ func across(s *env) {
 	waiter.begin("tryacquire", "wait=10000").took(1).giveBack(holder)
 	second.giveBack(waiter)
 	s.available(2)
+}
+
+// several: a request for several permits gets all of them or none, and either side can release them.
+func several(s *env) {
+	holder, waiter := s.holder(long), s.waiter(long)
+	defer s.permits(holder, 3)()
+	held := holder.begin("acquire", "n=2").took(2)
+	waiter.do("tryacquire", "n=2").held(false)
+	s.available(1)
+	waits := waiter.begin("acquire", "n=3")
+	s.untilWaiting()
+	check(waits.pending(), "%s got permits that were taken", waiter.side.name)
+	released := held.giveBack(holder)
+	got := waits.took(3)
+	s.addFigure("granted %s after the release", inMS(got.at.Sub(released)))
+	check(got.at.Sub(released) < soon, "the waiter was woken only after %v", got.at.Sub(released))
+	s.available(0)
+	got.giveBack(holder)
+	s.available(3)
 }
 
 // counts: both sides see the changes of the other one.

@@ -18,6 +18,8 @@ import (
 type worker struct {
 	*goDriver
 	holds map[string][]held // by lock, the inner ones last
+	// taken are the permits of expirable semaphores, by their ids.
+	taken map[string]*lockkeeper.Permit
 }
 
 // held is a hold and its kind: a writer may hold the read lock as well.
@@ -133,6 +135,13 @@ func (w *worker) do(request, answer line) error {
 		answer.set(at())
 		return hold.Release(ctx)
 
+	case "extend": // only in Go
+		i := w.innermost(about, kind)
+		if i < 0 {
+			return lockkeeper.ErrNotHeld
+		}
+		return extend(request, w.holds[about][i])
+
 	case "heldbyme":
 		i := w.innermost(about, kind)
 		answer.set(fmt.Sprint("held=", i >= 0 && w.holds[about][i].Valid()))
@@ -191,6 +200,21 @@ func (w *worker) do(request, answer line) error {
 
 	}
 	return fmt.Errorf("unknown verb: %q", verb)
+}
+
+// extend gives a hold or a permit the lease of the request, or without one that of the watchdog.
+func extend(request line, held interface {
+	Extend(ctx context.Context, d time.Duration) error
+	KeepAlive(ctx context.Context) error
+}) error {
+	if request.values["lease"] == "" {
+		return held.KeepAlive(context.Background())
+	}
+	lease, err := strconv.Atoi(request.values["lease"])
+	if err != nil {
+		return err
+	}
+	return held.Extend(context.Background(), milliseconds(lease))
 }
 
 // innermost finds the last hold of that kind; -1 if there is none.

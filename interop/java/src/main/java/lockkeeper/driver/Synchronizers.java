@@ -1,5 +1,6 @@
 package lockkeeper.driver;
 
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import org.redisson.api.RAtomicLong;
 import org.redisson.api.RCountDownLatch;
@@ -47,25 +48,27 @@ final class Synchronizers {
     static Answer permits(RedissonClient client, Request request) throws InterruptedException {
         RPermitExpirableSemaphore permits = client.getPermitExpirableSemaphore(request.text("name"));
         Answer ok = Answer.ok(request.id());
+        int n = (int) request.number("n", 1);
         return switch (request.text("op")) {
-            case "set" -> ok.with("done", permits.trySetPermits((int) request.number("n")));
+            case "set" -> ok.with("done", permits.trySetPermits(n));
             case "available" -> ok.with("n", permits.availablePermits());
             case "acquire" -> {
-                String id = request.has("lease")
-                        ? permits.acquire(request.number("lease"), TimeUnit.MILLISECONDS)
-                        : permits.acquire();
-                yield ok.with("held", true).with("id", id).with("at", EpochClock.micros());
+                List<String> ids = request.has("lease")
+                        ? permits.acquire(n, request.number("lease"), TimeUnit.MILLISECONDS)
+                        : permits.acquire(n);
+                yield ok.with("held", true).with("at", EpochClock.micros()).with("id", String.join(",", ids));
             }
             case "tryacquire" -> {
-                String id = permits.tryAcquire(request.number("wait", 0), request.number("lease", -1), TimeUnit.MILLISECONDS);
-                ok.with("held", id != null).with("at", EpochClock.micros());
-                yield id == null ? ok : ok.with("id", id);
+                List<String> ids = permits.tryAcquire(n, request.number("wait", 0), request.number("lease", -1), TimeUnit.MILLISECONDS);
+                ok.with("held", !ids.isEmpty()).with("at", EpochClock.micros());
+                yield ids.isEmpty() ? ok : ok.with("id", String.join(",", ids));
             }
             case "release" -> {
                 ok.with("at", EpochClock.micros());
-                permits.release(request.text("id"));
+                permits.release(request.list("id"));
                 yield ok;
             }
+            case "ttl" -> ok.with("ttl", permits.getLeaseTime(request.text("id")));
             case "crowd" -> crowd(client, request, () -> {
                 String id = permits.acquire();
                 return () -> permits.release(id);
