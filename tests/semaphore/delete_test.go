@@ -68,8 +68,16 @@ func TestDelete_LeavesNothingThatStays(t *testing.T) {
 	if a := locktest.Ask[*messages.LatchChanged](t, p, &messages.DeleteLatch{Latch: &messages.Latch{Name: "gate"}}); !a.Done {
 		t.Errorf("by message: %v", a)
 	}
-	if a := locktest.Ask[*messages.PermitsChanged](t, p, &messages.DeletePermits{Semaphore: &messages.Semaphore{Name: "slots"}}); a.Done {
-		t.Errorf("by message: %v", a)
+	locktest.Must(slots(here).TrySetPermits(ctx, 1, 0))(t)
+	locktest.Must(permits.TrySetPermits(ctx, 1))(t)
+	for _, want := range []bool{true, false} {
+		plain := locktest.Ask[*messages.PermitsChanged](t, p, &messages.DeletePermits{Semaphore: &messages.Semaphore{Name: "slots"}})
+		expirable := locktest.Ask[*messages.ExpirablePermitsSet](t, p, &messages.SetExpirablePermits{
+			Lock: &messages.Lock{Name: "permits", Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}, How: messages.SetPermitsHow_SET_PERMITS_HOW_DELETE,
+		})
+		if plain.Done != want || expirable.Set != want {
+			t.Errorf("by message: %v, %v; want %v", plain, expirable, want)
+		}
 	}
 	for _, key := range k.Server.Keys(t, "*") {
 		if ttl := k.Number(t, "PTTL", key); ttl < 0 || ttl > (8*24*time.Hour).Milliseconds() {
