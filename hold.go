@@ -250,7 +250,8 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 // Extend returns nil when Redis has confirmed the lease, with Config.Replicas also its replicas. It applies to the
 // whole call tree: to the first hold and to all that have re-entered it. While other holds of this System share the
 // lease of a read lock, the watchdog renews it, and the hold still ends at the end of d; so Left is then no longer than
-// Config.Watchdog.
+// Config.Watchdog. A shorter lease of a read/write lock does not shorten its TTL in Redis, since others may read under
+// it: if the process is killed, the lock is free when the longer lease would have ended.
 //
 // Its errors are:
 //

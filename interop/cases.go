@@ -40,7 +40,7 @@ var sequential = []testcase{
 var parallel = []testcase{
 	{"re-entry, TTL, renewal", false, nil, reentry},
 	{"a lease that ends", false, nil, leaseEnds},
-	{"another lease", true, single, extended},
+	{"another lease", true, only(plain, fenced, fair), extended},
 	{"try with wait and lease", false, nil, tries},
 	{"force-unlock", false, nil, forced},
 	{"readers share, a writer waits", false, only(write), share},

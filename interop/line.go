@@ -17,7 +17,7 @@ type line struct {
 }
 
 // lists are the keys whose values are lists. No element has a comma in it.
-var lists = []string{"names", "kinds"}
+var lists = []string{"names", "kinds", "id"}
 
 func (l line) String() string {
 	text := l.id + " " + l.word

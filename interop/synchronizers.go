@@ -89,7 +89,10 @@ func (w *worker) permits(p *lockkeeper.ExpirableSemaphore, request, answer line,
 		return lockkeeper.ErrNotHeld
 	case "release":
 		answer.set(at())
-		delete(w.taken, request.values["id"])
+		if permit := w.taken[request.values["id"]]; permit != nil {
+			delete(w.taken, request.values["id"])
+			return permit.Release(ctx)
+		}
 		for id := range strings.SplitSeq(request.values["id"], ",") {
 			if err := p.ReleaseID(ctx, id); err != nil {
 				return err
