@@ -85,8 +85,7 @@ type client struct {
 	// message, of any type, panics too.
 	crashes      atomic.Int64
 	round        *round
-	taken        *lockkeeper.Hold // by Take
-	stoppedActor *actor.PID       // of a stopped actor
+	stoppedActor *actor.PID // of a stopped actor
 	answers      io.Writer
 	seen         []string   // the owners of the lock that an operator has inspected
 	random       *rand.Rand // for the choices of each round
@@ -196,10 +195,6 @@ func (c *client) handle(command, argument string) error {
 		}
 		c.machine.Suspend(time.Duration(n) * time.Millisecond)
 		fmt.Fprintln(c.answers, Woken)
-	case Take:
-		return c.take(argument)
-	case Write:
-		c.write(argument)
 	case See:
 		c.see(argument)
 	case Force:
