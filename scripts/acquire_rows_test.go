@@ -5,102 +5,24 @@ import "github.com/lockkeeper-go/lockkeeper/scripts"
 var acquireTables = []table{
 	{script: scripts.Acquire, call: "NAME / owner=u:1 count=1 lease=30000 WAITQUEUE SETTINGS TOKENS entry=- notified=0", rows: []row{
 		{name: "free", args: "owner=a", reply: "(nil)", after: "a=1 30000"},
-		{name: "free, to re-enter", args: "owner=a count=2", reply: "[-2 ]"},
-		{name: "own, one more", before: "a=1 30000", args: "owner=a count=2 lease=60000", reply: "(nil)", after: "a=2 60000"},
 		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "(nil)", after: "a=1 30000"},
-		{name: "other", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2 60000", args: "owner=a", reply: "[60000 b]", after: same},
 		{name: "other, without a TTL", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2", args: "owner=a", reply: "[-1 b]", after: same},
-		{name: "wrong type", before: "'x'", args: "owner=a", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "email=x@y password=7", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields", after: same},
-		{name: "foreign, with a TTL", before: "visits=7 60000", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 1 fields", after: same},
-		{name: "foreign, one mode", before: "mode=read", args: "owner=a", reply: "-WRONGTYPE", after: same},
-		{name: "half foreign", before: "b=1 email=x 30000", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields", after: same},
 		{name: "half foreign, own", before: "a=1 email=x 30000", args: "owner=a count=2", reply: "-WRONGTYPE", after: same},
-		{name: "two owners", before: "b=1 c=1 30000", args: "owner=a", reply: "-WRONGTYPE", after: same},
-		{name: "no hold count", before: "b=x 30000", args: "owner=a", reply: "-WRONGTYPE", after: same},
-		{name: "foreign, with an entry", before: "email=x", args: "entry=1.4+tokens5", reply: "-WRONGTYPE", after: same},
 		// with a wait queue
-		{
-			name: "free, the entries have expired", args: "entry=1.4+listens", reply: "(nil)",
-			before: ">v=2.7+listens@-30 seen@-20 >15000", after: "u:1=1 30000",
-		},
-		{
-			name: "free, the entry does not listen", args: "entry=1.4+listens", reply: "[-4 ]",
-			before: ">v=2.7@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7@-3 seen@-1 >15000",
-		},
-		{
-			name: "free, the client has gone", again: "(nil)", args: "entry=1.4+listens", reply: "[-4 ]",
-			before: ">x=2.7+listens@-3 seen@-1 >15000", after: "u:1=1 30000",
-		},
-		{
-			name: "free, own turn", args: "entry=1.4+listens", reply: "[-4 ]",
-			before: ">u=1.3+listens@-3 seen@-1 >v=2.7+listens@-2 seen@-1 >15000",
-			after:  "u:1=1 30000, >v=2.7+listens@-2 seen@-1 >15000",
-		},
-		{
-			name: "free, own turn of a later term", args: "entry=1.4+listens", reply: "[-4 ]",
-			before: ">u=2.3+listens@-3 seen@-1 >15000", after: "u:1=1 30000, >u=2.3+listens@-3 seen@-1 >15000",
-		},
 		{
 			name: "free, another's turn", args: "entry=1.4+listens", reply: "[20000 v:2]", published: "v>2.7.0",
 			before: ">v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000, >u=1.4+listens@0 seen@0 >20000",
 		},
 		{
-			name: "free, another's turn, a try", publishedAgain: "v:asked>2.0.0", reply: "[20000 v:2]", published: "v>2.7.0",
-			before: ">v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000",
-		},
-		{
 			name: "free, the turn of one in a fenced", publishedAgain: "v:asked>2.0.0", reply: "[20000 v:2]", published: "v>2.7.10",
 			before: ">v=2.7+tokens3+listens@-3 seen@-1 >15000 /'7'", after: "v:2=1 20000 /'10'",
 		},
-		{
-			name: "free, behind one that has gone", publishedAgain: "v:asked>2.0.0", reply: "[20000 v:2]", published: "v>2.7.0",
-			before: ">x=9.7+listens@-4 seen@-1 >v=2.7+listens@-3 seen@-1 >w=1.1+listens@-2 seen@-1 >15000",
-			after:  "v:2=1 20000, >w=1.1+listens@-2 seen@-1 >15000",
-		},
-		{
-			name: "free, another's turn, then own", args: "entry=1.4+listens", reply: "[20000 v:2]", published: "v>2.7.0",
-			before: ">v=2.7+listens@-3 seen@-1 >u=1.3+listens@-2 seen@-1 >15000",
-			after:  "v:2=1 20000, >u=1.4+listens@-2 seen@0 >20000",
-		},
-		{
-			name: "left to others", args: "entry=1.4+listens", reply: "[3000 ]",
-			before: ">v=2.7+listens@-3 seen@-1 >open@3 >15000",
-			after:  ">v=2.7+listens@-3 seen@-1 >u=1.4+listens@0 seen@0 >open@3 >20000",
-		},
-		{name: "left to others, a try", before: ">open@3 >15000", reply: "[3000 ]", after: same},
-		{name: "left to others from now on", before: ">open@5 >15000", reply: "[5000 ]", after: same},
 		{name: "left to others, until the clock was set back", before: ">open@6 >15000", reply: "(nil)", after: "u:1=1 30000, >open@6 >15000"},
 		{name: "left to others until now", before: ">open@0 >15000", reply: "(nil)", after: "u:1=1 30000, >open@0 >15000"},
 		{
-			name: "left to others, and released", again: "(nil)", args: "entry=1.4+listens notified=1", reply: "[-4 ]",
-			before: ">u=1.3+listens@-3 seen@-1 >open@3 >turns=2 >15000", after: "u:1=1 30000, >turns=2 >6000",
-		},
-		{
-			name: "left to others once", args: "entry=1.4+listens", reply: "(nil)",
-			before: ">open@-1 >15000", after: "u:1=1 30000, >open@-1 >15000",
-		},
-		{
-			name: "other, an entry", published: "v:asked>2.0.0", args: "entry=1.4+tokens5", reply: "[40000 v:2]",
-			before: "v:2=1 40000", after: "v:2=1 40000, >u=1.4+tokens5@0 seen@0 >20000",
-		},
-		{name: "other, a try", publishedAgain: "v:asked>2.0.0", published: "v:asked>2.0.0", before: "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000", reply: "[40000 v:2]", after: same},
-		{
 			name: "other, the entry confirmed", args: "entry=1.4+listens", reply: "[40000 v:2]",
 			before: "v:2=1 40000, >u=1.3@-3 seen@-1 >15000", after: "v:2=1 40000, >u=1.4+listens@-3 seen@0 >20000",
-		},
-		{
-			name: "other, the entry confirmed too late", published: "v:asked>2.0.0", args: "entry=1.4+listens", reply: "[40000 v:2]",
-			before: "v:2=1 40000, >u=1.3+listens@-30 seen@-20 >15000", after: "v:2=1 40000, >u=1.4+listens@0 seen@0 >20000",
-		},
-		{
-			name: "other, a late command", args: "entry=1.4+listens", reply: "[40000 v:2]",
-			before: "v:2=1 40000, >u=3.3+listens@-3 seen@-1 >15000", after: same,
-		},
-		{
-			name: "other, entries that have expired are removed", published: "v:asked>2.0.0", args: "entry=1.4+listens", reply: "[40000 v:2]",
-			before: "v:2=1 40000, >w=1.1+listens@-30 seen@-20 >x=1.1@-30 seen@-20 >v=1.1+lapsed@-30 seen@-20 >30000",
-			after:  "v:2=1 40000, >u=1.4+listens@0 seen@0 >20000",
 		},
 		{
 			name: "other, it was left to", publishedAgain: "v:asked>2.0.0", published: "v:asked>2.0.0", reply: "[40000 v:2]",
@@ -108,23 +30,9 @@ var acquireTables = []table{
 			after:  "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000",
 		},
 		{
-			name: "own, a transfer that was missed", args: "entry=1.4+listens", reply: "[-4 ]",
-			before: "u:1=1 20000, >v=2.7+listens@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000",
-		},
-		{
-			name: "own, in the queue", again: "(nil)", args: "entry=1.4+listens", reply: "[-4 ]",
-			before: "u:1=1 20000, >u=1.7+listens@-3 seen@-1 >turns=1 >15000", after: "u:1=1 30000, >turns=1 >6000",
-		},
-		{
-			name: "kept for a MultiLock", args: "entry=1.4+listens", reply: "[10000 ]", published: "0",
-			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+listens@0 seen@0 >20000",
-		},
-		{name: "kept for a MultiLock since", before: ">v=2.7+kept-4@-5 seen@-1 >15000", reply: "[6000 ]", after: same},
-		{
 			name: "kept for a MultiLock, the clock was set back", reply: "[10000 ]", published: "0",
 			before: ">v=2.7+kept5@-5 seen@-1 >15000", after: ">v=2.7+kept0@-5 seen@-1 >15000", afterAgain: ">v=2.7+kept0@-5 seen@-1 >15000",
 		},
-		{name: "kept for a MultiLock with a long TTL", before: ">v=400000:2.7+kept-59@-99 seen@-1 >15000", reply: "[1000 ]", after: same},
 		{
 			name: "kept for that for a minute", reply: "[-4 ]",
 			before: ">v=400000:2.7+kept-60@-99 seen@-1 >15000", after: "u:1=1 30000, >v=400000:2.7+lapsed@-99 seen@-1 >15000",
@@ -135,64 +43,15 @@ var acquireTables = []table{
 		},
 		{name: "an entry of more than a day", again: "(nil)", before: ">v=86400001:2.7+listens@-3 seen@-1 >15000", reply: "[-4 ]", after: "u:1=1 30000"},
 		{
-			name: "kept for a MultiLock for too long", reply: "[-4 ]",
-			before: ">v=2.7+kept-11@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
-		},
-		{
 			name: "kept for a MultiLock until now", reply: "[-4 ]",
 			before: ">v=2.7+kept-10@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
 		},
-		{
-			name: "for too long, then another's turn", publishedAgain: "w:asked>1.0.0", reply: "[20000 w:1]", published: "w>1.1.0",
-			before: ">v=2.7+kept-11@-15 seen@-1 >w=1.1+listens@-2 seen@-1 >15000",
-			after:  "w:1=1 20000, >v=2.7+lapsed@-15 seen@-1 >15000",
-		},
-		{
-			name: "kept for two MultiLocks for too long", reply: "[1 ]", again: "[-4 ]",
-			before:     ">v=2.7+kept-11@-15 seen@-1 >w=8.8+kept-11@-14 seen@-1 >15000",
-			after:      ">v=2.7+lapsed@-15 seen@-1 >w=8.8+kept-11@-14 seen@-1 >15000",
-			afterAgain: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >w=8.8+lapsed@-14 seen@-1 >15000",
-		},
-		{
-			name: "not kept for a MultiLock any more", reply: "[-4 ]",
-			before: ">v=2.7+lapsed@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
-		},
-		{
-			name: "a part, an entry that reserves", published: "v:asked>2.0.0", args: "entry=1.4+reserves", reply: "[40000 v:2]",
-			before: "v:2=1 40000", after: "v:2=1 40000, >u=1.4+reserves@0 seen@0 >20000",
-		},
-		{
-			name: "a part, kept for a MultiLock that has waited for less", args: "entry=1.4+reserves+waited4", reply: "[-4 ]",
-			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000",
-		},
-		{
-			name: "a part, kept for a MultiLock that has waited for longer", args: "entry=1.4+reserves+waited4", reply: "[10000 ]", published: "0",
-			before: ">v=2.7+reserves@-5 seen@-1 >15000", after: ">v=2.7+kept0@-5 seen@-1 >u=1.4+reserves@-4 seen@0 >20000",
-		},
-		{
-			name: "a part, before others that have waited for less", args: "entry=1.4+reserves+waited4", reply: "[40000 v:2]",
-			before: "v:2=1 40000, >w=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 40000, >u=1.4+reserves@-4 seen@0 >w=2.7+listens@-3 seen@-1 >20000",
-		},
-		{
-			name: "a part, kept for itself", args: "entry=1.4+reserves", reply: "[-4 ]",
-			before: ">u=1.3+kept-4@-5 seen@-1 >v=2.7+listens@-3 seen@-1 >15000",
-			after:  "u:1=1 30000, >v=2.7+listens@-3 seen@-1 >15000",
-		},
 		{name: "no entry in it", before: ">v=what@-3 seen@-1 >15000", reply: "(nil)", after: "u:1=1 30000"},
 		{name: "a queue of another type", before: "waitqueue 'x' 30000", reply: "-WRONGTYPE", after: same},
-		{name: "an order of another type", before: "v:1=1 30000 /waitorder 'x' 30000", args: "entry=1.4+listens", reply: "-WRONGTYPE", after: same},
 		{name: "an order of another type, own entry", before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000 /waitorder 'x' 30000", args: "entry=1.4+listens", reply: "-WRONGTYPE", after: same},
 	}},
 	{script: scripts.FencedAcquire, call: "NAME / owner=a count=1 lease=30000 tokens=1 TOKENS WAITQUEUE SETTINGS entry=- notified=0", rows: []row{
-		{name: "free", reply: "[1 1 ]", again: "[1 2 ]", after: "a=1 30000 /'1'", afterAgain: "a=1 30000 /'2'"},
-		{
-			name: "free, many tokens", args: "tokens=10", reply: "[1 17 ]", again: "[1 27 ]",
-			before: "/'7'", after: "a=1 30000 /'17'", afterAgain: "a=1 30000 /'27'",
-		},
-		{name: "free, to re-enter", before: "/'7'", args: "count=2", reply: "[-1 0 ]", after: same},
 		{name: "own, once more", before: "a=1 30000 /'7'", args: "count=2 lease=60000 tokens=0", reply: "[1 0 ]", after: "a=2 60000 /'7'"},
-		{name: "other, without end", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2 /'7'", reply: "[0 -1 b]", after: same},
-		{name: "other, the counter would end", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2 /'7' 60000", reply: "[0 -1 b]", after: same},
 		{
 			name: "the counter would end", reply: "[1 8 ]", again: "[1 9 ]",
 			before: "/'7' 60000", after: "a=1 30000 /'8'", afterAgain: "a=1 30000 /'9'",
@@ -201,32 +60,13 @@ var acquireTables = []table{
 			name: "re-entered, the counter would end", args: "count=2 tokens=0", reply: "[1 0 ]",
 			before: "a=1 30000 /'7' 60000", after: "a=2 30000 /'7'",
 		},
-		{name: "wrong type", before: "'x' /'7'", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "email=x /'7'", reply: "-WRONGTYPE", after: same},
-		{name: "half foreign, own", before: "a=1 email=x /'7'", args: "count=2", reply: "-WRONGTYPE", after: same},
-		{name: "counter of another type", before: "/a=1", reply: "-WRONGTYPE", after: same},
 		{name: "counter that does not count", before: "/'x'", reply: "-WRONGTYPE redisson_lock_token", after: same},
-		{
-			name: "counter that has lost some", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]",
-			before: "/'7'", after: "a=1 30000 /'12'", afterAgain: "a=1 30000 /'15'",
-		},
-		{
-			name: "counter that has lost all", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]",
-			after: "a=1 30000 /'12'", afterAgain: "a=1 30000 /'15'",
-		},
-		{
-			name: "counter that has lost none", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]",
-			before: "/'9'", after: "a=1 30000 /'12'", afterAgain: "a=1 30000 /'15'",
-		},
 		{
 			name: "the last tokens", args: "tokens=3", reply: "[1 9007199254740991 ]", again: "-BADVALUE",
 			before: "/'9007199254740988'", after: "a=1 30000 /'9007199254740991'",
 		},
 		{name: "too few tokens are left", before: "/'9007199254740989'", args: "tokens=3", reply: "-BADVALUE redisson_lock_token", after: same},
-		{
-			name: "too few are left, of what was had", args: "tokens=3+9007199254740989", reply: "-BADVALUE redisson_lock_token",
-			before: "/'7'", after: same,
-		},
 		// with a wait queue
 		{
 			name: "free, another's turn", args: "owner=u:1 tokens=2 entry=1.4+tokens2+listens", reply: "[0 20000 v:2]",
@@ -246,9 +86,6 @@ var acquireTables = []table{
 	}},
 	{script: scripts.Draw, call: "TOKENS / tokens=3", rows: []row{
 		{name: "reserves", before: "/'7'", reply: "[1 10 ]", again: "[1 13 ]", after: "/'10'", afterAgain: "/'13'"},
-		{name: "a counter that would end", before: "/'7' 60000", reply: "[1 10 ]", again: "[1 13 ]", after: "/'10'", afterAgain: "/'13'"},
-		{name: "none yet", reply: "[1 3 ]", again: "[1 6 ]", after: "/'3'", afterAgain: "/'6'"},
-		{name: "lost some", before: "/'7'", args: "tokens=3+9", reply: "[1 12 ]", again: "[1 15 ]", after: "/'12'", afterAgain: "/'15'"},
 		{name: "too few are left", before: "/'9007199254740989'", reply: "-BADVALUE redisson_lock_token", after: same},
 	}},
 	{script: scripts.MajorityAcquire, call: "NAME RECORD / owner=a count=1 lease=30000 quarantine=0 new=fresh known=known since=0", rows: []row{

@@ -122,6 +122,7 @@ var permitsTables = []struct {
 		{name: "permits have come while a restore waits", before: "a@9 waits-2@-1", args: "restore 10 30000", reply: "[-30000]", after: "a@9 waits1@30"},
 		{name: "a restore, set since", before: "3 a@9 waits0@20", args: "restore 10 30000", reply: "[0]", after: "3 a@9"},
 		{name: "set while a restore waits", before: "a@9 waits1@20", args: "set 5", reply: "[1]", after: "5 a@9", published: "5"},
+		{name: "added while a restore waits", before: "a@9 waits1@20", args: "add 5", reply: "[1]", after: "5 a@9", published: "5"},
 		{name: "as many, beside a restore", before: "3 a b waits0@9", args: "set 5", reply: "[1]", after: "3 a b"},
 		{name: "tried while a restore of another memory waits", before: "old1@20", args: "try 5", reply: "[1]", after: "5", published: "5"},
 	}},

@@ -24,88 +24,85 @@ func TestManyOwners_HideNoForeignField(t *testing.T) {
 		}
 		d.must(t, "PEXPIRE", lock, "60000")
 	}
-	eachRedis(t, func(t *testing.T, d *db) {
-		for _, test := range []struct {
-			script     *scripts.Script
-			args, mode string
-			fields     []string
-		}{
-			{scripts.ForceRelease, "channel", "", []string{"mode", "color", "v:57"}},
-			{scripts.FairForceRelease, "queue timeouts channel", "", []string{"mode", "color", "v:57"}},
-			{scripts.ReadWriteForceRelease, "holds read channel", "", []string{"mode", "color", "v:57"}},
-			{scripts.ReadWriteForceRelease, "holds read channel", "read", []string{"color", "v:57"}},
-		} {
-			missed := 0
-			for i := range 60 {
-				lock, field := redistest.Name(t), long(test.fields[i%len(test.fields)])
-				args := append(strings.Fields(test.args), field)
-				for owner := range owners {
-					args = append(args, long(fmt.Sprint("u:", owner)))
-				}
-				fill(t, d, lock, field, test.mode)
-				reply := d.run(t, test.script, []string{lock}, args)
-				if got := d.do(t, "HGET", lock, field); got != "dark" {
-					t.Fatalf("%s: after the reply %q, the field %s is %q", test.script.Name, reply, field, got)
-				}
-				if reply == "1" {
-					missed++
-					if ttl := d.do(t, "PTTL", lock); ttl != "-1" {
-						t.Fatalf("%s: the field %s has a TTL of %s ms", test.script.Name, field, ttl)
-					}
-				}
+	d := onRedis(t)
+	for _, test := range []struct {
+		script     *scripts.Script
+		args, mode string
+		fields     []string
+	}{
+		{scripts.ForceRelease, "channel", "", []string{"mode", "color", "v:57"}},
+		{scripts.FairForceRelease, "queue timeouts channel", "", []string{"mode", "color", "v:57"}},
+		{scripts.ReadWriteForceRelease, "holds read channel", "", []string{"mode", "color", "v:57"}},
+		{scripts.ReadWriteForceRelease, "holds read channel", "read", []string{"color", "v:57"}},
+	} {
+		missed := 0
+		for i := range 60 {
+			lock, field := redistest.Name(t), long(test.fields[i%len(test.fields)])
+			args := append(strings.Fields(test.args), field)
+			for owner := range owners {
+				args = append(args, long(fmt.Sprint("u:", owner)))
 			}
-			if missed == 60 {
-				t.Errorf("%s: the field was never seen", test.script.Name)
+			fill(t, d, lock, field, test.mode)
+			reply := d.run(t, test.script, []string{lock}, args)
+			if got := d.do(t, "HGET", lock, field); got != "dark" {
+				t.Fatalf("%s: after the reply %q, the field %s is %q", test.script.Name, reply, field, got)
+			}
+			if reply == "1" {
+				missed++
+				if ttl := d.do(t, "PTTL", lock); ttl != "-1" {
+					t.Fatalf("%s: the field %s has a TTL of %s ms", test.script.Name, field, ttl)
+				}
 			}
 		}
-		for range 20 {
-			lock := redistest.Name(t)
-			fill(t, d, lock, long("v:57"), "read")
-			if reply := d.run(t, scripts.ReadWriteInspect, []string{lock}, []string{"channel"}); strings.Contains(reply, "v:57") {
-				t.Fatalf("an inspection shows %s", reply)
-			}
+		if missed == 60 {
+			t.Errorf("%s: the field was never seen", test.script.Name)
 		}
-	})
+	}
+	for range 20 {
+		lock := redistest.Name(t)
+		fill(t, d, lock, long("v:57"), "read")
+		if reply := d.run(t, scripts.ReadWriteInspect, []string{lock}, []string{"channel"}); strings.Contains(reply, "v:57") {
+			t.Fatalf("an inspection shows %s", reply)
+		}
+	}
 }
 
 // A hash with too many fields to check keeps those of another application, too.
 func TestReadWriteRelease_KeepsManyForeignFields(t *testing.T) {
-	eachRedis(t, func(t *testing.T, d *db) {
-		lock := redistest.Name(t)
-		holds := keyspace.Holds(lock)
-		d.must(t, "HSET", lock, "mode", "read", "u:1", "1")
-		d.must(t, "SET", holds+":"+long("u:1")+":rwlock_timeout:1", "1", "PX", "60000")
-		for i := range 1001 {
-			d.must(t, "HSET", lock, fmt.Sprint("field", i), "dark")
-		}
-		d.must(t, "PEXPIRE", lock, "60000")
-		d.run(t, scripts.ReadWriteRelease, []string{lock}, []string{long("u:1"), holds, "channel", keyspace.WaitQueue(lock), "500 1 0"})
-		if fields, ttl := d.do(t, "HLEN", lock), d.do(t, "PTTL", lock); fields != "1002" || ttl != "-1" { // with the mode
-			t.Errorf("after the release there are %s fields, with a TTL of %s ms", fields, ttl)
-		}
-	})
+	d := onRedis(t)
+	lock := redistest.Name(t)
+	holds := keyspace.Holds(lock)
+	d.must(t, "HSET", lock, "mode", "read", "u:1", "1")
+	d.must(t, "SET", holds+":"+long("u:1")+":rwlock_timeout:1", "1", "PX", "60000")
+	for i := range 1001 {
+		d.must(t, "HSET", lock, fmt.Sprint("field", i), "dark")
+	}
+	d.must(t, "PEXPIRE", lock, "60000")
+	d.run(t, scripts.ReadWriteRelease, []string{lock}, []string{long("u:1"), holds, "channel", keyspace.WaitQueue(lock), "500 1 0"})
+	if fields, ttl := d.do(t, "HLEN", lock), d.do(t, "PTTL", lock); fields != "1002" || ttl != "-1" { // with the mode
+		t.Errorf("after the release there are %s fields, with a TTL of %s ms", fields, ttl)
+	}
 }
 
 // A permit is released only from a set of permits, and one with a negative time counts as not taken, as in every script.
 func TestExpirableRelease_ReleasesOnlyPermits(t *testing.T) {
-	eachRedis(t, func(t *testing.T, d *db) {
-		for what, test := range map[string]struct {
-			others string
-			score  string
-			want   string
-		}{
-			"another application's set": {"alice", "1900000000000", "-WRONGTYPE"},
-			"a negative time":           {"0123456789abcdef", "-5", "[0 0]"},
-			"the lowest time":           {"0123456789abcdef", "-inf", "[0 0]"},
-		} {
-			lock := redistest.Name(t)
-			taken := keyspace.Taken(lock)
-			d.must(t, "SET", lock, "5")
-			d.must(t, "ZADD", taken, "1900000000000", test.others, test.score, "session-12345678")
-			reply := d.run(t, scripts.ExpirableRelease, []string{lock, taken, "record:" + lock}, []string{"1", "channel", restoreKey(lock), "1", "session-12345678"})
-			if !strings.HasPrefix(reply, test.want) || d.do(t, "GET", lock) != "5" || d.do(t, "ZCARD", taken) != "2" {
-				t.Errorf("%s: the reply is %q, and then %s permits are free", what, reply, d.do(t, "GET", lock))
-			}
+	d := onRedis(t)
+	for what, test := range map[string]struct {
+		others string
+		score  string
+		want   string
+	}{
+		"another application's set": {"alice", "1900000000000", "-WRONGTYPE"},
+		"a negative time":           {"0123456789abcdef", "-5", "[0 0]"},
+		"the lowest time":           {"0123456789abcdef", "-inf", "[0 0]"},
+	} {
+		lock := redistest.Name(t)
+		taken := keyspace.Taken(lock)
+		d.must(t, "SET", lock, "5")
+		d.must(t, "ZADD", taken, "1900000000000", test.others, test.score, "session-12345678")
+		reply := d.run(t, scripts.ExpirableRelease, []string{lock, taken, "record:" + lock}, []string{"1", "channel", restoreKey(lock), "1", "session-12345678"})
+		if !strings.HasPrefix(reply, test.want) || d.do(t, "GET", lock) != "5" || d.do(t, "ZCARD", taken) != "2" {
+			t.Errorf("%s: the reply is %q, and then %s permits are free", what, reply, d.do(t, "GET", lock))
 		}
-	})
+	}
 }

@@ -59,101 +59,98 @@ func (d *db) spoilOrder(t *testing.T, order string, now int64, r *rand.Rand) (st
 // Fields of a wait queue that are not entries are ignored, or removed, and an order that is not that of the entries is
 // made anew: every row replies, leaves and publishes the same.
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
-	eachRedis(t, func(t *testing.T, d *db) {
-		random := rand.New(rand.NewPCG(7, 7))
-		granted := strings.NewReplacer("[-4 ]", "(nil)", "[-4 ", "[1 ") // garbage may count as a process that waits
-		for _, r := range rows {
-			if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool {
-				return strings.Contains(p.before, "waitqueue") || strings.Contains(p.before, "waitorder")
-			}) {
-				continue
+	d := onRedis(t)
+	random := rand.New(rand.NewPCG(7, 7))
+	granted := strings.NewReplacer("[-4 ]", "(nil)", "[-4 ", "[1 ") // garbage may count as a process that waits
+	for _, r := range rows {
+		if !strings.Contains(calls[r.script], "WAITQUEUE") && !several(r.script) || slices.ContainsFunc(r.locks, func(p part) bool {
+			return strings.Contains(p.before, "waitqueue") || strings.Contains(p.before, "waitorder")
+		}) {
+			continue
+		}
+		for range 3 {
+			start := time.Now().Truncate(time.Millisecond)
+			d.frozenAt = start
+			locks, keys, args := r.call(t)
+			r.put(t, d, locks, start)
+			put, strays := map[string][]string{}, map[string][]string{}
+			for i, lock := range locks {
+				queue := names(lock).Replace("WAITQUEUE")
+				fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
+				for j := 0; j < len(fields); j += 2 {
+					if fields[j] == "open" && strings.Contains(r.locks[i].before, ">open") ||
+						fields[j] == "turns" && strings.Contains(r.locks[i].before, ">turns") {
+						fields[j] = "stray"
+					}
+					put[queue] = append(put[queue], fields[j])
+				}
+				d.must(t, append([]string{"HSET", queue}, fields...)...)
+				strays[lock] = d.spoilOrder(t, names(lock).Replace("WAITORDER"), start.UnixMicro(), random)
 			}
-			for range 3 {
-				start := time.Now().Truncate(time.Millisecond)
-				d.frozenAt = start
-				locks, keys, args := r.call(t)
-				r.put(t, d, locks, start)
-				put, strays := map[string][]string{}, map[string][]string{}
-				for i, lock := range locks {
-					queue := names(lock).Replace("WAITQUEUE")
-					fields := garbage(strconv.FormatInt(start.UnixMicro(), 10), random)
-					for j := 0; j < len(fields); j += 2 {
-						if fields[j] == "open" && strings.Contains(r.locks[i].before, ">open") ||
-							fields[j] == "turns" && strings.Contains(r.locks[i].before, ">turns") {
-							fields[j] = "stray"
-						}
-						put[queue] = append(put[queue], fields[j])
+			reply := d.run(t, r.script, keys, args)
+			published := r.published
+			for i, lock := range locks {
+				queue := names(lock).Replace("WAITQUEUE")
+				for _, field := range put[queue] { // ignored fields may stay
+					if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(r.locks[i].after, word) {
+						continue
 					}
-					d.must(t, append([]string{"HSET", queue}, fields...)...)
-					strays[lock] = d.spoilOrder(t, names(lock).Replace("WAITORDER"), start.UnixMicro(), random)
+					d.must(t, "HDEL", queue, field)
 				}
-				reply := d.run(t, r.script, keys, args)
-				published := r.published
-				for i, lock := range locks {
-					queue := names(lock).Replace("WAITQUEUE")
-					for _, field := range put[queue] { // ignored fields may stay
-						if word := ">" + field; (field == "open" || field == "turns") && strings.Contains(r.locks[i].after, word) {
-							continue
-						}
-						d.must(t, "HDEL", queue, field)
-					}
-					for _, member := range strays[lock] {
-						d.must(t, "ZREM", names(lock).Replace("WAITORDER"), member)
-					}
-					if d.do(t, "EXISTS", names(lock).Replace("WAITORDER")) == "0" {
-						d.putOrder(t, lock) // the script has not looked at it
-					}
-					d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i, put[queue], strays[lock]), lock, start, granted.Replace(reply), granted.Replace(r.reply), r.locks[i].after, published)
-					published = ""
+				for _, member := range strays[lock] {
+					d.must(t, "ZREM", names(lock).Replace("WAITORDER"), member)
 				}
+				if d.do(t, "EXISTS", names(lock).Replace("WAITORDER")) == "0" {
+					d.putOrder(t, lock) // the script has not looked at it
+				}
+				d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i, put[queue], strays[lock]), lock, start, granted.Replace(reply), granted.Replace(r.reply), r.locks[i].after, published)
+				published = ""
 			}
 		}
-	})
+	}
 }
 
 // An entry in the queue of a fair lock that is not an owner is refused, as a foreign field of the lock is. An owner
 // that no client would write stops no request.
 func TestFairQueue_RefusesGarbage(t *testing.T) {
 	owner := "u:" + strings.Repeat("9", 400)
-	eachRedis(t, func(t *testing.T, d *db) {
-		for i, word := range []string{"", ":", "text", "u:", "u:x", "\x00", strings.Repeat("9", 400), owner} {
-			for j, score := range []string{"inf", "-inf", "1e300", "-1", "0", "none"} {
-				lock := fmt.Sprint("fair garbage ", i, j)
-				what := names(lock).Replace
-				d.must(t, "RPUSH", what("QUEUE"), word)
-				if score != "none" {
-					d.must(t, "ZADD", what("TIMEOUTS"), score, word)
+	d := onRedis(t)
+	for i, word := range []string{"", ":", "text", "u:", "u:x", "\x00", strings.Repeat("9", 400), owner} {
+		for j, score := range []string{"inf", "-inf", "1e300", "-1", "0", "none"} {
+			lock := fmt.Sprint("fair garbage ", i, j)
+			what := names(lock).Replace
+			d.must(t, "RPUSH", what("QUEUE"), word)
+			if score != "none" {
+				d.must(t, "ZADD", what("TIMEOUTS"), score, word)
+			}
+			for range 2 {
+				reply := d.run(t, scripts.SyncQueue, []string{lock}, []string{"u", "", "1", "0", "5000", what("QUEUE"), what("TIMEOUTS"), what("CHANNEL"), "u:1", "30000", "1"})
+				if word != owner {
+					if !strings.HasPrefix(reply, "-WRONGTYPE") {
+						t.Errorf("%q with the timeout %s: reply %s, want a refusal", word, score, reply)
+					}
+					continue
 				}
-				for range 2 {
-					reply := d.run(t, scripts.SyncQueue, []string{lock}, []string{"u", "", "1", "0", "5000", what("QUEUE"), what("TIMEOUTS"), what("CHANNEL"), "u:1", "30000", "1"})
-					if word != owner {
-						if !strings.HasPrefix(reply, "-WRONGTYPE") {
-							t.Errorf("%q with the timeout %s: reply %s, want a refusal", word, score, reply)
-						}
-						continue
-					}
-					if granted := strings.HasPrefix(reply, "[1 "); !granted && !strings.HasPrefix(reply, "[0 ") || strings.HasPrefix(reply, "[0 -") {
-						t.Errorf("%q with the timeout %s: reply %s", word, score, reply)
-					}
+				if granted := strings.HasPrefix(reply, "[1 "); !granted && !strings.HasPrefix(reply, "[0 ") || strings.HasPrefix(reply, "[0 -") {
+					t.Errorf("%q with the timeout %s: reply %s", word, score, reply)
 				}
 			}
 		}
-	})
+	}
 }
 
 // A place that was lost is made anew when the process confirms its entry: without it, all others would be served first.
 func TestWaitQueue_MakesALostPlaceAnew(t *testing.T) {
-	eachRedis(t, func(t *testing.T, d *db) {
-		lock := redistest.Name(t)
-		order := names(lock).Replace("WAITORDER")
-		d.put(t, lock, "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", time.Now())
-		d.must(t, "ZREM", order, longOf("u"))
-		keys, args := call(scripts.Acquire, lock, "entry=1.4+listens")
-		d.run(t, scripts.Acquire, keys, args)
-		if place := d.do(t, "ZSCORE", order, longOf("u")); place == "(nil)" {
-			t.Error("the entry has no place")
-		}
-	})
+	d := onRedis(t)
+	lock := redistest.Name(t)
+	order := names(lock).Replace("WAITORDER")
+	d.put(t, lock, "b=1 30000, >u=1.3+listens@-3 seen@-1 >15000", time.Now())
+	d.must(t, "ZREM", order, longOf("u"))
+	keys, args := call(scripts.Acquire, lock, "entry=1.4+listens")
+	d.run(t, scripts.Acquire, keys, args)
+	if place := d.do(t, "ZSCORE", order, longOf("u")); place == "(nil)" {
+		t.Error("the entry has no place")
+	}
 }
 
 // A wait queue may have any number of entries, but with garbage among them only so many are looked through.

@@ -6,37 +6,16 @@ var readWriteTables = []table{
 	readWriteSetTable,
 	{script: scripts.ReadWriteRelease, call: "NAME / owner=u:1 HOLDS RWCHANNEL WAITQUEUE SETTINGS", rows: []row{
 		{
-			name: "a reader beside a foreign field like an owner", reply: "0", again: "-1",
-			before: "mode=read u:1=1 v:57=tiger 30000, u:1#1 30000", after: "v:57=tiger",
-		},
-		{
 			name: "a writer withdraws from a foreign hash", reply: "-1",
 			before: "mode=read path=7, >u=1.1+listens@-4 seen@-1 >w=1.1+reads+listens@-3 seen@-1 >15000",
 			after:  "mode=read path=7, >w=1.1+reads+listens@-3 seen@-1 >15000",
-		},
-		{
-			name: "the hold has expired", reply: "-1", published: "v>2.7.0",
-			before: ">v=2.7+reads+listens@-4 seen@-1 >15000", after: "mode=read v:2=1 20000, v:2#1 20000",
-		},
-		{
-			name: "a writer that reads", reply: "0", again: "-1", published: "rw1",
-			before: "mode=write u:1:write=1 u:1=2 30000, u:1#1 30000, u:1#2 30000",
-		},
-		{
-			name: "the last reader", reply: "0", again: "-1", published: "rw0",
-			before: "mode=read u:1=2 30000, u:1#1 30000, u:1#2 20000",
 		},
 		{
 			name: "a reader with the longest lease", reply: "0", again: "-1",
 			before: "mode=read u:1=1 v:1=2 w:1=1 90000, u:1#1 90000, v:1#1 20000, v:1#2 40000, w:1#1 30000",
 			after:  "mode=read v:1=2 w:1=1 40000, v:1#1 20000, v:1#2 40000, w:1#1 30000",
 		},
-		{
-			name: "the last reader alive", reply: "0", again: "-1", published: "rw0",
-			before: "mode=read u:1=1 v:1=2 40000, u:1#1 20000",
-		},
 		{name: "free", reply: "-1"},
-		{name: "wrong type", before: "'x'", reply: "-WRONGTYPE", after: same},
 		{
 			name: "half foreign, beside a dead reader", reply: "0", again: "-1",
 			before: "mode=read path=7 u:1=1 v:1=1 30000, u:1#1 30000", after: "path=7",
@@ -49,12 +28,6 @@ var readWriteTables = []table{
 			name: "half foreign, it stays", reply: "0", again: "-1",
 			before: "mode=read path=7 u:1=1 30000, u:1#1 30000", after: "path=7",
 		},
-		{
-			name: "half foreign, others read", reply: "0", again: "-1",
-			before: "mode=read path=7 u:1=1 v:1=1 30000, u:1#1 30000, v:1#1 30000", after: "mode=read path=7 v:1=1 30000, v:1#1 30000",
-		},
-		{name: "another mode, it stays", before: "mode=dark u:1:write=1 30000", reply: "0", again: "-1", after: "mode=dark"},
-		{name: "another mode, of a reader", before: "mode=dark u:1=1 30000, u:1#1 30000", reply: "0", again: "-1", after: "mode=dark"},
 		// with a wait queue
 		{
 			name: "the next writes", reply: "0", again: "-1", published: "v>2.7.0",
@@ -67,25 +40,6 @@ var readWriteTables = []table{
 			after:  "mode=read v:2=1 w:8=1 20000, v:2#1 20000, w:8#1 20000",
 		},
 		{
-			name: "others still read", reply: "0", again: "-1",
-			before: "mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
-			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
-		},
-		{
-			name: "none listens", publishedAgain: "rw0", reply: "0", again: "-1", published: "rw1",
-			before: "mode=write u:1:write=1 30000, >v=2.7+reads@-4 seen@-1 >15000", after: ">v=2.7+reads@-4 seen@-1 >15000",
-		},
-		{
-			name: "a MultiLock withdraws", args: "owner=v:2", reply: "-1", published: "u>9.9.0 w>8.8.0",
-			before: ">v=2.7+kept-1@-3 seen@-1 >w=8.8+reads+listens@-2 seen@-1 >u=9.9+reads+listens@-1 seen@-1 >15000",
-			after:  "mode=read u:9=1 w:8=1 20000, u:9#1 20000, w:8#1 20000",
-		},
-		{
-			name: "a MultiLock withdraws beside readers", args: "owner=v:2", reply: "-1", published: "w>8.8.0",
-			before: "mode=read u:1=1 30000, u:1#1 30000, >v=2.7+reserves@-3 seen@-1 >w=8.8+reads+listens@-2 seen@-1 >15000",
-			after:  "mode=read u:1=1 w:8=1 30000, u:1#1 30000, w:8#1 20000",
-		},
-		{
 			name: "a foreign client's turn", listeners: "2-1", reply: "0", again: "-1", published: "rw1",
 			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >turns=1 >15000",
 			after:  ">v=2.7+reads+listens@-4 seen@-1 >open@5 >15000",
@@ -94,41 +48,6 @@ var readWriteTables = []table{
 			name: "a writer leaves the queue before a MultiLock that reads", reply: "-1", again: "-1", published: "rw0 v>2.7.0",
 			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >v=2.7+reads+listens@-2 seen@-1 >15000",
 			after:  "mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >15000",
-		},
-		{
-			name: "a writer leaves the queue behind a MultiLock that reads", reply: "-1", again: "-1",
-			before: "mode=read w:1=1 40000, w:1#1 40000, >x=8.8+reads+reserves@-4 seen@-1 >u=1.4+listens@-3 seen@-1 >15000",
-			after:  "mode=read w:1=1 40000, w:1#1 40000, >x=8.8+reads+reserves@-4 seen@-1 >15000",
-		},
-		{
-			name: "a MultiLock that reads leaves the queue before another", reply: "-1", again: "-1",
-			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+reads+reserves@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000",
-			after:  "mode=read w:1=1 40000, w:1#1 40000, >x=8.8+reads+reserves@-3 seen@-1 >15000",
-		},
-		{
-			name: "a waiter leaves the queue behind the MultiLock that the lock is kept for", reply: "-1", again: "-1", publishedAgain: "rw0",
-			before: ">v=2.7+kept-1@-3 seen@-1 >u=1.4+listens@-2 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
-			after:  ">v=2.7+kept-1@-3 seen@-1 >w=8.8+listens@-1 seen@-1 >15000",
-		},
-		{
-			name: "readers begin before a MultiLock that reads", reply: "0", again: "-1", published: "rw0 v>2.7.0",
-			before: "mode=write u:1:write=1 30000, >v=2.7+reads+listens@-4 seen@-1 >x=8.8+reads+reserves@-3 seen@-1 >15000",
-			after:  "mode=read v:2=1 20000, v:2#1 20000, >x=8.8+reads+reserves@-3 seen@-1 >15000",
-		},
-		{
-			name: "a writer leaves the queue", reply: "-1", published: "v>2.7.0",
-			before: "mode=read w:1=1 40000, w:1#1 40000, >u=1.4+listens@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
-			after:  "mode=read v:2=1 w:1=1 40000, v:2#1 20000, w:1#1 40000",
-		},
-		{
-			name: "it leaves the queue of a writer", reply: "-1",
-			before: "mode=write w:1:write=1 40000, >u=1.4+listens@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
-			after:  "mode=write w:1:write=1 40000, >v=2.7+reads+listens@-3 seen@-1 >15000",
-		},
-		{
-			name: "a late one", reply: "-1",
-			before: "mode=read w:1=1 40000, w:1#1 40000, >u=2.4+listens@-4 seen@-1 >v=2.7+reads+listens@-3 seen@-1 >15000",
-			after:  same,
 		},
 		{
 			name: "a queue of another type", reply: "0", again: "-1", published: "rw1",
@@ -145,15 +64,8 @@ var readWriteTables = []table{
 			before: "mode=read u:1=1 v:1=1 90000, u:1#1 30000, v:1#1 90000",
 			after:  "mode=read u:1=1 v:1=1 90000, u:1#1 60000, v:1#1 90000",
 		},
-		{
-			name: "written and read", reply: "[1]",
-			before: "mode=write u:1:write=2 u:1=1 30000, u:1#1 30000", after: "mode=write u:1:write=2 u:1=1 60000, u:1#1 60000",
-		},
 		{name: "without an end", before: "mode=write u:1:write=2", reply: "[1]", after: "mode=write u:1:write=2 60000"},
 		{name: "gone", reply: "[0]"},
-		{name: "other", before: "mode=read v:1=1 30000, v:1#1 30000", reply: "[-1]", after: same},
-		{name: "wrong type", before: "'x' 30000", reply: "[-1]", after: same},
-		{name: "read, behind the bad ones", before: "mode=read u:1=1 30000, u:1#1 30000", reply: "[1]", after: "mode=read u:1=1 60000, u:1#1 60000"},
 	}},
 	{script: scripts.ReadWriteYield, call: "NAME / owner=u:1 lease=30000 forced=0 HOLDS RWCHANNEL WAITQUEUE SETTINGS entry=-", rows: []row{
 		{
@@ -170,30 +82,16 @@ var readWriteTables = []table{
 			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
 		},
 		{
-			name: "not yet itself", reply: "[0 0]",
-			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
-		},
-		{name: "both", before: "mode=write u:1:write=1 u:1=1 20000, u:1#1 20000", reply: "[0 0]", after: "mode=write u:1:write=1 30000"},
-		{
 			name: "among longer readers", reply: "[0 0]",
 			before: "mode=read u:1=1 v:1=1 40000, u:1#1 20000, v:1#1 40000",
 			after:  "mode=read u:1=1 v:1=1 40000, u:1#1 30000, v:1#1 40000",
-		},
-		{
-			name: "others wait", listeners: "3", reply: "[1 1]", again: "[-1 0]", published: "rw0",
-			before: "mode=read u:1=2 20000, u:1#1 20000, u:1#2 20000", after: ">open@5 >6000",
 		},
 		{
 			name: "others wait, others read", listeners: "1", reply: "[1 0]", again: "[-1 0]",
 			before: "mode=read u:1=1 v:1=1 90000, u:1#1 90000, v:1#1 40000", after: "mode=read v:1=1 40000, v:1#1 40000",
 		},
 		{name: "other", before: "mode=write v:1:write=1 40000", listeners: "1", args: "forced=1", reply: "[-1 0]", after: same},
-		{name: "wrong type", before: "'x'", args: "forced=1", reply: "-WRONGTYPE", after: same},
 		// with a wait queue or an entry
-		{
-			name: "none, for an entry", args: "entry=2.7+reads+listens", reply: "[0 0]",
-			before: "mode=read u:1=1 20000, u:1#1 20000", after: "mode=read u:1=1 30000, u:1#1 30000",
-		},
 		{
 			name: "to readers", args: "entry=2.7+listens", reply: "[1 0]", again: "[-1 0]", published: "v>2.7.0 w>8.8.0",
 			before: "mode=write u:1:write=1 20000, >v=2.7+reads+listens@-4 seen@-1 >w=8.8+reads+listens@-3 seen@-1 >15000",
@@ -204,11 +102,6 @@ var readWriteTables = []table{
 			before: "mode=read u:1=1 w:1=1 40000, u:1#1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >15000",
 			after:  "mode=read w:1=1 40000, w:1#1 40000, >v=2.7+listens@-4 seen@-1 >u=2.7+reads+listens@0 seen@0 >20000",
 		},
-		{
-			name: "to a foreign client", args: "entry=2.7+listens", listeners: "1", reply: "[1 1]", again: "[-1 0]",
-			published: "rw1",
-			before:    "mode=write u:1:write=1 20000", after: ">u=2.7+listens@0 seen@0 >open@5 >20000",
-		},
 	}},
 	{script: scripts.ReadWriteForceRelease, call: "NAME / HOLDS mode=read RWCHANNEL owners...", rows: []row{
 		{
@@ -216,32 +109,11 @@ var readWriteTables = []table{
 			before: "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000",
 		},
 		{
-			name: "a writer", args: "mode=write owners=v:1", reply: "1", again: "0", published: "rw1",
-			before: "mode=write v:1:write=2 v:1=1 40000, v:1#1 40000",
-		},
-		{
-			name: "readers, as a writer", args: "mode=write owners=u:1,v:1", reply: "0",
-			before: "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 30000, v:1#1 40000", after: same,
-		},
-		{
-			name: "a writer, as readers", args: "owners=v:1", reply: "0",
-			before: "mode=write v:1:write=2 v:1=1 40000, v:1#1 40000", after: same,
-		},
-		{
 			name: "one of the readers", args: "owners=u:1,w:1", reply: "1", again: "0",
 			before: "mode=read u:1=2 v:1=1 40000, u:1#1 20000, u:1#2 40000, v:1#1 30000",
 			after:  "mode=read v:1=1 30000, v:1#1 30000",
 		},
-		{
-			name: "another writer since", args: "mode=write owners=v:1", reply: "0",
-			before: "mode=write w:1:write=1 40000", after: same,
-		},
-		{name: "another reader since", before: "mode=read w:1=1 40000, w:1#1 40000", args: "owners=u:1,v:1", reply: "0", after: same},
-		{name: "none is named", before: "mode=read w:1=1 40000, w:1#1 40000", reply: "0", after: same},
 		{name: "a plain lock", before: "v:1=1 40000", args: "owners=v:1", reply: "1", again: "0", published: "rw0 v:asked>1.0.0"},
-		{name: "a plain lock, as a writer", before: "v:1=2 40000", args: "mode=write owners=v:1", reply: "1", again: "0", published: "rw1 v:asked>1.0.0"},
-		{name: "a plain lock of another", before: "w:1=1 40000", args: "mode=write owners=v:1", reply: "0", after: same},
-		{name: "wrong type", before: "'x'", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "foreign", before: "mode=read path=7", args: "owners=v:1", reply: "-WRONGTYPE", after: same},
 		{name: "half foreign", before: "mode=write path=7 v:1:write=1 30000", args: "mode=write owners=v:1", reply: "-WRONGTYPE", after: same},
 	}},
@@ -262,11 +134,6 @@ var readWriteTables = []table{
 			name: "in the queue", reply: "[2]",
 			before: ">x=1.1+listens@-5 seen@-1 >v=1.1+reads+listens@-4 seen@-1 >u=1.1+reads+listens@-3 seen@-1 >w=1.1+reads@-2 seen@-1 >15000",
 			after:  ">v=1.1+reads+listens@-4 seen@-1 >u=1.1+reads+listens@-3 seen@-1 >w=1.1+reads@-2 seen@-1 >15000",
-		},
-		{name: "dead in the queue", before: ">v=1.1+listens@-30 seen@-20 >15000", reply: "[0]"},
-		{
-			name: "in the queue, and a foreign client", listeners: "3-2", reply: "[3]",
-			before: ">v=1.1+listens@-2 seen@-1 >w=1.1@-2 seen@-1 >15000", after: same,
 		},
 	}},
 }

@@ -25,7 +25,14 @@ type db struct {
 	frozenAt time.Time                  // the fixed time of the scripts' clock; zero: it runs
 }
 
-// eachRedis runs a test on a real server, in both protocols. All scripts are loaded.
+// onRedis returns a real server. All scripts are loaded.
+func onRedis(t *testing.T) *db {
+	t.Helper()
+	t.Parallel()
+	return connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Shared(t).Addr()}})
+}
+
+// eachRedis is onRedis for tests in both protocols.
 func eachRedis(t *testing.T, test func(t *testing.T, d *db)) {
 	t.Helper()
 	for name, resp2 := range map[string]bool{"RESP3": false, "RESP2": true} {

@@ -72,37 +72,36 @@ func TestScripts_RunFewCommands(t *testing.T) {
 // At the beginning of every period a lock is left for a moment to foreign clients that are not seen to wait;
 // otherwise it goes to the next in the wait queue. This also applies in a cluster.
 func TestRelease_ServesForeignClientsOncePerPeriod(t *testing.T) {
-	eachRedis(t, func(t *testing.T, d *db) {
-		const start = 1_700_000_000_000 // a multiple of all periods, in ms
-		for _, test := range []struct {
-			settings  string
-			ms        int64 // since the period began
-			published string
-		}{
-			{"5000 1 100000", 0, "0"}, {"5000 1 100000", 999, "0"}, {"5000 1 100000", 1000, "v>2.7.0"},
-			{"5000 1 10000000", 4999, "0"}, {"5000 1 10000000", 5000, "v>2.7.0"},
-			{"5000 1 0", 0, "v>2.7.0"}, {"5000 0 0", 0, "v>2.7.0"},
-		} {
-			for _, others := range []string{"", ">w=8.8+listens@-1 seen@-1 "} {
-				lock := redistest.Name(t)
-				d.frozenAt = time.UnixMilli(start + test.ms)
-				d.put(t, lock, "u:1=1 30000, >v=2.7+listens@-2 seen@-1 "+others+">15000", d.frozenAt)
-				keys, args := call(scripts.Release, lock, "lease=30000")
-				args[slices.Index(args, names("").Replace("SETTINGS"))] = test.settings
-				if reply, published := d.run(t, scripts.Release, keys, args), d.published(t, lock); reply != "0" || published != test.published {
-					t.Errorf("%d ms after the period began, with %q and %q: reply %s, published %q", test.ms, test.settings, others, reply, published)
-				}
+	d := onRedis(t)
+	const start = 1_700_000_000_000 // a multiple of all periods, in ms
+	for _, test := range []struct {
+		settings  string
+		ms        int64 // since the period began
+		published string
+	}{
+		{"5000 1 100000", 0, "0"}, {"5000 1 100000", 999, "0"}, {"5000 1 100000", 1000, "v>2.7.0"},
+		{"5000 1 10000000", 4999, "0"}, {"5000 1 10000000", 5000, "v>2.7.0"},
+		{"5000 1 0", 0, "v>2.7.0"}, {"5000 0 0", 0, "v>2.7.0"},
+	} {
+		for _, others := range []string{"", ">w=8.8+listens@-1 seen@-1 "} {
+			lock := redistest.Name(t)
+			d.frozenAt = time.UnixMilli(start + test.ms)
+			d.put(t, lock, "u:1=1 30000, >v=2.7+listens@-2 seen@-1 "+others+">15000", d.frozenAt)
+			keys, args := call(scripts.Release, lock, "lease=30000")
+			args[slices.Index(args, names("").Replace("SETTINGS"))] = test.settings
+			if reply, published := d.run(t, scripts.Release, keys, args), d.published(t, lock); reply != "0" || published != test.published {
+				t.Errorf("%d ms after the period began, with %q and %q: reply %s, published %q", test.ms, test.settings, others, reply, published)
 			}
 		}
-		// If no entry listens, all waiters are notified of every release, so the lock is not left to foreign clients.
-		lock := redistest.Name(t)
-		d.frozenAt = time.UnixMilli(start)
-		d.put(t, lock, "u:1=1 30000, >v=2.7@-2 seen@-1 >15000", d.frozenAt)
-		keys, args := call(scripts.Release, lock, "lease=30000")
-		args[slices.Index(args, names("").Replace("SETTINGS"))] = "5000 1 100000"
-		d.run(t, scripts.Release, keys, args)
-		if open := d.do(t, "HEXISTS", names(lock).Replace("WAITQUEUE"), "open"); open != "0" {
-			t.Error("the lock is left to foreign clients, though no entry listens")
-		}
-	})
+	}
+	// If no entry listens, all waiters are notified of every release, so the lock is not left to foreign clients.
+	lock := redistest.Name(t)
+	d.frozenAt = time.UnixMilli(start)
+	d.put(t, lock, "u:1=1 30000, >v=2.7@-2 seen@-1 >15000", d.frozenAt)
+	keys, args := call(scripts.Release, lock, "lease=30000")
+	args[slices.Index(args, names("").Replace("SETTINGS"))] = "5000 1 100000"
+	d.run(t, scripts.Release, keys, args)
+	if open := d.do(t, "HEXISTS", names(lock).Replace("WAITQUEUE"), "open"); open != "0" {
+		t.Error("the lock is left to foreign clients, though no entry listens")
+	}
 }

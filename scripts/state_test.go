@@ -15,11 +15,10 @@ import (
 // a read/write lock, "u:1#1 60000", and the wait queue, ">v=2.7+listens@-3 seen@-1 >open@5 >turns=2 >20000": each
 // entry as "<client>=<term>.<seq>", preceded by its TTL and a colon unless that is 20000; with "+reads",
 // "+tokens3", "+listens", and of a MultiLock "+reserves", "+kept-4" while the lock is kept for it since then, or
-// "+lapsed"; and with the times when it was added and last seen, in seconds from the start of the test. In arguments,
-// "+waited4" after "+reserves" is for how many seconds it has waited. The two special fields follow, and the TTL. After a slash come the other keys of a lock: the counter of a fenced one,
-// "'7'"; or the queue of a fair one, each owner with the seconds from the start of the test to its timeout,
-// "v:1@300 v:2" (the second has none), a timeout of an owner that is not in the queue, "+v:3@50", and the
-// TTL of the queue, "~60000".
+// "+lapsed"; and with the times when it was added and last seen, in seconds from the start of the test. The two special
+// fields follow, and the TTL. After a slash come the other keys of a lock: the counter of a fenced one, "'7'"; or the
+// queue of a fair one, each owner with the seconds from the start of the test to its timeout, "v:1@300 v:2" (the second
+// has none), a timeout of an owner that is not in the queue, "+v:3@50", and the TTL of the queue, "~60000".
 //
 // A synchronizer is a string. After a comma come the records of the clients' last commands, with the TTL
 // callTTL: each as "%<client>.<number of the command>.<reply, with dots>", unless it was none; and the ids
@@ -65,11 +64,7 @@ func entryWords(entry, reserves string) string {
 		case "lapsed":
 			end = " -"
 		default:
-			if waited, hasWaited := strings.CutPrefix(option, "waited"); hasWaited {
-				end += waited + "000000"
-			} else {
-				tokens = strings.TrimPrefix(option, "tokens")
-			}
+			tokens = strings.TrimPrefix(option, "tokens")
 		}
 	}
 	return strings.Join([]string{ttl, strings.ReplaceAll(options[0], ".", " "), mode, tokens, listens}, " ") + end
