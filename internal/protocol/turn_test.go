@@ -10,35 +10,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-func TestParseTurn_RefusesMalformedMessages(t *testing.T) {
-	t.Parallel()
-	for payload, want := range map[string]string{
-		"3 7 0 orders":              "orders {3 7 []}",
-		"3 7 12 orders":             "orders {3 7 [12]}",
-		"3 0 0  two  words ":        " two  words  {3 0 []}",
-		"3 7 9223372036854775807 {": "{ {3 7 [9223372036854775807]}",
-		"18446744073709551615 18446744073709551615 0 \n": "\n {18446744073709551615 18446744073709551615 []}",
-
-		"": "", "0": "", "3 7 0": "", "3 7 0 ": "", "3 7 orders": "", " 3 7 0 orders": "", "3  7 0 orders": "",
-		"0 7 0 orders": "", "3 7 -1 orders": "", "-3 7 0 orders": "", "3 +7 0 orders": "", "3 7 1e+15 orders": "", "3 7 0.5 orders": "",
-		"3 7 9223372036854775808 orders": "", "18446744073709551616 7 0 orders": "", "3 18446744073709551616 0 orders": "",
-	} {
-		key, transfer, ok := ParseTurn(payload)
-		got := fmt.Sprint(key, " ", transfer)
-		if !ok && key == "" && transfer.Term == 0 {
-			got = ""
-		}
-		if got != want || ok != (want != "") {
-			t.Errorf("%q was read as %q, %v; want %q", payload, got, ok, want)
-		}
-	}
-}
-
 var wellFormed = regexp.MustCompile(`(?s)^([0-9]+) ([0-9]+) ([0-9]+) (.+)$`)
 
 // Only well-formed messages are read as transfers, with the values of the message.
 func FuzzParseTurn(f *testing.F) {
-	for _, payload := range []string{"3 7 0 orders", "3 7 12 a key with spaces", "0 0 0 x", "1 1 -1 x", "007 08 00 0", "1 1 1e3 x", "1 2 3", "1 2 3 "} {
+	for _, payload := range []string{
+		"3 7 0 orders", "3 7 12 a key with spaces", "0 0 0 x", "1 1 -1 x", "007 08 00 0", "1 1 1e3 x", "1 2 3", "1 2 3 ", "3 0 0  two  words ",
+		" 3 7 0 orders", "3  7 0 orders", "3 +7 0 orders", "-3 7 0 orders", "3 7 0.5 orders", "3 7 9223372036854775807 {", "3 7 9223372036854775808 x",
+		"18446744073709551615 18446744073709551615 0 \n", "18446744073709551616 7 0 x", "3 18446744073709551616 0 x",
+	} {
 		f.Add(payload, uint64(1), uint64(2), int64(3))
 	}
 	f.Fuzz(func(t *testing.T, text string, term, seq uint64, token int64) {
