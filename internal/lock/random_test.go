@@ -1,8 +1,7 @@
 package lock_test
 
 import (
-	"encoding/hex"
-	"errors"
+	"cmp"
 	"flag"
 	"fmt"
 	"math/rand/v2"
@@ -20,7 +19,6 @@ import (
 var (
 	worldTime = flag.Duration("world.time", time.Second, "how long to run random worlds of each kind")
 	worldSeed = flag.Uint64("world.seed", 0, "run only the worlds with this seed; choose a kind with -run TestRandomWorlds/kind")
-	worldTape = flag.String("world.tape", "", "run only the world with these choices, in hexadecimal, and log its events")
 )
 
 // kindsOfLocks are the kinds of the random worlds.
@@ -35,30 +33,36 @@ var kindsOfLocks = []struct {
 	{"multi", lock.Kind{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
-// TestRandomWorlds runs worlds with other choices every time. A failure logs the seed, and the events of the simplest
-// world that violates the same rule, with a tape to replay it.
+// choices are the choices of a random world. Without a generator each is the first, which is the harmless one: no fault, no
+// request, the usual delay.
+type choices struct{ *rand.Rand }
+
+func chosen(seed uint64) *choices { return &choices{rand.New(rand.NewPCG(seed, 0x10c4))} }
+
+// pick chooses one of n.
+func (c *choices) pick(n int) int {
+	if c == nil || c.Rand == nil {
+		return 0
+	}
+	return c.IntN(n)
+}
+
+// oneOf chooses one of the values; the first is the harmless one.
+func oneOf[T any](c *choices, values ...T) T { return values[c.pick(len(values))] }
+
+// TestRandomWorlds runs worlds with other choices every time. A failure logs the seed and the events.
 func TestRandomWorlds(t *testing.T) {
 	for kind, k := range kindsOfLocks {
 		t.Run(k.name, func(t *testing.T) {
 			t.Parallel()
-			if *worldTape != "" {
-				choices, err := hex.DecodeString(*worldTape)
-				if err != nil {
-					t.Fatal(err)
-				}
-				replay(t, kind, choices)
-				return
-			}
 			n, end := 0, time.Now().Add(*worldTime)
 			for ; *worldSeed == 0 && time.Now().Before(end) || n == 0; n++ {
-				seed := *worldSeed
-				if seed == 0 {
-					seed = rand.Uint64()
-				}
-				choices := randomTape(seed)
-				if err := randomWorld(kind, choices).simulate(); err != nil {
-					t.Logf("with -world.seed=%d: %v", seed, err)
-					report(t, kind, choices.bytes, err)
+				seed := cmp.Or(*worldSeed, rand.Uint64())
+				if err := randomWorld(kind, chosen(seed)).simulate(); err != nil {
+					again := randomWorld(kind, chosen(seed))
+					again.trace = &[]string{}
+					_ = again.simulate()
+					t.Fatalf("with -world.seed=%d: %v\n%s", seed, err, strings.Join(*again.trace, "\n"))
 				}
 			}
 			t.Logf("%d worlds", n)
@@ -66,29 +70,10 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// FuzzWorlds lets the fuzzer make the choices.
-func FuzzWorlds(f *testing.F) {
-	for seed := range uint64(8) {
-		for kind := range kindsOfLocks {
-			choices := randomTape(seed)
-			if err := randomWorld(kind, choices).simulate(); err != nil {
-				f.Fatal(err)
-			}
-			f.Add(uint8(kind), choices.bytes)
-		}
-	}
-	f.Fuzz(func(t *testing.T, kind uint8, bytes []byte) {
-		i := int(kind) % len(kindsOfLocks)
-		if err := randomWorld(i, &tape{bytes: bytes}).simulate(); err != nil {
-			report(t, i, bytes, err)
-		}
-	})
-}
-
 // The rules hold because one actor owns a key; see TestExplore_NoticesTwoActorsOnOneKey.
 func TestRandomWorlds_NoticeTwoActorsOnOneKey(t *testing.T) {
 	for seed := range uint64(1000) {
-		w := randomWorld(0, randomTape(seed))
+		w := randomWorld(0, chosen(seed))
 		w.twoActors, w.processes = true, w.processes[:0]
 		w.addProcess()
 		w.addProcess()
@@ -100,9 +85,9 @@ func TestRandomWorlds_NoticeTwoActorsOnOneKey(t *testing.T) {
 	t.Fatal("no violation in a thousand worlds")
 }
 
-// randomWorld returns the world of a tape. Each has some kinds of faults only, since a world with all of them hides
+// randomWorld returns a random world. Each has some kinds of faults only, since a world with all of them hides
 // what a few would show.
-func randomWorld(kind int, t *tape) *world {
+func randomWorld(kind int, t *choices) *world {
 	s := &setting{kind: kindsOfLocks[kind].kind}
 	for f := range s.limits {
 		if t.pick(3) == 1 || fault(f) >= cancels {
@@ -130,15 +115,12 @@ func randomWorld(kind int, t *tape) *world {
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))
 }
 
-// simulate runs the world with the choices of its tape, and returns the violation, if there is one.
+// simulate runs the world and returns the violation, if there is one.
 func (w *world) simulate() (err error) {
 	defer w.recoverViolation(&err)
-	for range 10 + w.tape.pick(120) {
-		if w.tape.ended() {
-			break
-		}
+	for range 10 + w.choices.pick(120) {
 		w.randomAction()
-		w.runUntil(w.now + oneOf(w.tape, ms, 0, ms, 5*ms, 30*ms, 30*ms, 200*ms, sec))
+		w.runUntil(w.now + oneOf(w.choices, ms, 0, ms, 5*ms, 30*ms, 30*ms, 200*ms, sec))
 	}
 	w.endFaults()
 	return nil
@@ -219,9 +201,9 @@ func (w *world) drawFate(m *message) fate {
 	if w.healed || m.kind >= subscribed || w.processes[m.p].dead {
 		return fine
 	}
-	f := fate(max(w.tape.pick(2*int(fates))-int(fates), 0))
+	f := fate(max(w.choices.pick(2*int(fates))-int(fates), 0))
 	if m.kind == signal || m.kind == subscribing {
-		f = requestLost * fate(w.tape.pick(4)/3)
+		f = requestLost * fate(w.choices.pick(4)/3)
 	}
 	if fault, ok := w.faultOf(m, f); !ok || !w.can(fault) {
 		return fine
@@ -231,11 +213,11 @@ func (w *world) drawFate(m *message) fate {
 
 // randomAction carries out a random action of a client, or from outside.
 func (w *world) randomAction() {
-	i := w.tape.pick(len(w.processes))
+	i := w.choices.pick(len(w.processes))
 	if w.processes[i].dead {
 		i = w.addProcess()
 	}
-	act := oneOf(w.tape, weightedActions...)
+	act := oneOf(w.choices, weightedActions...)
 	if act == delivers || !w.can(actions[act].counts) || act == failsForGood && w.processes[i].stalled {
 		return
 	}
@@ -253,7 +235,7 @@ var weightedActions = func() (all []action) {
 // Without faults, two processes that always have waiters get equal shares of the lock, and most grants need no
 // command.
 func TestLock_IsSharedByProcesses(t *testing.T) {
-	w := randomWorld(0, &tape{})
+	w := randomWorld(0, &choices{})
 	for w.now < 10*sec {
 		for i := range w.processes {
 			for len(w.processes[i].requests) < 5 {
@@ -270,36 +252,4 @@ func TestLock_IsSharedByProcesses(t *testing.T) {
 	if commands := a.lastSeq + b.lastSeq; 20*int(commands) > a.grants+b.grants {
 		t.Errorf("%d grants took %d commands", a.grants+b.grants, commands)
 	}
-}
-
-// replay logs the events of a world, and fails if a rule is violated.
-func replay(t *testing.T, kind int, choices []byte) {
-	t.Helper()
-	w := randomWorld(kind, &tape{bytes: choices})
-	w.trace = &[]string{}
-	err := w.simulate()
-	t.Log(strings.Join(*w.trace, "\n"))
-	if err != nil {
-		t.Fatalf("%v\nreplay with -world.tape=%x", err, choices)
-	}
-}
-
-// report shrinks a failing world and logs its events.
-func report(t *testing.T, kind int, failing []byte, err error) {
-	t.Helper()
-	rule := func(err error) string {
-		var v violation
-		if errors.As(err, &v) {
-			return v.rule
-		}
-		return "panic"
-	}
-	enough := time.Now().Add(20 * time.Second)
-	replay(t, kind, shrink(failing, func(bytes []byte) bool {
-		if time.Now().After(enough) {
-			return false
-		}
-		other := randomWorld(kind, &tape{bytes: bytes}).simulate()
-		return other != nil && rule(other) == rule(err)
-	}))
 }

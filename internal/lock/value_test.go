@@ -1,7 +1,6 @@
 package lock_test
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -15,107 +14,12 @@ import (
 // Properties that the lock actor relies on besides the decisions. Every event of every script is applied to a
 // copy first, which is discarded (see rig.do).
 
-// busy returns a rig whose lock uses every part of its state.
-func busy(t *testing.T) *rig {
-	t.Helper()
-	r := newRig(t, lock.Kind{})
-	r.Do("held owner=7 fixed=1s", "acquire b owner=8 until=4s", "acquire c owner=8", "acquire d",
-		"1s tick", "release: loading", "acquire: done", // a's lease is over, and its term has to be cleaned up
-		"4s tick", "acquire second owner=8", "acquire third owner=8", "ensure b 9s")
-	return r
-}
-
 // fork returns a rig with a copy of the lock.
 func (r *rig) fork() *rig {
 	other := *r
 	other.Apply = other.apply
 	other.ids, other.sent = maps.Clone(r.ids), slices.Clone(r.sent)
 	return &other
-}
-
-func TestEvent_OnACopyKeepsTheOriginal(t *testing.T) {
-	events := []string{
-		"acquire x owner=9", "acquire x owner=8", "release b", "cancel d", "cancel owner=8", "die 8", "die 9", "ensure b 9s", "force",
-		"renew: done", "renew: gone", "renew: timeout", "+5s tick", "+20s tick", "close",
-	}
-	r := busy(t)
-	before := dump(r.lock)
-	after := func(event string) string {
-		f := r.fork()
-		f.Do(event)
-		return dump(f.lock)
-	}
-	for _, first := range events {
-		alone := after(first)
-		for _, second := range events {
-			after(second)
-			if dump(r.lock) != before {
-				t.Fatalf("%s and %s on copies have changed the original", first, second)
-			}
-			if after(first) != alone {
-				t.Fatalf("%s ends differently after %s on a copy", first, second)
-			}
-		}
-	}
-}
-
-func TestEvent_PanicChangesNothing(t *testing.T) {
-	r := busy(t)
-	before := dump(r.lock)
-	func() {
-		defer func() { _ = recover() }()
-		next := r.lock
-		next.Cancel(r.Now, r.ids["d"], 0, "x")
-		// A failure without an error makes the event panic half way.
-		next.Replied(r.Now, r.command("renew").Seq, lock.Result{Outcome: lock.Failed})
-		t.Fatal("the event did not panic")
-	}()
-	if dump(r.lock) != before {
-		t.Fatal("the event has changed the original")
-	}
-}
-
-func TestEffects_SurviveACrashOfTheActor(t *testing.T) {
-	l := lock.New(&scriptConfig, &lock.Kind{})
-	l.SetNextTerm(1)
-	takes := func(n int, want string) {
-		t.Helper()
-		var effects []string
-		for range n {
-			e, _ := l.Effects()
-			effects = append(effects, sentence(e))
-		}
-		if got := strings.Join(effects, "; "); got != want {
-			t.Fatalf("the effects are %s, not %s", got, want)
-		}
-	}
-	l.Acquire(0, machine.Request{ID: 1, Ref: "a"})
-	takes(1, "acquire #1 x1 for 10s")
-	l.Replied(0, 1, lock.Result{Outcome: lock.Done})
-	l.Acquire(0, machine.Request{ID: 2, Ref: "b"})
-	l.Release(0, 1, 0, machine.Exclusive, "A")
-	// The actor takes two of four effects, and crashes. The other two are still there, and later ones follow
-	// them.
-	takes(2, "a: granted x1 until 9.898s; a: over")
-	if _, pending := l.Outstanding(); !slices.Equal(pending, []any{"b", "A"}) {
-		t.Fatalf("the pending requests are %v", pending)
-	}
-	l.Release(0, 2, 0, machine.Exclusive, "B")
-	takes(4, "b: handed on x1 until 9.898s; A: freed x0, handed on; b: over; release #1")
-	if l.Idle() {
-		t.Fatal("the lock is idle during a release")
-	}
-}
-
-func TestEvents_LeadToTheSameDecisionsAgain(t *testing.T) {
-	run := func() string {
-		r := busy(t)
-		r.sleep(60 * sec)
-		return fmt.Sprint(r.output, dump(r.lock))
-	}
-	if once, again := run(), run(); once != again {
-		t.Fatal("the same events have led to different decisions")
-	}
 }
 
 func TestPoll_IsJittered(t *testing.T) {
@@ -190,7 +94,7 @@ func TestSyncQueue_EndsWithoutAReply(t *testing.T) {
 
 // The buffer has room for one command; further ones are allocated.
 func TestBuffer_HoldsOneCommand(t *testing.T) {
-	l := newBench(&lock.Kind{}).now
+	l := lock.New(&scriptConfig, &lock.Kind{})
 	l.SetNextTerm(1)
 	buffer := new(lock.Buffer)
 	l.SetBuffer(buffer)

@@ -21,7 +21,7 @@ func (w *world) ask(i int, r request) {
 	p := &w.processes[i]
 	p.ids++
 	r.id, r.at = p.ids, w.now
-	if w.tape != nil && w.now < p.pausedUntil {
+	if w.choices != nil && w.now < p.pausedUntil {
 		w.send(message{kind: delayedRequest, p: i, request: r, at: p.pausedUntil})
 		return
 	}
@@ -110,7 +110,7 @@ func (w *world) releaseAsPlanned(m message) {
 		return
 	}
 	if !m.repeat || w.now >= w.processes[m.p].pausedUntil { // a paused process does not collect repeated requests
-		w.releaseHold(m.p, *h, !m.repeat && w.tape.pick(2) == 1, w.anyMode())
+		w.releaseHold(m.p, *h, !m.repeat && w.choices.pick(2) == 1, w.anyMode())
 	}
 	if m.at = w.now + 10*ms; m.repeat {
 		w.send(m)
@@ -119,7 +119,7 @@ func (w *world) releaseAsPlanned(m message) {
 
 // anyMode is the shared mode now and then, if the lock can be shared.
 func (w *world) anyMode() machine.Mode {
-	if w.kind.Shares && w.tape.pick(3) == 1 {
+	if w.kind.Shares && w.choices.pick(3) == 1 {
 		return machine.Shared
 	}
 	return machine.Exclusive
@@ -127,11 +127,11 @@ func (w *world) anyMode() machine.Mode {
 
 // planRelease draws the releases of a new hold: one, two, as many as it needs, or none.
 func (w *world) planRelease(i int, h request) {
-	if w.tape == nil {
+	if w.choices == nil {
 		return
 	}
-	m := message{kind: plannedRelease, p: i, request: h, at: w.now + oneOf(w.tape, ms, 0, 20*ms, 300*ms, 3*sec)}
-	switch w.tape.pick(4) {
+	m := message{kind: plannedRelease, p: i, request: h, at: w.now + oneOf(w.choices, ms, 0, 20*ms, 300*ms, 3*sec)}
+	switch w.choices.pick(4) {
 	case 1:
 		w.send(m)
 		w.send(m)

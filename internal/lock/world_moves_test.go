@@ -70,9 +70,9 @@ func (w *world) Describe(a move) string {
 	return text + fmt.Sprintf("p%d, client %d: %s", a.p, a.i, actions[a.action].name)
 }
 
-// do carries out a move. Details are drawn from the tape; an exploration uses the first choice of each.
+// do carries out a move. Details are drawn at random; an exploration uses the first choice of each.
 func (w *world) do(a move) {
-	t, i := w.tape, int(a.p)
+	t, i := w.choices, int(a.p)
 	p := &w.processes[min(i, len(w.processes)-1)]
 	h := w.someHold(p, a)
 	anything := uint64(t.pick(int(min(p.ids+1, 200)))) // the number of a request, or 0
@@ -95,7 +95,7 @@ func (w *world) do(a move) {
 		}
 	case cancel:
 		if n := len(p.requests); n > 0 {
-			k := t.pick(min(n, 256))
+			k := t.pick(n)
 			if t == nil {
 				k = slices.IndexFunc(p.requests, func(r request) bool { return r.caller == a.i })
 			}
@@ -183,8 +183,8 @@ func (w *world) pass() {
 // someHold returns a hold of a caller or, at random, any hold; its id is 0 if there is none.
 func (w *world) someHold(p *process, a move) (h hold) {
 	k := slices.IndexFunc(p.holds, func(h hold) bool { return h.caller == a.i })
-	if n := len(p.holds); n > 0 && w.tape != nil {
-		k = w.tape.pick(min(n, 256))
+	if n := len(p.holds); n > 0 && w.choices != nil {
+		k = w.choices.pick(n)
 	}
 	if k >= 0 {
 		h = p.holds[k]
@@ -194,7 +194,7 @@ func (w *world) someHold(p *process, a move) (h hold) {
 
 // wanted returns the request of a caller or, in a random world, any request.
 func (w *world) wanted(i int, a move, h hold) (req machine.Request) {
-	t := w.tape
+	t := w.choices
 	if t == nil {
 		if req = w.callers[i][a.i]; a.action == reenter {
 			req.Mode = w.again

@@ -118,9 +118,9 @@ func (w *world) take(k int) message {
 // latency draws the delivery time of a message.
 func (w *world) latency() time.Duration {
 	if !w.can(slow) {
-		return oneOf(w.tape, ms, ms/5)
+		return oneOf(w.choices, ms, ms/5)
 	}
-	d := oneOf(w.tape, ms, ms/5, 5*ms, 40*ms, 200*ms, 600*ms, 1500*ms)
+	d := oneOf(w.choices, ms, ms/5, 5*ms, 40*ms, 200*ms, 600*ms, 1500*ms)
 	if d > 5*ms {
 		w.counted[slow]++
 	}
@@ -194,7 +194,7 @@ func (w *world) receiveReply(m message, f fate) {
 		w.carryOut(m.p, 1)
 		p.pausedUntil = max(p.pausedUntil, w.now+ms)
 		w.setTimer(m.p)
-		if p.stalled && w.tape != nil {
+		if p.stalled && w.choices != nil {
 			p.wakeAt = w.now
 		}
 	default:
@@ -213,7 +213,7 @@ func (w *world) unsubscribe(i int, term uint64) {
 	p := &w.processes[i]
 	p.subscriptionAt = max(p.subscriptionAt, w.now+w.latency())
 	m := message{kind: unsubscribing, p: i, term: term, at: p.subscriptionAt}
-	if w.tape != nil {
+	if w.choices != nil {
 		w.send(m)
 		return
 	}

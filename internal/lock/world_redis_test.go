@@ -41,7 +41,7 @@ func (w *world) arrive(m message, f fate) {
 			break
 		}
 		result := w.runCommand(m.p, m.command, -1)
-		if w.config.Replicated && w.tape.pick(2) == 1 {
+		if w.config.Replicated && w.choices.pick(2) == 1 {
 			answer, at = unconfirmed(m.command, result), max(w.now, w.now+(m.command.Deadline-w.now)*3/4)
 		}
 	case firstPart, secondPart:
@@ -54,9 +54,9 @@ func (w *world) arrive(m message, f fate) {
 		for _, e := range m.command.Entries {
 			w.factFor(w.owner(m.p, e.Term)).mayReappear = true
 		}
-		after.kind, after.at = lateCommand, w.now+oneOf(w.tape, 0, 100*ms, 800*ms, 2*sec, 5*sec)
+		after.kind, after.at = lateCommand, w.now+oneOf(w.choices, 0, 100*ms, 800*ms, 2*sec, 5*sec)
 		w.send(after)
-		if w.tape == nil && m.command.Kind == lock.Renew {
+		if w.choices == nil && m.command.Kind == lock.Renew {
 			return // its late reply counts
 		}
 	case isLoading:
@@ -65,10 +65,10 @@ func (w *world) arrive(m message, f fate) {
 		answer.Err, answer.Transient, answer.Unsure, at = errNoPerm, false, false, w.now+w.latency()
 	}
 	switch {
-	case p.dead, m.kind == lateCommand && w.tape == nil && m.command.Kind != lock.Renew:
+	case p.dead, m.kind == lateCommand && w.choices == nil && m.command.Kind != lock.Renew:
 		return
 	case at != never:
-	case w.tape.pick(2) == 1:
+	case w.choices.pick(2) == 1:
 		return // the timeout is reported at the deadline, or not at all
 	default:
 		at = m.command.Deadline
@@ -221,7 +221,7 @@ func (w *world) listenForAsks(p *process) {
 func (w *world) reconnect(after time.Duration) {
 	for i := range w.processes {
 		w.listenForAsks(&w.processes[i])
-		if p := &w.processes[i]; p.listening && !p.dead && (w.tape != nil || w.underWay(i, subscribing) == 0) {
+		if p := &w.processes[i]; p.listening && !p.dead && (w.choices != nil || w.underWay(i, subscribing) == 0) {
 			w.subscribe(i, after)
 		}
 	}
@@ -244,7 +244,7 @@ func (w *world) publish(all []redismodel.Publication) {
 					continue
 				}
 				receives := p.client == c && !p.dead && (p.part < 0 || p.part == t.Part)
-				if receives && (w.tape != nil || w.underWay(i, signal) < 2) {
+				if receives && (w.choices != nil || w.underWay(i, signal) < 2) {
 					w.send(message{kind: signal, p: i, at: w.now + w.latency()})
 				}
 			}

@@ -14,11 +14,11 @@ import (
 // A world is a simulation: some processes that contend for one lock, a model of Redis, and the messages between
 // them, with any fault that its setting allows. One set of rules is checked after every event.
 //
-// The next event comes from a tape at random, in large worlds (random_test.go), or from the exploration, which
+// The next event is chosen at random, in large worlds (random_test.go), or from the exploration, which
 // tries every event in small worlds (explore_test.go). For that, a world is a value and can be copied.
 type world struct {
 	*setting
-	tape      *tape // nil in an exploration
+	choices   *choices // nil in an exploration
 	now       machine.Instant
 	redis     redismodel.Server
 	processes []process
@@ -198,8 +198,8 @@ func (c counts) plus(m machine.Mode, n int) counts {
 }
 
 // newWorld returns a world with that many processes.
-func newWorld(s *setting, t *tape, processes int) *world {
-	w := &world{setting: s, tape: t}
+func newWorld(s *setting, t *choices, processes int) *world {
+	w := &world{setting: s, choices: t}
 	s.encoder.digest = explore.NewDigest(lock.Meanings)
 	w.redis = redismodel.New(&s.setup)
 	for range processes {
@@ -249,15 +249,12 @@ func (w *world) CopyTo(other *world) {
 }
 
 // violation is the panic value of a broken rule.
-type violation struct {
-	rule string // the text without its values
-	text string
-}
+type violation string
 
-func (v violation) Error() string { return v.text }
+func (v violation) Error() string { return string(v) }
 
 func (w *world) violated(format string, args ...any) {
-	panic(violation{format, fmt.Sprintf(format, args...)})
+	panic(violation(fmt.Sprintf(format, args...)))
 }
 
 func (w *world) logf(format string, args ...any) {
@@ -274,7 +271,7 @@ func (w *world) event(i int, name string, apply func(*lock.Lock)) {
 	}
 	w.logf("p%d: %s", i, name)
 	w.begin(i)
-	if w.tape != nil {
+	if w.choices != nil {
 		w.onCopy(i, apply)
 	}
 	apply(&p.lock)
@@ -301,7 +298,7 @@ func (w *world) begin(i int) {
 func (w *world) onCopy(i int, apply func(*lock.Lock)) {
 	p := &w.processes[i]
 	p.events++
-	compare := p.events%16 == 0 || w.tape == nil
+	compare := p.events%16 == 0 || w.choices == nil
 	var before string
 	if compare {
 		before = dump(p.lock)
@@ -320,7 +317,7 @@ func (w *world) setTimer(i int) {
 	if !ok {
 		wake = never
 	} else if w.can(lateTimer) {
-		if d := oneOf(w.tape, 0, 0, 0, ms, 100*ms); d > 0 {
+		if d := oneOf(w.choices, 0, 0, 0, ms, 100*ms); d > 0 {
 			w.counted[lateTimer]++
 			wake += d
 		}
