@@ -16,7 +16,10 @@ type setting struct {
 	senders, messages, terms           int
 	times, slow, losses, kills, pauses int8
 	wait                               time.Duration
-	control                            string // the rule that is broken on purpose
+	// In random worlds: the limits of an outbox and of a message, and whether mailboxes drop messages, and leases seem to end.
+	buffer, size int
+	drops        bool
+	control      string // the rule that is broken on purpose
 }
 
 var settings = []setting{

@@ -47,24 +47,6 @@ func expect[T comparable](t *testing.T, what string, got []T, want ...T) {
 	}
 }
 
-// A gate that does not answer for a poll is probed, and what it has not received is sent again, with the same numbers.
-func TestOutbox_SendsAgainWhatHasNotArrived(t *testing.T) {
-	o := open(t, 5, 3, 1)
-	if at, due := o.NextWake(); at != time.Second || !due {
-		t.Errorf("the next tick is at %v", at)
-	}
-	if do := o.Tick(time.Second); !do.Look || len(do.Sent) > 0 {
-		t.Errorf("%+v", do)
-	}
-	if do := o.Tick(2 * time.Second); do.Look {
-		t.Error("it looks again before the reply to a look")
-	}
-	if do := o.HandleState(time.Second, GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 3, Begun: 1}); len(do.Sent) > 0 {
-		t.Errorf("an answer to an earlier probe sends %v", do.Sent)
-	}
-	expect(t, "sent again", numbers(again(o, time.Second, 3, 2).Sent), 4, 5)
-}
-
 // An answer to an earlier proxy, which had the same PID, has other numbers.
 func TestOutbox_IgnoresAnswersToAnotherProxy(t *testing.T) {
 	o := open(t, 5, 5, 1)

@@ -1,6 +1,7 @@
 package singleton
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,8 +20,10 @@ type small struct {
 	held bool
 	late []packet
 	// spent is what has happened of times, slow, losses, kills and pauses.
-	spent     [5]int8
-	violation error
+	spent [5]int8
+	// numbersLost: an instance has left without its numbers.
+	numbersLost bool
+	violation   error
 }
 
 // smallGate is an instance with its gate, in one term.
@@ -58,12 +61,14 @@ const (
 	killsWithAnswers
 	pauses
 	passes
+	drops
+	hesitates
 )
 
 func (d doing) String() string {
 	return [...]string{"proxy is sent a message", "proxy's packet arrives", "packet arrives at proxy", "proxy's look is read", "proxy's look is answered",
 		"proxy's look fails", "proxy's tick", "proxy's connection breaks", "proxy's connection breaks both ways", "late packet", "gate begins a message", "gate is published",
-		"gate closes", "gate has stopped, and leaves its numbers", "gate has stopped, and its numbers are lost", "an instance starts", "gate is killed", "gate is killed, its answers are lost, gate", "lease ends: gate", "time passes"}[d]
+		"gate closes", "gate has stopped, and leaves its numbers", "gate has stopped, and its numbers are lost", "an instance starts", "gate is killed", "gate is killed, its answers are lost, gate", "lease ends: gate", "time passes", "message is dropped by gate", "lease seems to have ended: gate"}[d]
 }
 
 const (
@@ -76,7 +81,7 @@ const (
 
 func (s *setting) begin() *small {
 	w := &small{setting: s, now: time.Second, redis: Whereabouts{Left: map[string]map[string]uint64{}}}
-	limits := Limits{Buffer: 10, Wait: s.wait, Poll: time.Second}
+	limits := Limits{Buffer: cmp.Or(s.buffer, 10), Wait: s.wait, Poll: time.Second}
 	for i := range s.senders {
 		w.proxies = append(w.proxies, worldProxy{outbox: Outbox[int]{Proxy: fmt.Sprint("proxy", i), Limits: limits}})
 	}
@@ -150,6 +155,8 @@ func (w *small) Moves(list []smallMove) []smallMove {
 			continue
 		}
 		may(begins, i, len(g.mail) > 0)
+		may(drops, i, w.drops && len(g.mail) > 0)
+		may(hesitates, i, w.drops && len(g.mail) > 0)
 		may(publishes, i, g.open && !g.published)
 		may(closes, i, g.open && (!g.trusts || len(w.gates) < w.terms))
 		may(leaves, i, !g.open)
@@ -226,7 +233,7 @@ func (w *small) proxyMoves(does doing, i int) {
 	switch does {
 	case adds:
 		p.sent++
-		w.do(i, p.outbox.Add(w.now, p.sent, 10))
+		w.do(i, p.outbox.Add(w.now, p.sent, cmp.Or(w.size, 10)))
 	case toGate:
 		m := p.toGate[0]
 		p.toGate = p.toGate[1:]
@@ -265,11 +272,13 @@ func (w *small) gateMoves(does doing, i int) {
 	g := &w.gates[i]
 	last := i == len(w.gates)-1
 	switch does {
-	case begins:
+	case drops:
+		g.mail = g.mail[1:]
+	case begins, hesitates:
 		m := g.mail[0]
 		g.mail = g.mail[1:]
 		p := &w.proxies[m.proxy]
-		may := g.open && (g.trusts || w.control == "no guard")
+		may := g.open && (g.trusts || w.control == "no guard") && does != hesitates
 		here, ok := g.ledger.Begin(w.now, p.outbox.Proxy, m.m.Number, may)
 		if w.control == "messages are not counted" && may {
 			ok, here.Proxy, here.Gate = true, p.outbox.Proxy, g.ledger.Gate
@@ -306,6 +315,7 @@ func (w *small) gateMoves(does doing, i int) {
 		}
 		if does == leavesNothing {
 			w.spent[spentLosses]++
+			w.numbersLost = true
 		}
 		for _, p := range g.ledger.Waiting() {
 			w.proxies[p].fromGate = append(w.proxies[p].fromGate, packet{hint: true})
@@ -335,8 +345,11 @@ func (w *small) do(i int, do Actions[int]) {
 		}
 	}
 	p.refused = append(p.refused, do.Refused...)
-	if len(p.refused) > 0 && w.wait == time.Hour && w.setting.kills+w.setting.pauses+w.losses == 0 {
+	if len(p.refused) > 0 && w.wait == time.Hour && w.spent[spentKills]+w.spent[spentPauses] == 0 && !w.numbersLost {
 		w.violated("proxy %d refuses %v", i, p.refused)
+	}
+	if len(do.Sent) > Window {
+		w.violated("%d are sent at once", len(do.Sent))
 	}
 	for _, m := range do.Sent {
 		p.toGate = append(p.toGate, packet{to: p.outbox.Place(), proxy: i, m: m})
