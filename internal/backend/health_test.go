@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"slices"
 	"testing"
 	"time"
 
@@ -204,53 +203,4 @@ func TestMajority_FarServersVote(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	redistest.Eventually(t, "the far server to be free", func() bool { return len(servers[2].Keys(t, name)) == 0 })
-}
-
-// A server that hangs is waited for once, and not until the call's deadline, when the votes of the others are split. It
-// votes again when it answers.
-func TestMajority_SplitVoteDoesNotWaitForAFrozenServer(t *testing.T) {
-	name := redistest.Name(t)
-	var on []*Server
-	servers := redistest.SharedServers(t, 3)
-	for _, s := range servers[:2] {
-		on = append(on, open(t, s.URL()))
-	}
-	proxy := redistest.NewProxy(t, servers[2].Addr())
-	on = append(on, open(t, proxy.URL()+"?write_timeout=1m")) // it closes no silent connection
-	m := newMajority(on, name, options())
-	turn := func(n uint64, want lock.Outcome) (r Reply) {
-		t.Helper()
-		if r = ran(t, m, term(n)); r.Outcome != want {
-			t.Fatalf("term %d: %+v", n, r)
-		}
-		if r := ran(t, m, asRelease(term(n))); want == lock.Done && r.Outcome != lock.Done {
-			t.Fatalf("the release of term %d: %+v", n, r)
-		}
-		return r
-	}
-	turn(1, lock.Done)
-	for _, s := range servers {
-		redistest.Eventually(t, "the release everywhere", func() bool { return len(s.Keys(t, name)) == 0 })
-	}
-	if r := ran(t, newMember(Part{Server: on[0], Name: name}, options()), term(2)); r.Outcome != lock.Done { // of another owner
-		t.Fatalf("%+v", r)
-	}
-	proxy.Freeze(true)
-	began := time.Now()
-	for n := range uint64(10) {
-		r := turn(3+n, lock.Refused)
-		if busy := slices.Concat(m.members[0].channels(), m.members[2].channels()); !slices.Equal(r.Busy, busy) {
-			t.Errorf("%v are busy, want %v", r.Busy, busy)
-		}
-		if !on[2].isSilent() {
-			t.Error("the server is not known to be silent")
-		}
-	}
-	if took := time.Since(began); took > redistest.Limit/2 {
-		t.Errorf("it was waited for: %v", took)
-	}
-	proxy.Freeze(false)
-	redistest.Eventually(t, "the server to answer", func() bool { return !on[2].isSilent() })
-	redistest.Eventually(t, "the late grants to be given back", func() bool { return len(servers[2].Keys(t, name)) == 0 })
-	turn(20, lock.Done)
 }

@@ -11,32 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
-	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
-
-// A server that is down when the client is opened is used as soon as it is up.
-func TestConnectLater(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t)
-	s.Kill(t)
-	client, err := redisio.ConnectLater(s.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(client.Close)
-	r := open(t, client)
-	subs, e := subscribe(t, r)
-	subs.Add("c")
-	for range 3 {
-		clienttest.Expect(t, "before the server is there", acquire(t, r, "k").Err, clienttest.Passing)
-	}
-	s.Restart(t)
-	if reply := acquire(t, r, "k"); !reply.Nil {
-		t.Errorf("the first call with the server up: %+v", reply)
-	}
-	e.Await(t, "subscribed c", 1)
-	clienttest.PublishAndAwait(t, s, e, "c")
-}
 
 // If the master behind an address becomes a replica and keeps its connections open, calls and
 // subscriptions of every kind of client still move to the new master.
