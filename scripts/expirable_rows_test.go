@@ -68,6 +68,7 @@ var permitsTables = []struct {
 	{scripts.ExpirableRelease, []permitsRow{
 		{name: "one", before: "3 a@9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},
 		{name: "one that has expired", before: "3 a@-9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},
+		{name: "a negative time", before: "3 a@-3000000000", args: "a", reply: "[0 0]", after: "3 a@-3000000000"},
 		{name: "several, some gone", before: "3 a@9 b c", args: "a z c", reply: "[5 received]", after: "5 b", published: "2"},
 		{name: "one twice", before: "3 a@9 b", args: "a a", reply: "[1 received]", after: "4 b", published: "4"},
 		{name: "gone", before: "3 b", args: "a", reply: "[0 0]", after: "3 b"},

@@ -83,26 +83,3 @@ func TestReadWriteRelease_KeepsManyForeignFields(t *testing.T) {
 		t.Errorf("after the release there are %s fields, with a TTL of %s ms", fields, ttl)
 	}
 }
-
-// A permit is released only from a set of permits, and one with a negative time counts as not taken, as in every script.
-func TestExpirableRelease_ReleasesOnlyPermits(t *testing.T) {
-	d := onRedis(t)
-	for what, test := range map[string]struct {
-		others string
-		score  string
-		want   string
-	}{
-		"another application's set": {"alice", "1900000000000", "-WRONGTYPE"},
-		"a negative time":           {"0123456789abcdef", "-5", "[0 0]"},
-		"the lowest time":           {"0123456789abcdef", "-inf", "[0 0]"},
-	} {
-		lock := redistest.Name(t)
-		taken := keyspace.Taken(lock)
-		d.must(t, "SET", lock, "5")
-		d.must(t, "ZADD", taken, "1900000000000", test.others, test.score, "session-12345678")
-		reply := d.run(t, scripts.ExpirableRelease, []string{lock, taken, "record:" + lock}, []string{"1", "channel", restoreKey(lock), "1", "session-12345678"})
-		if !strings.HasPrefix(reply, test.want) || d.do(t, "GET", lock) != "5" || d.do(t, "ZCARD", taken) != "2" {
-			t.Errorf("%s: the reply is %q, and then %s permits are free", what, reply, d.do(t, "GET", lock))
-		}
-	}
-}

@@ -211,3 +211,22 @@ func TestSyncQueue_IsNeverTooLong(t *testing.T) {
 	sync("upto=1 listed=u:2,u:3", "[0 ", "10000")
 	sync("upto=3", "[0 ", "9999")
 }
+
+// More owners than fit on Lua's stack at once join a queue, each once.
+func TestSyncQueue_TakesThousandsOfOwners(t *testing.T) {
+	d := onRedis(t)
+	const many = 2001
+	lock, args := redistest.Name(t), "take=0 upto=0 listed="
+	for i := range many {
+		args += fmt.Sprintf("u:%d,", i)
+	}
+	keys, argv := call(scripts.SyncQueue, lock, args)
+	for range 2 {
+		d.run(t, scripts.SyncQueue, keys, argv)
+		for _, count := range []string{"LLEN QUEUE", "ZCARD TIMEOUTS"} {
+			if n := d.do(t, strings.Fields(names(lock).Replace(count))...); n != strconv.Itoa(many) {
+				t.Errorf("%s: %s", count, n)
+			}
+		}
+	}
+}
