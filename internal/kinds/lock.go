@@ -24,7 +24,7 @@ type lockKind struct {
 	actor  Actor
 	// client is the client part of its owner fields.
 	client string
-	traits lock.Kind
+	traits *lock.Kind
 	// tokens are the counters of its fencing tokens.
 	tokens tokens
 	// signals says which channels matter, nil if all do.
@@ -33,7 +33,7 @@ type lockKind struct {
 }
 
 func (k *lockKind) Fresh() machine.Machine {
-	l := lock.New(k.system.Config, &k.traits)
+	l := lock.New(k.system.Config, k.traits)
 	return &l
 }
 
@@ -49,8 +49,10 @@ func (k *lockKind) Draft(of machine.Machine) machine.Machine {
 }
 
 func (k *lockKind) Replaced(before, after machine.Machine) {
+	next := after.(*lock.Lock)
+	next.Replace(before.(*lock.Lock))
 	k.system.locks.Put(before)
-	k.tokens.recordDrawn(after.(*lock.Lock)) // before a request is answered
+	k.tokens.recordDrawn(next) // before a request is answered
 }
 
 func (k *lockKind) Settled(m machine.Machine) {

@@ -108,18 +108,18 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	case Members:
 		options := s.withNewClient()
 		l.client = options.Client
-		l.traits = lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
+		l.traits = &lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
 		return l, l.client
 	case Servers:
 		options := s.withNewClient()
 		l.client = options.Client
-		l.traits = lock.Kind{Parts: true}
+		l.traits = &lock.Kind{Parts: true}
 		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
 		return l, l.client
 	}
-	l.traits = spec.Traits.lock
+	l.traits = &spec.Traits.lock
 	if l.traits.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}

@@ -10,7 +10,7 @@ import (
 func (l *Lock) contend() {
 	l.phase = contending
 	l.lease = lease{term: l.order.contender(l)}
-	l.wait = waiting{nextAt: l.now}
+	l.wait = waiting{contest: contest{nextAt: l.now}}
 }
 
 // attempt sends an acquire for the head of the queue.

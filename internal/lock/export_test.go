@@ -12,7 +12,7 @@ import (
 // since the world compares them with those in Redis, and so are revisions, since it asks OrderChanged.
 var Meanings = map[string]explore.Meaning{
 	"Lock.kind": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
-	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped,
+	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped, "ownsWork": explore.Skipped,
 	"lost": explore.Skipped, "freeAt": explore.Skipped, "noTTL": explore.Skipped, // for the texts of answers
 	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
 	"Lock.seen": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
@@ -35,6 +35,8 @@ func (l *Lock) Detach() {
 	for e := range taken.All() {
 		l.effects.Add(e)
 	}
+	l.takeWork()
+	l.ownsWork = false
 	l.queue.waiters.Clip()
 	l.pendingCounts, l.ensures, l.extensions = slices.Clip(l.pendingCounts), slices.Clip(l.ensures), slices.Clip(l.extensions)
 	l.holds.others, l.background = slices.Clip(l.holds.others), slices.Clip(l.background)
@@ -75,6 +77,7 @@ func (l *Lock) NextTry(now machine.Instant) *Command {
 		return nil
 	}
 	try := *l
+	try.takeWork()
 	try.order, try.now = try.order.clone(), max(try.now, now)
 	try.effects, try.freeCommand = machine.Effects{}, nil
 	if try.nextTerm == 0 {

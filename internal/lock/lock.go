@@ -40,7 +40,7 @@ type Kind struct {
 //
 // It is a value: an event is applied to a copy, which then replaces the original in one
 // assignment. An event that panics half way has therefore changed nothing. Data behind its
-// pointers and slices is never changed, only replaced or appended to.
+// pointers and slices is never changed, only replaced or appended to; an event begins with a copy of the work.
 type Lock struct {
 	cfg  *machine.Config
 	kind *Kind
@@ -55,6 +55,8 @@ type Lock struct {
 	ownersMayRepeat bool
 	// suspected: the key may have been taken away, and no command was sent since that can reveal it.
 	suspected bool
+	// ownsWork: no other copy of the lock has the same work.
+	ownsWork bool
 	// staleBefore is the last command before the last suspicion. A transfer that names it, or an earlier
 	// one, may come from a server that is no longer the master.
 	staleBefore uint64
@@ -72,22 +74,7 @@ type Lock struct {
 	// lastOwner is the highest owner seen.
 	lastOwner machine.Owner
 
-	// main is the command under way about the lease itself, and renewal the watchdog's.
-	main    op
-	renewal op
-	// background are commands that do not concern the present term: releases of terms
-	// that are over, and forced releases.
-	background []op
-	// late are the last commands without a reply which may still take the key.
-	late []lateTake
-	// pendingCounts are changes of the counts that wait until main is free, ensures are the requests that
-	// wait for a renewal, and extensions those that wait until both main and renewal are free.
-	pendingCounts []countChange
-	ensures       []ensure
-	extensions    []extension
-
-	wait waiting
-	sub  subscription
+	*work
 	// lost are the holds that were lost last, for the answer to a late Release.
 	lost machine.Losses
 
@@ -100,7 +87,7 @@ type Lock struct {
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
 func New(cfg *machine.Config, kind *Kind) Lock {
-	l := Lock{cfg: cfg, kind: kind, order: localOrder{}}
+	l := Lock{cfg: cfg, kind: kind, order: localOrder{}, work: noWork}
 	if kind.Queued {
 		l.order = &redisOrder{}
 	}
@@ -166,6 +153,15 @@ type turn struct {
 
 // waiting is what the lock knows while it contends for a lease.
 type waiting struct {
+	contest
+	// sent are the last commands that may have added or confirmed the entry in the wait queue.
+	sent []queued
+	// transfer came while an acquire was under way; it is used after the reply to that.
+	transfer machine.Transfer
+}
+
+// contest is what the lock knows of its tries.
+type contest struct {
 	// nextAt is the time of the next try, unless a message comes before.
 	nextAt machine.Instant
 	// refusalIsStale: a message came while an acquire was under way, so its refusal may be outdated.
@@ -176,10 +172,6 @@ type waiting struct {
 	unsure bool
 	// tried: a try of this term was sent. A refused try of a lock with parts releases what it took.
 	tried bool
-	// sent are the last commands that may have added or confirmed the entry in the wait queue.
-	sent []queued
-	// transfer came while an acquire was under way; it is used after the reply to that.
-	transfer machine.Transfer
 	deferral
 	tries int
 	// The result of the last try. unconfirmed: too few replicas have the lease. noTTL: the holder's lease has
@@ -189,6 +181,10 @@ type waiting struct {
 	holder      string
 	freeAt      machine.Instant
 	noTTL       bool
+}
+
+func (w *waiting) isZero() bool {
+	return w.contest == contest{} && len(w.sent) == 0 && w.transfer.Term == 0
 }
 
 // deferral leaves the lock to others: the process does not try before deferUntil, or before turns messages

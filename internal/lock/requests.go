@@ -93,6 +93,7 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 // OwnerGone refuses the requests of an owner that has died, and releases its hold. Another actor may have sent a
 // request for it.
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
+	l.takeWork()
 	var orphans []*waiter
 	if owner != 0 { // before a hold that is over by now makes way for one of them
 		orphans = l.queue.withdraw(0, owner)

@@ -8,6 +8,7 @@ import (
 
 // begin starts an event: it ends what is over by now, and handles overdue replies.
 func (l *Lock) begin(now machine.Instant) {
+	l.takeWork()
 	l.order = l.order.clone()
 	l.now = max(l.now, now)
 	l.endExpired()
@@ -24,6 +25,7 @@ func (l *Lock) settle() {
 	}
 	l.order.refresh(l)
 	l.listen()
+	l.leaveWork()
 }
 
 // advance takes one step, and reports whether there was one to take.

@@ -104,7 +104,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 	transfer, notified := l.wait.transfer, l.wait.refusalIsStale
 	l.phase = contending
 	l.lease = lease{term: o.next}
-	l.wait = waiting{refused: true, nextAt: l.now + l.jitter(l.poll()), sent: l.wait.sent}
+	l.wait = waiting{contest: contest{refused: true, nextAt: l.now + l.jitter(l.poll())}, sent: l.wait.sent}
 	switch {
 	case transfer.Term != 0:
 		l.takeTransfer(transfer) // it has overtaken the reply

@@ -1,0 +1,68 @@
+package lock
+
+import "sync"
+
+// work is what a lock needs only while a command is under way or a request waits for one. It is apart from the Lock,
+// since of the many locks that a process may hold, most have none of it.
+type work struct {
+	// main is the command under way about the lease itself, and renewal the watchdog's.
+	main    op
+	renewal op
+	// background are commands that do not concern the present term: releases of terms
+	// that are over, and forced releases.
+	background []op
+	// late are the last commands without a reply which may still take the key.
+	late []lateTake
+	// pendingCounts are changes of the counts that wait until main is free, ensures are the requests that
+	// wait for a renewal, and extensions those that wait until both main and renewal are free.
+	pendingCounts []countChange
+	ensures       []ensure
+	extensions    []extension
+
+	wait waiting
+	sub  subscription
+}
+
+// noWork is that of all locks that have none. It is never changed.
+var noWork = new(work)
+
+// works are pooled, since every event needs one.
+var works = sync.Pool{New: func() any { return new(work) }}
+
+// takeWork begins an event: it gives the lock work of its own, since the lock of which it is a copy has the same.
+func (l *Lock) takeWork() {
+	if l.ownsWork {
+		return
+	}
+	own := works.Get().(*work)
+	*own = *l.work
+	l.work, l.ownsWork = own, true
+}
+
+// leaveWork ends an event.
+func (l *Lock) leaveWork() {
+	if l.ownsWork = false; l.work.isEmpty() {
+		l.work.free()
+		l.work = noWork
+	}
+}
+
+// Replace frees the work of a lock that l, a copy of it, has replaced. That lock must not be used any more.
+func (l *Lock) Replace(before *Lock) {
+	if before.work != l.work {
+		before.work.free()
+		before.work = noWork
+	}
+}
+
+func (w *work) free() {
+	if w != noWork {
+		*w = work{}
+		works.Put(w)
+	}
+}
+
+func (w *work) isEmpty() bool {
+	return w.main.kind == opNone && w.renewal.kind == opNone &&
+		len(w.background)+len(w.late)+len(w.pendingCounts)+len(w.ensures)+len(w.extensions) == 0 && w.wait.isZero() && w.sub == subscription{}
+}
