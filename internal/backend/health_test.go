@@ -32,7 +32,7 @@ func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 		on = append(on, open(t, s.URL()))
 	}
 	m := newMajority(on, redistest.Name(t), options())
-	key := m.members[0].lock.Key
+	key := m.members[0].lock.Key()
 	turn := func(n uint64, want lock.Outcome) {
 		t.Helper()
 		if r := ran(t, m, term(n)); r.Outcome != want {

@@ -108,7 +108,7 @@ func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 				}
 				switch state {
 				case "broken", "other's":
-					redis.Do(t, "SET", one.lock.Key, "not a lock")
+					redis.Do(t, "SET", one.lock.Key(), "not a lock")
 				case "down":
 					proxies[i].Refuse(true)
 					proxies[i].Cut()

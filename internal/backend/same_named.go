@@ -28,12 +28,12 @@ func sameNamedIn(parts []part) []sameNamed {
 		members, isMajority := membersOf(part)
 		all[i].surelyTaken = true
 		for _, m := range members {
-			if surely, known := taken[m.lock.Key]; known {
+			if surely, known := taken[m.lock.Key()]; known {
 				all[i].members, all[i].surelyTaken = append(all[i].members, m), all[i].surelyTaken && surely
 			}
 		}
 		for _, m := range members {
-			taken[m.lock.Key] = !isMajority
+			taken[m.lock.Key()] = !isMajority
 		}
 		found = found || len(all[i].members) > 0
 	}
@@ -81,7 +81,7 @@ func (s *sameNamed) check(term uint64, deadline time.Time, done func(error)) {
 		m.inspect(deadline, func(v protocol.View, err error) {
 			a := answer{known: err == nil} // else the acquisition says what is wrong
 			if slices.Contains(v.Owners, m.owner(term)) {
-				a.same = fmt.Errorf("the key %q is that of two of the locks: their systems use the same Redis", m.lock.Key)
+				a.same = fmt.Errorf("the key %q is that of two of the locks: their systems use the same Redis", m.lock.Key())
 			}
 			answers.add(a)
 		})

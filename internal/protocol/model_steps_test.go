@@ -48,7 +48,7 @@ func (s *sequence) step(t *testing.T) (published []redismodel.Publication, err e
 		part := s.choices.IntN(len(s.setup.Kinds))
 		s.note("the key of part %d is deleted", part)
 		s.model.Delete(part)
-		s.real.Do(t, "DEL", s.members[0][part].Key)
+		s.real.Do(t, "DEL", s.members[0][part].Key())
 	case n < 23:
 		s.note("all keys are deleted")
 		s.model.Flush()

@@ -184,7 +184,7 @@ func (s *sequence) play(t *testing.T) error {
 func (s *sequence) payload(p redismodel.Publication) string {
 	switch turn := p.Transfer; {
 	case turn.Term != 0:
-		return fmt.Sprint(turn.Term, " ", turn.Seq, " ", append(turn.Tokens, 0)[0], " ", s.members[0][p.Part].Key)
+		return fmt.Sprint(turn.Term, " ", turn.Seq, " ", append(turn.Tokens, 0)[0], " ", s.members[0][p.Part].Key())
 	case p.All:
 		return "1"
 	}
@@ -242,7 +242,7 @@ func (s *sequence) compare(got state) error {
 
 // expect adds the keys of a part as the model has them.
 func (s *sequence) expect(want state, part int) {
-	lock, name := s.model.Part(part), s.members[0][part].Key
+	lock, name := s.model.Part(part), s.members[0][part].Key()
 	field := func(of string, n int) {
 		if n > 0 {
 			want[name+" "+of] = entry{strconv.Itoa(n), endless}

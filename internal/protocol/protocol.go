@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -40,7 +41,6 @@ type Options struct {
 // Lock is one lock on one Redis.
 type Lock struct {
 	Kind Kind
-	Key  string
 	// Channel is the channel of its release; for a fair lock, the prefix of those channels.
 	Channel string
 	// Tokens is the key of its token counter; "" for a kind without one.
@@ -49,14 +49,23 @@ type Lock struct {
 	options *Options
 	format  format
 	keys    [1]string // Key alone
-	// waitQueue is the key of its wait queue, and settings are Options.WaitQueue as the scripts take them.
-	waitQueue, settings string
-	// queue and timeouts are the keys of a fair lock. holds is the prefix of the keys of a
-	// read/write lock's read leases.
-	queue, timeouts, holds string
+	// waitQueue is the key of its wait queue.
+	waitQueue string
+	// settings are Options.WaitQueue as the scripts take them. The locks of a process share them.
+	settings unique.Handle[string]
+	// further is nil for a reentrant lock.
+	*further
 	// field caches the owner field of the term fieldTerm.
 	field     string
 	fieldTerm uint64
+}
+
+// further are the keys that not all locks have.
+type further struct {
+	// queue and timeouts are those of a fair lock.
+	queue, timeouts string
+	// holds is the prefix of the keys of a read/write lock's read leases.
+	holds string
 }
 
 // format makes the calls of the commands of one kind.
@@ -71,20 +80,23 @@ type format interface {
 // New returns a lock of a kind. name is its key.
 func New(kind Kind, name string, options *Options) *Lock {
 	l := &Lock{
-		Kind: kind, Key: name, Channel: keyspace.Channel(name),
+		Kind: kind, Channel: keyspace.Channel(name),
 		waitQueue: keyspace.WaitQueue(name), options: options, keys: [1]string{name},
 	}
 	switch kind {
 	case Fair:
-		l.format, l.queue, l.timeouts = fair{}, keyspace.Queue(name), keyspace.Timeouts(name)
+		l.format, l.further = fair{}, &further{queue: keyspace.Queue(name), timeouts: keyspace.Timeouts(name)}
 	case ReadWrite:
 		l.format, l.Channel = readWrite{}, keyspace.ReadWriteChannel(name)
-		l.waitQueue, l.holds = keyspace.ReadWriteQueue(name), keyspace.Holds(name)
+		l.waitQueue, l.further = keyspace.ReadWriteQueue(name), &further{holds: keyspace.Holds(name)}
 	default:
 		l.format, l.Tokens = reentrant{}, keyspace.Token(name)
 	}
 	return l
 }
+
+// Key returns the key of the lock.
+func (l *Lock) Key() string { return l.keys[0] }
 
 // hash returns the KEYS of most scripts: only the key that exists whenever the lock is held. While a cluster moves
 // the slot, that key decides which server runs the script. With several keys, of which some are missing, no
@@ -143,7 +155,7 @@ func extendsTrust(c *lock.Command) bool {
 // Renewal returns a Renew command as a renewal of package redisclient.
 func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal {
 	n := redisclient.Renewal{
-		Script: l.format.renewal(), Key: l.Key, Owner: l.Owner(c.Term), Lease: c.Lease, Immediate: c.Immediate,
+		Script: l.format.renewal(), Key: l.Key(), Owner: l.Owner(c.Term), Lease: c.Lease, Immediate: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
 	}

@@ -25,7 +25,7 @@ type Semaphore struct {
 func NewSemaphore(name, client string, options *Options) *Semaphore {
 	return &Semaphore{
 		Channel: keyspace.PermitsChannel(name), keys: [2]string{name, keyspace.Calls(name) + ":" + client},
-		waitQueue: keyspace.WaitQueue(name), settings: options.WaitQueue.settings(), client: options.Client,
+		waitQueue: keyspace.WaitQueue(name), settings: options.WaitQueue.settings().Value(), client: options.Client,
 	}
 }
 

@@ -41,7 +41,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
 	for _, m := range members {
-		kind, keys, beside := "plain", []string{m.Key, m.Key, m.Key}, m.Tokens
+		kind, keys, beside := "plain", []string{m.Key(), m.Key(), m.Key()}, m.Tokens
 		switch {
 		case m.Fenced:
 			kind, keys[1] = "fenced", m.Tokens
@@ -80,7 +80,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 				kind = "read"
 			}
 		}
-		call.Keys = append(call.Keys, m.Key)
+		call.Keys = append(call.Keys, m.Key())
 		call.Args = append(call.Args, kind, beside, m.waitQueue, m.Channel)
 	}
 	return tagged(call, c.Seq, yielded)
@@ -104,7 +104,7 @@ type Memory struct {
 // memory is not known to be as old as quarantine. fresh is the name for a new memory.
 func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisclient.Call {
 	return tagged(redisclient.Call{
-		Script: scripts.MajorityAcquire, Keys: []string{l.Key, known.Key}, Deadline: deadline,
+		Script: scripts.MajorityAcquire, Keys: []string{l.Key(), known.Key}, Deadline: deadline,
 		Args: []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine),
 			fresh, known.Name, strconv.FormatInt(known.Age.Milliseconds(), 10),

@@ -3,6 +3,7 @@ package protocol
 import (
 	"strconv"
 	"time"
+	"unique"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -19,16 +20,17 @@ type WaitQueue struct {
 	SeesListeners bool
 }
 
-// settings returns the settings as the scripts take them: one argument, since they rarely need it.
-func (o *WaitQueue) settings() string {
-	return ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery)
+// settings returns the settings as the scripts take them: one argument, since they rarely need it. The locks of a process
+// share the text.
+func (o *WaitQueue) settings() unique.Handle[string] {
+	return unique.Make(ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery))
 }
 
 func (l *Lock) waitQueueSettings() string {
-	if l.settings == "" {
+	if l.settings == (unique.Handle[string]{}) {
 		l.settings = l.options.WaitQueue.settings()
 	}
-	return l.settings
+	return l.settings.Value()
 }
 
 // Waiters returns the channel to which a waiter subscribes besides that of the release; "" for a fair lock.
@@ -36,7 +38,7 @@ func (l *Lock) Waiters() string {
 	if l.Kind == Fair {
 		return ""
 	}
-	return keyspace.Waiters(l.Key)
+	return keyspace.Waiters(l.Key())
 }
 
 // entry returns the entry that a command adds or confirms, as the scripts take it; "" without one.
