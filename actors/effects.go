@@ -69,10 +69,12 @@ func (s *lockActor) carryOut() {
 }
 
 func (s *lockActor) performAll() {
-	for s.machine.NextEffect(&s.effect) {
-		s.perform(&s.effect)
+	e := s.rt.effects.Get().(*machine.Effect)
+	for s.machine.NextEffect(e) {
+		s.perform(e)
 	}
-	s.effect = machine.Effect{}
+	*e = machine.Effect{}
+	s.rt.effects.Put(e)
 	s.kind.Settled(s.machine)
 }
 
@@ -196,7 +198,7 @@ func (s *lockActor) ownerDone(w *owners.Owner) {
 // survive, deferred, ends a panic and logs it.
 func (s *lockActor) survive() {
 	if panicked := recover(); panicked != nil {
-		s.rt.host.Error("panic while a lock's decision was carried out", "lock", s.label, "panic", panicked)
+		s.rt.host.Error("panic while a lock's decision was carried out", "lock", s.observer.Label(), "panic", panicked)
 	}
 }
 

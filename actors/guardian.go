@@ -178,7 +178,7 @@ func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *l
 	return s
 }
 
-// Above maxActors lock actors, idle ones leave early. Each takes 4 kB.
+// Above maxActors lock actors, idle ones leave early. Each takes 3 kB.
 const maxActors = 2048
 
 // makeRoom asks two lock actors, which Go chooses at random, to leave if they are idle, so that the number falls. Those

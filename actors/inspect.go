@@ -141,7 +141,7 @@ func (s *lockActor) listed() *messages.Status {
 		ref = holders[0].Ref
 	}
 	status := &messages.Status{
-		Lock: request.AsRequested(ref, s.label), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
+		Lock: request.AsRequested(ref, s.observer.Label()), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
 		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
 	}
 	if status.Mode = status.Lock.Mode; here.HeldHere {

@@ -18,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -256,7 +257,7 @@ func (recipient) Lost(request.Sender, *request.Call, *machine.Answer) { panic("t
 func TestAPanickingRecipient(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
-	s := &lockActor{rt: &Runtime{host: h}, label: "orders"}
+	s := &lockActor{rt: &Runtime{host: h}, observer: new(observe.Observer).Lock("orders")}
 	s.rt.notes.Changed = func() {}
 	call := &request.Call{By: recipient{}, Note: "of the hold"}
 	s.rt.notes.Add(call, call, 1)

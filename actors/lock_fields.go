@@ -27,9 +27,7 @@ import (
 type lockActor struct {
 	rt  *Runtime
 	key lockKey
-	// label names the lock to people.
-	label string
-	pid   *actor.PID
+	pid *actor.PID
 	// process is the process of the PID; goroutines send to it without looking it up.
 	process actor.Process
 
@@ -62,8 +60,6 @@ type lockActor struct {
 	// machine decides, and is replaced by every event; now is the time of the last event.
 	machine machine.Machine
 	now     machine.Instant
-	// effect is the effect that is being performed. It is a field so that no effect is allocated.
-	effect machine.Effect
 	// inspections are the requests that await the state of the lock in Redis.
 	inspections map[*request.Call]struct{}
 	shown       records.Shown
@@ -86,12 +82,13 @@ type lockActor struct {
 }
 
 func newLockActor(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockActor {
-	s := &lockActor{rt: rt, key: key, label: key.name, format: kinds.Of(kind).Format, until: new(atomic.Int64)}
+	s := &lockActor{rt: rt, key: key, format: kinds.Of(kind).Format, until: new(atomic.Int64)}
+	label := key.name
 	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
 	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.name, Observer: &s.observer}
 	switch key.made {
 	case kinds.Members:
-		s.label, s.members = members.String(), members.Sorted
+		label, s.members = members.String(), members.Sorted
 		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
 	case kinds.Servers:
 		systems := *rt.red.Load()
@@ -102,7 +99,7 @@ func newLockActor(rt *Runtime, key lockKey, kind messages.Kind, members *request
 	}
 	s.kind, s.client = rt.kinds.New(spec, s)
 	s.machine = s.kind.Fresh()
-	s.observer = rt.observer.Lock(s.label)
+	s.observer = rt.observer.Lock(label)
 	return s
 }
 

@@ -184,7 +184,7 @@ const (
 // Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
 func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
-	s.rt.host.Error("a lock actor crashed", "lock", s.label, "panic", reason)
+	s.rt.host.Error("a lock actor crashed", "lock", s.observer.Label(), "panic", reason)
 	m := unrepeated(swallowed)
 	call, isCall := m.(*request.Call)
 	if isCall && s.counted != swallowed {
@@ -210,7 +210,7 @@ func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	case s.retirement != nil:
 		s.retirement.check(s)
 	case len(s.crashes) > crashLimit:
-		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.label, "crashes", len(s.crashes))
+		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.observer.Label(), "crashes", len(s.crashes))
 		s.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)
 	}
 }

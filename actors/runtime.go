@@ -94,6 +94,9 @@ type Runtime struct {
 	notes   records.Notes
 	watches watch.Hub
 
+	// effects has the memory for effects while they are performed.
+	effects sync.Pool
+
 	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines
 	// spawned counts the lock actors that there have been.

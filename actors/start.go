@@ -14,6 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -33,6 +34,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		left:    make(chan struct{}),
 		ended:   make(chan struct{}),
 	}
+	r.effects.New = func() any { return new(machine.Effect) }
 	r.post = delivery.Post{System: system, Host: r.host, Late: r.late}
 	if cfg.Sharded {
 		r.redis.Shard()

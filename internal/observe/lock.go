@@ -27,6 +27,9 @@ type Lock struct {
 // Lock returns a Lock for a lock of the System. label names it to people.
 func (o *Observer) Lock(label string) Lock { return Lock{o: o, label: label} }
 
+// Label names the lock to people.
+func (l *Lock) Label() string { return l.label }
+
 // Request is a request, or the hold that it was granted.
 type Request struct {
 	Kind messages.Kind

@@ -65,30 +65,30 @@ func (op Op) Frees() bool { return operations[op].frees }
 // proto.actor's futures; the guardian makes one of each message (see requestMessages). A lock actor knows no other
 // requests.
 type Call struct {
-	Op   Op
-	Kind messages.Kind
-	Mode messages.Mode
-	Name string
+	Op Op
+	// Try makes an OpAcquire try once and not wait. NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its
+	// wait and its hold may last for days.
+	Try, NoReentry, Leads bool
+	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
+	DropsMinimum bool
+	// RunsErrands: the caller may run a command. Unwatched: no death of an owner would end the hold of an OpAcquire.
+	// Withdrawn: the caller has given up.
+	RunsErrands, Unwatched bool
+	Withdrawn              atomic.Bool
+	Kind                   messages.Kind
+	Mode                   messages.Mode
+	Name                   string
 	// Members are the members of a MultiLock, which has no name.
 	Members *Members
 
 	// For OpAcquire: the fixed lease (also for OpExtend), the max hold, the minimum time of a hold and the wait, each 0 for
-	// none. Try tries once and does not wait.
+	// none.
 	Lease   time.Duration
 	MaxHold time.Duration
 	AtLeast time.Duration
 	Wait    time.Duration
-	Try     bool
 	// Note is what others see of the hold; "" for none.
 	Note string
-	// NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its wait and its hold may last for days.
-	NoReentry, Leads bool
-	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
-	DropsMinimum bool
-	// RunsErrands: the caller may run a command. Unwatched: no death of an owner would end the hold of an OpAcquire.
-	// Withdrawn: the caller has given up. They are here because the space would be padding.
-	RunsErrands, Unwatched bool
-	Withdrawn              atomic.Bool
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner machine.Owner
 	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
