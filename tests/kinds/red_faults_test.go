@@ -221,7 +221,7 @@ func TestRedLock_ReleaseReachesEveryServer(t *testing.T) {
 		forced bool
 	}{
 		"a command is lost":                   {command(releases), false},
-		"a forced one is lost":                {command(releases), true},
+		"a forced one is lost":                {command(redistest.Script(scripts.ForceRelease.SHA)), true},
 		"the Inspect of a forced one is lost": {command(redistest.Script(scripts.Inspect.SHA)), true},
 		"a reply is lost": {func(t *testing.T, p *redistest.Proxy) func() {
 			lost := p.DropRepliesTo(releases, 1)
