@@ -22,9 +22,12 @@ func launch(t task, s scenario, cluster bool, round int) (result, error) {
 		return result{}, err
 	}
 	defer rig.StopAll(servers)
-	t.Near, t.Addr = servers[0].Addr(), servers[0].Addr()
+	t.Addr, t.Near = servers[0].Addr(), nil
+	for _, s := range servers {
+		t.Near = append(t.Near, s.Addr())
+	}
 	if s.away > 0 {
-		far, err := rig.NewProxy(t.Near, rig.ProxyOptions{Far: s.away, Bytes: true})
+		far, err := rig.NewProxy(t.Addr, rig.ProxyOptions{Far: s.away, Bytes: true})
 		if err != nil {
 			return result{}, err
 		}

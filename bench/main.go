@@ -36,7 +36,7 @@ func main() {
 	flag.Float64Var(&o.seconds, "seconds", 2, "how long one measurement takes; some scenarios take a multiple, see README.md")
 	flag.StringVar(&o.file, "json", "", "append one JSON object for each measurement to this file")
 	flag.StringVar(&o.profile, "profile", "", "write CPU and heap profiles into this folder")
-	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, for scenarios with one key")
+	flag.BoolVar(&o.cluster, "cluster", false, "Redis is a cluster of three masters, for scenarios with one key, or with locks that are held")
 	flag.BoolVar(&o.quick, "quick", false, "run everything once and briefly, with every library, as a test")
 	flag.Usage = func() {
 		fmt.Fprintln(flag.CommandLine.Output(), "bench [flags] measures; bench FILE prints the tables of what -json has written.")
@@ -86,7 +86,7 @@ func (o options) measure() error {
 		}
 		o.libs = cmp.Or(o.libs, ours)
 		if i := slices.IndexFunc(chosen, func(s scenario) bool {
-			return !s.oneKey || s.away > 0
+			return !s.oneKey && s.size == 0 || s.away > 0
 		}); i >= 0 {
 			return fmt.Errorf("%s is not for a cluster", chosen[i].name)
 		}

@@ -45,8 +45,19 @@ func (u usage) since(v usage) usage {
 	return usage{u.CPU - v.CPU, u.Sent - v.Sent, u.All - v.All}
 }
 
-// readUsage reads the usage of a server on a new connection; sends is as in candidate.
-func readUsage(addr string, sends []string) (u usage, err error) {
+// readUsage reads the usage of all servers on new connections; sends is as in candidate.
+func readUsage(servers, sends []string) (all usage, err error) {
+	for _, addr := range servers {
+		u, err := readServer(addr, sends)
+		if err != nil {
+			return all, err
+		}
+		all = usage{all.CPU + u.CPU, all.Sent + u.Sent, all.All + u.All}
+	}
+	return all, nil
+}
+
+func readServer(addr string, sends []string) (u usage, err error) {
 	info, err := rig.Do(addr, "INFO", "ALL")
 	if err != nil {
 		return u, err

@@ -12,8 +12,8 @@ import (
 // A task is the work of one child process.
 type task struct {
 	Scenario, Lib, Profile string
-	Addr                   string // of Redis, for the library
-	Near                   string // of Redis, for the measuring
+	Addr                   string   // of Redis, for the library
+	Near                   []string // of all servers, for the measuring
 	Index                  int
 	Seconds                float64
 
