@@ -256,7 +256,7 @@ func TestList_MatchesRedis(t *testing.T) {
 	if v := read[inspect.Lock](t, server, 0, "inspect", "--json", "-prefix", "app:", "of a"); v[0].Owners[0].Process.Application != "a" {
 		t.Errorf("it is held by %+v", v[0].Owners)
 	}
-	if _, stderr := runCommand(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, ": c on ") {
+	if _, stderr := runCommand(t, server, exitHeld, "run", "-prefix", "app:", "-lock", "of c", "-wait", "0", "true"); !strings.Contains(stderr, "the holder is c on ") {
 		t.Errorf("the error does not name the holder: %s", stderr)
 	}
 	if _, stderr := runCommand(t, server, 0, "ls", "-systems", "-prefix", "no:"); !strings.Contains(stderr, `"no:"`) {

@@ -161,9 +161,10 @@ func (p *Pool) HasNextNumber() bool { return p.nextNumber != 0 }
 // SetNextNumber gives the pool the number of its next command.
 func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 
-// Idle reports whether no request awaits an answer, and nothing has to be given back.
+// Idle reports whether no request awaits an answer, nothing has to be given back, and Redis has nothing of the waiters.
 func (p *Pool) Idle() bool {
-	return p.call.kind == 0 && p.queue.Len() == 0 && p.entry == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0
+	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0 &&
+		p.entry == 0 && p.sub == machine.Unsubscribed
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.
