@@ -76,8 +76,7 @@ func newSubscriber(rt *Runtime) *subscriber {
 	return s
 }
 
-// of returns the channels to subscribe to for a waiter on channel e. The name of e comes last: a waiter that is
-// subscribed to it alone counts as a foreign client.
+// of returns the channels of a waiter on channel e. The name of e comes last: a subscriber to it alone is a foreign client.
 func (s *subscriber) of(e backend.Channel) []string {
 	switch {
 	case e.Waiters == "":
@@ -114,9 +113,7 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	}
 }
 
-// transferred brings a transfer to the lock actor. A lock whose actor has left since it added its
-// entry to the wait queue is not released: its kind is not known here, and the TTL of a transfer is
-// short.
+// transferred brings a transfer to the lock actor. If that has left, the TTL of the transfer, which is short, ends it.
 func (s *subscriber) transferred(payload string) {
 	key, transfer, ok := kinds.ParseTransfer(payload)
 	if !ok {
@@ -170,14 +167,11 @@ func (s *subscriber) hearsTransfers() bool { return s.subscriptions.Confirmed(s.
 // Begins implements delivery.CrashHandler.
 func (s *subscriber) Begins() {}
 
-// Crashed implements delivery.CrashHandler. It carries out what a crash of the subscriber has swallowed, before its
-// next message. A lost wake-up costs a lock no more than its poll bound, and so does a lost transfer,
-// whose term finds out with its next try that it has the lock; a lost subscribe
-// is asked for again; but a channel whose unsubscribe was lost would stay for ever.
+// Crashed implements delivery.CrashHandler. Only an unsubscribe must not be lost: the lock actors subscribe again.
 func (s *subscriber) Crashed(m any, _ *actor.PID, reason any) {
 	s.rt.host.Error("the subscriber crashed", "panic", reason)
-	if swallowed, ok := m.(*unsubscribe); ok {
-		s.end(swallowed)
+	if m, ok := m.(*unsubscribe); ok {
+		s.end(m)
 	}
 }
 

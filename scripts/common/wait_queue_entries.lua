@@ -120,8 +120,8 @@ local function put_in_order(order, entry)
 end
 
 -- Reads a wait queue. size is the result of size_of, hash the lock's, and client the one that the command is about.
--- The result has the settings, the client's own entry (mine), the fields open and turns, and the number of entries in
--- Redis. A queue that is not here is empty, and stays so.
+-- The result has the settings, the client's own entry (mine), the fields open and turns, the number of entries in
+-- Redis, and whether an entry has gone since (dropped). A queue that is not here is empty, and stays so.
 local function read_entries(size, key, settings, hash, client)
   if not script_time then
     local clock = redis.call('TIME')
@@ -170,15 +170,17 @@ local function read_entries(size, key, settings, hash, client)
     if entry.mode == '0' and (not queue.vacated or is_before(entry, queue.vacated)) then
       queue.vacated = entry
     end
+    queue.dropped = true
     queue.drop(entry.client)
     if queue.number == 0 and (queue.open or queue.turns > 0) then
       beside('PEXPIRE', key, open_time + 1000)
     end
   end
   function queue.drop(name)
-    beside('HDEL', key, name)
+    local was_there = beside('HDEL', key, name) == 1
     beside('ZREM', order, name, '-' .. name)
-    queue.number, queue.dropped = queue.number - 1, true
+    queue.number = queue.number - 1
+    return was_there
   end
 
   -- Makes the order anew, from all fields. Fails if there are too many.
@@ -225,7 +227,7 @@ local function read_entries(size, key, settings, hash, client)
   -- block Redis with very many.
   local over = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
   for _, member in ipairs(over) do
-    queue.drop(string.sub(member, 2))
+    queue.dropped = queue.drop(string.sub(member, 2)) or queue.dropped
   end
   return queue
 end

@@ -11,6 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -62,6 +63,11 @@ func TestSemaphore_CrashKeepsTheNumber(t *testing.T) {
 						locktest.OK(t, other.Release(locktest.Within(t), 1))
 						locktest.OK(t, locktest.Await(t, "the permit", waiting))
 						locktest.OK(t, f.Release(locktest.Within(t), 1))
+					}
+					if m == "actors.listening" {
+						redistest.Eventually(t, "the end of the subscription", func() bool {
+							return k.Server.Subscribers(t, keyspace.PermitsChannel(k.LockName)) == 0
+						})
 					}
 					return faults.Count.Load() == 3 || m == "*actor.Started" // each life of an actor has one
 				})
