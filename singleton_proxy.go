@@ -86,6 +86,9 @@ type proxy struct {
 	watched *actor.PID
 	// failed: the last look has failed.
 	failed bool
+	// absent is the gate that the last look has found, and that cannot be reached; warned: that is in the log.
+	absent string
+	warned bool
 }
 
 // letter is a message that the proxy was sent.
@@ -137,6 +140,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 		}
 		if m.err == nil {
 			p.failed = false
+			p.warnWithoutRemote(ctx, m.at.At)
 			p.act(ctx, p.outbox.HandleLookup(now, &m.at))
 			return
 		}
@@ -163,6 +167,26 @@ func (p *proxy) Receive(ctx actor.Context) {
 	default:
 		p.runtime.Log(slog.LevelError, "a proxy was sent a message that is not protobuf", "singleton", p.name, "type", fmt.Sprintf("%T", m))
 		p.report(m, ctx.Sender())
+	}
+}
+
+// noAddress is the address of an actor system without proto.actor's remote.
+const noAddress = "nonhost"
+
+// warnWithoutRemote logs, once for each gate, that it is in another process, and that one of the two has no remote. The
+// gate of an instance that has just ended in this process is found no second time.
+func (p *proxy) warnWithoutRemote(ctx actor.Context, at singleton.Place) {
+	_, here := ctx.ActorSystem().ProcessRegistry.GetLocal(gateName(at.Gate))
+	remote := at.Address != noAddress && ctx.Self().Address != noAddress
+	switch {
+	case at.Gate == "" || here || remote:
+		p.absent, p.warned = "", false
+	case at.Gate != p.absent:
+		p.absent, p.warned = at.Gate, false
+	case !p.warned:
+		p.warned = true
+		p.runtime.Log(slog.LevelWarn, "a singleton cannot be reached: its process or this one has no proto.actor remote",
+			"singleton", p.name, "address", at.Address)
 	}
 }
 

@@ -1,7 +1,9 @@
 package singleton_test
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"math"
 	"slices"
 	"strings"
@@ -356,4 +358,22 @@ func TestSingleton_WorksWithACLAndCluster(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Without proto.actor's remote an instance in another process cannot be reached. That is in the log, once.
+func TestProxy_WarnsWithoutRemote(t *testing.T) {
+	t.Parallel()
+	k := locktest.NewKey(t, redistest.Shared(t))
+	var logs redistest.Log
+	cfg := short
+	cfg.Logger = slog.New(slog.NewTextHandler(&logs, nil))
+	there, here := locktest.Open(t, k.Server.URL(), short), locktest.Open(t, k.Server.URL(), cfg)
+	candidate := there.Actors.Root.Spawn(there.Singleton(k.LockName).Props(func(context.Context) *actor.Props {
+		return actor.PropsFromFunc(func(actor.Context) {})
+	}))
+	proxy := here.Actors.Root.Spawn(here.Singleton(k.LockName).Proxy())
+	here.Actors.Root.Send(proxy, wrapperspb.Int64(1))
+	redistest.Eventually(t, "a warning", func() bool { return strings.Contains(logs.String(), "a singleton cannot be reached") })
+	locktest.OK(t, there.Actors.Root.PoisonFuture(candidate).Wait())
+	locktest.OK(t, here.Actors.Root.PoisonFuture(proxy).Wait())
 }
