@@ -57,7 +57,7 @@ func (d *db) spoilOrder(t *testing.T, order string, now int64, r *rand.Rand) (st
 }
 
 // Fields of a wait queue that are not entries are ignored, or removed, and an order that is not that of the entries is
-// made anew: every row replies, leaves and publishes the same.
+// made anew: every row replies, leaves and publishes the same. A semaphore at least replies.
 func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 	d := onRedis(t)
 	random := rand.New(rand.NewPCG(7, 7))
@@ -88,6 +88,12 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 				strays[lock] = d.spoilOrder(t, names(lock).Replace("WAITORDER"), start.UnixMicro(), random)
 			}
 			reply := d.run(t, r.script, keys, args)
+			if strings.HasPrefix(r.script.Name, "semaphore") { // its wait queue only says which processes to wake
+				if strings.HasPrefix(reply, "-") != strings.HasPrefix(r.reply, "-") {
+					t.Errorf("%s/%s, with %q in its wait queue: %s", r.script.Name, r.name, put, reply)
+				}
+				continue
+			}
 			published := r.published
 			for i, lock := range locks {
 				queue := names(lock).Replace("WAITQUEUE")

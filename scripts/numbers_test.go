@@ -29,7 +29,7 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 		exact  map[string]string
 	}
 	permits := []use{
-		{scripts.SemaphoreAcquire, []string{"channel", "queue:", "5000 1 0", "client", "", "1"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
+		{scripts.SemaphoreAcquire, []string{"queue:", "5000 1 0", "client", "", "1"}, map[string]string{"-2147483647": "[0 -2147483647]", "-1": "[0 -1]", "0": "[0 0]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
 		{scripts.SemaphoreAdd, []string{"1", "0", "channel", "queue:", "5000 1 0", "client", "0"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-BADVALUE"}},
 		{scripts.SemaphoreAdd, []string{"-1", "0", "channel", "queue:", "5000 1 0", "client", "0"}, map[string]string{"-2147483647": "-BADVALUE", "-1": "[1 -2]", "0": "[1 -1]", "7": "[1 6]", "2147483647": "[1 2147483646]"}},
 		{scripts.SemaphoreYield, []string{"1", "channel", "queue:", "5000 1 0", "client", "1"}, map[string]string{"-2147483647": "[1 -2147483646]", "-1": "[1 0]", "0": "[1 1]", "7": "[1 8]", "2147483647": "-BADVALUE"}},

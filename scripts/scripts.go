@@ -140,7 +140,7 @@ const (
 	plainCommon     = queueCommon + " admit"
 	readWriteCommon = queueCommon + " read_write"
 	onceCommon      = "number record once"
-	permitsCommon   = onceCommon + " take other_keys foreign_hash foreign_fields tokens " + waitQueue + " permits_queue"
+	permitsCommon   = onceCommon + " take other_keys wait_queue_entries permits_queue"
 )
 
 // The operations on the reentrant lock.

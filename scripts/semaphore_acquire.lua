@@ -4,29 +4,28 @@
 -- KEYS[1]  the semaphore, a string: the permits that are free
 -- KEYS[2]  the record of the client's last command
 -- ARGV[1]  the number of the command
--- ARGV[2]  the semaphore's channel
--- ARGV[3]  the key of the wait queue
--- ARGV[4]  the settings of the wait queue
--- ARGV[5]  the client that waits
--- ARGV[6]  the entry that it has in the wait queue if not all waiters are served, or "" for none
--- ARGV[7…] how many permits each waiter wants. Without any, the client leaves the wait queue
+-- ARGV[2]  the key of the wait queue
+-- ARGV[3]  the settings of the wait queue
+-- ARGV[4]  the client that waits
+-- ARGV[5]  the entry that it has in the wait queue if not all waiters are served, or "" for none
+-- ARGV[6…] how many permits each waiter wants. Without any, the client leaves the wait queue
 --
 -- Reply: {how many waiters got their permits, the permits that are free then, and not left to others}; {NO_KEY, 0} if
 -- there is no semaphore
 local semaphore, record = KEYS[1], KEYS[2]
-local command, channel, queue_key, settings, client, entry = unpack(ARGV, 1, 6)
+local command, queue_key, settings, client, entry = unpack(ARGV, 1, 5)
 return once(record, command, function()
-  local queue = open_queue(semaphore, queue_key, settings, client, command, channel, entry)
+  local queue = open_queue(semaphore, queue_key, settings, client)
   local free = count_of(semaphore)
   if not free then
     if queue then
-      queue.leave()
+      leave(queue)
     end
     return {NO_KEY, 0}
   end
-  local left = free - (queue and free > 0 and queue.reserved(free) or 0)
-  local served, taken = 0, 0
-  for i = 7, #ARGV do
+  local left = free - (queue and free > 0 and reserved_in(queue, free) or 0)
+  local served, taken, first = 0, 0, 6
+  for i = first, #ARGV do
     local wanted = tonumber(ARGV[i])
     if taken + wanted > left then
       break
@@ -34,18 +33,17 @@ return once(record, command, function()
     served, taken = served + 1, taken + wanted
   end
   if queue then
-    local mine, dropped = queue.mine, queue.dropped
-    if entry == '' or served > 0 or #ARGV == 6 then
-      queue.leave()
+    local gone = queue.dropped
+    if entry == '' or served > 0 or #ARGV < first then
+      leave(queue)
     end
-    if mine and taken >= tonumber(mine.tokens) then
-      queue.dropped = dropped -- the permits suffice for no others than before
-    end
+    -- If it has taken permits, those that are left suffice for no others than before.
+    queue.dropped = gone or queue.dropped and served == 0
     if queue.dropped then
-      queue.wake_up(0, free - taken)
+      wake_up(queue, 0, free - taken)
     end
-    if served < #ARGV - 6 then
-      queue.enter(entry) -- at the end, if some were served: the other processes have their turn first
+    if entry ~= '' and served <= #ARGV - first then
+      enter(queue, entry) -- at the end, if some were served: the other processes have their turn first
     end
   end
   return {served, left - taken}, taken > 0 and function() redis.call('DECRBY', semaphore, taken) end

@@ -15,9 +15,9 @@
 local semaphore, record = KEYS[1], KEYS[2]
 local command, permits, if_exists, channel, queue_key, settings, client, leaves = unpack(ARGV)
 return once(record, command, function()
-  local queue = open_queue(semaphore, queue_key, settings, client, command, channel, '')
+  local queue = open_queue(semaphore, queue_key, settings, client)
   if queue and leaves == '1' then
-    queue.leave()
+    leave(queue)
   end
   return add(queue, semaphore, permits, if_exists, channel)
 end)

@@ -3,7 +3,7 @@ package scripts_test
 import "github.com/lockkeeper-go/lockkeeper/scripts"
 
 var semaphoreTables = []table{
-	{script: scripts.SemaphoreAcquire, call: "NAME CALLS:u / number=3 PERMITS WAITQUEUE SETTINGS client=u entry=- wanted...", rows: []row{
+	{script: scripts.SemaphoreAcquire, call: "NAME CALLS:u / number=3 WAITQUEUE SETTINGS client=u entry=- wanted...", rows: []row{
 		{name: "enough for all", before: "'7'", args: "wanted=2,1", reply: "[2 4]", after: "'4', %u.3.2.4"},
 		{name: "enough for one", before: "'7'", args: "wanted=1", reply: "[1 6]", after: "'6', %u.3.1.6"},
 		{name: "enough, with a TTL", before: "'7' 60000", args: "wanted=7", reply: "[1 0]", after: "'0' 60000, %u.3.1.0"},
@@ -34,6 +34,11 @@ var semaphoreTables = []table{
 		{
 			name: "behind another, only tries", before: "'1', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "wanted=1",
 			reply: "[0 0]", after: "'1', %u.3.0.0, >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+		},
+		{
+			name: "behind another, listens since now", before: "'1', >u=2.2+tokens1@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+			args: "entry=3.3+tokens1+listens wanted=1", reply: "[0 0]",
+			after: "'1', %u.3.0.0, >v=2.7+tokens1+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
 		},
 		{
 			name: "behind another, enough for both", before: "'2', >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",

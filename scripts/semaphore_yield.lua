@@ -20,13 +20,13 @@ return once(record, command, function()
   if not free then
     return {NO_KEY, 0}
   end
-  local queue = open_queue(semaphore, queue_key, settings, client, command, channel, '')
-  local others = queue and queue.number > (queue.has_entry() and 1 or 0)
+  local queue = open_queue(semaphore, queue_key, settings, client)
+  local others = queue and queue.size > queue.own
   if free >= 0 and forced ~= '1' and not others and foreign_subscribers(queue_key, channel) == 0 then
     return {KEPT, free}
   end
   if queue then
-    queue.leave()
+    leave(queue)
   end
   local reply, change = add(queue, semaphore, permits, '1', channel)
   return {RELEASED, reply[2]}, change

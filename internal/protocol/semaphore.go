@@ -44,7 +44,7 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.C
 	switch c.Kind {
 	case semaphore.Take:
 		call.Script = scripts.SemaphoreAcquire
-		call.Args = append(call.Args, s.Channel, s.waitQueue, s.settings, s.client, permitEntry(c))
+		call.Args = append(call.Args, s.waitQueue, s.settings, s.client, permitEntry(c))
 		for _, n := range c.Wanted {
 			call.Args = append(call.Args, strconv.Itoa(n))
 		}

@@ -1,7 +1,7 @@
 -- Common part of the scripts that add permits; prepended to each of them, after permits_queue.lua.
 
 -- Returns the reply and the change of a command that adds permits; see once. They are published for clients that are
--- not in the wait queue, queue; nil if that is empty.
+-- not in the wait queue, which is nil if it is not here.
 local function add(queue, key, more, if_exists, channel)
   local before = count_of(key)
   if not before and if_exists == '1' then
@@ -10,11 +10,11 @@ local function add(queue, key, more, if_exists, channel)
   local free = (before or 0) + tonumber(more)
   check_permits(free)
   -- Redisson fails if the number is negative.
-  if free >= 0 and not (queue and queue.number > 0 and queue.sees_subscribers and foreign_subscribers(queue.key, channel) == 0) then
+  if free >= 0 and not (queue and queue.size > 0 and queue.sees_subscribers and foreign_subscribers(queue.key, channel) == 0) then
     redis.call(PUBLISH, channel, free)
   end
   if queue then
-    queue.wake_up(before or 0, free)
+    wake_up(queue, before or 0, free)
   end
   return {1, free}, function() redis.call('INCRBY', key, more) end
 end

@@ -1,4 +1,5 @@
--- Common part of the scripts of the semaphore, after the wait queue: the processes that wait for permits.
+-- Common part of the scripts of the semaphore, after wait_queue_entries.lua: the processes that wait for permits. The keys
+-- and the entries are those of a lock's wait queue.
 --
 -- An entry wants as many permits as the first waiter of its process, the field <tokens>; its <mode> is "0". No permits
 -- are transferred, since they have no lease: a process that died would take them with it. Entries only say which
@@ -8,42 +9,123 @@
 -- How many processes a script wakes at most. Others find out by themselves.
 local MAX_WOKEN = 1000
 
--- Opens the wait queue of a semaphore; returns nil if it is empty, and the client adds no entry. number is that of the
--- client's command, channel that of the permits.
-local function open_queue(semaphore, key, settings, client, number, channel, entry)
-  local size = size_of(key)
-  if not size or size == 0 and entry == '' then
+-- How many entries are read at a time.
+local AT_ONCE = 8
+
+-- Opens the wait queue of a semaphore for a client; nil if it is not here. size is the number of entries that listen, own
+-- that of the client among them, and mine the text of its entry. dropped says that an entry has gone, and that those
+-- behind it have moved up.
+local function open_queue(semaphore, key, settings, client)
+  local order = order_of(key)
+  local members = beside('ZCARD', order)
+  if not members then
     return nil
   end
-  local queue = wait_queue(size, key, settings, semaphore, client .. ':' .. number, '')
-  queue.channel = channel
+  local alone = string.find(settings, ' 1 ', 1, true) ~= nil
+  local size = members > 0 and beside('ZCOUNT', order, 0, '+inf') or 0
+  local mine = members > 0 and beside('HGET', key, client)
+  return {
+    semaphore = semaphore, key = key, order = order, client = client, alone = alone, sees_subscribers = SHARDED or alone,
+    size = size, own = mine and string.find(mine, ' 1$') and 1 or 0, mine = mine, dropped = false,
+  }
+end
 
-  -- Returns how many of the free permits are left to processes that have waited for longer.
-  function queue.reserved(free)
-    queue.ask()
-    local sum = 0
-    local other, i = queue.from(1)
-    while other and not queue.asks(other) and sum < free do
-      sum = sum + math.max(other.tokens, 1)
-      other, i = queue.from(i + 1)
-    end
-    return math.min(sum, free)
+local function time_of(queue)
+  if not queue.now then
+    local clock = redis.call('TIME')
+    queue.now = clock[1] * 1000000 + clock[2]
   end
+  return queue.now
+end
 
-  -- Wakes the processes for which the free permits suffice now. When there were fewer, others were woken, unless an entry
-  -- before them has gone since.
-  function queue.wake_up(before, free)
-    local sum, woken = 0, 0
-    local other, i = queue.from(1)
-    while other and sum < free and woken < MAX_WOKEN do
-      sum = sum + math.max(other.tokens, 1)
+-- Removes the entry of a client.
+local function remove(queue, client)
+  beside('HDEL', queue.key, client)
+  beside('ZREM', queue.order, client, '-' .. client)
+end
+
+-- Reports whether the client of an entry is this one, or may still hear that its turn has come.
+local function is_reachable(queue, entry)
+  return entry.client == queue.client or not queue.sees_subscribers
+    or redis.call('PUBSUB', NUMSUB, turn_channel(queue.key, entry))[2] > 0
+end
+
+-- Calls visit with the entries that listen, in their order, until it returns true. Those of clients that have gone are
+-- removed.
+local function visit_entries(queue, visit)
+  local visited = 0
+  repeat
+    local names = beside('ZRANGE', queue.order, 0, '+inf', 'BYSCORE', 'LIMIT', visited, AT_ONCE) or {}
+    local texts = names[1] and beside('HMGET', queue.key, unpack(names)) or {}
+    for i, name in ipairs(names) do
+      local entry = texts[i] and parse_entry(name, texts[i], time_of(queue))
+      if not entry or not is_reachable(queue, entry) then
+        remove(queue, name)
+        queue.size = queue.size - 1
+        queue.dropped = queue.dropped or texts[i]
+      elseif visit(entry, math.max(entry.tokens, 1)) then
+        return
+      else
+        visited = visited + 1
+      end
+    end
+  until #names < AT_ONCE
+end
+
+-- Returns how many of the free permits are left to processes that have waited for longer than this one.
+local function reserved_in(queue, free)
+  local sum = 0
+  if queue.size > queue.own then
+    visit_entries(queue, function(entry, wants)
+      local mine = entry.client == queue.client
+      sum = mine and sum or sum + wants
+      return mine or sum >= free
+    end)
+  end
+  return math.min(sum, free)
+end
+
+-- Wakes the processes for which the free permits suffice now. When there were fewer, others were woken, unless an entry
+-- before them has gone since.
+local function wake_up(queue, before, free)
+  local sum, woken = 0, 0
+  if queue.size > 0 and free > 0 then
+    visit_entries(queue, function(entry, wants)
+      sum = sum + wants
       if sum <= free and (sum > before or queue.dropped) then
-        queue.wake(other)
+        redis.call(PUBLISH, turn_channel(queue.key, entry), entry.term .. ' 0 0 ' .. queue.semaphore)
         woken = woken + 1
       end
-      other, i = queue.from(i + 1)
-    end
+      return sum >= free or woken >= MAX_WOKEN
+    end)
   end
+end
 
-  return queue
+-- Removes the client's entry.
+local function leave(queue)
+  if queue.mine then
+    remove(queue, queue.client)
+    queue.size, queue.own, queue.mine, queue.dropped = queue.size - queue.own, 0, nil, true
+  end
+end
+
+-- Adds an entry for the client at the end, or confirms the one that it has, unless the server is out of memory. An entry
+-- that did not listen had no place. A new key would stop the move of a slot.
+local function enter(queue, wanted)
+  local now = time_of(queue)
+  local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)
+  local text = string.format('%s %.0f ', old and old.arrived or string.format('%.0f', now), now) .. wanted
+  local entry = parse_entry(queue.client, text, now)
+  if not entry or not queue.alone and queue.size == 0 and not beside('EXISTS', queue.semaphore, queue.key, queue.order) then
+    return
+  end
+  local ok, problem = pcall(function()
+    local ttl = math.max(entry.ttl, queue.size > 0 and beside('PTTL', queue.key) or 0)
+    take(queue.key, ttl, queue.client, text)
+    put_in_order(queue.order, entry)
+    redis.call('PEXPIRE', queue.order, ttl)
+  end)
+  if not ok and not string.find(words_of(problem), '^OOM ') and not is_elsewhere(problem) then
+    error(problem, 0)
+  end
 end

@@ -119,9 +119,27 @@ local function put_in_order(order, entry)
   end
 end
 
+-- Returns the rest of the key of a wait queue, which the keys and channels of a lock have in common.
+local function of_lock(key)
+  return string.sub(key, (string.find(key, ':', 1, true)))
+end
+
+-- Returns the number of subscribers of a lock's channel that do not use its wait queue, as far as this server has them.
+-- Clients that use it also subscribe to a second channel.
+local function foreign_subscribers(key, channel)
+  local n = redis.call('PUBSUB', NUMSUB, channel, 'lockkeeper_waiters' .. of_lock(key))
+  return math.max(n[2] - n[4], 0)
+end
+
+-- Returns the channel on which the client of an entry hears that its turn has come. With sharded pub/sub, a client has one
+-- for each lock, since the channel must be in the lock's slot.
+local function turn_channel(key, entry)
+  return 'lockkeeper_turn:' .. entry.client .. (SHARDED and of_lock(key) or '')
+end
+
 -- Reads a wait queue. size is the result of size_of, hash the lock's, and client the one that the command is about.
--- The result has the settings, the client's own entry (mine), the fields open and turns, the number of entries in
--- Redis, and whether an entry has gone since (dropped). A queue that is not here is empty, and stays so.
+-- The result has the settings, the client's own entry (mine), the fields open and turns, and the number of entries in
+-- Redis. A queue that is not here is empty, and stays so.
 local function read_entries(size, key, settings, hash, client)
   if not script_time then
     local clock = redis.call('TIME')
@@ -170,17 +188,15 @@ local function read_entries(size, key, settings, hash, client)
     if entry.mode == '0' and (not queue.vacated or is_before(entry, queue.vacated)) then
       queue.vacated = entry
     end
-    queue.dropped = true
     queue.drop(entry.client)
     if queue.number == 0 and (queue.open or queue.turns > 0) then
       beside('PEXPIRE', key, open_time + 1000)
     end
   end
   function queue.drop(name)
-    local was_there = beside('HDEL', key, name) == 1
+    beside('HDEL', key, name)
     beside('ZREM', order, name, '-' .. name)
     queue.number = queue.number - 1
-    return was_there
   end
 
   -- Makes the order anew, from all fields. Fails if there are too many.
@@ -227,7 +243,7 @@ local function read_entries(size, key, settings, hash, client)
   -- block Redis with very many.
   local over = queue.number > 0 and redis.call('ZRANGE', order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}
   for _, member in ipairs(over) do
-    queue.dropped = queue.drop(string.sub(member, 2)) or queue.dropped
+    queue.drop(string.sub(member, 2))
   end
   return queue
 end

@@ -3,33 +3,11 @@
 -- For how many µs a free lock is kept for a MultiLock at most.
 local MAX_KEPT = 60000000
 
--- Returns the rest of the key of a wait queue, which the keys and channels of a lock have in common.
-local function of_lock(key)
-  return string.sub(key, (string.find(key, ':', 1, true)))
-end
-
--- Returns the number of subscribers of a lock's channel that do not use its wait queue, as far as this server has them.
--- Clients that use it also subscribe to a second channel.
-local function foreign_subscribers(key, channel)
-  local n = redis.call('PUBSUB', NUMSUB, channel, 'lockkeeper_waiters' .. of_lock(key))
-  return math.max(n[2] - n[4], 0)
-end
-
 -- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; give is that of wait_queue.
 local function add_transfers(queue, key, hash, counter, give)
   local now = queue.now
   queue.channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. of_lock(key)
   queue.sees_subscribers = SHARDED or queue.alone -- with sharded pub/sub, the server has all subscribers of the lock
-
-  -- With sharded pub/sub, a client has a turn channel for each lock, since the channel must be in the lock's slot.
-  local function turn_channel(entry)
-    return 'lockkeeper_turn:' .. entry.client .. (SHARDED and of_lock(key) or '')
-  end
-
-  -- Tells the client of an entry to try.
-  function queue.wake(entry)
-    redis.call(PUBLISH, turn_channel(entry), entry.term .. ' 0 0 ' .. hash)
-  end
 
   -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet
   -- gets no transfer, and keeps no client waiting.
@@ -37,7 +15,7 @@ local function add_transfers(queue, key, hash, counter, give)
     if queue.asks(entry) or entry.kept then
       return queue.asks(entry) or entry.kept ~= '-'
     elseif entry.listens and not entry.reachable and queue.sees_subscribers then
-      entry.reachable = redis.call('PUBSUB', NUMSUB, turn_channel(entry))[2] > 0
+      entry.reachable = redis.call('PUBSUB', NUMSUB, turn_channel(key, entry))[2] > 0
       if not entry.reachable then
         queue.remove(entry)
       end
@@ -130,7 +108,7 @@ local function add_transfers(queue, key, hash, counter, give)
     give(entry.client .. ':' .. entry.term, entry.mode, entry.ttl, joins)
     -- The hash is not formatted with %s, which would end at a NUL byte.
     local message = entry.term .. ' ' .. entry.seq .. ' ' .. string.format('%.0f', token) .. ' ' .. hash
-    redis.call(PUBLISH, turn_channel(entry), message)
+    redis.call(PUBLISH, turn_channel(key, entry), message)
     return true
   end
 
