@@ -19,8 +19,9 @@ const (
 // It waits for the lock, calls lead as Do does, and returns the result of Do once lead has
 // returned. If the lock was lost meanwhile, Elect discards the result of lead and waits for the
 // lock again after a back-off of up to 10 s. It does the same if Acquire fails with
-// ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, and returns any other error of
-// Acquire.
+// ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, or with ErrRejected when it has led before or was
+// called longer than Config.CallTimeout ago: a password or a right may be changed while it waits. It returns any
+// other error of Acquire. If ctx ends after Redis has rejected the last try, the error also wraps ErrRejected.
 //
 // The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead must
 // return when its context ends: after a loss another process may lead already, and after the end
@@ -32,7 +33,7 @@ func (l *Lock) Elect(ctx context.Context, lead func(ctx context.Context) error, 
 	r := candidacyOptions(options)
 	c := l.newCandidacy(ctx, r)
 	defer func() { c.end(&o) }() // also if lead panics
-	l.elect(ctx, lead, r, &o)
+	l.elect(ctx, lead, r, c, &o)
 	return o.err()
 }
 
@@ -42,29 +43,46 @@ func candidacyOptions(options []LeadOption) *acquireOptions {
 }
 
 // elect implements Elect. It sets the outcome even if lead panics or ends the goroutine.
-func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, r *acquireOptions, o *outcome) {
+func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, r *acquireOptions, c *candidacy, o *outcome) {
 	if lead == nil {
 		o.work = invalid("elect", l.Name(), errNoFunction)
 		return
 	}
+	rejected := false
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
+		asked := time.Now()
 		hold, err := l.acquire(ctx, "acquire", r)
 		*o = outcome{work: err}
 		if err == nil {
+			c.led = true
 			if hold.do(ctx, lead, o); !errors.Is(hold.Err(), ErrLost) && !hold.drained() {
 				return
 			}
 			if !o.led.IsZero() && time.Since(o.led) > maxBackoff {
 				backoff = firstBackoff
 			}
-		} else if !mayPass(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
+		} else if !mayPass(err) && !c.wasAccepted(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
 			return
+		}
+		before := rejected
+		if rejected = errors.Is(err, ErrRejected); rejected && (!before || l.isPastCall(asked)) { // it was accepted meanwhile
+			backoff = firstBackoff
+			l.runtime.Log(slog.LevelError, "Redis rejects a candidate, and this process waits to lead again", "lock", l.Name(), "error", err)
 		}
 		select {
 		case <-time.After(backoff - rand.N(backoff/2)):
-		case <-ctx.Done(): // the next Acquire returns its cause
+		case <-ctx.Done(): // otherwise the next Acquire returns its cause
+			if rejected {
+				o.work = errors.Join(ended(ctx, "acquire", l.Name(), ""), err)
+				return
+			}
 		}
 	}
+}
+
+// isPastCall reports whether a call to Redis that began then is over.
+func (l *Lock) isPastCall(began time.Time) bool {
+	return time.Since(began) > l.runtime.Rules().Config.CallTimeout
 }
 
 // Lead runs Elect in a goroutine, and returns a function that ends it. resign cancels the context of
@@ -72,8 +90,10 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 // Allow it more than 5 s, the time for which Do waits for Redis to confirm the release.
 //
 // If lead fails before that, by an error or [runtime.Goexit], Lead logs the error, and this process waits for
-// the lock again after a back-off of up to 10 s. If lead returns nil, or Acquire fails with an error that does not
-// pass, Lead logs that, and this process does not lead again. A panic of lead ends the program, as in any goroutine.
+// the lock again after a back-off of up to 10 s. If lead returns nil, or Elect would return an error of Acquire,
+// Lead logs that, and this process does not lead again. So it ends if Redis rejects it at the beginning, since the
+// rights or the name may be wrong, and waits again, with a line in the log, if Redis rejects it later. A panic of
+// lead ends the program, as in any goroutine.
 //
 // resign returns nil if the lock is free or was never acquired, and lead has returned nil, the error of
 // its context, the cause of its context, or an error that wraps only that cause. Otherwise it returns the
@@ -87,7 +107,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 	c := l.newCandidacy(candidacy, r)
 	go func() {
 		var o outcome
-		err := l.campaign(candidacy, lead, r, &o)
+		err := l.campaign(candidacy, lead, r, c, &o)
 		c.end(&o)
 		ended <- err
 	}()
@@ -107,24 +127,24 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 	}
 }
 
-// campaign runs Elect until the candidacy ends, lead returns nil, or an Acquire fails for good. It sets the outcome of the
+// campaign runs Elect until its context ends, lead returns nil, or an Acquire fails for good. It sets the outcome of the
 // last one.
-func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context) error, r *acquireOptions, o *outcome) error {
+func (l *Lock) campaign(ctx context.Context, lead func(ctx context.Context) error, r *acquireOptions, c *candidacy, o *outcome) error {
 	var last outcome
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		*o = outcome{}
 		ended := make(chan struct{})
 		go func() { // lead may end the goroutine
 			defer close(ended)
-			l.elect(candidacy, lead, r, o)
+			l.elect(ctx, lead, r, c, o)
 		}()
 		<-ended
 		switch {
-		case candidacy.Err() != nil && !isEndOf(candidacy, o.work):
+		case ctx.Err() != nil && !isEndOf(ctx, o.work):
 			return o.err()
-		case candidacy.Err() != nil && o.led.IsZero():
+		case ctx.Err() != nil && o.led.IsZero():
 			return last.err()
-		case candidacy.Err() != nil:
+		case ctx.Err() != nil:
 			return o.release
 		case o.led.IsZero() || o.work == nil:
 			l.logEnded(o.err())
@@ -138,7 +158,7 @@ func (l *Lock) campaign(candidacy context.Context, lead func(ctx context.Context
 			"lock", l.Name(), "error", o.err(), "pause", pause)
 		select {
 		case <-time.After(pause):
-		case <-candidacy.Done(): // the next Elect returns its cause
+		case <-ctx.Done(): // the next Elect returns its cause
 		}
 	}
 }
@@ -197,6 +217,8 @@ type candidacy struct {
 	// ctx ends when the candidacy is to end.
 	ctx   context.Context
 	ended func(err error) // of WithEnded; nil if there is none
+	began time.Time
+	led   bool // at least once
 }
 
 // newCandidacy begins a candidacy. It returns nil if the lock or the context cannot be used.
@@ -205,7 +227,13 @@ func (l *Lock) newCandidacy(ctx context.Context, r *acquireOptions) *candidacy {
 		return nil
 	}
 	l.runtime.Observer().Candidacies(l.kind, 1)
-	return &candidacy{l, ctx, r.ended}
+	return &candidacy{lock: l, ctx: ctx, ended: r.ended, began: time.Now()}
+}
+
+// wasAccepted reports whether an Acquire was rejected and Redis had accepted the candidacy before, so that it may do so
+// again. Redis answers the first Acquire within the time of a call, so one that waits longer was accepted.
+func (c *candidacy) wasAccepted(err error) bool {
+	return errors.Is(err, ErrRejected) && (c.led || c.lock.isPastCall(c.began))
 }
 
 // end ends the candidacy with the outcome of its last try or term.
