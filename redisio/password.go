@@ -9,21 +9,28 @@ import (
 	"github.com/redis/rueidis"
 )
 
+// errPasswordFile is wrapped by the errors about the option of that name, which say what is wrong with the file. They do
+// not quote what it contains.
+var errPasswordFile = errors.New("option password_file")
+
 // usePasswordFile makes a client read its password from a file for each connection, so that the password can be
 // replaced while the program runs.
 func usePasswordFile(options *rueidis.ClientOption, file string) error {
-	if options.Password != "" {
-		return errors.New("option password_file: the URL has a password, too")
+	switch {
+	case file == "":
+		return fmt.Errorf("%w: it names no file", errPasswordFile)
+	case options.Password != "":
+		return fmt.Errorf("%w: the URL has a password, too, beside the file %s", errPasswordFile, file)
 	}
 	user := options.Username
 	read := func(rueidis.AuthCredentialsContext) (c rueidis.AuthCredentials, err error) {
 		text, err := os.ReadFile(file)
 		if err != nil {
-			return c, &Error{Transient: true, Err: fmt.Errorf("option password_file: %w", err)} // nothing was sent
+			return c, &Error{Transient: true, Err: fmt.Errorf("%w: %w", errPasswordFile, err)} // nothing was sent
 		}
 		c = rueidis.AuthCredentials{Username: user, Password: strings.TrimRight(string(text), "\r\n")}
 		if c.Password == "" {
-			return c, &Error{Transient: true, Err: fmt.Errorf("option password_file: %s is empty", file)}
+			return c, &Error{Transient: true, Err: fmt.Errorf("%w: %s is empty", errPasswordFile, file)}
 		}
 		return c, nil
 	}

@@ -40,13 +40,15 @@ func Options(redisURL string) (options rueidis.ClientOption, err error) {
 	options, err = parse(redisURL)
 	// A password whose special characters are not encoded is parsed as a port, a path or
 	// a host: if there is an @ in the URL, no part of it may be quoted. The same applies
-	// to an encoded @, since too much of the URL may be encoded.
+	// to an encoded @, since too much of the URL may be encoded. If there is none behind the
+	// addresses, the options are certainly options, and the name of a file may be shown.
 	_, _, rest := split(redisURL)
 	addresses := strings.Join(options.InitAddress, ",")
 	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
-	if (at || encoded || strings.Contains(redisURL, "sentinel_password")) && err != nil ||
+	aboutFile := errors.Is(err, errPasswordFile) && !strings.Contains(rest, "@") && !strings.Contains(rest, "%40")
+	if !aboutFile && ((at || encoded || strings.Contains(redisURL, "sentinel_password")) && err != nil ||
 		(at || encoded) && strings.Contains(redisURL, "#") || strings.Contains(rest, "@") ||
-		encoded && (strings.Contains(addresses, "@") || strings.Contains(addresses, "%40")) {
+		encoded && (strings.Contains(addresses, "@") || strings.Contains(addresses, "%40"))) {
 		err = errors.New("the cause is not shown, because it may contain the password")
 	}
 	if err != nil {
@@ -101,8 +103,8 @@ func parse(redisURL string) (rueidis.ClientOption, error) {
 	if err = checkOptions(query, &options); err != nil {
 		return options, err
 	}
-	if file := query.Get("password_file"); file != "" {
-		if err = usePasswordFile(&options, file); err != nil {
+	if query.Has("password_file") {
+		if err = usePasswordFile(&options, query.Get("password_file")); err != nil {
 			return options, err
 		}
 	}
