@@ -13,7 +13,8 @@ import (
 
 const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lock NAME …] [-kind plain]
                       [-permits N] [-wait 5s] [-lease 10s] [-at-least 50s] [-note TEXT]
-                      [-watchdog 30s] [-grace 10s] [-v] -- command [argument …]`
+                      [-watchdog 30s] [-replicas N] [-held-exit 75] [-grace 10s] [-v]
+                      -- command [argument …]`
 
 const runHelp = runUsage + `
 
@@ -47,6 +48,10 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
   -note TEXT     a text that ls, inspect and watch show with the lock, such as who has started the
                  command; at most 256 bytes
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
+  -replicas N    the Config.Replicas of the Systems that use the lock: it counts as held when N
+                 replicas of Redis have it, so that a failover does not lose it; 0 without it
+  -held-exit N   the exit code when the lock was not granted within the wait, instead of 75: with 0
+                 a scheduler takes it for success that the command runs elsewhere
   -grace 10s     how long the command has to end when the lock is lost, before it is killed
   -v             print what happens
 
@@ -59,7 +64,8 @@ exits without waiting for Redis. On Linux the command also gets SIGTERM if lockk
 is killed.
 
 The exit code is the command's own, or 128 plus the signal that ended it. 64: the command line
-is wrong. 69: Redis cannot be reached, or refuses. 75: the lock was not granted within the wait.
+is wrong. 69: Redis cannot be reached, or refuses, or too few replicas have the lock within the
+wait. 75, or -held-exit: the lock was not granted within the wait.
 76: the lock was lost. 126, 127: the command cannot be run, or found.
 
   lockkeeper run -lock nightly-report -wait 5s -- ./report --all
@@ -97,6 +103,8 @@ type options struct {
 	atLeast  *time.Duration
 	note     string
 	watchdog time.Duration
+	replicas int
+	heldExit int
 	grace    time.Duration
 	verbose  bool
 	command  []string
@@ -122,6 +130,10 @@ func parse(args, env []string) (options, error) {
 		return o, errors.New("-kind semaphore takes one -lock")
 	case o.watchdog == 0: // for which Lockkeeper would use its default
 		return o, errors.New("-watchdog must not be 0")
+	case o.replicas < 0:
+		return o, errors.New("-replicas must not be negative")
+	case o.heldExit < 0 || o.heldExit > 255:
+		return o, errors.New("-held-exit must be from 0 to 255")
 	case o.grace < 0:
 		return o, errors.New("-grace must not be negative")
 	}
@@ -141,6 +153,8 @@ func (o *options) flags(env []string) *flag.FlagSet {
 	flags.Func("at-least", "", duration(&o.atLeast))
 	flags.StringVar(&o.note, "note", "", "")
 	flags.DurationVar(&o.watchdog, "watchdog", 30*time.Second, "")
+	flags.IntVar(&o.replicas, "replicas", 0, "")
+	flags.IntVar(&o.heldExit, "held-exit", exitHeld, "")
 	flags.DurationVar(&o.grace, "grace", 10*time.Second, "")
 	flags.BoolVar(&o.verbose, "v", false, "")
 	return flags

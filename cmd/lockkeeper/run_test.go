@@ -54,6 +54,7 @@ var cases = []struct {
 	{"verbose", "-lock %L -v true", "", "", 0, "has given the lock"},
 
 	{"no wait", "-lock %L -wait 0 echo ran", "", held, exitHeld, "lock is held: the holder is 9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1; see lockkeeper inspect"},
+	{"no wait, and another code", "-lock %L -wait 0 -held-exit 0 echo ran", "", held, 0, "lock is held"},
 	{"short wait", "-lock %L -wait 100ms echo ran", "", held, exitHeld, "wait timed out"},
 	{"long wait", "-lock %L -wait 10m echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
 	{"wait without limit", "-lock %L echo ran", "", held + "waits; " + freed + "> ran", 0, ""},
@@ -112,6 +113,9 @@ var cases = []struct {
 	{"minimum time of a reader", "-lock x -kind read -at-least 1s true", "", "", exitUsage, "a minimum time is for"},
 	{"long note", "-lock x -note " + strings.Repeat("x", 257) + " true", "", "", exitUsage, "257 bytes"},
 	{"no watchdog", "-lock x -watchdog 0 true", "", "", exitUsage, "-watchdog must not be 0"},
+	{"too few replicas", "-lock %L -replicas 1 -wait 2500ms echo ran", "", "", exitUnavailable, "0 of the 1 replicas"},
+	{"negative replicas", "-lock x -replicas -1 true", "", "", exitUsage, "-replicas must not be negative"},
+	{"no exit code", "-lock x -held-exit 256 true", "", "", exitUsage, "-held-exit must be from 0 to 255"},
 	{"negative grace", "-lock x -grace -1s true", "", "", exitUsage, "-grace must not be negative"},
 	{"unknown flag", "-lock x -nonsense true", "", "", exitUsage, "-nonsense"},
 	{"unknown URL option", "-lock x -redis redis://127.0.0.1:1?retries=3 true", "", "", exitUsage, "unknown option"},

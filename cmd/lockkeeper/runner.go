@@ -62,7 +62,7 @@ func (r *runner) run() int {
 	// The errors of Open do not contain the URL, which may have a password. The System has no logger, since
 	// this program prints its own messages about the lock.
 	locks, err := lockkeeper.Open(context.Background(), r.redis, lockkeeper.WithConfig(lockkeeper.Config{
-		Watchdog: r.watchdog, Application: r.application(), KeyPrefix: r.prefix,
+		Watchdog: r.watchdog, Application: r.application(), KeyPrefix: r.prefix, Replicas: r.replicas,
 	}))
 	if err != nil {
 		r.report(err)
@@ -93,7 +93,11 @@ func (r *runner) run() int {
 	hold, err := r.acquire(ctx, cancel, locks)
 	if err != nil {
 		r.report(err)
-		return exitCode(err)
+		code := exitCode(err)
+		if code == exitHeld {
+			code = r.heldExit
+		}
+		return code
 	}
 	command.Env = r.withTokens(r.variables, hold)
 	return r.release(hold, r.supervise(command, hold))
