@@ -194,7 +194,7 @@ func (d *doctor) checkServer(ctx context.Context, node rueidis.Client) {
 	} else {
 		info := infoOf(text)
 		d.checkVersion(info)
-		d.checkReplication(info)
+		d.checkReplication(ctx, node, info)
 		d.checkMemory(info)
 		d.checkPersistence(info)
 	}
@@ -223,7 +223,7 @@ func (d *doctor) checkVersion(info map[string]string) {
 	d.add("version", isOK, fmt.Sprintf("%s, %s", version, info["redis_mode"]), "")
 }
 
-func (d *doctor) checkReplication(info map[string]string) {
+func (d *doctor) checkReplication(ctx context.Context, node rueidis.Client, info map[string]string) {
 	replicas, _ := strconv.Atoi(info["connected_slaves"])
 	switch {
 	case info["role"] == "slave":
@@ -231,9 +231,12 @@ func (d *doctor) checkReplication(info map[string]string) {
 	case replicas == 0:
 		d.add("replicas", isOK, "none: while this server is down, no lock can be acquired", "")
 	default:
+		advice := "set Config.Replicas, protect"
+		if err := node.Do(ctx, node.B().Wait().Numreplicas(0).Timeout(1).Build()).Error(); err != nil {
+			advice = "Config.Replicas cannot be set, since WAIT fails (" + redisio.Classify(err).Error() + "); protect"
+		}
 		d.add("replicas", isWarning, fmt.Sprintf("%d: a failover may lose the latest locks", replicas),
-			"set Config.Replicas, protect data by fencing tokens, or use a RedLock; "+
-				"min-replicas-to-write bounds what a master without replicas accepts")
+			advice+" data by fencing tokens, or use a RedLock; min-replicas-to-write bounds what a master without replicas accepts")
 	}
 }
 

@@ -94,6 +94,18 @@ func TestDoctor(t *testing.T) {
 	}
 }
 
+// Where doctor advises to set Config.Replicas, it says whether this user may use it.
+func TestDoctor_TriesWait(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--appendonly", "yes")
+	redistest.Replica(t, server)
+	for rules, want := range map[string]string{"+@all": "set Config.Replicas", "+@all -wait": "Config.Replicas cannot be set, since WAIT fails (NOPERM"} {
+		server.Do(t, append([]string{"ACL", "SETUSER", "locker", "reset", "on", ">secret", "~*", "&*"}, strings.Fields(rules)...)...)
+		findings := read[finding](t, server, 0, "doctor", "--json", "-kind", "plain", "-redis", strings.Replace(server.URL(), "//", "//locker:secret@", 1))
+		expectFindings(t, findings, []string{"replicas warn " + "1: a failover may lose the latest locks" + want})
+	}
+}
+
 // With -kind, doctor needs only the rights for these kinds, and is refused nothing.
 func TestDoctor_TriesTheChosenKinds(t *testing.T) {
 	t.Parallel()
