@@ -114,7 +114,10 @@ func (s *Semaphore) notRenewed(f machine.Failure) {
 		s.renewalUnanswered()
 	}
 	s.retryLater(&s.renewal, f)
-	s.riskErr, s.renewAt = f.Err.Error(), s.renewal.Due
+	s.renewAt = s.renewal.Due
+	if !s.atRisk || !f.IsNoReply() {
+		s.riskErr = f.Err.Error()
+	}
 	if s.atRisk {
 		return
 	}

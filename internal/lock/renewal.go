@@ -123,7 +123,9 @@ func (l *Lock) renewalReplied(r Result) {
 		l.retryLater(&l.renewal, r)
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
 		l.failEnsures(0, machine.Unavailable, detail)
-		l.wait.lastErr = detail
+		if !l.lease.atRisk || !r.IsNoReply() {
+			l.wait.lastErr = detail
+		}
 		if l.lease.atRisk {
 			return
 		}
