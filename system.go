@@ -213,7 +213,7 @@ func (s *System) ID() string {
 // them. Permits of a Semaphore that the program has not released stay taken in any case. If ctx never
 // ends and Redis does not answer, Close returns after at most twice the longest lease. Close also returns
 // an error if a release cannot succeed, for instance because the Redis client was closed before the
-// System.
+// System; it wraps ErrRejected if Redis rejects what is to be released or withdrawn.
 //
 // Close also closes the client and the actor system if Open has created them. If ctx ends first,
 // that happens in the background, when the calls to Redis in progress have ended.
@@ -235,6 +235,9 @@ func (s *System) Close(ctx context.Context) error {
 	text := "lockkeeper: closed before Redis confirmed every release: " + s.unreleased()
 	if cause := context.Cause(ctx); cause != nil {
 		return fmt.Errorf("%s: %w", text, cause)
+	}
+	if rejection := s.runtime.Observer().Rejection(); rejection != nil {
+		return fmt.Errorf("%s: %w: %w", text, ErrRejected, rejection)
 	}
 	return errors.New(text + " (the Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
 }

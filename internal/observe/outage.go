@@ -98,8 +98,10 @@ func (o outage) after(now machine.Instant, how CallEnd) (outage, outageChange) {
 type outages struct {
 	// on is set during one, so that nothing else is asked outside.
 	on atomic.Bool
-	mu sync.Mutex // guards the outage
+	mu sync.Mutex // guards the outage and the rejection
 	outage
+	// rejection is the error of the last call that was rejected, nil if one was served since.
+	rejection error
 }
 
 // Reached records the end of a call to Redis, and logs an outage. err is nil if Redis has served the call.
@@ -112,6 +114,9 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 	still := [callEnds]string{Failed: "is still unavailable", Rejected: "still rejects calls"}[end]
 	out.mu.Lock()
 	defer out.mu.Unlock()
+	if end != Failed {
+		out.rejection = err
+	}
 	next, what := out.after(o.cfg.Now(), end)
 	out.outage = next
 	switch what {
@@ -125,6 +130,13 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 		out.outage = outage{}
 		out.on.Store(false)
 	}
+}
+
+// Rejection returns the error of the last call that Redis has rejected, nil if it has served one since.
+func (o *Observer) Rejection() error {
+	o.outages.mu.Lock()
+	defer o.outages.mu.Unlock()
+	return o.outages.rejection
 }
 
 // logLoad logs a line, with how many requests wait and how many locks are held.

@@ -321,3 +321,23 @@ func TestClose_ReportsThatItsClientWasClosedBefore(t *testing.T) {
 		})
 	}
 }
+
+// A process that only waits cannot withdraw its waiter while Redis rejects it, and Close says so.
+func TestClose_SaysThatRedisRejects(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	server.Do(t, "ACL", "SETUSER", "locker", "on", ">pw", "~*", "&*", "+@all")
+	s, k := locktest.Open(t, locktest.URLAs(server, "locker", "pw"), lockkeeper.Config{Poll: 100 * time.Millisecond}), locktest.NewKey(t, server)
+	s.SkipCloseCheck = true
+	k.TakeAs(t, locktest.Redisson, -1)
+	waiting := s.AcquireSoon(t, k)
+	s.AwaitWaiters(t, k, 1)
+	server.Do(t, "ACL", "SETUSER", "locker", "resetpass", ">other")
+	server.Do(t, "CLIENT", "KILL", "USER", "locker")
+	locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
+	err := s.Close(locktest.Within(t))
+	if !errors.Is(err, lockkeeper.ErrRejected) {
+		t.Fatal(err)
+	}
+	locktest.ExpectWords(t, err.Error(), "free when their leases end", "WRONGPASS")
+}
