@@ -22,8 +22,8 @@ const inspectHelp = `usage: lockkeeper inspect [-redis URL] [-prefix P] [--json]
 Shows which process holds a lock: the owner field in Redis, and the application, host, process id and
 start time of the process, from the record of its System. The record remains for a while after that
 process was killed. An owner without a record is a Redisson client, a System that keeps none, or one
-that was closed while a minimum time keeps the lock. The record also has the minimum time for which
-the process has held the lock, and the note of WithNote.
+that was closed while a minimum time (WithAtLeast) keeps the lock. The record also says for how long at
+least the process has held the lock, and has the note of WithNote.
 
 For a semaphore, an expirable semaphore and a latch it shows the count; for an expirable semaphore,
 also the taken permits, the rest of their leases, and the process that holds each, if it has a record;
@@ -110,9 +110,12 @@ func text(v inspect.Lock) string {
 		if o.Note != "" {
 			line("note", printable.Quote(o.Note))
 		}
-		if o.HeldAtLeast.Known {
+		switch {
+		case o.Outlasted():
+			line("", "its work has ended; a minimum time keeps the lock, so that the job does not run twice")
+		case o.HeldAtLeast.Known:
 			line("", "for at least "+ttl(o.HeldAtLeast.N))
-		} else {
+		default:
 			line("", "for an unknown time")
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
@@ -42,6 +43,25 @@ func TestNotesAreShown(t *testing.T) {
 		args = append([]string{args[0], "-prefix", prefix}, args[1:]...)
 		if text, _ := runCommand(t, server, 0, args...); strings.Count(text, printed) != 1 {
 			t.Errorf("%q prints %s", args, text)
+		}
+	}
+}
+
+// inspect shows that the work of a holder has ended, and that only its minimum time keeps the lock.
+func TestInspect_ShowsAMinimumTime(t *testing.T) {
+	t.Parallel()
+	server, prefix := redistest.Shared(t), redistest.Name(t)+":"
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
+	s := must(lockkeeper.Open(ctx, server.URL(), lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: prefix})))
+	hold := must(s.Lock("nightly").Acquire(ctx, lockkeeper.WithAtLeast(time.Hour)))
+	for _, ended := range []bool{false, true} {
+		if ended {
+			check(hold.Release(ctx))
+			check(s.Close(ctx))
+		}
+		if text, _ := runCommand(t, server, 0, "inspect", "-prefix", prefix, "nightly"); strings.Contains(text, "its work has ended") != ended {
+			t.Errorf("ended: %v, and inspect prints %s", ended, text)
 		}
 	}
 }

@@ -36,7 +36,8 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
                    semaphore  as many holders as -permits
                  all clients must use the same kind for a name; read and write are one kind
   -permits N     for a semaphore: how many commands may run at a time. The first command
-                 sets the number, and later ones do not change it. The permits expire, as
+                 sets the number, and later ones do not change it. If Redis loses its data,
+                 the next command sets it, while others may still run. The permits expire, as
                  those of Redisson's RPermitExpirableSemaphore: the permit of a command
                  whose lockkeeper was killed is free after -watchdog. In Java, share them by
                  getPermitExpirableSemaphore, never getSemaphore: it has the same key

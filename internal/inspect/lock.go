@@ -68,6 +68,13 @@ type Owner struct {
 	Process Process `json:"process"`
 }
 
+// Outlasted reports whether the hold has ended, and its minimum time keeps the lock: then a 0 precedes the number in the
+// field.
+func (o Owner) Outlasted() bool {
+	_, number, _ := strings.Cut(o.Field, ":")
+	return len(number) > 1 && number[0] == '0'
+}
+
 const (
 	// PageSize is the COUNT of SCAN, and the number of keys that are read in one pipeline.
 	PageSize = 500
