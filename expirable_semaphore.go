@@ -15,8 +15,9 @@ import (
 // is renewed while it is held and becomes free when its holder dies; a holder that loses its permit is
 // notified. An ExpirableSemaphore is only a name with methods, like a Lock.
 //
-// A process must set the number of permits once, for instance with TrySetPermits. Until then, and
-// after Redis has lost its data, Acquire fails with ErrNoPermits; see WithPermits.
+// Set the number of permits once for all processes, for instance with TrySetPermits. Until then, and
+// after Redis has lost its data, Acquire fails with ErrNoPermits. A process that is to set it by itself uses
+// only WithPermits: a TrySetPermits at each start does not wait for permits from before the loss.
 type ExpirableSemaphore struct{ lock *Lock }
 
 // ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.

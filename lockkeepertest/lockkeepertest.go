@@ -120,9 +120,10 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 	return sys
 }
 
-// Lose waits until the System of this lock holds it, and releases it by force, as
-// `lockkeeper release --force` does. When Lose returns the holder has been notified: its hold
-// has ended with ErrLost. The test fails if the System does not hold the lock within 30 s.
+// Lose waits until the System of this lock holds it, and releases it by force. When Lose returns the
+// holder has been notified: its hold has ended with ErrLost. After `lockkeeper release --force`, in
+// another process, a holder notices that only at its next renewal. The test fails if the System does not
+// hold the lock within 30 s.
 func Lose(t testing.TB, lock *lockkeeper.Lock) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -150,7 +151,8 @@ func Lose(t testing.TB, lock *lockkeeper.Lock) {
 
 // Fail makes Redis refuse every command, like a Redis that is still starting, until Recover or the
 // end of the test. A holder is warned that its lease is at risk (WithAtRisk), and loses the lock when
-// the lease is over; with a short Config.Watchdog that is soon.
+// the lease is over; with a short Config.Watchdog that is soon. A request with a wait fails with
+// ErrUnavailable at its end. For a Redis that does not answer at all, stop a real one (SIGSTOP).
 func (r *Redis) Fail() { r.fail("LOADING the Redis of this test fails on demand") }
 
 // Recover ends a Fail.

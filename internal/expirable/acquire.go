@@ -101,10 +101,10 @@ func (s *Semaphore) refuseUnset() {
 // now, the tries are refused.
 func (s *Semaphore) restoreReplied(r Result) {
 	s.tryAt(s.now + r.Wait)
-	if r.Wait <= 0 {
+	if s.wait.lastErr = ""; r.Wait <= 0 {
 		return
 	}
-	s.wait.refused = true
+	s.wait.refused, s.wait.lastReason, s.wait.lastErr = true, machine.TimedOut, beingSet
 	for _, req := range s.queue.RemoveTries(func(*Request) bool { return true }) {
 		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", machine.NoNumber, r.Wait))
 	}

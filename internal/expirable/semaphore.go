@@ -215,7 +215,7 @@ type waiting struct {
 	// defers: no message brings the next try forward.
 	defers bool
 	tries  int
-	// lastErr is the error of the last try, "" if it has not failed, and lastReason the reason.
+	// lastErr is the error of the last try, or what it waits for; "" if too few permits are free. lastReason is the reason.
 	lastErr    string
 	lastReason machine.Reason
 }

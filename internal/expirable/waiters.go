@@ -2,7 +2,10 @@ package expirable
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-const tooFew = "too few permits are free; see lockkeeper inspect"
+const (
+	tooFew   = "too few permits are free; see lockkeeper inspect"
+	beingSet = "the number of permits is being set, which takes up to Config.Watchdog"
+)
 
 // expire ends requests that have waited for too long.
 func (s *Semaphore) expire() {

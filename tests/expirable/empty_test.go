@@ -87,6 +87,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	long, renewed := acquire(t, p, lockkeeper.WithLease(time.Minute)), acquire(t, q)
 	server.Do(t, "FLUSHALL")
 	lost := time.Now()
+	locktest.Fails(p.Acquire(locktest.Within(t), lockkeeper.WithWait(watchdog/2)))(t, lockkeeper.ErrTimeout, "is being set")
 	again := acquire(t, p)
 	if after := time.Since(lost); after < watchdog {
 		t.Errorf("a permit was granted %v after Redis had lost its data, before others could notice", after)
