@@ -24,6 +24,7 @@ package console
 import (
 	"context"
 	"embed"
+	"errors"
 	"net/http"
 	"time"
 
@@ -159,7 +160,11 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		was, err = c.sys.ReadWriteLock(q.Name).Read().ForceRelease(r.Context(), owners...)
 	}
 	if err != nil {
-		http.Error(w, err.Error(), http.StatusBadGateway)
+		code := http.StatusBadGateway
+		if errors.Is(err, lockkeeper.ErrInvalid) {
+			code = http.StatusBadRequest
+		}
+		http.Error(w, err.Error(), code)
 		return
 	}
 	text := "was not held any more by the owner that was to be force-released"
