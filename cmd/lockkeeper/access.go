@@ -29,7 +29,7 @@ type access struct {
 
 // accessHelp describes the flags of an access, and redisHelp those of the URL.
 const accessHelp = redisHelp + `  -prefix P      the Config.KeyPrefix of the Systems; names are without it
-  --json         print JSON, an object a line; times are in milliseconds
+  --json         print JSON, an object a line; times are in milliseconds. Errors are text on stderr
 `
 
 const redisHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/database]; for a cluster
@@ -37,7 +37,9 @@ const redisHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/da
                  redis[s]-sentinel://host[:port][,host[:port]…]?master_set=NAME. Without it
                  the environment's REDIS_URL, or redis://127.0.0.1:6379. Other users can see a
                  command line: put a password into REDIS_URL, or into a file that
-                 ?password_file=FILE names. go doc redisio.Connect has all options of a URL
+                 ?password_file=FILE names. Further options are tls_ca, tls_cert and tls_key, each
+                 a file, tls_server_name=NAME, protocol=2 for a proxy that refuses HELLO,
+                 dial_timeout=5s, and for Sentinels sentinel_username and sentinel_password
 `
 
 // redisOf returns the URL of Redis from the environment; of several variables, the last one is used.

@@ -42,7 +42,7 @@ user lacks the rights to check it. In addition to the rights for locks, doctor n
 +pubsub|numsub, in a cluster +cluster|info, and for the numbers of permits the rights of ls. For
 these it scans all keys, as ls does, for at most 10 s.
 
-The exit code is 0, or 1 if something must be changed. 64: the command line is wrong. 69: Redis
+The exit code is 0, or 1 if a line says fail. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.
 
   lockkeeper doctor -redis rediss://redis.example.org

@@ -30,7 +30,7 @@ func lacking(text string) string {
 	advice := fmt.Sprintf("the script %s needs %s", script.Name, strings.Join(commands(script), " "))
 	if lines := strings.Split(script.Source, "\n"); line >= 1 && line <= len(lines) {
 		if here := commands(scripts.New("", lines[line-1], scripts.Shape{})); len(here) > 0 {
-			advice = fmt.Sprintf("the user lacks %s, or the key or channel that it is for; %s", strings.Join(here, " or "), advice)
+			advice = fmt.Sprintf("the user lacks %s, or the key or channel that it is for with this -prefix; %s", strings.Join(here, " or "), advice)
 		}
 	}
 	return advice

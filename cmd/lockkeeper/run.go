@@ -41,7 +41,8 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
                  those of Redisson's RPermitExpirableSemaphore: the permit of a command
                  whose lockkeeper was killed is free after -watchdog. In Java, share them by
                  getPermitExpirableSemaphore, never getSemaphore: it has the same key
-  -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit
+  -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit, so that
+                 jobs of cron pile up while one hangs
   -lease 10s     a fixed lease: the lock is not renewed, and is lost after that time
   -at-least 50s  how long the lock is held at least, also when the command has ended: with
                  -wait 0, of several machines that start it by their clocks, one runs it; not for
