@@ -5,6 +5,7 @@
 //
 //	client, err := lockkeeper.Connect("redis://127.0.0.1:6379")
 //	directory, err := grains.New(client, grains.Config{})
+//	system := actor.NewActorSystem()
 //	network := remote.Configure(host, port, remote.WithServerOptions(grains.ServerOption(system)))
 //	c := cluster.New(system, cluster.Configure("bank", directory.Provider(), directory.Lookup(), network,
 //		cluster.WithKinds(cluster.NewKind("account", actor.PropsFromProducer(newAccount)))))
