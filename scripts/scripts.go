@@ -135,7 +135,7 @@ func New(name, source string, reply Shape) *Script {
 // The common parts of the scripts that use the wait queue, of the plain and the fenced lock, and of the
 // read/write lock; and those of the synchronizers.
 const (
-	waitQueue       = "wait_queue_entries wait_queue_order wait_queue_transfer wait_queue_claim wait_queue"
+	waitQueue       = "wait_queue_entries wait_queue_read wait_queue_order wait_queue_transfer wait_queue_claim wait_queue"
 	queueCommon     = "take other_keys foreign_hash foreign_fields number tokens " + waitQueue + " ask_holder"
 	plainCommon     = queueCommon + " admit"
 	readWriteCommon = queueCommon + " read_write"

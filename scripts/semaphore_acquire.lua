@@ -37,8 +37,8 @@ return once(record, command, function()
     if entry == '' or served > 0 or #ARGV < first then
       leave(queue)
     end
-    -- If it has taken permits, those that are left suffice for no others than before.
-    queue.dropped = gone or queue.dropped and served == 0
+    -- If it has taken all that its entry wanted, those that are left suffice for no others than before.
+    queue.dropped = gone or queue.dropped and taken < queue.wanted
     if queue.dropped then
       wake_up(queue, 0, free - taken)
     end

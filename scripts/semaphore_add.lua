@@ -16,8 +16,5 @@ local semaphore, record = KEYS[1], KEYS[2]
 local command, permits, if_exists, channel, queue_key, settings, client, leaves = unpack(ARGV)
 return once(record, command, function()
   local queue = open_queue(semaphore, queue_key, settings, client)
-  if queue and leaves == '1' then
-    leave(queue)
-  end
-  return add(queue, semaphore, permits, if_exists, channel)
+  return add(queue, semaphore, permits, if_exists, channel, leaves == '1')
 end)

@@ -25,9 +25,6 @@ return once(record, command, function()
   if free >= 0 and forced ~= '1' and not others and foreign_subscribers(queue_key, channel) == 0 then
     return {KEPT, free}
   end
-  if queue then
-    leave(queue)
-  end
-  local reply, change = add(queue, semaphore, permits, '1', channel)
+  local reply, change = add(queue, semaphore, permits, '1', channel, true)
   return {RELEASED, reply[2]}, change
 end)

@@ -71,6 +71,8 @@ func (p *player) event(words []string) bool {
 	switch verb {
 	case "latch":
 		p.latch, p.Pool = true, NewLatch(&testConfig)
+	case "transferred":
+		p.Transferred(p.Now, machine.Transfer{})
 	case "tick":
 		p.Tick(p.Now)
 	case "acquire", "wait":

@@ -10,8 +10,17 @@ func (p *Pool) Signal(now Instant) {
 	p.trySoon()
 }
 
-// Transferred says that permits are free for the process, the first in the wait queue.
-func (p *Pool) Transferred(now Instant, _ machine.Transfer) { p.Signal(now) }
+// Transferred says that permits are free for the process, by its place in the wait queue. If it has no waiter, it leaves
+// the queue at once.
+func (p *Pool) Transferred(now Instant, _ machine.Transfer) {
+	p.begin(now)
+	defer p.settle()
+	if p.leaves() {
+		p.turn.until = min(p.turn.until, p.now)
+	}
+	p.wait.again = true
+	p.trySoon()
+}
 
 // Subscribed says that no message is missed from now on.
 func (p *Pool) Subscribed(now Instant, _ uint64) {

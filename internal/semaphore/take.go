@@ -59,7 +59,6 @@ func (p *Pool) takeReplied(r *Result) {
 		p.wait.tries++
 	default:
 		p.end()
-		p.entry = 0
 		p.rejectWaiting(r)
 	}
 }
@@ -87,6 +86,10 @@ func (p *Pool) handOut(c *call, r *Result) {
 	if served == len(c.command.Wanted) {
 		p.trySoon()
 		return
+	}
+	// The entry wants the permits of a request that was served, or the first waiter was behind a try.
+	if first, waits := p.queue.FirstWaiting(); waits && (first.N != c.command.Entry.N || int64(first.N) <= r.N[1]) {
+		p.wait.again = true
 	}
 	p.retryUnserved(c.last)
 }

@@ -24,7 +24,7 @@ func (p *Pool) trySoon() { p.wait.nextAt = p.wait.deferUntil }
 func (p *Pool) retryUnserved(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
-	if p.queue.Len() > 0 && p.queue.Head().Try { // it came after the command
+	if p.queue.Len() > 0 && p.queue.Head().ID > last { // it came after the command
 		p.wait.again = true
 	}
 	if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.again {

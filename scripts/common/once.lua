@@ -10,9 +10,9 @@
 -- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
 
--- Carries out a command, unless it was carried out before. decide() reads, publishes, and returns the reply,
--- a list of numbers, and change(), which makes all other writes; nil if there are none. An error before
--- change() leaves no trace; an error in change() must undo its writes. With late, a late command is carried
+-- Carries out a command, unless it was carried out before. decide() reads, publishes, changes the entries of a wait
+-- queue, and returns the reply, a list of numbers, and change(), which makes all other writes; nil if there are none. An
+-- error before change() leaves no other trace; an error in change() must undo its writes. With late, a late command is carried
 -- out, but not recorded.
 local function once(record, number, decide, late)
   local keep = 3600000

@@ -12,16 +12,15 @@ local MAX_WOKEN = 1000
 -- How many entries are read at a time.
 local AT_ONCE = 8
 
--- Opens the wait queue of a semaphore for a client; nil if it is not here. size is the number of entries that listen, own
+-- Opens the wait queue of a semaphore for a client; nil if it is not all here. size is the number of entries that listen, own
 -- that of the client among them, and mine the text of its entry. dropped says that an entry has gone, and that those
 -- behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
-  local members = beside('ZCARD', order)
-  if not members then
-    return nil
+  local members, alone = beside('ZCARD', order), string.find(settings, ' 1 ', 1, true) ~= nil
+  if not members or members > 0 and not alone and not beside('EXISTS', key, order) then
+    return nil -- while a slot is moved, one of the two may be on the other server
   end
-  local alone = string.find(settings, ' 1 ', 1, true) ~= nil
   local size = members > 0 and beside('ZCOUNT', order, 0, '+inf') or 0
   local mine = members > 0 and beside('HGET', key, client)
   return {
@@ -62,6 +61,9 @@ local function visit_entries(queue, visit)
       if not entry or not is_reachable(queue, entry) then
         remove(queue, name)
         queue.size = queue.size - 1
+        if name == queue.client then
+          queue.own, queue.mine = 0, nil
+        end
         queue.dropped = queue.dropped or texts[i]
       elseif visit(entry, math.max(entry.tokens, 1)) then
         return
@@ -101,10 +103,11 @@ local function wake_up(queue, before, free)
   end
 end
 
--- Removes the client's entry.
+-- Removes the client's entry, which wanted so many permits.
 local function leave(queue)
   if queue.mine then
     remove(queue, queue.client)
+    queue.wanted = tonumber(string.match(queue.mine, ' (%d+) %d$')) or MAX_PERMITS
     queue.size, queue.own, queue.mine, queue.dropped = queue.size - queue.own, 0, nil, true
   end
 end

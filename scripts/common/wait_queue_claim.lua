@@ -1,4 +1,4 @@
--- The fourth part of the wait queue: a client asks for the lock, and gets an entry if it is refused. See
+-- The fifth part of the wait queue: a client asks for the lock, and gets an entry if it is refused. See
 -- wait_queue_entries.lua.
 
 -- Adds the claims to a queue that has transfers.

@@ -1,4 +1,4 @@
--- The second part of the wait queue: the entries in their order. See wait_queue_entries.lua.
+-- The third part of the wait queue: the entries in their order. See wait_queue_entries.lua.
 
 -- How many entries are read at a time at most.
 local MAX_AT_ONCE = 100

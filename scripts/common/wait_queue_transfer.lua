@@ -1,4 +1,4 @@
--- The third part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
+-- The fourth part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
 
 -- For how many µs a free lock is kept for a MultiLock at most.
 local MAX_KEPT = 60000000
