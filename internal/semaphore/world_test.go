@@ -138,11 +138,11 @@ func (s *shared) Execute(n *explore.Net, i int, command any) any {
 }
 
 func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
-	r, before := &s.redis, s.redis.free
+	r, before, reserved := &s.redis, s.redis.free, 0
 	r.entries = slices.DeleteFunc(r.entries, func(e entry) bool { return n.Now >= e.ends || n.Dead(e.process) })
 	switch c.Kind {
 	case Take:
-		reserved := s.reserved(i)
+		reserved = s.reserved(i)
 		for _, want := range c.Wanted {
 			if want > r.free-reserved {
 				break
@@ -180,7 +180,7 @@ func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
 		s.processes[i].permits += before - r.free
 	}
 	if c.Kind != Inspect {
-		reply.N[1] = int64(r.free)
+		reply.N[1] = int64(r.free - reserved)
 	}
 	return reply
 }
