@@ -113,7 +113,7 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	}
 }
 
-// transferred brings a transfer to the lock actor. If that has left, the TTL of the transfer, which is short, ends it.
+// transferred brings a transfer to the lock actor, or wakes that of a semaphore. If a lock's has left, its short TTL ends it.
 func (s *subscriber) transferred(payload string) {
 	key, transfer, ok := kinds.ParseTransfer(payload)
 	if !ok {

@@ -1,5 +1,5 @@
--- Common part of the scripts of the semaphore, after wait_queue_entries.lua: the processes that wait for permits. The keys
--- and the entries are those of a lock's wait queue.
+-- Common part of the scripts of the semaphore, after wait_queue_entries.lua: the processes that wait for permits. The
+-- keys and the entries are those of a lock's wait queue.
 --
 -- An entry wants as many permits as the first waiter of its process, the field <tokens>; its <mode> is "0". No permits
 -- are transferred, since they have no lease: a process that died would take them with it. Entries only say which
@@ -12,9 +12,9 @@ local MAX_WOKEN = 1000
 -- How many entries are read at a time.
 local AT_ONCE = 8
 
--- Opens the wait queue of a semaphore for a client; nil if it is not all here. size is the number of entries that listen, own
--- that of the client among them, and mine the text of its entry. dropped says that an entry has gone, and that those
--- behind it have moved up.
+-- Opens the wait queue of a semaphore for a client; nil if it is not all here. size is the number of entries that listen,
+-- own that of the client among them, and mine the text of its entry. dropped says that an entry has gone, and that
+-- those behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
   local members, alone = beside('ZCARD', order), string.find(settings, ' 1 ', 1, true) ~= nil
