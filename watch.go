@@ -29,7 +29,7 @@ type Change struct {
 //	for change, err := range sys.Lock("leader").Watch(ctx) {
 //
 // A slow loop misses states in between, but always gets the latest one. A state that lasts for less than Config.Poll may
-// be missed. A note may come after its hold, as a change of its own.
+// be missed. A note may come after its hold and go before it, as a change of its own.
 //
 // Watch yields ErrUnavailable when Redis does not answer, once, and the state again when it does. A loop may go on after
 // such an error, and after ErrCrashed. Any other error is the last: the cause of ctx, ErrClosed, ErrRejected or ErrInvalid.
