@@ -77,7 +77,7 @@ type Config struct {
 	ReplicaTimeout time.Duration
 	// WaiterTimeout is the time for which a waiter for a fair lock keeps its queue entry in Redis
 	// after the last sign of life of its process, and so the longest time for which a dead process
-	// delays later waiters. Default 5 s (in Redisson 5 min); at least three times Poll.
+	// delays later waiters. Default 5 s (in Redisson 5 min), or three times Poll, the minimum, if that is longer.
 	WaiterTimeout time.Duration
 	// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub. All processes that
 	// use the same locks must use the same mode. Default ShardedAuto, as in Redisson

@@ -25,8 +25,8 @@ import (
 // releases them with Release or AddPermits.
 //
 // Within a System, permits are acquired in order of arrival: a request for few permits never overtakes
-// an earlier request for many. Processes compete for permits; while other processes wait, each hands
-// permits off to its own waiters for at most Config.HandOffLimit.
+// an earlier request for many. Processes take turns: while others wait, each hands permits off to its own
+// waiters for at most Config.HandOffLimit.
 //
 // A method other than Acquire returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. The errors of such a method are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and
@@ -93,8 +93,8 @@ func applyWaits(options []WaitOption, call *request.CountCall) error {
 	return nil
 }
 
-// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few are
-// free, or if other requests already wait for permits in this System.
+// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few are free,
+// or are left for requests that wait in this System or in another process.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	call := request.NewCountCall(request.OpAcquire, int64(n))
 	call.Try = true
