@@ -55,7 +55,7 @@ func (p *ExpirableSemaphore) inner() *Lock {
 	return p.lock
 }
 
-// Acquire waits until it has a permit. The options and errors are those of Lock.Acquire, and ctx
+// Acquire waits until it has a permit. The options and errors are those of Lock.Acquire and ErrNoPermits, and ctx
 // bounds only the wait. There is no re-entry: each Acquire takes another permit, even with the context
 // of a permit, and waits if none is free.
 //

@@ -69,8 +69,9 @@ func (l *Lock) checkCall(ctx context.Context) error {
 
 // Acquire waits until the lock is granted. When ctx ends, it withdraws the request and returns the
 // cause of ctx (and ErrTimeout if a deadline was exceeded). Its other errors are
-// ErrTimeout, ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable and ErrNotReplicated (only if
-// WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
+// ErrTimeout (with WithWait(0) ErrHeld), ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable and
+// ErrNotReplicated (only if WithWait bounds the wait), ErrRejected, ErrInvalid, ErrCrashed, and of a
+// re-entry ErrLost.
 //
 // ctx bounds only the wait. The end of ctx does not release the lock, and does not cancel the
 // hold's Context; see Do for a function that ends with ctx.

@@ -68,8 +68,8 @@ func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
 
 // Acquire waits until it has n permits. When ctx ends, it withdraws the request and returns the cause of
 // ctx (and ErrTimeout if a deadline was exceeded). WithWait also bounds the wait. The other errors are
-// ErrTimeout, ErrQueueFull, ErrClosed, ErrUnavailable (only if WithWait bounds the wait), ErrRejected,
-// ErrInvalid and ErrCrashed.
+// ErrTimeout (with WithWait(0) ErrHeld), ErrNoPermits, ErrQueueFull, ErrClosed, ErrUnavailable (only if
+// WithWait bounds the wait), ErrRejected, ErrInvalid and ErrCrashed.
 //
 // The System does not keep track of acquired permits: the caller must release them in every case.
 func (s *Semaphore) Acquire(ctx context.Context, n int, options ...WaitOption) error {

@@ -12,7 +12,7 @@
 //	})
 //
 // To start, use [Open]. Use [New] with a client of [Connect] if the client is also used for other things, and with one
-// of [ConnectLater] for a server of a RedLock that may be down.
+// of [ConnectLater] for a server that may be down.
 //
 // What to use for what:
 //
@@ -32,7 +32,7 @@
 //   - [Lock.Acquire], [Lock.TryAcquire]: the lock is released elsewhere than it is acquired.
 //   - [Lock.Lead]: a function runs in one of all processes, as long as that holds the lock. [Lock.Elect] is the
 //     same without a goroutine of its own.
-//   - [Lock.Watch]: who holds the lock, and each change; [WithNote] is a text that others see with a hold.
+//   - [Lock.Watch]: which process holds the lock, and each change; [WithNote] is a text that others see with a hold.
 //
 // And in an actor, which must not block:
 //
@@ -98,7 +98,7 @@ func Connect(url string) (rueidis.Client, error) {
 
 // ConnectLater is like Connect, for a single server that may be down. The client connects
 // when it is first used after the server has come up; until then, requests wait or fail with
-// ErrUnavailable. This allows a RedLock to start while a minority of its servers is down.
+// ErrUnavailable. So a service starts before its Redis, and a RedLock while a minority of its servers is down.
 // ConnectLater takes up to 5 s (dial_timeout in the URL) if the server does not answer. It
 // supports neither clusters nor Sentinel. The error is ErrInvalid or ErrRejected.
 func ConnectLater(url string) (rueidis.Client, error) {
