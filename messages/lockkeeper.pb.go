@@ -2058,8 +2058,8 @@ func (x *Process) GetOverdue() bool {
 	return false
 }
 
-// Failed answers a Cancel, ForceRelease or Inspect that failed, and any message that is not a
-// request.
+// Failed answers a Cancel, Extend, ForceRelease, Inspect or SetExpirablePermits that failed, and any
+// message that is not a request.
 type Failed struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Lock          *Lock                  `protobuf:"bytes,1,opt,name=lock,proto3" json:"lock,omitempty"`
