@@ -13,7 +13,7 @@
 //	answer, err := c.Request("1001", "account", message)
 //
 //	err = directory.Leave(ctx) // at the shutdown
-//	c.Shutdown(true)           // in a client, c.Remote.Shutdown(true)
+//	c.Shutdown(true)           // in a client, c.Remote.Shutdown(false)
 //	client.Close()
 //
 // [docs/actors.md] has the guarantees with their times, and what each failure costs.
