@@ -28,10 +28,10 @@ change: version, permissions, eviction, memory, persistence, replicas, clock, ro
 of a cluster, scripts that use keys which they do not declare, the records of Systems, and semaphores
 whose permits are in use although no number of permits is set.
 
-To test that locks work, one System acquires a lock of each kind, also a MultiLock, and a permit of a
-semaphore and one that expires, and closes a latch; another System waits for it, and must be woken
-by a message. Their names begin with lockkeeper_doctor. It changes nothing else. If a server of a
-cluster does not answer, doctor reports it, and checks the others.
+To test that locks work, one System acquires a lock of each kind, also a MultiLock but no RedLock, and a
+permit of a semaphore and one that expires, and closes a latch; another System waits for it, and must be
+woken by a message. Their names begin with lockkeeper_doctor. It changes nothing else. If a server of a
+cluster does not answer, doctor reports it, and checks the others. Singletons are not tried.
 
 ` + accessHelp + `  -kind KIND     tries only this kind, and does not check the numbers of permits, so that it needs only
                  the rights for this kind; may be given more than once. The kinds are
