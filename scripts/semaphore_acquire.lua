@@ -39,11 +39,11 @@ return once(record, command, function()
     end
     -- If it has taken all that its entry wanted, those that are left suffice for no others than before.
     queue.dropped = gone or queue.dropped and taken < queue.wanted
-    if queue.dropped then
-      wake_up(queue, 0, free - taken)
-    end
     if entry ~= '' and served <= #ARGV - first then
       enter(queue, entry) -- at the end, if some were served: the other processes have their turn first
+    end
+    if queue.dropped then
+      wake_up(queue, 0, free - taken)
     end
   end
   return {served, left - taken}, taken > 0 and function() redis.call('DECRBY', semaphore, taken) end

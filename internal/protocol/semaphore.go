@@ -69,15 +69,12 @@ func (s *Semaphore) Call(c *semaphore.Command, deadline time.Time) redisclient.C
 	return call
 }
 
-// maxEntryPermits bounds the permits that an entry of the wait queue may want.
-const maxEntryPermits = 999_999_999
-
 // permitEntry returns the entry that a Take adds or confirms, as the scripts take it; "" without one.
 func permitEntry(c *semaphore.Command) string {
 	if c.Entry.N == 0 {
 		return ""
 	}
-	return string(entryText(c.Entry.TTL, c.Number, c.Number, false, min(int64(c.Entry.N), maxEntryPermits), c.Entry.Listens))
+	return string(entryText(c.Entry.TTL, c.Number, c.Number, false, int64(c.Entry.N), c.Entry.Listens))
 }
 
 // Forget returns the call that removes the record of this client's last command, unless it is of a later number.

@@ -113,7 +113,8 @@ local function leave(queue)
 end
 
 -- Adds an entry for the client at the end, or confirms the one that it has, unless the server is out of memory. An entry
--- that did not listen had no place. A new key would stop the move of a slot.
+-- that did not listen had no place, and one that listens no longer loses it. Those behind it then move up, as behind one
+-- that wants fewer than before. A new key would stop the move of a slot.
 local function enter(queue, wanted)
   local now = time_of(queue)
   local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)
@@ -131,4 +132,5 @@ local function enter(queue, wanted)
   if not ok and not string.find(words_of(problem), '^OOM ') and not is_elsewhere(problem) then
     error(problem, 0)
   end
+  queue.dropped = queue.dropped or old and (not entry.listens or tonumber(entry.tokens) < tonumber(old.tokens))
 end

@@ -68,7 +68,7 @@ local function parse_entry(client, text, now)
     string.match(text, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
   if not (core and string.find(client, CLIENT) and not string.find(client, '%u')
     and #arrived <= 17 and tonumber(arrived) < HALF and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= MAX_ENTRY_TTL
-    and #term <= 20 and #seq <= 20 and #tokens <= 9 and (kept == '' or kept == '-' or has_digits(kept, 17)))
+    and #term <= 20 and #seq <= 20 and #tokens <= 10 and (kept == '' or kept == '-' or has_digits(kept, 17)))
     -- A clock that was set back must not keep an entry for long.
     or math.abs(now - seen) >= ttl * 1000 then
     return nil

@@ -75,3 +75,15 @@ func TestSemaphore_GivingUpWakesTheNextProcess(t *testing.T) {
 		})
 	}
 }
+
+// A request for more permits than nine digits can count is not overtaken either, and is woken when they suffice.
+func TestSemaphore_ManyPermitsKeepTheirPlace(t *testing.T) {
+	t.Parallel()
+	here, there, k := locktest.NewTwo(t, locktest.NoPolling)
+	k.Do(t, "SET", k.LockName, "1400000000")
+	many := soon(t, here.Semaphore(k.LockName), 1_500_000_000)
+	queues(t, k, 1)
+	locktest.IsError(t, there.Semaphore(k.LockName).TryAcquire(locktest.Within(t), 1), lockkeeper.ErrHeld)
+	locktest.OK(t, there.Semaphore(k.LockName).Release(locktest.Within(t), 100_000_000))
+	locktest.OK(t, locktest.Await(t, "the permits", many))
+}
