@@ -75,6 +75,11 @@ var semaphoreTables = []table{
 			reply: "[0 2]", after: "'2', %u.3.0.2, >u=3.3+tokens1+listens@-4 seen@0 >v=2.7+tokens1+listens@-3 seen@-1 >20000", published: "u>3.0.0 v>2.0.0",
 		},
 		{
+			name:   "joins, and removes one that has expired and did not listen",
+			before: "'0', >x=2.7+tokens1@-30 seen@-21 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1",
+			reply: "[0 0]", after: "'0', %u.3.0.0, >v=2.7+tokens1+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
+		},
+		{
 			name:   "listens no longer",
 			before: "'1', >u=2.2+tokens2+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens2 wanted=2",
 			reply: "[0 1]", after: "'1', %u.3.0.1, >u=3.3+tokens2@-4 seen@0 >v=2.7+tokens1+listens@-3 seen@-1 >20000", published: "v>2.0.0",

@@ -123,6 +123,11 @@ local function enter(queue, wanted)
   if not entry or not queue.alone and queue.size == 0 and not beside('EXISTS', queue.semaphore, queue.key, queue.order) then
     return
   end
+  -- Those that have expired. Of these, visit_entries finds only the ones that listen.
+  for _, member in ipairs(beside('ZRANGE', queue.order, -now, '(0', 'BYSCORE', 'LIMIT', 0, 1000) or {}) do
+    remove(queue, string.sub(member, 2))
+    queue.dropped = true
+  end
   local ok, problem = pcall(function()
     local ttl = math.max(entry.ttl, queue.size > 0 and beside('PTTL', queue.key) or 0)
     take(queue.key, ttl, queue.client, text)
