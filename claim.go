@@ -5,6 +5,7 @@ import (
 	"github.com/google/uuid"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -42,9 +43,10 @@ import (
 type Claim struct {
 	state claimState
 	// id is the correlation id of the present or last Acquire: no other has it, in any life of the actor; guardian is that
-	// of the System that it went to.
+	// of the System that it went to, and life its process: the guardian of another System may have the name since.
 	id       string
 	guardian *actor.PID
+	life     actor.Process
 	lock     *messages.Lock
 	held     *messages.Acquired
 	// next is sent when the release is answered.
@@ -111,6 +113,7 @@ func (c *Claim) Acquire(ctx actor.Context, request *messages.Acquire) {
 func (c *Claim) request(ctx actor.Context, m proto.Message) {
 	if _, begins := m.(*messages.Acquire); begins {
 		c.guardian = From(ctx.ActorSystem()).Guardian()
+		c.life, _ = ctx.ActorSystem().ProcessRegistry.GetLocal(c.guardian.Id)
 	}
 	requestFrom(c.guardian, ctx, m)
 }
@@ -168,8 +171,8 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		*c = Claim{} // the next instance may be the same value
 	case *actor.DeadLetterResponse:
 		// It does not say what it answers: some message of the actor, or a request to a System that is closed.
-		if _, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(c.guardian.GetId()); !lives {
-			return c.answered(ErrorOf(m))
+		if now, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(c.guardian.GetId()); !lives || !request.SameLife(now, c.life) {
+			return c.answeredBy(ctx, m)
 		}
 	case interface{ GetCorrelationId() string }:
 		if one, is := c.left[m.GetCorrelationId()]; is {
@@ -179,13 +182,18 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		if c.id == "" || m.GetCorrelationId() != c.id {
 			return ClaimUnchanged
 		}
-		request, happened := c.step(m)
-		if request != nil {
-			c.request(ctx, request)
-		}
-		return happened
+		return c.answeredBy(ctx, m)
 	}
 	return ClaimUnchanged
+}
+
+// answeredBy handles a message that is for the present Acquire.
+func (c *Claim) answeredBy(ctx actor.Context, message any) ClaimEvent {
+	request, happened := c.step(message)
+	if request != nil {
+		c.request(ctx, request)
+	}
+	return happened
 }
 
 // answeredLate handles a message for a request whose withdrawal has failed.
@@ -200,7 +208,7 @@ func (c *Claim) answeredLate(ctx actor.Context, one leftRequest, message any) {
 	}
 }
 
-// step handles a message that is for the present Acquire. It returns a request to be sent, or nil.
+// step decides what follows from a message that is for the present Acquire. It returns a request to be sent, or nil.
 func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 	switch m := message.(type) {
 	case *messages.Acquired:
@@ -225,6 +233,8 @@ func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 		happened = c.answered(err)
 	case *messages.Released:
 		happened = c.answered(nil)
+	case *actor.DeadLetterResponse:
+		happened = c.answered(ErrorOf(m))
 	case *messages.Failed: // a withdrawal
 		if c.state == claimReleasing {
 			if c.left == nil {

@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -313,4 +314,38 @@ func TestClaim_EndsAlsoIfItsLockWasOfAnotherKind(t *testing.T) {
 			locktest.NotYet(t, c.events, "another event")
 		})
 	}
+}
+
+// A request that reaches no System, or waits for the answer to a Release, is refused, also if another System has been
+// started before the actor hears of that, or if it gets a dead letter of something else first.
+func TestClaim_IsRefusedWithoutItsSystem(t *testing.T) {
+	t.Parallel()
+	t.Run("another has its name", func(t *testing.T) {
+		t.Parallel()
+		s, k := locktest.New(t, lockkeeper.Config{})
+		c := newClaims(t, s, nil)
+		c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrInvalid)
+		locktest.OK(t, s.Close(t.Context()))
+		c.do(func(ctx actor.Context, c *lockkeeper.Claim) {
+			c.Acquire(ctx, &messages.Acquire{Lock: k.Message()})
+			second := locktest.Must(lockkeeper.Open(t.Context(), k.Server.URL(), lockkeeper.WithActorSystem(s.Actors)))(t)
+			t.Cleanup(func() { locktest.Check(t, second.Close(context.Background())) })
+		})
+		c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrClosed)
+	})
+	t.Run("dead letter of something else", func(t *testing.T) {
+		t.Parallel()
+		s, k := locktest.New(t, lockkeeper.Config{})
+		request := &messages.Acquire{Lock: k.Message()}
+		c := newClaims(t, s, request)
+		c.expect(lockkeeper.ClaimGranted, nil)
+		c.do(func(ctx actor.Context, c *lockkeeper.Claim) {
+			ctx.Request(actor.NewPID(ctx.Self().Address, "no actor"), "anything")
+			locktest.Check(t, s.Close(t.Context()))
+			c.Release(ctx)
+			c.Acquire(ctx, request)
+		})
+		c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrClosed)
+		c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrClosed)
+	})
 }
