@@ -214,6 +214,25 @@ func TestGrain_Crashes(t *testing.T) {
 	f.expect()
 }
 
+// A grain that crashes while it is to stop is not restarted: neither before its children have stopped nor after it has.
+func TestGrain_StopsThoughItCrashes(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	for _, how := range []string{"stop-and-panic", "stop-children-and-panic"} {
+		_, token := a.mustAsk(t, how, "where")
+		a.ActorSystem.Root.Send(a.Get(how, "account"), wrapperspb.String(how+" 300ms"))
+		redistest.Eventually(t, "the stop", func() bool { return f.count(how, "stopping") == 1 })
+		if _, higher := a.mustAsk(t, how, "where"); higher <= token {
+			t.Errorf("%s: the token %d is followed by %d", how, token, higher)
+		}
+		if starts, stops := f.count(how, "starts"), f.count(how, "stops"); starts != 2 || stops != 1 {
+			t.Errorf("%s: %d starts and %d stops, want 2 and 1", how, starts, stops)
+		}
+	}
+	f.expect()
+}
+
 // When Redis does not answer, the grains stop before the lease ends, and handle nothing more. They are there again when Redis
 // is back, with a new member.
 func TestMember_SurvivesAnOutageOfRedis(t *testing.T) {

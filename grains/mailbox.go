@@ -40,8 +40,8 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher acto
 // InvokeSystemMessage implements actor.MessageInvoker.
 func (m *mailbox) InvokeSystemMessage(message any) {
 	switch message.(type) {
-	case *actor.Restart:
-		if !m.serves() {
+	case *actor.Restart: // proto.actor would turn a stop that waits for children into it, and revive what has stopped
+		if !m.it.begins(m.serves()) {
 			message = &actor.Stop{}
 			m.stop()
 		}

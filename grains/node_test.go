@@ -153,9 +153,10 @@ func (n *node) mustAsk(t testing.TB, name, what string) (address string, token i
 type account struct {
 	f    *fleet
 	name string
-	// panics: it panics while it stops.
-	panics bool
-	idle   *time.Timer
+	// panics: it panics while it stops. stopping is how long it takes to handle that.
+	panics   bool
+	stopping time.Duration
+	idle     *time.Timer
 }
 
 // spawnSlow spawns a child which takes that long to stop, so the grain does too.
@@ -187,6 +188,7 @@ func (a *account) Receive(ctx actor.Context) {
 			a.f.fault("the term of %s lasts when it stops", a.name)
 		}
 		a.f.note(a.name, "stopping", 0)
+		<-time.After(a.stopping)
 		if a.panics {
 			panic("as asked")
 		}
@@ -212,6 +214,14 @@ func (a *account) Receive(ctx actor.Context) {
 		case "stop":
 			a.spawnSlow(ctx, duration)
 			ctx.Stop(ctx.Self())
+		case "stop-and-panic":
+			a.stopping = duration
+			ctx.Stop(ctx.Self())
+			panic("as asked")
+		case "stop-children-and-panic":
+			a.spawnSlow(ctx, duration)
+			ctx.Stop(ctx.Self())
+			panic("as asked")
 		case "idle":
 			root, self := ctx.ActorSystem().Root, ctx.Self()
 			if a.idle == nil {
