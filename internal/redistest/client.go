@@ -29,9 +29,11 @@ func (s *Server) Client(t testing.TB) rueidis.Client {
 			Password:          s.password(),
 			DisableCache:      true,
 			ForceSingleClient: true,
-			PipelineMultiplex: -1,                        // one connection
-			Dialer:            net.Dialer{KeepAlive: -1}, // no pings in the background, which Calls would count
-			ClientSetInfo:     rueidis.DisableClientSetInfo,
+			PipelineMultiplex: -1,    // one connection
+			ConnWriteTimeout:  Limit, // the time for a reply, too
+			// No pings in the background, which Calls would count.
+			Dialer:        net.Dialer{Timeout: Limit, KeepAlive: -1},
+			ClientSetInfo: rueidis.DisableClientSetInfo,
 		})
 		if err != nil {
 			t.Fatalf("redistest: client of %s: %v", s.Addr(), err)

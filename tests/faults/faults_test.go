@@ -13,7 +13,7 @@ import (
 )
 
 // quick has leases that end within a test.
-var quick = lockkeeper.Config{Watchdog: 2 * time.Second, CallTimeout: 300 * time.Millisecond, Poll: time.Minute}
+var quick = lockkeeper.Config{Watchdog: 2 * time.Second, CallTimeout: 300 * time.Millisecond, Poll: time.Hour}
 
 // Redis is unreachable for longer than the lease: the holder is warned and notified before the key expires in Redis,
 // and the waiters get the lock only after that.

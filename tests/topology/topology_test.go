@@ -135,7 +135,7 @@ func listensOnSecond(t *testing.T, servers []*redistest.Server, name string) *lo
 	hold := locktest.Acquire(t, holder.Lock(name))
 	defer locktest.Release(t, hold)
 	for {
-		s := locktest.Open(t, servers[0].URL(), lockkeeper.Config{Poll: time.Minute, ShardedPubSub: lockkeeper.ShardedOff})
+		s := locktest.Open(t, servers[0].URL(), lockkeeper.Config{Poll: time.Hour, ShardedPubSub: lockkeeper.ShardedOff})
 		ctx, giveUp := context.WithCancel(locktest.Within(t))
 		waiter := locktest.AcquireSoon(ctx, s.Lock(name))
 		redistest.Eventually(t, "its subscription", func() bool {
