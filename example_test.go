@@ -170,7 +170,7 @@ func ExampleLock_TryAcquire() {
 func ExampleWithLease() {
 	sys, _, stop := start()
 	defer stop()
-	hold, _ := sys.Lock("cache").Acquire(context.Background(), lockkeeper.WithLease(100*time.Millisecond))
+	hold, _ := sys.Lock("cache").Acquire(context.Background(), lockkeeper.WithLease(time.Second))
 
 	<-hold.Context().Done()
 	fmt.Println(errors.Is(context.Cause(hold.Context()), lockkeeper.ErrLost), hold.Valid())

@@ -24,14 +24,14 @@ import (
 var ShortTimeouts = lockkeeper.Config{Watchdog: Watchdog, Poll: 300 * time.Millisecond, WaiterTimeout: time.Second}
 
 // NoPolling polls less often than a test lasts.
-var NoPolling = lockkeeper.Config{Poll: time.Minute, Watchdog: 2 * time.Minute}
+var NoPolling = lockkeeper.Config{Poll: time.Hour, Watchdog: 2 * time.Hour}
 
 // Soon is well below the poll bound of NoPolling, and long even for a busy machine.
 const Soon = 10 * time.Second
 
 // ShortCallTimeout resends commands without a reply long before the lease ends, and has no local hand-off.
 // On a busy machine a call may take longer than that, so it suits only calls that are repeated.
-var ShortCallTimeout = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Minute, Watchdog: 2 * time.Minute, HandOffLimit: 1}
+var ShortCallTimeout = lockkeeper.Config{CallTimeout: time.Second, Poll: time.Hour, Watchdog: 2 * time.Hour, HandOffLimit: 1}
 
 // Watchdog is long enough for a busy machine.
 const Watchdog = 5 * time.Second
@@ -64,7 +64,7 @@ func Connect(t testing.TB, url string) (client rueidis.Client) {
 	options.ReadBufferEachConn, options.WriteBufferEachConn = 16<<10, 16<<10
 	redistest.Eventually(t, "a connection to "+url, func() bool {
 		connected, err := redisio.ConnectWith(context.Background(), options)
-		if err != nil && !errors.Is(err, lockkeeper.ErrUnavailable) {
+		if why := (*redisio.Error)(nil); err != nil && !(errors.As(err, &why) && why.Transient) {
 			t.Fatal(err)
 		}
 		client = connected

@@ -37,11 +37,15 @@ type grant struct {
 	err  error
 }
 
-// soon acquires on a goroutine.
+// soon acquires on a goroutine. On a loaded machine the answer of Redis may come too late for a fixed lease: then it asks
+// again.
 func (t *trial) soon(ctx context.Context, p *process, r request) <-chan grant {
 	granted := make(chan grant, 1)
 	go func() {
 		h, err := p.acquire(ctx, t.lock, r)
+		for locktest.IsLateReply(err) {
+			h, err = p.acquire(ctx, t.lock, r)
+		}
 		granted <- grant{h, err}
 	}()
 	return granted

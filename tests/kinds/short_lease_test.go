@@ -24,13 +24,16 @@ func TestShortLease_FarFromRedis(t *testing.T) {
 		}
 		granted := locktest.Acquire(t, lock, lockkeeper.WithLease(7*delay))
 		_ = granted.Release(locktest.Within(t)) // which is an error if the lease is over by now
-		refused := locktest.AcquireSoon(locktest.Within(t), lock, lockkeeper.WithLease(delay))
+		refused := locktest.Go(func() error {
+			_, err := lock.Acquire(locktest.Within(t), lockkeeper.WithLease(delay))
+			return err
+		})
 		redistest.Eventually(t, "the request to wait", func() bool {
 			locks, err := s.Locks(locktest.Within(t))
 			return err == nil && slices.ContainsFunc(locks, func(one lockkeeper.LockInfo) bool { return one.Waiters > 0 })
 		})
 		behind := locktest.AcquireSoon(locktest.Within(t), lock)
-		locktest.ExpectEnd(t, refused, lockkeeper.ErrUnavailable)
+		locktest.IsError(t, locktest.Await(t, "the refusal", refused), lockkeeper.ErrUnavailable, "too long for a lease")
 		locktest.Release(t, locktest.Got(t, behind).Hold)
 		for _, proxy := range proxies {
 			proxy.Delay(0)

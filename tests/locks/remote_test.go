@@ -55,7 +55,7 @@ func TestRemoteOwner_NeedsALease(t *testing.T) {
 		t.Errorf("the validity is %v, and must not be more than %v", granted.Validity.AsDuration(), most)
 	}
 	locktest.Ask[*messages.Released](t, owner, &messages.Release{Lock: k.Message(), HoldId: granted.HoldId})
-	locktest.Future[*messages.Acquired](t, there, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(300 * time.Millisecond)})
+	locktest.Future[*messages.Acquired](t, there, &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(2 * time.Second)})
 	k.AwaitFree(t)
 	s.ExpectGranted(t, k)
 }

@@ -156,7 +156,7 @@ func TestNext_LateReleaseWakesIt(t *testing.T) {
 				around = locktest.Kinds["write"]
 			}
 			first := locktest.Acquire(t, around(a, b.LockName))
-			leased := locktest.AcquireSoon(locktest.Within(t), of(b.Site, b.LockName), lockkeeper.WithLease(500*time.Millisecond))
+			leased := locktest.AcquireSoon(locktest.Within(t), of(b.Site, b.LockName), lockkeeper.WithLease(2*time.Second))
 			waits := func(n int64) {
 				redistest.Eventually(t, "entries that listen", func() bool { return waiting(t, b.Key, kind) == n })
 			}
