@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// trialTime bounds the trial of one kind. After a trial that took longer than laterTime, the following
-	// ones are bounded by laterTime.
+	// trialTime bounds the commands of the trial of one kind, and how long after the release the waiting System may be
+	// woken. Once it was not, laterTime is enough for the following trials.
 	trialTime = 5 * time.Second
 	laterTime = time.Second
 	// trialLease is the lease of a trial. No lease ends and no waiter polls during a trial, so only a message
@@ -85,9 +85,8 @@ func (d *doctor) checkLocks(ctx context.Context) {
 	}
 	limit := trialTime
 	for _, t := range d.trials(systems[0], systems[1]) {
-		began := time.Now()
 		err := t.run(ctx, limit)
-		if time.Since(began) > laterTime {
+		if errors.Is(err, errNotWoken) {
 			limit = laterTime
 		}
 		err = cmp.Or(err, d.clean(ctx, t))
@@ -121,27 +120,35 @@ func (d *doctor) clean(ctx context.Context, t trial) (err error) {
 // errNotWoken: the other System was not notified of the release.
 var errNotWoken = errors.New("the System that waits was not woken")
 
-// run runs the trial.
+// run runs the trial. limit is how long after the release the other System may be woken.
 func (t trial) run(ctx context.Context, limit time.Duration) error {
-	ctx, cancel := context.WithTimeout(ctx, limit)
+	commands, cancel := context.WithTimeout(ctx, trialTime)
 	defer cancel()
-	giveBack, err := t.acquire(ctx)
+	giveBack, err := t.acquire(commands)
 	if err != nil {
 		return err
 	}
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
 	waited := make(chan error, 1)
 	go func() { waited <- t.wait(ctx) }()
 	seen := 0 // several times: at first the waiter may still be about to try again
 	for end := time.Now().Add(min(subscribeTime, limit/3)); seen < 3 && time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
-		if t.waits(ctx) {
+		if t.waits(commands) {
 			seen++
 		}
 	}
-	gave, got := giveBack(ctx), <-waited
-	if gave == nil && ctx.Err() != nil && errors.Is(got, context.DeadlineExceeded) {
-		return fmt.Errorf("%w within %v", errNotWoken, limit)
+	if err := giveBack(commands); err != nil {
+		stop(nil)
+		<-waited
+		return err
 	}
-	return cmp.Or(gave, got)
+	late := fmt.Errorf("%w within %v", errNotWoken, limit)
+	defer time.AfterFunc(limit, func() { stop(late) }).Stop()
+	if err := <-waited; !errors.Is(err, late) {
+		return err
+	}
+	return late
 }
 
 // warnings is a log handler that keeps the warnings until they are taken.
