@@ -48,7 +48,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 		o.work = invalid("elect", l.Name(), errNoFunction)
 		return
 	}
-	rejected := false
+	var rejection error // of the last try, unless one that waits was accepted since
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		asked := time.Now()
 		hold, err := l.acquire(ctx, "acquire", r)
@@ -62,20 +62,22 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 				backoff = firstBackoff
 			}
 		} else if !mayPass(err) && !c.wasAccepted(err) || ctx.Err() != nil { // the cause of ctx may wrap such an error
+			if rejection != nil && ctx.Err() != nil && !l.isPastCall(asked) { // Redis may not have answered this try
+				o.work = errors.Join(err, rejection)
+			}
 			return
 		}
-		before := rejected
-		if rejected = errors.Is(err, ErrRejected); rejected && (!before || l.isPastCall(asked)) { // it was accepted meanwhile
+		before := rejection
+		if rejection = nil; errors.Is(err, ErrRejected) {
+			rejection = err
+		}
+		if rejection != nil && (before == nil || l.isPastCall(asked)) { // it was accepted meanwhile
 			backoff = firstBackoff
 			l.runtime.Log(slog.LevelError, "Redis rejects a candidate, and this process waits to lead again", "lock", l.Name(), "error", err)
 		}
 		select {
 		case <-time.After(backoff - rand.N(backoff/2)):
-		case <-ctx.Done(): // otherwise the next Acquire returns its cause
-			if rejected {
-				o.work = errors.Join(ended(ctx, "acquire", l.Name(), ""), err)
-				return
-			}
+		case <-ctx.Done(): // the next Acquire returns its cause
 		}
 	}
 }

@@ -29,7 +29,7 @@ func (r *rejections) Write(line []byte) (int, error) {
 // again, and the log has the rejection once. If it resigns meanwhile, it returns the rejection.
 func TestLeader_WaitsAgainAfterARejection(t *testing.T) {
 	t.Parallel()
-	const callTimeout = 300 * time.Millisecond
+	const callTimeout = 5 * time.Second // a rejection that takes longer counts as another one
 	server := redistest.Start(t)
 	for what, change := range map[string][2]string{
 		"password": {"resetpass >other", "resetpass >pw"},
@@ -82,10 +82,11 @@ func TestLeader_WaitsAgainAfterARejection(t *testing.T) {
 				lock := locktest.Key{Server: server, LockName: k.LockName + by, Name: k.Name + by, Channel: "redisson_lock__channel:{" + k.Name + by + "}"}
 				lock.TakeAs(t, locktest.Redisson, -1)
 				held[by] = lock
-				l := s.FencedLock(lock.LockName)
-				begin(l)
+				begin(s.FencedLock(lock.LockName))
+			}
+			for by := range candidates {
 				redistest.Eventually(t, "an accepted candidate", func() bool {
-					status, err := l.Inspect(locktest.Within(t))
+					status, err := s.FencedLock(k.LockName + by).Inspect(locktest.Within(t))
 					return err == nil && status.WaitingFor > callTimeout
 				})
 			}
