@@ -108,14 +108,15 @@ func TestCalls_AreBoundedWithoutRedis(t *testing.T) {
 						_, _ = dead.TryAcquire(context.Background())
 					}
 				}
+				now := locktest.Stopwatch(t)
 				var all sync.WaitGroup
 				check := func(ctx context.Context, what string, bound time.Duration, call func(context.Context) error) {
 					all.Go(func() {
-						began := time.Now()
+						began := now()
 						if err := call(ctx); err == nil || errors.Is(err, lockkeeper.ErrRejected) {
 							t.Errorf("%s: error %v", what, err)
 						}
-						if took := time.Since(began); took > bound+boundSlack {
+						if took := now() - began; took > bound+boundSlack {
 							t.Errorf("%s took %v, and its bound is %v", what, took, bound)
 						}
 					})
