@@ -8,7 +8,6 @@ import (
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/reflect/protoregistry"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
@@ -57,12 +56,12 @@ func TestCorrelation_IsInEachAnswer(t *testing.T) {
 // A loss, which answers nothing, has the id of the Acquire.
 func TestCorrelation_OfALossIsThatOfTheAcquire(t *testing.T) {
 	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
+	s, k := locktest.New(t, lockkeeper.Config{Renewal: 100 * time.Millisecond})
 	received := make(chan proto.Message, 2)
 	s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
 		switch m := ctx.Message().(type) {
 		case *actor.Started:
-			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message(), Lease: durationpb.New(50 * time.Millisecond), CorrelationId: "job 7"})
+			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message(), CorrelationId: "job 7"})
 		case proto.Message:
 			received <- m
 		}
@@ -71,5 +70,6 @@ func TestCorrelation_OfALossIsThatOfTheAcquire(t *testing.T) {
 		if m := locktest.Await(t, what, received); correlationOf(m) != "job 7" {
 			t.Errorf("%s is %v", what, m)
 		}
+		k.Do(t, "DEL", k.Name)
 	}
 }
