@@ -111,7 +111,7 @@ var allContested = []contested{
 func TestCancel_ManyAtOnceKeepTheHold(t *testing.T) {
 	for _, c := range allContested {
 		t.Run(c.name, func(t *testing.T) {
-			s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: 2 * locktest.Watchdog, CallTimeout: locktest.Watchdog})
+			s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{QueueLimit: 2 * *cancels, Watchdog: redistest.Limit, CallTimeout: redistest.Limit / 4})
 			release, lost := c.take(t, s, k.LockName)
 			wait, cancel := context.WithCancel(context.Background())
 			defer cancel()
