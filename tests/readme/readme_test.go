@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -48,12 +47,12 @@ func TestReadme_ProgramsWork(t *testing.T) {
 
 // run returns the lines that a program prints; it interrupts one that leads.
 func run(t *testing.T, name string) (lines []string) {
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
 	program := filepath.Join(t.TempDir(), name)
-	if out, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./"+name).CombinedOutput(); err != nil {
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", program, "./"+name).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
+	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+	defer cancel()
 	cmd := exec.CommandContext(ctx, program)
 	cmd.Env = append(os.Environ(), "REDIS_URL="+redistest.Start(t).URL())
 	out, err := cmd.StdoutPipe()

@@ -18,7 +18,7 @@ import (
 // biller holds a lock itself, from message to message. If it stops or is restarted, the lock is released.
 type biller struct{ invoices lockkeeper.Claim }
 
-var invoices = &messages.Acquire{Lock: &messages.Lock{Name: "invoices"}, Wait: durationpb.New(2 * time.Second)}
+var invoices = &messages.Acquire{Lock: &messages.Lock{Name: "invoices"}, Wait: durationpb.New(10 * time.Second)}
 
 func (b *biller) Receive(ctx actor.Context) {
 	switch b.invoices.Handle(ctx) { // with every message
@@ -45,7 +45,7 @@ func (s *shipper) Receive(ctx actor.Context) {
 		s.sys.Lock("order:"+m.order).Respond(ctx, func(ctx context.Context) error {
 			fmt.Println("shipping") // your work; ctx is cancelled if the lock is lost or the actor stops
 			return nil
-		}, func(err error) any { return shipped{err} }, lockkeeper.WithWait(2*time.Second))
+		}, func(err error) any { return shipped{err} }, lockkeeper.WithWait(10*time.Second))
 	}
 }
 

@@ -22,11 +22,11 @@ func main() {
 		log.Fatal(err)
 	}
 
-	// Do waits for the lock (2 s at most), runs the function, and releases the lock.
+	// Do waits for the lock (10 s at most), runs the function, and releases the lock.
 	err = sys.Lock("orders").Do(ctx, func(ctx context.Context) error {
 		fmt.Println("shipping") // your work; ctx is cancelled if the lock is lost
 		return nil
-	}, lockkeeper.WithWait(2*time.Second))
+	}, lockkeeper.WithWait(10*time.Second))
 	switch {
 	case errors.Is(err, lockkeeper.ErrTimeout):
 		fmt.Println("another process is shipping")
