@@ -78,7 +78,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	const javas = "000102030405060708090a0b0c0d0e0f"
 	server, name := redistest.Start(t), redistest.Name(t)
 	java := redisson{Server: server, name: name}
-	s, p := open(t, server.URL(), name, 2, lockkeeper.Config{Poll: time.Hour, Watchdog: 2 * time.Hour, Renewal: 200 * time.Millisecond})
+	s, p := open(t, server.URL(), name, 2, lockkeeper.Config{Poll: time.Hour, Watchdog: 2 * time.Minute, Renewal: 200 * time.Millisecond})
 	published := make(chan string, 100)
 	listener, giveBack := server.Client(t).Dedicate()
 	defer giveBack()

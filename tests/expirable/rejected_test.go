@@ -27,7 +27,9 @@ func TestExpirable_RejectedRepetitionMayHaveReleased(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			t.Parallel()
-			s := locktest.NewRemote(t, redistest.Start(t), locktest.ShortCallTimeout)
+			cfg := locktest.ShortCallTimeout
+			cfg.CallTimeout = 3 * time.Second // in which a busy machine rejects the next try, too
+			s := locktest.NewRemote(t, redistest.Start(t), cfg)
 			p := s.ExpirableSemaphore(s.LockName)
 			locktest.Must(p.TrySetPermits(locktest.Within(t), 1))(t)
 			permit := locktest.Must(p.Acquire(locktest.Within(t), lockkeeper.WithLease(time.Hour)))(t)
