@@ -2,6 +2,7 @@ package grains
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -245,7 +246,7 @@ func (a *activator) check(ctx actor.Context, all bool) {
 		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
 		mark, err := d.redis.marked(timeout, member)
-		if err != nil {
+		if err = errors.Join(err, d.redis.keep(timeout)); err != nil {
 			return
 		}
 		lost, err := d.redis.lost(timeout, entries)

@@ -3,6 +3,7 @@ package grains
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
 
@@ -19,7 +20,7 @@ func TestStore_LeavesForeignKeysAlone(t *testing.T) {
 		"members": {"alice", "alice@example.org"},
 		"entries": {"account/a", "alice"},
 	} {
-		s, err := newStore(redis.Client(t), "", "of "+key)
+		s, err := newStore(redis.Client(t), "", "of "+key, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -35,6 +36,9 @@ func TestStore_LeavesForeignKeysAlone(t *testing.T) {
 			if _, err := s.register("account/a", "m", expected, 0); key == "entries" && !errors.Is(failed(err), lockkeeper.ErrRejected) {
 				t.Errorf("a grain with a foreign entry is registered: %v", err)
 			}
+		}
+		if _, err := s.bury(t.Context(), 0, nil, nil); err != nil {
+			t.Error(err)
 		}
 		if value, err := redis.Do(t, "HGET", s.name+key, fields[0]).ToString(); value != fields[1] {
 			t.Errorf("the field has become %q, %v", value, err)

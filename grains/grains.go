@@ -86,6 +86,7 @@ type Directory struct {
 	view     atomic.Pointer[view]
 	looking  sync.Mutex
 	topology topology      // guarded by looking
+	cursor   uint64        // in the entries, of the next look for those of members that have left; guarded by looking
 	look     chan struct{} // asks for a look at the members
 	silent   sync.Map      // when a member has not answered, by its id
 	counts   counts
@@ -263,7 +264,7 @@ func (d *Directory) open(c *cluster.Cluster) (err error) {
 		logger = c.Logger()
 	}
 	d.cluster, d.post = c, &delivery.Post{System: c.ActorSystem, Host: host.New(c.ActorSystem, logger)}
-	if d.redis, err = newStore(d.client, d.cfg.Locks.KeyPrefix, c.Config.Name); err != nil {
+	if d.redis, err = newStore(d.client, d.cfg.Locks.KeyPrefix, c.Config.Name, d.cfg.Locks.Watchdog); err != nil {
 		return invalid(err)
 	}
 	d.redis.scripts.AwaitReplicas(d.cfg.Locks.Replicas, cmp.Or(d.cfg.Locks.ReplicaTimeout, callTimeout/2))

@@ -312,6 +312,39 @@ func TestMember_IsBuried(t *testing.T) {
 	a.mustAsk(t, "7", "where")
 }
 
+// A failover may bring back entries that a member has removed before it left. Others remove them, but not those of a process that
+// still has its lease, whose record is lost. When no member runs, Redis has nothing without a TTL but the counter of tokens.
+func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Second}})
+	b := f.member(Config{})
+	left := b.d.term.Load().member.ID
+	if err := b.d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.redis.Do(t, "HSET", a.d.redis.lease("unrecorded"), "owner", "1")
+	for i := range 5 * glance {
+		f.redis.Do(t, "HSET", f.key("entries"), fmt.Sprint("account/", i), entryText(left, int64(i+1)))
+	}
+	f.redis.Do(t, "HSET", f.key("entries"), left, entryText(left, 1), "account/kept", "unrecorded#1")
+	redistest.Eventually(t, "the end of its entries", func() bool { return f.entries() == 1 })
+	for _, key := range []string{"members", "entries"} {
+		f.redis.Do(t, "PERSIST", f.key(key))
+		redistest.Eventually(t, "a TTL", func() bool {
+			ttl, _ := f.redis.Do(t, "PTTL", f.key(key)).AsInt64()
+			return ttl > time.Hour.Milliseconds()
+		})
+	}
+	if err := a.d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := f.redis.Do(t, "HKEYS", f.key("entries")).AsStrSlice()
+	if ttl, _ := f.redis.Do(t, "PTTL", f.key("entries")).AsInt64(); ttl <= 0 || err != nil || len(fields) != 1 {
+		t.Errorf("Redis has the entries %q for %d ms, %v", fields, ttl, err)
+	}
+}
+
 // A grain whose entry is lost in Redis stops with the next look, and so does all when the lease is deleted.
 func TestMember_NoticesLostData(t *testing.T) {
 	t.Parallel()

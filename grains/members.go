@@ -83,12 +83,8 @@ func (d *Directory) refresh(ctx context.Context) error {
 			return nil // one member is enough for the rest
 		}
 	}
-	for _, id := range dead {
-		if err := d.redis.bury(ctx, id); err != nil {
-			return failed(err)
-		}
-	}
-	return nil
+	d.cursor, err = d.redis.bury(ctx, d.cursor, alive, dead)
+	return failed(err)
 }
 
 // join starts the candidacy of this process, and waits until it is a member.

@@ -43,10 +43,10 @@ func (r *model) unregister(grain int, gone modelEntry) {
 	}
 }
 
-// bury does what the burial of a member does.
-func (r *model) bury(dead int8) {
+// bury does what a burial does.
+func (r *model) bury() {
 	for grain, entry := range r.entries {
-		if entry.member == dead && !r.leases[dead] {
+		if !r.leases[entry.member] {
 			r.unregister(grain, entry)
 		}
 	}

@@ -232,7 +232,7 @@ func (w *smallWorld) do(a smallMove) {
 		w.redis.leases[a.i] = false
 		return
 	case buries:
-		w.redis.bury(a.i)
+		w.redis.bury()
 		return
 	case executesLate, repeatsLate:
 		c := w.late[a.i]

@@ -28,6 +28,9 @@ import (
 // Each member has an entry as well, its mark, which every registration of it writes together with that of the grain. A Redis
 // that has the last mark has all that was written before it, so a member with any number of grains sees from one entry
 // whether a failover has lost some.
+//
+// Members and entries have a TTL, which each member renews: what is left when the last one is killed, or when a failover brings
+// back what had been removed, goes some time.
 type store struct {
 	client rueidis.Client
 	// scripts runs the registrations.
@@ -36,11 +39,14 @@ type store struct {
 	name    string // the beginning of all keys, without the prefix
 	// newest is the highest token that this process knows.
 	newest *atomic.Int64
+	// ttl is that of the members and the entries, in ms. An entry must last for longer than the lease of its member, or
+	// another member could start the grain: for that, no renewal of it must succeed for an hour in which those of the lease do.
+	ttl int64
 }
 
-func newStore(client rueidis.Client, prefix, cluster string) (store, error) {
+func newStore(client rueidis.Client, prefix, cluster string, watchdog time.Duration) (store, error) {
 	s := store{client: client, scripts: redisclient.New(client, 0), prefix: prefix,
-		name: "grains:{" + cluster + "}:", newest: new(atomic.Int64)}
+		name: "grains:{" + cluster + "}:", newest: new(atomic.Int64), ttl: (watchdog + time.Hour).Milliseconds()}
 	if keyspace.Slot(s.entries()) != keyspace.Slot(s.tokens()) {
 		return s, errors.New("the keys are not in one slot: a cluster needs a name, which does not begin with a brace")
 	}
@@ -81,7 +87,7 @@ func memberOf(entry string) string {
 }
 
 // KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
-// ARGV: the grain, this member, the expected entry, the highest token that this process knows, and that of this term
+// ARGV: the grain, this member, the expected entry, the highest token that this process knows, that of this term, the TTL
 // reply: mine and the token | changed and the entry | held and "" | lost and ""; an error if another application has written the
 // entry, or the next token would not be exact
 var registerScript = scripts.New("grains_register", `
@@ -109,6 +115,7 @@ elseif token < above then
 end
 local value = ARGV[2] .. '#' .. string.format('%d', token)
 redis.call('HSET', KEYS[1], ARGV[1], value)
+redis.call('PEXPIRE', KEYS[1], ARGV[6])
 local mark = redis.call('HGET', KEYS[1], ARGV[2]) or ''
 if tonumber(string.match(mark, '%d+$') or 0) >= tonumber(ARGV[5]) then
   redis.call('HSET', KEYS[1], ARGV[2], value)
@@ -149,7 +156,8 @@ func (s store) register(grain, member, expected string, last int64) (token int64
 	s.scripts.RunHere(context.Background(), &redisclient.Call{
 		Script: registerScript, To: &reply, Deadline: time.Now().Add(callTimeout), Confirm: true,
 		Keys: []string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
-		Args: []string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(last, 10)},
+		Args: []string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(last, 10),
+			strconv.FormatInt(s.ttl, 10)},
 	})
 	if reply.Err != nil {
 		return 0, reply.Err.Err
@@ -222,25 +230,34 @@ func (s store) marked(ctx context.Context, member string) (token int64, err erro
 // The mark becomes the highest token that there is, since the replies to some registrations may be on their way.
 //
 // KEYS: entries, tokens
-// ARGV: the member, the highest token that it knows
+// ARGV: the member, the highest token that it knows, the TTL
 var markScript = rueidis.NewLuaScript(`
 local token = math.max(redis.call('INCRBY', KEYS[2], 0), tonumber(ARGV[2])) -- the rules for users have no GET
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[1] .. '#' .. string.format('%d', token))
+redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`)
 
 // mark writes the mark of a member again, after a look at all its entries.
 func (s store) mark(ctx context.Context, member string) error {
-	return markScript.Exec(ctx, s.client, []string{s.entries(), s.tokens()}, []string{member, strconv.FormatInt(s.newest.Load(), 10)}).Error()
+	return markScript.Exec(ctx, s.client, []string{s.entries(), s.tokens()}, []string{
+		member, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(s.ttl, 10)}).Error()
+}
+
+// keep renews the TTL of the members and the entries.
+func (s store) keep(ctx context.Context) error {
+	return errors.Join(
+		s.client.Do(ctx, s.client.B().Pexpire().Key(s.members()).Milliseconds(s.ttl).Build()).Error(),
+		s.client.Do(ctx, s.client.B().Pexpire().Key(s.entries()).Milliseconds(s.ttl).Build()).Error())
 }
 
 // maxEntries bounds how long a call keeps Redis busy.
 const maxEntries = 500
 
 // unregister removes entries, if they are still the same. With a member, it does that only if its lease has ended.
-func (s store) unregister(ctx context.Context, deadMember string, gone []entryOf) error {
+func (s store) unregister(ctx context.Context, member string, gone []entryOf) error {
 	keys := []string{s.entries()}
-	if deadMember != "" {
-		keys = append(keys, s.prefix+s.lease(deadMember))
+	if member != "" {
+		keys = append(keys, s.prefix+s.lease(member))
 	}
 	var args []string
 	for _, one := range gone {
@@ -249,28 +266,45 @@ func (s store) unregister(ctx context.Context, deadMember string, gone []entryOf
 	return unregisterScript.Exec(ctx, s.client, keys, args).Error()
 }
 
-// bury removes the entries of a member whose lease has ended, and then its record.
-func (s store) bury(ctx context.Context, member string) error {
-	for cursor := uint64(0); ; {
-		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
+// glance is the number of entries that a look without a dead member reads.
+const glance = 100
+
+// bury removes what is left of members whose leases have ended. Dead members have a record, and go with all their entries. A
+// member that has left has none, but a failover may bring back entries that it has removed. They hinder no one, and a look
+// from the cursor on, which returns that of the next one, finds them in the end.
+func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []string) (next uint64, err error) {
+	count := int64(glance)
+	if len(dead) > 0 {
+		cursor, count = 0, maxEntries
+	}
+	for {
+		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(count).Build()).AsScanEntry()
 		if err != nil {
-			return err
+			return 0, err
 		}
-		var gone []entryOf
+		gone := map[string][]entryOf{}
 		for i := 0; i+1 < len(page.Elements); i += 2 {
-			if memberOf(page.Elements[i+1]) == member {
-				gone = append(gone, entryOf{page.Elements[i], page.Elements[i+1]})
+			grain, entry := page.Elements[i], page.Elements[i+1]
+			member := memberOf(entry)
+			if _, lives := alive[member]; !lives && isEntry(entry) {
+				gone[member] = append(gone[member], entryOf{grain, entry})
 			}
 		}
-		if len(gone) > 0 {
-			if err := s.unregister(ctx, member, gone); err != nil {
-				return err
+		for member, entries := range gone {
+			if err := s.unregister(ctx, member, entries); err != nil {
+				return 0, err
 			}
 		}
-		if cursor = page.Cursor; cursor == 0 {
-			return s.forget(ctx, member)
+		if cursor = page.Cursor; cursor == 0 || len(dead) == 0 {
+			break
 		}
 	}
+	for _, member := range dead {
+		if err := s.forget(ctx, member); err != nil {
+			return 0, err
+		}
+	}
+	return cursor, nil
 }
 
 // join writes the record of a member, unless a hash belongs to another application. It looks at all members, and at some
@@ -289,7 +323,9 @@ func (s store) join(ctx context.Context, m Member) error {
 		}
 	}
 	text, _ := json.Marshal(m) // cannot fail: texts
-	return s.client.Do(ctx, s.client.B().Hset().Key(s.members()).FieldValue().FieldValue(m.ID, string(text)).Build()).Error()
+	return errors.Join(
+		s.client.Do(ctx, s.client.B().Hset().Key(s.members()).FieldValue().FieldValue(m.ID, string(text)).Build()).Error(),
+		s.keep(ctx))
 }
 
 // forget removes the record of a member, and its mark.

@@ -3,6 +3,7 @@ package grains
 import (
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -16,7 +17,7 @@ func TestStore_RefusesInexactTokens(t *testing.T) {
 	for counter, known := range map[string]int64{
 		"9007199254740991": 0, "9007199254740993": 0, "9223372036854775806": 0, "-1": 0, "-9223372036854775808": 0, "5": 1<<53 - 1,
 	} {
-		s, err := newStore(redis.Client(t), "", "at "+counter)
+		s, err := newStore(redis.Client(t), "", "at "+counter, time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,7 +34,7 @@ func TestStore_RefusesInexactTokens(t *testing.T) {
 			t.Errorf("behind %s there are %d entries, %v", counter, n, err)
 		}
 	}
-	s, _ := newStore(redis.Client(t), "", "last")
+	s, _ := newStore(redis.Client(t), "", "last", time.Minute)
 	redis.Do(t, "HSET", s.lease("m"), "owner", "1")
 	redis.Do(t, "SET", s.tokens(), "9007199254740990")
 	if token, err := s.register("account/a", "m", "", 0); token != 1<<53-1 || err != nil {

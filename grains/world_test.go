@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -230,10 +231,10 @@ func (w *world) step() {
 		w.endLease(m.id)
 		dead := m.id
 		w.late = append(w.late, func() { // late: what it has found is old
-			if err := w.redis.bury(context.Background(), dead); err != nil {
+			if _, err := w.redis.bury(context.Background(), 0, nil, []string{dead}); err != nil {
 				w.t.Fatal(err)
 			}
-			w.model.bury(number(dead))
+			w.model.bury()
 			w.compare(w.grains[0])
 			w.compare(w.grains[1])
 		})
@@ -245,7 +246,7 @@ func (w *world) step() {
 func run(t *testing.T, worlds uint64) (starts int, broken []string) {
 	client := redistest.Start(t).Client(t)
 	for seed := range worlds {
-		redis, err := newStore(client, "", fmt.Sprint("w", seed))
+		redis, err := newStore(client, "", fmt.Sprint("w", seed), time.Minute)
 		if err != nil {
 			t.Fatal(err)
 		}

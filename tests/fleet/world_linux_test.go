@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -157,7 +158,8 @@ func (w *world) orderly(what string, lost int, do func()) {
 	}
 }
 
-// end ends all nodes at the same time. What they leave in Redis, since it did not answer, the next node removes.
+// end ends all nodes at the same time. What they leave in Redis, since it did not answer, or since a failover has brought it back,
+// the next node removes.
 func (w *world) end() {
 	w.t.Helper()
 	var ending sync.WaitGroup
@@ -166,9 +168,11 @@ func (w *world) end() {
 	}
 	ending.Wait()
 	last := w.start(w.node(0, freePort(w.t)))
-	redistest.Eventually(w.t, "dead members to be removed", func() bool {
-		members, err := w.master.Do("HLEN", "grains:{"+clusterName+"}:members")
-		return err == nil && members.Str == "1"
+	redistest.Eventually(w.t, "what others have left to be removed", func() bool {
+		members, err := w.master.Do("HKEYS", "grains:{"+clusterName+"}:members")
+		entries, failed := w.master.Do("HVALS", "grains:{"+clusterName+"}:entries")
+		return cmp.Or(err, failed) == nil && len(members.Words()) == 1 &&
+			!slices.ContainsFunc(entries.Words(), func(entry string) bool { return !strings.HasPrefix(entry, members.Words()[0]+"#") })
 	})
 	last.terminate()
 	keys, err := w.master.Do("KEYS", "*")
