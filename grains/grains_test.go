@@ -395,6 +395,29 @@ func TestMember_NoticesAFailover(t *testing.T) {
 	f.expect()
 }
 
+// A process forgets the PIDs of a member that has left before proto.actor ends the connection there, and loses what is on its way.
+func TestMember_ForgetsPIDs(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	slow := f.node(Config{Locks: lockkeeper.Config{Poll: time.Minute}})
+	slow.StartClient()
+	slow.mustAsk(t, "a", "where")
+	member := a.d.term.Load().member.ID
+	if err := a.d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, cached := slow.PidCache.Get("a", "account"); !cached {
+		t.Fatal("the PID is not remembered")
+	}
+	if err := slow.d.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, cached := slow.PidCache.Get("a", "account"); cached || !slow.MemberList.ContainsMemberID(member) {
+		t.Errorf("the PID is remembered: %v, and the member is connected: %v", cached, slow.MemberList.ContainsMemberID(member))
+	}
+}
+
 // Wrong settings are errors, of New or with which StartMember panics.
 func TestConfig_IsChecked(t *testing.T) {
 	t.Parallel()

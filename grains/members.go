@@ -67,7 +67,11 @@ func (d *Directory) refresh(ctx context.Context) error {
 		return true
 	})
 	grace := d.cfg.Locks.Poll / 4
-	if d.topology.update(alive, time.Now(), grace) {
+	missing := d.topology.update(alive, time.Now(), grace)
+	for _, m := range missing {
+		d.cluster.PidCache.RemoveByMember(m) // so that nothing is on its way there when proto.actor ends the connection
+	}
+	if len(missing) > 0 {
 		time.AfterFunc(grace, d.lookSoon)
 	}
 	d.cluster.MemberList.UpdateClusterTopology(d.topology.list())
