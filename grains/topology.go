@@ -9,38 +9,39 @@ import (
 )
 
 // topology is what proto.actor knows of the members. It has a member for a while longer than the view. When a member leaves
-// the topology, proto.actor ends the connection to it, and loses what it is sending there. Before that each process forgets the
+// the topology, proto.actor ends the connection to it, and loses what is on its way there. Before that each process forgets the
 // PIDs of its grains, and the member refuses what was sent to them.
+//
+// A process keeps the id of its first term here, since its connection must outlast the others.
 type topology struct {
-	members map[string]Member
-	missing map[string]time.Time // since when, by the ids of members
+	members map[string]Member    // by their addresses
+	missing map[string]time.Time // since when, by the addresses of members
 }
 
 // update takes a new view, and removes the members that have been missing for grace. It returns the others that are missing.
-// If the same process is a member again, under another id, the old one is removed at once, since they share the connection.
 func (t *topology) update(alive view, now time.Time, grace time.Duration) (missing cluster.Members) {
 	if t.members == nil {
 		t.members, t.missing = map[string]Member{}, map[string]time.Time{}
 	}
 	addresses := map[string]bool{}
-	for id, m := range alive {
+	for _, m := range alive {
 		addresses[m.Address] = true
-		t.members[id] = m
-		delete(t.missing, id)
-	}
-	for id, m := range t.members {
-		if _, is := alive[id]; is {
-			continue
+		if _, known := t.members[m.Address]; !known {
+			t.members[m.Address] = m
 		}
-		since, is := t.missing[id]
+	}
+	for address, m := range t.members {
+		since, is := t.missing[address]
 		switch {
-		case is && now.Sub(since) >= grace, addresses[m.Address]:
-			delete(t.members, id)
-			delete(t.missing, id)
-		case !is:
-			t.missing[id] = now
-			fallthrough
+		case addresses[address]:
+			delete(t.missing, address)
+		case is && now.Sub(since) >= grace:
+			delete(t.members, address)
+			delete(t.missing, address)
 		default:
+			if !is {
+				t.missing[address] = now
+			}
 			missing = append(missing, m.toProto())
 		}
 	}
