@@ -31,7 +31,7 @@ func TestNemeses(t *testing.T) {
 	defer w.judge()
 	w.grow(1)
 	w.increases("answered", 200)
-	w.orderly("from one node to three", 0, func() { w.grow(2) })
+	w.orderly("from one node to three", func() { w.grow(2) })
 	w.grow(2)
 	chosen := slices.DeleteFunc(slices.Clone(nemeses), func(n nemesis) bool { return !strings.Contains(n.name, *worldOnly) })
 	var next []int
