@@ -10,6 +10,7 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/google/uuid"
 
+	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -63,6 +64,29 @@ func TestDirectory_AvoidsSilentMembers(t *testing.T) {
 	}
 	f.redis.Do(t, "DEL", f.key("member:dead"))
 	redistest.Eventually(t, "that it is forgotten", func() bool { _, silent := a.d.silent.Load("dead"); return !silent })
+}
+
+// A process forgets the PIDs of a member that has left before proto.actor ends the connection there, and loses what is on its way.
+func TestMember_ForgetsPIDs(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	slow := f.node(Config{Locks: lockkeeper.Config{Poll: time.Minute}})
+	slow.StartClient()
+	slow.mustAsk(t, "a", "where")
+	member := a.d.term.Load().member.ID
+	if err := a.d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, cached := slow.PidCache.Get("a", "account"); !cached {
+		t.Fatal("the PID is not remembered")
+	}
+	if err := slow.d.refresh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, cached := slow.PidCache.Get("a", "account"); cached || !slow.MemberList.ContainsMemberID(member) {
+		t.Errorf("the PID is remembered: %v, and the member is connected: %v", cached, slow.MemberList.ContainsMemberID(member))
+	}
 }
 
 // The default place is the same for all, as balanced as one at random, and of a member that goes only its grains move.

@@ -1,0 +1,77 @@
+//go:build !race
+
+package grains
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// A member sees from its mark that a failover has lost entries, also if it has registered other grains since, and stops those
+// grains at once, however many it has.
+func TestMember_NoticesAFailover(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Minute}})
+	const n, lost = 6 * maxEntries, 40
+	for i := range n {
+		a.mustAsk(t, fmt.Sprint(i), "where")
+	}
+	member := a.d.term.Load().member.ID
+	mark, err := a.d.redis.marked(t.Context(), member)
+	if err != nil || mark != n {
+		t.Fatalf("the mark is %d after %d registrations: %v", mark, n, err)
+	}
+	for i := n - lost; i < n; i++ {
+		f.redis.Do(t, "HDEL", f.key("entries"), fmt.Sprint("account/", i))
+	}
+	f.redis.Do(t, "HSET", f.key("entries"), member, entryText(member, n-lost))
+	a.mustAsk(t, "new", "where")
+	a.ActorSystem.Root.Send(a.d.activator, checkEntries{})
+	redistest.Eventually(t, "the stop of the grains", func() bool { return f.count("", "stops") == lost })
+	if mark, _ = a.d.redis.marked(t.Context(), member); mark != n+1 {
+		t.Errorf("the mark is %d afterwards", mark)
+	}
+	a.mustAsk(t, fmt.Sprint(n-1), "where")
+	if mark, _ = a.d.redis.marked(t.Context(), member); mark != n+2 {
+		t.Errorf("the mark is %d after another registration", mark)
+	}
+	f.expect()
+}
+
+// A failover may bring back entries that a member has removed before it left. Others remove them, but not those of a process that
+// still has its lease, whose record is lost. When no member runs, Redis has nothing without a TTL but the counter of tokens.
+func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Second}})
+	b := f.member(Config{})
+	left := b.d.term.Load().member.ID
+	if err := b.d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.redis.Do(t, "HSET", a.d.redis.lease("unrecorded"), "owner", "1")
+	for i := range 5 * glance {
+		f.redis.Do(t, "HSET", f.key("entries"), fmt.Sprint("account/", i), entryText(left, int64(i+1)))
+	}
+	f.redis.Do(t, "HSET", f.key("entries"), left, entryText(left, 1), "account/kept", "unrecorded#1")
+	redistest.Eventually(t, "the end of its entries", func() bool { return f.entries() == 1 })
+	for _, key := range []string{"members", "entries"} {
+		f.redis.Do(t, "PERSIST", f.key(key))
+		redistest.Eventually(t, "a TTL", func() bool {
+			ttl, _ := f.redis.Do(t, "PTTL", f.key(key)).AsInt64()
+			return ttl > time.Hour.Milliseconds()
+		})
+	}
+	if err := a.d.Leave(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	fields, err := f.redis.Do(t, "HKEYS", f.key("entries")).AsStrSlice()
+	if ttl, _ := f.redis.Do(t, "PTTL", f.key("entries")).AsInt64(); ttl <= 0 || err != nil || len(fields) != 1 {
+		t.Errorf("Redis has the entries %q for %d ms, %v", fields, ttl, err)
+	}
+}
