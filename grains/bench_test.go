@@ -4,9 +4,14 @@ package grains
 
 import (
 	"context"
+	"fmt"
+	"io"
 	"math/rand/v2"
 	"net"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -26,16 +31,60 @@ import (
 // no grain of a Directory can start. They take turns, so that the load of the machine is the same for all. There are five rounds;
 // × is the ratio to disthash's of their medians (of a registration, to its first request), with the least and the most.
 //
-// The members and Redis are on this machine, or a round trip of 1 ms away from each other. The members are in one process, which
-// the messages between them do not leave: nearby, a round trip to Redis takes longer than one between members.
+// The members are processes on this machine, as is Redis; or all in this process, a round trip of 1 ms away from each other and
+// from Redis.
 //
 //	go test -run '^$' -bench Request -benchtime 3000x ./grains
 func BenchmarkRequest(b *testing.B) {
+	if of := os.Getenv(memberEnv); of != "" {
+		runMember(b, of)
+		return
+	}
 	b.Run("near", func(b *testing.B) { benchmarkRequest(b, 0) })
 	b.Run("1ms", func(b *testing.B) { benchmarkRequest(b, 500*time.Microsecond) })
 }
 
-// benchmarkRequest delays everything by far in each direction.
+// memberEnv makes BenchmarkRequest a member: it has the URL, the name of the cluster, and the name of the lookup.
+const memberEnv = "LOCKKEEPER_BENCH_MEMBER"
+
+var lookups = map[string]func(*Directory) cluster.IdentityLookup{
+	"directory": (*Directory).Lookup,
+	"disthash":  func(*Directory) cluster.IdentityLookup { return disthash.New() },
+}
+
+// runMember is a member until its standard input ends, which is the end of the benchmark.
+func runMember(b *testing.B, of string) {
+	var url, name, lookup string
+	if _, err := fmt.Sscan(of, &url, &name, &lookup); err != nil {
+		b.Fatal(err)
+	}
+	f := &fleet{t: b, url: url, name: name, lookup: lookups[lookup], alive: map[string]int{}}
+	f.member(Config{})
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// startMember starts a process that is a member.
+func (f *fleet) startMember(lookup string) {
+	self, err := os.Executable()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	cmd := exec.Command(self, "-test.run=^$", "-test.bench=^BenchmarkRequest$", "-test.benchtime=1x")
+	cmd.Env, cmd.Stderr = append(os.Environ(), memberEnv+"="+strings.Join([]string{f.url, f.name, lookup}, " ")), os.Stderr
+	stdin, err := cmd.StdinPipe()
+	if err == nil {
+		err = cmd.Start()
+	}
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	f.t.Cleanup(func() {
+		stdin.Close()
+		_ = cmd.Wait()
+	})
+}
+
+// benchmarkRequest delays everything by far in each direction. Nearby, the other members are processes of their own.
 func benchmarkRequest(b *testing.B, far time.Duration) {
 	away := func(address string) string {
 		if far == 0 || b.Context().Err() != nil { // proto.actor dials on after the end
@@ -52,19 +101,23 @@ func benchmarkRequest(b *testing.B, far time.Duration) {
 		var d net.Dialer
 		return d.DialContext(ctx, "tcp", away(address))
 	})
-	start := func(lookup func(*Directory) cluster.IdentityLookup) *node {
+	start := func(lookup string) *node {
 		f := newFleet(b, redistest.Start(b))
 		f.url = "redis://" + away(f.redis.Addr())
-		f.lookup = lookup
+		f.lookup = lookups[lookup]
 		f.remote = []remote.ConfigOption{remote.WithDialOptions(grpc.WithTransportCredentials(insecure.NewCredentials()), dial)}
 		n := f.member(Config{})
-		f.member(Config{})
-		f.member(Config{})
+		for range 2 {
+			if far == 0 {
+				f.startMember(lookup)
+			} else {
+				f.member(Config{})
+			}
+		}
 		redistest.Eventually(b, "three members", func() bool { return n.MemberList.Length() == 3 })
 		return n
 	}
-	ours := start((*Directory).Lookup)
-	theirs := start(func(*Directory) cluster.IdentityLookup { return disthash.New() })
+	ours, theirs := start("directory"), start("disthash")
 	grain := ""
 	request := func(n *node) func() error {
 		return func() error { _, err := n.ask(grain, "where"); return err }
@@ -103,14 +156,17 @@ func benchmarkRequest(b *testing.B, far time.Duration) {
 			medians[i] = append(medians[i], float64(took[i][len(took[i])/2].Nanoseconds())/1000)
 		}
 	}
-	for _, pair := range [][2]int{{0, 2}, {1, 2}, {3, 4}} {
-		ratios := make([]float64, rounds)
+	for _, of := range []int{0, 1, 3} {
+		by, ratios := medians[2], make([]float64, rounds)
+		if of == 3 {
+			by = medians[4]
+		}
 		for i := range ratios {
-			ratios[i] = medians[pair[0]][i] / medians[pair[1]][i]
+			ratios[i] = medians[of][i] / by[i]
 		}
 		slices.Sort(ratios)
 		for what, ratio := range map[string]float64{"": ratios[rounds/2], "-least": ratios[0], "-most": ratios[rounds-1]} {
-			b.ReportMetric(ratio, "×-"+calls[pair[0]].what+what)
+			b.ReportMetric(ratio, "×-"+calls[of].what+what)
 		}
 	}
 	for i, c := range calls {
