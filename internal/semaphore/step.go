@@ -61,12 +61,13 @@ func (p *Pool) dropExpired() {
 		p.abandon(machine.Unavailable, "Redis has not confirmed it in time")
 	}
 	for _, req := range p.queue.RemoveExpired(p.now, machine.MaxExpired) {
+		refused := p.wait.refused || req.Deadline <= p.wait.deferUntil // by the reply to the yield
 		switch {
 		case p.wait.lastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
-		case req.Try && p.wait.refused:
+		case req.Try && refused:
 			p.refuse(req.Ref, machine.Held, p.whyRefused())
-		case !p.wait.refused:
+		case !refused:
 			p.refuse(req.Ref, machine.Unavailable, machine.NoAnswer)
 		default:
 			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
