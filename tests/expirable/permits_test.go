@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,43 +12,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
-
-// Never are more permits held than there are, whatever their leases, and none is lost. Among the waiters of a
-// process, permits are mostly handed off without Redis.
-func TestExpirable_NeverExceedsThePermits(t *testing.T) {
-	t.Parallel()
-	const n, processes, goroutines, rounds = 3, 3, 8, 30
-	server, name := redistest.Start(t), redistest.Name(t)
-	var inside atomic.Int64
-	var all sync.WaitGroup
-	var last *lockkeeper.ExpirableSemaphore
-	for range processes {
-		_, p := open(t, server.URL(), name, n, lockkeeper.Config{})
-		for i := range goroutines {
-			all.Go(func() {
-				for range rounds {
-					var options []lockkeeper.Option
-					if i == 0 {
-						options = append(options, lockkeeper.WithLease(time.Minute))
-					}
-					permit, err := p.Acquire(t.Context(), options...)
-					if err != nil {
-						t.Error(err)
-						return
-					}
-					if now := inside.Add(1); now > n || !permit.Valid() {
-						t.Errorf("%d hold a permit, and this one is valid: %v", now, permit.Valid())
-					}
-					inside.Add(-1)
-					locktest.Check(t, permit.Release(t.Context()))
-				}
-			})
-		}
-		last = p
-	}
-	all.Wait()
-	awaitPermits(t, last, n, 0)
-}
 
 func TestExpirable_SetsAndCountsItsNumber(t *testing.T) {
 	t.Parallel()

@@ -1,7 +1,6 @@
 package expirable_test
 
 import (
-	"context"
 	"slices"
 	"testing"
 	"time"
@@ -10,7 +9,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
-	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -64,53 +62,6 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 	locktest.OK(t, s.Close(locktest.Within(t)))
 	locktest.IsError(t, permit.Err(), lockkeeper.ErrLost)
 	awaitPermits(t, there, 50, 0)
-}
-
-// A request for several permits gets them although another process waits for one, and would take each as it is released.
-func TestSeveral_AreNotStarved(t *testing.T) {
-	t.Parallel()
-	server, name := redistest.Start(t), redistest.Name(t)
-	_, p := open(t, server.URL(), name, 2, lockkeeper.Config{})
-	_, holds := open(t, server.URL(), name, 0, lockkeeper.Config{})
-	other, there := open(t, server.URL(), name, 0, lockkeeper.Config{})
-	held := []*lockkeeper.Permit{acquire(t, holds), acquire(t, holds)}
-	both := make(chan *lockkeeper.Permit, 1)
-	go func() {
-		permit, err := p.Acquire(locktest.Within(t), lockkeeper.WithPermitCount(2))
-		locktest.Check(t, err)
-		both <- permit
-	}()
-	redistest.Eventually(t, "what is kept", func() bool { return len(server.Keys(t, keyspace.Calls(name)+":kept")) == 1 })
-	one := soon(locktest.Within(t), there)
-	other.AwaitWaiting(t, 1)
-	for _, permit := range held {
-		locktest.NotYet(t, one, "granted before the request for two")
-		release(t, permit)
-	}
-	permit := locktest.Await(t, "both permits", both)
-	locktest.NotYet(t, one, "granted beside the request for two")
-	release(t, permit)
-	locktest.Check(t, locktest.Await(t, "the permit", one))
-	awaitPermits(t, p, 2, 0)
-}
-
-// A waiter for several that gives up holds up no other process, even without a poll.
-func TestSeveral_WaiterThatGivesUpWakesOthers(t *testing.T) {
-	t.Parallel()
-	server, name := redistest.Shared(t), redistest.Name(t)
-	_, p := open(t, server.URL(), name, 2, locktest.NoPolling)
-	other, there := open(t, server.URL(), name, 0, locktest.NoPolling)
-	held := acquire(t, p)
-	ctx, giveUp := context.WithCancel(t.Context())
-	several := soon(ctx, p, lockkeeper.WithPermitCount(2))
-	redistest.Eventually(t, "a free permit that is kept", func() bool { return len(server.Keys(t, keyspace.Calls(name)+":kept")) == 1 })
-	one := soon(locktest.Within(t), there)
-	other.AwaitWaiting(t, 1)
-	giveUp()
-	locktest.IsError(t, locktest.Await(t, "the refusal", several), context.Canceled)
-	locktest.Check(t, locktest.Await(t, "the permit", one))
-	release(t, held)
-	awaitPermits(t, p, 2, 0)
 }
 
 func TestSeveral_ByMessage(t *testing.T) {
