@@ -1,7 +1,7 @@
 package scripts_test
 
 import (
-	"slices"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -20,6 +20,9 @@ var (
 		"99999999999999999999", "007", "-0", "+1", " 1", "1 ", "1.5", "1e3", "0x10", "", "inf", "nan", "text", "1\n",
 	}
 )
+
+// isNumber matches what may be a number. Other values belong to another application: no error shows them.
+var isNumber = regexp.MustCompile(`^-?\d{1,20}$`)
 
 // Every number of a synchronizer is exact, or is refused with its text and changes nothing.
 func TestNumbers_AreExactOrRefused(t *testing.T) {
@@ -75,8 +78,8 @@ func TestNumbers_AreExactOrRefused(t *testing.T) {
 			reply := d.run(t, u.script, keys, args)
 			if refused := strings.HasPrefix(reply, "-"); refused != (want[0] == '-') || !refused && reply != want {
 				t.Errorf("%s of %q, run %d: reply %q, want %q", u.script.Name, value, run, reply, want)
-			} else if refused && want == "-" && !strings.Contains(reply, `is "`+value+`"`) && !strings.Contains(reply, "is not a number") {
-				t.Errorf("%s of %q: the refusal does not contain the value: %s", u.script.Name, value, reply)
+			} else if shown := strings.Contains(reply, `is "`+value+`"`); refused && want == "-" && shown != isNumber.MatchString(value) {
+				t.Errorf("%s of %q: the refusal shows the value: %v: %s", u.script.Name, value, shown, reply)
 			}
 		}
 		if want[0] != '-' {
@@ -113,7 +116,7 @@ func TestPermitsSet_ReplacesABadNumber(t *testing.T) {
 		d.must(t, "ZADD", taken, "9e14", "taken-taken-take")
 		d.must(t, "SET", lock, value)
 		want := "9"
-		if slices.Contains([]string{"+1", " 1", "1 ", "1.5", "1e3", "", "0x10", "inf", "nan", "text", "1\n"}, value) {
+		if !isNumber.MatchString(value) {
 			want = value
 		}
 		d.run(t, scripts.ExpirableSet, []string{lock, taken, keyspace.Calls(lock) + ":u", restoreKey(lock)}, []string{"1", "channel", "set", "10"})

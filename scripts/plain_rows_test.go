@@ -35,7 +35,7 @@ var plainTables = []table{
 		},
 		{
 			name: "the next, a counter of no kind", reply: "0", again: "-1", published: "v>2.7.0",
-			before: "u:1=1 30000, >v=2.7+tokens3+listens@-2 seen@-1 >15000 /a=1", after: "v:2=1 20000 /a=1",
+			before: "u:1=1 30000, >v=2.7+tokens3+listens@-2 seen@-1 >15000 /a=1 60000", after: "v:2=1 20000 /a=1 60000",
 		},
 		{
 			name: "the next, no tokens are left", reply: "0", again: "-1", published: "v>2.7.0",
@@ -111,6 +111,8 @@ var plainTables = []table{
 	{script: scripts.Inspect, call: "NAME / CHANNEL", rows: []row{
 		{name: "held", before: "a=2 30000", reply: "[30000 0 a 2]", after: same},
 		{name: "held without a TTL", before: "a=1", reply: "[-1 0 a 1]", after: same},
+		{name: "held as often as Go can count", before: "a=999999999999999999", reply: "[-1 0 a 999999999999999999]", after: same},
+		{name: "held more often", before: "a=9999999999999999999", reply: "-WRONGTYPE", after: same},
 		{name: "waited for", before: "a=1 30000", listeners: "2", reply: "[30000 2 a 1]", after: same},
 		{name: "free", reply: "[-2 0  ]"},
 		{name: "wrong type", before: "'x' 30000", reply: "-WRONGTYPE", after: same},

@@ -9,7 +9,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 // The queue and the timeouts of a fair lock may be keys of another application, or have entries of one. They do not
@@ -45,46 +44,6 @@ func TestForeignQueue_IsRefusedAndUnchanged(t *testing.T) {
 				})
 			}
 		}
-	}
-}
-
-// Inspect of a fair lock does not count the entries of a foreign queue.
-func TestInspect_RefusesForeignQueue(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	unchanged := foreignKey(t, k, keyspace.Queue(k.Name), foreignKeys()["list"]...)
-	locktest.Fails(s.FairLock(k.LockName).Inspect(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE", "queue")
-	unchanged("Inspect")
-}
-
-// A counter of another application keeps its TTL: a transfer draws no token from it, and re-entry needs none.
-func TestForeignCounter_KeepsItsTTL(t *testing.T) {
-	t.Parallel()
-	for what, command := range foreignKeys() {
-		t.Run(what, func(t *testing.T) {
-			t.Parallel()
-			a, b, k := locktest.NewTwo(t, locktest.NoPolling)
-			hold := locktest.Acquire(t, a.FencedLock(k.LockName))
-			waiting := locktest.AcquireSoon(locktest.Within(t), b.FencedLock(k.LockName))
-			redistest.Eventually(t, "an entry that is subscribed", func() bool {
-				entry, _ := k.Do(t, "HGET", keyspace.WaitQueue(k.Name), b.ID()).ToString()
-				return strings.HasSuffix(entry, " 1")
-			})
-			k.Do(t, "DEL", keyspace.Token(k.Name))
-			foreignKey(t, k, keyspace.Token(k.Name), command...)
-			k.Do(t, "PEXPIRE", keyspace.Token(k.Name), "100000")
-			ends := func(when string) {
-				t.Helper()
-				if k.Number(t, "PTTL", keyspace.Token(k.Name)) < 0 {
-					t.Errorf("%s: the counter has no TTL any more", when)
-				}
-			}
-			locktest.Release(t, locktest.AcquireIn(t, hold.Context(), a.FencedLock(k.LockName)))
-			ends("re-entry")
-			locktest.Release(t, hold)
-			locktest.ExpectEnd(t, waiting, lockkeeper.ErrRejected)
-			ends("a transfer")
-		})
 	}
 }
 

@@ -114,31 +114,3 @@ func TestForeignMemory_RefusesRedLock(t *testing.T) {
 		})
 	}
 }
-
-// Only integers as Redis writes them, and digits that may be one, are numbers. Other values, such as dates, belong to
-// another application: no error shows them, and no number replaces them.
-func TestForeignValue_IsNotTakenForANumber(t *testing.T) {
-	t.Parallel()
-	s, _ := locktest.New(t, lockkeeper.Config{})
-	for value, number := range map[string]bool{
-		"2026-11-25": false, "+49 30 123456": false, "4111 1111 1111 1111": false, "1.5": false, "1e3": false, "-": false,
-		"123456789012345678901": false, "007": true, "9007199254740993": true, "-9223372036854775808": true,
-	} {
-		k := locktest.NewKey(t, redistest.Shared(t))
-		k.Do(t, "SET", k.Name, value)
-		p, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
-		_, acquire := p.TryAcquire(ctx)
-		_, count := locktest.Open(t, k.Server.URL(), lockkeeper.Config{}).Latch(k.LockName).Count(ctx)
-		for call, err := range map[string]error{"TryAcquire": acquire, "Count of a latch": count} {
-			locktest.IsError(t, err, lockkeeper.ErrRejected)
-			if shown := strings.Contains(err.Error(), `"`+value+`"`); shown != number {
-				t.Errorf("%s of %q: %v", call, value, err)
-			}
-		}
-		err := p.SetPermits(ctx, 3)
-		got, _ := k.Do(t, "GET", k.Name).ToString()
-		if number && (err != nil || got != "3") || !number && (!errors.Is(err, lockkeeper.ErrRejected) || got != value) {
-			t.Errorf("SetPermits over %q: %v, and it is %q", value, err, got)
-		}
-	}
-}

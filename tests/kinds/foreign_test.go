@@ -2,7 +2,6 @@ package kinds_test
 
 import (
 	"maps"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -129,24 +128,4 @@ func TestForeignKey_IsRefusedByServerWithoutVote(t *testing.T) {
 	}
 	red := locktest.Must(lockkeeper.NewRedLock(systems...))(t)
 	locktest.Fails(red.Lock(name).Acquire(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
-}
-
-// A hold count beyond the integers of Go is refused, and not shown as another number.
-func TestInspect_RefusesHoldCountBeyondInt(t *testing.T) {
-	t.Parallel()
-	s, k0 := locktest.New(t, lockkeeper.Config{})
-	for kind, fields := range map[string][]string{
-		"plain": {locktest.Redisson}, "fair": {locktest.Redisson}, "read": {"mode", "read", locktest.Redisson}, "write": {"mode", "write", locktest.Redisson + ":write"},
-	} {
-		for count, fits := range map[string]bool{"999999999999999999": true, "9999999999999999999": false} {
-			k := locktest.NewKey(t, k0.Server)
-			k.Do(t, append(append([]string{"HSET", k.Name}, fields...), count)...)
-			status, err := locktest.Kinds[kind](s, k.LockName).Inspect(locktest.Within(t))
-			if fits && (err != nil || strconv.Itoa(status.HoldCount) != count) {
-				t.Errorf("%s: %s is shown as %d, %v", kind, count, status.HoldCount, err)
-			} else if !fits {
-				locktest.IsError(t, err, lockkeeper.ErrRejected, "WRONGTYPE")
-			}
-		}
-	}
 }

@@ -2,10 +2,13 @@ package kinds_test
 
 import (
 	"context"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
@@ -13,6 +16,71 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
+
+// slowClient holds back chosen commands of a process, while the others pass. answered counts those of its scripts that
+// Redis has carried out.
+type slowClient struct {
+	rueidis.Client
+	scripts  []string // the SHAs of those that it may hold back
+	mu       sync.Mutex
+	delays   []*delay
+	answered atomic.Int64
+}
+
+// delay is for one command: it is sent after goesOn, and its reply is delivered after answers.
+type delay struct {
+	caught, sent    chan struct{}
+	goesOn, answers chan struct{}
+}
+
+// delayNext holds back the next of the scripts.
+func (c *slowClient) delayNext() *delay {
+	d := &delay{make(chan struct{}), make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.delays = append(c.delays, d)
+	return d
+}
+
+// take returns how many of the commands are the scripts, and the delay for them, or nil.
+func (c *slowClient) take(commands []rueidis.Completed) (n int64, next *delay) {
+	matches := redistest.Script(c.scripts...)
+	for _, command := range commands {
+		if matches(command.Commands()) {
+			n++
+		}
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n > 0 && len(c.delays) > 0 {
+		next, c.delays = c.delays[0], c.delays[1:]
+	}
+	return n, next
+}
+
+func (c *slowClient) Do(ctx context.Context, command rueidis.Completed) (result rueidis.RedisResult) {
+	c.send([]rueidis.Completed{command}, func() { result = c.Client.Do(ctx, command) })
+	return result
+}
+
+func (c *slowClient) DoMulti(ctx context.Context, commands ...rueidis.Completed) (results []rueidis.RedisResult) {
+	c.send(commands, func() { results = c.Client.DoMulti(ctx, commands...) })
+	return results
+}
+
+func (c *slowClient) send(commands []rueidis.Completed, send func()) {
+	n, d := c.take(commands)
+	if d == nil {
+		send()
+		c.answered.Add(n)
+		return
+	}
+	close(d.caught)
+	<-d.goesOn
+	send()
+	close(d.sent)
+	<-d.answers
+}
 
 // The lock actor of a waiter is given up. It removes the entry in the wait queue, which Redis adds after the cleanup.
 func TestWaitQueue_ActorGivenUpRemovesLateEntry(t *testing.T) {
@@ -40,7 +108,7 @@ func TestWaitQueue_ActorGivenUpRemovesLateEntry(t *testing.T) {
 			server, name := redistest.Shared(t), redistest.Name(t)
 			faults := &locktest.FaultInjector{}
 			client := &slowClient{Client: locktest.Connect(t, server.URL()), scripts: []string{
-				scripts.Acquire.SHA, scripts.ReadWriteSet.SHA, scripts.AcquireAll.SHA, scripts.Release.SHA, scripts.ReadWriteRelease.SHA,
+				scripts.Acquire.SHA, scripts.ReadWriteSet.SHA, scripts.AcquireAll.SHA, scripts.Release.SHA, scripts.ReadWriteRelease.SHA, scripts.SyncQueue.SHA,
 			}}
 			s := locktest.OpenWith(t, client, nil, locktest.NoPolling, func(s *actor.ActorSystem) { faultinject.Into(s, faults.Middleware) })
 			hold := locktest.Acquire(t, of.lock(locktest.Open(t, server.URL(), locktest.NoPolling), name))

@@ -103,28 +103,3 @@ func TestInput_RefusesInvalidMessages(t *testing.T) {
 		t.Errorf("answered once more: %v", <-p.Mail)
 	}
 }
-
-// Requests still work with garbage in the hash of a wait queue.
-func TestWaitQueue_IgnoresGarbage(t *testing.T) {
-	t.Parallel()
-	s, other, k := locktest.NewTwo(t, lockkeeper.Config{})
-	locks := func(s *locktest.Site) []*lockkeeper.Lock {
-		rw := s.ReadWriteLock(k.LockName + " rw")
-		return []*lockkeeper.Lock{
-			s.Lock(k.LockName), s.FencedLock(k.LockName + " f"), rw.Read(), rw.Write(), lockkeeper.MultiLock(s.Lock(k.LockName), rw.Write()), s.FairLock(k.LockName + " q"),
-		}
-	}
-	here, there := locks(s), locks(other)
-	for i := range here {
-		for _, name := range []string{"", " f", " rw"} {
-			k.Do(t, "HSET", locktest.WaitQueue(map[string]string{" rw": "read"}[name], k.Name+name), "open", "text", "turns", "text", "x", "1 2 3", s.ID(), "garbage", other.ID(), "0 0 0")
-		}
-		hold := locktest.Acquire(t, here[i])
-		next := locktest.AcquireSoon(locktest.Within(t), there[i])
-		if i != 2 { // readers share
-			locktest.AwaitWaiters(t, there[i], 1)
-		}
-		locktest.Release(t, hold)
-		locktest.Release(t, locktest.Got(t, next).Hold)
-	}
-}
