@@ -62,6 +62,8 @@ var acquireTables = []table{
 		},
 		{name: "foreign", before: "email=x /'7'", reply: "-WRONGTYPE", after: same},
 		{name: "counter that does not count", before: "/'x'", reply: "-WRONGTYPE redisson_lock_token", after: same},
+		{name: "counter below 0", before: "/'-5'", reply: "-BADVALUE redisson_lock_token", after: same},
+		{name: "counter at the end of Redis's integers", before: "/'9223372036854775807'", reply: "-BADVALUE redisson_lock_token", after: same},
 		{
 			name: "the last tokens", args: "tokens=3", reply: "[1 9007199254740991 ]", again: "-BADVALUE",
 			before: "/'9007199254740988'", after: "a=1 30000 /'9007199254740991'",

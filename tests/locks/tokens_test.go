@@ -1,9 +1,8 @@
 package locks_test
 
-// The counters of fencing tokens: losses, their end, and invalid values.
+// The counters of fencing tokens: losses, and their end.
 
 import (
-	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -132,35 +131,6 @@ func TestTokens_DrawnBeforeALossAreNotUsed(t *testing.T) {
 		t.Errorf("token %d, after %d", next.Token(), last)
 	}
 	_ = next.Release(locktest.Within(t))
-}
-
-// A counter with a foreign value, or with one that Lua cannot calculate with, gives no token.
-func TestTokens_RefuseInvalidCounters(t *testing.T) {
-	t.Parallel()
-	for _, value := range []string{"-1", "-5", "9007199254740991", "9007199254740992", "1700000000000000000", "9223372036854775807", "007", "+1", " 1", "1e3", "1.5", "", "secret"} {
-		s, k := locktest.New(t, lockkeeper.Config{})
-		k.Do(t, "SET", keyspace.Token(k.LockName), value)
-		for what, lock := range map[string]*lockkeeper.Lock{
-			"a lock": s.FencedLock(k.LockName), "a MultiLock": lockkeeper.MultiLock(s.FencedLock(k.LockName), s.Lock(k.LockName+"b")),
-		} {
-			hold, err := lock.Acquire(locktest.Within(t))
-			if err == nil {
-				t.Errorf("%q: %s is granted with token %d", value, what, hold.Token())
-				locktest.Release(t, hold)
-				continue
-			}
-			locktest.IsError(t, err, lockkeeper.ErrRejected)
-			if shown := strings.Contains(err.Error(), `"`+value+`"`); shown != !slices.Contains([]string{"+1", " 1", "1e3", "1.5", "", "secret"}, value) {
-				t.Errorf("%q: %v", value, err)
-			}
-		}
-		if got, _ := k.Do(t, "GET", keyspace.Token(k.LockName)).ToString(); got != value {
-			t.Errorf("%q: the counter is %q now", value, got)
-		}
-		if n := k.Number(t, "EXISTS", k.Name, k.Name+"b"); n != 0 {
-			t.Errorf("%q: %d locks are held", value, n)
-		}
-	}
 }
 
 // However often the counters are lost, they exceed the last known value only by the number of tokens drawn.
