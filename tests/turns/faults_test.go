@@ -109,11 +109,11 @@ func TestWaitQueue_FaultOfTheHeadIsHarmless(t *testing.T) {
 			return []int64{q.nextGets(t), q.lastGets(t)}
 		}},
 		"notified too late": {polling, false, func(t *testing.T, q *queued) []int64 {
-			q.next.signal(t, redistest.SigPause)
+			q.next.pause(t)
 			locktest.Release(t, q.first)
 			hold := locktest.Got(t, q.lastBecame).Hold
 			q.Server.ResetStats(t)
-			q.next.signal(t, redistest.SigResume)
+			q.next.resume(t)
 			redistest.Eventually(t, "the next to be refused", func() bool { return q.Server.Calls(t)["hmget"] > 1 })
 			q.next.waitsStill(t)
 			locktest.ExpectValid(t, hold)

@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -128,9 +129,19 @@ func (p *process) kill(t *testing.T, server *redistest.Server) {
 	redistest.Eventually(t, "the server to notice the end of the process", func() bool { return server.Subscribers(t, keyspace.TurnChannel(p.id)) == 0 })
 }
 
-func (p *process) signal(t *testing.T, sig os.Signal) {
+// pause stops the process until resume. On a busy machine its threads may run for a while after the signal.
+func (p *process) pause(t *testing.T) {
 	t.Helper()
-	locktest.OK(t, p.Process.Signal(sig))
+	locktest.OK(t, p.Process.Signal(redistest.SigPause))
+	redistest.Eventually(t, "the process to be stopped", func() bool {
+		state, err := exec.Command("ps", "-o", "state=", "-p", strconv.Itoa(p.Process.Pid)).Output()
+		return err == nil && strings.HasPrefix(string(state), "T")
+	})
+}
+
+func (p *process) resume(t *testing.T) {
+	t.Helper()
+	locktest.OK(t, p.Process.Signal(redistest.SigResume))
 }
 
 func TestMain(m *testing.M) {
