@@ -17,8 +17,8 @@ func TestReplicas_ConfirmSynchronizers(t *testing.T) {
 	master := redistest.Start(t)
 	replica, link := redistest.ReplicaBehind(t, master)
 	cfg := replicated
-	cfg.CallTimeout = 2 * time.Second
-	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
+	cfg.CallTimeout = 2 * time.Second // for what fails
+	s, hasty, ctx := locktest.Open(t, master.URL(), replicated), locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore, latch, permits := s.Semaphore("semaphore"), s.Latch("latch"), s.ExpirableSemaphore("permits")
 	link.Delay(*lag)
 	for _, step := range []struct {
@@ -46,7 +46,7 @@ func TestReplicas_ConfirmSynchronizers(t *testing.T) {
 	}
 
 	link.Freeze(true)
-	err := semaphore.Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
+	err := hasty.Semaphore("semaphore").Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
 	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "0 of the 1 replicas")
 	link.Freeze(false)
 	redistest.Eventually(t, "the permit to be given back, on the replica as well", func() bool {
@@ -62,8 +62,8 @@ func TestReplicas_WithoutRightSynchronizersLoseNothing(t *testing.T) {
 	master := redistest.Start(t)
 	redistest.Replica(t, master)
 	cfg := replicated
-	cfg.CallTimeout = 2 * time.Second
-	s, ctx := locktest.Open(t, master.URL(), cfg), locktest.Within(t)
+	cfg.CallTimeout = 2 * time.Second // for what fails
+	s, hasty, ctx := locktest.Open(t, master.URL(), replicated), locktest.Open(t, master.URL(), cfg), locktest.Within(t)
 	semaphore := s.Semaphore("semaphore")
 	redistest.Eventually(t, "the replica to confirm", func() bool {
 		_, err := semaphore.TrySetPermits(ctx, 5, 0)
@@ -73,6 +73,7 @@ func TestReplicas_WithoutRightSynchronizersLoseNothing(t *testing.T) {
 	if _, err := permits.TrySetPermits(ctx, 2); err != nil {
 		t.Fatal(err)
 	}
+	semaphore, permits = hasty.Semaphore("semaphore"), hasty.ExpirableSemaphore("permits")
 	master.Do(t, "ACL", "SETUSER", "default", "-wait")
 	_, err := permits.Acquire(ctx)
 	locktest.IsError(t, err, lockkeeper.ErrRejected, "wait")

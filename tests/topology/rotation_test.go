@@ -48,8 +48,8 @@ func rotate(t *testing.T, option string) {
 	for _, kind := range []string{"pubsub", "normal"} {
 		server.Do(t, "CLIENT", "KILL", "TYPE", kind, "SKIPME", "yes")
 	}
-	// It renews the lease.
-	locktest.OK(t, hold.Ensure(locktest.Within(t), 58*time.Second))
+	// It renews the lease, once it has noticed that its connection has ended.
+	redistest.Eventually(t, "a renewal", func() bool { return hold.Ensure(locktest.Within(t), 58*time.Second) == nil })
 	locktest.Release(t, hold)
 	next := locktest.Got(t, waiter).Hold
 	locktest.Release(t, next)

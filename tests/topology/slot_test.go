@@ -19,7 +19,7 @@ func TestCluster_LocksWorkWhileASlotMoves(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	from, to := servers[0], servers[1]
-	config := lockkeeper.Config{Watchdog: 3 * time.Second}
+	config := lockkeeper.Config{Watchdog: time.Minute, Renewal: time.Second}
 	for _, migrated := range []bool{false, true} {
 		for kind, of := range locktest.Kinds {
 			if kind == "multi" {

@@ -2,6 +2,7 @@ package rig
 
 import (
 	"errors"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -17,6 +18,7 @@ type link struct {
 	done           chan struct{} // closed with the link
 	closing        sync.Once
 
+	speaks      bool        // the client has sent a frame; only its reader uses that
 	replicates  atomic.Bool // the client is a replica
 	muted       atomic.Bool // nothing more gets to the client
 	lostReplies atomic.Bool // DropReplies dropped something
@@ -81,7 +83,8 @@ func (l *link) down(r *Rules) *Way {
 	return &r.Down
 }
 
-// nextUp reads the next frame of the client, and detects whether the client is a replica.
+// nextUp reads the next frame of the client, and detects whether the client is a replica. One that never speaks the Redis
+// protocol looks for another server, which had the port before.
 func (l *link) nextUp(from *Reader) (Frame, error) {
 	if l.p.options.Bytes {
 		return from.some()
@@ -90,6 +93,10 @@ func (l *link) nextUp(from *Reader) (Frame, error) {
 	if len(f.Elems) > 0 && strings.EqualFold(f.Elems[0].Str, "REPLCONF") {
 		l.replicates.Store(true)
 	}
+	if errors.Is(err, errProtocol) && !l.speaks {
+		err = io.EOF
+	}
+	l.speaks = true
 	return f, err
 }
 
