@@ -45,6 +45,7 @@ func (j *journal) await(t *testing.T, message string, words ...string) {
 
 // A request without a sender is logged when it is refused, and not when it is carried out.
 func TestLog_ReportsOnlyRefusalsWithoutASender(t *testing.T) {
+	t.Parallel()
 	var j journal
 	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger()})
 	guardian, holder := s.Guardian(), s.Probe(t)
@@ -62,6 +63,7 @@ func TestLog_ReportsOnlyRefusalsWithoutASender(t *testing.T) {
 
 // The log line of a loss describes the hold. The end by Close has level INFO.
 func TestLog_DescribesTheLostHold(t *testing.T) {
+	t.Parallel()
 	var j journal
 	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger(), Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
 	hold, holder := locktest.Acquire(t, s.Lock(k.LockName)), s.Probe(t)
@@ -81,6 +83,7 @@ func TestLog_DescribesTheLostHold(t *testing.T) {
 
 // The log line of a lost permit has the permit's id, however the permit was acquired.
 func TestLog_NamesTheLostPermit(t *testing.T) {
+	t.Parallel()
 	var j journal
 	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger(), Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
 	permits, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
@@ -112,6 +115,7 @@ func TestLog_NamesTheLostPermit(t *testing.T) {
 // The log line of a long wait names the process that holds the lock, and that of a long hold the code that has taken
 // it.
 func TestLog_ReportsLongWaitsAndHolds(t *testing.T) {
+	t.Parallel()
 	var waits, holds journal
 	holder, k := locktest.New(t, lockkeeper.Config{Logger: holds.logger(), Application: "billing", LongHold: 50 * time.Millisecond, HoldStacks: true})
 	waiter := locktest.Open(t, k.Server.URL(), lockkeeper.Config{Logger: waits.logger(), LongWait: 100 * time.Millisecond})
@@ -134,6 +138,7 @@ func TestLog_ReportsLongWaitsAndHolds(t *testing.T) {
 
 // A standby is not a long wait, and a leader not a long hold: no alert is due.
 func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
+	t.Parallel()
 	var j journal
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{})
 	m := measure(t, k.Server.URL(), lockkeeper.Config{Logger: j.logger(), LongWait: 20 * time.Millisecond, LongHold: 20 * time.Millisecond})
@@ -168,6 +173,7 @@ func TestLog_IgnoresStandbysAndLeaders(t *testing.T) {
 
 // A loss that only the release finds is logged and counted like one that a renewal finds.
 func TestLog_ReportsLossFoundByRelease(t *testing.T) {
+	t.Parallel()
 	var j journal
 	server := redistest.Start(t)
 	m := measure(t, server.URL(), lockkeeper.Config{Logger: j.logger(), Renewal: 9 * time.Second})
@@ -191,6 +197,7 @@ func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 
 // An outage is logged once at its beginning, with the number of waiters, and once at its end.
 func TestLog_ReportsAnOutageOnce(t *testing.T) {
+	t.Parallel()
 	var j journal
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -216,6 +223,7 @@ func TestLog_ReportsAnOutageOnce(t *testing.T) {
 // A Redis that refuses every call is not available again. The rejection is logged once, with Redis's error and a
 // remedy; its end is logged when calls succeed.
 func TestLog_ReportsARejectionOnce(t *testing.T) {
+	t.Parallel()
 	for name, broken := range map[string]struct {
 		wrong, right []string
 		words        []string
@@ -224,11 +232,12 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 		"no rights":      {[]string{"-@all"}, []string{"+@all"}, []string{"NOPERM", "ACL"}},
 	} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			var j journal
 			server := redistest.Start(t)
 			server.Do(t, "ACL", "SETUSER", "app", "on", ">pw", "~*", "&*", "+@all")
 			proxy := redistest.NewProxy(t, server.Addr())
-			s := locktest.Open(t, "redis://app:pw@"+proxy.Addr(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 300 * time.Millisecond})
+			s := locktest.Open(t, "redis://app:pw@"+proxy.Addr(), lockkeeper.Config{Logger: j.logger(), CallTimeout: 2 * time.Second})
 			s.SkipCloseCheck = true // a rejected release is given up
 			k := locktest.NewKey(t, server)
 			try := func() error {
@@ -265,6 +274,7 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 
 // A Redis that refuses one key does serve: only the caller gets the error, and an outage ends.
 func TestLog_IgnoresARefusedKey(t *testing.T) {
+	t.Parallel()
 	var j journal
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
@@ -290,6 +300,7 @@ func TestLog_IgnoresARefusedKey(t *testing.T) {
 // Names, applications and errors of Redis have no hidden characters in the log: JSON does not escape characters that
 // are invisible or change the direction of text.
 func TestLog_EscapesHiddenCharacters(t *testing.T) {
+	t.Parallel()
 	const hidden = "\u202eeciovni\u2800"
 	var log redistest.Log
 	logged := func(t *testing.T, message string) {

@@ -85,6 +85,7 @@ func (m measured) expect(t *testing.T, want map[string]int64) {
 
 // A lock is counted from its request to its end, in every way of granting it.
 func TestMetrics_CountLocksFromRequestToEnd(t *testing.T) {
+	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
@@ -141,6 +142,7 @@ func TestMetrics_CountLocksFromRequestToEnd(t *testing.T) {
 
 // Losses and their causes are counted, and so are broken pub/sub connections.
 func TestMetrics_CountLossesAndReconnects(t *testing.T) {
+	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())
 	m := measure(t, proxy.URL(), lockkeeper.Config{Watchdog: 4 * time.Second, Renewal: 100 * time.Millisecond})
@@ -172,10 +174,14 @@ func TestMetrics_CountLossesAndReconnects(t *testing.T) {
 	locktest.Release(t, locktest.Got(t, waiting).Hold)
 }
 
-func TestMain(m *testing.M) { locktest.Main(m) }
+func TestMain(m *testing.M) {
+	locktest.Overlap()
+	locktest.Main(m)
+}
 
 // A request for permits is counted once, whatever its number and its end; other requests are not counted.
 func TestMetrics_CountSemaphoreRequestsOnce(t *testing.T) {
+	t.Parallel()
 	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
 	cfg := locktest.NoPolling
 	cfg.QueueLimit, cfg.HandOffLimit = 1, 30*time.Second
@@ -205,6 +211,7 @@ func TestMetrics_CountSemaphoreRequestsOnce(t *testing.T) {
 
 // A waiter of a latch is counted until the latch opens, or until the wait or the System ends.
 func TestMetrics_CountLatchWaiters(t *testing.T) {
+	t.Parallel()
 	k, ctx := locktest.NewKey(t, redistest.Start(t)), locktest.Within(t)
 	m := measure(t, k.Server.URL(), locktest.NoPolling)
 	l := m.Latch(k.LockName)
@@ -275,6 +282,7 @@ func prometheus(t *testing.T) (metrics map[string]bool) {
 
 // The dashboard loads. It and the alerting rules query all metrics that are measured, and no others.
 func TestDashboard_QueriesOnlyExistingMetrics(t *testing.T) {
+	t.Parallel()
 	dashboard, alerts, metrics := read(t, "monitoring/grafana.json"), read(t, "monitoring/alerts.yml"), prometheus(t)
 	var panels struct {
 		Panels []struct {

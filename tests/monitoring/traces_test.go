@@ -81,6 +81,7 @@ func (s traced) span(t *testing.T, name string, parent trace.Span) (span sdk.Rea
 
 // A caller's spans show the waits of its requests, and the time until the end of its hold.
 func TestTraces_ShowWaitsAndHolds(t *testing.T) {
+	t.Parallel()
 	other, k := locktest.NewOnOwnServer(t, locktest.NoPolling)
 	s := newTraced(t, k.Server.URL())
 	first := locktest.Acquire(t, other.Lock(k.LockName))
@@ -118,6 +119,7 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 
 // A request by message belongs to the span in its header; a refusal is an error, and so is a loss.
 func TestTraces_FollowMessages(t *testing.T) {
+	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
 	holder, other := s.Probe(t), s.Probe(t)
@@ -184,6 +186,7 @@ func (a *shipper) Receive(ctx actor.Context) {
 
 // The trace passes from a goroutine to an actor, to the System, back with the answer, and on to the next request.
 func TestTraces_PassThroughActors(t *testing.T) {
+	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
 	a := &shipper{tracer: s.tracer, lock: k.Message(), last: make(chan string, 1), site: s.Site}
@@ -222,6 +225,7 @@ func TestTraces_PassThroughActors(t *testing.T) {
 
 // The span of a standby that resigns has no error.
 func TestTraces_ResigningStandbyIsNoError(t *testing.T) {
+	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))
 	s := newTraced(t, k.Server.URL())
 	hold := s.Acquire(t, k)

@@ -2,6 +2,9 @@ package topology_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,8 +49,13 @@ func TestReplicas_ConfirmSynchronizers(t *testing.T) {
 	}
 
 	link.Freeze(true)
-	err := hasty.Semaphore("semaphore").Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
-	locktest.IsError(t, err, lockkeeper.ErrUnavailable, "0 of the 1 replicas")
+	redistest.Eventually(t, "a refusal in time", func() bool {
+		err := hasty.Semaphore("semaphore").Acquire(ctx, 1, lockkeeper.WithWait(3*time.Second))
+		if !errors.Is(err, lockkeeper.ErrUnavailable) {
+			t.Errorf("the replica has not confirmed it: %v", err)
+		}
+		return strings.Contains(fmt.Sprint(err), "0 of the 1 replicas")
+	})
 	link.Freeze(false)
 	redistest.Eventually(t, "the permit to be given back, on the replica as well", func() bool {
 		n, err := replica.Do(t, "GET", "semaphore").AsInt64()
