@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -216,7 +215,7 @@ func build(t *testing.T) (dir string) {
 func run(t *testing.T, want, path string, args ...string) {
 	t.Run(strings.Join(append([]string{filepath.Base(path)}, args...), " "), func(t *testing.T) {
 		t.Parallel()
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 3*redistest.Limit) // all run at the same time
 		defer cancel()
 		cmd := exec.CommandContext(ctx, path, args...)
 		cmd.Env = append(os.Environ(), "GORACE=atexit_sleep_ms=0")

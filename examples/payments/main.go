@@ -49,7 +49,7 @@ func (p *payer) Receive(ctx actor.Context) {
 			return err
 		}
 		answer := func(err error) any { return status(paid, err) } // called after work
-		p.locks.Lock("account:"+m.account).Respond(ctx, work, answer, lockkeeper.WithWait(2*time.Second))
+		p.locks.Lock("account:"+m.account).Respond(ctx, work, answer, lockkeeper.WithWait(5*time.Second))
 	}
 }
 

@@ -34,7 +34,7 @@ func main() {
 
 	// Two Systems, each in its actor system, as in two processes.
 	quiet := actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) })
-	config := lockkeeper.Config{Watchdog: 1500 * time.Millisecond} // the default of 30 s would make a long example
+	config := lockkeeper.Config{Watchdog: 3 * time.Second} // the default of 30 s would make a long example
 	actorsHere, actorsThere := actor.NewActorSystem(quiet), actor.NewActorSystem(quiet)
 	here, err := lockkeeper.New(actorsHere, client, config)
 	check(err)
