@@ -35,7 +35,10 @@ func garbage(now string, r *rand.Rand) (fields []string) {
 	for range 1 + r.IntN(4) {
 		fields = append(fields, names[r.IntN(len(names))], values[r.IntN(len(values))])
 	}
-	return append(fields, "garbage", values[r.IntN(len(values))])
+	for _, name := range []string{"garbage", "garbage 2", "garbage 3"} { // more than spoilOrder adds: as many would hide each other
+		fields = append(fields, name, values[r.IntN(len(values))])
+	}
+	return fields
 }
 
 // spoilOrder takes members from the order of a wait queue, or adds some that no client of ours has written, which it
