@@ -30,17 +30,18 @@ type verdict struct {
 	stored, outdated int
 	// longest is the longest time of a request that was answered, and gap the longest one in which the singleton began nothing.
 	longest, gap time.Duration
-	// handOvers are the times from SIGTERM of the singleton's process to the start of the next instance, trips those from
-	// a message to the singleton to its answer.
-	handOvers, trips []time.Duration
-	errors           map[string]int
-	faults           []string
+	// handOvers and takeovers are the times from SIGTERM and SIGKILL of the singleton's process to the start of the next
+	// instance, trips those from a message to the singleton to its answer.
+	handOvers, takeovers, trips []time.Duration
+	errors                      map[string]int
+	faults                      []string
 }
 
 func (v *verdict) String() string {
-	return fmt.Sprintf("%d starts; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; %d stored, %d outdated; %d overruns, %d robbed, %d excused; longest request %v, longest gap of the singleton %v; its %d hand-overs: p50 %v, p95 %v; its %d answers: p50 %v, p95 %v",
+	return fmt.Sprintf("%d starts; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; %d stored, %d outdated; %d overruns, %d robbed, %d excused; longest request %v, longest gap of the singleton %v; its %d hand-overs: p50 %v, p95 %v; %d takeovers: p50 %v, p95 %v; %d answers: p50 %v, p95 %v",
 		v.starts, v.sent, v.begun, v.answered, v.refused, v.failed, v.errors, v.unanswered, v.repeated, v.stored, v.outdated, v.overruns, v.robbed, v.excused, v.longest.Round(time.Millisecond), v.gap.Round(time.Millisecond),
-		len(v.handOvers), quantile(v.handOvers, 0.5), quantile(v.handOvers, 0.95), len(v.trips), quantile(v.trips, 0.5), quantile(v.trips, 0.95))
+		len(v.handOvers), quantile(v.handOvers, 0.5), quantile(v.handOvers, 0.95),
+		len(v.takeovers), quantile(v.takeovers, 0.5), quantile(v.takeovers, 0.95), len(v.trips), quantile(v.trips, 0.5), quantile(v.trips, 0.95))
 }
 
 func quantile(took []time.Duration, q float64) time.Duration {
@@ -101,6 +102,7 @@ type judging struct {
 	killed     map[*process]bool
 	stopping   map[*process]bool
 	handsOver  int64 // when the process of the singleton has begun to stop; 0: it has not
+	diedAt     int64 // when it was killed
 	takeover   int64 // when a replica has taken over from the last master
 	suspicions []suspicion
 	reports    map[string][]event
@@ -158,7 +160,10 @@ func (j *judging) happens(e event) {
 	case "stored", "outdated", "ends":
 		j.goesOn(e)
 	case "killed":
-		j.killed[e.of], j.handsOver = true, 0
+		if j.hasSingleton(e.of) {
+			j.diedAt, j.handsOver = e.at, 0
+		}
+		j.killed[e.of] = true
 		for name := range j.alive {
 			j.alive[name] = slices.DeleteFunc(j.alive[name], func(i *instance) bool { return i.of == e.of })
 		}
@@ -189,13 +194,19 @@ func (j *judging) happens(e event) {
 		j.takeover = e.at
 	case "stopping":
 		j.stopping[e.of] = true
-		if all := j.alive[theSingleton]; len(all) == 1 && all[0].of == e.of {
+		if j.hasSingleton(e.of) {
 			j.handsOver = e.at
 		}
 	case "ready", "nemesis":
 	default:
 		j.fault(e, "%s", e.what)
 	}
+}
+
+// hasSingleton reports whether the only instance of the singleton is in a process.
+func (j *judging) hasSingleton(of *process) bool {
+	all := j.alive[theSingleton]
+	return len(all) == 1 && all[0].of == of
 }
 
 func (j *judging) reported(e event) {
@@ -225,8 +236,13 @@ func (j *judging) started(e event) {
 	if before := j.newest[e.name]; e.token <= before {
 		j.unlessReported(e.of, e, "%s has the token %d after %d", e.name, e.token, before)
 	}
-	if e.name == theSingleton && j.handsOver > 0 {
-		j.handOvers, j.handsOver = append(j.handOvers, time.Duration(e.at-j.handsOver)), 0
+	if e.name == theSingleton {
+		if j.handsOver > 0 {
+			j.handOvers = append(j.handOvers, time.Duration(e.at-j.handsOver))
+		} else if j.diedAt > 0 {
+			j.takeovers = append(j.takeovers, time.Duration(e.at-j.diedAt))
+		}
+		j.handsOver, j.diedAt = 0, 0
 	}
 	j.newest[e.name] = e.token
 	j.alive[e.name] = append(j.alive[e.name], &instance{of: e.of, token: e.token})
