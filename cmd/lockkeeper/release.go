@@ -75,7 +75,7 @@ func release(args []string, env environment) int {
 			if c, _ := inspector.Counter(ctx, o.args[0]); c != nil {
 				return 0, fmt.Errorf(
 					"%q is not a lock but a number in Redis (%s): release is for locks; "+
-						"permits of an expirable semaphore become free when the leases of dead processes end", c.Name, c.Kind)
+						"a permit of an expirable semaphore becomes free when its lease ends, or by ReleaseID (tryRelease in Java)", c.Name, c.Kind)
 			}
 			return 0, err
 		}
