@@ -124,6 +124,8 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 // holder has been notified: its hold has ended with ErrLost. After `lockkeeper release --force`, in
 // another process, a holder notices that only at its next renewal. The test fails if the System does not
 // hold the lock within 30 s.
+//
+// A permit of an expirable semaphore is lost by ReleaseID with its ID, that of a Do by [Redis.Forget].
 func Lose(t testing.TB, lock *lockkeeper.Lock) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
