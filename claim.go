@@ -17,7 +17,7 @@ import (
 //		case lockkeeper.ClaimGranted:
 //			ctx.Send(ctx.Self(), bill{b.invoices.Held()})
 //		case lockkeeper.ClaimLost:
-//			b.invoices.Acquire(ctx, request) // again
+//			b.invoices.Acquire(ctx, request) // again; it is refused if the System is closed
 //		case lockkeeper.ClaimRefused, lockkeeper.ClaimReleased:
 //			ctx.Stop(ctx.Self()) // b.invoices.Err() says why
 //		}
@@ -79,7 +79,9 @@ const (
 	ClaimUnchanged ClaimEvent = ""
 	// ClaimGranted: the actor has the lock; Held returns the grant.
 	ClaimGranted ClaimEvent = "granted"
-	// ClaimRefused: the lock was not granted; Err says why, such as ErrTimeout, and whether another Acquire may help.
+	// ClaimRefused: the lock was not granted; Err says why. Another Acquire may help after ErrTimeout, and, if the actor
+	// pauses before, after ErrHeld, ErrQueueFull, ErrNoPermits, ErrUnavailable, ErrNotReplicated, ErrCrashed and
+	// ErrLost; it is refused at once after ErrClosed, ErrInvalid, ErrRejected and ErrReentry.
 	ClaimRefused ClaimEvent = "refused"
 	// ClaimAtRisk: renewals fail. The message is a LeaseAtRisk, and says for how long the lease is valid.
 	ClaimAtRisk ClaimEvent = "at risk"
@@ -233,8 +235,12 @@ func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 		happened = c.answered(err)
 	case *messages.Released:
 		happened = c.answered(nil)
-	case *actor.DeadLetterResponse:
-		happened = c.answered(ErrorOf(m))
+	case *actor.DeadLetterResponse: // without the lock
+		op := "acquire"
+		if c.state == claimReleasing {
+			op = "release"
+		}
+		happened = c.answered(&Error{Op: op, Lock: c.lock.GetName(), Reason: messages.Reason_REASON_CLOSED, Err: ErrClosed})
 	case *messages.Failed: // a withdrawal
 		if c.state == claimReleasing {
 			if c.left == nil {

@@ -3,6 +3,7 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -345,7 +346,9 @@ func TestClaim_IsRefusedWithoutItsSystem(t *testing.T) {
 			c.Release(ctx)
 			c.Acquire(ctx, request)
 		})
-		c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrClosed)
-		c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrClosed)
+		released, refused := c.expect(lockkeeper.ClaimReleased, lockkeeper.ErrClosed), c.expect(lockkeeper.ClaimRefused, lockkeeper.ErrClosed)
+		if name := k.Message().Name; !strings.Contains(released.err.Error(), `: release "`+name) || !strings.Contains(refused.err.Error(), `: acquire "`+name) {
+			t.Errorf("the errors do not name the lock: %v; %v", released.err, refused.err)
+		}
 	})
 }
