@@ -82,8 +82,8 @@ var cases = []struct {
 	{"token of a lock around", "-kind fenced -lock %L", nested + `fair sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
 	{"lock in a lock", "-lock %L", nested + `fenced sh -c '` + tokens + `'`, "> [1] [1]", 0, ""},
 
-	{"minimum time after the end", "-lock %L", `"$0" run -lock %Lb -at-least 10m true; "$0" run -lock %Lb -wait 0 echo ran; echo code $?`,
-		"> code 75; PEXPIRE %Lb 1", 0, "lock is held"},
+	{"minimum time after the end", "-lock %L", `"$0" run -v -lock %Lb -at-least 10m true; "$0" run -lock %Lb -wait 0 echo ran; echo code $?`,
+		"> code 75; PEXPIRE %Lb 1", 0, "which stays held until -at-least is over"},
 
 	{"note", "-lock %L -note by-hand", `until "$0" inspect %L | grep by-hand; do sleep 0.1; done`, `> note     "by-hand"`, 0, ""},
 

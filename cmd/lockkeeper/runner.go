@@ -197,6 +197,8 @@ func (r *runner) release(hold holding, code int) int {
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	switch err := hold.Release(ctx); {
+	case err == nil && r.atLeast != nil:
+		r.verboseLog.Printf("has given %s back, which stays held until -at-least is over", r.what)
 	case err == nil:
 		r.verboseLog.Printf("has given %s back", r.what)
 	case errors.Is(err, lockkeeper.ErrLost):
