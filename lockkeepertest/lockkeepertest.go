@@ -88,7 +88,8 @@ func (r *Redis) Open(t testing.TB, config lockkeeper.Config) *lockkeeper.System 
 	return r.OpenIn(t, actors, config)
 }
 
-// OpenIn is Open in the test's own actor system, for programs whose actors acquire locks.
+// OpenIn is Open in the test's own actor system, for programs whose actors acquire locks. Without a config.Logger it
+// logs with that of the actor system.
 func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeeper.Config) *lockkeeper.System {
 	t.Helper()
 	switch {
