@@ -80,8 +80,8 @@ const (
 	// ClaimGranted: the actor has the lock; Held returns the grant.
 	ClaimGranted ClaimEvent = "granted"
 	// ClaimRefused: the lock was not granted; Err says why. Another Acquire may help after ErrTimeout, and, if the actor
-	// pauses before, after ErrHeld, ErrQueueFull, ErrNoPermits, ErrUnavailable, ErrNotReplicated, ErrCrashed and
-	// ErrLost; it is refused at once after ErrClosed, ErrInvalid, ErrRejected and ErrReentry.
+	// pauses before, after ErrHeld, ErrQueueFull, ErrNoPermits, ErrUnavailable, ErrNotReplicated and
+	// ErrCrashed; it is refused at once after ErrClosed, ErrInvalid, ErrRejected and ErrReentry.
 	ClaimRefused ClaimEvent = "refused"
 	// ClaimAtRisk: renewals fail. The message is a LeaseAtRisk, and says for how long the lease is valid.
 	ClaimAtRisk ClaimEvent = "at risk"
