@@ -88,7 +88,7 @@ func TestIdle(t *testing.T) {
 
 // BenchmarkIdle counts the commands of three idle members with many grains.
 //
-//	go test -run '^$' -bench Idle -benchtime 3000x ./grains
+//	go test -run '^$' -bench Idle -benchtime 100000x -timeout 20m ./grains
 func BenchmarkIdle(b *testing.B) {
 	f := newFleet(b, redistest.Start(b))
 	defaults := Config{Locks: lockkeeper.Config{Watchdog: 10 * time.Second, Poll: time.Second}}
