@@ -55,7 +55,7 @@ func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	f.redis.Do(t, "HSET", a.d.redis.lease("unrecorded"), "owner", "1")
-	for i := range 5 * glance {
+	for i := range 3 * maxEntries {
 		f.redis.Do(t, "HSET", f.key("entries"), fmt.Sprint("account/", i), entryText(left, int64(i+1)))
 	}
 	f.redis.Do(t, "HSET", f.key("entries"), left, entryText(left, 1), "account/kept", "unrecorded#1")
@@ -73,5 +73,29 @@ func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
 	fields, err := f.redis.Do(t, "HKEYS", f.key("entries")).AsStrSlice()
 	if ttl, _ := f.redis.Do(t, "PTTL", f.key("entries")).AsInt64(); ttl <= 0 || err != nil || len(fields) != 1 {
 		t.Errorf("Redis has the entries %q for %d ms, %v", fields, ttl, err)
+	}
+}
+
+// A look for what is left of dead members takes one page of the entries, however many there are, since the next view waits for it.
+// The next look goes on there.
+func TestStore_BuriesInSteps(t *testing.T) {
+	t.Parallel()
+	redis := redistest.Start(t)
+	s, err := newStore(redis.Client(t), "", "bank", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 6 * maxEntries {
+		redis.Do(t, "HSET", s.entries(), fmt.Sprint("account/", i), "dead#1")
+	}
+	cursor, looks := uint64(0), 0
+	for next := true; next; next = cursor != 0 {
+		if cursor, err = s.bury(t.Context(), cursor, nil, []string{"dead"}); err != nil {
+			t.Fatal(err)
+		}
+		looks++
+	}
+	if left, _ := redis.Do(t, "HLEN", s.entries()).AsInt64(); left != 0 || looks < 4 {
+		t.Errorf("%d looks have left %d entries", looks, left)
 	}
 }

@@ -266,45 +266,33 @@ func (s store) unregister(ctx context.Context, member string, gone []entryOf) er
 	return unregisterScript.Exec(ctx, s.client, keys, args).Error()
 }
 
-// glance is the number of entries that a look without a dead member reads.
-const glance = 100
-
-// bury removes what is left of members whose leases have ended. Dead members have a record, and go with all their entries. A
-// member that has left has none, but a failover may bring back entries that it has removed. They hinder no one, and a look
-// from the cursor on, which returns that of the next one, finds them in the end.
+// bury removes what is left of members whose leases have ended: the records of the dead ones, and their entries, as well as those
+// that a failover brings back after their member has left. They hinder no grain, so a look takes one page of the
+// entries, from the cursor on, and returns that of the next one: it does not delay the next view, however many there are.
 func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []string) (next uint64, err error) {
-	count := int64(glance)
-	if len(dead) > 0 {
-		cursor, count = 0, maxEntries
+	page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
+	if err != nil {
+		return cursor, err
 	}
-	for {
-		page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(count).Build()).AsScanEntry()
-		if err != nil {
-			return 0, err
+	gone := map[string][]entryOf{}
+	for i := 0; i+1 < len(page.Elements); i += 2 {
+		grain, entry := page.Elements[i], page.Elements[i+1]
+		member := memberOf(entry)
+		if _, lives := alive[member]; !lives && isEntry(entry) {
+			gone[member] = append(gone[member], entryOf{grain, entry})
 		}
-		gone := map[string][]entryOf{}
-		for i := 0; i+1 < len(page.Elements); i += 2 {
-			grain, entry := page.Elements[i], page.Elements[i+1]
-			member := memberOf(entry)
-			if _, lives := alive[member]; !lives && isEntry(entry) {
-				gone[member] = append(gone[member], entryOf{grain, entry})
-			}
-		}
-		for member, entries := range gone {
-			if err := s.unregister(ctx, member, entries); err != nil {
-				return 0, err
-			}
-		}
-		if cursor = page.Cursor; cursor == 0 || len(dead) == 0 {
-			break
+	}
+	for member, entries := range gone {
+		if err := s.unregister(ctx, member, entries); err != nil {
+			return cursor, err
 		}
 	}
 	for _, member := range dead {
 		if err := s.forget(ctx, member); err != nil {
-			return 0, err
+			return cursor, err
 		}
 	}
-	return cursor, nil
+	return page.Cursor, nil
 }
 
 // join writes the record of a member, unless a hash belongs to another application. It looks at all members, and at some
