@@ -135,6 +135,10 @@ func TestCluster_TransfersStayOnOneServer(t *testing.T) {
 			entry, _ := master.Do(t, "HGET", keyspace.WaitQueue(name), next.ID()).ToString()
 			return strings.HasSuffix(entry, " 1")
 		})
+		redistest.Eventually(t, "a time at which the lock is transferred", func() bool { // every 2 s, it is left to foreign clients instead
+			now := time.Now().UnixMilli() % 2000
+			return 500 < now && now < 1500
+		})
 		locktest.Release(t, hold)
 		hold = locktest.Got(t, waiter).Hold
 		locktest.Await(t, "the transfer", transferred)
