@@ -54,6 +54,7 @@ func TestModel(t *testing.T) {
 				sequences = 1
 			}
 			for range sequences {
+				r.Do(t, "FLUSHDB")
 				seed := cmp.Or(*modelSeed, 1+rand.Uint64N(1<<48))
 				s := newSequence(r, rand.New(rand.NewPCG(seed, 7)), kinds)
 				if err := s.play(t); err != nil {
@@ -62,7 +63,6 @@ func TestModel(t *testing.T) {
 				if steps += len(s.log); s.tooLong() {
 					aborted++
 				}
-				r.Do(t, "FLUSHDB")
 			}
 			t.Logf("%d sequences with %d steps; %d were aborted since they took too long", sequences, steps, aborted)
 		})

@@ -116,16 +116,20 @@ func (r *run) isOpenTime() bool {
 // yielded passes on a lock that its holder has yielded, and adds the holder's entry at the end.
 func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
-	// The holder itself gets no transfer.
-	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Entry.Term) }
-	if l := &r.parts[part]; slices.ContainsFunc(l.Entries, own) {
-		r.dropEntry(l, r.client)
-	}
+	r.leaveToYield(&r.parts[part])
 	if r.passOnOrOpen(part, written) {
 		answer.Others = 1
 	}
 	r.enterAnew(part)
 	return answer
+}
+
+// leaveToYield removes the entry of the holder: it gets no transfer.
+func (r *run) leaveToYield(l *Lock) {
+	own := func(p Entry) bool { return p.Client == r.client && p.Term <= max(r.owner.Term, r.Entry.Term) }
+	if slices.ContainsFunc(l.Entries, own) {
+		r.dropEntry(l, r.client)
+	}
 }
 
 // isFree reports whether a lock is free, and not left to others.

@@ -49,6 +49,7 @@ func (r *run) readWrite(part int) lock.Result {
 			if written := held.Exclusive > 0; r.empty(l, r.owner) {
 				return r.yielded(part, written)
 			}
+			r.leaveToYield(l)
 			r.passUnblocked(part)
 			r.enterAnew(part)
 			return result(lock.Done)
