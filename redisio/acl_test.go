@@ -20,6 +20,10 @@ import (
 
 var update = flag.Bool("acl.update", false, "write the rules into docs/acl.md")
 
+// readerCommands are the ACL rules for the commands of package inspect; cmd/lockkeeper has the tests.
+const readerCommands = "+cluster|shards +cluster|slots +exists +get +getrange +hlen +hmget +hrandfield +hstrlen +llen +lrange" +
+	" +ping +pttl +pubsub|channels +pubsub|numsub +scan +time +zcount +zrange"
+
 // docs/acl.md has the rules that ACL returns; `make generate` writes them.
 func TestACLDocument(t *testing.T) {
 	const file, begin, end = "../docs/acl.md", "<!-- rules -->\n", "<!-- end of rules -->"
@@ -36,8 +40,11 @@ func TestACLDocument(t *testing.T) {
 	for _, r := range ACL() {
 		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker on >PASSWORD %s\n```\n", r.Kind, r.Rules(OneServer, "locks:"))
 	}
-	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%s\nACL SETUSER watcher on >PASSWORD %s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
-	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\n```\n", strings.Join(clientCommands[InCluster], " +"))
+	all := strings.Fields(ACL()[len(ACL())-1].Rules(OneServer, "locks:"))
+	keys := strings.Join(slices.DeleteFunc(all, func(rule string) bool { return rule[0] != '~' }), " ")
+	fmt.Fprintf(&rules, "\nA reader (`ls`, `inspect`, `watch`, the console's `WithFleet`), with `~` for `%%R~` before Redis 7:\n\n```\nACL SETUSER reader on >PASSWORD %s %s\n```\n", readerCommands, strings.ReplaceAll(keys, "~", "%R~"))
+	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%[1]s\nACL SETUSER reader +%[1]s\nACL SETUSER watcher on >PASSWORD %[2]s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
+	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\nACL SETUSER reader +asking +pubsub|shardchannels +pubsub|shardnumsub\n```\n", strings.Join(clientCommands[InCluster], " +"))
 	fmt.Fprintf(&rules, "\nWith `Config.Replicas`:\n\n```\nACL SETUSER locker %s\n```\n", replicaRules)
 	want := before + begin + rules.String() + "\n" + end + after
 	if *update {

@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"reflect"
 	"regexp"
 	"strings"
@@ -79,6 +80,14 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 	}
 }
 
+// asReader returns the URL for a user with the rules for a reader in docs/acl.md.
+func asReader(t *testing.T, server *redistest.Server, prefix string) string {
+	t.Helper()
+	rules := regexp.MustCompile("(?m)^ACL SETUSER reader on >PASSWORD .*").FindString(string(must(os.ReadFile("../../docs/acl.md"))))
+	check(server.Do(t, strings.Fields(strings.ReplaceAll(rules, "locks:", prefix))...).Error())
+	return strings.Replace(server.URL(), "://", "://reader:PASSWORD@", 1)
+}
+
 // ls lists semaphores and latches with their data in Redis, if they can be distinguished from other numbers.
 func TestList_ShowsSynchronizers(t *testing.T) {
 	t.Parallel()
@@ -116,8 +125,9 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 			t.Fatalf("%d permits of %s are taken", n, w.Name)
 		}
 	}
+	reader := asReader(t, server, "app:")
 	list := func(pattern ...string) (all []inspect.Counter) {
-		for _, c := range read[inspect.Counter](t, server, 0, append([]string{"ls", "--json", "-prefix", "app:"}, pattern...)...) {
+		for _, c := range read[inspect.Counter](t, server, 0, append([]string{"ls", "--json", "-redis", reader, "-prefix", "app:"}, pattern...)...) {
 			if c.Kind != inspect.KindPlain {
 				if c.TTL > 3_500_000 {
 					c.TTL = want[1].TTL // time has passed
@@ -133,7 +143,10 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 	if got := list("*?now"); !reflect.DeepEqual(got, []inspect.Counter{want[1], want[4]}) {
 		t.Errorf("ls lists %+v of them", got)
 	}
-	text, _ := runCommand(t, server, 0, "ls", "-prefix", "app:")
+	text, warning := runCommand(t, server, 0, "ls", "-redis", reader, "-prefix", "app:")
+	if !strings.Contains(warning, "read: 1;") || !strings.Contains(warning, `"app:two": WRONGTYPE`) {
+		t.Errorf("ls warns %q", warning)
+	}
 	if !regexp.MustCompile(`(?m)^a lock, now .*\n\nNAME +KIND +COUNT +TAKEN +TTL +WAITERS\n(.*\n){4}\{permits\} now +expirable_semaphore +1 +3 +never +\d+\n$`).MatchString(text) {
 		t.Errorf("ls prints %s", text)
 	}
@@ -199,7 +212,7 @@ func TestBadNumbersAreShown(t *testing.T) {
 		Token               int64
 		Owners              []inspect.Owner
 	}
-	listed := read[shown](t, server, 0, "ls", "--json")
+	listed := read[shown](t, server, 0, "ls", "--json", "-redis", asReader(t, server, ""))
 	table, _ := runCommand(t, server, 0, "ls")
 	for _, v := range listed {
 		want := problems[v.Name]
