@@ -37,11 +37,17 @@ func TestACLDocument(t *testing.T) {
 		t.Fatalf("%s has no section for the rules", file)
 	}
 	var rules strings.Builder
+	of := map[string][]string{} // the rules by kind
 	for _, r := range ACL() {
-		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker on >PASSWORD %s\n```\n", r.Kind, r.Rules(OneServer, "locks:"))
+		of[r.Kind] = strings.Fields(r.Rules(OneServer, "locks:"))
+		what, added := r.Kind, append([]string{"on", ">PASSWORD"}, of[r.Kind]...)
+		if r.Kind == "MultiLock" || r.Kind == "RedLock" || r.Kind == "singleton" {
+			what += ", besides the rules for plain locks"
+			added = slices.DeleteFunc(of[r.Kind], func(rule string) bool { return slices.Contains(of["plain and fenced"], rule) })
+		}
+		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker %s\n```\n", what, strings.Join(added, " "))
 	}
-	all := strings.Fields(ACL()[len(ACL())-1].Rules(OneServer, "locks:"))
-	keys := strings.Join(slices.DeleteFunc(all, func(rule string) bool { return rule[0] != '~' }), " ")
+	keys := strings.Join(slices.DeleteFunc(of["all kinds"], func(rule string) bool { return rule[0] != '~' }), " ")
 	fmt.Fprintf(&rules, "\nA reader (`ls`, `inspect`, `watch`, the console's `WithFleet`), with `~` for `%%R~` before Redis 7:\n\n```\nACL SETUSER reader on >PASSWORD %s %s\n```\n", readerCommands, strings.ReplaceAll(keys, "~", "%R~"))
 	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%[1]s\nACL SETUSER reader +%[1]s\nACL SETUSER watcher on >PASSWORD %[2]s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
 	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\nACL SETUSER reader +asking +pubsub|shardchannels +pubsub|shardnumsub\n```\n", strings.Join(clientCommands[InCluster], " +"))
