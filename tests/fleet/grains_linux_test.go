@@ -1,6 +1,7 @@
 package fleet_test
 
 import (
+	"flag"
 	"testing"
 	"time"
 
@@ -10,13 +11,15 @@ import (
 // callers is how many goroutines ask for grains at a time.
 const callers = 24
 
+var useDisthash = flag.Bool("fleet.disthash", false, "proto.actor's own lookup finds the grains, for comparison: tests fail then")
+
 // host and caller are the workers of most tests.
 func host() settings {
-	return settings{Role: "host", Watchdog: lease, Handling: 5 * time.Millisecond, Stopping: 50 * time.Millisecond}
+	return settings{Role: "host", Watchdog: lease, Handling: 5 * time.Millisecond, Stopping: 50 * time.Millisecond, Disthash: *useDisthash}
 }
 
 func (f *fleet) caller() *process {
-	return f.start(settings{Role: "caller", Watchdog: lease, Callers: callers, Grains: 40})
+	return f.start(settings{Role: "caller", Watchdog: lease, Callers: callers, Grains: 40, Disthash: *useDisthash})
 }
 
 // expectGrains ends the caller, and judges the history. At most failed requests may fail.

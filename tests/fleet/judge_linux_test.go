@@ -20,6 +20,8 @@ type event struct {
 // verdict is what a history shows.
 type verdict struct {
 	starts, sent, begun, answered, refused, failed int
+	// doubles are the starts of an instance beside another.
+	doubles int
 	// unanswered were handled, and their answers are lost. repeated were begun, and again after their timeout: proto.actor
 	// sends such a request again.
 	unanswered, repeated int
@@ -38,8 +40,8 @@ type verdict struct {
 }
 
 func (v *verdict) String() string {
-	return fmt.Sprintf("%d starts; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; %d stored, %d outdated; %d overruns, %d robbed, %d excused; longest request %v, longest gap of the singleton %v; its %d hand-overs: p50 %v, p95 %v; %d takeovers: p50 %v, p95 %v; %d answers: p50 %v, p95 %v",
-		v.starts, v.sent, v.begun, v.answered, v.refused, v.failed, v.errors, v.unanswered, v.repeated, v.stored, v.outdated, v.overruns, v.robbed, v.excused, v.longest.Round(time.Millisecond), v.gap.Round(time.Millisecond),
+	return fmt.Sprintf("%d starts, %d of them beside another; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; %d stored, %d outdated; %d overruns, %d robbed, %d excused; longest request %v, longest gap of the singleton %v; its %d hand-overs: p50 %v, p95 %v; %d takeovers: p50 %v, p95 %v; %d answers: p50 %v, p95 %v",
+		v.starts, v.doubles, v.sent, v.begun, v.answered, v.refused, v.failed, v.errors, v.unanswered, v.repeated, v.stored, v.outdated, v.overruns, v.robbed, v.excused, v.longest.Round(time.Millisecond), v.gap.Round(time.Millisecond),
 		len(v.handOvers), quantile(v.handOvers, 0.5), quantile(v.handOvers, 0.95),
 		len(v.takeovers), quantile(v.takeovers, 0.5), quantile(v.takeovers, 0.95), len(v.trips), quantile(v.trips, 0.5), quantile(v.trips, 0.95))
 }
@@ -230,6 +232,7 @@ func (j *judging) setPaused(of *process, paused bool) {
 func (j *judging) started(e event) {
 	for _, other := range j.alive[e.name] {
 		if !other.paused {
+			j.doubles++
 			j.unlessReported(other.of, e, "%s starts with %d while %d is alive", e.name, e.token, other.token)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"github.com/asynkron/protoactor-go/cluster/identitylookup/disthash"
 	"github.com/asynkron/protoactor-go/remote"
 	"github.com/redis/rueidis"
 	"golang.org/x/sys/unix"
@@ -47,6 +48,7 @@ type settings struct {
 	Handling      time.Duration // of a message of a grain or singleton
 	Brief         time.Duration // of a message of the singleton, if not 0
 	Stopping      time.Duration // of a grain or singleton
+	Disthash      bool          // proto.actor's own lookup finds the grains
 	Seq           int64         // a number for each worker of a test
 }
 
@@ -127,7 +129,11 @@ func work(s settings) {
 		if err != nil {
 			panic(err)
 		}
-		c := cluster.New(system, cluster.Configure(clusterName, directory.Provider(), directory.Lookup(), s.remoting(),
+		lookup := directory.Lookup()
+		if s.Disthash {
+			lookup = disthash.New()
+		}
+		c := cluster.New(system, cluster.Configure(clusterName, directory.Provider(), lookup, s.remoting(),
 			cluster.WithKinds(cluster.NewKind("counter", s.grain(to)))))
 		if s.is("host") {
 			c.StartMember()
@@ -235,9 +241,8 @@ func (s settings) instance(to store, term context.Context) *actor.Props {
 
 // grain returns the props of the grains.
 func (s settings) grain(to store) *actor.Props {
-	return actor.PropsFromProducer(func() actor.Actor {
-		return &counter{settings: s, store: to, left: 10, valid: func(ctx actor.Context) bool { return grains.TermOf(ctx).Valid() }}
-	})
+	valid := func(ctx actor.Context) bool { return s.Disthash || grains.TermOf(ctx).Valid() }
+	return actor.PropsFromProducer(func() actor.Actor { return &counter{settings: s, store: to, left: 10, valid: valid} })
 }
 
 func (c *counter) Receive(ctx actor.Context) {
@@ -245,6 +250,9 @@ func (c *counter) Receive(ctx actor.Context) {
 	case *actor.Started:
 		if c.name == "" {
 			c.name, c.token = cluster.GetClusterIdentity(ctx).Identity, grains.TermOf(ctx).Token()
+		}
+		if c.Disthash {
+			c.token = time.Now().UnixNano() // it has none
 		}
 		report("started", c.name, c.token, 0)
 		c.value = c.store.load(c.name, c.token)
