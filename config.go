@@ -83,7 +83,7 @@ type Config struct {
 	// use the same locks must use the same mode. Default ShardedAuto, as in Redisson
 	// (shardedSubscriptionMode).
 	ShardedPubSub ShardedPubSub
-	// Idle is the time for which an unused lock actor stays alive; less if there are more than 2,048 lock actors.
+	// Idle is the time for which an unused lock actor stays alive; less if there are more than 1,024 lock actors.
 	// Default 1 min; at least 10 ms.
 	Idle time.Duration
 	// QueueLimit is the number of requests that may wait for one lock in this process. Further requests

@@ -11,6 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -41,18 +42,20 @@ func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outco
 
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *request.Call) {
-	if s := r.table.get(keyFor(call)); s != nil && s.gate.Enter() {
-		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
-		return
+	key := kinds.KeyOf(call)
+	s := r.locks.Get(key)
+	if s == nil || !s.gate.Enter() {
+		s = r.claimFree(key, call)
 	}
-	if !r.toGuardian(call) {
+	if s != nil {
+		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
+	} else if !r.toGuardian(call) {
 		r.tooLate(call)
 	}
 }
 
-// Withdraw cancels an Acquire whose context has ended, and returns at once. A grant that has
-// arrived is released; the lock actor releases one that arrives later. The outcome is empty if
-// there is no answer yet.
+// Withdraw cancels an Acquire whose context has ended, and returns at once. A grant that has arrived is released; the
+// lock actor releases one that arrives later. The outcome is empty if there is no answer yet.
 func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	acquire.Withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.About(request.OpCancel, 0))
@@ -108,7 +111,23 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 		}
 		return
 	}
+	if e, is := m.(*shell.Entering); is {
+		e.Tenant.(*lockActor).gate.Close()
+		return
+	}
 	r.refuseAny(m, sender, machine.Closed, closedText)
+}
+
+// stray handles a message that is for a lock actor no more: a request goes back to the guardian.
+func (r *Runtime) stray(ctx actor.Context) {
+	m := ctx.Message()
+	if call, is := unrepeated(m).(*request.Call); is {
+		if !r.toGuardian(call) {
+			r.tooLate(call)
+		}
+	} else if request.IsMessage(m) { // sent to the lock actor itself
+		r.toGuardian(request.Envelope(m, ctx.Sender(), ctx.MessageHeader()))
+	}
 }
 
 // frees reports whether a message is a request that gives something back.
@@ -146,19 +165,6 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 	return request.CountAnswerOf(&out), out.Kind != 0
 }
 
-// maxHelpers bounds how many callers run commands: with more of them, the batches of redisclient's
-// workers are cheaper.
-const maxHelpers = 16
-
-// addHelper reports whether another caller may run a command, which must decrement helpers afterwards.
-func (r *Runtime) addHelper() bool {
-	if r.helpers.Add(1) <= maxHelpers {
-		return true
-	}
-	r.helpers.Add(-1)
-	return false
-}
-
 // Lend implements kinds.Actor: a call is an errand for a caller that still waits for its answer, for the
 // one whose request this is about, or for the one that waits for its outcome. It reports whether there is one.
 func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
@@ -166,29 +172,17 @@ func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
 	if helper == nil && forWaiter {
 		helper, waiting = s.machine.FirstWaiter().(*request.Call)
 	}
-	if helper == nil || !helper.RunsErrands || !helper.MayRun(s.machine.Summary().LeaseUntil-s.now) || !s.rt.addHelper() {
+	if helper == nil || !helper.RunsErrands || !helper.MayRun(s.machine.Summary().LeaseUntil-s.now) {
 		return false
 	}
-	if !helper.Future.Offer(&errand{s.rt, call}, waiting) {
-		s.rt.helpers.Add(-1)
+	errand := s.rt.redis.Errand(call)
+	if errand == nil {
+		return false
+	}
+	if !helper.Future.Offer(errand, waiting) {
+		errand.Drop()
 		return false
 	}
 	s.helper = nil
 	return true
-}
-
-// errand implements request.Errand. Its caller counts among the helpers until it has run or is handed back.
-type errand struct {
-	from    *Runtime
-	command redisclient.Call
-}
-
-func (e *errand) Run(within context.Context) {
-	e.from.redis.RunHere(within, &e.command)
-	e.from.helpers.Add(-1)
-}
-
-func (e *errand) HandBack() {
-	e.from.helpers.Add(-1)
-	e.from.redis.Run(e.command)
 }

@@ -10,9 +10,13 @@
 //	└── …
 //	middleware actor    one per lock, if Config.Middleware is set; a child of the root
 //
-// The guardian spawns a lock actor at the first request for its key, passes requests to it,
-// and stops it when it has been idle for Config.Idle. Locks of different kinds with the same
-// key in Redis share one actor. A MultiLock and a RedLock have a lock actor of their own.
+// The guardian spawns a lock actor at the first request for its key, passes requests to it, and stops it when it has
+// been idle for Config.Idle. Locks of different kinds with the same key in Redis share one actor. A MultiLock and a
+// RedLock have a lock actor of their own.
+//
+// What proto.actor has of a lock actor, its PID and mailbox, is a shell (package shell). If there are more than 1,024,
+// idle lock actors leave early, the longest idle first, and their shells go to the next locks. A message names the lock
+// actor that it is for: one that comes late reaches no other lock.
 //
 // # A lock actor
 //
@@ -56,11 +60,10 @@
 //
 // # Supervision
 //
-// The guardian is resumed when it panics. It is never restarted, since that would stop its
-// children. The subscriber is resumed, and loses no more than the hint that it crashed over. A lock actor
-// is restarted with the same state. One that crashes more than 10 times within 10 s is given up: its holders
-// are notified of the loss, its waiters are refused, its key is released, and then it stops. No failure is
-// escalated to the host's actors.
+// The guardian is resumed when it panics. It is never restarted, since that would stop its children. The subscriber
+// is resumed, and loses no more than the hint that it crashed over. A lock actor is restarted with the same state.
+// One that crashes more than 10 times within 10 s is given up: its holders are notified of the loss, its waiters are
+// refused, its key is released, and then it stops. No failure is escalated to the host's actors.
 //
 // # What survives a crash of a lock actor
 //
@@ -78,9 +81,8 @@
 // so no sender works for all the others. The guardian always runs on such a goroutine, since it
 // must not run inside a lock actor that sends to it.
 //
-// A stopping actor of proto.actor drops its messages; ours answers them (see package delivery). A gate
-// counts the requests on their way to a lock actor, so it retires only after it has seen all of
-// them.
+// A stopping actor of proto.actor drops its messages; ours answers them (see package delivery). A gate counts the
+// requests on their way to a lock actor, so it retires only after it has seen all of them.
 //
 // # Goroutines
 //
@@ -99,7 +101,7 @@
 //
 // # Callers that are goroutines
 //
-// The Call of a goroutine finds its lock actor in a table, bypassing the guardian, and the goroutine
-// waits on a future. A caller that would only wait may get an errand: it runs a script on its own
+// The Call of a goroutine finds its lock actor in a table, or gets one in a free shell, bypassing the guardian, and the
+// goroutine waits on a future. A caller that would only wait may get an errand: it runs a script on its own
 // goroutine, which saves two wake-ups.
 package actors

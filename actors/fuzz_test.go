@@ -14,8 +14,10 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -130,15 +132,15 @@ func multi(members ...*messages.Lock) *messages.Lock {
 // passed expects of a request that it asks for nothing that is not allowed.
 func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call *request.Call) {
 	t.Helper()
-	key, members := keyFor(call), call.Members
+	key, members := kinds.KeyOf(call), call.Members
 	all := []*messages.Lock{lock}
 	if lock.Kind == messages.Kind_KIND_MULTI {
 		all = lock.Members
-		if len(all) < 1 || len(all) > request.MaxMembers || members == nil || len(members.Sorted) != len(all) || key.name != members.ID() {
+		if len(all) < 1 || len(all) > request.MaxMembers || members == nil || len(members.Sorted) != len(all) || key.Name != members.ID() {
 			t.Errorf("%v passed as %+v", m, members)
 			return
 		}
-	} else if members != nil || key.name != lock.Name || len(lock.Members) > 0 {
+	} else if members != nil || key.Name != lock.Name || len(lock.Members) > 0 {
 		t.Errorf("%v passed as %+v", m, key)
 	}
 	names := map[string]bool{}
@@ -170,7 +172,7 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 			t.Errorf("%v passed", m)
 		}
 	}
-	newLockActor(r, key, call.LockKind(), members) // finds a kind of lock for it
+	newLockActor(r, new(shell.Shell), key, call.LockKind(), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of

@@ -7,10 +7,12 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -20,10 +22,10 @@ import (
 // It must never restart, since that would stop its children; its supervisor resumes it.
 type guardian struct {
 	rt *Runtime
-	// children are the lock actors by the id of their PID, including those that are leaving.
-	children map[string]*lockActor
+	// children are the shells by the id of their PID, including those that are leaving.
+	children map[string]*shell.Shell
 	// middleware runs the host's middleware.
-	middleware *middleware.Actors[lockKey]
+	middleware *middleware.Actors[kinds.Key]
 	// closing is closed when the last lock actor has left; nil until Close is called.
 	closing chan struct{}
 	// stopping says that the guardian and its children are being stopped.
@@ -36,7 +38,7 @@ type guardian struct {
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
 func (r *Runtime) startGuardian() {
-	g := &guardian{rt: r, children: map[string]*lockActor{}, started: make(chan struct{})}
+	g := &guardian{rt: r, children: map[string]*shell.Shell{}, started: make(chan struct{})}
 	// It must not run inside a lock actor that sends to it.
 	box := mailbox.NewSeparate
 	if len(r.cfg.Middleware) == 0 { // the host's middleware reads the messages, and would see what is noted
@@ -63,7 +65,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 		defer close(g.started)
 		g.rt.guardian = ctx.Self()
 		g.rt.life, _ = ctx.ActorSystem().ProcessRegistry.Get(g.rt.guardian)
-		g.middleware = middleware.New[lockKey](middleware.Config{
+		g.middleware = middleware.New[kinds.Key](middleware.Config{
 			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, ToGuardian: g.rt.toGuardian, Frees: g.rt.frees,
 			Refuse: g.rt.refuseMiddleware,
 		})
@@ -75,17 +77,19 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.pass(ctx, m)
 	case *middleware.Admitted:
 		g.receive(ctx, m.Message, m.Sender, m.Header, true)
-		g.releaseMiddleware(m.Key.(lockKey))
+		g.releaseMiddleware(m.Key.(kinds.Key))
 	case *middleware.Drained:
-		g.releaseMiddleware(m.Key.(lockKey))
+		g.releaseMiddleware(m.Key.(kinds.Key))
 	case *retired:
-		if s := g.children[m.pid.Id]; s != nil {
-			g.rt.table.drop(s)
-		}
 		ctx.Stop(m.pid)
+		if !g.rt.crowded.Load() { // those without a lock do not outlast the crowd
+			if h := g.rt.shells.Take(); h != nil {
+				ctx.Stop(h.PID)
+			}
+		}
 	case *makesRoom:
 		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and it says so again
-			g.rt.table.drop(m.by)
+			g.rt.locks.Remove(m.by)
 			for _, call := range m.calls {
 				g.pass(ctx, call)
 			}
@@ -122,11 +126,13 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 	case g.ends():
 		g.rt.tooLate(call)
 	case !isAdmitted && len(g.rt.cfg.Middleware) > 0:
-		if !g.middleware.Pass(ctx, keyFor(call)) {
+		if !g.middleware.Pass(ctx, kinds.KeyOf(call)) {
 			g.rt.tooLate(call)
 		}
 	default:
-		call.By.(*request.ByMessage).Within = g.rt.parentIn(header)
+		if g.rt.observer.Traces() {
+			call.By.(*request.ByMessage).Within = request.TraceIn(header)
+		}
 		g.pass(ctx, call)
 	}
 }
@@ -144,53 +150,81 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 		g.rt.tooLate(call)
 		return
 	}
-	key := keyFor(call)
-	s := g.rt.table.get(key)
-	if s == nil || !s.gate.Enter() {
-		if other := g.rt.table.conflicting(key, call); other != nil {
+	key := kinds.KeyOf(call)
+	var s *lockActor
+	for s == nil {
+		if s = g.rt.locks.Get(key); s != nil && s.gate.Enter() {
+			break
+		}
+		if other := g.rt.locks.Conflicting(key, call); other != nil {
 			g.rt.refuse(call, machine.Invalid, inUseText(other, call.LockKind()))
 			return
 		}
-		s = g.spawn(ctx, key, call)
+		h := g.rt.shells.Take()
+		if h == nil {
+			h = g.spawn(ctx)
+		}
+		s = g.rt.claim(h, key, call)
 	}
 	if !g.rt.Deliver(s.pid, call) {
 		g.rt.tooLate(call) // something else has stopped it
 	}
 }
 
-// spawn starts an actor for a lock and its first request. An actor that is still leaving was
-// idle, or is given up; either way it does not interfere with the new one. Nor does one that was
-// started for an inspection: it is not in the table, so it claims no name, and it leaves when it has
-// answered.
-func (g *guardian) spawn(ctx actor.Context, key lockKey, first *request.Call) *lockActor {
-	s := newLockActor(g.rt, key, first.LockKind(), first.Members)
+// spawn starts a shell for a lock. An actor of the same key that is still leaving was idle, or is given up; either way it
+// does not interfere with the new one. Nor does one that was started for an inspection: it is not in the table, so it
+// claims no name, and it leaves when it has answered.
+func (g *guardian) spawn(ctx actor.Context) *shell.Shell {
+	h := g.rt.shells.New()
+	h.PID = ctx.Spawn(g.rt.props(func() actor.Actor { return h }, h))
+	h.Process, _ = g.rt.actor.ProcessRegistry.GetLocal(h.PID.Id)
+	g.children[h.PID.Id] = h
+	g.countChildren(1)
+	return h
+}
+
+// Above maxActors lock actors, one that is idle leaves early: see makeRoom. Each takes 3 kB.
+const maxActors = 1024
+
+func (g *guardian) countChildren(more int64) {
+	g.rt.observer.LockActors(more)
+	crowded := len(g.children) > maxActors
+	if g.rt.crowded.Swap(crowded) && !crowded {
+		g.rt.line.Empty(func(s *lockActor) { s.inLine.Store(false) })
+	}
+}
+
+// claim gives a shell to the lock actor of a key, for a first request, which has entered its gate then. It returns nil
+// if the key has an actor by now, or one that conflicts.
+func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
+	s := newLockActor(r, h, key, first.LockKind(), first.Members)
 	s.inspects = first.Op == request.OpInspect
 	s.gate.Enter() // it must not retire before the request has come
-	pid := ctx.Spawn(g.rt.props(func() actor.Actor { return s }, s))
-	s.started(pid) // does nothing if the actor has handled Started already, on this goroutine
-	g.children[pid.Id] = s
-	if !s.inspects {
-		g.rt.table.put(s)
+	h.Enter(s)
+	if r.closed.Load() { // the shell may have been told before
+		s.post(shutdown{})
+	}
+	if !s.inspects && !r.locks.Add(s, first) {
+		r.shells.Put(h)
+		return nil
+	}
+	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
+		r.locks.Remove(s)
+		return s
 	}
 	s.registerWithMembers()
-	g.rt.observer.LockActors(1)
-	g.makeRoom()
 	return s
 }
 
-// Above maxActors lock actors, idle ones leave early. Each takes 3 kB.
-const maxActors = 2048
-
-// makeRoom asks two lock actors, which Go chooses at random, to leave if they are idle, so that the number falls. Those
-// of names that are used once would all stay for Config.Idle.
-func (g *guardian) makeRoom() {
-	ask := min(2, len(g.children)-maxActors)
-	for _, s := range g.children {
-		if ask--; ask < 0 {
-			return
+// claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
+// mailbox. It returns nil if the guardian has to handle the request.
+func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
+	if key.Made == kinds.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
+		if h := r.shells.Take(); h != nil {
+			return r.claim(h, key, call)
 		}
-		g.rt.Deliver(s.pid, leaveIfIdle{})
 	}
+	return nil
 }
 
 // props returns new props for every actor, since spawn middleware of the host may change them.
@@ -208,7 +242,7 @@ func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) 
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective
-	if s := g.children[child.GetId()]; s != nil && !s.gate.Closed() {
+	if s, is := g.children[child.GetId()].Tenant().(*lockActor); is && !s.gate.Closed() {
 		directive = actor.RestartDirective
 		supervisor.RestartChildren(child)
 	} else {
@@ -218,24 +252,24 @@ func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervis
 }
 
 // releaseMiddleware ends the middleware actor of a lock, unless the lock has an actor.
-func (g *guardian) releaseMiddleware(key lockKey) {
-	if g.rt.table.get(key) == nil {
+func (g *guardian) releaseMiddleware(key kinds.Key) {
+	if g.rt.locks.Get(key) == nil {
 		g.middleware.Release(key)
 	}
 }
 
 // removeStopped removes a lock actor that has stopped.
 func (g *guardian) removeStopped(pid *actor.PID) {
-	s := g.children[pid.GetId()]
-	if s == nil {
+	h := g.children[pid.GetId()]
+	if h == nil {
 		return
 	}
 	delete(g.children, pid.Id)
-	g.rt.table.drop(s)
-	s.unregisterWithMembers()
-	s.kind.Gone()
-	g.releaseMiddleware(s.key)
-	g.rt.observer.LockActors(-1)
+	if s, is := h.Tenant().(*lockActor); is {
+		s.gone()
+		g.releaseMiddleware(s.key)
+	}
+	g.countChildren(-1)
 	g.checkClosed()
 }
 
@@ -243,6 +277,7 @@ func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 	if g.closing == nil {
 		g.closing = done
 		g.deliverAll(shutdown{})
+		g.rt.shells.Close()
 		g.middleware.ReleaseAll()
 	}
 	g.checkClosed()
@@ -260,7 +295,7 @@ func (g *guardian) checkClosed() {
 }
 
 func (g *guardian) deliverAll(m any) {
-	for _, s := range g.children {
-		g.rt.Deliver(s.pid, m)
+	for _, h := range g.children {
+		g.rt.Deliver(h.PID, m)
 	}
 }

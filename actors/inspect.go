@@ -81,8 +81,8 @@ func (s *lockActor) servers() []*backend.Server {
 
 // keys returns the keys of the lock in Redis: several for a MultiLock.
 func (s *lockActor) keys() (keys []string) {
-	if s.key.made != kinds.Members {
-		return []string{s.rt.cfg.KeyPrefix + s.key.name}
+	if s.key.Made != kinds.Members {
+		return []string{s.rt.cfg.KeyPrefix + s.key.Name}
 	}
 	for _, each := range s.members {
 		keys = append(keys, each.System.Rules().KeyPrefix+each.Name)
@@ -112,18 +112,15 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		asked = asked[:0]
 		return true
 	}
-	for i := range r.table.actors {
-		for _, value := range r.table.actors[i].Range {
-			s := value.(*lockActor)
-			if !s.gate.Enter() { // it is leaving, and was idle
-				continue
-			}
-			call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.name}
-			asked = append(asked, call)
-			s.process.SendUserMessage(s.pid, call)
-			if len(asked) == listBatch && !read() {
-				return nil, false
-			}
+	for s := range r.locks.All {
+		if !s.gate.Enter() { // it is leaving, and was idle
+			continue
+		}
+		call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.Name}
+		asked = append(asked, call)
+		s.process.SendUserMessage(s.pid, call)
+		if len(asked) == listBatch && !read() {
+			return nil, false
 		}
 	}
 	return all, read()
@@ -205,15 +202,9 @@ func (r *Runtime) addWork(record *records.Record) {
 	work := records.WorkOf(record)
 	defer work.End()
 	r.notes.AddTo(record)
-	for _, made := range []kinds.Composition{kinds.OneKey, kinds.Members, kinds.Servers} {
-		for _, each := range r.table.actors[made].Range {
-			s := each.(*lockActor)
-			if s.format == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
-				continue
-			}
-			if !work.Add(s.keys(), &s.shown, r.Now()) {
-				return
-			}
+	for s := range r.locks.All {
+		if kinds.Of(s.format).IsLock() && !work.Add(s.keys(), &s.shown, r.Now()) {
+			return
 		}
 	}
 }

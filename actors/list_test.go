@@ -25,13 +25,10 @@ func TestListsDoNotHoldUpClose(t *testing.T) {
 			asked := 0
 			o.crashOnce(func(m any) bool {
 				if _, closes := m.(shutdown); closes {
-					for i := range o.table.actors {
-						o.table.actors[i].Range(func(_, c any) bool {
-							asked++
-							c.(*lockActor).gate.Enter()
-							c.(*lockActor).post(&request.Call{Op: request.OpList}) // which comes behind the shutdown
-							return true
-						})
+					for s := range o.locks.All {
+						asked++
+						s.gate.Enter()
+						s.post(&request.Call{Op: request.OpList, Kind: s.format, Name: s.key.Name}) // which comes behind the shutdown
 					}
 				}
 				return false

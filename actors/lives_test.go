@@ -24,6 +24,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -81,7 +82,7 @@ func TestRetiredLocksAreCollected(t *testing.T) {
 	for i := range locks {
 		name := fmt.Sprint("lock ", i)
 		r.use(t, name)
-		s := r.table.get(lockKey{name: name})
+		s := r.locks.Get(kinds.Key{Name: name})
 		runtime.AddCleanup(s, func(int) { collected.Add(1) }, 0)
 	}
 	redistest.Eventually(t, "the lock actors to be collected", func() bool {
@@ -96,12 +97,12 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	r, name := start(t, time.Hour), redistest.Name(t)
 	held := &request.Call{Op: request.OpAcquire, Name: name + "held"}
 	granted := r.call(t, held)
-	of := r.table.get(keyFor(held))
+	of := r.locks.Get(kinds.KeyOf(held))
 	var wg sync.WaitGroup
 	const users = 16
 	for user := range users {
 		wg.Go(func() {
-			for i := range maxActors / users * 5 / 4 {
+			for i := range (maxActors + shell.LineLength) / users * 5 / 4 {
 				r.use(t, fmt.Sprint(name, user, " ", i))
 			}
 		})
@@ -109,13 +110,12 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	wg.Wait()
 	redistest.Eventually(t, "the idle ones to leave", func() bool {
 		actors := 0
-		r.table.actors[kinds.OneKey].Range(func(any, any) bool {
+		for range r.locks.All {
 			actors++
-			return true
-		})
-		return actors <= maxActors
+		}
+		return actors <= maxActors+users+1+shell.LineLength
 	})
-	if r.table.get(keyFor(held)) != of {
+	if r.locks.Get(kinds.KeyOf(held)) != of {
 		t.Error("the actor of a lock that is held has left")
 	}
 	if out := r.call(t, held.About(request.OpRelease, granted.HoldID)); out.Kind != machine.Freed {
@@ -128,7 +128,7 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
 	r, name := start(t, 10*time.Millisecond), redistest.Name(t)
 	first := r.use(t, name)
-	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.table.get(lockKey{name: name}) == nil })
+	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.locks.Get(kinds.Key{Name: name}) == nil })
 	r.call(t, &request.Call{Op: request.OpAcquire, Name: name})
 	late := r.call(t, &request.Call{Op: request.OpAcquire, Name: name, Owner: first.Owner, Try: true})
 	if late.Kind != machine.NotGranted || late.Reason != machine.Held {
@@ -162,7 +162,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 			if out := r.call(t, call); out.Kind != machine.Granted {
 				t.Fatalf("%+v", out)
 			}
-			s := r.table.get(keyFor(call))
+			s := r.locks.Get(kinds.KeyOf(call))
 			giveUp(r, s)
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
@@ -189,20 +189,20 @@ func (k retiringKind) Retires(machine.Machine, bool) { k.retires() }
 func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 	for what, leave := range map[string]func(t *testing.T, r *Runtime, s *lockActor){
 		"given up":     func(_ *testing.T, r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
-		"leaves early": func(_ *testing.T, r *Runtime, s *lockActor) { r.Deliver(s.pid, leaveIfIdle{}) },
+		"leaves early": func(_ *testing.T, r *Runtime, s *lockActor) { r.crowded.Store(true); s.post(leaveIfIdle{s}) },
 		"for another kind": func(t *testing.T, r *Runtime, s *lockActor) {
-			r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: s.key.name, Try: true})
+			r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: s.key.Name, Try: true})
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
 			r, name, inTime := start(t, time.Minute), redistest.Name(t), make(chan bool, 1)
 			r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
 				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-					s, is := c.Actor().(*lockActor)
-					if _, starts := e.Message.(*actor.Started); is && starts {
+					if next, is := e.Message.(*shell.Entering); is {
+						s := next.Tenant.(*lockActor)
 						s.kind = retiringKind{s.kind, func() {
 							select {
-							case inTime <- r.table.get(s.key) == s && !s.gate.Closed():
+							case inTime <- r.locks.Get(s.key) == s && !s.gate.Closed():
 							default:
 							}
 						}}
@@ -211,7 +211,7 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 				}
 			})
 			r.use(t, name)
-			s := r.table.get(lockKey{name: name})
+			s := r.locks.Get(kinds.Key{Name: name})
 			leave(t, r, s)
 			select {
 			case is := <-inTime:

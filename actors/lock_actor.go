@@ -73,16 +73,36 @@ func (s *lockActor) Receive(ctx actor.Context) {
 		s.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
 
 	case *actor.Started:
-		s.started(ctx.Self())
 		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
 		s.carryOut()  // and what the crash has left undone
 	case *actor.Stopping:
 		s.stopping()
 	default:
-		if request.IsMessage(m) { // sent to this actor itself
-			s.rt.toGuardian(request.Envelope(ctx.Message(), ctx.Sender(), ctx.MessageHeader()))
-		}
+		s.rt.stray(ctx)
 	}
+}
+
+// IsFor implements shell.Tenant.
+func (s *lockActor) IsFor(m any) bool {
+	switch m := unrepeated(m).(type) {
+	case *request.Call:
+		return kinds.KeyOf(m) == s.key
+	case *kinds.Reply:
+		return m.To == kinds.Actor(s)
+	case wakeUp:
+		return m.to == s
+	case unlocked:
+		return m.to == s
+	case listening:
+		return m.to == s
+	case *transferred:
+		return m.to == s
+	case suspicion:
+		return m.to == s
+	case leaveIfIdle:
+		return m.to == s
+	}
+	return true // from proto.actor or the guardian
 }
 
 // requested makes an event of a request.
@@ -182,7 +202,7 @@ func (s *lockActor) tick() {
 	for _, w := range s.owners.RemoveMissing(s.watcher(), s.rt.Now(), s.rt.cfg.Watchdog) {
 		s.ownerGone(w)
 	}
-	s.handle(wakeUp{}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
+	s.handle(wakeUp{s}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	s.remind()
 }
 
@@ -201,6 +221,6 @@ func (s *lockActor) stopping() {
 		s.giveUp(machine.Closed, "the lock actor was stopped", true)
 		return
 	}
-	s.rt.table.drop(s)
+	s.rt.locks.Remove(s)
 	s.gate.Close()
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/owners"
 	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -26,9 +27,10 @@ import (
 // marked; what never changes may be read by all.
 type lockActor struct {
 	rt  *Runtime
-	key lockKey
-	pid *actor.PID
-	// process is the process of the PID; goroutines send to it without looking it up.
+	key kinds.Key
+	// shell has the mailbox; pid and process are those of the shell.
+	shell   *shell.Shell
+	pid     *actor.PID
 	process actor.Process
 
 	// format is that of the lock in Redis. Requests for another format of the
@@ -51,6 +53,7 @@ type lockActor struct {
 	wakeAt machine.Instant
 	// idleSince is the time at which the actor became idle, 0 while it is not.
 	idleSince machine.Instant
+	inLine    atomic.Bool // see makeRoom
 	owners    *owners.Set // nil until an actor makes a request
 
 	// until is the end of the validity of the hold, shared with the holder. A Hold may be kept for
@@ -81,12 +84,14 @@ type lockActor struct {
 	retirement *retirement
 }
 
-func newLockActor(rt *Runtime, key lockKey, kind messages.Kind, members *request.Members) *lockActor {
-	s := &lockActor{rt: rt, key: key, format: kinds.Of(kind).Format, until: new(atomic.Int64)}
-	label := key.name
+func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
+	s := &lockActor{
+		rt: rt, key: key, shell: h, pid: h.PID, process: h.Process, format: kinds.Of(kind).Format, until: new(atomic.Int64),
+	}
+	label := key.Name
 	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
-	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.name, Observer: &s.observer}
-	switch key.made {
+	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.Name, Observer: &s.observer}
+	switch key.Made {
 	case kinds.Members:
 		label, s.members = members.String(), members.Sorted
 		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
@@ -94,7 +99,7 @@ func newLockActor(rt *Runtime, key lockKey, kind messages.Kind, members *request
 		systems := *rt.red.Load()
 		spec.Servers = serversOf(systems)
 		for _, each := range systems {
-			s.members = append(s.members, request.Member{System: each, Name: key.name})
+			s.members = append(s.members, request.Member{System: each, Name: key.Name})
 		}
 	}
 	s.kind, s.client = rt.kinds.New(spec, s)
@@ -123,17 +128,8 @@ func (s *lockActor) began(ctx actor.Context) (m any) {
 	return m
 }
 
-// started notes the actor's PID; a restart changes nothing about that.
-func (s *lockActor) started(pid *actor.PID) {
-	if s.pid == nil {
-		s.process, _ = s.rt.actor.ProcessRegistry.GetLocal(pid.Id)
-		s.pid = pid
-	}
-}
-
-// post sends the actor a wakeUp or a reply of Redis. It does not look the actor up: with many leases to
-// renew, that was a fifth of the work. If the actor has stopped, its mailbox settles the reply (see
-// package delivery).
+// post sends the actor a message of ours. It does not look the actor up: with many leases to renew, that was a fifth of
+// the work. If the actor has stopped, its mailbox settles the message (see package delivery).
 func (s *lockActor) post(m any) {
 	defer s.rt.host.Recover("a recipient panicked")
 	s.process.SendUserMessage(s.pid, m)
@@ -143,7 +139,7 @@ func (s *lockActor) post(m any) {
 func (s *lockActor) Replied(r *kinds.Reply) { s.post(r) }
 
 // Wake implements alarm.Sleeper.
-func (s *lockActor) Wake() { s.post(wakeUp{}) }
+func (s *lockActor) Wake() { s.post(wakeUp{s}) }
 
 // idle reports whether the machine has nothing to do and no state to keep, and no inspection is pending.
 func (s *lockActor) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }

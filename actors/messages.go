@@ -18,17 +18,24 @@ import (
 type (
 	// wakeUp: a renewal, another try, or the end of a wait or of a lease is due. It carries no term: the machine gets
 	// the time, and does what is due by then.
-	wakeUp struct{}
+	wakeUp struct{ to *lockActor }
 	// unlocked: a message came on a channel of the lock's.
-	unlocked struct{ channel backend.Channel }
+	unlocked struct {
+		to      listener
+		channel backend.Channel
+	}
 	// listening: a channel of the lock's is subscribed, again or for the first time;
 	// for the waiter of that term, if it has a channel of its own.
 	listening struct {
+		to      listener
 		channel backend.Channel
 		term    uint64
 	}
 	// transferred: another process has made this one the holder.
-	transferred struct{ transfer machine.Transfer }
+	transferred struct {
+		to       *lockActor
+		transfer machine.Transfer
+	}
 	// inspection carries the state in Redis, or a refusal. It is sent twice: without and with the holder's record, which
 	// is awaited until the deadline.
 	inspection struct {
@@ -40,15 +47,14 @@ type (
 	}
 	// suspicion: a part of the lock, or a lock that it is a part of, was force-released, or another
 	// server has become the master.
-	suspicion struct{}
+	suspicion struct{ to *lockActor }
 	// leaveIfIdle: there are many actors.
-	leaveIfIdle struct{}
+	leaveIfIdle struct{ to *lockActor }
 	// shutdown: release everything and leave.
 	shutdown struct{}
 	// abandon: wait for Redis no longer, and leave.
 	abandon struct{}
-	// cleanedUp: one of the cleanups that the actor awaits before it leaves is done, or no longer
-	// needed.
+	// cleanedUp: one of the cleanups that the actor awaits before it leaves is done, or no longer needed.
 	cleanedUp struct{}
 	// again repeats a message that was being handled in a crash.
 	again struct{ message any }

@@ -94,7 +94,7 @@ func (s *lockActor) remind() {
 	now, waits, holds := s.rt.Now(), s.firstWaiter(), s.firstHolder()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, startOf(waits), startOf(holds))
 	if waitIsLong && !s.inspectsForLongWait() {
-		s.inspect(wakeUp{}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+		s.inspect(wakeUp{s}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr

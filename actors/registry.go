@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
@@ -12,59 +11,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lockKey identifies a lock actor within a system. One actor owns one key in Redis: there
-// is none beside it for another kind of the same name (see conflicting). Locks that are made of
-// several have keys of their own; the name of a MultiLock lists its members.
-type lockKey struct {
-	name string
-	made kinds.Composition
-}
+// ListedAs implements kinds.Listed.
+func (s *lockActor) ListedAs() (kinds.Key, messages.Kind) { return s.key, s.format }
 
-// String returns the name of the lock, or those of the members.
-func (k lockKey) String() string { return k.name }
-
-// keyFor returns the key of the lock actor that serves a call.
-func keyFor(call *request.Call) lockKey {
-	if call.Members != nil {
-		return lockKey{name: call.Members.ID(), made: kinds.Members}
-	}
-	return lockKey{name: call.Name, made: kinds.Of(call.Kind).Consists}
-}
-
-// table is the guardian's list of the actors of keys. The guardian alone adds and removes;
-// all goroutines may look up, so that goroutines need not pass through the guardian's mailbox.
-type table struct {
-	// actors has those of each composition by name: a string is hashed faster than a struct.
-	actors [kinds.LatchKey + 1]sync.Map
-}
-
-func (t *table) get(key lockKey) *lockActor {
-	if c, ok := t.actors[key.made].Load(key.name); ok {
-		return c.(*lockActor)
-	}
-	return nil
-}
-
-// conflicting returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore. It
-// returns nil if there is none, if it is leaving, if key is made of several, or if the call only frees something, which
-// must reach Redis, even if the name has been tried by mistake: Redis refuses it if the key has another type.
-func (t *table) conflicting(key lockKey, call *request.Call) *lockActor {
-	single := []kinds.Composition{kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}
-	if !slices.Contains(single, key.made) {
-		return nil
-	}
-	for _, made := range single {
-		c := t.get(lockKey{name: key.name, made: made})
-		if c != nil && made != key.made && !c.gate.Closed() && (!call.Op.Frees() || kinds.SameType(c.format, call.LockKind())) {
-			return c
-		}
-	}
-	return nil
-}
-
-func (t *table) put(s *lockActor) { t.actors[s.key.made].Store(s.key.name, s) }
-
-func (t *table) drop(s *lockActor) { t.actors[s.key.made].CompareAndDelete(s.key.name, s) }
+// Leaving implements kinds.Listed.
+func (s *lockActor) Leaving() bool { return s.gate.Closed() }
 
 // SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
 func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
@@ -72,7 +23,7 @@ func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b)
 // inUseText says that the actor of a name cannot serve a request for a kind.
 func inUseText(s *lockActor, wanted messages.Kind) string {
 	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
-		s.key.name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
+		s.key.Name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }
 
 // A MultiLock has a lock actor of its own, beside those of its members: with client ids of
@@ -86,7 +37,10 @@ func (s *lockActor) registerWithMembers() {
 	}
 }
 
-func (s *lockActor) unregisterWithMembers() {
+// gone removes an actor that has left its shell, or stopped.
+func (s *lockActor) gone() {
+	s.rt.locks.Remove(s)
+	s.kind.Gone()
 	for _, m := range s.members {
 		m.System.(*Runtime).composites.Delete(s)
 	}
@@ -96,18 +50,18 @@ func (s *lockActor) unregisterWithMembers() {
 // here check whether they still hold it.
 func (s *lockActor) suspectSharedKeys() {
 	keys := s.members
-	if s.key.made == kinds.OneKey {
-		keys = []request.Member{{System: s.rt, Name: s.key.name}}
+	if s.key.Made == kinds.OneKey {
+		keys = []request.Member{{System: s.rt, Name: s.key.Name}}
 	}
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
-		if one := rt.table.get(lockKey{name: key.Name, made: kinds.OneKey}); one != nil && one != s {
-			s.rt.Deliver(one.pid, suspicion{})
+		if one := rt.locks.Get(kinds.Key{Name: key.Name, Made: kinds.OneKey}); one != nil && one != s {
+			one.post(suspicion{one})
 		}
 		for other, members := range rt.composites.Range {
 			same := func(m request.Member) bool { return m.System == key.System && m.Name == key.Name }
 			if other := other.(*lockActor); other != s && slices.ContainsFunc(members.([]request.Member), same) {
-				s.rt.Deliver(other.pid, suspicion{})
+				other.post(suspicion{other})
 			}
 		}
 	}
@@ -116,14 +70,12 @@ func (s *lockActor) suspectSharedKeys() {
 // suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
 // become the master, and may not know the last grants of the old one.
 func (r *Runtime) suspectAll() {
-	for i := range r.table.actors {
-		for _, each := range r.table.actors[i].Range {
-			r.Deliver(each.(*lockActor).pid, suspicion{})
-		}
+	for s := range r.locks.All {
+		s.post(suspicion{s})
 	}
 	for each := range r.composites.Range {
 		if s := each.(*lockActor); s.rt != r {
-			r.Deliver(s.pid, suspicion{})
+			s.post(suspicion{s})
 		}
 	}
 }

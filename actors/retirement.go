@@ -34,7 +34,7 @@ type retirement struct {
 func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
 	s.kind.Retires(s.machine, false) // before another actor may be started for the name
-	s.rt.table.drop(s)
+	s.rt.locks.Remove(s)
 	s.retirement = &retirement{reason: reason, detail: detail, sent: s.gate.Close()}
 	if own, stops := s.kind.(kinds.Stopper); stops {
 		s.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
@@ -55,7 +55,8 @@ func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.retirement.check(s)
 }
 
-// retire asks the guardian to stop the actor, unless requests are on their way to it.
+// retire lets the actor leave, unless requests are on their way to it: the next lock gets its shell if there are many,
+// else the guardian stops it. It does that with middleware, too, whose actor it ends then.
 func (s *lockActor) retire() bool {
 	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
 	if !s.gate.CloseIf(s.seen) {
@@ -63,8 +64,25 @@ func (s *lockActor) retire() bool {
 	}
 	s.owners.Forget(s.watcher())
 	s.stopAlarm()
-	s.rt.toGuardian(&retired{s.pid})
+	if !s.rt.crowded.Load() || len(s.rt.cfg.Middleware) > 0 {
+		s.rt.locks.Remove(s)
+		s.rt.toGuardian(&retired{s.pid})
+		return true
+	}
+	s.gone()
+	s.shell.Leave()
 	return true
+}
+
+// makeRoom puts an actor that has become idle into a line if there are many, and asks the one to leave whose turn it is.
+// Actors of names that are used once would all stay for Config.Idle.
+func (s *lockActor) makeRoom() {
+	if s.rt.crowded.Load() && !s.inLine.Swap(true) {
+		if first := s.rt.line.Join(s); first != nil {
+			first.inLine.Store(false)
+			first.post(leaveIfIdle{first})
+		}
+	}
 }
 
 // retireIfIdle retires an actor that has been idle for long enough.

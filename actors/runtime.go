@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"context"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -24,6 +23,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/internal/watch"
 )
 
@@ -37,11 +37,9 @@ type Config struct {
 	TokenCounter string
 	// Sharded says that the server is a cluster with sharded pub/sub, which is used.
 	Sharded bool
-	// A fair lock's waiter keeps its place for WaiterTimeout after the last sign of life of its
-	// process.
+	// A fair lock's waiter keeps its place for WaiterTimeout after the last sign of life of its process.
 	WaiterTimeout time.Duration
-	// Replicas is the number of replicas that must have a lease, within ReplicaTimeout, before it
-	// is trusted.
+	// Replicas is the number of replicas that must have a lease, within ReplicaTimeout, before it is trusted.
 	Replicas       int
 	ReplicaTimeout time.Duration
 	// Record is what the system says of its process in Redis; nil if it says nothing. The Client
@@ -82,7 +80,7 @@ type Runtime struct {
 	// clock is the system's clock; endBeat ends its beat.
 	clock   boottime.Clock
 	endBeat func()
-	table   table
+	locks   kinds.Directory[*lockActor]
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
 	// red are the systems of the RedLock of this system, which is the first of them; nil if it has none.
@@ -97,6 +95,11 @@ type Runtime struct {
 	// effects has the memory for effects while they are performed.
 	effects sync.Pool
 
+	shells *shell.Pool
+	// crowded says that there are more lock actors than maxActors.
+	crowded atomic.Bool
+	line    shell.Line[lockActor]
+
 	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines
 	// spawned counts the lock actors that there have been.
@@ -109,14 +112,10 @@ type Runtime struct {
 	life       actor.Process // the guardian's
 	subscriber *subscriber
 
-	// helpers is the number of callers that run commands on their own goroutines.
-	helpers atomic.Int64
-
 	// stopped is closed when the guardian has stopped, with all its children.
 	stopped chan struct{}
-	// closed is set when Close begins; left is closed when the lock actors have gone,
-	// and complete reports whether every lock was released by then; ended is closed when
-	// the goroutines have gone too.
+	// closed is set when Close begins; left is closed when the lock actors have gone, and complete reports whether
+	// every lock was released by then; ended is closed when the goroutines have gone too.
 	closed   atomic.Bool
 	left     chan struct{}
 	ended    chan struct{}
@@ -183,12 +182,4 @@ func (r *Runtime) Closed() bool { return r.closed.Load() }
 // Redis has not confirmed them, and nothing makes up for them.
 func (r *Runtime) Forgotten() (permits, counts bool) {
 	return r.kinds.Forgotten()
-}
-
-// parentIn returns the context of the span that a message's header names; nil without a tracer.
-func (r *Runtime) parentIn(header actor.ReadonlyMessageHeader) context.Context {
-	if !r.observer.Traces() {
-		return nil
-	}
-	return request.TraceIn(header)
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/observe"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 )
 
 // Start starts the guardian and the subscriber. The caller closes the client.
@@ -39,7 +40,9 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 	if cfg.Sharded {
 		r.redis.Shard()
 	}
-	r.observer = r.newObserver()
+	r.observer = observe.New(observe.Config{
+		Host: r.host, Meter: cfg.Meter, Tracer: cfg.Tracer, LongWait: cfg.LongWait, LongHold: cfg.LongHold, Now: r.Now, Load: r.load,
+	})
 	r.redis.Watch(r.watch())
 	r.redis.AwaitReplicas(cfg.Replicas, cfg.ReplicaTimeout)
 	r.rules = request.Rules{
@@ -53,30 +56,20 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		KeepTokens: cfg.Idle,
 	})
 	r.notes.Changed = r.server.RecordChanged
-	r.kinds = r.newKinds()
+	r.kinds = kinds.NewSystem(kinds.SystemConfig{
+		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
+		Options: kinds.LockOptions{
+			Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
+			WaitQueue: kinds.WaitQueue{OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
+		},
+	})
+	r.shells = shell.NewPool(r.stray, func(h *shell.Shell) { r.toGuardian(&retired{h.PID}) })
 	r.subscriber = newSubscriber(r)
 	r.injected = faultinject.Guarded(system, r.host.Recover)
 	r.register()
 	r.stopWatchingMaster = r.redis.OnMove(r.suspectAll)
 	r.startGuardian()
 	return r
-}
-
-func (r *Runtime) newKinds() *kinds.System {
-	return kinds.NewSystem(kinds.SystemConfig{
-		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
-		Options: kinds.LockOptions{
-			Client: r.id, WaiterTimeout: r.cfg.WaiterTimeout,
-			WaitQueue: kinds.WaitQueue{OpenTime: r.cfg.OpenTime(), OpenEvery: r.cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
-		},
-	})
-}
-
-func (r *Runtime) newObserver() *observe.Observer {
-	return observe.New(observe.Config{
-		Host: r.host, Meter: r.cfg.Meter, Tracer: r.cfg.Tracer, LongWait: r.cfg.LongWait, LongHold: r.cfg.LongHold,
-		Now: r.Now, Load: r.load,
-	})
 }
 
 // watch returns the functions that notify the observer of calls to Redis.

@@ -14,7 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-func (s *lockActor) hear(m any) { s.rt.Deliver(s.pid, m) }
+func (s *lockActor) hear(m any) { s.post(m) }
 
 // listenFunc is a function that is called for each message.
 type listenFunc struct{ notify func() }
@@ -99,11 +99,11 @@ func (s *subscriber) Receive(ctx actor.Context) {
 			return
 		}
 		for to, asked := range s.listeners[m.channel] {
-			to.hear(unlocked{channel: asked.channel})
+			to.hear(unlocked{to: to, channel: asked.channel})
 		}
 	case *confirmed:
 		for to, asked := range s.listeners[m.channel] {
-			to.hear(listening{channel: asked.channel, term: asked.term})
+			to.hear(listening{to: to, channel: asked.channel, term: asked.term})
 		}
 	case *subscribe:
 		s.add(m)
@@ -124,8 +124,8 @@ func (s *subscriber) transferred(payload string) {
 		return
 	}
 	for _, made := range [...]kinds.Composition{kinds.OneKey, kinds.SemaphoreKey} {
-		if to := s.rt.table.get(lockKey{name, made}); to != nil {
-			s.rt.Deliver(to.pid, &transferred{transfer})
+		if to := s.rt.locks.Get(kinds.Key{Name: name, Made: made}); to != nil {
+			to.post(&transferred{to, transfer})
 		}
 	}
 }

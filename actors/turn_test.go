@@ -19,6 +19,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -246,9 +247,8 @@ func TestTheTurnChannelStays(t *testing.T) {
 // A process hears of transfers as soon as the turn channel is confirmed.
 func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
 	spawned := func(o *observed, name string) *lockActor {
-		s := newLockActor(o.Runtime, lockKey{name: name}, messages.Kind_KIND_REENTRANT, nil)
-		s.pid = actor.NewPID("nonhost", "none")
-		return s
+		h := &shell.Shell{PID: actor.NewPID("nonhost", "none"), Process: o.rules.Process(o.subscriber.pid)}
+		return newLockActor(o.Runtime, h, kinds.Key{Name: name}, messages.Kind_KIND_REENTRANT, nil)
 	}
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)

@@ -18,7 +18,7 @@ import (
 //
 // The end of an actor is one of these:
 //
-//  1. It has nothing left to do, or makes room for another kind: Retires → the actor stops → Gone.
+//  1. It has nothing left to do, or makes room for another kind: Retires → the actor leaves its shell, or stops → Gone.
 //  2. It is given up: Retires → Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is
 //     cut short → the actor stops → Gone. A reply that comes even later still reaches Late.
 //  3. The host stops it while it is idle: Gone.
@@ -70,7 +70,7 @@ type Kind interface {
 	Late(r *Reply) (cleanUpAgain bool)
 	// Abandon ends the wait for Redis after the actor was given up.
 	Abandon()
-	// Gone is called by the guardian after the actor has stopped.
+	// Gone is called when the actor has left its shell, or, by the guardian, after it has stopped.
 	Gone()
 }
 
@@ -161,9 +161,12 @@ func (t *Traits) DrawsTokens() bool {
 	return t.Fenced || t.Consists == Members || t.Consists == Servers
 }
 
+// IsLock reports whether the kind is no synchronizer.
+func (t *Traits) IsLock() bool { return t.new == nil }
+
 // SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
-func SameType(a, b messages.Kind) bool { return (Of(a).new == nil) == (Of(b).new == nil) }
+func SameType(a, b messages.Kind) bool { return Of(a).IsLock() == Of(b).IsLock() }
 
 // waitQueue and readWriteQueue are the keys of wait queues.
 var (

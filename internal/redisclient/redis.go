@@ -35,6 +35,7 @@ type Redis struct {
 	pool        *pool
 	renewals    *renewals
 	follower    follower // nil unless the client follows Sentinels
+	errands     atomic.Int64
 }
 
 // New returns a Redis. Goroutines are started on demand. batchDelay is the time that a renewal may wait for other

@@ -311,8 +311,8 @@ var All = []Control{
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
 		Edits: []Edit{
-			{"actors/registry.go", "made: kinds.Of(call.Kind).Consists}", "made: kinds.Servers + 1 + kinds.Composition(call.Kind)}"},
-			{"actors/registry.go", "kinds.OneKey, kinds.SemaphoreKey, kinds.LatchKey}", "kinds.OneKey}"},
+			{"internal/kinds/directory.go", "Made: Of(call.Kind).Consists}", "Made: Servers + 1 + Composition(call.Kind)}"},
+			{"internal/kinds/directory.go", "OneKey, SemaphoreKey, LatchKey}", "OneKey}"},
 		},
 		Plan: plan(busyOn(traffic.APIs)),
 	},

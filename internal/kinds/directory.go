@@ -1,0 +1,103 @@
+package kinds
+
+import (
+	"slices"
+	"sync"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// Key identifies a lock actor within a system. One actor owns one key in Redis: there is none beside it for another
+// kind of the same name (see Directory.Conflicting). Locks that are made of several have keys of their own; the name of
+// a MultiLock lists its members.
+type Key struct {
+	Name string
+	Made Composition
+}
+
+// String returns the name of the lock, or those of the members.
+func (k Key) String() string { return k.Name }
+
+// KeyOf returns the key of the lock actor that serves a call.
+func KeyOf(call *request.Call) Key {
+	if call.Members != nil {
+		return Key{Name: call.Members.ID(), Made: Members}
+	}
+	return Key{Name: call.Name, Made: Of(call.Kind).Consists}
+}
+
+// Listed is a lock actor in a Directory.
+type Listed interface {
+	comparable
+	// ListedAs returns its key, and the format of the lock in Redis.
+	ListedAs() (Key, messages.Kind)
+	// Leaving reports whether it takes no requests any more.
+	Leaving() bool
+}
+
+// Directory lists the lock actors of a system. Any goroutine may use it. The zero value is empty.
+type Directory[A Listed] struct {
+	adding sync.Mutex
+	// actors has those of each composition by name: a string is hashed faster than a struct.
+	actors [LatchKey + 1]sync.Map
+}
+
+// Get returns the actor of a key; the zero value if there is none.
+func (d *Directory[A]) Get(key Key) (a A) {
+	if found, ok := d.actors[key.Made].Load(key.Name); ok {
+		return found.(A)
+	}
+	return a
+}
+
+// All yields each actor.
+func (d *Directory[A]) All(yield func(A) bool) {
+	for i := range d.actors {
+		for _, each := range d.actors[i].Range {
+			if !yield(each.(A)) {
+				return
+			}
+		}
+	}
+}
+
+// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore. It
+// returns the zero value if there is none, if it is leaving, if key is made of several, or if the call only frees
+// something, which must reach Redis, even if the name has been tried by mistake: Redis refuses it if the key has another
+// type.
+func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
+	single := []Composition{OneKey, SemaphoreKey, LatchKey}
+	if !slices.Contains(single, key.Made) {
+		return none
+	}
+	for _, made := range single {
+		a := d.Get(Key{Name: key.Name, Made: made})
+		if a == none || made == key.Made || a.Leaving() {
+			continue
+		}
+		if _, format := a.ListedAs(); !call.Op.Frees() || SameType(format, call.LockKind()) {
+			return a
+		}
+	}
+	return none
+}
+
+// Add adds an actor for a first request, unless the key has one that is not leaving, or Conflicting finds one.
+func (d *Directory[A]) Add(a A, first *request.Call) (added bool) {
+	var none A
+	key, _ := a.ListedAs()
+	d.adding.Lock()
+	defer d.adding.Unlock()
+	if other := d.Get(key); other != none && !other.Leaving() || d.Conflicting(key, first) != none {
+		return false
+	}
+	d.actors[key.Made].Store(key.Name, a)
+	return true
+}
+
+// Remove removes an actor, if it is there.
+func (d *Directory[A]) Remove(a A) {
+	key, _ := a.ListedAs()
+	d.actors[key.Made].CompareAndDelete(key.Name, a)
+}

@@ -1,0 +1,85 @@
+// Package shell lets lock actors use one PID, registration and mailbox after another: to spawn and stop these for each
+// lock takes longer than a grant.
+package shell
+
+import (
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+)
+
+// Tenant is what the actor of a shell does until it leaves.
+type Tenant interface {
+	actor.Actor
+	delivery.CrashHandler
+	// IsFor reports whether a message is for this tenant, and not for one that has left the shell.
+	IsFor(message any) bool
+}
+
+// Shell is what proto.actor knows of an actor. It has one tenant after another, and a message for one of them never
+// reaches another.
+type Shell struct {
+	// PID and Process are set before the first tenant. Goroutines send to the Process without looking it up.
+	PID     *actor.PID
+	Process actor.Process
+	pool    *Pool
+	// entered has the tenant; nil if there is none. Only the mailbox of the shell changes it.
+	entered atomic.Pointer[Entering]
+	stopped atomic.Bool // while it was free
+}
+
+// Entering is a message to a shell: it has this tenant from now on.
+type Entering struct{ Tenant }
+
+// Tenant returns the tenant; nil if there is none, or no shell.
+func (h *Shell) Tenant() Tenant {
+	if h == nil {
+		return nil
+	}
+	if e := h.entered.Load(); e != nil {
+		return e.Tenant
+	}
+	return nil
+}
+
+// Enter makes t the tenant of a shell that was taken from the pool, before it handles what is sent to it afterwards.
+func (h *Shell) Enter(t Tenant) { h.Process.SendUserMessage(h.PID, &Entering{t}) }
+
+// Leave gives the shell back. Only its tenant may call it, while it handles a message.
+func (h *Shell) Leave() {
+	h.entered.Store(nil)
+	h.pool.Put(h)
+}
+
+// Receive implements actor.Actor.
+func (h *Shell) Receive(ctx actor.Context) {
+	m := ctx.Message()
+	if e, is := m.(*Entering); is {
+		h.entered.Store(e)
+	} else if t := h.Tenant(); t != nil && t.IsFor(m) {
+		t.Receive(ctx)
+	} else if _, stops := m.(*actor.Stopping); stops {
+		h.stopped.Store(true)
+	} else {
+		h.pool.Stray(ctx)
+	}
+}
+
+// Begins implements delivery.CrashHandler.
+func (h *Shell) Begins() {
+	if t := h.Tenant(); t != nil {
+		t.Begins()
+	}
+}
+
+// Crashed implements delivery.CrashHandler. The crash may have come before Receive.
+func (h *Shell) Crashed(message any, sender *actor.PID, reason any) {
+	if e, is := message.(*Entering); is {
+		h.entered.Store(e)
+	}
+	if t := h.Tenant(); t != nil && t.IsFor(message) {
+		t.Crashed(message, sender, reason)
+	}
+}

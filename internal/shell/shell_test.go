@@ -1,0 +1,179 @@
+package shell
+
+import (
+	"log/slog"
+	"slices"
+	"testing"
+
+	"github.com/asynkron/protoactor-go/actor"
+	"go.uber.org/goleak"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
+	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
+)
+
+// tenant records what it handles, and leaves its shell over the letter "leave".
+type tenant struct {
+	shell *Shell
+	got   []string
+}
+
+// letter is a message to one tenant.
+type letter struct {
+	to   *tenant
+	text string
+}
+
+func (t *tenant) IsFor(m any) bool {
+	l, is := m.(letter)
+	return is && l.to == t
+}
+
+func (t *tenant) Receive(ctx actor.Context) {
+	text := ctx.Message().(letter).text
+	t.got = append(t.got, text)
+	if text == "leave" {
+		t.shell.Leave()
+	}
+}
+
+func (t *tenant) Begins() {}
+
+func (t *tenant) Crashed(m any, _ *actor.PID, _ any) { t.got = append(t.got, "crash") }
+
+// street is a pool, and what has become of its shells and of letters for no tenant.
+type street struct {
+	*Pool
+	root   *actor.RootContext
+	post   delivery.Post
+	strays []string
+	ended  int
+	// crashes says before which message the next shell crashes.
+	crashes func(m any) bool
+}
+
+func newStreet(t *testing.T) *street {
+	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	s := &street{root: system.Root, post: delivery.Post{System: system, Host: host.New(system, slog.New(slog.DiscardHandler))}}
+	t.Cleanup(system.Shutdown)
+	t.Cleanup(func() { s.post.Host.Drain() })
+	s.Pool = NewPool(func(ctx actor.Context) {
+		if l, is := ctx.Message().(letter); is {
+			s.strays = append(s.strays, l.text)
+		}
+	}, func(*Shell) { s.ended++ })
+	return s
+}
+
+// spawn returns a shell whose mailbox runs it on the goroutine of the test.
+func (s *street) spawn() *Shell {
+	h := s.New()
+	h.PID = s.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }, s.post.WithMailbox(mailbox.New, h),
+		actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+			return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+				if s.crashes != nil && s.crashes(e.Message) {
+					s.crashes = nil
+					panic("before the message")
+				}
+				next(c, e)
+			}
+		})))
+	h.Process, _ = s.post.System.ProcessRegistry.GetLocal(h.PID.Id)
+	return h
+}
+
+func (h *Shell) send(to *tenant, text string) { h.Process.SendUserMessage(h.PID, letter{to, text}) }
+
+// What is sent to a tenant that has left reaches no other, before and after the next one has entered.
+func TestShell_HasOneTenantAfterAnother(t *testing.T) {
+	s := newStreet(t)
+	h := s.spawn()
+	first, second := &tenant{shell: h}, &tenant{shell: h}
+	h.send(first, "early")
+	h.Enter(first)
+	h.send(first, "one")
+	h.send(first, "leave")
+	if h.Tenant() != nil {
+		t.Error("the first has not left")
+	}
+	h.send(first, "late")
+	if free := s.Take(); free != h || s.Take() != nil {
+		t.Fatal("the shell is not in the pool, once")
+	}
+	h.Enter(second)
+	h.send(first, "later")
+	h.send(second, "two")
+	for _, c := range []struct{ got, want []string }{
+		{first.got, []string{"one", "leave"}}, {second.got, []string{"two"}}, {s.strays, []string{"early", "late", "later"}},
+	} {
+		if !slices.Equal(c.got, c.want) {
+			t.Errorf("handled %q, expected %q", c.got, c.want)
+		}
+	}
+}
+
+// A tenant enters although the shell crashes over that message. It settles its own crashes, and no other's.
+func TestShell_CrashesWithItsTenant(t *testing.T) {
+	s := newStreet(t)
+	h := s.spawn()
+	first, second := &tenant{shell: h}, &tenant{shell: h}
+	s.crashes = func(m any) bool { _, enters := m.(*Entering); return enters }
+	h.Enter(first)
+	if h.Tenant() != first {
+		t.Fatal("the tenant was lost in a crash")
+	}
+	s.crashes = func(m any) bool { return m == letter{first, "one"} }
+	h.send(first, "one")
+	s.crashes = func(m any) bool { return m == letter{second, "two"} }
+	h.send(second, "two")
+	if want := []string{"crash"}; !slices.Equal(first.got, want) || len(second.got) > 0 {
+		t.Errorf("handled %q and %q", first.got, second.got)
+	}
+}
+
+// A shell that was stopped in the pool gets no tenant.
+func TestPool_KeepsNoStoppedShell(t *testing.T) {
+	s := newStreet(t)
+	h := s.spawn()
+	s.Put(h)
+	_ = s.root.StopFuture(h.PID).Wait()
+	if s.Take() != nil {
+		t.Error("a shell that was stopped is taken")
+	}
+}
+
+// More shells than the pool keeps end, and so do all of a pool that is closed.
+func TestPool_EndsShells(t *testing.T) {
+	s := newStreet(t)
+	for range maxFree + 2 {
+		s.Put(s.New())
+	}
+	if s.ended != 2 {
+		t.Errorf("%d have ended, expected 2", s.ended)
+	}
+	s.Close()
+	s.Put(s.New())
+	if s.ended != maxFree+3 || s.Take() != nil {
+		t.Errorf("%d have ended, expected %d", s.ended, maxFree+3)
+	}
+}
+
+// The first to join a line leaves it when the line is full.
+func TestLine_IsLeftInOrder(t *testing.T) {
+	var line Line[int]
+	joined := make([]int, 2*LineLength)
+	for i := range joined {
+		first := line.Join(&joined[i])
+		if i < LineLength && first != nil || i >= LineLength && first != &joined[i-LineLength] {
+			t.Fatalf("the wrong one has left when %d has joined", i)
+		}
+	}
+	var left []*int
+	line.Empty(func(a *int) { left = append(left, a) })
+	if len(left) != LineLength || left[0] != &joined[LineLength] || line.Join(&joined[0]) != nil {
+		t.Errorf("%d have left", len(left))
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
