@@ -112,7 +112,10 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 		return
 	}
 	if e, is := m.(*shell.Entering); is {
-		e.Tenant.(*lockActor).gate.Close()
+		if s, is := e.Tenant.(*lockActor); is {
+			s.gate.Close()
+			r.locks.Remove(s) // see claim
+		}
 		return
 	}
 	r.refuseAny(m, sender, machine.Closed, closedText)

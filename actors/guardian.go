@@ -195,17 +195,13 @@ func (g *guardian) countChildren(more int64) {
 }
 
 // claim gives a shell to the lock actor of a key, for a first request, which has entered its gate then. It returns nil
-// if the key has an actor by now, or one that conflicts.
+// if the key has an actor by now, or one that conflicts, or if the guardian takes no more requests.
 func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
 	s := newLockActor(r, h, key, first.LockKind(), first.Members)
 	s.inspects = first.Op == request.OpInspect
 	s.gate.Enter() // it must not retire before the request has come
-	h.Enter(s)
-	if r.closed.Load() { // the shell may have been told before
-		s.post(shutdown{})
-	}
-	if !s.inspects && !r.locks.Add(s, first) {
-		r.shells.Put(h)
+	if !h.Enter(s) || !s.inspects && !r.locks.Add(s, first) {
+		h.PutBack()
 		return nil
 	}
 	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
@@ -276,8 +272,8 @@ func (g *guardian) removeStopped(pid *actor.PID) {
 func (g *guardian) close(ctx actor.Context, done chan struct{}) {
 	if g.closing == nil {
 		g.closing = done
+		g.rt.shells.Close() // first: a lock actor that still enters gets the shutdown
 		g.deliverAll(shutdown{})
-		g.rt.shells.Close()
 		g.middleware.ReleaseAll()
 	}
 	g.checkClosed()

@@ -123,3 +123,22 @@ func TestFreeShells_GoToOneActorOfAName(t *testing.T) {
 		}
 	}
 }
+
+// A goroutine that has taken a free shell when the system closes gets no lock actor: its request would be carried out
+// after all others have been refused, and Close would wait for it.
+func TestFreeShell_GetsNoLockActorAfterClose(t *testing.T) {
+	r, name := start(t, time.Hour), redistest.Name(t)
+	r.use(t, name)
+	r.leave(t, name)
+	free := r.shells.Take()
+	go r.Close(nil)
+	redistest.Eventually(t, "the guardian to take no more requests", func() bool {
+		return r.call(t, &request.Call{Op: request.OpInspect, Name: name}).Reason == machine.Closed
+	})
+	call := &request.Call{Op: request.OpForceRelease, Name: name}
+	if s := r.claim(free, kinds.KeyOf(call), call); s != nil {
+		t.Error("the request gets a lock actor")
+		s.post(call)
+	}
+	<-r.Ended()
+}

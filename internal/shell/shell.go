@@ -27,10 +27,12 @@ type Shell struct {
 	pool    *Pool
 	// entered has the tenant; nil if there is none. Only the mailbox of the shell changes it.
 	entered atomic.Pointer[Entering]
-	stopped atomic.Bool // while it was free
+	stopped atomic.Bool
+	// handling says that the tenant has begun to handle the message.
+	handling bool
 }
 
-// Entering is a message to a shell: it has this tenant from now on.
+// Entering is a message to a shell: it has this tenant from now on; none if that is nil.
 type Entering struct{ Tenant }
 
 // Tenant returns the tenant; nil if there is none, or no shell.
@@ -44,8 +46,18 @@ func (h *Shell) Tenant() Tenant {
 	return nil
 }
 
-// Enter makes t the tenant of a shell that was taken from the pool, before it handles what is sent to it afterwards.
-func (h *Shell) Enter(t Tenant) { h.Process.SendUserMessage(h.PID, &Entering{t}) }
+// Enter makes t the tenant of a shell that was taken from the pool, before it handles what is sent to it afterwards. It
+// reports false if the pool is closed by then: t may have missed what all shells were told afterwards.
+func (h *Shell) Enter(t Tenant) (open bool) {
+	h.Process.SendUserMessage(h.PID, &Entering{t})
+	return !h.pool.closed.Load()
+}
+
+// PutBack puts a shell that was taken from the pool there again, without the tenant that has entered.
+func (h *Shell) PutBack() {
+	h.Enter(nil)
+	h.pool.Put(h)
+}
 
 // Leave gives the shell back. Only its tenant may call it, while it handles a message.
 func (h *Shell) Leave() {
@@ -56,12 +68,14 @@ func (h *Shell) Leave() {
 // Receive implements actor.Actor.
 func (h *Shell) Receive(ctx actor.Context) {
 	m := ctx.Message()
+	if _, stops := m.(*actor.Stopping); stops {
+		h.stopped.Store(true)
+	}
 	if e, is := m.(*Entering); is {
 		h.entered.Store(e)
 	} else if t := h.Tenant(); t != nil && t.IsFor(m) {
+		h.handling = true
 		t.Receive(ctx)
-	} else if _, stops := m.(*actor.Stopping); stops {
-		h.stopped.Store(true)
 	} else {
 		h.pool.Stray(ctx)
 	}
@@ -69,17 +83,19 @@ func (h *Shell) Receive(ctx actor.Context) {
 
 // Begins implements delivery.CrashHandler.
 func (h *Shell) Begins() {
+	h.handling = false
 	if t := h.Tenant(); t != nil {
 		t.Begins()
 	}
 }
 
-// Crashed implements delivery.CrashHandler. The crash may have come before Receive.
+// Crashed implements delivery.CrashHandler. The crash may have come before Receive. After it has begun, the message is
+// not read: if it was answered, it may be another one by now.
 func (h *Shell) Crashed(message any, sender *actor.PID, reason any) {
 	if e, is := message.(*Entering); is {
 		h.entered.Store(e)
 	}
-	if t := h.Tenant(); t != nil && t.IsFor(message) {
+	if t := h.Tenant(); t != nil && (h.handling || t.IsFor(message)) {
 		t.Crashed(message, sender, reason)
 	}
 }

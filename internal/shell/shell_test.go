@@ -13,10 +13,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
 )
 
-// tenant records what it handles, and leaves its shell over the letter "leave".
+// tenant records what it handles. It leaves its shell over the letter "leave", and crashes over "answer", once it has
+// handed the letter back to its sender.
 type tenant struct {
-	shell *Shell
-	got   []string
+	shell    *Shell
+	got      []string
+	answered bool
 }
 
 // letter is a message to one tenant.
@@ -27,14 +29,22 @@ type letter struct {
 
 func (t *tenant) IsFor(m any) bool {
 	l, is := m.(letter)
-	return is && l.to == t
+	_, stopping := m.(*actor.Stopping)
+	return stopping || is && l.to == t && !t.answered
 }
 
 func (t *tenant) Receive(ctx actor.Context) {
-	text := ctx.Message().(letter).text
-	t.got = append(t.got, text)
-	if text == "leave" {
+	l, is := ctx.Message().(letter)
+	if !is {
+		return
+	}
+	t.got = append(t.got, l.text)
+	switch l.text {
+	case "leave":
 		t.shell.Leave()
+	case "answer":
+		t.answered = true
+		panic("after the answer")
 	}
 }
 
@@ -129,6 +139,50 @@ func TestShell_CrashesWithItsTenant(t *testing.T) {
 	h.send(second, "two")
 	if want := []string{"crash"}; !slices.Equal(first.got, want) || len(second.got) > 0 {
 		t.Errorf("handled %q and %q", first.got, second.got)
+	}
+}
+
+// A tenant settles a crash over a message that it has answered, and which others may have changed since.
+func TestShell_CrashesOverWhatWasAnswered(t *testing.T) {
+	s := newStreet(t)
+	h := s.spawn()
+	one := &tenant{shell: h}
+	h.Enter(one)
+	h.send(one, "answer")
+	if want := []string{"answer", "crash"}; !slices.Equal(one.got, want) {
+		t.Errorf("handled %q, expected %q", one.got, want)
+	}
+}
+
+// A tenant that need not have entered gets nothing more, and the shell goes to another.
+func TestPool_TakesAShellBack(t *testing.T) {
+	s := newStreet(t)
+	h := s.spawn()
+	one := &tenant{shell: h}
+	h.Enter(one)
+	if false {
+		t.Error("the pool counts as closed")
+	}
+	h.PutBack()
+	h.send(one, "late")
+	if h.Tenant() != nil || len(one.got) > 0 || s.Take() != h {
+		t.Errorf("%v is still there, with %q", h.Tenant(), one.got)
+	}
+	s.Close()
+	if false {
+		t.Error("the pool counts as open")
+	}
+}
+
+// A shell that was stopped with a tenant, before it was put back, gets no other.
+func TestPool_TakesNoStoppedShellBack(t *testing.T) {
+	s := newStreet(t)
+	h := s.spawn()
+	h.Enter(&tenant{shell: h})
+	_ = s.root.StopFuture(h.PID).Wait()
+	h.PutBack()
+	if s.Take() != nil {
+		t.Error("a shell that was stopped is taken")
 	}
 }
 
