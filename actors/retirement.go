@@ -75,7 +75,8 @@ func (s *lockActor) retire() bool {
 }
 
 // makeRoom puts an actor that has become idle into a line if there are many, and asks the one to leave whose turn it is.
-// Actors of names that are used once would all stay for Config.Idle.
+// Actors of names that are used once would all stay for Config.Idle. The one that leaves does so on this goroutine, and if
+// its next lock becomes idle meanwhile, the next one after it: rarely a second, since a grant takes a round trip to Redis.
 func (s *lockActor) makeRoom() {
 	if s.rt.crowded.Load() && !s.inLine.Swap(true) {
 		if first := s.rt.line.Join(s); first != nil {

@@ -82,7 +82,7 @@ var described = [instruments]struct {
 	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels of locks that are waited for."},
 	reconnects:    {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that replaced a broken one."},
-	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches."},
+	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches; idle ones, too."},
 	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed."},
 }
 
