@@ -16,20 +16,17 @@ if not mode then
   held = end_named(hash, 4)
   over = held
 elseif mode == given_mode then
+  local ended = {}
   for i = 4, #ARGV do
     local reads, writes = count_in(hash, ARGV[i]), count_in(hash, ARGV[i] .. ':write')
     if is_owner(ARGV[i]) and (reads or writes) then
       end_leases(ARGV[i], prefix, reads)
-      if reads then
-        redis.call('HDEL', hash, ARGV[i])
-      end
-      if writes then
-        redis.call('HDEL', hash, ARGV[i] .. ':write')
-      end
-      held = true
+      ended[#ended + 1] = reads and ARGV[i]
+      ended[#ended + 1] = writes and ARGV[i] .. ':write'
     end
   end
-  over = held and is_over(hash, prefix)
+  held = ended[1] ~= nil
+  over = held and end_holds(hash, prefix, ended)
 end
 if over then
   redis.call(PUBLISH, channel, given_mode == 'write' and '1' or '0')

@@ -30,6 +30,10 @@ var readWriteSetTable = table{script: scripts.ReadWriteSet, call: "NAME / owner=
 		after:  "mode=read v:1=1 40000, v:1#1 40000",
 	},
 	{
+		name: "alone", args: "writes=1", reply: "[1 0 ]",
+		before: "mode=read u:1=1 20000, u:1#1 20000", after: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000",
+	},
+	{
 		name: "besides a dead one", args: "writes=1", reply: "[1 0 ]",
 		before: "mode=read u:1=1 v:1=1 20000, u:1#1 20000", after: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000",
 	},

@@ -36,7 +36,7 @@ var foreign = regexp.MustCompile(`\b(email|path)=|mode=dark|=tiger|=-3`)
 func (r row) keepsForeign() bool { return r.reply[0] != '-' && foreign.MatchString(r.locks[0].after) }
 
 // runAs runs a script as a user that lacks a right, and reports keys that it has left without a TTL, apart
-// from the token counter and a synchronizer.
+// from the token counter and a synchronizer; and read/write locks without an owner, which keep every client out.
 func (r row) runAs(t *testing.T, limited rueidis.Client, lacks string, admin *db, locks, keys, args []string) (reply string) {
 	t.Helper()
 	endless := func() (all []string) {
@@ -58,6 +58,11 @@ func (r row) runAs(t *testing.T, limited rueidis.Client, lacks string, admin *db
 	for _, key := range endless() {
 		if !slices.Contains(before, key) {
 			t.Errorf("%s, %s, with %q: %s has no TTL; the reply was %s", r.script.Name, r.name, lacks, key, reply)
+		}
+	}
+	for _, lock := range locks {
+		if admin.do(t, "HKEYS", lock) == "[mode]" {
+			t.Errorf("%s, %s, with %q: the lock has a mode and no owner; the reply was %s", r.script.Name, r.name, lacks, reply)
 		}
 	}
 	return reply

@@ -36,9 +36,9 @@ var shortCalls = []struct {
 	{script: scripts.ReadWriteSet, args: "owner=a writes=1 reads=0 entry=1.4+listens", commands: "exists hlen hmget hset pexpire"},
 	{script: scripts.SyncQueue, args: "listed=u:1", commands: "exists hrandfield hset pexpire time"},
 	{script: scripts.SemaphoreAdd, before: "'7', %u.3.1.7", commands: "getrange pexpire"},
-	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "del hdel hget hlen hmget hrandfield hstrlen publish"},
+	{script: scripts.ReadWriteRelease, before: "mode=write a:write=1 30000", args: "owner=a", commands: "hdel hget hlen hmget hrandfield hstrlen publish"},
 	{script: scripts.ReadWriteRenew, before: "mode=read a=1 30000, a#1 30000", args: "owner=a", commands: "hmget pexpire*2 pttl"},
-	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "del hdel hget*3 hmget hrandfield*2 hstrlen*6 publish"},
+	{script: scripts.ReadWriteForceRelease, before: "mode=write a:write=1 30000", args: "mode=write owners=a", commands: "hdel hget*3 hmget hrandfield*2 hstrlen*6 publish"},
 }
 
 // Most acquires and releases run few commands: only contended ones pay for the wait queue.

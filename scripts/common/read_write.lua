@@ -113,36 +113,39 @@ local function look_at(hash, prefix, fields)
   return foreign, longest, dead
 end
 
--- Reports whether the lock is free, after the holds of an owner have ended. It lasts as long as the longest
--- remaining hold. A hash with fields of another application stays, without a TTL.
-local function is_over(hash, prefix)
-  local fields = redis.call('HRANDFIELD', hash, MAX_READERS + 1)
+-- Ends holds: removes fields of the hash, those of their owners. Reports whether the lock is free now. It lasts as long as
+-- the longest remaining hold. A hash with fields of another application stays, without a TTL. One command removes all
+-- that goes, after all that is read: if Redis refuses one, no lock without an owner is left, which would keep all out.
+local function end_holds(hash, prefix, ended)
+  local ends, fields = {}, {}
+  for _, field in ipairs(ended) do
+    ends[field] = true
+  end
+  for _, field in ipairs(redis.call('HRANDFIELD', hash, MAX_READERS + 1 + #ended)) do
+    fields[#fields + 1] = not ends[field] and field or nil
+  end
   local many = #fields > MAX_READERS -- too many to look at all
   local foreign, longest, dead = look_at(hash, prefix, many and {unpack(fields, 1, MAX_SEEN)} or fields)
-  if not longest or many and (longest > 0 or not foreign) then
-    return false -- the lock keeps its TTL
-  elseif longest > 0 then
+  local over = longest == 0 and (foreign or not many) -- else one lives, or may live
+  for _, field in ipairs(over and dead or {}) do
+    ended[#ended + 1] = field
+  end
+  if over and not many and (not foreign or is_our_mode(hash)) then
+    ended[#ended + 1] = 'mode'
+  end
+  redis.call('HDEL', hash, unpack(ended))
+  if over and foreign then
+    redis.pcall('PERSIST', hash) -- no error may keep the hold from ending
+  elseif longest and longest > 0 and not many then -- else the lock keeps its TTL
     redis.call('PEXPIRE', hash, longest)
-    return false
-  elseif not foreign then
-    redis.call('DEL', hash)
-    return true
   end
-  if not many and is_our_mode(hash) then
-    dead[#dead + 1] = 'mode'
-  end
-  if dead[1] then
-    redis.call('HDEL', hash, unpack(dead))
-  end
-  redis.pcall('PERSIST', hash) -- no error may keep the hold from ending
-  return false
+  return over and not foreign
 end
 
 -- Ends all holds of the owner; reads is how many of them are read holds. Reports whether the lock is free now.
 local function leave(hash, owner, prefix, reads)
   end_leases(owner, prefix, reads)
-  redis.call('HDEL', hash, owner, owner .. ':write')
-  return is_over(hash, prefix)
+  return end_holds(hash, prefix, {owner, owner .. ':write'})
 end
 
 -- Makes a waiter the owner of a lock, alone or, with joins, beside the readers that hold it.
