@@ -115,6 +115,7 @@ var permitsTables = []struct {
 		{name: "wrong type", before: "x", args: "set 5", reply: "-WRONGTYPE", after: "x"},
 		{name: "a restore begins", before: "a@9 b", args: "restore 10 30000", reply: "[-30000]", after: "a@9 b waits2@30"},
 		{name: "a restore waits", before: "a@9 waits1@20", args: "restore 10 30000", reply: "[-20000]", after: "a@9 waits1@20"},
+		{name: "a restore waits, the clock was set back", before: "a@9 waits1@40", args: "restore 10 30000", reply: "[-30000]", after: "a@9 waits1@30"},
 		{name: "a restore is due", before: "a@9 waits1@-1", args: "restore 10 30000 5000 b", reply: "[1]", after: "8 a@9 b@5", published: "10"},
 		{name: "a restore is not due in another memory", before: "a@9 old1@-1", args: "restore 10 30000", reply: "[-30000]", after: "a@9 waits1@30"},
 		{name: "a restore of another memory waits", before: "old0@20", args: "restore 10 30000", reply: "[-30000]", after: "waits0@30"},

@@ -12,7 +12,8 @@
 --          "add": adds the number, which may be negative; "delete": deletes the semaphore, unless permits are
 --          taken; "restore": as "try", but only after
 --          the leases of permits that were taken before Redis lost its data are over. The wait begins again if the
---          server has lost more since then: its memory, or permits that were taken
+--          server has lost more since then: its memory, or permits that were taken; and if it has become longer than
+--          these leases, since the clock was set back
 -- ARGV[4]  the number
 -- ARGV[5]  for "restore", how long these leases are, ms
 -- ARGV[6…] for "restore", the rest of the lease in ms and the id of each permit that the client still
@@ -60,7 +61,7 @@ return once(record, command, function()
   end
   if how == 'restore' then
     local present = present_memory()
-    local begins = memory ~= present or seen ~= taken
+    local begins = memory ~= present or seen ~= taken or at - now > tonumber(lost_leases)
     local rest = begins and tonumber(lost_leases) or at - now
     if rest > 0 then
       return {-rest}, begins and function()
