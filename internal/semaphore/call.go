@@ -49,10 +49,10 @@ func (p *Pool) longPause(tries int) time.Duration {
 	return p.jitter(min(50*time.Millisecond<<min(tries, 10), maxPause))
 }
 
-// retryNow shortens the pauses after rejections, at the end of the System.
+// retryNow shortens the pauses after rejections and of leave, at the end of the System.
 func (p *Pool) retryNow() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
-	if p.call.Rejected() && !p.call.InFlight {
+	if (p.call.Rejected() || p.leaving()) && !p.call.InFlight {
 		p.call.Tries = 0
 		p.send()
 	}

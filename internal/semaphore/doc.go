@@ -44,8 +44,8 @@
 // The first try is made at once. After a refusal the process has an entry in the wait queue, which wants the permits of
 // its first waiter, and the pool subscribes to its channel. It tries again when the subscription is confirmed, when a
 // message comes, and before the entry expires. The free permits are for the first entries, as far as they suffice: so
-// the process that Redis wakes finds them. It leaves the queue when it has no waiter, and goes to its end when only some
-// of them were served.
+// the process that Redis wakes finds them. It leaves the queue when it has no waiter, also if it reaches Redis only later,
+// and goes to its end when only some of them were served.
 //
 // # Latches
 //

@@ -113,7 +113,9 @@ func (p *Pool) replied(r *Result) {
 		}
 		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
 		if p.now >= p.call.until {
-			p.reportLost(r.Err.Error())
+			if !p.leaving() {
+				p.reportLost(r.Err.Error())
+			}
 			p.call.expired, p.call.Unsure = true, false
 		}
 	}
@@ -160,6 +162,9 @@ func (p *Pool) wantsFewer() bool {
 
 // proceed sends the next command, if there is one to send.
 func (p *Pool) proceed() {
+	if p.leaving() && !p.call.InFlight && (p.awaited() || len(p.pendingReturns) > 0) {
+		p.end() // another command comes first, and may do the same
+	}
 	if p.call.kind != 0 {
 		if p.call.Rejected() && !p.call.InFlight && p.awaited() { // the requests that wait are refused soon, or go on
 			p.send()

@@ -31,8 +31,16 @@ func (p *Pool) leaveAt() Instant {
 	return p.now
 }
 
-// leave removes the entry from the wait queue.
-func (p *Pool) leave() { p.start(call{command: Command{Kind: Take}}) }
+// leave removes the entry from the wait queue, or tries to until it has expired.
+func (p *Pool) leave() {
+	p.start(call{command: Command{Kind: Take}})
+	p.call.until = p.now + p.cfg.EntryTimeout()
+}
+
+// leaving reports whether the command under way is that of leave.
+func (p *Pool) leaving() bool {
+	return p.call.kind == Take && len(p.call.command.Wanted) == 0 && !p.latch
+}
 
 // takeReplied handles the reply to a Take.
 func (p *Pool) takeReplied(r *Result) {
@@ -44,9 +52,11 @@ func (p *Pool) takeReplied(r *Result) {
 	case r.Err == nil:
 		p.end()
 		p.handOut(&c, r)
-	case len(c.command.Wanted) == 0 && !p.latch: // the entry expires
-		p.end()
-		p.entry = 0
+	case p.leaving():
+		if !r.Transient || c.expired || p.closing { // the entry expires
+			p.end()
+			p.entry = 0
+		}
 	case c.Unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)

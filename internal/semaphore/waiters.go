@@ -92,7 +92,7 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	for _, one := range p.pendingReturns {
 		p.refuseReturn(one.ref, reason, detail)
 	}
-	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect {
+	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect && !p.leaving() {
 		p.reportLost(detail)
 	}
 	p.mayArrive = p.mayArrive || p.call.kind != 0

@@ -87,3 +87,28 @@ func TestSemaphore_ManyPermitsKeepTheirPlace(t *testing.T) {
 	locktest.OK(t, there.Semaphore(k.LockName).Release(locktest.Within(t), 100_000_000))
 	locktest.OK(t, locktest.Await(t, "the permits", many))
 }
+
+// A process that does not reach Redis when its last waiter leaves the wait queue does so later. Until then it would keep
+// the permits, since it still listens for another semaphore.
+func TestSemaphore_LeavesTheQueueAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
+	other := locktest.Open(t, s.Server.URL(), locktest.NoPolling).Semaphore(s.LockName)
+	s.Do(t, "SET", s.LockName, "2")
+	s.Do(t, "SET", s.LockName+" elsewhere", "0")
+	ctx, cancel := context.WithCancel(locktest.Within(t))
+	defer cancel()
+	many := locktest.Go(func() error { return s.Semaphore(s.LockName).Acquire(ctx, 3) })
+	queues(t, s.Key, 1)
+	one := soon(t, other, 1)
+	queues(t, s.Key, 2)
+	elsewhere := soon(t, s.Semaphore(s.LockName+" elsewhere"), 1)
+	s.Proxy.Refuse(true)
+	cancel()
+	locktest.IsError(t, locktest.Await(t, "the end of the first request", many), context.Canceled)
+	locktest.Fails(s.Semaphore(s.LockName).Available(locktest.Within(t)))(t, lockkeeper.ErrUnavailable)
+	s.Proxy.Refuse(false)
+	locktest.OK(t, locktest.Await(t, "a permit", one))
+	locktest.OK(t, s.Semaphore(s.LockName+" elsewhere").AddPermits(locktest.Within(t), 1))
+	locktest.OK(t, locktest.Await(t, "a permit elsewhere", elsewhere))
+}
