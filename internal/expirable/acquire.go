@@ -18,10 +18,10 @@ func (s *Semaphore) startAcquire() {
 	for _, req := range o.requests {
 		o.until = min(o.until, trust(s.now, s.lease(req)))
 	}
-	kept := s.kept
+	o.before = s.kept
 	if s.kept = 0; len(o.requests) > 0 && o.requests[0].keeps() {
 		s.kept = o.requests[0].ID
-		o.kept = s.kept == kept
+		o.kept = s.kept == o.before
 	}
 	s.start(o)
 }
@@ -128,6 +128,9 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	}
 	s.tryAt(s.now + s.backoff(s.wait.tries))
 	s.wait.tries++
+	if r.Transient && s.kept == 0 && s.now < s.keptUntil && !s.closing {
+		s.kept = o.before // Redis may still keep permits
+	}
 	if !o.Unsure {
 		return true
 	}

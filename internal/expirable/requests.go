@@ -24,6 +24,9 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 		s.refuse(&req, machine.QueueFull,
 			fmt.Sprintf("%d requests wait for a permit already, and the limit is %d", s.queue.Len(), s.cfg.QueueLimit))
 	default:
+		if s.queue.Len() == 0 {
+			s.wait = waiting{}
+		}
 		s.queue.Push(&req)
 		if req.Deadline > 0 {
 			s.wakeAt.sooner(req.Deadline)

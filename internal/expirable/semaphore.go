@@ -44,9 +44,10 @@ type Semaphore struct {
 
 	queue requestqueue.Queue[*Request]
 	// kept is the first of the queue at the last Acquire if it wants several permits: Redis may keep those that are free
-	// for it. 0 if there is none.
-	kept  uint64
-	holds []*hold
+	// for it, until keptUntil unless it asks again. 0 if there is none.
+	kept      uint64
+	keptUntil Instant
+	holds     []*hold
 	// main is the numbered command under way, and renewal the watchdog's beside it. late are earlier tries of renewal
 	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
 	main, renewal op
@@ -156,8 +157,9 @@ type op struct {
 	holds    []*hold
 	count    int
 	yields   bool
-	// kept: free permits may have been kept for the first of requests.
-	kept bool
+	// before is the request for which free permits may have been kept before; kept: it is the first of requests.
+	before uint64
+	kept   bool
 }
 
 // permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a permit

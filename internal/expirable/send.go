@@ -38,6 +38,7 @@ func (s *Semaphore) send(o *op) {
 		}
 		if len(o.requests) > 0 && o.requests[0].keeps() {
 			c.Keep = s.cfg.TransferTTL()
+			s.keptUntil = s.now + c.Keep
 		}
 	case Release:
 		for _, b := range s.back[:o.count] {

@@ -137,7 +137,7 @@ func (s *Semaphore) settle() {
 	if !s.renewal.InFlight {
 		s.renew()
 	}
-	if s.queue.Len() == 0 {
+	if s.queue.Len() == 0 && s.kept == 0 {
 		s.wait = waiting{}
 	}
 	s.sub.Follow(s.queue.Len() > 0, s.wait.refused, &s.effects)
@@ -157,7 +157,7 @@ func (s *Semaphore) next() {
 		case kind == Set && len(s.sets) > 0:
 			s.start(op{kind: Set, until: s.sets[0].until})
 			return
-		case kind == Acquire && (s.queue.Len() > 0 && s.now >= s.wait.nextAt || s.queue.Len() == 0 && s.kept != 0):
+		case kind == Acquire && s.mayTry():
 			s.wait.again, s.wait.defers = false, false
 			s.startAcquire()
 			return
@@ -179,7 +179,7 @@ func (s *Semaphore) setAlarm() {
 	wake(s.renewal.Due, s.renewal.InFlight)
 	wake(s.renewAt, s.renewAt > s.now)
 	wake(s.backAt, s.backAt > s.now)
-	wake(s.wait.nextAt, s.queue.Len() > 0 && s.wait.nextAt > s.now)
+	wake(s.wait.nextAt, (s.queue.Len() > 0 || s.kept != 0) && s.wait.nextAt > s.now)
 	wake(s.queue.NextDeadline(), s.queue.NextDeadline() > 0)
 	for _, h := range s.holds {
 		wake(h.end(), true)

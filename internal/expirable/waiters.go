@@ -26,9 +26,17 @@ func (s *Semaphore) expire() {
 // tryUnkept makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
 // processes.
 func (s *Semaphore) tryUnkept() {
-	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers {
+	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers && s.wait.tries == 0 {
 		s.tryAt(s.now)
 	}
+}
+
+// mayTry reports whether an Acquire is due: for the requests that wait or, if none does, to have no more permits kept.
+func (s *Semaphore) mayTry() bool {
+	if s.queue.Len() == 0 {
+		return s.kept != 0 && (s.wait.tries == 0 || s.now >= s.wait.nextAt)
+	}
+	return s.now >= s.wait.nextAt
 }
 
 // tryAt sets the time of the next try, unless something comes before.

@@ -1,6 +1,7 @@
 package expirable_test
 
 import (
+	"context"
 	"slices"
 	"testing"
 	"time"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -84,4 +86,24 @@ func TestSeveral_ByMessage(t *testing.T) {
 	locktest.Fails(s.Lock(name+"2").Acquire(ctx, lockkeeper.WithPermitCount(1)))(t, lockkeeper.ErrInvalid)
 	holder.Die()
 	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, other, name) == "3 0 3 0" })
+}
+
+// A process that does not reach Redis when its request for several permits leaves has no more permits kept once it does.
+func TestSeveral_AreNotKeptAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
+	_, there := open(t, s.Server.URL(), s.LockName, 4, locktest.NoPolling)
+	held := acquire(t, there, lockkeeper.WithPermitCount(2))
+	ctx, cancel := context.WithCancel(locktest.Within(t))
+	defer cancel()
+	many := soon(ctx, s.ExpirableSemaphore(s.LockName), lockkeeper.WithPermitCount(3))
+	redistest.Eventually(t, "permits to be kept", func() bool { return s.Number(t, "EXISTS", keyspace.Calls(s.LockName)+":kept") == 1 })
+	one := soon(locktest.Within(t), there)
+	s.Proxy.Refuse(true)
+	cancel()
+	locktest.IsError(t, locktest.Await(t, "the end of the first request", many), context.Canceled)
+	locktest.Fails(s.ExpirableSemaphore(s.LockName).Available(locktest.Within(t)))(t, lockkeeper.ErrUnavailable)
+	s.Proxy.Refuse(false)
+	locktest.OK(t, locktest.Await(t, "a permit", one))
+	release(t, held)
 }
