@@ -1,7 +1,6 @@
 package actors
 
 import (
-	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -11,6 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/records"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/status"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -48,15 +48,11 @@ func (s *lockActor) inspected(m *inspection) {
 		m.call.Requester().Answered(s.rt, m.call, m.refusal)
 		return
 	}
-	here, status := s.machine.Snapshot(), m.status
-	status.HeldHere, status.Waiters = here.HeldHere, int64(here.Waiters)
-	s.addToken(status, &here)
-	holders, _ := s.machine.Outstanding()
-	s.addAges(status, holders)
+	s.local().AddTo(m.status)
 	if m.holder != nil {
-		m.holder.AddTo(status)
+		m.holder.AddTo(m.status)
 	}
-	m.call.Requester().Inspected(s.rt, m.call, status)
+	m.call.Requester().Inspected(s.rt, m.call, m.status)
 }
 
 // refuseInspection answers an Inspect that fails.
@@ -126,48 +122,9 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	return all, read()
 }
 
-// listed returns the state of the lock without Redis; nil if it is neither held here nor waited for.
-func (s *lockActor) listed() *messages.Status {
-	here := s.machine.Snapshot()
-	if !here.HeldHere && here.Waiters == 0 {
-		return nil
-	}
-	holders, _ := s.machine.Outstanding()
-	ref := s.machine.FirstWaiter()
-	if len(holders) > 0 {
-		ref = holders[0].Ref
-	}
-	status := &messages.Status{
-		Lock: request.AsRequested(ref, s.observer.Label()), Locked: here.HeldHere, HeldHere: here.HeldHere, HoldCount: int64(here.Count),
-		Waiters: int64(here.Waiters), Holders: int64(len(holders)),
-	}
-	if status.Mode = status.Lock.Mode; here.HeldHere {
-		status.Ttl = request.Duration(max(here.Until-s.rt.Now(), 0))
-	}
-	s.addToken(status, &here)
-	s.addAges(status, holders)
-	for _, holder := range holders {
-		status.Note = cmp.Or(status.Note, holder.Ref.(*request.Call).Note)
-	}
-	return status
-}
-
-// addToken adds the fencing token of the first holder. A lock made of several has several.
-func (s *lockActor) addToken(status *messages.Status, here *machine.Snapshot) {
-	if len(here.Tokens) > 0 && len(s.members) == 0 {
-		status.Token = here.Tokens[0]
-	}
-}
-
-// addAges adds how long the lock is held here, and how long the first waiter waits.
-func (s *lockActor) addAges(status *messages.Status, holders []machine.Holder) {
-	age := func(ref any) machine.Instant { return max(s.rt.Now()-ref.(*request.Call).From, 0) }
-	if len(holders) > 0 {
-		status.HeldFor = request.Duration(age(holders[0].Ref))
-	}
-	if waiter := s.machine.FirstWaiter(); waiter != nil {
-		status.WaitingFor = request.Duration(age(waiter))
-	}
+// local returns what is known of the lock without Redis.
+func (s *lockActor) local() status.Lock {
+	return status.Lock{Machine: s.machine, Label: s.observer.Label(), Several: len(s.members) > 0, Now: s.rt.Now()}
 }
 
 // show keeps up to date what others read of the lock.

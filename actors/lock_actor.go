@@ -127,7 +127,7 @@ func (s *lockActor) requested(call *request.Call) {
 		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
 	case request.OpList:
 		s.accepted = call
-		request.Goroutine{}.Inspected(s.rt, call, s.listed())
+		request.Goroutine{}.Inspected(s.rt, call, s.local().Listed())
 		s.carryOut() // a Close may wait for nothing but this
 	default:
 		hold, owner := s.holdOf(call)
