@@ -11,7 +11,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -101,24 +100,6 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	if call != nil {
 		r.refuse(call, reason, detail)
 	}
-}
-
-// late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
-func (r *Runtime) late(m any, sender *actor.PID) {
-	if reply, is := unrepeated(m).(*kinds.Reply); is {
-		if s := reply.To.(*lockActor); s.retirement != nil { // its state does not change any more
-			s.late(reply)
-		}
-		return
-	}
-	if e, is := m.(*shell.Entering); is {
-		if s, is := e.Tenant.(*lockActor); is {
-			s.gate.Close()
-			r.locks.Remove(s) // see claim
-		}
-		return
-	}
-	r.refuseAny(m, sender, machine.Closed, closedText)
 }
 
 // stray handles a message that is for a lock actor no more: a request goes back to the guardian.

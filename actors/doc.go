@@ -5,22 +5,24 @@
 //
 //	guardian            one per System; the address for all requests
 //	├── subscriber      one; owns the pub/sub connection, forwards releases and transfers
-//	├── lock actor      one per lock, semaphore or latch that is in use
-//	├── lock actor
+//	├── shell           a PID and a mailbox
+//	│     lock actor     one per lock, semaphore or latch that is in use; its shell passes the messages to it
+//	├── shell
+//	│     lock actor
 //	└── …
 //	middleware actor    one per lock, if Config.Middleware is set; a child of the root
 //
-// The guardian spawns a lock actor at the first request for its key, passes requests to it, and stops it when it has
-// been idle for Config.Idle. Locks of different kinds with the same key in Redis share one actor. A MultiLock and a
-// RedLock have a lock actor of their own.
+// The guardian spawns a lock actor, in a shell, at the first request for its key (guardian.go, spawn.go). It passes
+// requests to the lock actor, supervises it, and stops it when it has been idle for Config.Idle. Locks of different
+// kinds with the same key in Redis share one actor. A MultiLock and a RedLock have a lock actor of their own.
 //
-// What proto.actor has of a lock actor, its PID and mailbox, is a shell (package shell). If there are more than 1,024,
-// idle lock actors leave early, the longest idle first, and their shells go to the next locks. A message names the lock
-// actor that it is for: one that comes late reaches no other lock.
+// To proto.actor, a shell and its lock actor are one actor (package shell). A shell has one lock actor at a time: if
+// there are more than 1,024, idle lock actors leave early, the longest idle first, and their shells go to the next locks.
+// A request names its key, and other messages the lock actor that they are for: one that comes late reaches no other.
 //
 // # A lock actor
 //
-// lock_actor.go shows all that a lock actor handles, and lock_fields.go what it has. It makes no decisions: a machine
+// lock_actor.go shows what a lock actor has, and all that it handles. It makes no decisions: a machine
 // does, which is a lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies
 // into events of its machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and
 // notifications of a loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes

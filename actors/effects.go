@@ -143,9 +143,6 @@ func (s *lockActor) HearsTransfers(term uint64) bool {
 	})
 }
 
-// systemOf returns the system whose subscriber listens on a channel.
-func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
-
 // reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
 func (s *lockActor) reply(call *request.Call, a *machine.Answer) {
 	of := s.about(call)
@@ -165,12 +162,6 @@ func (s *lockActor) reply(call *request.Call, a *machine.Answer) {
 	if a.Kind == machine.ForceReleased && a.Count > 0 {
 		s.suspectSharedKeys()
 	}
-}
-
-// ownerOf returns the record of the owner of a request; nil if it has none.
-func ownerOf(call *request.Call) *owners.Owner {
-	w, _ := call.Record.(*owners.Owner)
-	return w
 }
 
 // ownerAnswered records that a request of an owner is answered. A re-entry is part of the hold that it joined, and

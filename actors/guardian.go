@@ -5,7 +5,6 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
@@ -192,44 +191,6 @@ func (g *guardian) countChildren(more int64) {
 	if g.rt.crowded.Swap(crowded) && !crowded {
 		g.rt.line.Empty(func(s *lockActor) { s.inLine.Store(false) })
 	}
-}
-
-// claim gives a shell to the lock actor of a key, for a first request, which has entered its gate then. It returns nil
-// if the key has an actor by now, or one that conflicts, or if the guardian takes no more requests.
-func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
-	s := newLockActor(r, h, key, first.LockKind(), first.Members)
-	s.inspects = first.Op == request.OpInspect
-	s.gate.Enter() // it must not retire before the request has come
-	if !h.Enter(s) || !s.inspects && !r.locks.Add(s, first) {
-		h.PutBack()
-		return nil
-	}
-	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
-		r.locks.Remove(s)
-		return s
-	}
-	s.registerWithMembers()
-	return s
-}
-
-// claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
-// mailbox. It returns nil if the guardian has to handle the request.
-func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
-	if key.Made == kinds.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
-		if h := r.shells.Take(); h != nil {
-			return r.claim(h, key, call)
-		}
-	}
-	return nil
-}
-
-// props returns new props for every actor, since spawn middleware of the host may change them.
-func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) *actor.Props {
-	options := []actor.PropsOption{r.post.WithMailbox(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
-	if len(r.injected) > 0 {
-		options = append(options, actor.WithReceiverMiddleware(r.injected...))
-	}
-	return actor.PropsFromProducer(producer, options...)
 }
 
 // HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state, and

@@ -89,8 +89,8 @@ func (s *lockActor) remindAt() (at machine.Instant, wanted bool) {
 	return s.observer.RemindAt(startOf(s.firstWaiter()), startOf(s.firstHolder()))
 }
 
-// remind logs what has lasted long.
-func (s *lockActor) remind() {
+// remind logs what has lasted long, and reports whether there was anything.
+func (s *lockActor) remind() (logged bool) {
 	now, waits, holds := s.rt.Now(), s.firstWaiter(), s.firstHolder()
 	waitIsLong, holdIsLong := s.observer.LongTimes(now, startOf(waits), startOf(holds))
 	if waitIsLong && !s.inspectsForLongWait() {
@@ -103,9 +103,7 @@ func (s *lockActor) remind() {
 		}
 		s.observer.LongHold(s.hold(holds, s.machine.Summary().Term, now), stack)
 	}
-	if waitIsLong || holdIsLong {
-		s.setAlarm()
-	}
+	return waitIsLong || holdIsLong
 }
 
 // inspectsForLongWait reports whether an Inspect for a line about a long wait is under way. A second one would log the

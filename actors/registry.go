@@ -103,6 +103,9 @@ func serversOf(systems []*Runtime) []*backend.Server {
 	return servers
 }
 
+// systemOf returns the system whose subscriber listens on a channel.
+func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
+
 // FormRedLock makes the systems the servers of a RedLock. The first system runs its lock actors.
 func FormRedLock(systems []*Runtime) error {
 	if len(systems) < 3 {

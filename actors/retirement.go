@@ -10,6 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 )
 
 // retirement is the state of a lock actor that was given up, or makes room for another kind. The actor refuses what is
@@ -86,6 +87,9 @@ func (s *lockActor) makeRoom() {
 	}
 }
 
+// idle reports whether the machine has nothing to do and no state to keep, and no inspection is pending.
+func (s *lockActor) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }
+
 // retireIfIdle retires an actor that has been idle for long enough.
 func (s *lockActor) retireIfIdle() bool {
 	s.wakeAt = 0
@@ -152,6 +156,24 @@ func (s *lockActor) late(reply *kinds.Reply) {
 	}
 }
 
+// late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
+func (r *Runtime) late(m any, sender *actor.PID) {
+	if reply, is := unrepeated(m).(*kinds.Reply); is {
+		if s := reply.To.(*lockActor); s.retirement != nil { // its state does not change any more
+			s.late(reply)
+		}
+		return
+	}
+	if e, is := m.(*shell.Entering); is {
+		if s, is := e.Tenant.(*lockActor); is {
+			s.gate.Close()
+			r.locks.Remove(s) // see claim
+		}
+		return
+	}
+	r.refuseAny(m, sender, machine.Closed, closedText)
+}
+
 // receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
 // it makes room; it counts finished cleanups; abandon ends the wait for them.
 func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
@@ -199,6 +221,10 @@ const (
 	crashLimit  = 10
 	crashWindow = 10 * time.Second
 )
+
+// Begins implements delivery.CrashHandler. The next message may reuse the memory of the last one (see
+// request.NewCountCall), so the pointers to that are cleared.
+func (s *lockActor) Begins() { s.counted, s.accepted = nil, nil }
 
 // Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.

@@ -1,0 +1,79 @@
+package actors
+
+import (
+	"sync/atomic"
+
+	"github.com/asynkron/protoactor-go/actor"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
+	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
+
+// A lock gets its actor: guardian.pass, or claimFree on the goroutine of a request, takes a free shell or spawns a new
+// one, and claims it for a new lockActor. The guardian supervises the shell, and so the lock actor in it.
+
+// claim gives a shell to the lock actor of a key, for a first request, which has entered its gate then. It returns nil
+// if the key has an actor by now, or one that conflicts, or if the guardian takes no more requests.
+func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
+	s := newLockActor(r, h, key, first.LockKind(), first.Members)
+	s.inspects = first.Op == request.OpInspect
+	s.gate.Enter() // it must not retire before the request has come
+	if !h.Enter(s) || !s.inspects && !r.locks.Add(s, first) {
+		h.PutBack()
+		return nil
+	}
+	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
+		r.locks.Remove(s)
+		return s
+	}
+	s.registerWithMembers()
+	return s
+}
+
+// claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
+// mailbox. It returns nil if the guardian has to handle the request.
+func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
+	if key.Made == kinds.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
+		if h := r.shells.Take(); h != nil {
+			return r.claim(h, key, call)
+		}
+	}
+	return nil
+}
+
+func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
+	s := &lockActor{
+		rt: rt, key: key, shell: h, pid: h.PID, process: h.Process, format: kinds.Of(kind).Format, until: new(atomic.Int64),
+	}
+	label := key.Name
+	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
+	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.Name, Observer: &s.observer}
+	switch key.Made {
+	case kinds.Members:
+		label, s.members = members.String(), members.Sorted
+		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
+	case kinds.Servers:
+		systems := *rt.red.Load()
+		spec.Servers = serversOf(systems)
+		for _, each := range systems {
+			s.members = append(s.members, request.Member{System: each, Name: key.Name})
+		}
+	}
+	s.kind, s.client = rt.kinds.New(spec, s)
+	s.machine = s.kind.Fresh()
+	s.observer = rt.observer.Lock(label)
+	return s
+}
+
+// props returns new props for every actor, since spawn middleware of the host may change them.
+func (r *Runtime) props(producer actor.Producer, handler delivery.CrashHandler) *actor.Props {
+	options := []actor.PropsOption{r.post.WithMailbox(mailbox.New, handler), actor.WithDispatcher(&r.goroutines)}
+	if len(r.injected) > 0 {
+		options = append(options, actor.WithReceiverMiddleware(r.injected...))
+	}
+	return actor.PropsFromProducer(producer, options...)
+}
