@@ -30,11 +30,18 @@ type retirement struct {
 	returned []*request.Call
 }
 
+// letGo ends the watches and the alarm of an actor that leaves, once that is certain: one that stays needs them. Before
+// that comes Retires, while no other actor can be started for the name.
+func (s *lockActor) letGo() {
+	s.owners.Forget(s.watcher())
+	s.stopAlarm()
+}
+
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
 // the actor stops without waiting for Redis to confirm the cleanups.
 func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
-	s.kind.Retires(s.machine, false) // before another actor may be started for the name
+	s.kind.Retires(s.machine, false)
 	s.rt.locks.Remove(s)
 	s.retirement = &retirement{reason: reason, detail: detail, sent: s.gate.Close()}
 	if own, stops := s.kind.(kinds.Stopper); stops {
@@ -59,12 +66,11 @@ func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 // retire lets the actor leave, unless requests are on their way to it: the next lock gets its shell if there are many,
 // else the guardian stops it. It does that with middleware, too, whose actor it ends then.
 func (s *lockActor) retire() bool {
-	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
+	s.kind.Retires(s.machine, s.closing)
 	if !s.gate.CloseIf(s.seen) {
 		return false
 	}
-	s.owners.Forget(s.watcher())
-	s.stopAlarm()
+	s.letGo()
 	if !s.rt.crowded.Load() || len(s.rt.cfg.Middleware) > 0 {
 		s.rt.locks.Remove(s)
 		s.rt.toGuardian(&retired{s.pid})
@@ -111,9 +117,8 @@ func (s *lockActor) otherFormat(call *request.Call) {
 		s.rt.refuse(call, machine.Invalid, inUseText(s, call.LockKind()))
 		return
 	}
-	s.owners.Forget(s.watcher())
-	s.stopAlarm()
-	s.kind.Retires(s.machine, s.closing) // before another actor may be started for the name
+	s.kind.Retires(s.machine, s.closing)
+	s.letGo()
 	s.retirement = &retirement{returned: []*request.Call{}, sent: math.MaxUint64}
 	s.retirement.receive(s, call, nil)
 }
