@@ -67,18 +67,21 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 
 // refuse answers a request that no lock actor carries out.
 func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail string) {
+	name, isLatch := call.Name, call.Kind == messages.Kind_KIND_LATCH
 	if !call.Requester().Awaits() {
 		what := "lock"
-		if call.Count != nil {
+		switch {
+		case isLatch:
+			what = "latch"
+		case call.Count != nil:
 			what = "semaphore"
 		}
-		r.host.Warn("a request without a sender was refused", what, call.Name, "detail", detail)
+		r.host.Warn("a request without a sender was refused", what, name, "detail", detail)
 	}
 	if call.Op == request.OpAcquire { // first: once it is answered, a goroutine may use its memory again
 		r.observer.Refused(call.LockKind(), reason)
 	}
 	refusal := request.Refusal(call.Op, reason, detail)
-	name, isLatch := call.Name, call.Kind == messages.Kind_KIND_LATCH
 	givesBack := call.Op == request.OpRelease && call.Count != nil && reason != machine.Invalid
 	if !call.Requester().Answered(r, call, &refusal) && givesBack {
 		r.kinds.Forget(name, isLatch, detail) // no requester knows that it was refused

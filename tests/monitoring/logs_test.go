@@ -59,6 +59,12 @@ func TestLog_ReportsOnlyRefusalsWithoutASender(t *testing.T) {
 		!strings.Contains(lines[0], "lock="+k.LockName) {
 		t.Errorf("logged %q", lines)
 	}
+	s.Actors.Root.Send(guardian, &messages.AcquirePermits{Semaphore: &messages.Semaphore{Name: k.LockName}})
+	s.Actors.Root.Send(guardian, &messages.AwaitLatch{Latch: &messages.Latch{Name: k.LockName}})
+	redistest.Eventually(t, "the other refusals", func() bool { return len(j.lines(message)) == 3 })
+	if lines := j.lines(message); !strings.Contains(lines[1], "semaphore="+k.LockName) || !strings.Contains(lines[2], "latch="+k.LockName) {
+		t.Errorf("logged %q", lines)
+	}
 }
 
 // The log line of a loss describes the hold. The end by Close has level INFO.
