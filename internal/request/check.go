@@ -203,8 +203,11 @@ func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
 }
 
 func checkTimes(m *messages.Acquire, call *Call) error {
-	for name, d := range map[string]*durationpb.Duration{"lease": m.Lease, "wait": m.Wait, "max_hold": m.MaxHold, "at_least": m.AtLeast} {
-		if err := checkTime(name, d); err != nil {
+	for _, each := range []struct {
+		name string
+		time *durationpb.Duration
+	}{{"lease", m.Lease}, {"wait", m.Wait}, {"max_hold", m.MaxHold}, {"at_least", m.AtLeast}} {
+		if err := checkTime(each.name, each.time); err != nil {
 			return err
 		}
 	}

@@ -69,6 +69,16 @@ func TestInput_RefusesInvalidTimes(t *testing.T) {
 	s.ExpectGranted(t, k)
 }
 
+// Of several invalid times, the same one is named each time.
+func TestInput_NamesTheFirstInvalidTime(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	p, zero := s.Probe(t), durationpb.New(0)
+	for range 20 {
+		locktest.ExpectRefusal(t, p, &messages.Acquire{Lock: k.Message(), Lease: zero, MaxHold: zero, AtLeast: zero}, invalid, "the lease is zero")
+	}
+}
+
 func TestInput_RefusesInvalidMessages(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
