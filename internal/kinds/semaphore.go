@@ -142,8 +142,10 @@ func (k *semaphoreKind) Channels(uint64) []backend.Channel {
 	return []backend.Channel{k.backend.Channel()}
 }
 
-// Inspect does nothing: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
-func (k *semaphoreKind) Inspect(time.Time, func(*messages.Status, *machine.Answer)) {}
+// Inspect refuses: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
+func (k *semaphoreKind) Inspect(_ time.Time, done func(*messages.Status, *machine.Answer)) {
+	done(nil, &machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid})
+}
 
 // Retires removes the record of the last command at the end of the System, unless a copy of a command may still need
 // it: it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while
