@@ -224,7 +224,7 @@ func (s *lockActor) requested(call *request.Call) {
 			s.inspect(call, call)
 		default:
 			s.accepted = call
-			s.rt.refuse(call, machine.Invalid, "a "+kinds.Of(s.format).Word+" takes no such request")
+			s.rt.refuse(call, machine.Invalid, kinds.Of(s.format).Word+" takes no such request")
 		}
 	}
 }

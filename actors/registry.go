@@ -22,7 +22,7 @@ func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b)
 
 // inUseText says that the actor of a name cannot serve a request for a kind.
 func inUseText(s *lockActor, wanted messages.Kind) string {
-	return fmt.Sprintf("the name %q is in use in this system as a %s, and cannot be a %s at the same time; use another name",
+	return fmt.Sprintf("the name %q is in use in this system as %s, and cannot be %s at the same time; use another name",
 		s.key.Name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }
 

@@ -127,7 +127,7 @@ type Cleanup struct {
 
 // Traits are the properties of a kind.
 type Traits struct {
-	// Word names the kind in messages to users.
+	// Word names the kind, with its article, in messages to users.
 	Word string
 	// Format is the format of a lock of the kind in Redis. Locks of one name that differ in it exclude each other as
 	// users of the key.
@@ -176,23 +176,23 @@ var (
 
 // Table registers each kind.
 var Table = map[messages.Kind]*Traits{
-	messages.Kind_KIND_REENTRANT: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Remain: waitQueue,
+	messages.Kind_KIND_REENTRANT: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Remain: waitQueue,
 		lock: lock.Kind{Tokens: 1, WaitQueue: true}},
 	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED: {Word: "plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, Remain: waitQueue,
+	messages.Kind_KIND_FENCED: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, Remain: waitQueue,
 		lock: lock.Kind{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FAIR: {Word: "fair lock", Format: messages.Kind_KIND_FAIR, Remain: waitQueue, lock: lock.Kind{Queued: true}},
-	messages.Kind_KIND_READ_WRITE: {Word: "read/write lock", Format: messages.Kind_KIND_READ_WRITE, Remain: readWriteQueue,
+	messages.Kind_KIND_FAIR: {Word: "a fair lock", Format: messages.Kind_KIND_FAIR, Remain: waitQueue, lock: lock.Kind{Queued: true}},
+	messages.Kind_KIND_READ_WRITE: {Word: "a read/write lock", Format: messages.Kind_KIND_READ_WRITE, Remain: readWriteQueue,
 		lock: lock.Kind{Shares: true, WaitQueue: true}},
-	messages.Kind_KIND_RED:   {Word: "RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
-	messages.Kind_KIND_MULTI: {Word: "MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
+	messages.Kind_KIND_RED:   {Word: "a RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
+	messages.Kind_KIND_MULTI: {Word: "a MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
-		Word: "expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
+		Word: "an expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
 	},
 	messages.Kind_KIND_SEMAPHORE: {
-		Word: "semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, Remain: waitQueue, new: newSemaphore,
+		Word: "a semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, Remain: waitQueue, new: newSemaphore,
 	},
-	messages.Kind_KIND_LATCH: {Word: "latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
+	messages.Kind_KIND_LATCH: {Word: "a latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
 }
 
 // byNumber is Table as a slice, since every request looks kinds up several times.

@@ -36,6 +36,25 @@ func TestOneKey_PlainAndFencedExcludeEachOther(t *testing.T) {
 	}
 }
 
+// A refusal says as what the name is in use.
+func TestOneKey_IsOfOneKind(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	use := func(as string, wanted *lockkeeper.Lock) {
+		t.Helper()
+		locktest.Fails(wanted.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid, "in use in this system as "+as)
+	}
+	hold := locktest.Acquire(t, s.FairLock(k.LockName))
+	use("a fair lock, and cannot be a plain or fenced lock at the same time", s.Lock(k.LockName))
+	locktest.Fails(s.ExpirableSemaphore(k.LockName).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid, "cannot be an expirable semaphore")
+	locktest.Release(t, hold)
+	locktest.OK(t, s.ExpirableSemaphore(k.LockName).SetPermits(locktest.Within(t), 1))
+	permit, err := s.ExpirableSemaphore(k.LockName).Acquire(locktest.Within(t))
+	locktest.OK(t, err)
+	use("an expirable semaphore, and cannot be a plain or fenced lock", s.Lock(k.LockName))
+	locktest.OK(t, permit.Release(locktest.Within(t)))
+}
+
 func TestForceRelease_NotifiesRelatedLocksAtOnce(t *testing.T) {
 	t.Parallel()
 	plain := func(s *locktest.Site, name string) *lockkeeper.Lock { return s.Lock(name) }
