@@ -3,6 +3,7 @@
 package kinds
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
@@ -198,6 +199,9 @@ var Table = map[messages.Kind]*Traits{
 // byNumber is Table as a slice, since every request looks kinds up several times.
 var byNumber = func() (all []*Traits) {
 	for kind := range messages.Kind(len(Table)) {
+		if Table[kind] == nil {
+			panic(fmt.Sprintf("package kinds: the numbers of the kinds have a gap at %d", kind))
+		}
 		all = append(all, Table[kind])
 	}
 	return all
