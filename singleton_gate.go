@@ -186,7 +186,7 @@ func (g *gate) publish(at singleton.Place) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	failures := 0
-	for pause := firstLook; ; {
+	for pause := firstRetry; ; {
 		select {
 		case <-timer.C:
 		case <-g.closed:
@@ -211,7 +211,7 @@ func (g *gate) publish(at singleton.Place) {
 						"singleton", s.Name(), "error", err)
 				}
 			} else {
-				pause, failures = firstLook, 0
+				pause, failures = firstRetry, 0
 			}
 			timer.Reset(next)
 		case <-g.closed:
@@ -220,8 +220,8 @@ func (g *gate) publish(at singleton.Place) {
 	}
 }
 
-// firstLook is the first pause after a failed call to Redis.
-const firstLook = 50 * time.Millisecond
+// firstRetry is the first pause after a failed write to Redis.
+const firstRetry = 50 * time.Millisecond
 
 // leave is called when the instance has stopped. It leaves in Redis what the instance has begun, before the lock is
 // released; if the lock is lost already, it does not wait.

@@ -94,9 +94,7 @@
 //	watches        1 for each lock that is watched; see package internal/watch
 //	beat           1; it makes the clocks read the time again when the machine wakes up
 //	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers
-//	redisclient    up to 24 workers (in a cluster 32), with Replicas as many again (in a cluster up to 128), and 1 for
-//	               the pub/sub connection, with sharded pub/sub 1 and 1 for each master; the
-//	               client's own, which with Sentinel are 4 for each Sentinel
+//	redisclient    up to 25, in a cluster or with Replicas more; see package redisclient
 //
 // Host code (middleware, log handler, meter, tracer, event-stream subscribers) may block or panic. It
 // runs where nothing waits for it (see package internal/host), and after holders are notified.

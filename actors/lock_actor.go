@@ -188,7 +188,7 @@ func (s *lockActor) IsFor(m any) bool {
 	case leaveIfIdle:
 		return m.to == s
 	}
-	return true // from proto.actor or the guardian
+	return true // from proto.actor or the guardian; or an inspection or a cleanedUp, which is ignored unless it is awaited
 }
 
 // requested makes an event of a request.

@@ -38,7 +38,7 @@ type record struct {
 	// lastWrite is the time at which the last write began; stale: the work has changed since.
 	lastWrite time.Time
 	stale     bool
-	// failed: the last try has failed, and the timer starts the next. reported: refused was called.
+	// failed: the last try has failed, and the timer starts the next. reported: onRefused was called.
 	failed, reported bool
 }
 

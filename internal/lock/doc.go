@@ -143,7 +143,7 @@
 //
 // # Files
 //
-//	lock.go                      the state
+//	lock.go work.go              the state; the part that few locks need at a time
 //	requests.go, inspect.go      the requests
 //	step.go                      what every event does; replies and timers
 //	op.go ops.go                 sending a command, and sending it again; a table of the kinds of commands

@@ -11,7 +11,7 @@ type Machine interface {
 	Cancel(now Instant, id uint64, owner Owner, ref any)
 
 	// External events. The replies of Redis are such events, too: kinds.Kind applies them, since they differ by kind.
-	// So do kinds.Transferred and kinds.Suspect, which are for locks.
+	// So do kinds.Transferred, which is for locks and semaphores, and kinds.Suspect, which is for locks.
 
 	// OwnerGone reports that an owner has died: its requests are refused, and its holds are released.
 	OwnerGone(now Instant, owner Owner)

@@ -2,10 +2,9 @@
 // blocking them, sends them in batches, and returns the replies as plain values. It makes no decisions
 // about locks and never repeats a script: the lock decides whether to send it again.
 //
-// The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster),
-// as many for calls that wait for replicas (up to 128 in a cluster), and one or two for each pub/sub
-// connection, of which there is one, or one to each master of a cluster. A client of Sentinels, of package
-// redisio, has two for each of them, besides those of rueidis.
+// The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster), as many for calls
+// that wait for replicas (up to 128 in a cluster), and 1 for the pub/sub connection, in a cluster 2; with sharded pub/sub
+// 1, and 1 for each master. The client has its own, which with Sentinel are 4 for each Sentinel.
 package redisclient
 
 import (

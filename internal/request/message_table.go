@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// requestMessages has all that there is to know about each request message. A new one takes a row here, beside the
-// messages themselves.
+// requestMessages has the operation of each request message, and what reads it. The answers are in by_message.go, and the
+// checks in check.go.
 var requestMessages = byType(
 	aboutLock(OpAcquire, readAcquire),
 	aboutLock(OpRelease, readRelease),
