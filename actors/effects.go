@@ -207,7 +207,7 @@ func (s *lockActor) setAlarm() {
 	if s.idle() && !s.owners.InUse() {
 		if s.idleSince == 0 {
 			s.idleSince = s.rt.Now()
-			s.makeRoom()
+			s.noteIdle()
 		}
 		at, wanted = s.idleSince+s.rt.cfg.Idle, true
 	} else {

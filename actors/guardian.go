@@ -86,7 +86,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 				ctx.Stop(h.PID)
 			}
 		}
-	case *makesRoom:
+	case *formatChange:
 		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and it says so again
 			g.rt.locks.Remove(m.by)
 			for _, call := range m.calls {
@@ -182,14 +182,14 @@ func (g *guardian) spawn(ctx actor.Context) *shell.Shell {
 	return h
 }
 
-// Above maxActors lock actors, one that is idle leaves early: see makeRoom. Each takes 3 kB.
+// Above maxActors lock actors, one that is idle leaves early: see noteIdle. Each takes 3 kB.
 const maxActors = 1024
 
 func (g *guardian) countChildren(more int64) {
 	g.rt.observer.LockActors(more)
 	crowded := len(g.children) > maxActors
 	if g.rt.crowded.Swap(crowded) && !crowded {
-		g.rt.line.Empty(func(s *lockActor) { s.inLine.Store(false) })
+		g.rt.idleRing.Empty(func(s *lockActor) { s.inRing.Store(false) })
 	}
 }
 

@@ -102,7 +102,7 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 	const users = 16
 	for user := range users {
 		wg.Go(func() {
-			for i := range (maxActors + shell.LineLength) / users * 5 / 4 {
+			for i := range (maxActors + shell.RingSize) / users * 5 / 4 {
 				r.use(t, fmt.Sprint(name, user, " ", i))
 			}
 		})
@@ -113,7 +113,7 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 		for range r.locks.All {
 			actors++
 		}
-		return actors <= maxActors+users+1+shell.LineLength
+		return actors <= maxActors+users+1+shell.RingSize
 	})
 	if r.locks.Get(kinds.KeyOf(held)) != of {
 		t.Error("the actor of a lock that is held has left")

@@ -55,7 +55,7 @@ type lockActor struct {
 	wakeAt machine.Instant
 	// idleSince is the time at which the actor became idle, 0 while it is not.
 	idleSince machine.Instant
-	inLine    atomic.Bool // see makeRoom
+	inRing    atomic.Bool // see noteIdle
 	owners    *owners.Set // nil until an actor makes a request
 
 	// until is the end of the validity of the hold, shared with the holder. A Hold may be kept for
@@ -82,7 +82,7 @@ type lockActor struct {
 	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started
 	// for an inspection, and leaves when it has answered.
 	closing, inspects bool
-	// retirement is set once the lock is given up, or makes room for another kind.
+	// retirement is set once the lock is given up, or leaves for another kind.
 	retirement *retirement
 }
 

@@ -66,8 +66,9 @@ type (
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
 	retired struct{ pid *actor.PID }
-	// makesRoom: by leaves once it has seen all that it was sent, and these are the requests for the next actor.
-	makesRoom struct {
+	// formatChange: by leaves once it has seen all that it was sent, and these are the requests for the next actor, whose
+	// lock has another format.
+	formatChange struct {
 		by    *lockActor
 		calls []*request.Call
 		seen  uint64

@@ -13,7 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 )
 
-// retirement is the state of a lock actor that was given up, or makes room for another kind. The actor refuses what is
+// retirement is the state of a lock actor that was given up, or leaves for another kind. The actor refuses what is
 // still in its mailbox, and stops when that is empty and the key is released.
 type retirement struct {
 	reason machine.Reason
@@ -26,7 +26,7 @@ type retirement struct {
 	pendingCleanups int
 	// stopAsked: the guardian has been asked to stop the actor.
 	stopAsked bool
-	// returned are the requests that go back to the guardian, if the actor makes room for another; nil if it does not.
+	// returned are the requests that go back to the guardian, if the actor leaves for another kind; nil if it does not.
 	returned []*request.Call
 }
 
@@ -81,14 +81,14 @@ func (s *lockActor) retire() bool {
 	return true
 }
 
-// makeRoom puts an actor that has become idle into a line if there are many, and asks the one to leave whose turn it is.
+// noteIdle notes an actor that has become idle, if there are many, and asks the one to leave that has been idle longest.
 // Actors of names that are used once would all stay for Config.Idle. The one that leaves does so on this goroutine, and if
 // its next lock becomes idle meanwhile, the next one after it: rarely a second, since a grant takes a round trip to Redis.
-func (s *lockActor) makeRoom() {
-	if s.rt.crowded.Load() && !s.inLine.Swap(true) {
-		if first := s.rt.line.Join(s); first != nil {
-			first.inLine.Store(false)
-			first.post(leaveIfIdle{first})
+func (s *lockActor) noteIdle() {
+	if s.rt.crowded.Load() && !s.inRing.Swap(true) {
+		if oldest := s.rt.idleRing.Push(s); oldest != nil {
+			oldest.inRing.Store(false)
+			oldest.post(leaveIfIdle{oldest})
 		}
 	}
 }
@@ -109,7 +109,7 @@ func (s *lockActor) retireIfIdle() bool {
 }
 
 // otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format under
-// the same key. It is refused while this one is in use; else this actor makes room for another, which gets the requests
+// the same key. It is refused while this one is in use; else this actor leaves for another, which gets the requests
 // in their order.
 func (s *lockActor) otherFormat(call *request.Call) {
 	if !s.idle() || s.owners.InUse() {
@@ -180,10 +180,10 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 }
 
 // receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
-// it makes room; it counts finished cleanups; abandon ends the wait for them.
+// it leaves for another kind; it counts finished cleanups; abandon ends the wait for them.
 func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
-		if r.returned != nil && s.gate.Enter() { // it is not the guardian that stops it, and that takes no makesRoom now
+		if r.returned != nil && s.gate.Enter() { // it is not the guardian that stops it, and that takes no formatChange now
 			for _, call := range r.returned {
 				s.rt.tooLate(call)
 			}
@@ -197,7 +197,7 @@ func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
 			s.rt.refuse(m, r.reason, r.detail)
 		} else {
 			r.returned = append(r.returned, m)
-			s.rt.toGuardian(&makesRoom{s, r.returned, s.seen})
+			s.rt.toGuardian(&formatChange{s, r.returned, s.seen})
 		}
 	case *kinds.Reply:
 		s.late(m)

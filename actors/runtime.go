@@ -97,8 +97,8 @@ type Runtime struct {
 
 	shells *shell.Pool
 	// crowded says that there are more lock actors than maxActors.
-	crowded atomic.Bool
-	line    shell.Line[lockActor]
+	crowded  atomic.Bool
+	idleRing shell.Ring[lockActor]
 
 	clocks     *alarm.Clocks
 	goroutines mailbox.Goroutines

@@ -19,7 +19,7 @@ import (
 //
 // The end of an actor is one of these:
 //
-//  1. It has nothing left to do, or makes room for another kind: Retires → the actor leaves its shell, or stops → Gone.
+//  1. It has nothing left to do, or leaves for another kind: Retires → the actor leaves its shell, or stops → Gone.
 //  2. It is given up: Retires → Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is
 //     cut short → the actor stops → Gone. A reply that comes even later still reaches Late.
 //  3. The host stops it while it is idle: Gone.

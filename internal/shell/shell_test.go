@@ -159,8 +159,7 @@ func TestPool_TakesAShellBack(t *testing.T) {
 	s := newStreet(t)
 	h := s.spawn()
 	one := &tenant{shell: h}
-	h.Enter(one)
-	if false {
+	if !h.Enter(one) {
 		t.Error("the pool counts as closed")
 	}
 	h.PutBack()
@@ -169,7 +168,7 @@ func TestPool_TakesAShellBack(t *testing.T) {
 		t.Errorf("%v is still there, with %q", h.Tenant(), one.got)
 	}
 	s.Close()
-	if false {
+	if h.Enter(one) {
 		t.Error("the pool counts as open")
 	}
 }
@@ -213,20 +212,20 @@ func TestPool_EndsShells(t *testing.T) {
 	}
 }
 
-// The first to join a line leaves it when the line is full.
-func TestLine_IsLeftInOrder(t *testing.T) {
-	var line Line[int]
-	joined := make([]int, 2*LineLength)
-	for i := range joined {
-		first := line.Join(&joined[i])
-		if i < LineLength && first != nil || i >= LineLength && first != &joined[i-LineLength] {
-			t.Fatalf("the wrong one has left when %d has joined", i)
+// A full ring removes the oldest.
+func TestRing_IsLeftInOrder(t *testing.T) {
+	var ring Ring[int]
+	pushed := make([]int, 2*RingSize)
+	for i := range pushed {
+		oldest := ring.Push(&pushed[i])
+		if i < RingSize && oldest != nil || i >= RingSize && oldest != &pushed[i-RingSize] {
+			t.Fatalf("the wrong one was removed by number %d", i)
 		}
 	}
-	var left []*int
-	line.Empty(func(a *int) { left = append(left, a) })
-	if len(left) != LineLength || left[0] != &joined[LineLength] || line.Join(&joined[0]) != nil {
-		t.Errorf("%d have left", len(left))
+	var removed []*int
+	ring.Empty(func(a *int) { removed = append(removed, a) })
+	if len(removed) != RingSize || removed[0] != &pushed[RingSize] || ring.Push(&pushed[0]) != nil {
+		t.Errorf("%d were removed", len(removed))
 	}
 }
 
