@@ -58,7 +58,7 @@ func (s *lockActor) giveBack(call *request.Call, a *machine.Answer, n int64) {
 
 // carryOut carries out the effects of the machine, also those that a crash has left undone.
 func (s *lockActor) carryOut() {
-	s.show() // before a holder hears of its hold
+	s.show() // before a holder is notified of its hold
 	s.performAll()
 	s.observeStep()
 	if (s.closing || s.inspects) && s.idle() {
@@ -132,10 +132,10 @@ func (s *lockActor) stopListening() {
 	s.subscribed = nil
 }
 
-// HearsTransfers implements kinds.Actor.
-func (s *lockActor) HearsTransfers(term uint64) bool {
+// ReceivesTransfers implements kinds.Actor.
+func (s *lockActor) ReceivesTransfers(term uint64) bool {
 	if !s.rt.subscriber.sharded {
-		return s.rt.subscriber.hearsTransfers()
+		return s.rt.subscriber.receivesTransfers()
 	}
 	return !slices.ContainsFunc(s.kind.Channels(term), func(e backend.Channel) bool {
 		on := systemOf(e).subscriber

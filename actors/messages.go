@@ -81,8 +81,8 @@ type (
 
 // To the subscriber.
 type (
-	// listener hears what is published on a channel: a lock actor, or a listenFunc.
-	listener  interface{ hear(m any) }
+	// listener gets what is published on a channel: a lock actor, or a listenFunc.
+	listener  interface{ post(m any) }
 	subscribe struct {
 		to      listener
 		channel backend.Channel

@@ -14,12 +14,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-func (s *lockActor) hear(m any) { s.post(m) }
-
 // listenFunc is a function that is called for each message.
 type listenFunc struct{ notify func() }
 
-func (f *listenFunc) hear(any) { f.notify() }
+func (f *listenFunc) post(any) { f.notify() }
 
 // Listen calls notify for each message on the channels of a lock's release, and each time that one is subscribed, until stop
 // is called. notify must not block.
@@ -99,11 +97,11 @@ func (s *subscriber) Receive(ctx actor.Context) {
 			return
 		}
 		for to, asked := range s.listeners[m.channel] {
-			to.hear(unlocked{to: to, channel: asked.channel})
+			to.post(unlocked{to: to, channel: asked.channel})
 		}
 	case *confirmed:
 		for to, asked := range s.listeners[m.channel] {
-			to.hear(listening{to: to, channel: asked.channel, term: asked.term})
+			to.post(listening{to: to, channel: asked.channel, term: asked.term})
 		}
 	case *subscribe:
 		s.add(m)
@@ -161,8 +159,8 @@ func (s *subscriber) drop(m *unsubscribe) (last bool) {
 	return true
 }
 
-// hearsTransfers reports whether Redis has confirmed the subscription to the turn channel.
-func (s *subscriber) hearsTransfers() bool { return s.subscriptions.Confirmed(s.turns) }
+// receivesTransfers reports whether Redis has confirmed the subscription to the turn channel.
+func (s *subscriber) receivesTransfers() bool { return s.subscriptions.Confirmed(s.turns) }
 
 // Begins implements delivery.CrashHandler.
 func (s *subscriber) Begins() {}

@@ -244,8 +244,8 @@ func TestTheTurnChannelStays(t *testing.T) {
 	o.awaitSubscribers(t, o.turns, 0)
 }
 
-// A process hears of transfers as soon as the turn channel is confirmed.
-func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
+// A process receives transfers as soon as the turn channel is confirmed.
+func TestReceivesTransfers_FromTheConfirmationOn(t *testing.T) {
 	spawned := func(o *observed, name string) *lockActor {
 		h := &shell.Shell{PID: actor.NewPID("nonhost", "none"), Process: o.rules.Process(o.subscriber.pid)}
 		return newLockActor(o.Runtime, h, kinds.Key{Name: name}, messages.Kind_KIND_REENTRANT, nil)
@@ -253,14 +253,14 @@ func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)
 		s := spawned(o, redistest.Name(t))
-		if s.HearsTransfers(1) {
-			t.Error("it hears of transfers, and has never listened")
+		if s.ReceivesTransfers(1) {
+			t.Error("it receives transfers, and has never listened")
 		}
 		s.listen(1)
-		redistest.Eventually(t, "the confirmation", func() bool { return s.HearsTransfers(1) })
+		redistest.Eventually(t, "the confirmation", func() bool { return s.ReceivesTransfers(1) })
 		s.stopListening()
-		if !s.HearsTransfers(1) {
-			t.Error("it hears of no transfers after its last wait")
+		if !s.ReceivesTransfers(1) {
+			t.Error("it receives no transfers after its last wait")
 		}
 	})
 	t.Run("without the turn channel", func(t *testing.T) {
@@ -277,8 +277,8 @@ func TestHearsTransfers_FromTheConfirmationOn(t *testing.T) {
 		redistest.Eventually(t, "the confirmation", func() bool {
 			return o.subscriber.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))
 		})
-		if s.HearsTransfers(1) {
-			t.Error("it hears of transfers that Redis does not let it hear")
+		if s.ReceivesTransfers(1) {
+			t.Error("it receives transfers to which Redis does not let it subscribe")
 		}
 	})
 }

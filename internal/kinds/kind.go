@@ -102,8 +102,8 @@ type Actor interface {
 	// Lend reports whether the Actor takes over a call to Redis: the goroutine that waits for the answer runs it then.
 	// forWaiter says that the call is for the first request that waits.
 	Lend(forWaiter bool, call redisclient.Call) bool
-	// HearsTransfers reports whether the process receives transfers to that term.
-	HearsTransfers(term uint64) bool
+	// ReceivesTransfers reports whether the process receives transfers to that term.
+	ReceivesTransfers(term uint64) bool
 }
 
 // Reply is the reply of Redis to a command of an Actor.

@@ -148,7 +148,7 @@ func (k *lockKind) Send(c any, now machine.Instant) {
 		command.Above = k.tokens.drawAbove(command.Above)
 	}
 	if entry := &command.Entry; entry.Term != 0 {
-		entry.Listens = k.actor.HearsTransfers(entry.Term)
+		entry.Listens = k.actor.ReceivesTransfers(entry.Term)
 	}
 	k.Backend.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
 }
@@ -160,7 +160,7 @@ func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	case lock.Failed:
 		k.observer.RepliedFailed(r.Lock.Err)
 	}
-	r.Lock.Alone = r.Lock.Alone && k.system.Config.Linger > 0 && k.actor.HearsTransfers(0)
+	r.Lock.Alone = r.Lock.Alone && k.system.Config.Linger > 0 && k.actor.ReceivesTransfers(0)
 	stale := k.signals.noteReply(r.Lock.Busy)
 	m.(*lock.Lock).Replied(now, r.Seq, r.Lock.Result)
 	if stale {

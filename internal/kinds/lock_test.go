@@ -17,33 +17,33 @@ type recorder struct {
 
 func (r *recorder) Run(c lock.Command, _ time.Time) { r.last = c }
 
-// listener is an actor that hears of transfers or does not.
+// listener is an actor that receives transfers or does not.
 type listener struct {
 	Actor
-	hears bool
+	receives bool
 }
 
-func (l listener) HearsTransfers(uint64) bool { return l.hears }
+func (l listener) ReceivesTransfers(uint64) bool { return l.receives }
 
-// A command that adds an entry to the wait queue says whether its process hears of transfers: a waiter that does not
+// A command that adds an entry to the wait queue says whether its process receives transfers: a waiter that does not
 // must not be transferred the lock.
 func TestEntries_SayWhetherTransfersAreHeard(t *testing.T) {
-	for _, hears := range []bool{false, true} {
+	for _, receives := range []bool{false, true} {
 		for _, c := range []struct {
 			name string
 			kind lock.CommandKind
 			term uint64
 			want bool
 		}{
-			{"acquire", lock.Acquire, 0, false}, {"acquire with an entry", lock.Acquire, 1, hears},
-			{"yield", lock.Yield, 0, false}, {"yield with an entry", lock.Yield, 1, hears},
+			{"acquire", lock.Acquire, 0, false}, {"acquire with an entry", lock.Acquire, 1, receives},
+			{"yield", lock.Yield, 0, false}, {"yield with an entry", lock.Yield, 1, receives},
 		} {
 			r := &recorder{}
 			observer := observe.New(observe.Config{}).Lock("orders")
-			k := &lockKind{Backend: r, actor: listener{hears: hears}, observer: &observer}
+			k := &lockKind{Backend: r, actor: listener{receives: receives}, observer: &observer}
 			k.Send(&lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}, 0)
 			if r.last.Entry.Listens != c.want {
-				t.Errorf("%s, while the process hears of transfers: %v: the command says %v", c.name, hears, r.last.Entry.Listens)
+				t.Errorf("%s, while the process receives transfers: %v: the command says %v", c.name, receives, r.last.Entry.Listens)
 			}
 		}
 	}

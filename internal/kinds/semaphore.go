@@ -59,7 +59,7 @@ func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(
 
 func (k *semaphoreKind) Send(command any, _ machine.Instant) {
 	c := *command.(*semaphore.Command)
-	c.Entry.Listens = c.Entry.N > 0 && k.actor.HearsTransfers(0)
+	c.Entry.Listens = c.Entry.N > 0 && k.actor.ReceivesTransfers(0)
 	k.send(c)
 }
 

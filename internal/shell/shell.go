@@ -47,7 +47,7 @@ func (h *Shell) Tenant() Tenant {
 }
 
 // Enter makes t the tenant of a shell that was taken from the pool, before it handles what is sent to it afterwards. It
-// reports false if the pool is closed by then: t may have missed what all shells were told afterwards.
+// reports false if the pool is closed by then: t may have missed what was sent to all shells afterwards.
 func (h *Shell) Enter(t Tenant) (open bool) {
 	h.Process.SendUserMessage(h.PID, &Entering{t})
 	return !h.pool.closed.Load()
