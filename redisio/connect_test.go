@@ -136,9 +136,9 @@ func TestConnectRefusals(t *testing.T) {
 			t.Errorf("%s: no error", test.url)
 			continue
 		}
-		var sorted *redisio.Error
-		if errors.As(err, &sorted) {
-			clienttest.Expect(t, test.url, sorted, test.want)
+		var classified *redisio.Error
+		if errors.As(err, &classified) {
+			clienttest.Expect(t, test.url, classified, test.want)
 		}
 		if text := err.Error(); !strings.Contains(text, test.words) || strings.Contains(text, "s3") {
 			t.Errorf("%s: %v", test.url, err)

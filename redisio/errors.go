@@ -55,9 +55,9 @@ func Classify(err error) *Error {
 	if err == nil {
 		return nil
 	}
-	var sorted *Error
-	if errors.As(err, &sorted) {
-		return sorted
+	var classified *Error
+	if errors.As(err, &classified) {
+		return classified
 	}
 	text := err.Error()
 	if _, fromRedis := rueidis.IsRedisErr(err); fromRedis || strings.HasPrefix(text, "WRONGPASS") || strings.HasPrefix(text, "NOAUTH") {

@@ -70,18 +70,18 @@ func TestSortOtherErrors(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for err, want := range map[error]redisio.Error{
-		io.EOF: clienttest.Doubtful, errors.New("unknown"): clienttest.Doubtful, &redisio.Error{Transient: true, Err: errors.New("sorted before")}: clienttest.Passing,
+		io.EOF: clienttest.Doubtful, errors.New("unknown"): clienttest.Doubtful, &redisio.Error{Transient: true, Err: errors.New("classified before")}: clienttest.Passing,
 		context.DeadlineExceeded: clienttest.Doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): clienttest.Doubtful,
 		&net.OpError{Op: "read", Err: errors.New("connection reset")}: clienttest.Doubtful,
 		refused: clienttest.Passing, fmt.Errorf("wrapped: %w", refused): clienttest.Passing,
 		rueidis.ErrClosing: {Unsure: true, Hint: "close the Lockkeeper system first"},
 	} {
-		sorted := redisio.Classify(err)
-		clienttest.Expect(t, err.Error(), sorted, want)
-		if again := redisio.Classify(fmt.Errorf("wrapped: %w", sorted)); again != sorted {
-			t.Errorf("%v became %v", sorted, again)
+		classified := redisio.Classify(err)
+		clienttest.Expect(t, err.Error(), classified, want)
+		if again := redisio.Classify(fmt.Errorf("wrapped: %w", classified)); again != classified {
+			t.Errorf("%v became %v", classified, again)
 		}
-		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(sorted, err) {
+		if !errors.Is(err, context.DeadlineExceeded) && !errors.Is(classified, err) {
 			t.Errorf("%v: the cause is lost", err)
 		}
 	}

@@ -23,8 +23,8 @@ func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Comman
 	s.Inspect(deadline, func(v protocol.View, err error) {
 		if err != nil {
 			r := uninspected(err)
-			if sorted := (*redisio.Error)(nil); errors.As(err, &sorted) {
-				r.Unsure = sorted.Unsure
+			if classified := (*redisio.Error)(nil); errors.As(err, &classified) {
+				r.Unsure = classified.Unsure
 			}
 			failed(r)
 			return

@@ -115,8 +115,8 @@ func (m *majority) evict(c lock.Command, inspections []inspection, deadline time
 // uninspected returns the reply for a server whose inspection failed.
 func uninspected(err error) Reply {
 	r := Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: err}}}
-	if sorted := (*redisio.Error)(nil); errors.As(err, &sorted) {
-		r.Transient = sorted.Transient
+	if classified := (*redisio.Error)(nil); errors.As(err, &classified) {
+		r.Transient = classified.Transient
 	}
 	return r
 }

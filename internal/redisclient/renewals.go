@@ -209,18 +209,18 @@ func (b renewalBatchCall) read(result rueidis.RedisResult) ([]int64, error) {
 func (b renewalBatchCall) deliverBatch(p *pool, result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	renewed, err := b.read(result)
 	if err != nil {
-		sorted := redisio.Classify(err)
-		if len(b) > 1 && moving(sorted) {
+		classified := redisio.Classify(err)
+		if len(b) > 1 && moving(classified) {
 			for i := range b {
 				p.submit(renewalCall(b[i : i+1]))
 			}
 			return
 		}
-		sorted = p.explainMoved(sorted)
+		classified = p.explainMoved(classified)
 		for range b {
-			p.watch.reportRenewal(0, sorted)
+			p.watch.reportRenewal(0, classified)
 		}
-		b.Replied(0, Reply{Err: sorted})
+		b.Replied(0, Reply{Err: classified})
 		return
 	}
 	for i, n := range b {
