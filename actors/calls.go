@@ -96,8 +96,8 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	if a, ok := m.(*middleware.Admitted); ok {
 		m, sender = a.Message, a.Sender
 	}
-	call, is := unrepeated(m).(*request.Call)
-	if !is {
+	call, ok := unrepeated(m).(*request.Call)
+	if !ok {
 		call, _ = r.rules.Read(m, sender)
 	}
 	if call != nil {
@@ -108,7 +108,7 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 // stray handles a message that is for a lock actor no more: a request goes back to the guardian.
 func (r *Runtime) stray(ctx actor.Context) {
 	m := ctx.Message()
-	if call, is := unrepeated(m).(*request.Call); is {
+	if call, ok := unrepeated(m).(*request.Call); ok {
 		if !r.toGuardian(call) {
 			r.tooLate(call)
 		}

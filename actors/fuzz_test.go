@@ -115,7 +115,7 @@ func FuzzRequests(f *testing.F) {
 		if _, err := proto.Marshal(no); err != nil {
 			t.Errorf("the answer to %v cannot be sent: %v", m, err)
 		}
-		if release, is := m.(*messages.Release); is && len(release.HoldId) > 12 && !strings.Contains(about.String(), release.HoldId) {
+		if release, ok := m.(*messages.Release); ok && len(release.HoldId) > 12 && !strings.Contains(about.String(), release.HoldId) {
 			for _, shown := range []string{text, fmt.Sprint(answer)} {
 				if strings.Contains(shown, release.HoldId) {
 					t.Errorf("the hold id is shown: %s", shown)

@@ -63,7 +63,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *actor.Started:
 		defer close(g.started)
 		g.rt.guardian = ctx.Self()
-		g.rt.life, _ = ctx.ActorSystem().ProcessRegistry.Get(g.rt.guardian)
+		g.rt.guardianProcess, _ = ctx.ActorSystem().ProcessRegistry.Get(g.rt.guardian)
 		g.middleware = middleware.New[kinds.Key](middleware.Config{
 			Middleware: g.rt.cfg.Middleware, Post: &g.rt.post, Root: g.rt.root, ToGuardian: g.rt.toGuardian, Frees: g.rt.frees,
 			Refuse: g.rt.refuseMiddleware,
@@ -199,7 +199,7 @@ func (g *guardian) countChildren(more int64) {
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective
-	if s, is := g.children[child.GetId()].Tenant().(*lockActor); is && !s.gate.Closed() {
+	if s, ok := g.children[child.GetId()].Tenant().(*lockActor); ok && !s.gate.Closed() {
 		directive = actor.RestartDirective
 		supervisor.RestartChildren(child)
 	} else {
@@ -222,7 +222,7 @@ func (g *guardian) removeStopped(pid *actor.PID) {
 		return
 	}
 	delete(g.children, pid.Id)
-	if s, is := h.Tenant().(*lockActor); is {
+	if s, ok := h.Tenant().(*lockActor); ok {
 		s.gone()
 		g.releaseMiddleware(s.key)
 	}

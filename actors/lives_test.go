@@ -198,7 +198,7 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 			r, name, inTime := start(t, time.Minute), redistest.Name(t), make(chan bool, 1)
 			r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
 				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
-					if next, is := e.Message.(*shell.Entering); is {
+					if next, ok := e.Message.(*shell.Entering); ok {
 						s := next.Tenant.(*lockActor)
 						s.kind = retiringKind{s.kind, func() {
 							select {

@@ -161,7 +161,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 func (s *lockActor) began(ctx actor.Context) (m any) {
 	s.ctx, s.helper = ctx, nil
 	m = unrepeated(ctx.Message())
-	if _, is := m.(*request.Call); is {
+	if _, ok := m.(*request.Call); ok {
 		s.counted = ctx.Message()
 		s.seen++
 	}
@@ -251,17 +251,17 @@ func (s *lockActor) acquire(call *request.Call) {
 }
 
 // newID numbers a request. Numbers grow over the whole system, and their lower half is
-// random: an id from an actor's earlier life fits nothing in a later one.
+// random: an id of an actor that has left fits nothing in a later one.
 func (s *lockActor) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
 
 // registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
 // this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
 func (s *lockActor) registerOwner(call *request.Call) machine.Owner {
-	if pid, life := call.Requester().Owner(); pid != nil {
+	if pid, process := call.Requester().Owner(); pid != nil {
 		if s.owners == nil {
 			s.owners = new(owners.Set)
 		}
-		w := s.owners.Acquire(s.watcher(), pid, life)
+		w := s.owners.Acquire(s.watcher(), pid, process)
 		call.Record = w
 		return w.ID
 	}

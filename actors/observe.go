@@ -38,7 +38,7 @@ func (s *lockActor) about(call *request.Call) observe.Request {
 // hold returns what a line about a hold says.
 func (s *lockActor) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
-	if id, is := call.PermitID(); is {
+	if id, ok := call.PermitID(); ok {
 		h.Permit = id
 	}
 	if w := ownerOf(call); w != nil {

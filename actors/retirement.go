@@ -163,14 +163,14 @@ func (s *lockActor) late(reply *kinds.Reply) {
 
 // late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
 func (r *Runtime) late(m any, sender *actor.PID) {
-	if reply, is := unrepeated(m).(*kinds.Reply); is {
+	if reply, ok := unrepeated(m).(*kinds.Reply); ok {
 		if s := reply.To.(*lockActor); s.retirement != nil { // its state does not change any more
 			s.late(reply)
 		}
 		return
 	}
-	if e, is := m.(*shell.Entering); is {
-		if s, is := e.Tenant.(*lockActor); is {
+	if e, ok := m.(*shell.Entering); ok {
+		if s, ok := e.Tenant.(*lockActor); ok {
 			s.gate.Close()
 			r.locks.Remove(s) // see claim
 		}
@@ -250,7 +250,7 @@ func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	case isCall:
 		s.rt.refuse(call, machine.Crashed, detail)
 	default:
-		if m, is := m.(*inspection); is {
+		if m, ok := m.(*inspection); ok {
 			s.refuseInspection(m, machine.Crashed, detail)
 		}
 	}

@@ -75,7 +75,7 @@ func TestReusedActor_SurvivesItsCrash(t *testing.T) {
 	}
 	directives := make(chan actor.Directive, 1)
 	o.actor.EventStream.Subscribe(func(e any) {
-		if event, is := e.(*actor.SupervisorEvent); is {
+		if event, ok := e.(*actor.SupervisorEvent); ok {
 			directives <- event.Directive
 		}
 	})

@@ -108,9 +108,9 @@ type Runtime struct {
 	// injected is middleware of tests.
 	injected []actor.ReceiverMiddleware
 
-	guardian   *actor.PID
-	life       actor.Process // the guardian's
-	subscriber *subscriber
+	guardian        *actor.PID
+	guardianProcess actor.Process
+	subscriber      *subscriber
 
 	// stopped is closed when the guardian has stopped, with all its children.
 	stopped chan struct{}
@@ -136,7 +136,9 @@ func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
 // toGuardian sends a message to the guardian, and reports whether it is there. When it has stopped, the guardian of the
 // next System has its name.
-func (r *Runtime) toGuardian(m any) (taken bool) { return r.post.DeliverTo(r.life, r.guardian, m) }
+func (r *Runtime) toGuardian(m any) (taken bool) {
+	return r.post.DeliverTo(r.guardianProcess, r.guardian, m)
+}
 
 // Rules implements System.
 func (r *Runtime) Rules() *request.Rules { return &r.rules }
@@ -157,8 +159,8 @@ func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 }
 
 // DeliverTo implements request.Sender.
-func (r *Runtime) DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool) {
-	return r.post.DeliverTo(life, pid, message)
+func (r *Runtime) DeliverTo(process actor.Process, pid *actor.PID, message any) (taken bool) {
+	return r.post.DeliverTo(process, pid, message)
 }
 
 // Now returns the time on the system's clock, which counts the time the machine sleeps.

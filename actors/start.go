@@ -174,7 +174,8 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.endBeat()
 	r.clocks.Close()
 	r.subscriber.close()
-	if alive, _ := r.post.System.ProcessRegistry.Get(r.guardian); alive == r.life && r.post.DeliverSystem(r.guardian, &actor.Stop{}) {
+	alive, _ := r.post.System.ProcessRegistry.Get(r.guardian)
+	if alive == r.guardianProcess && r.post.DeliverSystem(r.guardian, &actor.Stop{}) {
 		<-r.stopped // and with it the subscriber
 	}
 	r.stopWatchingMaster()

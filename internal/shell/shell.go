@@ -71,7 +71,7 @@ func (h *Shell) Receive(ctx actor.Context) {
 	if _, stops := m.(*actor.Stopping); stops {
 		h.stopped.Store(true)
 	}
-	if e, is := m.(*Entering); is {
+	if e, ok := m.(*Entering); ok {
 		h.entered.Store(e)
 	} else if t := h.Tenant(); t != nil && t.IsFor(m) {
 		h.handling = true
@@ -92,7 +92,7 @@ func (h *Shell) Begins() {
 // Crashed implements delivery.CrashHandler. The crash may have come before Receive. After it has begun, the message is
 // not read: if it was answered, it may be another one by now.
 func (h *Shell) Crashed(message any, sender *actor.PID, reason any) {
-	if e, is := message.(*Entering); is {
+	if e, ok := message.(*Entering); ok {
 		h.entered.Store(e)
 	}
 	if t := h.Tenant(); t != nil && (h.handling || t.IsFor(message)) {

@@ -28,14 +28,14 @@ type letter struct {
 }
 
 func (t *tenant) IsFor(m any) bool {
-	l, is := m.(letter)
+	l, ok := m.(letter)
 	_, stopping := m.(*actor.Stopping)
-	return stopping || is && l.to == t && !t.answered
+	return stopping || ok && l.to == t && !t.answered
 }
 
 func (t *tenant) Receive(ctx actor.Context) {
-	l, is := ctx.Message().(letter)
-	if !is {
+	l, ok := ctx.Message().(letter)
+	if !ok {
 		return
 	}
 	t.got = append(t.got, l.text)
@@ -69,7 +69,7 @@ func newStreet(t *testing.T) *street {
 	t.Cleanup(system.Shutdown)
 	t.Cleanup(func() { s.post.Host.Drain() })
 	s.Pool = NewPool(func(ctx actor.Context) {
-		if l, is := ctx.Message().(letter); is {
+		if l, ok := ctx.Message().(letter); ok {
 			s.strays = append(s.strays, l.text)
 		}
 	}, func(*Shell) { s.ended++ })
