@@ -33,8 +33,8 @@ func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend 
 	}
 }
 
-// Forget is like Semaphore.Forget.
-func (p *ExpirableSemaphore) Forget(number uint64) { p.server.forget(p.permits, number) }
+// DeleteRecord is like Semaphore.DeleteRecord.
+func (p *ExpirableSemaphore) DeleteRecord(number uint64) { p.server.deleteRecord(p.permits, number) }
 
 // Inspect implements Place.
 func (p *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {

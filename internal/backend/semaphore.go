@@ -50,19 +50,19 @@ func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 	s.server.redis.Run(call)
 }
 
-// Forget removes the record of the client's last command from Redis, unless it is of a later number. If that fails,
+// DeleteRecord removes the record of the client's last command from Redis, unless it is of a later number. If that fails,
 // the record expires.
-func (s *Semaphore) Forget(number uint64) {
-	s.server.forget(s.wire, number)
+func (s *Semaphore) DeleteRecord(number uint64) {
+	s.server.deleteRecord(s.wire, number)
 }
 
 // recorder makes the call that removes the record of a command.
 type recorder interface {
-	Forget(number uint64, deadline time.Time) redisclient.Call
+	DeleteRecord(number uint64, deadline time.Time) redisclient.Call
 }
 
-func (s *Server) forget(of recorder, number uint64) {
-	call := of.Forget(number, time.Now().Add(s.callTimeout))
+func (s *Server) deleteRecord(of recorder, number uint64) {
+	call := of.DeleteRecord(number, time.Now().Add(s.callTimeout))
 	call.To = receive(func(uint64, redisclient.Reply) {})
 	s.redis.Run(call)
 }

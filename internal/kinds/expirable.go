@@ -128,7 +128,7 @@ func (k expirableKind) Retires(m machine.Machine, closing bool) {
 	case !certain:
 		k.system.keepPermitRecords()
 	case closing && number != 0 && !k.system.keepsPermitRecords():
-		k.Forget(number)
+		k.DeleteRecord(number)
 	}
 }
 

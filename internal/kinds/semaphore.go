@@ -154,7 +154,7 @@ func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*semaphore.Pool).Sent()
 	switch {
 	case closing && number != 0 && certain:
-		k.backend.Forget(number)
+		k.backend.DeleteRecord(number)
 	case !closing && !(certain && m.Idle()):
 		k.system.renewCommandClient()
 	}

@@ -75,9 +75,9 @@ func withIDs(args []string, ids []machine.PermitID) []string {
 	return args
 }
 
-// Forget is like Semaphore.Forget.
-func (p *ExpirableSemaphore) Forget(number uint64, deadline time.Time) redisclient.Call {
-	return forget(p.keys[2], number, deadline)
+// DeleteRecord is like Semaphore.DeleteRecord.
+func (p *ExpirableSemaphore) DeleteRecord(number uint64, deadline time.Time) redisclient.Call {
+	return deleteRecord(p.keys[2], number, deadline)
 }
 
 // ReadExpirable returns the result of a command from its reply.

@@ -46,7 +46,7 @@ func (l *Latch) Call(c *semaphore.Command, deadline time.Time) redisclient.Call 
 	return call
 }
 
-// Forget is like Semaphore.Forget.
-func (l *Latch) Forget(number uint64, deadline time.Time) redisclient.Call {
-	return forget(l.keys[1], number, deadline)
+// DeleteRecord is like Semaphore.DeleteRecord.
+func (l *Latch) DeleteRecord(number uint64, deadline time.Time) redisclient.Call {
+	return deleteRecord(l.keys[1], number, deadline)
 }

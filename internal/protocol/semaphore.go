@@ -77,12 +77,12 @@ func permitEntry(c *semaphore.Command) string {
 	return string(entryText(c.Entry.TTL, c.Number, c.Number, false, int64(c.Entry.N), c.Entry.Listens))
 }
 
-// Forget returns the call that removes the record of this client's last command, unless it is of a later number.
-func (s *Semaphore) Forget(number uint64, deadline time.Time) redisclient.Call {
-	return forget(s.keys[1], number, deadline)
+// DeleteRecord returns the call that removes the record of this client's last command, unless it is of a later number.
+func (s *Semaphore) DeleteRecord(number uint64, deadline time.Time) redisclient.Call {
+	return deleteRecord(s.keys[1], number, deadline)
 }
 
-func forget(record string, number uint64, deadline time.Time) redisclient.Call {
+func deleteRecord(record string, number uint64, deadline time.Time) redisclient.Call {
 	return redisclient.Call{
 		Script: scripts.ForgetCommand, Keys: []string{record}, Args: []string{strconv.FormatUint(number, 10)}, Deadline: deadline,
 	}
