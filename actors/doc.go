@@ -22,11 +22,11 @@
 //
 // # A lock actor
 //
-// lock_actor.go shows what a lock actor has, and all that it handles. It makes no decisions: a machine
-// does, which is a lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies
-// into events of its machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and
-// notifications of a loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes
-// out through package backend, and its reply comes back as a message.
+// lock_actor.go shows what a lock actor has, and all that it handles. It makes no decisions: a machine does, which is a
+// lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into events of its
+// machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and notifications of a
+// loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes out through package backend, and its
+// reply comes back as a message.
 //
 // Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message. Those that
 // cannot be granted yet wait in the machine's queue (internal/requestqueue).

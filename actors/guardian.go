@@ -21,7 +21,7 @@ import (
 // It must never restart, since that would stop its children; its supervisor resumes it.
 type guardian struct {
 	rt *Runtime
-	// children are the shells by the id of their PID, including those that are leaving.
+	// children are the shells, most of them with a lock actor, by the id of their PID; also those that are leaving.
 	children map[string]*shell.Shell
 	// middleware runs the host's middleware.
 	middleware *middleware.Actors[kinds.Key]
@@ -139,7 +139,7 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 // ends reports whether no more requests are accepted.
 func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 
-// pass hands a request to the actor of its lock.
+// pass hands a request to the actor of its lock. A lock that has none gets one: in a free shell, or in a new one.
 func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	if err := g.rt.rules.Check(call); err != nil {
 		g.rt.refuse(call, machine.Invalid, err.Error())
@@ -170,7 +170,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	}
 }
 
-// spawn starts a shell for a lock. An actor of the same key that is still leaving was idle, or is given up; either way it
+// spawn starts a shell for a lock actor. An actor of the same key that is still leaving was idle, or is given up; either way it
 // does not interfere with the new one. Nor does one that was started for an inspection: it is not in the table, so it
 // claims no name, and it leaves when it has answered.
 func (g *guardian) spawn(ctx actor.Context) *shell.Shell {

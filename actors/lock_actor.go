@@ -22,7 +22,8 @@ import (
 
 // lockActor is the supervised actor of one lock, semaphore or latch. It owns the key in Redis. It turns requests,
 // timers and the replies of Redis into events of a machine, for example a lock.Lock, which decides, and carries out the
-// effects (effects.go). The guardian supervises it, as the tenant of a shell: spawn.go.
+// effects (effects.go). The guardian spawns and supervises it (guardian.go): it is the tenant of a shell, which has its
+// PID and mailbox (spawn.go).
 //
 // A crash loses nothing: the actor is restarted with the same state, which an event changes only once it is complete.
 // The actor alone touches the state, while it handles a message or after that has crashed. What is shared with others is
