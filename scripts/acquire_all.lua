@@ -62,9 +62,7 @@ local function open(lock, must)
     local give, counter = give_to(lock.hash, lock.prefix), ''
     if lock.kind == 'plain' or lock.kind == 'fenced' then
       counter = lock.prefix
-      give = function(to, _, ttl)
-        take(lock.hash, ttl, to, '1')
-      end
+      give = give_plain(lock.hash)
     end
     lock.queue = wait_queue(size, lock.key, settings, lock.hash, owner, counter, give)
     lock.queue.add_since(entry_for(lock.kind, entry))
@@ -89,7 +87,7 @@ local function refuse(i, ttl, other)
     whole = whole and (not queue or queue.has_entry())
   end
   for _, lock in ipairs(locks) do
-    local is_plain, asks = lock.kind == 'plain' or lock.kind == 'fenced', string.find(settings, ' 1 ', 1, true)
+    local is_plain, asks = lock.kind == 'plain' or lock.kind == 'fenced', server_is_alone(settings)
     if lock.busy and is_plain and asks and (entry == '' or lock.queue.number == 0) then
       ask_holder(lock.hash, lock.holder)
     end

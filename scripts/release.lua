@@ -23,7 +23,7 @@ if count == '0' then
   local ok, passed = true, false
   if size > 0 then
     ok, passed = pcall(function()
-      local queue = wait_queue(size, queue_key, settings, hash, owner, counter, give_to(hash))
+      local queue = wait_queue(size, queue_key, settings, hash, owner, counter, give_plain(hash))
       if not freed then
         return queue.withdraw()
       end

@@ -20,7 +20,7 @@
 local hash = KEYS[1]
 local owner, lease, forced, channel, queue_key, settings, counter, entry = unpack(ARGV)
 forced = forced == '1'
-local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, owner, counter, give_to(hash))
+local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, owner, counter, give_plain(hash))
 if redis.call('HEXISTS', hash, owner) == 0 then
   queue.withdraw()
   return {ABSENT, 0}

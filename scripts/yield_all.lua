@@ -29,9 +29,7 @@ for i, hash in ipairs(KEYS) do
     free = held and leave(hash, owner, prefix, mine[1])
   else
     counter = prefix
-    give = function(to, _, ttl)
-      take(hash, ttl, to, '1')
-    end
+    give = give_plain(hash)
     held = redis.call('HDEL', hash, owner) == 1
     free = held
     if held then

@@ -1,13 +1,6 @@
 -- Common part of the scripts that take a plain or a fenced lock; prepended to each of
 -- them, after wait_queue.lua.
 
--- Makes a waiter the only owner of a free lock.
-local function give_to(hash)
-  return function(owner, _, ttl)
-    take(hash, ttl, owner, '1')
-  end
-end
-
 -- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns whether the
 -- lock is free. If the owner may not, also returns for how many ms it is refused, and the holder. Without
 -- a holder (""), the lock is left to foreign clients, or there is nothing to re-enter (-2). If it may, the last value
@@ -26,7 +19,7 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
   local size = size_of(key, not granted and owner, entry)
   local alone = size == 0
   if size and (size > 0 or not granted and entry ~= '') then
-    local queue = wait_queue(size, key, settings, hash, owner, counter, give_to(hash))
+    local queue = wait_queue(size, key, settings, hash, owner, counter, give_plain(hash))
     alone = queue.number == 0
     if ours then
       queue.leave()
@@ -38,7 +31,7 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
     return free, nil, nil, alone
   elseif rest then
     return free, rest, ''
-  elseif not free and (alone or entry == '') and string.find(settings, ' 1 ', 1, true) then -- in a cluster no lock stays
+  elseif not free and (alone or entry == '') and server_is_alone(settings) then -- in a cluster no lock stays
     ask_holder(hash, holder)
   end
   return free, redis.call('PTTL', hash), free and redis.call('HRANDFIELD', hash) or holder

@@ -17,7 +17,7 @@ local AT_ONCE = 8
 -- those behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
-  local members, alone = beside('ZCARD', order), string.find(settings, ' 1 ', 1, true) ~= nil
+  local members, alone = beside('ZCARD', order), server_is_alone(settings)
   if not members or members > 0 and not alone and not beside('EXISTS', key, order) then
     return nil -- while a slot is moved, one of the two may be on the other server
   end

@@ -1,5 +1,12 @@
 -- The last part of the wait queue: a client leaves it, or releases the lock. See wait_queue_entries.lua.
 
+-- Makes a waiter the only owner of a free plain or fenced lock.
+local function give_plain(hash)
+  return function(owner, _, ttl)
+    take(hash, ttl, owner, '1')
+  end
+end
+
 -- Opens a wait queue. size is the result of size_of, owner the owner that the command is about, and
 -- counter the key of the lock's token counter, "" if it is a read/write lock, which has none. give(owner, mode, ttl, joins)
 -- makes a waiter the owner of the lock, which is free, or, with joins, held by readers.

@@ -57,6 +57,11 @@ local function order_of(key)
   return (string.gsub(key, 'queue', 'order', 1))
 end
 
+-- Reports whether the server is alone, which the settings of a wait queue say.
+local function server_is_alone(settings)
+  return string.find(settings, ' 1 ', 1, true) ~= nil
+end
+
 -- Reports whether a text is a number of at most so many digits.
 local function has_digits(text, max)
   return #text <= max and string.find(text, '^%d+$')
