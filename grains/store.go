@@ -114,6 +114,7 @@ elseif token < above then
   redis.call('SET', KEYS[2], string.format('%d', token))
 end
 local value = ARGV[2] .. '#' .. string.format('%d', token)
+redis.call('PEXPIRE', KEYS[1], ARGV[6]) -- first: a user who may not set a TTL leaves no key without one
 redis.call('HSET', KEYS[1], ARGV[1], value)
 redis.call('PEXPIRE', KEYS[1], ARGV[6])
 local mark = redis.call('HGET', KEYS[1], ARGV[2]) or ''
@@ -233,6 +234,7 @@ func (s store) marked(ctx context.Context, member string) (token int64, err erro
 // ARGV: the member, the highest token that it knows, the TTL
 var markScript = rueidis.NewLuaScript(`
 local token = math.max(redis.call('INCRBY', KEYS[2], 0), tonumber(ARGV[2])) -- the rules for users have no GET
+redis.call('PEXPIRE', KEYS[1], ARGV[3]) -- first: a user who may not set a TTL leaves no key without one
 redis.call('HSET', KEYS[1], ARGV[1], ARGV[1] .. '#' .. string.format('%d', token))
 redis.call('PEXPIRE', KEYS[1], ARGV[3])
 return 1`)
