@@ -21,7 +21,7 @@ const (
 	lost
 )
 
-// register does what registerScript does.
+// register does what grains_register.lua does.
 func (r *model) register(grain int, member int8, expected modelEntry) (modelReply, int8) {
 	switch entry := r.entries[grain]; {
 	case entry != expected:
@@ -36,7 +36,7 @@ func (r *model) register(grain int, member int8, expected modelEntry) (modelRepl
 	return mine, r.counter
 }
 
-// unregister does what unregisterScript does, of a member that stops a grain.
+// unregister does what grains_unregister.lua does, of a member that stops a grain.
 func (r *model) unregister(grain int, gone modelEntry) {
 	if r.entries[grain] == gone {
 		r.entries[grain] = modelEntry{}

@@ -86,43 +86,6 @@ func memberOf(entry string) string {
 	return member
 }
 
-// KEYS: entries, tokens, the lease of this member, the lease of the member of the expected entry
-// ARGV: the grain, this member, the expected entry, the highest token that this process knows, that of this term, the TTL
-// reply: mine and the token | changed and the entry | held and "" | lost and ""; an error if another application has written the
-// entry, or the next token would not be exact
-var registerScript = scripts.New("grains_register", `
-local entry = redis.call('HGET', KEYS[1], ARGV[1]) or ''
-if entry ~= '' and not string.find(entry, '#%d+$') then
-  return redis.error_reply('WRONGTYPE the entries of the grains belong to another application')
-elseif entry ~= ARGV[3] then
-  return {'changed', entry}
-end
-if KEYS[4] ~= KEYS[3] and redis.call('EXISTS', KEYS[4]) == 1 then
-  return {'held', ''}
-end
-if redis.call('EXISTS', KEYS[3]) == 0 then
-  return {'lost', ''}
-end
-local token = redis.call('INCRBY', KEYS[2], 1)
-local above = math.max(token, tonumber(ARGV[4]) + 1)
-if token < 1 or above > 9007199254740991 then -- a number of Lua is exact up to 2^53
-  redis.call('INCRBY', KEYS[2], -1)
-  return redis.error_reply('BADVALUE the counter of the tokens of the grains goes from 0 to 9007199254740991, ' ..
-    'or this process has had the last token')
-elseif token < above then
-  token = above
-  redis.call('SET', KEYS[2], string.format('%d', token))
-end
-local value = ARGV[2] .. '#' .. string.format('%d', token)
-redis.call('PEXPIRE', KEYS[1], ARGV[6]) -- first: a user who may not set a TTL leaves no key without one
-redis.call('HSET', KEYS[1], ARGV[1], value)
-redis.call('PEXPIRE', KEYS[1], ARGV[6])
-local mark = redis.call('HGET', KEYS[1], ARGV[2]) or ''
-if tonumber(string.match(mark, '%d+$') or 0) >= tonumber(ARGV[5]) then
-  redis.call('HSET', KEYS[1], ARGV[2], value)
-end
-return {'mine', string.format('%d', token)}`, scripts.Shape{Texts: 2})
-
 var (
 	errHeld    = errors.New("another member is responsible for the grain")
 	errNoLease = errors.New("this member has lost its lease")
@@ -133,12 +96,17 @@ type entryChanged string
 
 func (e entryChanged) Error() string { return "the entry of the grain is " + strconv.Quote(string(e)) }
 
-// isEntry reports whether a text has the form of an entry, as registerScript does.
+// isEntry reports whether a text has the form of an entry, as grains_register.lua does.
 func isEntry(text string) bool {
 	_, token, _ := strings.Cut(text, "#")
 	_, err := strconv.ParseInt(token, 10, 64)
 	return err == nil
 }
+
+var (
+	unregisterScript = rueidis.NewLuaScript(scripts.GrainsUnregister.Source)
+	markScript       = rueidis.NewLuaScript(scripts.GrainsMark.Source)
+)
 
 // received receives the reply to a script.
 type received redisclient.Reply
@@ -155,7 +123,7 @@ func (s store) register(grain, member, expected string, last int64) (token int64
 	}
 	var reply received
 	s.scripts.RunHere(context.Background(), &redisclient.Call{
-		Script: registerScript, To: &reply, Deadline: time.Now().Add(callTimeout), Confirm: true,
+		Script: scripts.GrainsRegister, To: &reply, Deadline: time.Now().Add(callTimeout), Confirm: true,
 		Keys: []string{s.entries(), s.tokens(), s.prefix + s.lease(member), s.prefix + s.lease(other)},
 		Args: []string{grain, member, expected, strconv.FormatInt(s.newest.Load(), 10), strconv.FormatInt(last, 10),
 			strconv.FormatInt(s.ttl, 10)},
@@ -182,19 +150,6 @@ func (s store) register(grain, member, expected string, last int64) (token int64
 
 // entryOf is the entry of a grain that has stopped.
 type entryOf struct{ grain, entry string }
-
-// KEYS: entries, and if it must not exist, the lease of a member
-// ARGV: grains and their entries
-var unregisterScript = rueidis.NewLuaScript(`
-if KEYS[2] and redis.call('EXISTS', KEYS[2]) == 1 then
-  return 0
-end
-for i = 1, #ARGV, 2 do
-  if redis.call('HGET', KEYS[1], ARGV[i]) == ARGV[i + 1] then
-    redis.call('HDEL', KEYS[1], ARGV[i])
-  end
-end
-return 1`)
 
 // lost returns the grains that have another entry in Redis, or none.
 func (s store) lost(ctx context.Context, entries []entryOf) (lost []entryOf, err error) {
@@ -227,17 +182,6 @@ func (s store) marked(ctx context.Context, member string) (token int64, err erro
 	token, _ = strconv.ParseInt(text, 10, 64)
 	return token, err
 }
-
-// The mark becomes the highest token that there is, since the replies to some registrations may be on their way.
-//
-// KEYS: entries, tokens
-// ARGV: the member, the highest token that it knows, the TTL
-var markScript = rueidis.NewLuaScript(`
-local token = math.max(redis.call('INCRBY', KEYS[2], 0), tonumber(ARGV[2])) -- the rules for users have no GET
-redis.call('PEXPIRE', KEYS[1], ARGV[3]) -- first: a user who may not set a TTL leaves no key without one
-redis.call('HSET', KEYS[1], ARGV[1], ARGV[1] .. '#' .. string.format('%d', token))
-redis.call('PEXPIRE', KEYS[1], ARGV[3])
-return 1`)
 
 // mark writes the mark of a member again, after a look at all its entries.
 func (s store) mark(ctx context.Context, member string) error {

@@ -101,7 +101,8 @@ func TestACLIsComplete(t *testing.T) {
 	}
 	anyCall := regexp.MustCompile(`(?:redis\.p?call|beside\)?)\((.{6})`)
 	for _, s := range scripts.All {
-		if !slices.Contains(all.scripts, s) {
+		isOfGrains := strings.HasPrefix(s.Name, "grains_") // TestDirectory_WithAnACLUser of package grains
+		if !isOfGrains && !slices.Contains(all.scripts, s) {
 			t.Errorf("no kind of lock in acl.go has the script %s", s.Name)
 		}
 		for _, m := range anyCall.FindAllStringSubmatch(regexp.MustCompile(`--[^\n]*`).ReplaceAllString(s.Source, ""), -1) {

@@ -87,7 +87,7 @@ func connect(t *testing.T, options rueidis.ClientOption) *db {
 func withFixedTime(s *scripts.Script) *scripts.Script {
 	return scripts.New(s.Name, `
 local real, micros = redis, table.remove(ARGV)
-local redis = {pcall = real.pcall, call = function(command, ...)
+local redis = {pcall = real.pcall, error_reply = real.error_reply, call = function(command, ...)
   if command == 'TIME' then
     return {string.sub(micros, 1, -7), string.sub(micros, -6)}
   end

@@ -222,6 +222,13 @@ var (
 	SingletonInspect = script("singleton_inspect", "whereabouts", Shape{Texts: 2})
 )
 
+// The operations on the entries of a cluster's grains.
+var (
+	GrainsRegister   = script("grains_register", "", Shape{Texts: 2})
+	GrainsUnregister = script("grains_unregister", "", Shape{Numbers: 1})
+	GrainsMark       = script("grains_mark", "", Shape{Numbers: 1})
+)
+
 // The operations on the expirable semaphore.
 var (
 	ExpirableAcquire = script("expirable_acquire", onceCommon+" expirable other_keys", Shape{Numbers: 2})
@@ -241,5 +248,6 @@ var All = []*Script{
 	LatchSet, LatchCountDown, LatchInspect, SynchronizerDelete, ForgetCommand,
 	SystemRenew, SystemRemove, SystemInspect, SystemList,
 	SingletonSet, SingletonInspect,
+	GrainsRegister, GrainsUnregister, GrainsMark,
 	ExpirableAcquire, ExpirableRelease, ExpirableRenew, ExpirableSet, ExpirableInspect,
 }

@@ -52,7 +52,7 @@ const same = "same"
 // needs rows for each set of commands that write.
 var rows, calls = func() (rows []row, calls map[*scripts.Script]string) {
 	calls = map[*scripts.Script]string{}
-	for _, of := range slices.Concat(acquireTables, plainTables, allTables, fairTables, readWriteTables, semaphoreTables, latchTables) {
+	for _, of := range slices.Concat(acquireTables, plainTables, allTables, fairTables, readWriteTables, semaphoreTables, latchTables, grainsTables) {
 		calls[of.script] = of.call
 		if of.script == scripts.AcquireAll {
 			of.rows = append(of.rows, refusedRows()...)

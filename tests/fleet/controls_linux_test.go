@@ -27,7 +27,7 @@ var controls = []control{
 	},
 	{
 		"a registration does not look at the lease of the other member",
-		[]overlay.Edit{{"grains/store.go", "if KEYS[4] ~= KEYS[3] and redis.call('EXISTS', KEYS[4]) == 1 then", "if false then"}},
+		[]overlay.Edit{{"scripts/grains_register.lua", "if other_lease ~= lease and redis.call('EXISTS', other_lease) == 1 then", "if false then"}},
 		func(w *world) { // a node that does not know a new member asks a third one for its grains
 			if len(w.nodes) == 2 {
 				w.grow(1)
