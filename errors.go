@@ -44,7 +44,7 @@ var (
 	// undone; see Config.Replicas. Trying again may help.
 	ErrNotReplicated = errors.New("not replicated")
 	// ErrNoPermits: the number of permits is not set under that name. It never was, or Redis has lost
-	// its data. Set it, or use ExpirableSemaphore.WithPermits.
+	// its data. Set it, or use ExpirableSemaphore.WithTotal.
 	ErrNoPermits = errors.New("no number of permits is set")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")

@@ -17,7 +17,7 @@ import (
 //
 // Set the number of permits once for all processes, for instance with TrySetPermits. Until then, and
 // after Redis has lost its data, Acquire fails with ErrNoPermits. A process that is to set it by itself uses
-// only WithPermits: a TrySetPermits at each start does not wait for permits from before the loss.
+// only WithTotal: a TrySetPermits at each start does not wait for permits from before the loss.
 type ExpirableSemaphore struct{ lock *Lock }
 
 // ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.
@@ -25,7 +25,7 @@ func (s *System) ExpirableSemaphore(name string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, name: name}}
 }
 
-// WithPermits returns the same semaphore with a number of permits, at least 1, for its Acquire, TryAcquire and Do:
+// WithTotal returns the same semaphore with a number of permits, at least 1, for its Acquire, TryAcquire and Do:
 // they set it if no number is set, because this is the first use or because Redis has lost its data. That takes
 // Config.Watchdog, the time until all earlier permits have expired; permits that this System still holds stay taken.
 // TrySetPermits sets the number at once. If n is not valid, all methods of the returned semaphore fail with
@@ -33,13 +33,13 @@ func (s *System) ExpirableSemaphore(name string) *ExpirableSemaphore {
 //
 // Other Systems should have the same Watchdog: permits that they have acquired with a longer WithLease
 // are not known after Redis has lost its data.
-func (p *ExpirableSemaphore) WithPermits(n int) *ExpirableSemaphore {
+func (p *ExpirableSemaphore) WithTotal(n int) *ExpirableSemaphore {
 	if p.inner() == nil {
 		return nil
 	}
 	lock := *p.lock
 	if lock.total = int64(n); n < 1 || n > machine.MaxPermits {
-		lock.invalid = fmt.Errorf("WithPermits(%d): the number of permits must be between 1 and %d", n, machine.MaxPermits)
+		lock.invalid = fmt.Errorf("WithTotal(%d): the number of permits must be between 1 and %d", n, machine.MaxPermits)
 	}
 	return &ExpirableSemaphore{&lock}
 }
@@ -121,7 +121,7 @@ func (p *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
 }
 
 // Delete deletes the semaphore, and reports whether it did: not if there is no number of permits, or while a permit is
-// taken. Those that wait for permits then get ErrNoPermits; with WithPermits, an Acquire sets the number again.
+// taken. Those that wait for permits then get ErrNoPermits; with WithTotal, an Acquire sets the number again.
 func (p *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err error) {
 	return p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_DELETE, 0)
 }
@@ -195,7 +195,7 @@ func (p *Permit) ID() string {
 	return ""
 }
 
-// IDs returns the ids of all permits that were acquired together (WithPermitCount), of which ID returns the first.
+// IDs returns the ids of all permits that were acquired together (WithPermits), of which ID returns the first.
 func (p *Permit) IDs() []string {
 	if p.inner().checkUsable() != nil {
 		return nil

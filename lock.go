@@ -23,7 +23,7 @@ type Lock struct {
 	// members are those of a MultiLock; invalid is why the lock cannot be used.
 	members *request.Members
 	invalid error
-	// total is the number of permits, for WithPermits.
+	// total is the number of permits, for WithTotal.
 	total int64
 }
 

@@ -82,7 +82,7 @@ func WithAtLeast(d time.Duration) Option {
 // first is shown that has one. A re-entry joins the hold, and its note is not shown.
 func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { r.note = text }) }
 
-// WithPermitCount takes n permits of an ExpirableSemaphore together, all or none; n is from 1 to 1000, and 1 by default. They
+// WithPermits takes n permits of an ExpirableSemaphore together, all or none; n is from 1 to 1000, and 1 by default. They
 // are one [Permit]: they are renewed, extended and released together, and the loss of one is the loss of all.
 //
 // The requests of a process are served in their order, so those behind it wait until n permits are free. While it is the
@@ -90,10 +90,10 @@ func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { 
 // processes wait for several permits each, they are kept for one after the other, in no particular order; another Acquire
 // for one permit may come in between. Redisson's clients do not know of that. If there are fewer than n permits in all,
 // the request waits until the number is raised.
-func WithPermitCount(n int) Option {
+func WithPermits(n int) Option {
 	return lockOption(func(r *acquireOptions) {
 		if r.permits = n; n < 1 {
-			r.invalid = fmt.Errorf("WithPermitCount(%d): at least 1 permit must be wanted", n)
+			r.invalid = fmt.Errorf("WithPermits(%d): at least 1 permit must be wanted", n)
 		}
 	})
 }

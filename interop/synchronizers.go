@@ -74,7 +74,7 @@ func (w *worker) permits(p *lockkeeper.ExpirableSemaphore, request, answer line,
 		return err
 	case "acquire", "tryacquire":
 		return waited(request, answer, options, func(options []lockkeeper.Option) error {
-			permit, err := p.Acquire(ctx, append(options, lockkeeper.WithPermitCount(n))...)
+			permit, err := p.Acquire(ctx, append(options, lockkeeper.WithPermits(n))...)
 			if err == nil {
 				ids := strings.Join(permit.IDs(), ",")
 				answer.set("id=" + ids)

@@ -157,7 +157,7 @@ func TestForget(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	locks := redis.Open(t, lockkeeper.Config{Watchdog: 300 * time.Millisecond})
 	hold := acquire(t, locks.Lock("orders"))
-	permits := locks.ExpirableSemaphore("licences").WithPermits(1)
+	permits := locks.ExpirableSemaphore("licences").WithTotal(1)
 	if _, err := locks.Semaphore("tickets").TrySetPermits(t.Context(), 3, 0); err != nil {
 		t.Fatal(err)
 	}

@@ -67,7 +67,7 @@ func (r *runner) acquirer(locks *lockkeeper.System) (take taking, showProgress f
 func (r *runner) takePermit(locks *lockkeeper.System) taking {
 	r.name = r.locks[0]
 	r.what = fmt.Sprintf("a permit of %q", r.name)
-	permits := locks.ExpirableSemaphore(r.name).WithPermits(r.permits)
+	permits := locks.ExpirableSemaphore(r.name).WithTotal(r.permits)
 	return func(ctx context.Context, options []lockkeeper.Option) (holding, error) {
 		if _, err := permits.TrySetPermits(ctx, r.permits); err != nil {
 			return nil, err

@@ -19,5 +19,5 @@ func (n *noPermits) refused(o *Observer, name, detail string) {
 		return
 	}
 	o.host.Warn("no number of permits is set", "semaphore", name, "detail", detail,
-		"remedy", "set it with TrySetPermits; for an expirable semaphore, WithPermits sets it again")
+		"remedy", "set it with TrySetPermits; for an expirable semaphore, WithTotal sets it again")
 }

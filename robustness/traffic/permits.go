@@ -63,7 +63,7 @@ func (w *worker) change(part history.Part, bound time.Duration, do func() error)
 
 // keepPermit acquires the permits of a recorded request, holds them for a while, and releases them.
 func (w *worker) keepPermit(ctx context.Context, id int, what choice, options []lockkeeper.Option) {
-	permit, err := what.permits.Acquire(ctx, append(options, lockkeeper.WithPermitCount(what.parts[0].Permits))...)
+	permit, err := what.permits.Acquire(ctx, append(options, lockkeeper.WithPermits(what.parts[0].Permits))...)
 	w.granted(id, err)
 	if err != nil {
 		return

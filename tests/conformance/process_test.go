@@ -162,9 +162,9 @@ type called interface {
 func (p *process) call(ctx context.Context, name string, r request, options []lockkeeper.Option) (called, error) {
 	switch {
 	case p.permits > 0 && r.try:
-		return p.semaphore(name).TryAcquire(ctx, append(options, lockkeeper.WithPermitCount(p.wanted(r)))...)
+		return p.semaphore(name).TryAcquire(ctx, append(options, lockkeeper.WithPermits(p.wanted(r)))...)
 	case p.permits > 0:
-		return p.semaphore(name).Acquire(ctx, append(options, lockkeeper.WithPermitCount(p.wanted(r)))...)
+		return p.semaphore(name).Acquire(ctx, append(options, lockkeeper.WithPermits(p.wanted(r)))...)
 	case r.try:
 		return p.lockNamed(name).TryAcquire(ctx, options...)
 	}

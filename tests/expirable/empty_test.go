@@ -80,7 +80,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	server, name := redistest.Start(t), redistest.Name(t)
 	cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
-	p, q := here.ExpirableSemaphore(name).WithPermits(2), there.ExpirableSemaphore(name).WithPermits(2)
+	p, q := here.ExpirableSemaphore(name).WithTotal(2), there.ExpirableSemaphore(name).WithTotal(2)
 	if _, err := p.TrySetPermits(locktest.Within(t), 2); err != nil {
 		t.Fatal(err)
 	}
@@ -114,9 +114,9 @@ func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	cfg := lockkeeper.Config{Watchdog: 2 * time.Second, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
 	here.SkipCloseCheck, there.SkipCloseCheck = true, true // their permits were deleted
-	first := acquire(t, here.ExpirableSemaphore(name).WithPermits(1))
+	first := acquire(t, here.ExpirableSemaphore(name).WithTotal(1))
 	server.Do(t, "DEL", name, keyspace.Taken(name)) // as Redisson's delete does
-	second := acquire(t, there.ExpirableSemaphore(name).WithPermits(1))
+	second := acquire(t, there.ExpirableSemaphore(name).WithTotal(1))
 	if first.Valid() && second.Valid() {
 		t.Error("two permits of one are trusted")
 	}
@@ -127,7 +127,7 @@ func restoring(t *testing.T, server *redistest.Server, p *lockkeeper.ExpirableSe
 	t.Helper()
 	got, ctx := make(chan *lockkeeper.Permit, 1), locktest.Within(t)
 	go func() {
-		permit, err := p.WithPermits(1).Acquire(ctx)
+		permit, err := p.WithTotal(1).Acquire(ctx)
 		if err != nil {
 			t.Error(err)
 		}
@@ -159,7 +159,7 @@ func TestExpirable_WaitsAnewAfterASnapshot(t *testing.T) {
 	if restoreTTL(t, server, name) <= 0 {
 		t.Log("this machine is so busy that the wait in the snapshot has expired")
 	}
-	if second := acquire(t, there.ExpirableSemaphore(name).WithPermits(1)); first.Valid() && second.Valid() {
+	if second := acquire(t, there.ExpirableSemaphore(name).WithTotal(1)); first.Valid() && second.Valid() {
 		t.Error("two permits of one are trusted")
 	}
 }
@@ -186,11 +186,11 @@ func TestExpirable_WaitsAnewAfterPermitsVanish(t *testing.T) {
 	here.Proxy.Freeze(false)
 }
 
-func TestWithPermits_RefusesInvalidNumbers(t *testing.T) {
+func TestWithTotal_RefusesInvalidNumbers(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	for _, n := range []int{-1, 0, 1 << 31} {
-		locktest.Fails(s.ExpirableSemaphore("a").WithPermits(n).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
+		locktest.Fails(s.ExpirableSemaphore("a").WithTotal(n).Acquire(locktest.Within(t)))(t, lockkeeper.ErrInvalid)
 	}
 }

@@ -23,10 +23,10 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 	s, p := open(t, server.URL(), name, 50, lockkeeper.Config{Watchdog: 10 * time.Minute, Application: "several"})
 	_, there := open(t, server.URL(), name, 0, lockkeeper.Config{})
 	const n = 40 // more than a release is about holds
-	permit := acquire(t, p, lockkeeper.WithPermitCount(n), lockkeeper.WithNote("a job"))
+	permit := acquire(t, p, lockkeeper.WithPermits(n), lockkeeper.WithNote("a job"))
 	awaitPermits(t, there, 50-n, n)
-	locktest.Fails(there.TryAcquire(locktest.Within(t), lockkeeper.WithPermitCount(11)))(t, lockkeeper.ErrHeld)
-	release(t, acquire(t, there, lockkeeper.WithPermitCount(10)))
+	locktest.Fails(there.TryAcquire(locktest.Within(t), lockkeeper.WithPermits(11)))(t, lockkeeper.ErrHeld)
+	release(t, acquire(t, there, lockkeeper.WithPermits(10)))
 	ids := permit.IDs()
 	if ids[0] != permit.ID() || len(slices.Compact(slices.Sorted(slices.Values(ids)))) != n {
 		t.Errorf("the ids are %q", ids)
@@ -52,15 +52,15 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 	}
 	awaitPermits(t, there, 50, 0)
 
-	permit = acquire(t, p, lockkeeper.WithPermitCount(3))
+	permit = acquire(t, p, lockkeeper.WithPermits(3))
 	locktest.OK(t, there.ReleaseID(locktest.Within(t), permit.IDs()[1]))
 	locktest.IsError(t, permit.Extend(locktest.Within(t), time.Minute), lockkeeper.ErrLost)
 	awaitPermits(t, there, 50, 0)
-	permit = acquire(t, p, lockkeeper.WithPermitCount(3))
+	permit = acquire(t, p, lockkeeper.WithPermits(3))
 	locktest.OK(t, p.ReleaseID(locktest.Within(t), permit.IDs()[2]))
 	locktest.IsError(t, permit.Err(), lockkeeper.ErrLost)
 	awaitPermits(t, there, 50, 0)
-	permit = acquire(t, p, lockkeeper.WithPermitCount(3))
+	permit = acquire(t, p, lockkeeper.WithPermits(3))
 	locktest.OK(t, s.Close(locktest.Within(t)))
 	locktest.IsError(t, permit.Err(), lockkeeper.ErrLost)
 	awaitPermits(t, there, 50, 0)
@@ -81,9 +81,9 @@ func TestSeveral_ByMessage(t *testing.T) {
 	}
 	ctx := locktest.Within(t)
 	for _, n := range []int{0, -1, 1001} {
-		locktest.Fails(s.ExpirableSemaphore(name).Acquire(ctx, lockkeeper.WithPermitCount(n)))(t, lockkeeper.ErrInvalid)
+		locktest.Fails(s.ExpirableSemaphore(name).Acquire(ctx, lockkeeper.WithPermits(n)))(t, lockkeeper.ErrInvalid)
 	}
-	locktest.Fails(s.Lock(name+"2").Acquire(ctx, lockkeeper.WithPermitCount(1)))(t, lockkeeper.ErrInvalid)
+	locktest.Fails(s.Lock(name+"2").Acquire(ctx, lockkeeper.WithPermits(1)))(t, lockkeeper.ErrInvalid)
 	holder.Die()
 	redistest.Eventually(t, "the permits of the dead", func() bool { return count(t, other, name) == "3 0 3 0" })
 }
@@ -93,10 +93,10 @@ func TestSeveral_AreNotKeptAfterAnOutage(t *testing.T) {
 	t.Parallel()
 	s := locktest.NewRemote(t, redistest.Shared(t), locktest.ShortCallTimeout)
 	_, there := open(t, s.Server.URL(), s.LockName, 4, locktest.NoPolling)
-	held := acquire(t, there, lockkeeper.WithPermitCount(2))
+	held := acquire(t, there, lockkeeper.WithPermits(2))
 	ctx, cancel := context.WithCancel(locktest.Within(t))
 	defer cancel()
-	many := soon(ctx, s.ExpirableSemaphore(s.LockName), lockkeeper.WithPermitCount(3))
+	many := soon(ctx, s.ExpirableSemaphore(s.LockName), lockkeeper.WithPermits(3))
 	redistest.Eventually(t, "permits to be kept", func() bool { return s.Number(t, "EXISTS", keyspace.Calls(s.LockName)+":kept") == 1 })
 	one := soon(locktest.Within(t), there)
 	s.Proxy.Refuse(true)

@@ -80,7 +80,7 @@ func TestForeignRestoreTime_IsRefusedAtOnce(t *testing.T) {
 		k := locktest.NewKey(t, server)
 		key := keyspace.Calls(k.Name) + ":restore"
 		unchanged := foreignKey(t, k, key, write...)
-		_, err := s.ExpirableSemaphore(k.LockName).WithPermits(3).Acquire(locktest.Within(t))
+		_, err := s.ExpirableSemaphore(k.LockName).WithTotal(3).Acquire(locktest.Within(t))
 		if !errors.Is(err, lockkeeper.ErrRejected) || strings.Contains(err.Error(), "tiger") {
 			t.Errorf("%s: %v", kind, err)
 		}

@@ -70,7 +70,7 @@ func TestNilArguments(t *testing.T) {
 			"NewRedLock": lockkeeper.NewRedLock, "Request": lockkeeper.Request, "TraceOf": lockkeeper.TraceOf,
 			"WithActorSystem": lockkeeper.WithActorSystem, "WithAtLeast": lockkeeper.WithAtLeast, "WithAtRisk": lockkeeper.WithAtRisk, "WithClientOption": lockkeeper.WithClientOption, "WithConfig": lockkeeper.WithConfig,
 			"WithDrain": lockkeeper.WithDrain, "WithEnded": lockkeeper.WithEnded,
-			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithNote": lockkeeper.WithNote, "WithPermitCount": lockkeeper.WithPermitCount,
+			"WithLease": lockkeeper.WithLease, "WithMaxHold": lockkeeper.WithMaxHold, "WithNote": lockkeeper.WithNote, "WithPermits": lockkeeper.WithPermits,
 			"WithTLS": lockkeeper.WithTLS, "WithTrace": lockkeeper.WithTrace, "WithUser": lockkeeper.WithUser,
 			"WithWait": lockkeeper.WithWait, "WithoutReentry": lockkeeper.WithoutReentry,
 		},

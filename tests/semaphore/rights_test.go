@@ -39,7 +39,7 @@ func TestSynchronizers_NeedOnlyTheirRights(t *testing.T) {
 		"expirable semaphore": func(ctx context.Context, s *lockkeeper.System) error {
 			one := s.ExpirableSemaphore("permits")
 			calls := errors.Join(one.SetPermits(ctx, 1), one.AddPermits(ctx, 2))
-			permit, acquire := one.Acquire(ctx, lockkeeper.WithPermitCount(2))
+			permit, acquire := one.Acquire(ctx, lockkeeper.WithPermits(2))
 			if acquire != nil {
 				return acquire
 			}
