@@ -11,6 +11,30 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
+// A row is one call of a script, in a language of one line for each of its parts. As an example, this one of acquire.lua:
+//
+//	{
+//		name: "free, another's turn", args: "entry=1.4+listens", reply: "[20000 v:2]", published: "v>2.7.0",
+//		before: ">v=2.7+listens@-3 seen@-1 >15000", after: "v:2=1 20000, >u=1.4+listens@0 seen@0 >20000",
+//	}
+//
+// The call of its table says that the owner is u:1, that is the client u with its term 1; u, v and others stand for UUIDs.
+// In words:
+//
+//	before     The lock is free. Its wait queue has an entry of v, of the term 2 and the command 7, for 20 s from when v
+//	           was seen. It listens on its turn channel, was added 3 s before the test, and last seen 1 s before. The queue
+//	           lasts for 15 s.
+//	args       The entry that u adds if it is refused is of the term 1 and the command 4, and listens. All other arguments are
+//	           the usual ones.
+//	reply      v:2 has the lock now, for 20 s: it was its turn.
+//	published  v is notified: of the term 2, of the command 7, and that it has no token (0).
+//	after      The hash has the field v:2 with the hold count 1, and lasts for 20 s. The wait queue has the entry of u, which
+//	           was added and seen just now, and lasts for 20 s.
+//
+// The second run, with the same arguments, must reply and leave the same (else see again and afterAgain), and publish
+// nothing (else see publishedAgain). See state_test.go for the words of before and after, and redis_test.go for those of
+// listeners and published.
+
 // table has the rows of a script. Call names its KEYS and, after a slash, its ARGV: a capitalized name is a key, a channel
 // or the settings of the wait queue (see names); "count=1" is an argument with its usual value; and "ids..." stands for
 // any number of arguments.
