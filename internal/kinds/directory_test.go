@@ -60,15 +60,18 @@ func TestDirectory_AddsOneOfMany(t *testing.T) {
 		var d Directory[*listed]
 		var added atomic.Int32
 		var all sync.WaitGroup
+		begin := make(chan struct{})
 		for _, kind := range []messages.Kind{messages.Kind_KIND_REENTRANT, messages.Kind_KIND_SEMAPHORE, messages.Kind_KIND_LATCH} {
 			for range 2 {
 				all.Go(func() {
+					<-begin
 					if listedFor(request.OpAcquire, kind).addTo(&d) {
 						added.Add(1)
 					}
 				})
 			}
 		}
+		close(begin)
 		if all.Wait(); added.Load() != 1 {
 			t.Fatalf("%d were added", added.Load())
 		}

@@ -18,6 +18,7 @@ import (
 type tenant struct {
 	shell    *Shell
 	got      []string
+	begun    int
 	answered bool
 }
 
@@ -48,7 +49,7 @@ func (t *tenant) Receive(ctx actor.Context) {
 	}
 }
 
-func (t *tenant) Begins() {}
+func (t *tenant) Begins() { t.begun++ }
 
 func (t *tenant) Crashed(m any, _ *actor.PID, _ any) { t.got = append(t.got, "crash") }
 
@@ -114,6 +115,9 @@ func TestShell_HasOneTenantAfterAnother(t *testing.T) {
 	h.Enter(second)
 	h.send(first, "later")
 	h.send(second, "two")
+	if first.begun != len(first.got) || second.begun != 2 { // also with that for the first
+		t.Errorf("%d and %d messages have begun", first.begun, second.begun)
+	}
 	for _, c := range []struct{ got, want []string }{
 		{first.got, []string{"one", "leave"}}, {second.got, []string{"two"}}, {s.strays, []string{"early", "late", "later"}},
 	} {
@@ -133,11 +137,12 @@ func TestShell_CrashesWithItsTenant(t *testing.T) {
 	if h.Tenant() != first {
 		t.Fatal("the tenant was lost in a crash")
 	}
+	h.send(first, "zero")
 	s.crashes = func(m any) bool { return m == letter{first, "one"} }
 	h.send(first, "one")
 	s.crashes = func(m any) bool { return m == letter{second, "two"} }
 	h.send(second, "two")
-	if want := []string{"crash"}; !slices.Equal(first.got, want) || len(second.got) > 0 {
+	if want := []string{"zero", "crash"}; !slices.Equal(first.got, want) || len(second.got) > 0 {
 		t.Errorf("handled %q and %q", first.got, second.got)
 	}
 }
