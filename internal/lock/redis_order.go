@@ -31,6 +31,9 @@ type redisOrder struct {
 	longestLease time.Duration
 	// top is the highest term that has had an entry.
 	top uint64
+	// placed are the terms that were listed last, in the order of their entries: a waiter that had left, since its owner
+	// held the lock, is behind those that came later.
+	placed []uint64
 }
 
 // maxEntries bounds how many waiters of a process have an entry in Redis.
@@ -53,7 +56,15 @@ func (q *redisOrder) enter(l *Lock, req *waiter) {
 
 func (q *redisOrder) contender(*Lock) uint64 { return 0 }
 
-func (q *redisOrder) channel(l *Lock) uint64 { return l.queue.head().term }
+// channel is that of the first entry of this process, to which Redis sends the message.
+func (q *redisOrder) channel(l *Lock) uint64 {
+	for _, term := range q.placed {
+		if l.queue.byTerm(term) != nil {
+			return term
+		}
+	}
+	return l.queue.head().term
+}
 
 // grant grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) grant(l *Lock, o op, r Result) {
@@ -133,7 +144,7 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
-	q.sentRevision, q.last = l.queue.revision, o.seq
+	q.sentRevision, q.last, q.placed = l.queue.revision, o.seq, place(q.placed, c.Entries)
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
 	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&q.op)
@@ -148,6 +159,22 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	if changed {
 		o.until = l.longestTTL()
 	}
+}
+
+// place returns the terms of entries that wait, in the order of their places: new ones are behind those that were placed.
+func place(before []uint64, entries []QueueEntry) []uint64 {
+	var added, placed []uint64
+	for _, e := range entries {
+		if !e.Try {
+			added = append(added, e.Term)
+		}
+	}
+	for _, term := range before {
+		if i, found := slices.BinarySearch(added, term); found {
+			placed, added = append(placed, term), slices.Delete(added, i, i+1)
+		}
+	}
+	return append(placed, added...)
 }
 
 func (q *redisOrder) refresh(l *Lock) {
