@@ -21,20 +21,23 @@ func (l *Lock) noteUnanswered(o *op) {
 		if o.term != 0 && o.term == l.lease.term {
 			l.lease.lateMode[mode] = true
 		}
-		l.awaitLate(o.seq, o.term)
+		l.awaitLate(o, o.term)
 	case opYield:
-		l.awaitLate(o.seq, o.next)
+		l.awaitLate(o, o.next)
 	}
 }
 
 // lateTake is a command without a reply which may still take the key, or add an entry to the wait queue.
-type lateTake struct{ seq, term uint64 }
+type lateTake struct {
+	seq, term uint64
+	lease     time.Duration
+}
 
 // awaitLate remembers such a command. A fair lock has its terms, which are 0 here, taken care of by the next command
 // about its queue.
-func (l *Lock) awaitLate(seq, term uint64) {
+func (l *Lock) awaitLate(o *op, term uint64) {
 	if term != 0 {
-		l.late = append(slices.Clone(l.late[max(0, len(l.late)-machine.MaxLateTries+1):]), lateTake{seq, term})
+		l.late = append(slices.Clone(l.late[max(0, len(l.late)-machine.MaxLateTries+1):]), lateTake{o.seq, term, o.lease})
 	}
 }
 
@@ -49,7 +52,7 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 	t := l.late[i]
 	l.late = slices.Delete(slices.Clone(l.late), i, i+1)
 	if (r.Outcome == Done || r.Outcome == Refused && l.kind.WaitQueue) && t.term != l.lease.term {
-		l.cleanUp(t.term)
+		l.cleanUpWithin(t.term, t.lease)
 	}
 }
 

@@ -48,6 +48,8 @@ type op struct {
 	// until ends the tries of a background op, the wait for a partial release or an extension. keepUntil is the time
 	// until which a key is kept.
 	until, keepUntil machine.Instant
+	// keyEnds is, for a forced release that has ended local holds, until when their key may be in Redis.
+	keyEnds machine.Instant
 }
 
 // try is one sending of a command.

@@ -77,9 +77,12 @@ func (l *Lock) afterRelease() {
 	l.main, l.lease, l.phase, l.suspected = op{}, lease{}, free, false
 }
 
-// cleanUp releases an ended term in the background.
-func (l *Lock) cleanUp(term uint64) {
-	l.inBackground(op{kind: opRelease, term: term, lease: l.cfg.Watchdog, until: l.longestTTL()})
+// cleanUp releases a term of this lease in the background.
+func (l *Lock) cleanUp(term uint64) { l.cleanUpWithin(term, l.maxTTL()) }
+
+// cleanUpWithin releases an ended term in the background. Its key may be in Redis for that long.
+func (l *Lock) cleanUpWithin(term uint64, ttl time.Duration) {
+	l.inBackground(op{kind: opRelease, term: term, lease: l.cfg.Watchdog, until: l.now + max(ttl, l.cfg.Watchdog)})
 }
 
 // leaveToExpire reports that a key was not released and expires by itself.
@@ -110,7 +113,7 @@ func (l *Lock) force(mode machine.Mode, owners machine.Owners, ref any) {
 	l.lease.lingerUntil = 0 // a hold that begins before the reply would not be ended
 	o := op{kind: opForce, ref: ref, mode: mode, owners: owners.Fields, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
 	if meant := owners.Fields == nil || owners.Term == l.lease.term; meant && l.holds.len() > 0 && l.lease.mode == mode {
-		o.term = l.lease.term
+		o.term, o.keyEnds = l.lease.term, l.longestTTL()
 		l.lose(machine.Forced, "the lock was force-released", false)
 	}
 	l.inBackground(o)
@@ -134,7 +137,7 @@ func (l *Lock) forceReplied(o op, r Result) {
 	}
 	if heldHere && !r.WasHeld {
 		// It failed, or it came after a change of mode and found the other mode.
-		l.cleanUp(o.term)
+		l.cleanUpWithin(o.term, o.keyEnds-l.now)
 	}
 	l.suspect() // it may have hit a term that began meanwhile
 }
