@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // callTree is the state of a hold, the root, and of all holds that have re-entered it. For the
@@ -51,7 +50,7 @@ func innermostHold(ctx context.Context) *Hold {
 // the Acquire has a new owner. The outer hold may be released already: if any hold of its tree is
 // still held, a new owner would wait for itself.
 func (l *Lock) reentered(outer *Hold) *Hold {
-	if l.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+	if request.TraitsOf(l.kind).Permits {
 		return nil // each Acquire takes its own permit
 	}
 	for ; outer != nil; outer = outer.outer {

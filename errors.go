@@ -9,6 +9,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -106,7 +107,7 @@ func (e *Error) Unwrap() error {
 
 // failed returns the error of a request about the lock or the expirable semaphore.
 func (l *Lock) failed(op string, a machine.Answer) error {
-	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, l.kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
+	return failed(op, l.Name(), messages.Reason(a.Reason), a.Detail, !request.TraitsOf(l.kind).Permits)
 }
 
 // failed returns the error of a request. ErrHeld and ErrLost have other texts if the request is not about a lock.
@@ -184,7 +185,7 @@ func answered(op string, l *messages.Lock, m interface {
 	GetReason() messages.Reason
 	GetDetail() string
 }) error {
-	return failed(op, l.GetName(), m.GetReason(), m.GetDetail(), l.GetKind() != messages.Kind_KIND_EXPIRABLE_SEMAPHORE)
+	return failed(op, l.GetName(), m.GetReason(), m.GetDetail(), !request.TraitsOf(l.GetKind()).Permits)
 }
 
 func invalid(op, lock string, err error) error {
@@ -214,7 +215,7 @@ func ended(ctx context.Context, op, lock, detail string) error {
 // the error for the reason if there is one.
 func lost(kind messages.Kind, name string, why messages.Reason, detail string) error {
 	err := ErrLost
-	if kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+	if request.TraitsOf(kind).Permits {
 		err = permitLostError{}
 	}
 	if also := sentinels[why]; also != nil && also != ErrLost {

@@ -70,7 +70,7 @@ func (h *Hold) initRareFields(onRisk func(left time.Duration), drain *time.Durat
 		stack = stack[:runtime.Callers(4, stack)]
 	}
 	var permit *request.Permit
-	if h.lock.kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+	if request.TraitsOf(h.lock.kind).Permits {
 		permit = &request.Permit{Count: h.lock.total}
 	}
 	if onRisk != nil || stack != nil || permit != nil || drain != nil {
@@ -191,7 +191,7 @@ func (h *Hold) goodUntil() machine.Instant {
 // higher than the tokens of all earlier holds, so the protected resource can refuse a writer
 // that has not noticed the loss of its lock. A re-entry has the token of the hold it re-enters.
 func (h *Hold) Token() int64 {
-	if h.checkUsable() != nil || h.lock.kind != messages.Kind_KIND_FENCED || len(h.tokens) == 0 {
+	if h.checkUsable() != nil || !request.TraitsOf(h.lock.kind).Fenced || len(h.tokens) == 0 {
 		return 0
 	}
 	return h.tokens[0]

@@ -56,14 +56,15 @@ func (l *ReadWrite) Write() *Lock {
 // and for KIND_MULTI the MultiLock of the members. The methods of a Lock that the message cannot name fail with
 // ErrInvalid.
 func (s *System) LockOf(m *messages.Lock) *Lock {
-	switch kind := m.GetKind(); {
+	traits := request.TraitsOf(m.GetKind())
+	switch several := traits.Consists == request.SeveralLocks; {
 	case m == nil:
 		return &Lock{invalid: errors.New("the message is nil")}
-	case kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE:
+	case traits.Permits:
 		return &Lock{invalid: errors.New("it is not a lock: use ExpirableSemaphore")}
-	case kind != messages.Kind_KIND_MULTI && len(m.Members) > 0, kind == messages.Kind_KIND_MULTI && m.Name != "":
+	case !several && len(m.Members) > 0, several && m.Name != "":
 		return &Lock{invalid: errors.New("a MultiLock has members instead of a name, and another lock has no members")}
-	case kind == messages.Kind_KIND_MULTI:
+	case several:
 		var members []*Lock
 		for _, one := range m.Members {
 			members = append(members, s.LockOf(one))

@@ -11,7 +11,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/middleware"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 const closedText = "the Lockkeeper system is closed"
@@ -67,7 +66,7 @@ func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 
 // refuse answers a request that no lock actor carries out.
 func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail string) {
-	name, isLatch := call.Name, call.Kind == messages.Kind_KIND_LATCH
+	name, isLatch := call.Name, call.IsLatch()
 	if !call.Requester().Awaits() {
 		what := "lock"
 		switch {

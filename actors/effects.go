@@ -8,7 +8,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/owners"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // step applies an event to a copy of the machine and, if that went well, replaces the machine by it. A panic on
@@ -34,13 +33,13 @@ func (s *lockActor) handle(source any, event kinds.Event) {
 // repeats a release or count-down that Redis rejected, or reports one that came too late.
 func (s *lockActor) undelivered(call *request.Call, a *machine.Answer) {
 	switch {
-	case a.Kind == machine.Granted && call.Kind == messages.Kind_KIND_LATCH: // there is nothing to give back
+	case a.Kind == machine.Granted && call.IsLatch(): // there is nothing to give back
 	case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:
 		s.giveBack(call, a, a.N)
 	case a.Kind == machine.NotFreed && a.Reason == machine.Rejected && call.Count != nil:
 		s.giveBack(call, a, call.Count.N)
 	case a.Kind == machine.NotFreed && a.Reason == machine.Closed && call.Count != nil:
-		s.rt.kinds.Forget(call.Name, call.Kind == messages.Kind_KIND_LATCH, a.Detail)
+		s.rt.kinds.Forget(call.Name, call.IsLatch(), a.Detail)
 	}
 }
 

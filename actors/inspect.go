@@ -77,7 +77,7 @@ func (s *lockActor) servers() []*backend.Server {
 
 // keys returns the keys of the lock in Redis: several for a MultiLock.
 func (s *lockActor) keys() (keys []string) {
-	if s.key.Made != kinds.Members {
+	if s.key.Made != request.SeveralLocks {
 		return []string{s.rt.cfg.KeyPrefix + s.key.Name}
 	}
 	for _, each := range s.members {

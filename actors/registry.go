@@ -50,12 +50,12 @@ func (s *lockActor) gone() {
 // here check whether they still hold it.
 func (s *lockActor) suspectSharedKeys() {
 	keys := s.members
-	if s.key.Made == kinds.OneKey {
+	if s.key.Made == request.OneKey {
 		keys = []request.Member{{System: s.rt, Name: s.key.Name}}
 	}
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
-		if one := rt.locks.Get(kinds.Key{Name: key.Name, Made: kinds.OneKey}); one != nil && one != s {
+		if one := rt.locks.Get(kinds.Key{Name: key.Name, Made: request.OneKey}); one != nil && one != s {
 			one.post(suspicion{one})
 		}
 		for other, members := range rt.composites.Range {

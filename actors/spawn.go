@@ -37,7 +37,7 @@ func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *loc
 // claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
 // mailbox. It returns nil if the guardian has to handle the request.
 func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
-	if key.Made == kinds.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
+	if key.Made == request.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
 		if h := r.shells.Take(); h != nil {
 			return r.claim(h, key, call)
 		}
@@ -53,10 +53,10 @@ func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind
 	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
 	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.Name, Observer: &s.observer}
 	switch key.Made {
-	case kinds.Members:
+	case request.SeveralLocks:
 		label, s.members = members.String(), members.Sorted
 		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
-	case kinds.Servers:
+	case request.SeveralServers:
 		systems := *rt.red.Load()
 		spec.Servers = serversOf(systems)
 		for _, each := range systems {

@@ -121,7 +121,7 @@ func (s *subscriber) transferred(payload string) {
 	if !ours {
 		return
 	}
-	for _, made := range [...]kinds.Composition{kinds.OneKey, kinds.SemaphoreKey} {
+	for _, made := range [...]request.Composition{request.OneKey, request.SemaphoreKey} {
 		if to := s.rt.locks.Get(kinds.Key{Name: name, Made: made}); to != nil {
 			to.post(&transferred{to, transfer})
 		}

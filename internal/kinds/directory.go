@@ -13,7 +13,7 @@ import (
 // a MultiLock lists its members.
 type Key struct {
 	Name string
-	Made Composition
+	Made request.Composition
 }
 
 // String returns the name of the lock, or those of the members.
@@ -22,7 +22,7 @@ func (k Key) String() string { return k.Name }
 // KeyOf returns the key of the lock actor that serves a call.
 func KeyOf(call *request.Call) Key {
 	if call.Members != nil {
-		return Key{Name: call.Members.ID(), Made: Members}
+		return Key{Name: call.Members.ID(), Made: request.SeveralLocks}
 	}
 	return Key{Name: call.Name, Made: Of(call.Kind).Consists}
 }
@@ -40,7 +40,7 @@ type Listed interface {
 type Directory[A Listed] struct {
 	adding sync.Mutex
 	// actors has those of each composition by name: a string is hashed faster than a struct.
-	actors [LatchKey + 1]sync.Map
+	actors [request.LatchKey + 1]sync.Map
 }
 
 // Get returns the actor of a key; the zero value if there is none.
@@ -67,7 +67,7 @@ func (d *Directory[A]) All(yield func(A) bool) {
 // something, which must reach Redis, even if the name has been tried by mistake: Redis refuses it if the key has another
 // type.
 func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
-	single := []Composition{OneKey, SemaphoreKey, LatchKey}
+	single := []request.Composition{request.OneKey, request.SemaphoreKey, request.LatchKey}
 	if !slices.Contains(single, key.Made) {
 		return none
 	}

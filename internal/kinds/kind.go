@@ -128,15 +128,7 @@ type Cleanup struct {
 
 // Traits are the properties of a kind.
 type Traits struct {
-	// Word names the kind, with its article, in messages to users.
-	Word string
-	// Format is the format of a lock of the kind in Redis. Locks of one name that differ in it exclude each other as
-	// users of the key.
-	Format messages.Kind
-	// Consists names the parts of the lock.
-	Consists Composition
-	// Fenced says that a hold draws a fencing token of its own lock.
-	Fenced bool
+	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
 	// lock is the kind of the machine of a lock on one key.
@@ -144,26 +136,6 @@ type Traits struct {
 	// new makes the Kind of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Kind
 }
-
-// Composition names the parts of a lock.
-type Composition uint8
-
-// The compositions. A semaphore and a latch have keys, but no owners.
-const (
-	OneKey Composition = iota
-	Members
-	Servers
-	SemaphoreKey
-	LatchKey
-)
-
-// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of its members or servers.
-func (t *Traits) DrawsTokens() bool {
-	return t.Fenced || t.Consists == Members || t.Consists == Servers
-}
-
-// IsLock reports whether the kind is no synchronizer.
-func (t *Traits) IsLock() bool { return t.new == nil }
 
 // SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
@@ -175,25 +147,17 @@ var (
 	readWriteQueue = []func(string) string{keyspace.ReadWriteQueue, keyspace.ReadWriteOrder}
 )
 
-// Table registers each kind.
+// Table registers each kind. What its requests depend on is in package request.
 var Table = map[messages.Kind]*Traits{
-	messages.Kind_KIND_REENTRANT: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Remain: waitQueue,
-		lock: lock.Kind{Tokens: 1, WaitQueue: true}},
-	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, Remain: waitQueue,
-		lock: lock.Kind{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FAIR: {Word: "a fair lock", Format: messages.Kind_KIND_FAIR, Remain: waitQueue, lock: lock.Kind{Queued: true}},
-	messages.Kind_KIND_READ_WRITE: {Word: "a read/write lock", Format: messages.Kind_KIND_READ_WRITE, Remain: readWriteQueue,
-		lock: lock.Kind{Shares: true, WaitQueue: true}},
-	messages.Kind_KIND_RED:   {Word: "a RedLock", Format: messages.Kind_KIND_RED, Consists: Servers},
-	messages.Kind_KIND_MULTI: {Word: "a MultiLock", Format: messages.Kind_KIND_MULTI, Consists: Members},
-	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
-		Word: "an expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, new: newExpirable,
-	},
-	messages.Kind_KIND_SEMAPHORE: {
-		Word: "a semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey, Remain: waitQueue, new: newSemaphore,
-	},
-	messages.Kind_KIND_LATCH: {Word: "a latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey, new: newLatch},
+	messages.Kind_KIND_REENTRANT:           {Remain: waitQueue, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FENCED:              {Remain: waitQueue, lock: lock.Kind{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FAIR:                {Remain: waitQueue, lock: lock.Kind{Queued: true}},
+	messages.Kind_KIND_READ_WRITE:          {Remain: readWriteQueue, lock: lock.Kind{Shares: true, WaitQueue: true}},
+	messages.Kind_KIND_RED:                 {},
+	messages.Kind_KIND_MULTI:               {},
+	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},
+	messages.Kind_KIND_SEMAPHORE:           {Remain: waitQueue, new: newSemaphore},
+	messages.Kind_KIND_LATCH:               {new: newLatch},
 }
 
 // byNumber is Table as a slice, since every request looks kinds up several times.
@@ -202,6 +166,7 @@ var byNumber = func() (all []*Traits) {
 		if Table[kind] == nil {
 			panic(fmt.Sprintf("package kinds: the numbers of the kinds have a gap at %d", kind))
 		}
+		Table[kind].Traits = request.TraitsOf(kind)
 		all = append(all, Table[kind])
 	}
 	return all

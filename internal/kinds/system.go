@@ -105,14 +105,14 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	}
 	l := &lockKind{system: s, actor: a, client: s.ID, observer: spec.Observer}
 	switch spec.Traits.Consists {
-	case Members:
+	case request.SeveralLocks:
 		options := s.withNewClient()
 		l.client = options.Client
 		l.traits = &lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
 		return l, l.client
-	case Servers:
+	case request.SeveralServers:
 		options := s.withNewClient()
 		l.client = options.Client
 		l.traits = &lock.Kind{Parts: true}
@@ -142,7 +142,7 @@ func PartOf(m request.Member, server *backend.Server, servers []*backend.Server)
 	part := backend.Part{
 		Server: server, Kind: protocol.Kind(Of(m.Kind).Format), Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
 	}
-	if Of(m.Kind).Consists == Servers {
+	if Of(m.Kind).Consists == request.SeveralServers {
 		part.Majority = servers
 	}
 	return part

@@ -1,6 +1,9 @@
 package kinds
 
-import "github.com/lockkeeper-go/lockkeeper/messages"
+import (
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
 
 // Words returns the words for the kinds that have one key, in the order of their numbers: of locks, and of
 // synchronizers. They are those of metrics, logs, lists and command lines, such as "read_write".
@@ -9,7 +12,7 @@ func Words() (locks, synchronizers []string) {
 		switch word := messages.Kind(kind).LogValue().String(); {
 		case t.new != nil:
 			synchronizers = append(synchronizers, word)
-		case t.Consists == OneKey:
+		case t.Consists == request.OneKey:
 			locks = append(locks, word)
 		}
 	}
@@ -42,7 +45,7 @@ var Forms = func() map[string]Form {
 	all := map[string]Form{}
 	locks, _ := Words()
 	for _, word := range locks {
-		if kind, _ := Named(word); Of(kind).lock.Shares {
+		if kind, _ := Named(word); Of(kind).Shared {
 			all["read"], all["write"] = Form{kind, messages.Mode_MODE_SHARED}, Form{Kind: kind}
 		} else {
 			all[word] = Form{Kind: kind}

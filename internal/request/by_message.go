@@ -80,10 +80,10 @@ func (m *ByMessage) Answered(from Sender, call *Call, a *machine.Answer) (taken 
 // Message returns an answer as a message of package messages.
 func (m *ByMessage) Message(from Sender, call *Call, a *machine.Answer) proto.Message {
 	switch {
-	case call.Count != nil && call.Kind == messages.Kind_KIND_SEMAPHORE:
-		return m.semaphoreMessage(a)
-	case call.Count != nil:
+	case call.Count != nil && call.IsLatch():
 		return m.latchMessage(a)
+	case call.Count != nil:
+		return m.semaphoreMessage(a)
 	}
 	reason := messages.Reason(a.Reason)
 	switch a.Kind {
@@ -174,7 +174,7 @@ func (m *ByMessage) AtRisk(from Sender, call *Call, a *machine.Answer) {
 // token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. A MultiLock has the tokens of its
 // members.
 func (m *ByMessage) token(drawn []int64) int64 {
-	if len(drawn) == 0 || m.lock.GetKind() != messages.Kind_KIND_FENCED {
+	if len(drawn) == 0 || !TraitsOf(m.lock.GetKind()).Fenced {
 		return 0
 	}
 	return drawn[0]

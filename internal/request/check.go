@@ -55,21 +55,18 @@ func (r *Rules) checkLock(kind messages.Kind, mode messages.Mode, name string) e
 	if _, known := messages.Kind_name[int32(kind)]; !known {
 		return fmt.Errorf("the kind %d is unknown; known are %s", kind, listed(messages.Kind_name))
 	}
-	if kind == messages.Kind_KIND_SEMAPHORE || kind == messages.Kind_KIND_LATCH {
+	if !TraitsOf(kind).HasOwners() {
 		return fmt.Errorf("a %v is not a lock: requests about it have messages of their own, such as AcquirePermits and AwaitLatch", kind)
 	}
 	if _, known := messages.Mode_name[int32(mode)]; !known {
 		return fmt.Errorf("the mode %d is unknown; known are %s", mode, listed(messages.Mode_name))
 	}
-	if mode == messages.Mode_MODE_SHARED && kind != messages.Kind_KIND_READ_WRITE {
-		return fmt.Errorf("the mode %v is for %v only, and not for %v", mode, messages.Kind_KIND_READ_WRITE, kind)
+	if mode == messages.Mode_MODE_SHARED && !TraitsOf(kind).Shared {
+		return fmt.Errorf("the mode %v is for KIND_READ_WRITE only, and not for %v", mode, kind)
 	}
-	if kind == messages.Kind_KIND_RED && r.RedLock() == nil {
+	systems := Member{System: r.System, Kind: kind}.systems() // their key prefixes may differ
+	if systems == nil {
 		return errors.New("there is no RedLock on this System: call NewRedLock first")
-	}
-	systems := []System{r.System}
-	if kind == messages.Kind_KIND_RED {
-		systems = r.RedLock() // their key prefixes may differ
 	}
 	for _, system := range systems {
 		if err := system.Rules().CheckName(name); err != nil {
@@ -115,7 +112,7 @@ func (call *Call) CheckTimes() error {
 	case lease != 0 && atLeast != 0 && atLeast > lease-machine.Margin(lease):
 		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease",
 			atLeast, lease, machine.Margin(lease))
-	case atLeast != 0 && !keepsMinimum(call.Kind, call.Members):
+	case atLeast != 0 && !call.keepsMinimum():
 		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
 	case wait < 0:
 		return fmt.Errorf("the wait is %v, and must not be negative", wait)
@@ -134,13 +131,12 @@ func (call *Call) CheckNote() error {
 	return nil
 }
 
-// keepsMinimum reports whether holds of a lock can have a minimum time. Readers share the key, the servers of a RedLock would
-// have to agree, and permits are released by an id.
-func keepsMinimum(kind messages.Kind, members *Members) bool {
-	if members != nil {
-		return !slices.ContainsFunc(members.Sorted, func(m Member) bool { return !keepsMinimum(m.Kind, nil) })
+// keepsMinimum reports whether a hold of the lock can have a minimum time.
+func (call *Call) keepsMinimum() bool {
+	if call.Members != nil {
+		return !slices.ContainsFunc(call.Members.Sorted, func(m Member) bool { return !TraitsOf(m.Kind).MinimumTime })
 	}
-	return kind == messages.Kind_KIND_REENTRANT || kind == messages.Kind_KIND_FENCED || kind == messages.Kind_KIND_FAIR
+	return TraitsOf(call.Kind).MinimumTime
 }
 
 // Check validates a call of a goroutine; that of a message is valid already (see requestMessages).
@@ -177,7 +173,7 @@ func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Durati
 			}
 		}
 	}
-	if kind == messages.Kind_KIND_RED && lease > r.Config.Watchdog {
+	if TraitsOf(kind).Consists == SeveralServers && lease > r.Config.Watchdog {
 		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.Config.Watchdog)
 	}
 	return nil
@@ -185,9 +181,9 @@ func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Durati
 
 // nameMembers checks the lock that a message names, and gives the call the members of a MultiLock.
 func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
-	if lock.Kind != messages.Kind_KIND_MULTI {
+	if TraitsOf(lock.Kind).Consists != SeveralLocks {
 		if len(lock.Members) > 0 {
-			return fmt.Errorf("members are for %v only, and not for %v", messages.Kind_KIND_MULTI, lock.Kind)
+			return fmt.Errorf("members are for KIND_MULTI only, and not for %v", lock.Kind)
 		}
 		return r.checkLock(lock.Kind, lock.Mode, lock.Name)
 	}

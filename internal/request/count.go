@@ -8,7 +8,6 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // Count has the arguments of a Call about a semaphore or a latch. On a latch, OpAcquire waits until it is open,
@@ -40,7 +39,7 @@ const (
 // checkCount returns an error if a request about a semaphore or a latch is not valid here.
 func (r *Rules) checkCount(call *Call) error {
 	err := errors.Join(call.Count.check(call), r.CheckName(call.Name))
-	if err != nil || call.Kind != messages.Kind_KIND_LATCH || !r.Sharded {
+	if err != nil || !call.IsLatch() || !r.Sharded {
 		return err
 	}
 	if full := r.KeyPrefix + call.Name; keyspace.Slot(full) != keyspace.Slot(keyspace.LatchChannel(full)) {
@@ -50,8 +49,11 @@ func (r *Rules) checkCount(call *Call) error {
 	return err
 }
 
+// IsLatch reports whether a call is about a latch.
+func (call *Call) IsLatch() bool { return TraitsOf(call.Kind).Consists == LatchKey }
+
 func (c *Count) check(call *Call) error {
-	switch latch := call.Kind == messages.Kind_KIND_LATCH; {
+	switch latch := call.IsLatch(); {
 	case latch && call.Op == OpSetPermits && (c.N < 1 || c.N > maxCount):
 		return fmt.Errorf("the count is %d, and must be between 1 and %d", c.N, maxCount)
 	case len(c.ID) > maxID:

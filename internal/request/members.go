@@ -23,7 +23,7 @@ type Member struct {
 
 // systems returns the systems in whose Redis it has a key.
 func (m Member) systems() []System {
-	if m.Kind == messages.Kind_KIND_RED {
+	if TraitsOf(m.Kind).Consists == SeveralServers {
 		return m.System.Rules().RedLock()
 	}
 	return []System{m.System}
@@ -65,9 +65,9 @@ func NewMembers(given []Member) (*Members, error) {
 	var id strings.Builder
 	for i, one := range m.Sorted {
 		switch {
-		case one.Kind == messages.Kind_KIND_EXPIRABLE_SEMAPHORE, one.Kind == messages.Kind_KIND_SEMAPHORE, one.Kind == messages.Kind_KIND_LATCH:
+		case !TraitsOf(one.Kind).IsLock():
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
-		case one.Kind == messages.Kind_KIND_MULTI:
+		case TraitsOf(one.Kind).Consists == SeveralLocks:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
 		}
 		if err := one.System.Rules().checkLock(one.Kind, one.Mode, one.Name); err != nil {
@@ -85,7 +85,7 @@ func NewMembers(given []Member) (*Members, error) {
 	m.id = id.String()
 	var fenced []Member
 	for _, i := range m.Home().DrawOrder(m.Sorted) {
-		if one := m.Sorted[i]; one.Kind == messages.Kind_KIND_FENCED {
+		if one := m.Sorted[i]; TraitsOf(one.Kind).Fenced {
 			fenced = append(fenced, one)
 		}
 	}

@@ -156,12 +156,11 @@ func aboutCount[M any](op Op, kind messages.Kind, noun string, name func(M, *ByM
 
 // fits returns an error if the operation is not for that kind of lock.
 func (call *Call) fits() error {
-	const expirable = messages.Kind_KIND_EXPIRABLE_SEMAPHORE
-	switch is := call.Kind == expirable; {
-	case (call.Op == OpReleaseID || call.Op == OpSetPermits) && !is:
-		return fmt.Errorf("the request is for %v only, and not for %v", expirable, call.Kind)
-	case call.Op == OpForceRelease && is:
-		return fmt.Errorf("the request is not for %v: release a permit by its id", expirable)
+	switch permits := TraitsOf(call.Kind).Permits; {
+	case (call.Op == OpReleaseID || call.Op == OpSetPermits) && !permits:
+		return fmt.Errorf("the request is for KIND_EXPIRABLE_SEMAPHORE only, and not for %v", call.Kind)
+	case call.Op == OpForceRelease && permits:
+		return fmt.Errorf("the request is not for %v: release a permit by its id", call.Kind)
 	}
 	return nil
 }

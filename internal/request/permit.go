@@ -10,7 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Permit is what a Call says of a permit: KIND_EXPIRABLE_SEMAPHORE needs one for OpAcquire.
+// Permit is what a Call says of a permit: an OpAcquire of a kind with Permits needs one.
 type Permit struct {
 	// ID is the permit's in Redis, the first of several; the grant brings it. It is an argument of OpReleaseID.
 	ID machine.PermitID
@@ -69,7 +69,7 @@ func (call *Call) CheckTogether(n int) error {
 	switch {
 	case n < 0 || n > machine.MaxTogether:
 		return fmt.Errorf("%d permits are wanted together, and must be between 1 and %d", n, machine.MaxTogether)
-	case n > 0 && call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE:
+	case n > 0 && !TraitsOf(call.Kind).Permits:
 		return errors.New("only an expirable semaphore has permits, and none is wanted of another lock")
 	}
 	return nil
@@ -93,7 +93,7 @@ func (call *Call) Permitted(id machine.PermitID, until machine.Instant) {
 
 // PermitID returns the first id of the permits that were granted; false if the call is about a lock.
 func (call *Call) PermitID() (id machine.PermitID, isPermit bool) {
-	if call.Kind != messages.Kind_KIND_EXPIRABLE_SEMAPHORE {
+	if !TraitsOf(call.Kind).Permits {
 		return id, false
 	}
 	return call.Permit.ID, true

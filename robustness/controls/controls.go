@@ -311,8 +311,8 @@ var All = []Control{
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
 		Edits: []Edit{
-			{"internal/kinds/directory.go", "Made: Of(call.Kind).Consists}", "Made: Servers + 1 + Composition(call.Kind)}"},
-			{"internal/kinds/directory.go", "OneKey, SemaphoreKey, LatchKey}", "OneKey}"},
+			{"internal/kinds/directory.go", "Made: Of(call.Kind).Consists}", "Made: request.SeveralServers + 1 + request.Composition(call.Kind)}"},
+			{"internal/kinds/directory.go", "request.OneKey, request.SemaphoreKey, request.LatchKey}", "request.OneKey}"},
 		},
 		Plan: plan(busyOn(traffic.APIs)),
 	},
