@@ -119,7 +119,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 		if m.transfer.Seq != 0 {
 			s.observer.Transferred()
 		}
-		s.handle(m, kinds.Transferred(m.transfer))
+		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
 		if s.kind.Relevant(m.channel) {
 			s.observer.Listening()
@@ -133,7 +133,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 
 	// The key may have been taken away.
 	case suspicion:
-		s.handle(m, kinds.Suspect)
+		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
 
 	// There are many lock actors: those that are idle leave.
 	case leaveIfIdle:

@@ -27,8 +27,8 @@ func TestLostHold_IsExplained(t *testing.T) {
 		t.Fatalf("the hold was lost: %v", lost.Answer.Reason)
 	}
 	for name, ask := range map[string]func(){
-		"Release": func() { s.Release(s.now, 1, false, t) },
-		"Extend":  func() { s.Extend(s.now, 1, time.Minute, t) },
+		"Release": func() { s.Release(s.now, machine.Release{ID: 1, Ref: t}) },
+		"Extend":  func() { s.Extend(s.now, 1, 0, time.Minute, t) },
 		"Ensure":  func() { s.Ensure(s.now, 1, time.Millisecond, t) },
 	} {
 		ask()

@@ -70,16 +70,6 @@ func (s *Semaphore) Summary() machine.Summary {
 	return machine.Summary{Holds: len(s.holds), Waiters: s.queue.Len(), FirstRef: first}
 }
 
-// First returns the first hold of an owner; 0 if it has none.
-func (s *Semaphore) First(owner machine.Owner) uint64 {
-	for _, h := range s.holds {
-		if owner != 0 && h.owner == owner {
-			return h.id
-		}
-	}
-	return 0
-}
-
 // Cleanup returns the commands that give back everything of this process, and the time for which they have a use. It
 // is for a Semaphore that is given up.
 func (s *Semaphore) Cleanup(now Instant) (all []Command, ttl time.Duration) {

@@ -34,15 +34,27 @@ func (s *Semaphore) Acquire(now Instant, req Request) {
 	}
 }
 
-// Release gives back the permit of a hold. shown says that its id was shown since it was granted.
-func (s *Semaphore) Release(now Instant, id uint64, shown bool, ref any) {
+// Release gives back the permit of a hold.
+func (s *Semaphore) Release(now Instant, r machine.Release) {
+	id := s.meant(r.ID, r.Owner)
 	s.begin(now)
 	defer s.settle()
 	if h := s.holdByID(id); h != nil {
-		s.release(h, h.shown || shown, ref)
+		s.release(h, h.shown || r.Shown, r.Ref)
 	} else {
-		s.refuseOver(id, ref, machine.NotFreed)
+		s.refuseOver(id, r.Ref, machine.NotFreed)
 	}
+}
+
+// meant returns the hold that a request is about: the first of the owner or, if that is 0 or has none, the one with that
+// id. It comes before begin, which may grant the owner another.
+func (s *Semaphore) meant(id uint64, owner machine.Owner) uint64 {
+	for _, h := range s.holds {
+		if owner != 0 && h.owner == owner {
+			return h.id
+		}
+	}
+	return id
 }
 
 // ReleaseID gives back a permit by its id, also one that another process holds. A holder here is notified, and all of its
@@ -63,7 +75,8 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 }
 
 // Extend gives the permit of a hold a fixed lease that begins now, or for 0 the lease of the watchdog.
-func (s *Semaphore) Extend(now Instant, id uint64, lease time.Duration, ref any) {
+func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease time.Duration, ref any) {
+	id = s.meant(id, owner)
 	s.begin(now)
 	defer s.settle()
 	h := s.holdByID(id)

@@ -87,14 +87,14 @@ func (p *player) event(words []string) bool {
 		if text, ok := strings.CutPrefix(first, "id="); ok {
 			p.ReleaseID(p.Now, p.granted[int(machinetest.Number(text))].First, 99)
 		} else {
-			p.Release(p.Now, uint64(number), slices.Contains(rest, "shown"), number)
+			p.Release(p.Now, machine.Release{ID: uint64(number), Shown: slices.Contains(rest, "shown"), Ref: number})
 		}
 	case "extend":
 		lease := time.Duration(0)
 		if rest[1] != "watchdog" {
 			lease = machinetest.Duration(rest[1])
 		}
-		p.Extend(p.Now, uint64(number), lease, 99)
+		p.Extend(p.Now, uint64(number), 0, lease, 99)
 	case "ensure":
 		p.Ensure(p.Now, uint64(number), machinetest.Duration(rest[1]), 99)
 	case "cancel":

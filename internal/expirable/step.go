@@ -24,6 +24,12 @@ func (s *Semaphore) Subscribed(now Instant, _ uint64) {
 	}
 }
 
+// Transferred does nothing: the permits have no wait queue.
+func (s *Semaphore) Transferred(Instant, machine.Transfer) {}
+
+// Suspect does nothing: each renewal says which permits are gone.
+func (s *Semaphore) Suspect(Instant) {}
+
 // Tick lets time pass.
 func (s *Semaphore) Tick(now Instant) {
 	s.begin(now)

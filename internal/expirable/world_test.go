@@ -240,10 +240,10 @@ func (s *shared) Do(n *explore.Net, i int, w explore.Wish) {
 		c.State = explore.Dead
 	case explore.GivesBack:
 		c.State, c.By = explore.Releasing, bound
-		p.Release(n.Now, c.ID, false, k)
+		p.Release(n.Now, machine.Release{ID: c.ID, Ref: k})
 	case briefly, atLength, watched:
 		c.extended, c.extendBy = true, bound
-		p.Extend(n.Now, c.ID, leases[w.What], extends(k))
+		p.Extend(n.Now, c.ID, 0, leases[w.What], extends(k))
 	case frees:
 		c.robbed = true
 		other := (i + 1) % len(s.processes)

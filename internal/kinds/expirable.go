@@ -1,7 +1,6 @@
 package kinds
 
 import (
-	"cmp"
 	"crypto/rand"
 	"time"
 
@@ -17,7 +16,7 @@ import (
 
 // expirableKind is the Kind of expirable semaphores.
 type expirableKind struct {
-	simple
+	holding
 	*backend.ExpirableSemaphore
 	system *System
 	actor  Actor
@@ -67,21 +66,6 @@ var setModes = map[messages.SetPermitsHow]expirable.SetMode{
 
 func (k expirableKind) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
 	switch call.Op {
-	case request.OpRelease:
-		return func(m machine.Machine, now machine.Instant) {
-			s := m.(*expirable.Semaphore)
-			call.From = now
-			s.Release(now, cmp.Or(s.First(owner), hold), call.ShowsPermit(), call)
-		}
-	case request.OpEnsure:
-		return func(m machine.Machine, now machine.Instant) {
-			m.(*expirable.Semaphore).Ensure(now, call.HoldID, call.Within, call)
-		}
-	case request.OpExtend:
-		return func(m machine.Machine, now machine.Instant) {
-			s := m.(*expirable.Semaphore)
-			s.Extend(now, cmp.Or(s.First(owner), hold), call.Lease, call)
-		}
 	case request.OpReleaseID:
 		return func(m machine.Machine, now machine.Instant) {
 			m.(*expirable.Semaphore).ReleaseID(now, call.Permit.ID, call)
@@ -91,10 +75,8 @@ func (k expirableKind) Event(call *request.Call, hold uint64, owner machine.Owne
 			m.(*expirable.Semaphore).Set(now, setModes[call.Permit.How], int(call.Permit.Count), call)
 		}
 	}
-	return nil
+	return k.holding.Event(call, hold, owner)
 }
-
-func (k expirableKind) Perform(e *machine.Effect, _ machine.Instant) { perform(e) }
 
 func (k expirableKind) Send(command any, now machine.Instant) {
 	c := command.(*expirable.Command)

@@ -16,16 +16,14 @@ import (
 )
 
 // Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
-//
-// The end of an actor is one of these:
-//
-//  1. It has nothing left to do, or leaves for another kind: Retires → the actor leaves its shell, or stops → Gone.
-//  2. It is given up: Retires → Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is
-//     cut short → the actor stops → Gone. A reply that comes even later still reaches Late.
-//  3. The host stops it while it is idle: Gone.
 type Kind interface {
-	// The machine.
+	Decider
+	Performer
+	Leaver
+}
 
+// Decider is the part of a Kind that makes decisions: its machines, and their events.
+type Decider interface {
 	// Fresh returns a machine that has no requests.
 	Fresh() machine.Machine
 	// Draft returns a copy to apply an event to.
@@ -40,27 +38,31 @@ type Kind interface {
 	// Event returns the event of a request other than an Acquire, a Cancel or a List; nil if this kind does not take it.
 	// The request may be about a hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
 	Event(call *request.Call, hold uint64, owner machine.Owner) Event
-
-	// Commands and effects.
-
-	// Send sends a command of the machine to Redis. The reply goes to Actor.Replied.
-	Send(command any, now machine.Instant)
 	// Apply applies a reply to the machine.
 	Apply(m machine.Machine, now machine.Instant, r *Reply)
+}
+
+// Performer is the part of a Kind that carries out the decisions, and reads Redis.
+type Performer interface {
+	// Send sends a command of the machine to Redis. The reply goes to Actor.Replied.
+	Send(command any, now machine.Instant)
 	// Perform carries out an effect that only this kind has.
 	Perform(e *machine.Effect, now machine.Instant)
-
-	// Reading.
-
 	// Channels returns the channels on which a waiter of that term is notified of a release.
 	Channels(term uint64) []backend.Channel
 	// Relevant reports whether a message or a new subscription on the channel may mean that the lock is free.
 	Relevant(channel backend.Channel) bool
 	// Inspect reads the state in Redis. It calls done once, on any goroutine, with the state or with the refusal.
 	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
+}
 
-	// End of life.
-
+// Leaver is the part of a Kind for the end of its lock actor, which is one of these:
+//
+//  1. It has nothing left to do, or leaves for another kind: Retires → the actor leaves its shell, or stops → Gone.
+//  2. It is given up: Retires → Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is
+//     cut short → the actor stops → Gone. A reply that comes even later still reaches Late.
+//  3. The host stops it while it is idle: Gone.
+type Leaver interface {
 	// Retires is called when the actor is about to leave, before another one may be started for the name; it may stay
 	// after all. closing says that the System closes, and the actor has nothing left to do.
 	Retires(m machine.Machine, closing bool)

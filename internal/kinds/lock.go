@@ -18,7 +18,7 @@ import (
 
 // lockKind is the Kind of all locks. It is the backend.Receiver of its Backend.
 type lockKind struct {
-	simple
+	holding
 	backend.Backend
 	system *System
 	actor  Actor
@@ -66,30 +66,12 @@ func (k *lockKind) Acquire(m machine.Machine, now machine.Instant, req machine.R
 }
 
 func (k *lockKind) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
-	switch call.Op {
-	case request.OpRelease:
-		return func(m machine.Machine, now machine.Instant) {
-			l := m.(*lock.Lock)
-			call.From = now
-			if call.DropsMinimum {
-				l.DropMinimum(hold)
-			}
-			l.Release(now, hold, owner, machine.Mode(call.Mode), call)
-		}
-	case request.OpForceRelease:
-		return func(m machine.Machine, now machine.Instant) {
-			m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), k.named(call.Owners), call)
-		}
-	case request.OpEnsure:
-		return func(m machine.Machine, now machine.Instant) {
-			m.(*lock.Lock).Ensure(now, call.HoldID, call.Within, call)
-		}
-	case request.OpExtend:
-		return func(m machine.Machine, now machine.Instant) {
-			m.(*lock.Lock).Extend(now, hold, owner, call.Lease, call)
-		}
+	if call.Op != request.OpForceRelease {
+		return k.holding.Event(call, hold, owner)
 	}
-	return nil
+	return func(m machine.Machine, now machine.Instant) {
+		m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), k.named(call.Owners), call)
+	}
 }
 
 // named returns the owners that a forced release names.
@@ -101,38 +83,6 @@ func (k *lockKind) named(owners []string) (named machine.Owners) {
 		}
 	}
 	return named
-}
-
-// Transferred returns the event that another process has transferred the lock to this one, or that permits of a semaphore
-// are free for it.
-func Transferred(t machine.Transfer) Event {
-	return func(m machine.Machine, now machine.Instant) {
-		if to, is := m.(interface {
-			Transferred(machine.Instant, machine.Transfer)
-		}); is {
-			to.Transferred(now, t)
-		}
-	}
-}
-
-// Suspect is the event that the key may have been taken away: a lock asks Redis as soon as it can.
-var Suspect Event = func(m machine.Machine, now machine.Instant) {
-	if l, is := m.(*lock.Lock); is {
-		l.Suspect(now)
-	}
-}
-
-func (k *lockKind) Perform(e *machine.Effect, _ machine.Instant) { perform(e) }
-
-// perform carries out an effect that only locks and expirable semaphores have.
-func perform(e *machine.Effect) {
-	call := e.Ref.(*request.Call)
-	switch {
-	case e.Kind == machine.Bounded && call.Holder != nil:
-		call.Holder.Bounded(e.Answer.Bound)
-	case e.Kind == machine.Renewed && call.Permit != nil:
-		call.Permit.Until.Store(int64(e.Answer.Until))
-	}
 }
 
 func (k *lockKind) Send(c any, now machine.Instant) {

@@ -36,10 +36,15 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	}
 }
 
-// Release releases one hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
-func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode machine.Mode, ref any) {
+// Release releases one hold.
+func (l *Lock) Release(now machine.Instant, r machine.Release) {
+	id := r.ID
+	if h := l.holds.byID(id); r.DropsMinimum && h.id != 0 {
+		h.keepUntil = h.keepAgainUntil
+		l.holds.update(h)
+	}
 	// The owner means its present hold, and not one that begin may grant it when that hold is over.
-	if h := l.holds.byOwner(owner); h.id != 0 {
+	if h := l.holds.byOwner(r.Owner); h.id != 0 {
 		id = h.id
 	}
 	l.begin(now)
@@ -47,25 +52,17 @@ func (l *Lock) Release(now machine.Instant, id uint64, owner machine.Owner, mode
 	h := l.holds.byID(id)
 	switch {
 	case h.id != 0:
-		l.pendingCounts = append(l.pendingCounts, countChange{hold: h.id, mode: mode, ref: ref, until: l.now + l.cfg.CallTimeout})
+		l.pendingCounts = append(l.pendingCounts, countChange{hold: h.id, mode: r.Mode, ref: r.Ref, until: l.now + l.cfg.CallTimeout})
 	case l.lost.Why(id) != 0:
-		l.answer(ref, machine.Answer{
+		l.answer(r.Ref, machine.Answer{
 			Kind: machine.NotFreed, Reason: machine.Lost,
 			Detail: "the hold was lost before: " + l.lost.Why(id).String(),
 		})
 	default:
-		l.answer(ref, machine.Answer{
+		l.answer(r.Ref, machine.Answer{
 			Kind: machine.NotFreed, Reason: machine.NotHeld,
 			Detail: "there is no such hold: it was never granted, is over, or belongs to another owner",
 		})
-	}
-}
-
-// DropMinimum ends the minimum time of the first request of a hold, which no requester has got.
-func (l *Lock) DropMinimum(id uint64) {
-	if h := l.holds.byID(id); h.id != 0 {
-		h.keepUntil = h.keepAgainUntil
-		l.holds.update(h)
 	}
 }
 

@@ -106,7 +106,8 @@ func (r *rig) request(verb string, words []string) bool {
 	case "acquire":
 		r.acquire(first, words[1:]...)
 	case "release", "leave":
-		r.do(func(l *lock.Lock) { l.Release(r.Now, id, owner, mode, strings.ToUpper(first)) })
+		release := machine.Release{ID: id, Owner: owner, Mode: mode, Ref: strings.ToUpper(first)}
+		r.do(func(l *lock.Lock) { l.Release(r.Now, release) })
 	case "cancel":
 		r.do(func(l *lock.Lock) { l.Cancel(r.Now, id, owner, "cancel") })
 	case "ensure":

@@ -52,7 +52,7 @@ func TestWork_IsLeftAfterEachCommand(t *testing.T) {
 	reply("acquired")
 	l.Tick(10e9)
 	reply("renewed")
-	l.Release(10e9, 1, 0, machine.Exclusive, t)
+	l.Release(10e9, machine.Release{ID: 1, Ref: t})
 	reply("released")
 	if !reflect.ValueOf(*noWork).IsZero() {
 		t.Errorf("the work of all locks without any has changed: %+v", *noWork)

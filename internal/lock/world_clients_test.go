@@ -69,7 +69,7 @@ func (w *world) perform(i int, r request) {
 			if r.owner != 0 {
 				id = 0
 			}
-			l.Release(w.now, id, r.owner, r.mode, r.ref)
+			l.Release(w.now, machine.Release{ID: id, Owner: r.owner, Mode: r.mode, Ref: r.ref})
 		case cancel:
 			l.Cancel(w.now, r.hold, r.owner, r.ref)
 		case extend:

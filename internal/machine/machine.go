@@ -11,7 +11,6 @@ type Machine interface {
 	Cancel(now Instant, id uint64, owner Owner, ref any)
 
 	// External events. The replies of Redis are such events, too: kinds.Kind applies them, since they differ by kind.
-	// So do kinds.Transferred, which is for locks and semaphores, and kinds.Suspect, which is for locks.
 
 	// OwnerGone reports that an owner has died: its requests are refused, and its holds are released.
 	OwnerGone(now Instant, owner Owner)
@@ -20,6 +19,11 @@ type Machine interface {
 	// Subscribed reports that the subscription with the term of an effect Subscribe is confirmed. Earlier messages may
 	// have been missed.
 	Subscribed(now Instant, term uint64)
+	// Transferred reports that another process has transferred the lock to this one, or that permits of a semaphore are
+	// free for it.
+	Transferred(now Instant, t Transfer)
+	// Suspect reports that the key may have been taken away: a lock asks Redis as soon as it can.
+	Suspect(now Instant)
 	// Tick reports that time has passed: the machine does what is due.
 	Tick(now Instant)
 	// Close reports that the System closes: waiting requests are refused, and all holds end and are released.

@@ -55,6 +55,18 @@ type Request struct {
 	Ref any
 }
 
+// Release is a request to release a hold: that of the owner, or, if the owner is 0 or has none, the one with that id.
+type Release struct {
+	ID    uint64
+	Owner Owner
+	Mode  Mode
+	// Shown: others know the ids of the hold's permits, which are not handed on.
+	Shown bool
+	// DropsMinimum: no requester has got the first grant of the hold, so its minimum time ends.
+	DropsMinimum bool
+	Ref          any
+}
+
 // Waiting returns what the queue sorts and finds a request by.
 func (r *Request) Waiting() requestqueue.Key {
 	return requestqueue.Key{ID: r.ID, Owner: uint64(r.Owner), Deadline: r.Deadline, Try: r.Try, Fenced: r.Fenced}

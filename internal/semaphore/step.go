@@ -32,6 +32,9 @@ func (p *Pool) Subscribed(now Instant, _ uint64) {
 	}
 }
 
+// Suspect does nothing: permits, and a count, have no holder here.
+func (p *Pool) Suspect(Instant) {}
+
 // Tick says that time has passed.
 func (p *Pool) Tick(now Instant) {
 	p.begin(now)
