@@ -31,6 +31,21 @@ func (m Member) Command(c lock.Command) lock.Command {
 	return c
 }
 
+// form returns the member's kind for scripts about several locks, and the key beside its own.
+func (m Member) form() (kind, beside string) {
+	switch {
+	case m.Fenced:
+		return "fenced", m.Tokens
+	case m.Kind == Fair:
+		return "fair", m.Tokens
+	case m.Kind == ReadWrite && m.Mode == machine.Shared:
+		return "read", m.holds
+	case m.Kind == ReadWrite:
+		return "write", m.holds
+	}
+	return "plain", m.Tokens
+}
+
 // AcquireAll returns the call that takes all of several locks or none, in one script. They must be in one slot.
 func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclient.Call {
 	first := members[0]
@@ -41,17 +56,13 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
 	for _, m := range members {
-		kind, keys, beside := "plain", []string{m.Key(), m.Key(), m.Key()}, m.Tokens
-		switch {
-		case m.Fenced:
-			kind, keys[1] = "fenced", m.Tokens
-		case m.Kind == Fair:
-			kind, keys[1], keys[2] = "fair", m.queue, m.timeouts
-		case m.Kind == ReadWrite:
-			kind, beside = "write", m.holds
-			if m.Mode == machine.Shared {
-				kind = "read"
-			}
+		kind, beside := m.form()
+		keys := []string{m.Key(), m.Key(), m.Key()}
+		switch kind {
+		case "fenced":
+			keys[1] = m.Tokens
+		case "fair":
+			keys[1], keys[2] = m.queue, m.timeouts
 		}
 		call.Keys = append(call.Keys, keys...)
 		call.Args = append(call.Args, kind, beside, m.waitQueue)
@@ -70,16 +81,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},
 	}
 	for _, m := range members {
-		kind, beside := "plain", m.Tokens
-		switch {
-		case m.Fenced:
-			kind = "fenced"
-		case m.Kind == ReadWrite:
-			kind, beside = "write", m.holds
-			if m.Mode == machine.Shared {
-				kind = "read"
-			}
-		}
+		kind, beside := m.form()
 		call.Keys = append(call.Keys, m.Key())
 		call.Args = append(call.Args, kind, beside, m.waitQueue, m.Channel)
 	}
