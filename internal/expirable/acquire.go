@@ -80,7 +80,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	if !s.wait.defers {
 		s.tryAt(next)
 	}
-	if s.sub == machine.Requested {
+	if s.sub.State == machine.Requested {
 		// Not confirmed since the last try: ask again, in case the first got lost.
 		s.effects.Add(machine.Effect{Kind: machine.Subscribe})
 	}

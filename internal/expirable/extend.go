@@ -26,14 +26,14 @@ func (s *Semaphore) extend() {
 func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	sent := *e
 	sent.sets, sent.fixed, sent.sentAt = cmp.Or(e.lease, s.cfg.Watchdog), e.lease > 0, s.now
-	if h.mayBeCutShort(sent.sets) { // the watchdog may keep the permit nevertheless
+	if h.unacked.MayCutShort(sent.sets) { // the watchdog may keep the permit nevertheless
 		sent.sets, sent.fixed = s.cfg.Watchdog, false
 	}
 	switch detail := machine.CannotExtend(e.lease, s.now, h.ends, h.unwatched); {
 	case detail != "":
 		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
 		return
-	case h.mayBeCutShort(sent.sets):
+	case h.unacked.MayCutShort(sent.sets):
 		s.answerExtension(e, machine.Answer{
 			Kind: machine.NotDone, Reason: machine.Unavailable,
 			Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease",
@@ -97,9 +97,9 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 		reason, detail := r.Why()
 		if r.Unsure {
 			detail = machine.MaybeDone + detail
-			again.noteUnacked(e.sets)
+			again.unacked.Add(e.sets)
 		}
-		if again.mayBeCutShort(s.cfg.Watchdog) {
+		if again.unacked.MayCutShort(s.cfg.Watchdog) {
 			again.fixed = true // what the watchdog would renew may be cut short
 		}
 		s.changeLease(h, &again)

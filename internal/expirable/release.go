@@ -57,7 +57,7 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 	}
 	s.back = s.back[o.count:]
 	others := r.Receivers
-	if s.sub == machine.Listening {
+	if s.sub.State == machine.Listening {
 		others--
 	}
 	switch {

@@ -48,7 +48,7 @@ func (s *Semaphore) renewBy(at Instant) {
 // it, and the next reply would be late as well, so a late one still counts.
 func (s *Semaphore) renewalOverdue(f machine.Failure) {
 	o := op{seq: s.renewal.seq, sentAt: s.renewal.sentAt, holds: s.renewal.holds}
-	s.late = append(slices.Clone(s.late[max(0, len(s.late)-machine.MaxLateTries+1):]), o)
+	s.late = machine.AddLate(s.late, o)
 	s.notRenewed(f)
 }
 
@@ -139,7 +139,7 @@ func (s *Semaphore) renewalUnanswered() {
 	for i, h := range s.holds {
 		if sent[h.permits.First] {
 			again := *h
-			again.noteUnacked(s.cfg.Watchdog)
+			again.unacked.Add(s.cfg.Watchdog)
 			s.holds[i] = &again
 		}
 	}

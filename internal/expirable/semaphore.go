@@ -108,9 +108,8 @@ type hold struct {
 	ends, leaseEnd Instant
 	// unwatched: no death of an owner ends it.
 	unwatched bool
-	// unacked is the shortest lease that a command without a reply may still set, 0 if there is none, and longest the
-	// latest expiry that a command may have set.
-	unacked time.Duration
+	// longest is the latest expiry that a command may have set.
+	unacked machine.Unacked
 	longest Instant
 }
 
@@ -127,16 +126,6 @@ func (h *hold) end() Instant {
 
 // takenUntil returns the latest time at which the permit is free again.
 func (h *hold) takenUntil() Instant { return max(h.until, h.longest) }
-
-// noteUnacked notes that a command which sets that lease has no reply.
-func (h *hold) noteUnacked(lease time.Duration) {
-	if h.unacked == 0 || lease < h.unacked {
-		h.unacked = lease
-	}
-}
-
-// mayBeCutShort reports whether a late command may shorten a lease of that length.
-func (h *hold) mayBeCutShort(lease time.Duration) bool { return h.unacked != 0 && h.unacked < lease }
 
 // op is a command under way: it is sent, and sent again, until its outcome is known or does not
 // matter any more.

@@ -18,8 +18,8 @@ func (s *Semaphore) Signal(now Instant) {
 }
 
 // Subscribed says that from now on no message of the channel is missed; earlier ones may have been.
-func (s *Semaphore) Subscribed(now Instant, _ uint64) {
-	if s.sub.Confirm() {
+func (s *Semaphore) Subscribed(now Instant, term uint64) {
+	if s.sub.Confirm(term) {
 		s.Signal(now)
 	}
 }
@@ -146,7 +146,7 @@ func (s *Semaphore) settle() {
 	if s.queue.Len() == 0 && s.kept == 0 {
 		s.wait = waiting{}
 	}
-	s.sub.Follow(s.queue.Len() > 0, s.wait.refused, &s.effects)
+	s.sub.Follow(s.now, s.queue.Len() > 0, s.wait.refused, false, 0, &s.effects)
 }
 
 // turns is the order in which the numbered commands take turns: there may always be more of each.

@@ -25,7 +25,7 @@ func (l *Lock) attempt() {
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
 	switch again := l.kind.Parts && l.wait.tried; {
-	case l.mayBeCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
+	case l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
 		l.lease = lease{term: l.takeTerm()}
@@ -82,16 +82,16 @@ func (l *Lock) noteRefusal(r Result) {
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
 	// A process that does not listen yet counts no messages, and tries again as soon as it does.
-	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.state == machine.Listening {
+	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
 		l.deferFor(1, r.TTL)
 		l.wait.byRedis = true
 	}
 	if l.wait.refusalIsStale {
 		l.wait.nextAt = l.now
 	}
-	if l.sub.state == machine.Requested {
+	if l.sub.State == machine.Requested {
 		// It was not confirmed since the last try: ask again, in case the first one got lost.
-		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: l.sub.term})
+		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: l.sub.Term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
 		// A late command of a term that is over took the lock, without a holder.
@@ -145,27 +145,11 @@ func (l *Lock) stopContending() {
 
 // listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
-	want := l.queue.len() > 0 && (l.wait.refused || l.sub.state != machine.Unsubscribed)
-	var term uint64
-	switch {
-	case want:
-		term, l.sub.until = l.order.channel(l), 0
-	case l.sub.state == machine.Listening && l.order.inMemory() && !l.closing:
-		if l.sub.until == 0 {
-			l.sub.until = l.now + machine.UnsubscribeDelay
-		}
-		if l.now < l.sub.until {
-			return
-		}
+	waits, term := l.queue.len() > 0, uint64(0)
+	if waits {
+		term = l.order.channel(l)
 	}
-	if l.sub.state != machine.Unsubscribed && (!want || term != l.sub.term) {
-		l.effects.Add(machine.Effect{Kind: machine.Unsubscribe, Term: l.sub.term})
-		l.sub = subscription{}
-	}
-	if want && l.sub.state == machine.Unsubscribed {
-		l.sub = subscription{state: machine.Requested, term: term}
-		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: term})
-	}
+	l.sub.Follow(l.now, waits, l.wait.refused, l.order.inMemory() && !l.closing, term, &l.effects)
 }
 
 // attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may

@@ -20,7 +20,7 @@ func (l *Lock) deferToOthers(others int, d time.Duration) {
 	switch {
 	case others == 0:
 		turns = math.MaxInt // only time ends the deferral
-	case l.sub.state == machine.Listening:
+	case l.sub.State == machine.Listening:
 		turns++
 	}
 	l.deferFor(turns, d)
@@ -37,7 +37,7 @@ func (l *Lock) countRelease() bool {
 	switch {
 	case !l.isDeferred():
 		return true
-	case l.sub.state != machine.Listening:
+	case l.sub.State != machine.Listening:
 		return false // it may be the process's own message, which turns includes only if it listened
 	}
 	if l.wait.turns--; l.wait.turns > 0 {

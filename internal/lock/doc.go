@@ -43,7 +43,7 @@
 //
 // A hold may get another lease (Extend), longer or shorter. The command for that is the main one, is not under way
 // together with a renewal, and is sent once. If it may shorten the TTL, the trust is shortened before it is sent; it is
-// lengthened only by the reply. While a command without a reply may still shorten a lease of some length (unackedTTL),
+// lengthened only by the reply. While a command without a reply may still shorten a lease of some length (lease.unacked),
 // none of that length is trusted.
 //
 // Redis cannot delay a release by refusing another change. Re-entries and partial releases change

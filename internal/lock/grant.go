@@ -31,7 +31,7 @@ func (l *Lock) prepareGrant(ref any) {
 	l.dropRenewal()
 	o := l.opFor(opGrant, req)
 	o.ref = ref
-	if l.mayBeCutShort(o.lease) || l.modeMayChange(req.Mode) {
+	if l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) {
 		l.release(ref)
 		return
 	}

@@ -11,7 +11,7 @@ import (
 func (l *Lock) Idle() bool {
 	_, wakes := l.order.wake(l)
 	return l.phase == free && l.queue.len() == 0 && len(l.background) == 0 && !wakes &&
-		l.sub.state == machine.Unsubscribed && l.effects.Len() == 0
+		l.sub.State == machine.Unsubscribed && l.effects.Len() == 0
 }
 
 // FirstWaiter returns the Ref of the first request that waits, or nil.

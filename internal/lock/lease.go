@@ -9,8 +9,8 @@ import (
 
 // noteUnanswered remembers that a command without a reply may still arrive.
 func (l *Lock) noteUnanswered(o *op) {
-	if o.term != 0 && o.term == l.lease.term && (l.lease.unackedTTL == 0 || o.lease < l.lease.unackedTTL) {
-		l.lease.unackedTTL = o.lease
+	if o.term != 0 && o.term == l.lease.term {
+		l.lease.unacked.Add(o.lease)
 	}
 	switch o.kind {
 	case opAcquire, opGrant, opCount:
@@ -37,7 +37,7 @@ type lateTake struct {
 // about its queue.
 func (l *Lock) awaitLate(o *op, term uint64) {
 	if term != 0 {
-		l.late = append(slices.Clone(l.late[max(0, len(l.late)-machine.MaxLateTries+1):]), lateTake{o.seq, term, o.lease})
+		l.late = machine.AddLate(l.late, lateTake{o.seq, term, o.lease})
 	}
 }
 
@@ -59,12 +59,6 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 // modeMayChange reports whether a late command might change the lease from mode m: as a reader it would
 // admit others together with a writer, and as a writer it would end a read hold.
 func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.lateMode[machine.Shared-m] }
-
-// mayBeCutShort reports whether a late command might shorten a lease of that length. The term must not be
-// used for such a lease.
-func (l *Lock) mayBeCutShort(lease time.Duration) bool {
-	return l.lease.unackedTTL != 0 && l.lease.unackedTTL < lease
-}
 
 // extend notes that o has set the TTL. A fixed lease is never shortened.
 func (l *Lock) extend(o op) {

@@ -124,9 +124,9 @@ type lease struct {
 	transferred bool
 	// lateMode says, by mode, whether a command without a reply may still set that mode.
 	lateMode [2]bool
-	// unackedTTL is the shortest TTL that such a command may still set; 0 if there is none.
-	unackedTTL time.Duration
-	tokens     tokens
+	// unacked is of such commands. The term must not be used for a lease that they may cut short.
+	unacked machine.Unacked
+	tokens  tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
 	// margin. The time of the reply does not count.
 	until   machine.Instant
@@ -194,15 +194,6 @@ type deferral struct {
 	turns             int
 	deferUntil        machine.Instant
 	notified, byRedis bool
-}
-
-// subscription is the state of the subscription to the lock's channel. With a queue in Redis, every waiter
-// has its own channel, and term says which one is meant.
-type subscription struct {
-	state machine.Subscription
-	term  uint64
-	// until is the end of the subscription after the last waiter; 0 while there are waiters.
-	until machine.Instant
 }
 
 // countChange is a change of a hold's count: request adds one, and a release (request is nil) subtracts one.

@@ -51,7 +51,7 @@ func (l *Lock) startReentry(h hold, c countChange) bool {
 		return false
 	}
 	if l.prolongs(c.request) {
-		if l.mayBeCutShort(c.request.Lease) {
+		if l.lease.unacked.MayCutShort(c.request.Lease) {
 			l.refuse(c.request.Ref, machine.Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease")
 			return false
 		}

@@ -67,7 +67,7 @@ func (l *Lock) checkSuspected() {
 // replies, and the next one would be late as well, so a late reply still counts.
 func (l *Lock) retryOverdueRenewal(r Result) {
 	o := &l.renewal
-	o.earlier = append(slices.Clone(o.earlier[max(0, len(o.earlier)-machine.MaxLateTries+1):]), try{o.seq, o.sentAt, o.lease})
+	o.earlier = machine.AddLate(o.earlier, try{o.seq, o.sentAt, o.lease})
 	l.renewalReplied(r)
 }
 

@@ -207,7 +207,7 @@ func (l *Lock) Signal(now machine.Instant) {
 func (l *Lock) Subscribed(now machine.Instant, term uint64) {
 	l.begin(now)
 	defer l.settle()
-	if l.sub.term != term || !l.sub.state.Confirm() {
+	if !l.sub.Confirm(term) {
 		return
 	}
 	if !l.isDeferred() || l.wait.byRedis {

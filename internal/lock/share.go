@@ -22,7 +22,7 @@ func (l *Lock) join() bool {
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
 		return false // the renewal must not arrive after a command that sets a longer TTL
-	case l.lease.fixed && l.mayBeCutShort(l.cfg.Watchdog):
+	case l.lease.fixed && l.lease.unacked.MayCutShort(l.cfg.Watchdog):
 		l.drain() // a command without a reply may still shorten the lease
 	case l.lease.fixed:
 		// From now on the lease is renewed for the new reader.

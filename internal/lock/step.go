@@ -174,8 +174,8 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	for _, e := range l.extensions {
 		wake(e.by)
 	}
-	if l.sub.until != 0 {
-		wake(l.sub.until)
+	if l.sub.Until != 0 {
+		wake(l.sub.Until)
 	}
 	if l.main.kind == opCount && l.main.request != nil && l.main.request.Deadline > 0 {
 		wake(l.main.request.Deadline)

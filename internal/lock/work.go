@@ -1,6 +1,10 @@
 package lock
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // work is what a lock needs only while a command is under way or a request waits for one. It is apart from the Lock,
 // since of the many locks that a process may hold, most have none of it.
@@ -20,7 +24,7 @@ type work struct {
 	extensions    []extension
 
 	wait waiting
-	sub  subscription
+	sub  machine.Subscription
 }
 
 // noWork is that of all locks that have none. It is never changed.
@@ -64,5 +68,6 @@ func (w *work) free() {
 
 func (w *work) isEmpty() bool {
 	return w.main.kind == opNone && w.renewal.kind == opNone &&
-		len(w.background)+len(w.late)+len(w.pendingCounts)+len(w.ensures)+len(w.extensions) == 0 && w.wait.isZero() && w.sub == subscription{}
+		len(w.background)+len(w.late)+len(w.pendingCounts)+len(w.ensures)+len(w.extensions) == 0 &&
+		w.wait.isZero() && w.sub == machine.Subscription{}
 }

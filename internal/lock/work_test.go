@@ -17,7 +17,7 @@ func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 		"pendingCounts": {pendingCounts: make([]countChange, 1)},
 		"ensures":       {ensures: make([]ensure, 1)},
 		"extensions":    {extensions: make([]extension, 1)},
-		"sub":           {sub: subscription{until: 1}},
+		"sub":           {sub: machine.Subscription{Until: 1}},
 		"wait":          {wait: waiting{contest: contest{noTTL: true}}},
 		"wait.sent":     {wait: waiting{sent: make([]queued, 1)}},
 		"wait.transfer": {wait: waiting{transfer: machine.Transfer{Term: 1}}},

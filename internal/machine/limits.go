@@ -4,9 +4,6 @@ const (
 	// MaxExpired bounds the requests that one event refuses because their wait is over. If there are more, the next Tick
 	// is due at once.
 	MaxExpired = 1000
-	// MaxLateTries bounds the tries of a command that may still be answered late. Their pauses grow, so few fit into a
-	// lease.
-	MaxLateTries = 8
 	// MaxPermits is the largest number of permits of a name; Redisson counts no further.
 	MaxPermits = 1<<31 - 1
 	// MaxTogether bounds the permits that are acquired together.

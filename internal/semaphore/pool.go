@@ -36,8 +36,6 @@ type Pool struct {
 	wait  waiting
 	turn  turn
 	sub   machine.Subscription
-	// unsubscribeAt ends the subscription, unless a request waits by then; 0 while one does.
-	unsubscribeAt Instant
 	// closing: no request gets permits any more; from closeAt on nothing is awaited.
 	closing bool
 	closeAt Instant
@@ -164,7 +162,7 @@ func (p *Pool) SetNextNumber(n uint64) { p.nextNumber = n }
 // Idle reports whether no request awaits an answer, nothing has to be given back, and Redis has nothing of the waiters.
 func (p *Pool) Idle() bool {
 	return p.call.kind == 0 && p.queue.Len() == 0 && len(p.pendingReturns)+len(p.rejects.returns)+len(p.changes) == 0 &&
-		p.entry == 0 && p.sub == machine.Unsubscribed
+		p.entry == 0 && p.sub.State == machine.Unsubscribed
 }
 
 // Sent returns the number of the last command, 0 before the first; certain: none that was sent is still on its way.

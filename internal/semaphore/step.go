@@ -23,10 +23,10 @@ func (p *Pool) Transferred(now Instant, _ machine.Transfer) {
 }
 
 // Subscribed says that no message is missed from now on.
-func (p *Pool) Subscribed(now Instant, _ uint64) {
+func (p *Pool) Subscribed(now Instant, term uint64) {
 	p.begin(now)
 	defer p.settle()
-	if p.sub.Confirm() {
+	if p.sub.Confirm(term) {
 		p.wait.again = true
 		p.trySoon()
 	}
@@ -141,20 +141,7 @@ func (p *Pool) settle() {
 		p.trySoon()
 	}
 	p.proceed()
-	p.listen()
-}
-
-// listen keeps the subscription while requests wait that were refused, and for UnsubscribeDelay longer.
-func (p *Pool) listen() {
-	switch {
-	case p.queue.Len() > 0:
-		p.unsubscribeAt = 0
-	case p.sub == machine.Listening && p.unsubscribeAt == 0 && !p.closing:
-		p.unsubscribeAt = p.now + machine.UnsubscribeDelay
-	}
-	if p.now >= p.unsubscribeAt || p.closing {
-		p.sub.Follow(p.queue.Len() > 0, p.wait.refused, &p.effects)
-	}
+	p.sub.Follow(p.now, p.queue.Len() > 0, p.wait.refused, !p.closing, 0, &p.effects)
 }
 
 // wantsFewer reports whether the first request that waits wants fewer permits than the entry in the wait queue says.
@@ -226,9 +213,7 @@ func (p *Pool) NextWake() (at Instant, ok bool) {
 	}
 	wake(firstUntil(p.pendingReturns))
 	wake(firstUntil(p.call.returns))
-	if p.sub != machine.Unsubscribed {
-		wake(p.unsubscribeAt)
-	}
+	wake(p.sub.Until)
 	if p.call.kind == 0 && p.leaves() {
 		wake(p.leaveAt())
 	}
