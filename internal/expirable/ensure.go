@@ -29,7 +29,7 @@ func (s *Semaphore) Ensure(now Instant, id uint64, d time.Duration, ref any) {
 		why = fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, maxLeft)
 	}
 	if why != "" {
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: why})
+		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}
 	e := &extension{hold: id, ref: ref, ensures: s.now + d, by: s.now + s.cfg.CallTimeout}

@@ -47,10 +47,7 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 		case r.Valid[i]:
 			s.effects.Answer(b.ref, machine.Answer{Kind: machine.Freed})
 		case b.unknown:
-			s.effects.Answer(b.ref, machine.Answer{
-				Kind: machine.NotFreed, Reason: machine.NotHeld,
-				Detail: "there is no such permit: it has expired, or was released before",
-			})
+			s.effects.Refuse(b.ref, machine.NotFreed, machine.NotHeld, "there is no such permit: it has expired, or was released before")
 		default:
 			s.effects.Answer(b.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Noticed: true, Detail: gone})
 		}
@@ -106,9 +103,7 @@ func (s *Semaphore) expireBack() {
 	var stay []giveBack
 	for i, b := range s.back {
 		if b.ref != nil && (s.now >= b.answerBy || expired(b)) {
-			s.effects.Answer(b.ref, machine.Answer{
-				Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: "Redis has not confirmed the release",
-			})
+			s.effects.Refuse(b.ref, machine.NotFreed, machine.Unavailable, "Redis has not confirmed the release")
 			b.ref = nil
 		}
 		if i < busy || !expired(b) {

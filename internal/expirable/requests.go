@@ -63,7 +63,7 @@ func (s *Semaphore) ReleaseID(now Instant, permit machine.PermitID, ref any) {
 	s.begin(now)
 	defer s.settle()
 	if s.closing {
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Closed, Detail: machine.Closing})
+		s.effects.Refuse(ref, machine.NotFreed, machine.Closed, machine.Closing)
 		return
 	}
 	b := giveBack{permits: machine.Permits{First: permit, N: 1}, ref: ref, unknown: true, until: now + s.cfg.TryTime()}
@@ -85,7 +85,7 @@ func (s *Semaphore) Extend(now Instant, id uint64, owner machine.Owner, lease ti
 		return
 	}
 	if why := machine.CannotExtend(lease, s.now, h.ends, h.unwatched); why != "" {
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: why})
+		s.effects.Refuse(ref, machine.NotDone, machine.Invalid, why)
 		return
 	}
 	e := &extension{hold: id, lease: lease, ref: ref, by: s.now + s.cfg.CallTimeout}
@@ -124,7 +124,7 @@ func (s *Semaphore) Set(now Instant, mode SetMode, count int, ref any) {
 	s.begin(now)
 	defer s.settle()
 	if s.closing {
-		s.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Closed, Detail: machine.Closing})
+		s.effects.Refuse(ref, machine.NotDone, machine.Closed, machine.Closing)
 		return
 	}
 	s.sets = append(s.sets, set{mode: mode, count: count, ref: ref, until: now + s.cfg.TryTime()})

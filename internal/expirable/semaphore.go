@@ -108,7 +108,7 @@ type hold struct {
 	ends, leaseEnd Instant
 	// unwatched: no death of an owner ends it.
 	unwatched bool
-	// longest is the latest expiry that a command may have set.
+	// unacked is of commands about the permits, and longest the latest expiry that a command may have set.
 	unacked machine.Unacked
 	longest Instant
 }

@@ -28,7 +28,7 @@ func (s *Semaphore) expireSets() {
 			stay = append(stay, one)
 			continue
 		}
-		s.effects.Answer(one.ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Unavailable, Detail: "Redis has not answered in time"})
+		s.effects.Refuse(one.ref, machine.NotDone, machine.Unavailable, "Redis has not answered in time")
 	}
 	s.sets = stay
 }

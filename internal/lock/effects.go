@@ -162,7 +162,7 @@ func (l *Lock) refuse(ref any, reason machine.Reason, detail string) {
 func failIf[R interface{ answerTo() any }](l *Lock, all []R, fails func(R) bool, reason machine.Reason, detail string) (stay []R) {
 	for _, r := range all {
 		if fails(r) {
-			l.answer(r.answerTo(), machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+			l.effects.Refuse(r.answerTo(), machine.NotDone, reason, detail)
 		} else {
 			stay = append(stay, r)
 		}

@@ -32,7 +32,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 		if c.request != nil {
 			l.refuse(c.request.Ref, machine.Lost, detail)
 		} else {
-			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: detail})
+			l.effects.Refuse(c.ref, machine.NotFreed, machine.Lost, detail)
 		}
 	}
 	l.pendingCounts = nil
@@ -133,7 +133,7 @@ func (l *Lock) revokeHold(h hold, reason machine.Reason, detail string) {
 		l.dropCount()
 	}
 	for _, c := range l.takePending(func(c countChange) bool { return c.request == nil && c.hold == h.id }) {
-		l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Lost, Detail: detail})
+		l.effects.Refuse(c.ref, machine.NotFreed, machine.Lost, detail)
 	}
 	l.endHold(h, nil)
 }

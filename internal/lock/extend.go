@@ -38,7 +38,7 @@ func (l *Lock) Extend(now machine.Instant, id uint64, owner machine.Owner, lease
 		return
 	}
 	if detail := h.cannotHave(lease, l.now); detail != "" {
-		l.answer(ref, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
+		l.effects.Refuse(ref, machine.NotDone, machine.Invalid, detail)
 		return
 	}
 	l.extensions = append(l.extensions, extension{hold: h.id, lease: lease, ref: ref, by: l.now + l.cfg.CallTimeout})
@@ -80,7 +80,7 @@ func (l *Lock) nextExtension() bool {
 		reason, detail = machine.Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease"
 	}
 	if detail != "" {
-		l.answer(e.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		l.effects.Refuse(e.ref, machine.NotDone, reason, detail)
 		return true
 	}
 	l.dropRenewal()
@@ -137,7 +137,7 @@ func (l *Lock) extendReplied(o op, r Result) {
 			l.holds.update(h)
 			l.notifyBound(h)
 		}
-		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		l.effects.Refuse(o.ref, machine.NotDone, reason, detail)
 		l.wait.lastErr = detail
 	default:
 		l.main = op{}
@@ -176,7 +176,7 @@ func (l *Lock) notifyBound(h hold) {
 func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
 	l.extensions = failIf(l, l.extensions, func(e extension) bool { return e.hold == id }, reason, detail)
 	if l.main.kind == opExtend && l.main.hold == id {
-		l.answer(l.main.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		l.effects.Refuse(l.main.ref, machine.NotDone, reason, detail)
 		l.main.ref = nil
 	}
 }

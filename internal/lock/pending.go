@@ -74,7 +74,7 @@ func (l *Lock) dropPending(h hold) {
 			l.queue.insert(c.request)
 			l.ownersMayRepeat = true // its owner may have asked for more than one
 		default:
-			l.answer(c.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.NotHeld, Detail: "the hold was released before"})
+			l.effects.Refuse(c.ref, machine.NotFreed, machine.NotHeld, "the hold was released before")
 		}
 	}
 	l.failEnsures(h.id, machine.NotHeld, released)

@@ -46,7 +46,7 @@ func (l *Lock) releaseReplied(o op, r Result) {
 		return
 	case r.Outcome == Failed:
 		reason, detail := r.Why()
-		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
+		l.effects.Refuse(o.ref, machine.NotFreed, reason, detail)
 		l.leaveToExpire(l.longestTTL())
 	case r.Outcome == Absent:
 		l.answerRelease(o)
@@ -93,7 +93,7 @@ func (l *Lock) leaveToExpire(until machine.Instant) {
 // releaseInBackground ends the wait for a release to be confirmed; the release goes on in the background.
 func (l *Lock) releaseInBackground() {
 	answer := func(detail string) {
-		l.answer(l.main.ref, machine.Answer{Kind: machine.NotFreed, Reason: machine.Unavailable, Detail: detail})
+		l.effects.Refuse(l.main.ref, machine.NotFreed, machine.Unavailable, detail)
 	}
 	if l.main.kind == opKeep {
 		answer("Redis has not confirmed that the lock is kept for its minimum time, which is still being tried")
@@ -129,7 +129,7 @@ func (l *Lock) forceReplied(o op, r Result) {
 	switch {
 	case r.Outcome == Failed:
 		reason, detail := r.Why()
-		l.answer(o.ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+		l.effects.Refuse(o.ref, machine.NotDone, reason, detail)
 	case r.WasHeld || heldHere:
 		l.answer(o.ref, machine.Answer{Kind: machine.ForceReleased, Count: 1})
 	default:

@@ -54,15 +54,10 @@ func (l *Lock) Release(now machine.Instant, r machine.Release) {
 	case h.id != 0:
 		l.pendingCounts = append(l.pendingCounts, countChange{hold: h.id, mode: r.Mode, ref: r.Ref, until: l.now + l.cfg.CallTimeout})
 	case l.lost.Why(id) != 0:
-		l.answer(r.Ref, machine.Answer{
-			Kind: machine.NotFreed, Reason: machine.Lost,
-			Detail: "the hold was lost before: " + l.lost.Why(id).String(),
-		})
+		l.effects.Refuse(r.Ref, machine.NotFreed, machine.Lost, "the hold was lost before: "+l.lost.Why(id).String())
 	default:
-		l.answer(r.Ref, machine.Answer{
-			Kind: machine.NotFreed, Reason: machine.NotHeld,
-			Detail: "there is no such hold: it was never granted, is over, or belongs to another owner",
-		})
+		l.effects.Refuse(r.Ref, machine.NotFreed, machine.NotHeld,
+			"there is no such hold: it was never granted, is over, or belongs to another owner")
 	}
 }
 
@@ -139,15 +134,11 @@ func (l *Lock) Ensure(now machine.Instant, id uint64, d time.Duration, ref any) 
 	case left >= d:
 		l.answer(ref, machine.Answer{Kind: machine.Ensured, Until: l.holdUntil(h)})
 	case h.end() != 0 && h.end()-l.now < d:
-		l.answer(ref, machine.Answer{
-			Kind: machine.NotDone, Reason: machine.Invalid,
-			Detail: fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left),
-		})
+		l.effects.Refuse(ref, machine.NotDone, machine.Invalid,
+			fmt.Sprintf("only %v of the hold are left, and neither a fixed lease nor a max hold is renewed", left))
 	case d > longest:
-		l.answer(ref, machine.Answer{
-			Kind: machine.NotDone, Reason: machine.Invalid,
-			Detail: fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, longest),
-		})
+		l.effects.Refuse(ref, machine.NotDone, machine.Invalid,
+			fmt.Sprintf("%v were asked for, and a renewed lease is good for %v at most", d, longest))
 	default:
 		l.awaitRenewal(ensure{hold: id, ref: ref, until: now + d, by: l.now + l.cfg.TryTime()})
 	}

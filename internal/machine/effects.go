@@ -28,6 +28,11 @@ func (f *Effects) Answer(ref any, a Answer) {
 	}
 }
 
+// Refuse answers a request, if ref is one, that failed.
+func (f *Effects) Refuse(ref any, kind AnswerKind, reason Reason, detail string) {
+	f.Answer(ref, Answer{Kind: kind, Reason: reason, Detail: detail})
+}
+
 // Next writes the next effect to e and removes it. It reports whether there was one.
 func (f *Effects) Next(e *Effect) bool {
 	if f.taken == len(f.list) {

@@ -77,15 +77,15 @@ func (p *Pool) NextEffect(e *machine.Effect) bool { return p.effects.Next(e) }
 
 // refuse refuses a request that waits, refuseReturn one that gives something back, and refuseChange one for a change.
 func (p *Pool) refuse(ref any, reason machine.Reason, detail string) {
-	p.effects.Answer(ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, Detail: detail})
+	p.effects.Refuse(ref, machine.NotGranted, reason, detail)
 }
 
 func (p *Pool) refuseReturn(ref any, reason machine.Reason, detail string) {
-	p.effects.Answer(ref, machine.Answer{Kind: machine.NotFreed, Reason: reason, Detail: detail})
+	p.effects.Refuse(ref, machine.NotFreed, reason, detail)
 }
 
 func (p *Pool) refuseChange(ref any, reason machine.Reason, detail string) {
-	p.effects.Answer(ref, machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: detail})
+	p.effects.Refuse(ref, machine.NotDone, reason, detail)
 }
 
 // reportRejectedReturn reports that Redis rejects a command that no request awaits any more, and that it is sent again.
