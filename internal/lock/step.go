@@ -147,13 +147,11 @@ func (l *Lock) handleOverdue() {
 // NextWake returns when the lock needs its next Tick, unless another event comes first.
 func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	wake := func(t machine.Instant) {
-		if !ok || t < at {
+		if t > 0 && (!ok || t < at) {
 			at, ok = t, true
 		}
 	}
-	if next := l.queue.nextDeadline(); next > 0 {
-		wake(next)
-	}
+	wake(l.queue.nextDeadline())
 	if l.main.kind != opNone {
 		wake(l.main.Due)
 	} else if l.phase == contending && !l.cleaning() {
@@ -174,14 +172,12 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	for _, e := range l.extensions {
 		wake(e.by)
 	}
-	if l.sub.Until != 0 {
-		wake(l.sub.Until)
-	}
-	if l.main.kind == opCount && l.main.request != nil && l.main.request.Deadline > 0 {
+	wake(l.sub.Until)
+	if l.main.kind == opCount && l.main.request != nil {
 		wake(l.main.request.Deadline)
 	}
 	for _, c := range l.pendingCounts {
-		if c.request != nil && c.request.Deadline > 0 {
+		if c.request != nil {
 			wake(c.request.Deadline)
 		}
 	}
@@ -194,9 +190,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 		}
 	}
 	for h := range l.holds.all() {
-		if end := h.end(); end != 0 {
-			wake(end)
-		}
+		wake(h.end())
 	}
 	if l.holds.len() > 0 && l.isRenewed() && l.renewal.kind == opNone {
 		wake(l.lease.renewAt)
