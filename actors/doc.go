@@ -17,7 +17,7 @@
 // kinds with the same key in Redis share one actor. A MultiLock and a RedLock have a lock actor of their own.
 //
 // To proto.actor, a shell and its lock actor are one actor (package shell). A shell has one lock actor at a time: if
-// there are more than 1,024, idle lock actors leave early, the longest idle first, and their shells go to the next locks.
+// there are more than 1,024, idle lock actors leave early, and their shells go to the next locks.
 // A request names its key, and other messages the lock actor that they are for: one that comes late reaches no other.
 //
 // # A lock actor

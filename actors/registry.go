@@ -39,8 +39,12 @@ func (s *lockActor) registerWithMembers() {
 
 // gone removes an actor that has left its shell, or stopped.
 func (s *lockActor) gone() {
-	s.rt.locks.Remove(s)
+	s.unlist()
 	s.kind.Gone()
+}
+
+func (s *lockActor) unlist() {
+	s.rt.locks.Remove(s)
 	for _, m := range s.members {
 		m.System.(*Runtime).composites.Delete(s)
 	}

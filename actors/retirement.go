@@ -172,7 +172,7 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 	if e, ok := m.(*shell.Entering); ok {
 		if s, ok := e.Tenant.(*lockActor); ok {
 			s.gate.Close()
-			r.locks.Remove(s) // see claim
+			s.unlist() // see claim
 		}
 		return
 	}

@@ -26,16 +26,16 @@ func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *loc
 		h.PutBack()
 		return nil
 	}
-	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
-		r.locks.Remove(s)
-		return s
-	}
 	s.registerWithMembers()
+	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
+		s.unlist()
+	}
 	return s
 }
 
 // claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
-// mailbox. It returns nil if the guardian has to handle the request.
+// mailbox. It returns nil if the guardian has to handle the request: an inspection claims no name, and new
+// keys of other forms are rare.
 func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
 	if key.Made == request.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
 		if h := r.shells.Take(); h != nil {
