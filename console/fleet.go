@@ -21,8 +21,8 @@ const (
 // WithFleet adds a page, ?fleet=1, with all locks that are held in Redis, by any System or Redisson client.
 // To find them the console scans all keys of type hash, some 500 at a time, at most once in 10 s for all
 // viewers, for at most 5 s, and only while that page has viewers; it shows at most 10,000 locks. The user of
-// the client needs the rights that docs/operate.md lists for `lockkeeper ls`. keyPrefix is the
-// Config.KeyPrefix of the Systems.
+// the client needs the rights of a reader, which docs/acl.md lists. keyPrefix is the Config.KeyPrefix of
+// the Systems.
 func WithFleet(client rueidis.Client, keyPrefix string) Option {
 	if client == nil {
 		return nil

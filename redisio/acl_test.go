@@ -49,7 +49,7 @@ func TestACLDocument(t *testing.T) {
 	}
 	keys := strings.Join(slices.DeleteFunc(of["all kinds"], func(rule string) bool { return rule[0] != '~' }), " ")
 	fmt.Fprintf(&rules, "\nA reader (`ls`, `inspect`, `watch`, the console's `WithFleet`), with `~` for `%%R~` before Redis 7:\n\n```\nACL SETUSER reader on >PASSWORD %s %s\n```\n", readerCommands, strings.ReplaceAll(keys, "~", "%R~"))
-	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers and on the Sentinels:\n\n```\nACL SETUSER locker +%[1]s\nACL SETUSER reader +%[1]s\nACL SETUSER watcher on >PASSWORD %[2]s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
+	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers:\n\n```\nACL SETUSER locker +%[1]s\nACL SETUSER reader +%[1]s\n```\n\nOn the Sentinels, then `SENTINEL FLUSHCONFIG`; in the URL `&sentinel_username=watcher&sentinel_password=PASSWORD`:\n\n```\nACL SETUSER watcher on >PASSWORD %[2]s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
 	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\nACL SETUSER reader +asking +pubsub|shardchannels +pubsub|shardnumsub\n```\n", strings.Join(clientCommands[InCluster], " +"))
 	fmt.Fprintf(&rules, "\nWith `Config.Replicas`:\n\n```\nACL SETUSER locker %s\n```\n", replicaRules)
 	want := before + begin + rules.String() + "\n" + end + after

@@ -42,11 +42,13 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
                  whose lockkeeper was killed is free after -watchdog. In Java, share them by
                  getPermitExpirableSemaphore, never getSemaphore: it has the same key
   -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit, so that
-                 jobs of cron pile up while one hangs
+                 jobs of cron pile up while one hangs. Without Redis at the start, lockkeeper
+                 exits with 69 within some 5 s, also with a longer wait
   -lease 10s     a fixed lease: the lock is not renewed, and is lost after that time
   -at-least 50s  how long the lock is held at least, also when the command has ended, but not when
-                 lockkeeper was killed: with -wait 0, of several machines that start it by their
-                 clocks, one runs it; not for read, write and semaphore
+                 lockkeeper was killed, or Redis does not answer at its end: with -wait 0, of
+                 several machines that start it by their clocks, one runs it; not for read, write
+                 and semaphore
   -note TEXT     a text that ls, inspect and watch show with the lock, such as who has started the
                  command; at most 256 bytes
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
