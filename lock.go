@@ -197,7 +197,7 @@ type Status struct {
 	Locked   bool
 	HeldHere bool
 	// Shared reports whether readers hold the lock. Holders is the number of clients that
-	// hold it.
+	// hold it; a writer that also reads counts twice.
 	Shared  bool
 	Holders int
 	// Holder is the owner field in Redis, "<client uuid>:<number>"; of several, any one.

@@ -1727,7 +1727,7 @@ type Status struct {
 	Token int64 `protobuf:"varint,9,opt,name=token,proto3" json:"token,omitempty"`
 	// How the lock is held.
 	Mode Mode `protobuf:"varint,10,opt,name=mode,proto3,enum=lockkeeper.v1.Mode" json:"mode,omitempty"`
-	// How many clients hold the lock in Redis; the holders of one system share one lease.
+	// How many clients hold the lock in Redis, a writer that also reads twice; the holders of one system share one lease.
 	Holders int64 `protobuf:"varint,11,opt,name=holders,proto3" json:"holders,omitempty"`
 	// The process of the holder; absent if the lock is free.
 	Process *Process `protobuf:"bytes,12,opt,name=process,proto3" json:"process,omitempty"`
