@@ -77,9 +77,9 @@ beside two readers a writer is refused: true
 	"console": `
 catalogue: held by shop, waited for by 0
 invoices: held by billing, waited for by 2
-order:1001: held by shop, waited for by 0
-order:1002: held by shop, waited for by 0
-order:1003: held by shop, waited for by 0
+parcel:1001: held by shop, waited for by 0
+parcel:1002: held by shop, waited for by 0
+parcel:1003: held by shop, waited for by 0
 printer: held by billing, waited for by 1
 price-list: lease lost: forced: the lock was force-released (…)
 `,
@@ -186,7 +186,7 @@ func TestExamples(t *testing.T) {
 			}
 		}
 	})
-	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{(boxes|order:100\d)\}|service|lockkeeper_calls:.*)$`) // the last of these expire
+	data := regexp.MustCompile(`^(balance:(anna|bert|carl)|stock:boxes|redisson_lock_token:\{(boxes|parcel:100\d)\}|service|lockkeeper_calls:.*)$`) // the last of these expire
 	for _, key := range server.Keys(t, "*") {
 		if !data.MatchString(key) {
 			t.Errorf("left in Redis: %q", key)

@@ -68,8 +68,8 @@ func trade(ctx context.Context, shop, billing *lockkeeper.System) {
 		demo.Check(err)
 		return hold
 	}
-	for _, order := range []string{"1001", "1002", "1003"} {
-		hold(shop.FencedLock("order:" + order))
+	for _, parcel := range []string{"1001", "1002", "1003"} {
+		hold(shop.FencedLock("parcel:" + parcel))
 	}
 	lost := hold(shop.Lock("price-list"))
 	_, err := shop.Lock("price-list").ForceRelease(ctx)
