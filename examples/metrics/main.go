@@ -48,10 +48,10 @@ func main() {
 	defer listener.Close()
 
 	ctx := context.Background()
-	demo.Check(sys.Lock("invoices").Do(ctx, func(ctx context.Context) error {
-		_, err := sys.Lock("invoices").TryAcquire(context.Background()) // another holder, since it is another context
+	demo.Check(sys.Lock("reports").Do(ctx, func(ctx context.Context) error {
+		_, err := sys.Lock("reports").TryAcquire(context.Background()) // another holder, since it is another context
 		fmt.Println("a second one is refused:", err != nil)
-		return sys.Lock("invoices").Do(ctx, func(context.Context) error { return nil })
+		return sys.Lock("reports").Do(ctx, func(context.Context) error { return nil })
 	}))
 	closeSystem() // after that all is counted
 	scrape("http://" + listener.Addr().String())
