@@ -117,7 +117,7 @@ func (w *world) hasEnded() bool {
 		if dead := func(q redismodel.Waiter) bool { return w.living(q.Client) == nil }; slices.ContainsFunc(l.Queue, dead) {
 			return true // a fair lock waits for a dead entry of its queue until its timeout
 		}
-		if !l.Free() && !l.Written() && w.any(kill, actorFails, foreign) {
+		if !l.Free() && !l.Written() && (w.any(kill, actorFails) || w.any(foreign) && w.used(slow) > 0) {
 			return true // readers get no message when the writer before them ends, or its entry
 		}
 		return l.Free() && l.RanOut != 0 && (just(l.RanOut) || w.any(endsSilently...)) || just(l.OpenUntil) || slices.ContainsFunc(l.Entries, reserved)
