@@ -95,7 +95,7 @@ func (l *Lock) noteRefusal(r Result) {
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
 		// A late command of a term that is over took the lock, without a holder.
-		l.cleanUp(r.OwnTerm)
+		l.cleanUpOwn(r)
 		l.wait.nextAt = l.now
 	}
 	for _, req := range l.queue.takeTries() {

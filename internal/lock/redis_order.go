@@ -192,9 +192,9 @@ func (q *redisOrder) sync() *op { return &q.op }
 func (q *redisOrder) syncReplied(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
+		q.releaseOrphan(l, r)
 		q.noteEmptied(l, q.op.seq, len(q.op.listed))
 		q.op = op{}
-		q.releaseOrphan(l, r)
 	case r.Transient && (l.now < q.op.until || q.op.Tries < minTries || q.changed(l)):
 		l.retryLater(&q.op, r)
 	default: // the entries that remain count as dead soon
@@ -219,10 +219,11 @@ func (q *redisOrder) noteUnanswered(o *op) {
 	q.unanswered = q.unanswered || o.kind == opSyncQueue || lists(o)
 }
 
-// releaseOrphan releases what a command took for a waiter that had left.
+// releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, after which the
+// longest lease of waiters is not known any more.
 func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.queue.byTerm(r.OwnTerm) == nil {
-		l.cleanUp(r.OwnTerm)
+		l.cleanUpOwn(r)
 	}
 }
 
@@ -232,8 +233,8 @@ func (q *redisOrder) convertRelease(l *Lock, o op, r Result) Result {
 		q.mustResend = true // if it is not tried again
 		return r
 	}
-	q.noteEmptied(l, o.seq, len(o.listed))
 	q.releaseOrphan(l, r)
+	q.noteEmptied(l, o.seq, len(o.listed))
 	if r.Outcome = Absent; r.Freed {
 		r.Outcome = Done
 	}

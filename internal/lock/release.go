@@ -85,6 +85,9 @@ func (l *Lock) cleanUpWithin(term uint64, ttl time.Duration) {
 	l.inBackground(op{kind: opRelease, term: term, lease: l.cfg.Watchdog, until: l.now + max(ttl, l.cfg.Watchdog)})
 }
 
+// cleanUpOwn releases an ended term that has the lock by a reply.
+func (l *Lock) cleanUpOwn(r Result) { l.cleanUpWithin(r.OwnTerm, max(l.maxTTL(), r.TTL)) }
+
 // leaveToExpire reports that a key was not released and expires by itself.
 func (l *Lock) leaveToExpire(until machine.Instant) {
 	l.effects.Add(machine.Effect{Kind: machine.LeaveToExpire, Answer: machine.Answer{Until: until}})
