@@ -26,9 +26,9 @@ type callTree struct {
 // holdKey is the context key of the innermost hold.
 type holdKey struct{}
 
-// HoldFrom returns the innermost hold that ctx belongs to, or nil if there is none. The Context
-// of a hold, the context that Do or Elect passes to its function, and all contexts derived from
-// them belong to the hold.
+// HoldFrom returns the innermost hold of a lock, not of a permit, that ctx belongs to, or nil if
+// there is none. The Context of a hold, the context that Do or Elect passes to its function, and
+// all contexts derived from them belong to the hold.
 func HoldFrom(ctx context.Context) *Hold {
 	if ctx == nil {
 		return nil

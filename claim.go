@@ -87,7 +87,8 @@ const (
 	ClaimAtRisk ClaimEvent = "at risk"
 	// ClaimLost: the lock was lost before it was released, and another owner may have it; Err says why.
 	ClaimLost ClaimEvent = "lost"
-	// ClaimReleased: a Release is answered. Err is nil, or wraps ErrNotReleased if it is not confirmed.
+	// ClaimReleased: a Release is answered. Err is nil, or says why it is not confirmed: it wraps ErrNotReleased, unless
+	// the System is closed (ErrClosed) or the withdrawal of a request has failed.
 	ClaimReleased ClaimEvent = "released"
 )
 

@@ -137,7 +137,8 @@ type Config struct {
 	// Middleware handles the requests by message before their lock does, outermost first: for
 	// tracing, or to refuse requests. It does not see requests of goroutines, timers or replies of
 	// Redis. While it blocks, only further messages for the same lock wait. If it panics, the
-	// request is refused with REASON_CRASHED. It must answer a request that it does not pass on.
+	// request is refused with REASON_CRASHED, unless it releases or withdraws something: then it
+	// passes. It must answer a request that it does not pass on.
 	Middleware []actor.ReceiverMiddleware
 }
 

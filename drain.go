@@ -19,8 +19,9 @@ import (
 // hold of Acquire, look at Hold.Left instead.
 //
 // d must be positive and so short that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead of
-// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog less for clocks that differ; 17.698 s by
-// default. With a fixed lease or a max hold it must be shorter than that.
+// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog and 2 ms less for clocks that differ; 17.698 s
+// by default. With a fixed lease it must instead be less than the lease, less 1 % and 2 ms; with a max hold also less than
+// that.
 //
 // The work may still overlap with that of another process if it does not return within d, or if the process or its
 // machine stops meanwhile. Only a fencing token keeps out what it writes then.

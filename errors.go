@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The errors, for errors.Is. Methods return an *Error that wraps one of them, or the error of
-// the caller's context.
+// The errors, for errors.Is. Calls about a lock, a semaphore or a latch return an *Error that wraps one of
+// them, or the error of the caller's context.
 var (
 	// ErrInvalid: the request is not valid; the text says what is allowed.
 	ErrInvalid = errors.New("invalid request")

@@ -34,8 +34,8 @@ func (s *System) Lock(name string) *Lock {
 	return &Lock{runtime: s.inner(), name: name}
 }
 
-// Name returns the name of the lock, without the key prefix; for a MultiLock, the names of its
-// members in the order in which they are taken.
+// Name returns the name of the lock, without the key prefix; for a MultiLock, the sorted names of its
+// members.
 func (l *Lock) Name() string {
 	switch {
 	case l == nil:
@@ -69,9 +69,9 @@ func (l *Lock) checkCall(ctx context.Context) error {
 
 // Acquire waits until the lock is granted. When ctx ends, it withdraws the request and returns the
 // cause of ctx (and ErrTimeout if a deadline was exceeded). Its other errors are
-// ErrTimeout (with WithWait(0) ErrHeld), ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable and
-// ErrNotReplicated (only if WithWait bounds the wait), ErrRejected, ErrInvalid, ErrCrashed, and of a
-// re-entry ErrLost.
+// ErrTimeout (with WithWait(0) ErrHeld), ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable (only with
+// WithWait or WithLease, or if the lease is over before Redis has answered), ErrNotReplicated (only with
+// WithWait), ErrRejected, ErrInvalid, ErrCrashed, and of a re-entry ErrLost.
 //
 // ctx bounds only the wait. The end of ctx does not release the lock, and does not cancel the
 // hold's Context; see Do for a function that ends with ctx.

@@ -100,7 +100,8 @@ func Connect(url string) (rueidis.Client, error) {
 // when it is first used after the server has come up; until then, requests wait or fail with
 // ErrUnavailable. So a service starts before its Redis, and a RedLock while a minority of its servers is down.
 // ConnectLater takes up to 5 s (dial_timeout in the URL) if the server does not answer. It
-// supports neither clusters nor Sentinel. The error is ErrInvalid or ErrRejected.
+// supports neither clusters nor Sentinel. The error is ErrInvalid or ErrRejected, or ErrUnavailable if the
+// file of option password_file cannot be read.
 func ConnectLater(url string) (rueidis.Client, error) {
 	client, err := redisio.ConnectLater(url)
 	return connectResult("connect", client, err)
