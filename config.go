@@ -47,7 +47,7 @@ type Config struct {
 	// New fails with ErrInvalid.
 	Linger time.Duration
 	// Poll is the longest time between two tries of a waiting process, or half of Watchdog if
-	// that is shorter, except for fair locks. The tries make up for lost messages and keep the
+	// that is shorter, except for fair locks and RedLocks. The tries make up for lost messages and keep the
 	// process's entry in the wait queue, which lasts for twice this time without them. That is
 	// also the first TTL of a lock that is transferred to the process, and so the longest time
 	// for which a process that dies while it waits can block others. Default 1 s; at least 10 ms.
@@ -111,7 +111,8 @@ type Config struct {
 	Logger *slog.Logger
 	// A request that waits longer than LongWait causes a warning, which names the current holder, and
 	// so does a lock that is held longer than LongHold. The warning is repeated each time the
-	// duration has doubled. Waits and holds of Elect, Lead and LeaderProps are not logged. Default
+	// duration has doubled. Of the requests that wait for one lock, only the first causes it. Waits and
+	// holds of Elect, Lead and LeaderProps are not logged, nor waits for a Semaphore or a Latch. Default
 	// 0: no warning; otherwise at least 10 ms.
 	LongWait, LongHold time.Duration
 	// HoldStacks records the stack of each goroutine that acquires a lock, for the warning of
