@@ -183,9 +183,9 @@ func (r *Redis) fail(text string) {
 }
 
 // Forget makes Redis lose all its data, like a Redis that restarts empty after a crash. Holders of locks and of
-// expirable permits are notified with the next renewal, after a third of Config.Watchdog at the latest; a
-// hold with a fixed lease stays valid until its end. Semaphores then have no number of permits: requests
-// fail with ErrNoPermits until it is set again.
+// expirable permits are notified with the next renewal, after Config.Renewal at the latest; a hold with a
+// fixed lease stays valid until its end. Semaphores then have no number of permits: requests fail with
+// ErrNoPermits until it is set again.
 func (r *Redis) Forget() {
 	if r.started() {
 		r.server.FlushAll()
@@ -195,7 +195,8 @@ func (r *Redis) Forget() {
 // Advance lets d pass as if the machine of every System had been suspended while Redis kept running:
 // keys whose TTL is over expire, and holders whose lease is over lose their locks. Longer leases
 // continue. Timers of package time do not fire sooner, and the clock by which Redis measures the
-// waiters of a fair lock (Config.WaiterTimeout) does not move.
+// waiters of a fair lock (Config.WaiterTimeout) and expirable permits does not move: one that is lost
+// stays taken.
 func (r *Redis) Advance(d time.Duration) {
 	if !r.started() {
 		return

@@ -48,9 +48,9 @@ const (
 	// RedLock's first system.
 	Kind_KIND_RED Kind = 5
 	// A semaphore whose permits have holders and leases: as many holders as there are permits.
-	// Redisson's RPermitExpirableSemaphore. Acquire takes one permit. Permits are not re-entered: an
-	// owner may hold several, and then a Release without hold_id releases the one that it has held
-	// longest. Use ReleaseByID instead of ForceRelease.
+	// Redisson's RPermitExpirableSemaphore. Acquire takes one permit, or as many as its field permits
+	// says. They are not re-entered: an owner may have several holds, and then a Release without
+	// hold_id releases the longest one. Use ReleaseByID instead of ForceRelease.
 	Kind_KIND_EXPIRABLE_SEMAPHORE Kind = 6
 	// Semaphores and latches are synchronizers, not locks: requests about them have separate messages,
 	// with Semaphore and Latch instead of Lock. A Status may have this kind if requests wait.
@@ -2673,7 +2673,7 @@ func (x *PermitsReleased) GetCorrelationId() string {
 }
 
 // CancelPermits withdraws the sender's waiting AcquirePermits, which is refused with
-// REASON_CANCELLED. Answered by PermitsChanged.
+// REASON_CANCELLED. Answered by PermitsChanged or PermitsRefused.
 type CancelPermits struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
@@ -3450,7 +3450,7 @@ func (x *CountDown) GetCorrelationId() string {
 }
 
 // CancelAwait withdraws the sender's waiting AwaitLatch, which is refused with REASON_CANCELLED.
-// Answered by LatchChanged.
+// Answered by LatchChanged or LatchRefused.
 type CancelAwait struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
@@ -3841,7 +3841,7 @@ func (x *LatchRefused) GetCorrelationId() string {
 	return ""
 }
 
-// SingletonProbe asks a gate whether it is there. Answered by SingletonHere, or not at all.
+// SingletonProbe asks a gate whether it is there. Answered by SingletonHere, by a DeadLetterResponse, or not at all.
 type SingletonProbe struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The proxy, a UUID.
