@@ -3386,7 +3386,7 @@ type CountDown struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Latch *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`
 	// At most 512 bytes. All messages with the same id, from any sender, are counted once, until the latch
-	// opens. Absent: every message is counted.
+	// opens, or a week after its last id. Absent: every message is counted.
 	Id            string `protobuf:"bytes,2,opt,name=id,proto3" json:"id,omitempty"`
 	CorrelationId string `protobuf:"bytes,32,opt,name=correlation_id,json=correlationId,proto3" json:"correlation_id,omitempty"`
 	unknownFields protoimpl.UnknownFields
