@@ -53,9 +53,9 @@
 // # Releases and transfers
 //
 // The subscriber forwards every message on the channels of a lock to its lock actor: the lock may be
-// free. It subscribes to the turn channel too, on the same connection and before all others, and until
-// Close: there another process announces that it has transferred a lock to this system. A message of
-// either sort is a hint. A lock actor that misses one finds out with its next try.
+// free, which is a reason to ask Redis. It subscribes to the turn channel too, on the same connection
+// and before all others, and until Close: there another process announces that it has transferred a
+// lock to this system, which grants it. A lock actor that misses a message finds out with its next try.
 //
 // In a cluster with sharded pub/sub there is a connection to each master that has channels, and a turn
 // channel for each lock that is waited for, since a channel belongs to a slot there.
