@@ -52,7 +52,7 @@ others, names those servers on stderr, and exits with 69.
 With --json all of these are objects of one stream. null is unknown; problem or problems describe
 invalid data in Redis. kind is "plain", "fenced", "fair" or "read_write" for a lock, otherwise
 "semaphore", "expirable_semaphore", "latch", or if these look the same, "semaphore,
-expirable_semaphore, or latch". Only locks have owners.
+expirable_semaphore, or latch" or "semaphore, or expirable_semaphore". Only locks have owners.
 
   lockkeeper ls
   lockkeeper ls --json 'orders:*' | jq -r 'select(.owners[0].process.overdue).name'

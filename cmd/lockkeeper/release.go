@@ -22,7 +22,7 @@ const releaseHelp = `usage: lockkeeper release [-redis URL] [-prefix P] [--json]
 Releases a lock from the owner that -owner names, as inspect has shown it: if another one holds the lock
 by now, it is left alone. Without -owner, the owner is the one that holds the lock when release reads it.
 Even if its command reaches Redis late, it does not release the hold of another owner. For a lock that is
-held by readers, it releases the readers that it has read, at most 33. The holder is not notified. If
+held by readers, it releases the readers that it has read, at most 32. The holder is not notified. If
 its process is alive, it continues as if it held the lock: until its next renewal (10 s by default), or
 without limit in Java. Meanwhile another process may acquire the lock. So release a lock only if you
 know that its process is dead; inspect shows the process. A lock whose process is dead becomes free when

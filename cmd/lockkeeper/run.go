@@ -28,8 +28,8 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
   -kind KIND     the kind of the lock or locks:
                    plain      one holder at a time; the default
                    fenced     one holder at a time, and a token that grows with every hold, in
-                              LOCK_TOKEN; LOCK_TOKENS has those of all locks, in the order
-                              of -lock, separated by blanks
+                              LOCK_TOKEN if it is one lock; LOCK_TOKENS has those of all, in
+                              the order of -lock, separated by blanks
                    fair       one holder at a time, in order of arrival
                    read       shared with other readers
                    write      no other holder, for reading or for writing
