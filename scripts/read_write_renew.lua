@@ -1,5 +1,5 @@
--- Renews the leases of many read/write locks at once. It shortens no lease: others may read
--- under a longer one.
+-- Renews the leases of many read/write locks at once. A lock that others read as well keeps a
+-- longer lease.
 --
 -- KEYS[i]      the lock's hash
 -- ARGV[3i-2]   its owner
@@ -19,7 +19,9 @@ for i, key in ipairs(KEYS) do
     for n = 1, holds_of(mine[1]) do
       lease_read(prefix, owner, n, n, lease)
     end
-    redis.call('PEXPIRE', key, math.max(redis.call('PTTL', key), lease))
+    local left = redis.call('PTTL', key)
+    local alone = left <= lease or redis.call('HLEN', key) == 1 + (mine[1] and 1 or 0) + (mine[2] and 1 or 0)
+    redis.call('PEXPIRE', key, alone and lease or left)
     renewed[i] = RENEWED
   else
     renewed[i] = redis.call('EXISTS', key) == 1 and TAKEN or GONE

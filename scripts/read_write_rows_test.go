@@ -64,6 +64,14 @@ var readWriteTables = []table{
 			before: "mode=read u:1=1 v:1=1 90000, u:1#1 30000, v:1#1 90000",
 			after:  "mode=read u:1=1 v:1=1 90000, u:1#1 60000, v:1#1 90000",
 		},
+		{
+			name: "read alone, with a longer lease", reply: "[1]",
+			before: "mode=read u:1=1 90000, u:1#1 90000", after: "mode=read u:1=1 60000, u:1#1 60000",
+		},
+		{
+			name: "write and read, with a longer lease", reply: "[1]",
+			before: "mode=write u:1=1 u:1:write=1 90000, u:1#1 90000", after: "mode=write u:1=1 u:1:write=1 60000, u:1#1 60000",
+		},
 		{name: "without an end", before: "mode=write u:1:write=2", reply: "[1]", after: "mode=write u:1:write=2 60000"},
 		{name: "gone", reply: "[0]"},
 	}},

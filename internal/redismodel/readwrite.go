@@ -42,7 +42,7 @@ func (r *run) readWrite(part int) lock.Result {
 		for n := range held.Shared {
 			l.setLease(r.owner, n+1, r.end(r.Lease))
 		}
-		r.pexpire(l, max(r.pttl(l), r.Lease))
+		r.keepFor(l, r.pttl(l))
 		return result(lock.Done)
 	case r.Kind == lock.Yield:
 		if r.others(l) > 0 || r.Forced {
@@ -152,6 +152,11 @@ func (r *run) hold(l *Lock, c Counts) {
 			l.setLease(r.owner, n+1, 0)
 		}
 	}
+	r.keepFor(l, left)
+}
+
+// keepFor sets the TTL, of which left remained, to the command's lease. Others that hold the lock keep a longer one.
+func (r *run) keepFor(l *Lock, left time.Duration) {
 	if len(l.Holders) == 1 {
 		r.pexpire(l, r.Lease)
 	} else {
