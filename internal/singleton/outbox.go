@@ -55,6 +55,8 @@ type Outbox[M any] struct {
 	lookupPending bool
 	nextLookup    time.Duration
 	pause         time.Duration
+	// progress: a message was begun, or refused, since the outbox was closed.
+	progress bool
 }
 
 type entry[M any] struct {
@@ -113,10 +115,13 @@ func (o *Outbox[M]) Tick(now time.Duration) (do Actions[M]) {
 	return do
 }
 
-// Suspect handles a hint that the gate has gone.
+// Suspect handles a hint that the gate has gone. If the last hint has led to nothing, the pauses between lookups go on:
+// a message that the gate's node cannot decode causes a hint whenever it is sent.
 func (o *Outbox[M]) Suspect(now time.Duration) (do Actions[M]) {
-	if o.open {
+	if o.open && o.progress {
 		o.close(now)
+	} else if o.open {
+		o.open, o.probesAtClose = false, o.probes
 	}
 	o.tick(now, &do)
 	return do
@@ -257,11 +262,12 @@ func (o *Outbox[M]) drop() {
 	o.queue = o.queue[1:]
 	o.first++
 	o.sent--
+	o.progress = true
 }
 
 // close stops sending, until a gate answers a probe.
 func (o *Outbox[M]) close(now time.Duration) {
-	o.open, o.probesAtClose = false, o.probes
+	o.open, o.probesAtClose, o.progress = false, o.probes, false
 	o.nextLookup, o.pause = now, min(firstPause, o.Poll/4)
 }
 

@@ -91,6 +91,27 @@ func TestOutbox_CountsOneTryEachPoll(t *testing.T) {
 	}
 }
 
+// A message that the other node cannot decode causes a hint each time it is sent: the lookups do not follow each other
+// without a pause then.
+func TestOutbox_PausesBetweenHintsOfNoUse(t *testing.T) {
+	o := open(t, 3, 0, 0)
+	lookups := 0
+	for now := time.Duration(0); now < o.Poll; now += time.Millisecond {
+		if do := o.Suspect(now); do.Look || o.lookupPending {
+			lookups++
+			again(o, now, 0, 0)
+		}
+	}
+	if lookups > 8 { // after 25, 50, 100, 200 ms, and then every quarter of Poll
+		t.Errorf("%d lookups in a Poll", lookups)
+	}
+	o.Suspect(2 * o.Poll)
+	again(o, 2*o.Poll, 1, 1)
+	if do := o.Suspect(2 * o.Poll); !do.Look {
+		t.Error("no lookup at once after a message was begun")
+	}
+}
+
 // Messages that were sent are refused together, if the gate is silent for too long and no other one is found; others
 // when they have waited for long enough.
 func TestOutbox_RefusesInTime(t *testing.T) {
