@@ -53,6 +53,10 @@ func TestSubcommands(t *testing.T) {
 // The help of a subcommand begins with its usage, has all of its flags, and shows no password on a command line.
 func TestHelp(t *testing.T) {
 	for _, c := range subcommands() {
+		var stdout, stderr strings.Builder
+		if code := dispatch([]string{c.name, "--help"}, environment{stdout: &stdout, stderr: &stderr}); code != 0 || stdout.String() != c.help {
+			t.Errorf("%s --help: exit code %d\n%s%s", c.name, code, &stdout, &stderr)
+		}
 		if !strings.HasPrefix(c.help, "usage: lockkeeper "+c.name) || !strings.Contains(overview(), c.summary) {
 			t.Errorf("%s: %s", c.name, c.help)
 		}

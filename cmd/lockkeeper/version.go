@@ -4,6 +4,7 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -30,7 +31,11 @@ func (o *versionOptions) flags() *flag.FlagSet {
 func printVersion(args []string, env environment) int {
 	var o versionOptions
 	flags := o.flags()
-	if err := flags.Parse(args); err != nil || flags.NArg() > 0 {
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(env.stdout, versionHelp)
+		return 0
+	case err != nil || flags.NArg() > 0:
 		fmt.Fprint(env.stderr, versionHelp)
 		return exitUsage
 	}
