@@ -17,10 +17,10 @@ func show(file string, to io.Writer) error {
 		return fmt.Errorf("%s is empty", file)
 	}
 	fmt.Fprint(to, conditions(results), "\n", targetTable(results))
-	shown := ""
+	shown := map[string]bool{}
 	for _, s := range scenarios {
-		if c := compare(s.in(), results); len(c.variants) > 0 && s.in() != shown {
-			shown = s.in()
+		if c := compare(s.in(), results); len(c.variants) > 0 && !shown[s.in()] {
+			shown[s.in()] = true
 			fmt.Fprint(to, c.text())
 		}
 	}
