@@ -44,6 +44,9 @@
 //	lockActor.carryOut → performAll → perform → lockKind.Send → direct.Run: protocol.Lock.Call makes a
 //	redisclient.Call of the script, which redisclient.Redis.Run sends → pool.work → Call.command: EVALSHA
 //
+// If the goroutine that made the request waits, and nothing ends its wait but the answer, it runs the call itself:
+// direct.Run lends it (lockActor.Lend).
+//
 // The way of a renewal:
 //
 //	lock.Lock.NextWake → lockActor.setAlarm → alarm.Alarm → lockActor.Wake → wakeUp, a message to itself →
