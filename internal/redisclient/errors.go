@@ -25,7 +25,7 @@ var (
 		Err: errors.New("unexpected reply from the script"),
 	}
 	// errShortReply is the error of renewals whose reply has another number of results.
-	errShortReply = errors.New("ERR the reply has another length than the request")
+	errShortReply = errors.New("the reply has another length than the request")
 )
 
 // aboutKeys reports whether the keys or arguments of a call were refused, so that Redis is available.
