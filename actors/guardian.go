@@ -170,9 +170,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	}
 }
 
-// spawn starts a shell for a lock actor. An actor of the same key that is still leaving was idle, or is given up; either way it
-// does not interfere with the new one. Nor does one that was started for an inspection: it is not in the table, so it
-// claims no name, and it leaves when it has answered.
+// spawn starts a shell, which has no lock actor yet: see claim.
 func (g *guardian) spawn(ctx actor.Context) *shell.Shell {
 	h := g.rt.shells.New()
 	h.PID = ctx.Spawn(g.rt.props(func() actor.Actor { return h }, h))

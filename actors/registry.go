@@ -153,7 +153,7 @@ func (r *Runtime) redSystems() []request.System {
 	return all
 }
 
-// DrawOrder implements System.
+// DrawOrder implements request.System.
 func (r *Runtime) DrawOrder(members []request.Member) (order []int) {
 	for _, batch := range backend.Batches(partsOf(members)) {
 		order = append(order, batch...)

@@ -23,10 +23,11 @@ type Clock interface {
 	// sleeps, and never goes backwards. A call takes less than 200 ns, and may be made from
 	// any goroutine.
 	Now() time.Duration
-	// Beat calls f about once a second, and when the machine wakes up: at once on Linux,
-	// within a second elsewhere. Timers of package time, which stop during sleep, should be
-	// reset then. f must not block; it may be called from several goroutines. stop ends the
-	// beat, and returns after the last call of f.
+	// Beat calls f when the machine wakes up, at once on Linux and within a quarter of a second
+	// elsewhere; and in between about once a second on Linux, and four times a second elsewhere.
+	// Timers of package time, which stop during sleep, should be reset then. f must not block; it
+	// may be called from several goroutines. stop ends the beat, and returns after the last call
+	// of f.
 	Beat(f func()) (stop func())
 }
 
