@@ -1,6 +1,7 @@
 package actors
 
 import (
+	"fmt"
 	"sync/atomic"
 
 	"github.com/asynkron/protoactor-go/actor"
@@ -47,6 +48,21 @@ func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
 		}
 	}
 	return nil
+}
+
+// ListedAs implements kinds.Listed.
+func (s *lockActor) ListedAs() (kinds.Key, messages.Kind) { return s.key, s.format }
+
+// Leaving implements kinds.Listed.
+func (s *lockActor) Leaving() bool { return s.gate.Closed() }
+
+// SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
+func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
+
+// inUseText says that the actor of a name cannot serve a request for a kind.
+func inUseText(s *lockActor, wanted messages.Kind) string {
+	return fmt.Sprintf("the name %q is in use in this system as %s, and cannot be %s at the same time; use another name",
+		s.key.Name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
 }
 
 func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {

@@ -8,23 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
-	"github.com/lockkeeper-go/lockkeeper/messages"
 )
-
-// ListedAs implements kinds.Listed.
-func (s *lockActor) ListedAs() (kinds.Key, messages.Kind) { return s.key, s.format }
-
-// Leaving implements kinds.Listed.
-func (s *lockActor) Leaving() bool { return s.gate.Closed() }
-
-// SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
-func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
-
-// inUseText says that the actor of a name cannot serve a request for a kind.
-func inUseText(s *lockActor, wanted messages.Kind) string {
-	return fmt.Sprintf("the name %q is in use in this system as %s, and cannot be %s at the same time; use another name",
-		s.key.Name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
-}
 
 // A MultiLock has a lock actor of its own, beside those of its members: with client ids of
 // their own they exclude each other in Redis, like unrelated clients. But a forced release of one
