@@ -35,8 +35,8 @@ func (m *memory) note(name string, age time.Duration, now machine.Instant) {
 	}
 }
 
-// server returns the run id of the server, a part of its memory's name; "" if unknown.
-func (m *memory) server() string {
+// runID returns the run id of the server, a part of its memory's name; "" if unknown.
+func (m *memory) runID() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	id, _, _ := strings.Cut(m.name, ":")
@@ -83,7 +83,7 @@ func Discover(servers []*Server) {
 func Distinct(servers []*Server) error {
 	first := map[string]int{}
 	for i, s := range servers {
-		id := s.memory.server()
+		id := s.memory.runID()
 		if id == "" {
 			continue
 		}

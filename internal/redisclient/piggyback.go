@@ -7,8 +7,8 @@ import "time"
 // call whose caller does not wait is therefore sent together with the next call: a program that takes
 // one lock after another then needs no further goroutine.
 
-// batchDelay is the time that a call waits for another call with which it can be sent.
-const batchDelay = 10 * time.Millisecond
+// piggybackDelay is the time that a call waits for another call with which it can be sent.
+const piggybackDelay = 10 * time.Millisecond
 
 // Piggyback takes a call whose caller does not wait for the reply, and returns at once. The call is sent
 // in one pipeline with the next call, or alone after 10 ms. Its reply is delivered exactly once.
@@ -19,7 +19,7 @@ func (r *Redis) Piggyback(c Call) {
 		p.submit(c)
 		return
 	}
-	time.AfterFunc(batchDelay, func() { p.sendAlone(&c) })
+	time.AfterFunc(piggybackDelay, func() { p.sendAlone(&c) })
 }
 
 // sendAlone sends a call, unless it was sent together with another one meanwhile.
