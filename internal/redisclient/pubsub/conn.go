@@ -54,28 +54,28 @@ func dedicate(client rueidis.Client, server, avoid string) *conn {
 }
 
 func newConn(client rueidis.Client, server string) *conn {
-	p := &conn{server: server, asked: map[string]bool{}}
-	p.client, p.release = client.Dedicate()
-	return p
+	c := &conn{server: server, asked: map[string]bool{}}
+	c.client, c.release = client.Dedicate()
+	return c
 }
 
 // has reports whether the connection is subscribed to the channel, or is about to be.
-func (p *conn) has(channel string) bool {
-	if p == nil {
+func (c *conn) has(channel string) bool {
+	if c == nil {
 		return false
 	}
-	_, asked := p.asked[channel]
+	_, asked := c.asked[channel]
 	return asked
 }
 
 // confirmed reports whether Redis has confirmed the connection's subscription to the channel.
-func (p *conn) confirmed(channel string) bool { return p != nil && p.asked[channel] }
+func (c *conn) confirmed(channel string) bool { return c != nil && c.asked[channel] }
 
 // end closes the connection after the messages that have arrived are read. rueidis would
 // unsubscribe a connection that is returned to the pool open.
-func (p *conn) end() {
-	p.client.Close()
-	p.release()
+func (c *conn) end() {
+	c.client.Close()
+	c.release()
 }
 
 var errNoServer = errors.New("the client does not know the server, or no longer knows it")
@@ -85,32 +85,32 @@ var errNoServer = errors.New("the client does not know the server, or no longer 
 func (s *Subscriptions) open(ctx context.Context, server, avoid string) (*conn, error) {
 	opened := make(chan *conn)
 	go func() {
-		p := s.dedicate(server, avoid)
+		c := s.dedicate(server, avoid)
 		select {
-		case opened <- p:
+		case opened <- c:
 		case <-ctx.Done():
-			if p != nil {
-				p.end()
+			if c != nil {
+				c.end()
 			}
 		}
 	}()
 	select {
-	case p := <-opened:
-		if p == nil {
+	case c := <-opened:
+		if c == nil {
 			return nil, errNoServer
 		}
-		p.broken = p.client.SetPubSubHooks(rueidis.PubSubHooks{
+		c.broken = c.client.SetPubSubHooks(rueidis.PubSubHooks{
 			OnMessage: func(m rueidis.PubSubMessage) { s.listener.Message(m.Channel, m.Message) },
-			OnSubscription: func(c rueidis.PubSubSubscription) {
-				switch c.Kind {
+			OnSubscription: func(m rueidis.PubSubSubscription) {
+				switch m.Kind {
 				case "subscribe", "ssubscribe":
-					s.noteConfirmed(p, c.Channel)
+					s.noteConfirmed(c, m.Channel)
 				case "sunsubscribe": // sent by Redis when the slot has moved to another server
-					s.noteSlotsMoved(p, []string{c.Channel}, "")
+					s.noteSlotsMoved(c, []string{m.Channel}, "")
 				}
 			},
 		})
-		return p, nil
+		return c, nil
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
