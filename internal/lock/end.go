@@ -24,7 +24,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 		l.notifyLost(h, reason, detail)
 	}
 	if o := l.main; o.joins() {
-		l.queue.insert(o.request) // it has had no share yet
+		l.queue.push(o.request) // it has had no share yet
 	} else if o.kind == opCount {
 		l.refuseCount(machine.Lost, detail)
 	}
@@ -159,6 +159,6 @@ func (l *Lock) dropMain() {
 	case l.closing:
 		l.refuse(o.request.Ref, machine.Closed, machine.Closing)
 	default:
-		l.queue.insert(o.request) // it has had no share yet
+		l.queue.push(o.request) // it has had no share yet
 	}
 }

@@ -24,13 +24,11 @@ func (q *queue) head() *waiter { return q.waiters.Head() }
 
 func (q *queue) nextDeadline() machine.Instant { return q.waiters.NextDeadline() }
 
+// push puts a request where its time of arrival belongs, also one that was taken out.
 func (q *queue) push(req *waiter) {
 	q.revision++
 	q.waiters.Push(req)
 }
-
-// insert puts a request back where its time of arrival belongs.
-func (q *queue) insert(req *waiter) { q.push(req) }
 
 func (q *queue) pop() *waiter { return q.waiters.Pop() }
 
