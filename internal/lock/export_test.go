@@ -105,8 +105,8 @@ func (l *Lock) ReaderCouldJoin(now machine.Instant) bool {
 		now < l.lease.handOffUntil
 }
 
-// Effects returns the next effect, if there is one.
-func (l *Lock) Effects() (next machine.Effect, ok bool) {
+// Next returns the next effect, if there is one.
+func (l *Lock) Next() (next machine.Effect, ok bool) {
 	ok = l.NextEffect(&next)
 	return next, ok
 }

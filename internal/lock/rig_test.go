@@ -60,7 +60,7 @@ func (r *rig) do(event func(*lock.Lock)) {
 	next := r.lock
 	event(&next)
 	r.lock = next
-	for e, ok := r.lock.Effects(); ok; e, ok = r.lock.Effects() {
+	for e, ok := r.lock.Next(); ok; e, ok = r.lock.Next() {
 		if e.Kind == machine.Send {
 			r.sent = append(r.sent, *e.Ref.(*lock.Command))
 		}

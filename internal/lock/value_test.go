@@ -41,7 +41,7 @@ func TestCommands_AreBounded(t *testing.T) {
 		l := lock.New(&machine.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
 		var c lock.Command
 		sends := func() {
-			for e, ok := l.Effects(); ok; e, ok = l.Effects() {
+			for e, ok := l.Next(); ok; e, ok = l.Next() {
 				if e.Kind == machine.Send {
 					c = *e.Ref.(*lock.Command)
 				}
@@ -105,7 +105,7 @@ func TestBuffer_HoldsOneCommand(t *testing.T) {
 	}
 	var sent []lock.CommandKind
 	for {
-		e, more := l.Effects()
+		e, more := l.Next()
 		if !more {
 			break
 		}
@@ -124,7 +124,7 @@ func TestBuffer_HoldsOneCommand(t *testing.T) {
 		l.ForceRelease(0, machine.Exclusive, machine.Owners{}, t)
 	}
 	for more := true; more; {
-		_, more = l.Effects()
+		_, more = l.Next()
 	}
 	if l.TakeBuffer() != nil {
 		t.Error("a buffer that was too small is returned")

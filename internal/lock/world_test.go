@@ -341,7 +341,7 @@ func (w *world) completeEntry(p *process, c *lock.Command) {
 func (w *world) carryOut(i, most int) {
 	p := &w.processes[i]
 	for ; most != 0; most-- {
-		e, more := p.lock.Effects()
+		e, more := p.lock.Next()
 		if !more {
 			break
 		}
