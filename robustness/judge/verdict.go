@@ -234,12 +234,7 @@ func (j *judge) collect() {
 			slices.SortStableFunc(all, func(a, b lockRequest) int { return int(a.Asked - b.Asked) })
 		}
 	}
-	slices.SortFunc(j.locks, func(a, b *lock) int {
-		if a.name < b.name {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(j.locks, func(a, b *lock) int { return cmp.Compare(a.name, b.name) })
 }
 
 func (j *judge) count(r *history.Request) {
