@@ -31,6 +31,7 @@ func Got(t testing.TB, granted <-chan Grant) Grant {
 	return g
 }
 
+// Release releases a hold; the test ends on an error, or if it takes too long.
 func Release(t testing.TB, hold *lockkeeper.Hold) {
 	t.Helper()
 	releaseIn(t, Within(t), hold)
@@ -47,6 +48,7 @@ func Acquire(t testing.TB, l *lockkeeper.Lock, options ...lockkeeper.Option) *lo
 	return AcquireIn(t, Within(t), l, options...)
 }
 
+// AcquireIn acquires the lock with that context; the test ends on any error.
 func AcquireIn(t testing.TB, ctx context.Context, l *lockkeeper.Lock, options ...lockkeeper.Option) *lockkeeper.Hold {
 	t.Helper()
 	return Got(t, AcquireSoon(ctx, l, options...)).Hold

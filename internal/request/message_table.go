@@ -77,6 +77,7 @@ func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
 	return table
 }
 
+// IsMessage reports whether a message is a request.
 func IsMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
 
 // Read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
