@@ -22,6 +22,7 @@ type Key struct {
 	Channel  string
 }
 
+// NewKey returns a lock with a name of the test's own.
 func NewKey(t testing.TB, server *redistest.Server) Key {
 	name := redistest.Name(t)
 	return Key{Server: server, LockName: name, Name: name, Channel: "redisson_lock__channel:{" + name + "}"}
@@ -91,7 +92,7 @@ func (k Key) HeldBy(t testing.TB, s *Site, count string) (owner string) {
 	return ""
 }
 
-func (k Key) Ttl(t testing.TB) time.Duration {
+func (k Key) TTL(t testing.TB) time.Duration {
 	t.Helper()
 	return time.Duration(k.Number(t, "PTTL", k.Name)) * time.Millisecond
 }

@@ -64,7 +64,7 @@ func TestForeignKey_IsRefusedByEveryCall(t *testing.T) {
 					locktest.ExpectRefusal(t, p, &messages.ForceRelease{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
 					locktest.ExpectRefusal(t, p, &messages.Inspect{Lock: lock}, messages.Reason_REASON_REJECTED, "WRONGTYPE")
 				}
-				if after := k.Owners(t); !maps.Equal(before, after) || k.Ttl(t) >= 0 {
+				if after := k.Owners(t); !maps.Equal(before, after) || k.TTL(t) >= 0 {
 					t.Errorf("the key has become %v", after)
 				}
 			})

@@ -132,7 +132,7 @@ func TestReadWrite_ReadersAndWritersExcludeEachOther(t *testing.T) {
 	k, a, b := readWrite(t, locktest.NoPolling)
 	reading, second := locktest.Acquire(t, k.read(a)), locktest.Acquire(t, k.read(b))
 	for _, owner := range k.heldAs(t, "read", "1", a, b) {
-		if ttl := k.leaseKey(owner, 1).Ttl(t); ttl < time.Minute {
+		if ttl := k.leaseKey(owner, 1).TTL(t); ttl < time.Minute {
 			t.Errorf("the lease key of %s has the TTL %v", owner, ttl)
 		}
 	}

@@ -24,7 +24,7 @@ func TestExtend_SetsTheLease(t *testing.T) {
 	inner := s.AcquireIn(t, outer.Context(), k)
 	has := func(what string, lease time.Duration) {
 		t.Helper()
-		if ttl := k.Ttl(t); ttl > lease || ttl < lease-time.Minute {
+		if ttl := k.TTL(t); ttl > lease || ttl < lease-time.Minute {
 			t.Errorf("%s: the TTL is %v", what, ttl)
 		}
 		for _, hold := range []*lockkeeper.Hold{outer, inner} {

@@ -17,7 +17,7 @@ func TestEnsure_RenewsOnlyWhenTooLittleIsLeft(t *testing.T) {
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: time.Minute, CallTimeout: time.Second})
 	ensure := func(hold *lockkeeper.Hold, d time.Duration) error { return hold.Ensure(locktest.Within(t), d) }
 	hold := r.Acquire(t, r.Key)
-	redistest.Eventually(t, "some of the lease to pass", func() bool { return r.Ttl(t) < time.Minute-50*time.Millisecond })
+	redistest.Eventually(t, "some of the lease to pass", func() bool { return r.TTL(t) < time.Minute-50*time.Millisecond })
 	old := r.Expiry(t)
 	if err := ensure(hold, 30*time.Second); err != nil || r.Expiry(t) != old {
 		t.Errorf("%v, and the expiry went from %v to %v, though more was left than was asked for", err, old, r.Expiry(t))

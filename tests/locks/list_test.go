@@ -60,8 +60,8 @@ func TestLocks_ListsTheStateInRedis(t *testing.T) {
 	s.AwaitWaiters(t, k, 1)
 	count, _ := strconv.Atoi(k.Owners(t)[k.HeldBy(t, s, "2")])
 	expect(k.LockName, lockkeeper.LockInfo{Held: true, Holders: 1, Count: count, Waiters: 1})
-	if one := listed(t, s, k.LockName, began); one.Lease > k.Ttl(t)+time.Second {
-		t.Errorf("the lease is listed as %v, and in Redis it is %v", one.Lease, k.Ttl(t))
+	if one := listed(t, s, k.LockName, began); one.Lease > k.TTL(t)+time.Second {
+		t.Errorf("the lease is listed as %v, and in Redis it is %v", one.Lease, k.TTL(t))
 	}
 
 	fenced := redistest.Name(t)

@@ -87,7 +87,7 @@ func TestSuspend_CountsInAllTimes(t *testing.T) {
 
 	renewed.Do(t, "PEXPIRE", renewed.Name, "60000") // a renewal will change it
 	machine.Suspend(30 * time.Minute)
-	redistest.Eventually(t, "a renewal", func() bool { return renewed.Ttl(t) > 30*time.Minute })
+	redistest.Eventually(t, "a renewal", func() bool { return renewed.TTL(t) > 30*time.Minute })
 	redistest.Eventually(t, "a poll", func() bool { return entry()[1] != seen })
 	if err := hold.Ensure(locktest.Within(t), 50*time.Minute); err != nil { // it waits for its reply, too
 		t.Error(err)

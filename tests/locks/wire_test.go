@@ -44,7 +44,7 @@ func TestWire_WritesTheStateOfRedisson(t *testing.T) {
 				}
 				inner := s.AcquireIn(t, outer.Context(), k)
 				k.HeldBy(t, s, "2")
-				if ttl := k.Ttl(t); ttl > lease || ttl < lease-5*time.Second {
+				if ttl := k.TTL(t); ttl > lease || ttl < lease-5*time.Second {
 					t.Errorf("TTL %v, want %v", ttl, lease)
 				}
 				locktest.Release(t, inner)

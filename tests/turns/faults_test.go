@@ -98,7 +98,7 @@ func TestWaitQueue_FaultOfTheHeadIsHarmless(t *testing.T) {
 		"killed in a cluster": {polling, true, func(t *testing.T, q *queued) []int64 {
 			q.next.kill(t, q.Server)
 			locktest.Release(t, q.first)
-			if left := q.Ttl(t); left > 2*polling.Poll {
+			if left := q.TTL(t); left > 2*polling.Poll {
 				t.Errorf("the lock is left to a dead process for %v", left)
 			}
 			return []int64{q.lastGets(t)}
@@ -159,7 +159,7 @@ func TestWaitQueue_RarePollerKeepsItsEntry(t *testing.T) {
 	redistest.Eventually(t, "more time than the entry timeout of the hasty process", func() bool { return time.Since(entered) > 4*often.Poll })
 	hasty.Release(t, first)
 	hold := locktest.Got(t, granted).Hold
-	if left := k.Ttl(t); left < locktest.NoPolling.Watchdog/2 {
+	if left := k.TTL(t); left < locktest.NoPolling.Watchdog/2 {
 		t.Errorf("Redis drops the lock in %v, long before its holder polls", left)
 	}
 	locktest.Pending(t, after, "another holds the lock")
