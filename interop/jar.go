@@ -30,7 +30,7 @@ func jar(version string, stderr io.Writer) (string, error) {
 	case !outdated:
 		return path, nil
 	}
-	fmt.Fprintf(stderr, "redisson: builds %s …\n", path)
+	fmt.Fprintf(stderr, "interop: builds %s …\n", path)
 	maven := exec.Command("mvn", args...)
 	maven.Dir = dir
 	if out, err := maven.CombinedOutput(); err != nil {

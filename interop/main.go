@@ -43,7 +43,7 @@ func main() {
 }
 
 func run(args []string, stdout, stderr io.Writer) int {
-	flags := flag.NewFlagSet("redisson", flag.ContinueOnError)
+	flags := flag.NewFlagSet("interop", flag.ContinueOnError)
 	flags.SetOutput(stderr)
 	url := flags.String("redis", "", "`URL` of a Redis, also redis-cluster://…; without it, a redis-server is started")
 	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three masters")
@@ -76,7 +76,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case *cluster:
 		masters, err := rig.StartCluster(3, rig.Options{})
 		if err != nil {
-			fmt.Fprintln(stderr, "redisson:", err)
+			fmt.Fprintln(stderr, "interop:", err)
 			return 1
 		}
 		defer rig.StopAll(masters)
@@ -88,7 +88,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	case *sentinel:
 		var err error
 		if sentinels, err = startSentinelSetup(*replicas, *toWrite); err != nil {
-			fmt.Fprintln(stderr, "redisson:", err)
+			fmt.Fprintln(stderr, "interop:", err)
 			return 1
 		}
 		defer sentinels.stop()
@@ -97,7 +97,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	}
 	ok, err := interop(ctx, sentinels, *url, *reds, *version, *chosen, only, *quick, stdout, stderr)
 	if err != nil {
-		fmt.Fprintln(stderr, "redisson:", err)
+		fmt.Fprintln(stderr, "interop:", err)
 	}
 	if err != nil || !ok {
 		return 1
