@@ -50,8 +50,8 @@ func (d *Directory) lookSoon() {
 	}
 }
 
-// refresh reads who is a member. It never shows an older view after a newer one: proto.actor would block a member that was
-// missing in one view for good.
+// refresh reads which processes are members. It never shows an older view after a newer one: proto.actor would block a
+// member that was missing in one view for good.
 func (d *Directory) refresh(ctx context.Context) error {
 	d.looking.Lock()
 	defer d.looking.Unlock()

@@ -72,7 +72,7 @@ func (s *Semaphore) shorten(h *hold, e *extension) {
 	s.changeLease(h, &again)
 }
 
-// changeLease replaces a hold by one with another lease, and tells the holder its end.
+// changeLease replaces a hold by one with another lease, and notifies the holder of its end.
 func (s *Semaphore) changeLease(h, by *hold) {
 	s.replace(h, by)
 	s.wakeAt.sooner(by.end())

@@ -167,7 +167,7 @@ func (l *Lock) ensureAgain() {
 	}
 }
 
-// notifyBound tells the holder that the end of its hold has changed.
+// notifyBound notifies the holder that the end of its hold has changed.
 func (l *Lock) notifyBound(h hold) {
 	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Bound: h.end()}})
 }

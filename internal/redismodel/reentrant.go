@@ -97,8 +97,8 @@ func (r *run) ask(part int, holder Owner) {
 // names reports whether a forced release names an owner.
 func (r *run) names(o Owner) bool { return slices.Contains(r.Owners, r.setup.Name(o)) }
 
-// evictNamed ends the holds of the owners that a forced release names, and tells their process. It reports whether one
-// of them held the lock.
+// evictNamed ends the holds of the owners that a forced release names. It reports whether one of them held the lock, and
+// then asks the process of that owner for it.
 func (r *run) evictNamed(part int) (held bool) {
 	l := &r.parts[part]
 	holder := r.holder(l)

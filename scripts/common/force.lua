@@ -1,8 +1,8 @@
 -- Common part of the scripts that free a lock with one owner by force; prepended to each of them,
 -- after foreign_fields.lua and ask_holder.lua.
 
--- Ends the holds of the owners in ARGV, from the given one on. Reports whether one of them held the lock. Its process is
--- told: where the lock stays without a hold, no other one may begin.
+-- Ends the holds of the owners in ARGV, from the given one on. Reports whether one of them held the lock; then asks the
+-- process of that owner for it, which may not begin another hold if the lock has stayed there without one.
 local function end_named(hash, from)
   local holder = owner_in(check_lock(hash))
   local fields, ended = redis.call('HLEN', hash), 0

@@ -151,7 +151,7 @@ local function add_transfers(queue, key, hash, counter, give)
   end
 
   -- Passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is kept
-  -- from now on has not been told that the lock is free, and is woken. Returns the mode as pass_on does.
+  -- from now on does not know that the lock is free, and is woken. Returns the mode as pass_on does.
   function queue.pass_found()
     local passed, begun = queue.pass_on()
     if begun then
