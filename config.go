@@ -104,10 +104,9 @@ type Config struct {
 	Application string
 	// Anonymous keeps no record. It saves a script every 5 s.
 	Anonymous bool
-	// Logger receives what needs an operator's attention. Default: the logger of the actor
-	// system, and for Open without WithActorSystem none. Its handler runs on a separate goroutine and may block or panic. Up to 1024
-	// records wait for it; further ones are dropped, and a record reports how many. Close waits
-	// for it for at most a second.
+	// Logger receives what needs an operator's attention. Default: the logger of the actor system, and for Open without
+	// WithActorSystem none. Its handler runs on a separate goroutine and may block or panic. Up to 1024 records wait for
+	// it; further ones are dropped, and a record reports how many. Close waits for it for at most a second.
 	Logger *slog.Logger
 	// A request that waits longer than LongWait causes a warning, which names the current holder, and
 	// so does a lock that is held longer than LongHold. The warning is repeated each time the

@@ -81,9 +81,9 @@ func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 	return err
 }
 
-// Delete opens the latch until a count is set again, also for those that wait, and reports whether it was closed. Use it for a latch whose
-// count-downs will not come: it would stay closed in Redis for ever. If it fails with ErrUnavailable, the latch may have
-// been deleted.
+// Delete opens the latch until a count is set again, also for those that wait, and reports whether it was closed. Use
+// it for a latch whose count-downs will not come: it would stay closed in Redis for ever. If it fails with
+// ErrUnavailable, the latch may have been deleted.
 func (l *Latch) Delete(ctx context.Context) (deleted bool, err error) {
 	a, err := l.ask(ctx, "delete", request.NewCountCall(request.OpDelete, 0))
 	return a.Done, err

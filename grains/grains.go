@@ -162,9 +162,9 @@ func (d *Directory) System() *lockkeeper.System {
 	return d.locks.Load()
 }
 
-// Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. The grains
-// handle the messages in front of them before; other members run them from then on. Leave returns 1.5 times Poll later, when other
-// processes have noticed it. Stop what sends requests before, and call Leave before cluster.Shutdown.
+// Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. The
+// grains handle the messages in front of them before; other members run them from then on. Leave returns 1.5 times Poll
+// later, when other processes have noticed it. Stop what sends requests before, and call Leave before cluster.Shutdown.
 //
 // If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released before
 // the last grain has stopped: other members have the grains then, or when the lease has ended because this process has.

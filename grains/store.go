@@ -212,9 +212,10 @@ func (s store) unregister(ctx context.Context, member string, gone []entryOf) er
 	return unregisterScript.Exec(ctx, s.client, keys, args).Error()
 }
 
-// bury removes what is left of members whose leases have ended: the records of the dead ones, and their entries, as well as those
-// that a failover brings back after their member has left. They hinder no grain, so a look takes one page of the
-// entries, from the cursor on, and returns that of the next one: it does not delay the next view, however many there are.
+// bury removes what is left of members whose leases have ended: the records of the dead ones, and their entries, as
+// well as those that a failover brings back after their member has left. They hinder no grain, so a look takes one page
+// of the entries, from the cursor on, and returns that of the next one: it does not delay the next view, however many
+// there are.
 func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []string) (next uint64, err error) {
 	page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
 	if err != nil {

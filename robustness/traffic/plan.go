@@ -62,8 +62,8 @@ func (p *Plan) Config() lockkeeper.Config {
 }
 
 // Variant is the plan of one process. With Mixed its configuration differs from the others: a longer Watchdog, a more
-// frequent Poll, a longer CallTimeout, another HandOffLimit, a Linger. A process with busy goroutines has a Watchdog in proportion
-// to their number, since each of them delays all others.
+// frequent Poll, a longer CallTimeout, another HandOffLimit, a Linger. A process with busy goroutines has a Watchdog in
+// proportion to their number, since each of them delays all others.
 func (p Plan) Variant(random *rand.Rand) Plan {
 	if p.Mixed {
 		p.Watchdog *= 1 + time.Duration(random.IntN(longestWatchdog))
