@@ -15,6 +15,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/lockkeeper-go/lockkeeper/actors"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
@@ -232,7 +233,7 @@ func (c Config) tokenCounter() string {
 	if !c.OneTokenCounter {
 		return ""
 	}
-	return redisio.TokenKey(c.KeyPrefix + sharedTokens)
+	return keyspace.Token(c.KeyPrefix + sharedTokens)
 }
 
 // sharedTokens is the name of the counter of OneTokenCounter, behind the key prefix.

@@ -25,7 +25,7 @@ func TestNilArguments(t *testing.T) {
 		Dir: ".",
 		Functions: map[string]any{
 			"ACL": redisio.ACL, "Connect": redisio.Connect, "ConnectLater": redisio.ConnectLater, "ConnectWith": redisio.ConnectWith,
-			"Options": redisio.Options, "Slot": redisio.Slot, "Classify": redisio.Classify, "TokenKey": redisio.TokenKey,
+			"Options": redisio.Options, "Classify": redisio.Classify,
 		},
 		Types: map[string][]any{"Error": {(*redisio.Error)(nil), &redisio.Error{}}, "Rights": {redisio.Rights{}}},
 		Good: func(_ string, t reflect.Type) (reflect.Value, bool) {

@@ -56,7 +56,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/middleware":         {"internal/delivery", "internal/request"},
 		"actors":                      {"internal/alarm", "internal/backend", "internal/boottime", "internal/delivery", "internal/faultinject", "internal/host", "internal/keyspace", "internal/kinds", "internal/machine", "internal/mailbox", "internal/middleware", "internal/observe", "internal/owners", "internal/records", "internal/redisclient", "internal/request", "internal/shell", "internal/status", "internal/watch", "messages"},
 		"internal/printable":          {},
-		".":                           {"actors", "internal/delivery", "internal/host", "internal/records", "internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/watch", "internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub"},
+		".":                           {"actors", "internal/delivery", "internal/host", "internal/keyspace", "internal/records", "internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/watch", "internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub"},
 		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/refusal", "internal/protocol"},
 		"console":                     {"messages", "internal/kinds", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
