@@ -24,7 +24,7 @@ type lockKind struct {
 	actor  Actor
 	// client is the client part of its owner fields.
 	client string
-	traits *lock.Kind
+	traits *lock.Traits
 	// tokens are the counters of its fencing tokens.
 	tokens tokens
 	// signals says which channels matter, nil if all do.

@@ -108,14 +108,14 @@ func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
 	case request.SeveralLocks:
 		options := s.withNewClient()
 		l.client = options.Client
-		l.traits = &lock.Kind{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
+		l.traits = &lock.Traits{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
 		return l, l.client
 	case request.SeveralServers:
 		options := s.withNewClient()
 		l.client = options.Client
-		l.traits = &lock.Kind{Parts: true}
+		l.traits = &lock.Traits{Parts: true}
 		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
 		return l, l.client
 	}

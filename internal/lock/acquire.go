@@ -24,7 +24,7 @@ func (l *Lock) attempt() {
 	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
-	switch again := l.kind.Parts && l.wait.tried; {
+	switch again := l.traits.Parts && l.wait.tried; {
 	case l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
@@ -46,7 +46,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
-		c.Notified = l.kind.WaitQueue && l.wait.notified
+		c.Notified = l.traits.WaitQueue && l.wait.notified
 	}
 }
 
@@ -82,7 +82,7 @@ func (l *Lock) noteRefusal(r Result) {
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
 	// A process that does not listen yet counts no messages, and tries again as soon as it does.
-	if l.kind.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
+	if l.traits.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
 		l.deferFor(1, r.TTL)
 		l.wait.byRedis = true
 	}
@@ -101,7 +101,7 @@ func (l *Lock) noteRefusal(r Result) {
 	for _, req := range l.queue.takeTries() {
 		l.answer(req.Ref, l.held())
 	}
-	if l.kind.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
+	if l.traits.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
 		l.wait.nextAt = l.now // to add an entry, which a request that only tries does not
 	}
 }

@@ -53,13 +53,13 @@ func (l *Lock) grantReplied(o op, r Result) {
 	case Refused, Absent:
 		l.main = op{}
 		l.order.answerPassOn(l, o, r)
-		if l.kind.Parts {
+		if l.traits.Parts {
 			l.cleanUp(o.term)
 		}
 		l.contend()
 		l.wait.refusalIsStale = again
 		l.noteRefusal(r)
-		if l.kind.WaitQueue {
+		if l.traits.WaitQueue {
 			l.wait.nextAt = l.now // to add an entry to the wait queue
 		}
 	case Failed:

@@ -20,8 +20,8 @@ const (
 	releasing
 )
 
-// Kind has the properties of a kind of lock that its decisions depend on.
-type Kind struct {
+// Traits are the properties of a kind of lock that its decisions depend on.
+type Traits struct {
 	// Tokens is the number of the lock's token counters. A hold draws from each of them if its
 	// request is fenced.
 	Tokens int
@@ -42,9 +42,9 @@ type Kind struct {
 // assignment. An event that panics half way has therefore changed nothing. Data behind its
 // pointers and slices is never changed, only replaced or appended to; an event begins with a copy of the work.
 type Lock struct {
-	cfg  *machine.Config
-	kind *Kind
-	now  machine.Instant
+	cfg    *machine.Config
+	traits *Traits
+	now    machine.Instant
 	// seq numbers the commands, so that a reply finds its command and no other.
 	seq uint64
 	// nextTerm is the number of the next term.
@@ -86,9 +86,9 @@ type Lock struct {
 
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
-func New(cfg *machine.Config, kind *Kind) Lock {
-	l := Lock{cfg: cfg, kind: kind, order: localOrder{}, work: noWork}
-	if kind.Queued {
+func New(cfg *machine.Config, traits *Traits) Lock {
+	l := Lock{cfg: cfg, traits: traits, order: localOrder{}, work: noWork}
+	if traits.Queued {
 		l.order = &redisOrder{}
 	}
 	return l
