@@ -24,7 +24,7 @@ func (s *lockActor) registerWithMembers() {
 // gone removes an actor that has left its shell, or stopped.
 func (s *lockActor) gone() {
 	s.unlist()
-	s.kind.Gone()
+	s.adapter.Gone()
 }
 
 func (s *lockActor) unlist() {

@@ -23,17 +23,17 @@
 // # A lock actor
 //
 // lock_actor.go shows what a lock actor has, and all that it handles. It makes no decisions: a machine does, which is a
-// lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into events of its
-// machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and notifications of a
-// loss. A kinds.Kind has what differs by kind. The actor never waits: a command goes out through package backend, and its
-// reply comes back as a message.
+// lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into events of
+// its machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and notifications
+// of a loss. A kinds.Adapter has what differs by kind. The actor never waits: a command goes out through package
+// backend, and its reply comes back as a message.
 //
 // Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message. Those that
 // cannot be granted yet wait in the machine's queue (internal/requestqueue).
 //
 // The way of a command, from a request to its answer:
 //
-//	request.Call → lock_actor.go → machine (internal/lock) → effect Send → kinds.Kind → backend → protocol → scripts/*.lua
+//	request.Call → lock_actor.go → machine (internal/lock) → effect Send → kinds.Adapter → backend → protocol → scripts/*.lua
 //	answer       ← effect Reply  ← machine                 ← kinds.Reply, a message        ← redisclient ← Redis
 //
 // The functions on it, for a plain lock. Acquire only puts the request into the queue; settle, deferred, then does what
@@ -41,7 +41,7 @@
 //
 //	lockActor.Receive → requested → acquire → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
 //	send (the effect Send)
-//	lockActor.carryOut → performAll → perform → lockKind.Send → direct.Run: protocol.Lock.Call makes a
+//	lockActor.carryOut → performAll → perform → lockAdapter.Send → direct.Run: protocol.Lock.Call makes a
 //	redisclient.Call of the script, which redisclient.Redis.Run sends → pool.work → Call.command: EVALSHA
 //
 // If the goroutine that made the request waits, and nothing ends its wait but the answer, it runs the call itself:
@@ -50,7 +50,7 @@
 // The way of a renewal:
 //
 //	lock.Lock.NextWake → lockActor.setAlarm → alarm.Alarm → lockActor.Wake → wakeUp, a message to itself →
-//	lockActor.tick → lock.Lock.Tick → advance → startRenewal → lockActor.perform → lockKind.Send → direct.Run →
+//	lockActor.tick → lock.Lock.Tick → advance → startRenewal → lockActor.perform → lockAdapter.Send → direct.Run →
 //	redisclient.Redis.Renew, which renews many locks with one script
 //
 // # Releases and transfers

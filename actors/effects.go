@@ -14,10 +14,10 @@ import (
 // the way leaves it as it was.
 func (s *lockActor) step(event kinds.Event) {
 	s.now = s.rt.Now()
-	before, next := s.machine, s.kind.Draft(s.machine)
+	before, next := s.machine, s.adapter.Draft(s.machine)
 	event(next, s.now)
 	s.machine = next
-	s.kind.Replaced(before, next)
+	s.adapter.Replaced(before, next)
 }
 
 // handle applies an event and carries out what follows from it. source is the
@@ -51,7 +51,7 @@ func (s *lockActor) giveBack(call *request.Call, a *machine.Answer, n int64) {
 	if call.Count != nil {
 		release.Count = &request.Count{N: n, ID: call.Count.ID, IfExists: true}
 	}
-	s.step(s.kind.Event(release, a.HoldID, 0))
+	s.step(s.adapter.Event(release, a.HoldID, 0))
 	s.until.Store(int64(s.machine.Summary().LeaseUntil))
 }
 
@@ -74,7 +74,7 @@ func (s *lockActor) performAll() {
 	}
 	*e = machine.Effect{}
 	s.rt.effects.Put(e)
-	s.kind.Settled(s.machine)
+	s.adapter.Settled(s.machine)
 }
 
 // perform carries out one effect. A panic, for example in a process of the host that gets an answer, must not keep the
@@ -110,15 +110,15 @@ func (s *lockActor) perform(e *machine.Effect) {
 	case machine.Send:
 		// The command's script runs in Redis: internal/kinds → internal/backend → internal/protocol → scripts/*.lua.
 		// The reply comes back as a kinds.Reply.
-		s.kind.Send(e.Ref, s.now)
+		s.adapter.Send(e.Ref, s.now)
 	default: // an effect that only this kind has
-		s.kind.Perform(e, s.now)
+		s.adapter.Perform(e, s.now)
 	}
 }
 
 // listen subscribes to the channels where a waiter of that term is notified of the release.
 func (s *lockActor) listen(term uint64) {
-	s.subscribed = s.kind.Channels(term)
+	s.subscribed = s.adapter.Channels(term)
 	for _, e := range s.subscribed {
 		systemOf(e).subscriber.tell(&subscribe{to: s, channel: e, term: term})
 	}
@@ -136,7 +136,7 @@ func (s *lockActor) ReceivesTransfers(term uint64) bool {
 	if !s.rt.subscriber.sharded {
 		return s.rt.subscriber.receivesTransfers()
 	}
-	return !slices.ContainsFunc(s.kind.Channels(term), func(e backend.Channel) bool {
+	return !slices.ContainsFunc(s.adapter.Channels(term), func(e backend.Channel) bool {
 		on := systemOf(e).subscriber
 		return !on.subscriptions.Confirmed(on.of(e)[0])
 	})

@@ -23,7 +23,7 @@ func (s *lockActor) inspect(source any, call *request.Call) {
 	s.inspections[call] = struct{}{}
 	s.setAlarm()
 	deadline := time.Now().Add(s.rt.cfg.CallTimeout)
-	s.kind.Inspect(deadline, func(status *messages.Status, refusal *machine.Answer) {
+	s.adapter.Inspect(deadline, func(status *messages.Status, refusal *machine.Answer) {
 		s.rt.Deliver(s.pid, &inspection{call: call, status: status, refusal: refusal, deadline: deadline})
 	})
 }

@@ -177,15 +177,15 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 	}
 }
 
-// retiringKind is notified before its actor leaves.
-type retiringKind struct {
-	kinds.Kind
+// retiringAdapter is notified before its actor leaves.
+type retiringAdapter struct {
+	kinds.Adapter
 	retires func()
 }
 
-func (k retiringKind) Retires(machine.Machine, bool) { k.retires() }
+func (a retiringAdapter) Retires(machine.Machine, bool) { a.retires() }
 
-// A kind may have to give its successor another client id for commands, so it is notified before there can be one.
+// An adapter may have to give its successor another client id for commands, so it is notified before there can be one.
 func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 	for what, leave := range map[string]func(t *testing.T, r *Runtime, s *lockActor){
 		"given up":     func(_ *testing.T, r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
@@ -200,7 +200,7 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 					if next, ok := e.Message.(*shell.Entering); ok {
 						s := next.Tenant.(*lockActor)
-						s.kind = retiringKind{s.kind, func() {
+						s.adapter = retiringAdapter{s.adapter, func() {
 							select {
 							case inTime <- r.locks.Get(s.key) == s && !s.gate.Closed():
 							default:
@@ -219,29 +219,29 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 					t.Error("another actor could have been started for the name")
 				}
 			case <-time.After(redistest.Limit):
-				t.Error("the kind is not notified")
+				t.Error("the adapter is not notified")
 			}
 		})
 	}
 }
 
-// lateKind counts the replies that come after its actor was given up.
-type lateKind struct {
-	kinds.Kind
+// lateAdapter counts the replies that come after its actor was given up.
+type lateAdapter struct {
+	kinds.Adapter
 	late int
 }
 
-func (k *lateKind) Late(*kinds.Reply) (again bool) { k.late++; return false }
+func (a *lateAdapter) Late(*kinds.Reply) (again bool) { a.late++; return false }
 
 // A reply that comes when the actor has stopped is settled, also one that a crash has put back.
 func TestStoppedActor_SettlesReplies(t *testing.T) {
-	kind := &lateKind{}
-	reply := &kinds.Reply{To: &lockActor{kind: kind, retirement: &retirement{}}}
+	adapter := &lateAdapter{}
+	reply := &kinds.Reply{To: &lockActor{adapter: adapter, retirement: &retirement{}}}
 	r := &Runtime{}
 	r.late(reply, nil)
 	r.late(&again{reply}, nil)
-	if kind.late != 2 {
-		t.Errorf("%d of 2 are settled", kind.late)
+	if adapter.late != 2 {
+		t.Errorf("%d of 2 are settled", adapter.late)
 	}
 }
 

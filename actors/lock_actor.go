@@ -41,8 +41,8 @@ type lockActor struct {
 	format messages.Kind
 	// client is the client part of the owner field.
 	client string
-	// kind has what differs by kind of lock.
-	kind kinds.Kind
+	// adapter has what differs by kind of lock.
+	adapter kinds.Adapter
 	// members are the locks that it is made of; none if it is one lock on one key.
 	members    []request.Member
 	subscribed []backend.Channel
@@ -102,7 +102,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 
 	// Redis has replied to a script.
 	case *kinds.Reply:
-		s.handle(m, func(on machine.Machine, now machine.Instant) { s.kind.Apply(on, now, m) })
+		s.handle(m, func(on machine.Machine, now machine.Instant) { s.adapter.Apply(on, now, m) })
 	case *inspection:
 		s.inspected(m)
 
@@ -112,7 +112,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 
 	// Redis has published a release, or a transfer to this process; or the subscriber listens from now on.
 	case unlocked:
-		if s.kind.Relevant(m.channel) {
+		if s.adapter.Relevant(m.channel) {
 			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
@@ -121,7 +121,7 @@ func (s *lockActor) Receive(ctx actor.Context) {
 		}
 		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
-		if s.kind.Relevant(m.channel) {
+		if s.adapter.Relevant(m.channel) {
 			s.observer.Listening()
 			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Subscribed(now, m.term) })
 		}
@@ -218,7 +218,7 @@ func (s *lockActor) requested(call *request.Call) {
 		s.carryOut() // a Close may wait for nothing but this
 	default:
 		hold, owner := s.holdOf(call)
-		switch event := s.kind.Event(call, hold, owner); {
+		switch event := s.adapter.Event(call, hold, owner); {
 		case event != nil:
 			s.handle(call, event)
 		case call.Op == request.OpInspect:
@@ -247,7 +247,7 @@ func (s *lockActor) acquire(call *request.Call) {
 	s.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
 		req.Deadline = call.WaitsUntil(now)
-		s.kind.Acquire(on, now, req)
+		s.adapter.Acquire(on, now, req)
 	})
 }
 

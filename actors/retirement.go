@@ -41,14 +41,14 @@ func (s *lockActor) letGo() {
 // the actor stops without waiting for Redis to confirm the cleanups.
 func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	s.stopAlarm()
-	s.kind.Retires(s.machine, false)
+	s.adapter.Retires(s.machine, false)
 	s.rt.locks.Remove(s)
 	s.retirement = &retirement{reason: reason, detail: detail, sent: s.gate.Close()}
-	if own, stops := s.kind.(kinds.Stopper); stops {
+	if own, stops := s.adapter.(kinds.Stopper); stops {
 		s.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
 		s.performAll()
 	}
-	s.retirement.cleanups = s.kind.Cleanups(s.endAll(reason, detail))
+	s.retirement.cleanups = s.adapter.Cleanups(s.endAll(reason, detail))
 	s.retirement.pendingCleanups = len(s.retirement.cleanups)
 	for call := range s.inspections {
 		s.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
@@ -66,7 +66,7 @@ func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 // retire lets the actor leave, unless requests are on their way to it: the next lock gets its shell if there are many,
 // else the guardian stops it. It does that with middleware, too, whose actor it ends then.
 func (s *lockActor) retire() bool {
-	s.kind.Retires(s.machine, s.closing)
+	s.adapter.Retires(s.machine, s.closing)
 	if !s.gate.CloseIf(s.seen) {
 		return false
 	}
@@ -117,7 +117,7 @@ func (s *lockActor) otherFormat(call *request.Call) {
 		s.rt.refuse(call, machine.Invalid, inUseText(s, call.LockKind()))
 		return
 	}
-	s.kind.Retires(s.machine, s.closing)
+	s.adapter.Retires(s.machine, s.closing)
 	s.letGo()
 	s.retirement = &retirement{returned: []*request.Call{}, sent: math.MaxUint64}
 	s.retirement.receive(s, call, nil)
@@ -128,7 +128,7 @@ func (s *lockActor) otherFormat(call *request.Call) {
 func (s *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := s.machine.Outstanding()
 	before, term := s.machine, s.machine.Summary().Term
-	s.machine = s.kind.Fresh()
+	s.machine = s.adapter.Fresh()
 	s.until.Store(0)
 	for _, holder := range holders {
 		lost := machine.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}
@@ -155,7 +155,7 @@ func (s *lockActor) cleanUp() {
 
 // late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
 func (s *lockActor) late(reply *kinds.Reply) {
-	if s.kind.Late(reply) {
+	if s.adapter.Late(reply) {
 		s.retirement.pendingCleanups += len(s.retirement.cleanups)
 		s.cleanUp()
 	}
@@ -206,7 +206,7 @@ func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
 	case cleanedUp:
 		r.pendingCleanups--
 	case abandon:
-		s.kind.Abandon()
+		s.adapter.Abandon()
 		r.pendingCleanups = 0
 	}
 	r.check(s)

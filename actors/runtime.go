@@ -63,7 +63,7 @@ type Config struct {
 // Runtime is the state that all actors of one system share, and that outlives each of them.
 type Runtime struct {
 	cfg Config
-	// kinds makes the Kind of each lock actor.
+	// kinds makes the Adapter of each lock actor.
 	kinds *kinds.System
 	// rules check the requests.
 	rules request.Rules

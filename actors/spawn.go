@@ -83,8 +83,8 @@ func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind
 			s.members = append(s.members, request.Member{System: each, Name: key.Name})
 		}
 	}
-	s.kind, s.client = rt.kinds.New(spec, s)
-	s.machine = s.kind.Fresh()
+	s.adapter, s.client = rt.kinds.New(spec, s)
+	s.machine = s.adapter.Fresh()
 	s.observer = rt.observer.Lock(label)
 	return s
 }

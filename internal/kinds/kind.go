@@ -15,20 +15,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Kind serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
-type Kind interface {
+// Adapter serves one lock actor. Unless said otherwise, only the actor calls its methods, one at a time.
+type Adapter interface {
 	Decider
 	Performer
 	Leaver
 }
 
-// Decider is the part of a Kind that makes decisions: its machines, and their events.
+// Decider is the part of an Adapter that makes decisions: its machines, and their events.
 type Decider interface {
 	// Fresh returns a machine that has no requests.
 	Fresh() machine.Machine
 	// Draft returns a copy to apply an event to.
 	Draft(of machine.Machine) machine.Machine
-	// Replaced gets a machine and the draft that has replaced it. The Kind may use the memory of before again.
+	// Replaced gets a machine and the draft that has replaced it. The Adapter may use the memory of before again.
 	Replaced(before, after machine.Machine)
 	// Settled gets a machine after all of its effects are carried out.
 	Settled(m machine.Machine)
@@ -42,7 +42,7 @@ type Decider interface {
 	Apply(m machine.Machine, now machine.Instant, r *Reply)
 }
 
-// Performer is the part of a Kind that carries out the decisions, and reads Redis.
+// Performer is the part of an Adapter that carries out the decisions, and reads Redis.
 type Performer interface {
 	// Send sends a command of the machine to Redis. The reply goes to Actor.Replied.
 	Send(command any, now machine.Instant)
@@ -56,7 +56,7 @@ type Performer interface {
 	Inspect(deadline time.Time, done func(status *messages.Status, refusal *machine.Answer))
 }
 
-// Leaver is the part of a Kind for the end of its lock actor, which is one of these:
+// Leaver is the part of an Adapter for the end of its lock actor, which is one of these:
 //
 //  1. It has nothing left to do, or leaves for another kind: Retires → the actor leaves its shell, or stops → Gone.
 //  2. It is given up: Retires → Stop (see Stopper) → Cleanups → Late for each reply → Abandon, if the wait for Redis is
@@ -90,14 +90,14 @@ func (simple) Gone()                         {}
 // Event is an event of a machine.
 type Event = func(m machine.Machine, now machine.Instant)
 
-// Stopper is a Kind whose machine itself answers all requests when its actor is given up.
+// Stopper is an Adapter whose machine itself answers all requests when its actor is given up.
 type Stopper interface {
 	// Stop refuses all requests for that reason. If awaits is true, the actor waits until Redis confirms the returned
 	// permits and the count-downs; otherwise they may be lost, which is logged.
 	Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool)
 }
 
-// Actor is the lock actor, as its Kind sees it.
+// Actor is the lock actor, as its Adapter sees it.
 type Actor interface {
 	// Replied gets the reply to each command, on any goroutine.
 	Replied(r *Reply)
@@ -135,8 +135,8 @@ type Traits struct {
 	Remain []func(name string) string
 	// lock has the traits of the machine of a lock on one key.
 	lock lock.Traits
-	// new makes the Kind of a synchronizer that is not a lock.
-	new func(s *System, name string, a Actor) Kind
+	// new makes the Adapter of a synchronizer that is not a lock.
+	new func(s *System, name string, a Actor) Adapter
 }
 
 // SameType reports whether the values of two kinds have one type in Redis, which then cannot refuse the command of one

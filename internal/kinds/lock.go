@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// lockKind is the Kind of all locks. It is the backend.Receiver of its Backend.
-type lockKind struct {
+// lockAdapter is the Adapter of all locks. It is the backend.Receiver of its Backend.
+type lockAdapter struct {
 	holding
 	backend.Backend
 	system *System
@@ -32,86 +32,86 @@ type lockKind struct {
 	observer *observe.Lock
 }
 
-func (k *lockKind) Fresh() machine.Machine {
-	l := lock.New(k.system.Config, k.traits)
+func (a *lockAdapter) Fresh() machine.Machine {
+	l := lock.New(a.system.Config, a.traits)
 	return &l
 }
 
-func (k *lockKind) Draft(of machine.Machine) machine.Machine {
-	next := k.system.locks.Get().(*lock.Lock)
+func (a *lockAdapter) Draft(of machine.Machine) machine.Machine {
+	next := a.system.locks.Get().(*lock.Lock)
 	*next = *of.(*lock.Lock)
-	next.SetBuffer(k.system.buffers.Get().(*lock.Buffer))
+	next.SetBuffer(a.system.buffers.Get().(*lock.Buffer))
 	if !next.HasNextTerm() {
-		next.SetNextTerm(k.system.NextTerm())
+		next.SetNextTerm(a.system.NextTerm())
 	}
-	k.tokens.raiseLock(next)
+	a.tokens.raiseLock(next)
 	return next
 }
 
-func (k *lockKind) Replaced(before, after machine.Machine) {
+func (a *lockAdapter) Replaced(before, after machine.Machine) {
 	next := after.(*lock.Lock)
 	next.Replace(before.(*lock.Lock))
-	k.system.locks.Put(before)
-	k.tokens.recordDrawn(next) // before a request is answered
+	a.system.locks.Put(before)
+	a.tokens.recordDrawn(next) // before a request is answered
 }
 
-func (k *lockKind) Settled(m machine.Machine) {
+func (a *lockAdapter) Settled(m machine.Machine) {
 	if buffer := m.(*lock.Lock).TakeBuffer(); buffer != nil {
-		k.system.buffers.Put(buffer)
+		a.system.buffers.Put(buffer)
 	}
 }
 
-func (k *lockKind) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
+func (a *lockAdapter) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
 	m.(*lock.Lock).Acquire(now, req)
 }
 
-func (k *lockKind) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
+func (a *lockAdapter) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
 	if call.Op != request.OpForceRelease {
-		return k.holding.Event(call, hold, owner)
+		return a.holding.Event(call, hold, owner)
 	}
 	return func(m machine.Machine, now machine.Instant) {
-		m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), k.named(call.Owners), call)
+		m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), a.named(call.Owners), call)
 	}
 }
 
 // named returns the owners that a forced release names.
-func (k *lockKind) named(owners []string) (named machine.Owners) {
+func (a *lockAdapter) named(owners []string) (named machine.Owners) {
 	for _, owner := range owners {
 		named.Fields = append(named.Fields, owner)
-		if client, number, _ := strings.Cut(owner, ":"); client == k.client {
+		if client, number, _ := strings.Cut(owner, ":"); client == a.client {
 			named.Term, _ = strconv.ParseUint(number, 10, 64)
 		}
 	}
 	return named
 }
 
-func (k *lockKind) Send(c any, now machine.Instant) {
+func (a *lockAdapter) Send(c any, now machine.Instant) {
 	command := *c.(*lock.Command)
 	if command.Kind == lock.Acquire || command.Kind == lock.SyncQueue {
-		k.observer.Tried()
+		a.observer.Tried()
 	}
 	if command.Kind == lock.Acquire {
-		k.signals.noteTry()
-		k.tokens.attachCounter()
+		a.signals.noteTry()
+		a.tokens.attachCounter()
 	}
 	if command.Tokens > 0 || command.Entry.Tokens > 0 {
-		command.Above = k.tokens.drawAbove(command.Above)
+		command.Above = a.tokens.drawAbove(command.Above)
 	}
 	if entry := &command.Entry; entry.Term != 0 {
-		entry.Listens = k.actor.ReceivesTransfers(entry.Term)
+		entry.Listens = a.actor.ReceivesTransfers(entry.Term)
 	}
-	k.Backend.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
+	a.Backend.Run(command, time.Now().Add(command.Deadline-now)) // for the timers of package time
 }
 
-func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
+func (a *lockAdapter) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	switch r.Lock.Outcome {
 	case lock.Refused:
-		k.observer.RepliedHeld(r.Lock.Holder)
+		a.observer.RepliedHeld(r.Lock.Holder)
 	case lock.Failed:
-		k.observer.RepliedFailed(r.Lock.Err)
+		a.observer.RepliedFailed(r.Lock.Err)
 	}
-	r.Lock.Alone = r.Lock.Alone && k.system.Config.Linger > 0 && k.actor.ReceivesTransfers(0)
-	stale := k.signals.noteReply(r.Lock.Busy)
+	r.Lock.Alone = r.Lock.Alone && a.system.Config.Linger > 0 && a.actor.ReceivesTransfers(0)
+	stale := a.signals.noteReply(r.Lock.Busy)
 	m.(*lock.Lock).Replied(now, r.Seq, r.Lock.Result)
 	if stale {
 		m.Signal(now)
@@ -119,19 +119,19 @@ func (k *lockKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 }
 
 // Replied implements backend.Receiver.
-func (k *lockKind) Replied(seq uint64, r backend.Reply) {
-	k.actor.Replied(&Reply{To: k.actor, Seq: seq, Lock: r})
+func (a *lockAdapter) Replied(seq uint64, r backend.Reply) {
+	a.actor.Replied(&Reply{To: a.actor, Seq: seq, Lock: r})
 }
 
 // Lend implements backend.Receiver.
-func (k *lockKind) Lend(kind lock.CommandKind, call redisclient.Call) bool {
-	return k.actor.Lend(kind == lock.Acquire || kind == lock.SyncQueue, call)
+func (a *lockAdapter) Lend(kind lock.CommandKind, call redisclient.Call) bool {
+	return a.actor.Lend(kind == lock.Acquire || kind == lock.SyncQueue, call)
 }
 
-func (k *lockKind) Relevant(channel backend.Channel) bool { return k.signals.noteMessage(channel) }
+func (a *lockAdapter) Relevant(channel backend.Channel) bool { return a.signals.noteMessage(channel) }
 
-func (k *lockKind) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
-	k.Backend.Inspect(deadline, toStatus(done))
+func (a *lockAdapter) Inspect(deadline time.Time, done func(*messages.Status, *machine.Answer)) {
+	a.Backend.Inspect(deadline, toStatus(done))
 }
 
 // toStatus returns a function that makes a Status of the state in Redis.
@@ -160,15 +160,15 @@ func inspectionFailed(err error) *machine.Answer {
 	return &machine.Answer{Kind: machine.NotDone, Reason: reason, Detail: err.Error()}
 }
 
-func (k *lockKind) Gone() { k.tokens.release() }
+func (a *lockAdapter) Gone() { a.tokens.release() }
 
-func (k *lockKind) Cleanups(m machine.Machine) (all []Cleanup) {
-	for _, command := range m.(*lock.Lock).CleanupCommands(k.system.Now()) {
-		all = append(all, Cleanup{command.MaxTTL, func(done func(certain bool)) { k.CleanUp(command, done) }})
+func (a *lockAdapter) Cleanups(m machine.Machine) (all []Cleanup) {
+	for _, command := range m.(*lock.Lock).CleanupCommands(a.system.Now()) {
+		all = append(all, Cleanup{command.MaxTTL, func(done func(certain bool)) { a.CleanUp(command, done) }})
 	}
 	return all
 }
 
 // Late reports each command that Redis has carried out: one that did not take the lock may have added an entry to a
 // queue.
-func (k *lockKind) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }
+func (a *lockAdapter) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }

@@ -40,8 +40,8 @@ func TestEntries_SayWhetherTransfersAreHeard(t *testing.T) {
 		} {
 			r := &recorder{}
 			observer := observe.New(observe.Config{}).Lock("orders")
-			k := &lockKind{Backend: r, actor: listener{receives: receives}, observer: &observer}
-			k.Send(&lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}, 0)
+			a := &lockAdapter{Backend: r, actor: listener{receives: receives}, observer: &observer}
+			a.Send(&lock.Command{Kind: c.kind, Term: 1, Entry: lock.Entry{Term: c.term}}, 0)
 			if r.last.Entry.Listens != c.want {
 				t.Errorf("%s, while the process receives transfers: %v: the command says %v", c.name, receives, r.last.Entry.Listens)
 			}

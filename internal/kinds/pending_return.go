@@ -9,7 +9,7 @@ import (
 )
 
 // Stop implements Stopper.
-func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool) {
+func (a *semaphoreAdapter) Stop(m machine.Machine, now machine.Instant, reason machine.Reason, detail string, awaits bool) {
 	if p := m.(*semaphore.Pool); awaits {
 		p.Stop(now, reason, detail)
 	} else {
@@ -17,18 +17,18 @@ func (k *semaphoreKind) Stop(m machine.Machine, now machine.Instant, reason mach
 	}
 }
 
-func (k *semaphoreKind) Cleanups(m machine.Machine) []Cleanup {
-	pending := &pendingReturn{kind: k, pool: *m.(*semaphore.Pool)}
+func (a *semaphoreAdapter) Cleanups(m machine.Machine) []Cleanup {
+	pending := &pendingReturn{adapter: a, pool: *m.(*semaphore.Pool)}
 	if pending.pool.Idle() {
 		return nil
 	}
-	k.pendingReturn.Store(pending)
+	a.pendingReturn.Store(pending)
 	return []Cleanup{{request.MaxLease, pending.whenDone}}
 }
 
 // Late gives the reply to the pending return. No cleanup runs again, since the pool knows what is left.
-func (k *semaphoreKind) Late(r *Reply) (cleanUpAgain bool) {
-	if pending := k.pendingReturn.Load(); pending != nil {
+func (a *semaphoreAdapter) Late(r *Reply) (cleanUpAgain bool) {
+	if pending := a.pendingReturn.Load(); pending != nil {
 		pending.deliver(func(now machine.Instant) {
 			result := r.Other.(semaphore.Result)
 			pending.pool.Replied(now, r.Seq, result)
@@ -40,8 +40,8 @@ func (k *semaphoreKind) Late(r *Reply) (cleanUpAgain bool) {
 	return false
 }
 
-func (k *semaphoreKind) Abandon() {
-	if pending := k.pendingReturn.Load(); pending != nil {
+func (a *semaphoreAdapter) Abandon() {
+	if pending := a.pendingReturn.Load(); pending != nil {
 		pending.deliver(func(now machine.Instant) {
 			pending.pool.Abandon(now, machine.Closed, "the Lockkeeper system was closed before Redis confirmed it")
 		})
@@ -51,7 +51,7 @@ func (k *semaphoreKind) Abandon() {
 // pendingReturn is the pool of an actor that was given up. All of its requests are answered, but some permits or
 // count-downs are not confirmed yet. Replies come on any goroutine.
 type pendingReturn struct {
-	kind *semaphoreKind
+	adapter *semaphoreAdapter
 
 	mu   sync.Mutex // guards what follows
 	pool semaphore.Pool
@@ -65,7 +65,7 @@ func (r *pendingReturn) whenDone(done func(certain bool)) {
 
 // deliver applies an event, and carries out its effects.
 func (r *pendingReturn) deliver(event func(now machine.Instant)) {
-	defer r.kind.system.Host.Recover("panic while a semaphore's permits were given back")
+	defer r.adapter.system.Host.Recover("panic while a semaphore's permits were given back")
 	if done := r.applyEvent(event); done != nil {
 		done(true) // forgotten permits are reported already
 	}
@@ -75,7 +75,7 @@ func (r *pendingReturn) deliver(event func(now machine.Instant)) {
 func (r *pendingReturn) applyEvent(event func(now machine.Instant)) (done func(certain bool)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := r.kind.system
+	s := r.adapter.system
 	if !r.pool.HasNextNumber() {
 		r.pool.SetNextNumber(s.NextTerm())
 	}
@@ -83,9 +83,9 @@ func (r *pendingReturn) applyEvent(event func(now machine.Instant)) (done func(c
 	for e := (machine.Effect{}); r.pool.NextEffect(&e); {
 		switch e.Kind {
 		case machine.Send:
-			r.kind.send(*e.Ref.(*semaphore.Command))
+			r.adapter.send(*e.Ref.(*semaphore.Command))
 		case machine.Forgotten:
-			r.kind.reportForgotten(e.Answer.Detail)
+			r.adapter.reportForgotten(e.Answer.Detail)
 		}
 	}
 	if r.pool.Idle() {

@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// semaphoreKind is the Kind of semaphores and latches.
-type semaphoreKind struct {
+// semaphoreAdapter is the Adapter of semaphores and latches.
+type semaphoreAdapter struct {
 	simple
 	system  *System
 	actor   Actor
@@ -26,85 +26,85 @@ type semaphoreKind struct {
 	pendingReturn atomic.Pointer[pendingReturn]
 }
 
-func newSemaphore(s *System, name string, a Actor) Kind {
-	k := &semaphoreKind{system: s, actor: a, name: name, spare: new(semaphore.Pool)}
-	k.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), &s.options, k)
-	return k
+func newSemaphore(s *System, name string, a Actor) Adapter {
+	adapter := &semaphoreAdapter{system: s, actor: a, name: name, spare: new(semaphore.Pool)}
+	adapter.backend = backend.NewSemaphore(s.Server, name, s.commandClient(), &s.options, adapter)
+	return adapter
 }
 
-func newLatch(s *System, name string, a Actor) Kind {
-	k := &semaphoreKind{system: s, actor: a, name: name, latch: true, spare: new(semaphore.Pool)}
-	k.backend = backend.NewLatch(s.Server, name, s.commandClient(), k)
-	return k
+func newLatch(s *System, name string, a Actor) Adapter {
+	adapter := &semaphoreAdapter{system: s, actor: a, name: name, latch: true, spare: new(semaphore.Pool)}
+	adapter.backend = backend.NewLatch(s.Server, name, s.commandClient(), adapter)
+	return adapter
 }
 
-func (k *semaphoreKind) Fresh() machine.Machine {
-	p := semaphore.New(k.system.Config)
-	if k.latch {
-		p = semaphore.NewLatch(k.system.Config)
+func (a *semaphoreAdapter) Fresh() machine.Machine {
+	p := semaphore.New(a.system.Config)
+	if a.latch {
+		p = semaphore.NewLatch(a.system.Config)
 	}
 	return &p
 }
 
-func (k *semaphoreKind) Draft(of machine.Machine) machine.Machine {
-	next := k.spare
+func (a *semaphoreAdapter) Draft(of machine.Machine) machine.Machine {
+	next := a.spare
 	*next = *of.(*semaphore.Pool)
 	if !next.HasNextNumber() {
-		next.SetNextNumber(k.system.NextTerm())
+		next.SetNextNumber(a.system.NextTerm())
 	}
 	return next
 }
 
-func (k *semaphoreKind) Replaced(before, _ machine.Machine) { k.spare = before.(*semaphore.Pool) }
+func (a *semaphoreAdapter) Replaced(before, _ machine.Machine) { a.spare = before.(*semaphore.Pool) }
 
-func (k *semaphoreKind) Send(command any, _ machine.Instant) {
+func (a *semaphoreAdapter) Send(command any, _ machine.Instant) {
 	c := *command.(*semaphore.Command)
-	c.Entry.Listens = c.Entry.N > 0 && k.actor.ReceivesTransfers(0)
-	k.send(c)
+	c.Entry.Listens = c.Entry.N > 0 && a.actor.ReceivesTransfers(0)
+	a.send(c)
 }
 
-func (k *semaphoreKind) Perform(e *machine.Effect, _ machine.Instant) {
+func (a *semaphoreAdapter) Perform(e *machine.Effect, _ machine.Instant) {
 	switch e.Kind {
 	case machine.Forgotten:
-		k.reportForgotten(e.Answer.Detail)
+		a.reportForgotten(e.Answer.Detail)
 	case machine.ReturnRejected:
-		k.logRejectedReturn(e.Answer.Detail)
+		a.logRejectedReturn(e.Answer.Detail)
 	}
 }
 
 // send sends a command to Redis. It may be called on any goroutine, and so may reportForgotten.
-func (k *semaphoreKind) send(c semaphore.Command) {
-	k.backend.Run(c, time.Now().Add(c.Deadline-k.system.Now())) // for the timers of package time
+func (a *semaphoreAdapter) send(c semaphore.Command) {
+	a.backend.Run(c, time.Now().Add(c.Deadline-a.system.Now())) // for the timers of package time
 }
 
 // logRejectedReturn logs an effect ReturnRejected.
-func (k *semaphoreKind) logRejectedReturn(detail string) {
+func (a *semaphoreAdapter) logRejectedReturn(detail string) {
 	what := "semaphore"
-	if k.latch {
+	if a.latch {
 		what = "latch"
 	}
-	k.system.Host.Warn("Redis rejects what is given back, and it is tried again", what, k.name, "detail", detail)
+	a.system.Host.Warn("Redis rejects what is given back, and it is tried again", what, a.name, "detail", detail)
 }
 
 // reportForgotten records and logs that permits may not have been given back, or that a count-down may be missing.
-func (k *semaphoreKind) reportForgotten(detail string) { k.system.Forget(k.name, k.latch, detail) }
+func (a *semaphoreAdapter) reportForgotten(detail string) { a.system.Forget(a.name, a.latch, detail) }
 
 // Replied implements backend.PermitReceiver.
-func (k *semaphoreKind) Replied(number uint64, r semaphore.Result) {
-	k.actor.Replied(&Reply{To: k.actor, Seq: number, Other: r})
+func (a *semaphoreAdapter) Replied(number uint64, r semaphore.Result) {
+	a.actor.Replied(&Reply{To: a.actor, Seq: number, Other: r})
 }
 
-func (k *semaphoreKind) Apply(m machine.Machine, now machine.Instant, r *Reply) {
+func (a *semaphoreAdapter) Apply(m machine.Machine, now machine.Instant, r *Reply) {
 	m.(*semaphore.Pool).Replied(now, r.Seq, r.Other.(semaphore.Result))
 }
 
-func (k *semaphoreKind) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
+func (a *semaphoreAdapter) Acquire(m machine.Machine, now machine.Instant, req machine.Request) {
 	m.(*semaphore.Pool).Acquire(now, semaphore.Request{Request: req, N: int(req.Ref.(*request.Call).Count.N)})
 }
 
-func (k *semaphoreKind) Event(call *request.Call, _ uint64, _ machine.Owner) Event {
+func (a *semaphoreAdapter) Event(call *request.Call, _ uint64, _ machine.Owner) Event {
 	if call.Op == request.OpRelease {
-		return func(m machine.Machine, now machine.Instant) { k.release(m.(*semaphore.Pool), now, call) }
+		return func(m machine.Machine, now machine.Instant) { a.release(m.(*semaphore.Pool), now, call) }
 	}
 	kind, is := changes[call.Op]
 	if !is {
@@ -117,13 +117,13 @@ func (k *semaphoreKind) Event(call *request.Call, _ uint64, _ machine.Owner) Eve
 }
 
 // release returns the permits of a request, or counts down.
-func (k *semaphoreKind) release(p *semaphore.Pool, now machine.Instant, call *request.Call) {
+func (a *semaphoreAdapter) release(p *semaphore.Pool, now machine.Instant, call *request.Call) {
 	call.From = now
 	ref := any(call)
 	if _, unawaited := call.By.(request.Unawaited); unawaited {
 		ref = nil
 	}
-	if c := call.Count; k.latch {
+	if c := call.Count; a.latch {
 		p.CountDown(now, c.ID, ref)
 	} else {
 		p.Release(now, int(c.N), c.IfExists, ref)
@@ -138,24 +138,24 @@ var changes = map[request.Op]semaphore.CommandKind{
 	request.OpDelete:     semaphore.Delete,
 }
 
-func (k *semaphoreKind) Channels(uint64) []backend.Channel {
-	return []backend.Channel{k.backend.Channel()}
+func (a *semaphoreAdapter) Channels(uint64) []backend.Channel {
+	return []backend.Channel{a.backend.Channel()}
 }
 
 // Inspect refuses: only locks are inspected for the log, and a request to inspect a semaphore has an Event.
-func (k *semaphoreKind) Inspect(_ time.Time, done func(*messages.Status, *machine.Answer)) {
+func (a *semaphoreAdapter) Inspect(_ time.Time, done func(*messages.Status, *machine.Answer)) {
 	done(nil, &machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid})
 }
 
 // Retires removes the record of the last command at the end of the System, unless a copy of a command may still need
 // it: it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while
 // ago; the next actor must not remove it while a copy of a command may need it.
-func (k *semaphoreKind) Retires(m machine.Machine, closing bool) {
+func (a *semaphoreAdapter) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*semaphore.Pool).Sent()
 	switch {
 	case closing && number != 0 && certain:
-		k.backend.DeleteRecord(number)
+		a.backend.DeleteRecord(number)
 	case !closing && !(certain && m.Idle()):
-		k.system.renewCommandClient()
+		a.system.renewCommandClient()
 	}
 }

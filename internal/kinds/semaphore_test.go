@@ -11,7 +11,7 @@ import (
 // An Inspect is always answered: its request would wait for ever.
 func TestSemaphore_RefusesAnInspect(t *testing.T) {
 	answers := 0
-	new(semaphoreKind).Inspect(time.Time{}, func(status *messages.Status, refusal *machine.Answer) {
+	new(semaphoreAdapter).Inspect(time.Time{}, func(status *messages.Status, refusal *machine.Answer) {
 		if answers++; status != nil || refusal.Kind != machine.NotDone || refusal.Reason != machine.Invalid {
 			t.Errorf("answered %v, %v", status, refusal)
 		}

@@ -98,12 +98,12 @@ type Spec struct {
 	Observer *observe.Lock
 }
 
-// New returns the Kind of a lock actor, and the client part of its owner fields.
-func (s *System) New(spec Spec, a Actor) (k Kind, client string) {
+// New returns the Adapter of a lock actor, and the client part of its owner fields.
+func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 	if spec.Traits.new != nil {
 		return spec.Traits.new(s, spec.Name, a), s.ID
 	}
-	l := &lockKind{system: s, actor: a, client: s.ID, observer: spec.Observer}
+	l := &lockAdapter{system: s, actor: a, client: s.ID, observer: spec.Observer}
 	switch spec.Traits.Consists {
 	case request.SeveralLocks:
 		options := s.withNewClient()

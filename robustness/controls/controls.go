@@ -157,7 +157,7 @@ var All = []Control{
 		Broken: "a restarted lock actor starts with a free lock",
 		Edits: []Edit{{"actors/lock_actor.go",
 			"		s.stopAlarm() // after a crash",
-			"		s.machine = s.kind.Fresh()\n		s.stopAlarm() // after a crash"}},
+			"		s.machine = s.adapter.Fresh()\n		s.stopAlarm() // after a crash"}},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "crash lock actors",
 	},
 	{
