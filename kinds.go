@@ -9,8 +9,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// FencedLock returns the reentrant lock of that name whose holds have a fencing token,
-// Redisson's RFencedLock; see Hold.Token. Use it if what the lock protects can check the token.
+// FencedLock returns the lock of that name whose holds have a fencing token, Redisson's
+// RFencedLock; see Hold.Token. Use it if what the lock protects can check the token.
 func (s *System) FencedLock(name string) *Lock {
 	return &Lock{runtime: s.inner(), kind: messages.Kind_KIND_FENCED, name: name}
 }

@@ -12,9 +12,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Lock is a lock of any kind. It is shared with all Lockkeeper systems and Redisson clients
-// that use the same name and kind on the same Redis. A Lock is only a name with methods: make
-// as many as needed, and use them from any goroutine.
+// Lock is a lock of any kind; all are reentrant. It is shared with all Lockkeeper systems and Redisson clients that use
+// the same name and kind on the same Redis. A Lock is only a name with methods: make as many as needed, and use them
+// from any goroutine.
 type Lock struct {
 	runtime *actors.Runtime
 	kind    messages.Kind
@@ -27,7 +27,7 @@ type Lock struct {
 	total int64
 }
 
-// Lock returns the reentrant lock of that name, Redisson's RLock. A valid name has 1 to 512 bytes of
+// Lock returns the plain lock of that name, Redisson's RLock. A valid name has 1 to 512 bytes of
 // UTF-8, including the key prefix, and is not reserved (see docs/kinds.md). The methods of a Lock
 // with an invalid name fail with ErrInvalid.
 func (s *System) Lock(name string) *Lock {

@@ -248,7 +248,7 @@ func TestTheTurnChannelStays(t *testing.T) {
 func TestReceivesTransfers_FromTheConfirmationOn(t *testing.T) {
 	spawned := func(o *observed, name string) *lockActor {
 		h := &shell.Shell{PID: actor.NewPID("nonhost", "none"), Process: o.rules.Process(o.subscriber.pid)}
-		return newLockActor(o.Runtime, h, kinds.Key{Name: name}, messages.Kind_KIND_REENTRANT, nil)
+		return newLockActor(o.Runtime, h, kinds.Key{Name: name}, messages.Kind_KIND_PLAIN, nil)
 	}
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)

@@ -34,9 +34,9 @@ const (
 type Kind int32
 
 const (
-	// The plain, reentrant lock; on the wire Redisson's RLock.
-	Kind_KIND_REENTRANT Kind = 0
-	// The reentrant lock with a fencing token; Redisson's RFencedLock.
+	// The plain lock; on the wire Redisson's RLock.
+	Kind_KIND_PLAIN Kind = 0
+	// The plain lock with a fencing token; Redisson's RFencedLock.
 	Kind_KIND_FENCED Kind = 1
 	// First come, first served across all processes; Redisson's fair lock.
 	Kind_KIND_FAIR Kind = 2
@@ -61,7 +61,7 @@ const (
 // Enum value maps for Kind.
 var (
 	Kind_name = map[int32]string{
-		0: "KIND_REENTRANT",
+		0: "KIND_PLAIN",
 		1: "KIND_FENCED",
 		2: "KIND_FAIR",
 		3: "KIND_READ_WRITE",
@@ -72,7 +72,7 @@ var (
 		8: "KIND_LATCH",
 	}
 	Kind_value = map[string]int32{
-		"KIND_REENTRANT":           0,
+		"KIND_PLAIN":               0,
 		"KIND_FENCED":              1,
 		"KIND_FAIR":                2,
 		"KIND_READ_WRITE":          3,
@@ -404,7 +404,7 @@ func (x *Lock) GetKind() Kind {
 	if x != nil {
 		return x.Kind
 	}
-	return Kind_KIND_REENTRANT
+	return Kind_KIND_PLAIN
 }
 
 func (x *Lock) GetMode() Mode {
@@ -453,7 +453,7 @@ type Acquire struct {
 	NoReentry bool `protobuf:"varint,6,opt,name=no_reentry,json=noReentry,proto3" json:"no_reentry,omitempty"`
 	// For KIND_EXPIRABLE_SEMAPHORE: requests Acquired.permit_ids.
 	ShowPermit bool `protobuf:"varint,7,opt,name=show_permit,json=showPermit,proto3" json:"show_permit,omitempty"`
-	// The minimum time of the hold, at least 10 ms: if the hold ends before, the key stays until then. For KIND_REENTRANT,
+	// The minimum time of the hold, at least 10 ms: if the hold ends before, the key stays until then. For KIND_PLAIN,
 	// KIND_FENCED and KIND_FAIR, and for KIND_MULTI of these. Absent: none.
 	AtLeast *durationpb.Duration `protobuf:"bytes,8,opt,name=at_least,json=atLeast,proto3" json:"at_least,omitempty"`
 	// Chosen by the requester, to tell the answers to its requests apart: each answer has that of its request, and
@@ -4279,9 +4279,10 @@ const file_lockkeeper_v1_lockkeeper_proto_rawDesc = "" +
 	"\breceived\x18\x03 \x01(\x04R\breceived\x12\x14\n" +
 	"\x05begun\x18\x04 \x01(\x04R\x05begun\x12\x1c\n" +
 	"\tforgotten\x18\x05 \x01(\bR\tforgotten\x12\x14\n" +
-	"\x05proxy\x18\x06 \x01(\tR\x05proxy*\xaf\x01\n" +
-	"\x04Kind\x12\x12\n" +
-	"\x0eKIND_REENTRANT\x10\x00\x12\x0f\n" +
+	"\x05proxy\x18\x06 \x01(\tR\x05proxy*\xab\x01\n" +
+	"\x04Kind\x12\x0e\n" +
+	"\n" +
+	"KIND_PLAIN\x10\x00\x12\x0f\n" +
 	"\vKIND_FENCED\x10\x01\x12\r\n" +
 	"\tKIND_FAIR\x10\x02\x12\x13\n" +
 	"\x0fKIND_READ_WRITE\x10\x03\x12\x0e\n" +

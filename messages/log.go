@@ -12,8 +12,5 @@ func (x Reason) LogValue() slog.Value {
 
 // LogValue implements slog.LogValuer: the term of the glossary, such as "plain" or "read_write".
 func (x Kind) LogValue() slog.Value {
-	if x == Kind_KIND_REENTRANT {
-		return slog.StringValue("plain")
-	}
 	return slog.StringValue(strings.ToLower(strings.TrimPrefix(x.String(), "KIND_")))
 }

@@ -143,7 +143,7 @@ const (
 	permitsCommon   = onceCommon + " take other_keys wait_queue_entries permits_queue"
 )
 
-// The operations on the reentrant lock.
+// The operations on the plain lock.
 var (
 	Acquire = script("acquire", "take acquire_free foreign_hash confirm_entry acquire_refused other_keys number tokens "+
 		waitQueue+" ask_holder admit", Shape{Numbers: 1, Texts: 1, Nil: true})
@@ -167,7 +167,7 @@ var (
 	YieldAll        = script("yield_all", readWriteCommon, Shape{Numbers: 2})
 )
 
-// The operations on the fair lock that differ from the reentrant lock's.
+// The operations on the fair lock that differ from the plain lock's.
 var (
 	SyncQueue        = script("sync_queue", "take other_keys foreign_hash foreign_fields", Shape{Numbers: 2, Texts: 2})
 	FairForceRelease = script("fair_force_release", "other_keys foreign_hash foreign_fields ask_holder force", Shape{Numbers: 1})

@@ -27,7 +27,7 @@ func (l *listed) addTo(d *Directory[*listed]) bool { return d.Add(l, l.call) }
 // A key in Redis has one actor, whatever it is used as, until that leaves.
 func TestDirectory_HasOneActorOfAKey(t *testing.T) {
 	var d Directory[*listed]
-	first := listedFor(request.OpAcquire, messages.Kind_KIND_REENTRANT)
+	first := listedFor(request.OpAcquire, messages.Kind_KIND_PLAIN)
 	if !first.addTo(&d) || d.Get(KeyOf(first.call)) != first {
 		t.Fatal("the first is not there")
 	}
@@ -61,7 +61,7 @@ func TestDirectory_AddsOneOfMany(t *testing.T) {
 		var added atomic.Int32
 		var all sync.WaitGroup
 		begin := make(chan struct{})
-		for _, kind := range []messages.Kind{messages.Kind_KIND_REENTRANT, messages.Kind_KIND_SEMAPHORE, messages.Kind_KIND_LATCH} {
+		for _, kind := range []messages.Kind{messages.Kind_KIND_PLAIN, messages.Kind_KIND_SEMAPHORE, messages.Kind_KIND_LATCH} {
 			for range 2 {
 				all.Go(func() {
 					<-begin

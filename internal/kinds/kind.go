@@ -151,7 +151,7 @@ var (
 
 // Table registers each kind. What its requests depend on is in package request.
 var Table = map[messages.Kind]*Traits{
-	messages.Kind_KIND_REENTRANT:           {Remain: waitQueue, lock: lock.Traits{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_PLAIN:               {Remain: waitQueue, lock: lock.Traits{Tokens: 1, WaitQueue: true}},
 	messages.Kind_KIND_FENCED:              {Remain: waitQueue, lock: lock.Traits{Tokens: 1, WaitQueue: true}},
 	messages.Kind_KIND_FAIR:                {Remain: waitQueue, lock: lock.Traits{Queued: true}},
 	messages.Kind_KIND_READ_WRITE:          {Remain: readWriteQueue, lock: lock.Traits{Shares: true, WaitQueue: true}},
@@ -177,7 +177,7 @@ var byNumber = func() (all []*Traits) {
 // Of returns the traits of a kind; for an unknown kind, the traits of a plain lock.
 func Of(kind messages.Kind) *Traits {
 	if kind < 0 || int(kind) >= len(byNumber) {
-		return byNumber[messages.Kind_KIND_REENTRANT]
+		return byNumber[messages.Kind_KIND_PLAIN]
 	}
 	return byNumber[kind]
 }

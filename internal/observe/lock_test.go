@@ -21,9 +21,9 @@ func TestLock_MeasuresWithoutAllocating(t *testing.T) {
 	var ref any = a
 	if n := testing.AllocsPerRun(1000, func() {
 		l.Answered(Request{}, 1, a)
-		l.StepEnded(1, 0, messages.Kind_KIND_REENTRANT)
+		l.StepEnded(1, 0, messages.Kind_KIND_PLAIN)
 		l.HoldEnded(Request{}, ref, 1)
-		l.StepEnded(0, 0, messages.Kind_KIND_REENTRANT)
+		l.StepEnded(0, 0, messages.Kind_KIND_PLAIN)
 	}); n > 0 {
 		t.Errorf("a grant allocates %v times", n)
 	}

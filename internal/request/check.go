@@ -113,7 +113,7 @@ func (call *Call) CheckTimes() error {
 		return fmt.Errorf("a minimum time of %v is longer than the hold of a lease of %v, which is lost %v before the end of the lease",
 			atLeast, lease, machine.Margin(lease))
 	case atLeast != 0 && !call.keepsMinimum():
-		return errors.New("a minimum time is for reentrant, fenced and fair locks, and a MultiLock of such locks")
+		return errors.New("a minimum time is for plain, fenced and fair locks, and a MultiLock of such locks")
 	case wait < 0:
 		return fmt.Errorf("the wait is %v, and must not be negative", wait)
 	}

@@ -47,9 +47,9 @@ func (t *Traits) IsLock() bool { return t.HasOwners() && !t.Permits }
 
 // traits has a row for each kind.
 var traits = [...]Traits{
-	messages.Kind_KIND_REENTRANT: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, MinimumTime: true},
+	messages.Kind_KIND_PLAIN: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_PLAIN, MinimumTime: true},
 	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED:     {Word: "a plain or fenced lock", Format: messages.Kind_KIND_REENTRANT, Fenced: true, MinimumTime: true},
+	messages.Kind_KIND_FENCED:     {Word: "a plain or fenced lock", Format: messages.Kind_KIND_PLAIN, Fenced: true, MinimumTime: true},
 	messages.Kind_KIND_FAIR:       {Word: "a fair lock", Format: messages.Kind_KIND_FAIR, MinimumTime: true},
 	messages.Kind_KIND_READ_WRITE: {Word: "a read/write lock", Format: messages.Kind_KIND_READ_WRITE, Shared: true},
 	messages.Kind_KIND_RED:        {Word: "a RedLock", Format: messages.Kind_KIND_RED, Consists: SeveralServers},
@@ -64,7 +64,7 @@ var traits = [...]Traits{
 // TraitsOf returns the traits of a kind; for an unknown kind, those of a plain lock.
 func TraitsOf(kind messages.Kind) *Traits {
 	if kind < 0 || int(kind) >= len(traits) {
-		return &traits[messages.Kind_KIND_REENTRANT]
+		return &traits[messages.Kind_KIND_PLAIN]
 	}
 	return &traits[kind]
 }

@@ -15,7 +15,7 @@ const (
 // throughAnyAPI acquires one lock by a goroutine, an actor, a future or a MultiLock, plain or
 // fenced: all of them exclude each other.
 func (w *worker) throughAnyAPI() {
-	s, kind, model := w.c.system, messages.Kind_KIND_REENTRANT, "plain"
+	s, kind, model := w.c.system, messages.Kind_KIND_PLAIN, "plain"
 	lock := s.Lock(sharedName)
 	if w.random.IntN(2) == 0 {
 		lock, kind, model = s.FencedLock(sharedName), messages.Kind_KIND_FENCED, "fenced"

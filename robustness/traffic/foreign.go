@@ -99,7 +99,7 @@ const foreignWait = 2 * time.Second
 
 // byFuture acquires and releases a plain lock by futures.
 func (w *worker) byFuture(name string) error {
-	lock := byMessage(name, messages.Kind_KIND_REENTRANT).lock
+	lock := byMessage(name, messages.Kind_KIND_PLAIN).lock
 	ask := func(m any) any {
 		answer, err := w.c.actors.Root.RequestFuture(w.c.system.Guardian(), m, timeout).Result()
 		if err != nil {

@@ -33,7 +33,7 @@ func (w *worker) giveUp() {
 		w.readBehindAWriter()
 	case 2:
 		if w.random.IntN(2) == 0 {
-			w.die(byMessage(string(Plain), messages.Kind_KIND_REENTRANT))
+			w.die(byMessage(string(Plain), messages.Kind_KIND_PLAIN))
 		} else {
 			w.die(byMessage(string(Fenced), messages.Kind_KIND_FENCED))
 		}

@@ -30,7 +30,7 @@ func (w *worker) run() {
 	for w.r.ctx.Err() == nil {
 		switch w.style.Kind {
 		case Actor:
-			w.withChildActor(byMessage(string(Actor), messages.Kind_KIND_REENTRANT))
+			w.withChildActor(byMessage(string(Actor), messages.Kind_KIND_PLAIN))
 		case APIs:
 			w.throughAnyAPI()
 		case Spread:

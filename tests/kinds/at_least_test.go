@@ -22,7 +22,7 @@ func TestAtLeast_JobRunsOnceInEachPeriod(t *testing.T) {
 	t.Parallel()
 	const minimum = 600 * time.Millisecond
 	for kind, lock := range map[string]func(s *lockkeeper.System, name string) *lockkeeper.Lock{
-		"reentrant": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
+		"plain": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
 		"MultiLock": func(s *lockkeeper.System, name string) *lockkeeper.Lock {
 			return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
 		},

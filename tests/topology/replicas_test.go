@@ -118,7 +118,7 @@ func TestReplicas_ConfirmAMinimumTime(t *testing.T) {
 	replica, link := redistest.ReplicaBehind(t, master)
 	s := locktest.Open(t, master.URL(), lockkeeper.Config{Replicas: 1, ReplicaTimeout: time.Second, Watchdog: locktest.Watchdog})
 	for kind, lock := range map[string]*lockkeeper.Lock{
-		"reentrant": s.Lock("reentrant"), "fair": s.FairLock("fair"), "multi": lockkeeper.MultiLock(s.Lock("multi"), s.FencedLock("multi too")),
+		"plain": s.Lock("plain"), "fair": s.FairLock("fair"), "multi": lockkeeper.MultiLock(s.Lock("multi"), s.FencedLock("multi too")),
 	} {
 		t.Run(kind, func(t *testing.T) {
 			hold := locktest.Acquire(t, lock, lockkeeper.WithAtLeast(time.Hour))
