@@ -167,7 +167,7 @@ func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
 			replied := make(chan backend.Reply, 1)
-			backend.Single(r.server, protocol.Reentrant, name, &protocol.Options{Client: r.id}, wiretap{s, replied}).
+			backend.Single(r.server, protocol.Plain, name, &protocol.Options{Client: r.id}, wiretap{s, replied}).
 				Run(late, time.Now().Add(redistest.Limit))
 			if reply := <-replied; reply.Outcome != lock.Done {
 				t.Fatalf("the late acquire has taken nothing: %+v", reply)

@@ -225,7 +225,7 @@ func (w *world) Hash() uint64 {
 func (w *world) encodeTokens(e *encoder, p *process) {
 	seen := p.lock.Seen()
 	for i, part := range w.redis.Parts() {
-		if k := w.setup.Kinds[i]; len(seen) > 0 && (k == redismodel.Fenced || k == redismodel.Reentrant && len(w.setup.Kinds) == 1) {
+		if k := w.setup.Kinds[i]; len(seen) > 0 && (k == redismodel.Fenced || k == redismodel.Plain && len(w.setup.Kinds) == 1) {
 			e.Number(max(seen[0]-part.Tokens, 0))
 			seen = seen[1:]
 		}

@@ -27,7 +27,7 @@ var kindsOfLocks = []struct {
 	kind  lock.Traits
 	parts []redismodel.Kind
 }{
-	{"plain and fenced", lock.Traits{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Reentrant}},
+	{"plain and fenced", lock.Traits{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Plain}},
 	{"fair", lock.Traits{Queued: true}, []redismodel.Kind{redismodel.Fair}},
 	{"readwrite", lock.Traits{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
 	{"multi", lock.Traits{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},

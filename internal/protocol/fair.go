@@ -8,9 +8,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// fair is Redisson's fair lock: the reentrant lock with a queue of its waiters in Redis. Hold counts and TTL are
-// as in the reentrant lock.
-type fair struct{ reentrant }
+// fair is Redisson's fair lock: the plain lock with a queue of its waiters in Redis. Hold counts and TTL are
+// as in the plain lock.
+type fair struct{ plain }
 
 func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 	switch {
@@ -34,7 +34,7 @@ func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 		args := append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)
 		return redisclient.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: args}, forced
 	}
-	return f.reentrant.call(l, c)
+	return f.plain.call(l, c)
 }
 
 // syncQueue makes the call of the sync_queue script. how says whether it may take the lock, and which waiters join.

@@ -31,7 +31,7 @@ const seqOfAll = 12345
 // questions returns the calls of all formats.
 func questions() (all []question) {
 	options := &Options{Client: clientID, WaiterTimeout: 5 * time.Second}
-	for _, kind := range []Kind{Reentrant, Fair, ReadWrite} {
+	for _, kind := range []Kind{Plain, Fair, ReadWrite} {
 		l := New(kind, "orders", options)
 		commands := []lock.Command{
 			{Kind: lock.Acquire, Count: 1}, {Kind: lock.Acquire, Count: 1, Tokens: 1}, {Kind: lock.Acquire, Count: 2},

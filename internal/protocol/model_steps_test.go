@@ -119,7 +119,7 @@ func (s *sequence) command(t *testing.T) ([]redismodel.Publication, error) {
 			c.Count = 1 + s.choices.IntN(3)
 		}
 	case n < acquire+33:
-		keeps := kind == redismodel.Reentrant || kind == redismodel.Fenced || kind == redismodel.Fair
+		keeps := kind == redismodel.Plain || kind == redismodel.Fenced || kind == redismodel.Fair
 		if c.Kind = lock.Renew; keeps && s.chance(30) {
 			c.Kind = lock.Keep
 		}

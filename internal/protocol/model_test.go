@@ -39,8 +39,8 @@ const tooLong = 800 * time.Millisecond
 
 // kindsOfLocks are the kinds to compare; of a MultiLock, the members are chosen at random.
 var kindsOfLocks = map[string][]redismodel.Kind{
-	"plain and fenced": {redismodel.Reentrant}, "fair": {redismodel.Fair}, "readwrite": {redismodel.ReadWrite},
-	"multi": {redismodel.Reentrant, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
+	"plain and fenced": {redismodel.Plain}, "fair": {redismodel.Fair}, "readwrite": {redismodel.ReadWrite},
+	"multi": {redismodel.Plain, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
 }
 
 // TestModel compares the model of Redis with Redis: random sequences of commands for each kind of lock run on

@@ -20,8 +20,8 @@ type Kind uint8
 
 // The kinds.
 const (
-	Reentrant Kind = iota
-	_              // fenced: a reentrant lock, some of whose acquires draw a token
+	Plain Kind = iota
+	_          // fenced: a plain lock, some of whose acquires draw a token
 	Fair
 	ReadWrite
 )
@@ -53,7 +53,7 @@ type Lock struct {
 	waitQueue string
 	// settings are Options.WaitQueue as the scripts take them. The locks of a process share them.
 	settings unique.Handle[string]
-	// further is nil for a reentrant lock.
+	// further is nil for a plain lock.
 	*further
 	// field caches the owner field of the term fieldTerm.
 	field     string
@@ -90,7 +90,7 @@ func New(kind Kind, name string, options *Options) *Lock {
 		l.format, l.Channel = readWrite{}, keyspace.ReadWriteChannel(name)
 		l.waitQueue, l.further = keyspace.ReadWriteQueue(name), &further{holds: keyspace.Holds(name)}
 	default:
-		l.format, l.Tokens = reentrant{}, keyspace.Token(name)
+		l.format, l.Tokens = plain{}, keyspace.Token(name)
 	}
 	return l
 }

@@ -22,10 +22,10 @@ import (
 // Kind is a kind of lock on one Redis.
 type Kind uint8
 
-// The kinds. A read/write lock that is a part of a MultiLock is taken in one mode. A reentrant lock that is a
+// The kinds. A read/write lock that is a part of a MultiLock is taken in one mode. A plain lock that is a
 // part draws no tokens, and a fenced one does; alone they are the same.
 const (
-	Reentrant Kind = iota
+	Plain Kind = iota
 	Fenced
 	Fair
 	ReadWrite
@@ -242,7 +242,7 @@ func (r *run) one(part int) lock.Result {
 	case ReadWrite, ReadPart, WritePart:
 		return r.readWrite(part)
 	default:
-		return r.reentrant(part)
+		return r.withTokens(part)
 	}
 }
 

@@ -292,7 +292,7 @@ var All = []Control{
 	},
 	{
 		Name: "channel as a key", Rule: "15 KEYS has only keys", Broken: "the channel is among the keys of a script",
-		Edits: []Edit{{"internal/protocol/reentrant.go", "call.Keys = l.hash()", "call.Keys = []string{l.Key(), l.Channel}"}},
+		Edits: []Edit{{"internal/protocol/plain.go", "call.Keys = l.hash()", "call.Keys = []string{l.Key(), l.Channel}"}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: time.Second, Idle: time.Second, Servers: 2, Cluster: true,
 			Styles: []traffic.Style{busyOn(traffic.Plain), busyOn(traffic.Reentrant), busyOn(traffic.Actor)},

@@ -128,8 +128,8 @@ func TestEnumerations_HaveEqualNumbers(t *testing.T) {
 		machine.NoPermits: messages.Reason_REASON_NO_PERMITS,
 	}
 	modes := []messages.Mode{machine.Exclusive: messages.Mode_MODE_EXCLUSIVE, machine.Shared: messages.Mode_MODE_SHARED}
-	kinds := []messages.Kind{protocol.Reentrant: messages.Kind_KIND_PLAIN, 1: messages.Kind_KIND_FENCED, protocol.Fair: messages.Kind_KIND_FAIR, protocol.ReadWrite: messages.Kind_KIND_READ_WRITE}
-	model := []messages.Kind{redismodel.Reentrant: messages.Kind_KIND_PLAIN, redismodel.Fenced: messages.Kind_KIND_FENCED, redismodel.Fair: messages.Kind_KIND_FAIR, redismodel.ReadWrite: messages.Kind_KIND_READ_WRITE}
+	kinds := []messages.Kind{protocol.Plain: messages.Kind_KIND_PLAIN, 1: messages.Kind_KIND_FENCED, protocol.Fair: messages.Kind_KIND_FAIR, protocol.ReadWrite: messages.Kind_KIND_READ_WRITE}
+	model := []messages.Kind{redismodel.Plain: messages.Kind_KIND_PLAIN, redismodel.Fenced: messages.Kind_KIND_FENCED, redismodel.Fair: messages.Kind_KIND_FAIR, redismodel.ReadWrite: messages.Kind_KIND_READ_WRITE}
 	same(t, reasons, len(messages.Reason_name))
 	same(t, modes, len(messages.Mode_name))
 	same(t, kinds, len(kinds))

@@ -8,11 +8,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// reentrant is Redisson's RLock: a hash with one field, owner -> hold count. An acquire
+// plain is Redisson's RLock: a hash with one field, owner -> hold count. An acquire
 // that draws tokens makes it Redisson's RFencedLock, which has a counter beside the hash.
-type reentrant struct{}
+type plain struct{}
 
-func (reentrant) call(l *Lock, c lock.Command) (call redisclient.Call, how replyFormat) {
+func (plain) call(l *Lock, c lock.Command) (call redisclient.Call, how replyFormat) {
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
@@ -62,8 +62,8 @@ func draw(acquire *redisclient.Call) redisclient.Call {
 	return redisclient.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
 }
 
-func (reentrant) inspect(l *Lock) (redisclient.Call, replyFormat) {
+func (plain) inspect(l *Lock) (redisclient.Call, replyFormat) {
 	return redisclient.Call{Script: scripts.Inspect, Keys: l.hash(), Args: []string{l.Channel}}, inspected
 }
 
-func (reentrant) renewal() *scripts.Script { return scripts.Renew }
+func (plain) renewal() *scripts.Script { return scripts.Renew }

@@ -7,8 +7,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// reentrant runs a command on the plain or the fenced lock; the latter has a token counter beside the hash.
-func (r *run) reentrant(part int) lock.Result {
+// withTokens runs a command on the plain or the fenced lock; the latter has a token counter beside the hash.
+func (r *run) withTokens(part int) lock.Result {
 	answer := r.plain(part)
 	if r.Kind == lock.Acquire && answer.Outcome == lock.Done {
 		answer.Tokens = r.draw(part)
