@@ -69,7 +69,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 		l := &s.Locks[i]
 		switch _, ok := s.lookUps[l.id()]; {
 		case !ok:
-		case (l.Asked || l.err != nil) && l.Kind != inspect.KindPermits:
+		case (l.Asked || l.err != nil) && l.Kind != inspect.KindExpirableSemaphore:
 			s.lookUps[l.id()] = l
 		default: // it is not among the first rows, or a look-up shows more: its row for other viewers does not change
 			own := *l
@@ -81,7 +81,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 	for _, l := range s.lookUps {
 		if !l.Asked && l.err == nil {
 			asking.Go(func() {
-				if l.err = c.ask(ctx, l); l.err == nil && l.Kind == inspect.KindPermits && c.inspector != nil {
+				if l.err = c.ask(ctx, l); l.err == nil && l.Kind == inspect.KindExpirableSemaphore && c.inspector != nil {
 					l.err = c.askTakers(ctx, l)
 				}
 			})

@@ -18,7 +18,7 @@ func (c *console) askSynchronizer(ctx context.Context, l *lock) (err error) {
 	}
 	var n int64
 	switch l.Kind {
-	case inspect.KindPermits:
+	case inspect.KindExpirableSemaphore:
 		var free, taken int
 		if free, err = c.sys.ExpirableSemaphore(l.Name).Available(ctx); err == nil {
 			taken, err = c.sys.ExpirableSemaphore(l.Name).Acquired(ctx)

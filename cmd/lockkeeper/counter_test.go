@@ -47,7 +47,7 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 	must(s.Semaphore("semaphore").TrySetPermits(ctx, 7, 0))
 
 	for name, want := range map[string]inspect.Counter{
-		"permits":   {Kind: inspect.KindPermits, Count: inspect.Known(1), Waiters: inspect.Known(0), Taken: 3},
+		"permits":   {Kind: inspect.KindExpirableSemaphore, Count: inspect.Known(1), Waiters: inspect.Known(0), Taken: 3},
 		"latch":     {Kind: inspect.KindLatch, Count: inspect.Known(3), Waiters: inspect.Known(1)},
 		"semaphore": {Kind: inspect.KindCounter, Count: inspect.Known(7), Waiters: inspect.Known(0)},
 	} {
@@ -115,8 +115,8 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 	t.Cleanup(leave)
 	check(listens.Do(ctx, listens.B().Subscribe().Channel("redisson_countdownlatch__channel__{app:waited}").Build()).Error())
 
-	want := []inspect.Counter{{Name: "java", Kind: inspect.KindPermits, Taken: 1}, {Name: "used/now", Kind: inspect.KindCounter}, {Name: "waited", Kind: inspect.KindLatch, Waiters: inspect.Known(1)},
-		{Name: "{latch}", Kind: inspect.KindCounter}, {Name: "{permits} now", Kind: inspect.KindPermits, Taken: 3}}
+	want := []inspect.Counter{{Name: "java", Kind: inspect.KindExpirableSemaphore, Taken: 1}, {Name: "used/now", Kind: inspect.KindCounter}, {Name: "waited", Kind: inspect.KindLatch, Waiters: inspect.Known(1)},
+		{Name: "{latch}", Kind: inspect.KindCounter}, {Name: "{permits} now", Kind: inspect.KindExpirableSemaphore, Taken: 3}}
 	for i, w := range want {
 		want[i].Count = inspect.Known(must(server.Do(t, "GET", "app:"+w.Name).AsInt64()))
 		want[i].Waiters = inspect.Known(w.Waiters.N)

@@ -186,7 +186,7 @@ func (a *access) printCounter(c *inspect.Counter) error {
 	} else {
 		line(what, "unknown")
 	}
-	if c.Kind == inspect.KindPermits {
+	if c.Kind == inspect.KindExpirableSemaphore {
 		line("taken", c.Taken)
 	}
 	for _, p := range c.Permits {

@@ -66,11 +66,11 @@ func (d *doctor) ofSynchronizer(kind, name string, here, there *lockkeeper.Syste
 	key := d.prefix + name
 	channel := keyspace.PermitsChannel(key)
 	switch kind {
-	case "semaphore":
+	case inspect.KindSemaphore:
 		t = ofSemaphore(here.Semaphore(name), there.Semaphore(name))
-	case "expirable_semaphore":
-		t = ofPermits(here.ExpirableSemaphore(name), there.ExpirableSemaphore(name))
-	case "latch":
+	case inspect.KindExpirableSemaphore:
+		t = ofExpirableSemaphore(here.ExpirableSemaphore(name), there.ExpirableSemaphore(name))
+	case inspect.KindLatch:
 		t, channel = ofLatch(here.Latch(name), there.Latch(name)), keyspace.LatchChannel(key)
 	}
 	t.waits = func(ctx context.Context) bool {
@@ -131,7 +131,7 @@ func ofSemaphore(here, there *lockkeeper.Semaphore) trial {
 	}
 }
 
-func ofPermits(here, there *lockkeeper.ExpirableSemaphore) trial {
+func ofExpirableSemaphore(here, there *lockkeeper.ExpirableSemaphore) trial {
 	return trial{
 		acquire: func(ctx context.Context) (func(context.Context) error, error) {
 			if _, err := here.TrySetPermits(ctx, 1); err != nil {

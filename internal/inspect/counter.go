@@ -18,9 +18,9 @@ import (
 
 // Kinds of synchronizers, as far as the data in Redis shows them.
 const (
-	KindPermits   = "expirable_semaphore"
-	KindSemaphore = "semaphore"
-	KindLatch     = "latch"
+	KindExpirableSemaphore = "expirable_semaphore"
+	KindSemaphore          = "semaphore"
+	KindLatch              = "latch"
 	// KindCounter is any of them: without waiters and taken permits they look the same.
 	KindCounter = "semaphore, expirable_semaphore, or latch"
 	// kindUnset is either of these, with waiters but without a number.
@@ -200,7 +200,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	limit := int64(maxPermits)
 	switch {
 	case expired+c.Taken > 0:
-		c.Kind = KindPermits
+		c.Kind = KindExpirableSemaphore
 	case unset && waits.N > 0:
 		c.Kind = kindUnset
 	case unset:

@@ -115,7 +115,7 @@ func (l Inspector) refused(ctx context.Context, found map[string][]string, known
 			seen[key] = true
 			c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindSemaphore, TTL: NoKey, Problem: Unset}
 			if c.NameBytes = notText(c.Name); expire {
-				c.Kind = KindPermits
+				c.Kind = KindExpirableSemaphore
 			}
 			all = append(all, c)
 		}

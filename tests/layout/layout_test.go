@@ -142,7 +142,7 @@ func TestInspect_NamesTheKinds(t *testing.T) {
 	if want := []string{inspect.KindPlain, inspect.KindFenced, inspect.KindFair, inspect.KindReadWrite}; !slices.Equal(locks, want) {
 		t.Errorf("the locks are %v, and inspect knows %v", locks, want)
 	}
-	if want := []string{inspect.KindPermits, inspect.KindSemaphore, inspect.KindLatch}; !slices.Equal(synchronizers, want) {
+	if want := []string{inspect.KindExpirableSemaphore, inspect.KindSemaphore, inspect.KindLatch}; !slices.Equal(synchronizers, want) {
 		t.Errorf("the synchronizers are %v, and inspect knows %v", synchronizers, want)
 	}
 }
