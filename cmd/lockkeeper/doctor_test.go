@@ -320,7 +320,7 @@ func TestCompletion(t *testing.T) {
 	for line, want := range map[string]string{
 		"lockkeeper ins":                "inspect",
 		"lockkeeper run -w":             "-wait -watchdog",
-		"lockkeeper run -lock x -kind ": "fair fenced plain read write semaphore",
+		"lockkeeper run -lock x -kind ": "fair fenced plain read write expirable_semaphore",
 		"lockkeeper release -f":         "-force",
 		"lockkeeper completion ":        "bash zsh",
 		"lockkeeper help doc":           "doctor",

@@ -11,13 +11,14 @@ import (
 	"strings"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 )
 
 const (
 	defaultKind = "plain"
-	// semaphoreKind is an expirable semaphore: the command runs with a permit of it.
-	semaphoreKind = "semaphore"
+	// semaphoreKind is the one kind that is no lock: the command runs with a permit.
+	semaphoreKind = inspect.KindExpirableSemaphore
 )
 
 // kindNames returns the values of -kind.

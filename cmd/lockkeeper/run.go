@@ -33,9 +33,10 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
                    fair       one holder at a time, in order of arrival
                    read       shared with other readers
                    write      no other holder, for reading or for writing
-                   semaphore  as many holders as -permits
+                   expirable_semaphore
+                              as many holders as -permits
                  all clients must use the same kind for a name; read and write are one kind
-  -permits N     for a semaphore: how many commands may run at a time. The first command
+  -permits N     for expirable_semaphore: how many commands may run at a time. The first command
                  sets the number, and later ones do not change it. If Redis loses its data,
                  the next command sets it, while others may still run. The permits expire, as
                  those of Redisson's RPermitExpirableSemaphore: the permit of a command
@@ -48,7 +49,7 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
   -at-least 50s  how long the lock is held at least, also when the command has ended, but not when
                  lockkeeper was killed, or Redis does not answer at its end: with -wait 0, of
                  several machines that start it by their clocks, one runs it; not for read, write
-                 and semaphore
+                 and expirable_semaphore
   -note TEXT     a text that ls, inspect and watch show with the lock, such as who has started the
                  command; at most 256 bytes
   -watchdog 30s  how long the lock stays held after a crash of lockkeeper; renewed until then
@@ -76,7 +77,7 @@ wait. 75, or -held-exit: the lock was not granted within the wait.
   lockkeeper run -lock prices -kind read -- ./report
   lockkeeper run -lock stock -kind fenced -- sh -c './count --token "$LOCK_TOKEN"'
   lockkeeper run -lock account-17 -lock account-4 -- ./transfer
-  lockkeeper run -lock encoder -kind semaphore -permits 3 -- ./encode film.mov
+  lockkeeper run -lock encoder -kind expirable_semaphore -permits 3 -- ./encode film.mov
 `
 
 // runUnderLock runs the subcommand run.
@@ -127,11 +128,11 @@ func parse(args, env []string) (options, error) {
 	case len(o.command) == 0:
 		return o, errors.New("the command is missing")
 	case o.kind == semaphoreKind && o.permits < 1:
-		return o, errors.New("-kind semaphore needs -permits: how many may run at a time, from 1")
+		return o, errors.New("-kind " + semaphoreKind + " needs -permits: how many may run at a time, from 1")
 	case o.kind != semaphoreKind && o.permits != 0:
-		return o, errors.New("-permits is for -kind semaphore")
+		return o, errors.New("-permits is for -kind " + semaphoreKind)
 	case o.kind == semaphoreKind && len(o.locks) > 1:
-		return o, errors.New("-kind semaphore takes one -lock")
+		return o, errors.New("-kind " + semaphoreKind + " takes one -lock")
 	case o.watchdog == 0: // for which Lockkeeper would use its default
 		return o, errors.New("-watchdog must not be 0")
 	case o.replicas < 0:

@@ -102,10 +102,11 @@ var cases = []struct {
 	{"long name", "-lock " + strings.Repeat("x", 513) + " true", "", "", exitUsage, "513 bytes"},
 	{"many locks", many(65) + "true", "", "", exitUsage, "a MultiLock of 65 locks: it has 1 to 64"},
 	{"unknown kind", "-lock x -kind exclusive true", "", "", exitUsage, "the kinds are fair, fenced, plain, read, write"},
+	{"the kind that doctor calls semaphore", "-lock x -kind semaphore -permits 2 true", "", "", exitUsage, "the kinds are"},
 	{"no kind", "-lock x -kind= true", "", "", exitUsage, "flag -kind: the kinds are"},
-	{"no permits", "-lock x -kind semaphore true", "", "", exitUsage, "-kind semaphore needs -permits"},
-	{"permits of a lock", "-lock x -permits 2 true", "", "", exitUsage, "-permits is for -kind semaphore"},
-	{"two semaphores", "-lock x -lock y -kind semaphore -permits 2 true", "", "", exitUsage, "takes one -lock"},
+	{"no permits", "-lock x -kind expirable_semaphore true", "", "", exitUsage, "-kind expirable_semaphore needs -permits"},
+	{"permits of a lock", "-lock x -permits 2 true", "", "", exitUsage, "-permits is for -kind expirable_semaphore"},
+	{"two semaphores", "-lock x -lock y -kind expirable_semaphore -permits 2 true", "", "", exitUsage, "takes one -lock"},
 	{"wait without a unit", "-lock x -wait 5 true", "", "", exitUsage, "a duration is expected"},
 	{"negative wait", "-lock x -wait -1s true", "", "", exitUsage, "must not be negative"},
 	{"no lease", "-lock x -lease 0 true", "", "", exitUsage, "a lease"},
@@ -293,7 +294,7 @@ func TestSemaphore_LimitsTheCommands(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Shared(t), redistest.Name(t)
 	run := func(permits string, args ...string) *process {
-		return under(t, server, append([]string{"-lock", name, "-kind", "semaphore", "-watchdog", "1s", "-permits", permits}, args...)...)
+		return under(t, server, append([]string{"-lock", name, "-kind", "expirable_semaphore", "-watchdog", "1s", "-permits", permits}, args...)...)
 	}
 	first := run("1", "sh", "-c", patient)
 	first.expectLine("ready")
