@@ -35,7 +35,7 @@ var (
 	red    = form{kind: "red", several: "redlock", members: []string{"plain", "plain", "plain"}}
 
 	semaphore  = form{kind: "semaphore"}
-	permits    = form{kind: "permits"}
+	expirable  = form{kind: "expirable_semaphore"}
 	countLatch = form{kind: "latch"}
 )
 
@@ -51,7 +51,7 @@ var kinds = []kind{
 	{name: "MultiLock", held: multi, wanted: multi},
 	{name: "RedLock", held: red, wanted: red, red: true},
 	{name: "semaphore", held: semaphore, wanted: semaphore},
-	{name: "permits", held: permits, wanted: permits},
+	{name: "expirable_semaphore", held: expirable, wanted: expirable},
 	{name: "latch", held: countLatch, wanted: countLatch},
 }
 
@@ -73,7 +73,7 @@ func (k kind) watchdog() time.Duration {
 }
 
 func (f form) synchronizes() bool {
-	return slices.Contains([]string{semaphore.kind, permits.kind, countLatch.kind}, f.kind)
+	return slices.Contains([]string{semaphore.kind, expirable.kind, countLatch.kind}, f.kind)
 }
 
 // writes reports whether a write lock is a part of it.
@@ -116,7 +116,7 @@ func (p part) channel() string {
 	switch p.kind {
 	case "read", "write":
 		return prefixed("redisson_rwlock", p.name)
-	case semaphore.kind, permits.kind:
+	case semaphore.kind, expirable.kind:
 		return prefixed("redisson_sc", p.name)
 	case countLatch.kind:
 		return "redisson_countdownlatch__channel__{" + p.name + "}"

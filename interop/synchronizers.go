@@ -24,8 +24,8 @@ func (w *worker) synchronize(request, answer line) error {
 	switch request.word {
 	case semaphore.kind:
 		return w.semaphore(system.Semaphore(name), request, answer, n)
-	case permits.kind:
-		return w.permits(system.ExpirableSemaphore(name), request, answer, n)
+	case expirable.kind:
+		return w.expirable(system.ExpirableSemaphore(name), request, answer, n)
 	default:
 		return w.latch(system.Latch(name), request, answer, n)
 	}
@@ -61,7 +61,7 @@ func (w *worker) semaphore(s *lockkeeper.Semaphore, request, answer line, n int)
 	return fmt.Errorf("unknown op: %q", request.values["op"])
 }
 
-func (w *worker) permits(p *lockkeeper.ExpirableSemaphore, request, answer line, n int) error {
+func (w *worker) expirable(p *lockkeeper.ExpirableSemaphore, request, answer line, n int) error {
 	ctx := context.Background()
 	switch request.values["op"] {
 	case "set":

@@ -9,14 +9,14 @@ import (
 // The cases of the synchronizers: semaphores, expirable semaphores and latches.
 
 var synchronizerCases = []testcase{
-	{"a release wakes the other side", false, only(semaphore, permits), permitWakes},
-	{"never more than there are", true, only(semaphore, permits), crowd},
-	{"released by the other side", false, only(semaphore, permits), across},
+	{"a release wakes the other side", false, only(semaphore, expirable), permitWakes},
+	{"never more than there are", true, only(semaphore, expirable), crowd},
+	{"released by the other side", false, only(semaphore, expirable), across},
 	{"what is set, added and drained", false, only(semaphore), counts},
-	{"several permits together", false, only(permits), several},
-	{"another lease of permits", true, only(permits), extendedPermits},
-	{"a permit that expires", false, only(permits), permitExpires},
-	{"a killed holder", false, only(permits), permitOfKilledProcess},
+	{"several permits together", false, only(expirable), several},
+	{"another lease of permits", true, only(expirable), extendedPermits},
+	{"a permit that expires", false, only(expirable), permitExpires},
+	{"a killed holder", false, only(expirable), permitOfKilledProcess},
 	{"a latch that both wait for", false, only(countLatch), bothWait},
 	{"counted down under load", true, only(countLatch), countedDown},
 }

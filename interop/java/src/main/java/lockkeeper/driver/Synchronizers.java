@@ -45,7 +45,7 @@ final class Synchronizers {
         };
     }
 
-    static Answer permits(RedissonClient client, Request request) throws InterruptedException {
+    static Answer expirableSemaphore(RedissonClient client, Request request) throws InterruptedException {
         RPermitExpirableSemaphore permits = client.getPermitExpirableSemaphore(request.text("name"));
         Answer ok = Answer.ok(request.id());
         int n = (int) request.number("n", 1);

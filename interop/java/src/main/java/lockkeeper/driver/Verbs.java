@@ -32,7 +32,7 @@ final class Verbs {
             case "multilock" -> operate(request, request.text("op"), locks.multi(request));
             case "redlock" -> operate(request, request.text("op"), locks.red(request));
             case "semaphore" -> Synchronizers.semaphore(locks.client(request), request);
-            case "permits" -> Synchronizers.permits(locks.client(request), request);
+            case "expirable_semaphore" -> Synchronizers.expirableSemaphore(locks.client(request), request);
             case "latch" -> Synchronizers.latch(locks.client(request), request);
             case "rmw", "peek", "take" -> operate(request, request.verb(), locks.single(request));
             case "force" -> ok.with("was", locks.single(request).forceUnlock());
