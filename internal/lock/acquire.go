@@ -16,10 +16,10 @@ func (l *Lock) contend() {
 // attempt sends an acquire for the head of the queue.
 func (l *Lock) attempt() {
 	l.dropExpired()
-	if l.queue.len() == 0 {
+	if l.queue.Len() == 0 {
 		return
 	}
-	req := l.queue.head()
+	req := l.queue.Head()
 	o := l.opFor(opAcquire, req)
 	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
@@ -98,7 +98,7 @@ func (l *Lock) noteRefusal(r Result) {
 		l.cleanUpOwn(r)
 		l.wait.nextAt = l.now
 	}
-	for _, req := range l.queue.takeTries() {
+	for _, req := range l.queue.RemoveTries(func(*waiter) bool { return true }) {
 		l.answer(req.Ref, l.held())
 	}
 	if l.traits.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
@@ -129,7 +129,7 @@ func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 	if !r.Transient && o.reserved > 0 {
 		concerns = func(req *waiter) bool { return req.Fenced }
 	}
-	for _, req := range l.queue.remove(concerns) {
+	for _, req := range l.queue.Remove(concerns) {
 		l.refuse(req.Ref, reason, detail)
 	}
 }
@@ -145,7 +145,7 @@ func (l *Lock) stopContending() {
 
 // listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
-	waits, term := l.queue.len() > 0, uint64(0)
+	waits, term := l.queue.Len() > 0, uint64(0)
 	if waits {
 		term = l.order.channel(l)
 	}

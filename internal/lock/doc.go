@@ -157,6 +157,6 @@
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go
 //	                             trust, the end of holds and leases, readers, fencing tokens
-//	effects.go hold.go queue.go backoff.go
-//	                             commands and effects, holds, the queue, pauses
+//	effects.go hold.go backoff.go
+//	                             commands and effects, holds, pauses
 package lock

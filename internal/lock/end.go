@@ -24,7 +24,7 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 		l.notifyLost(h, reason, detail)
 	}
 	if o := l.main; o.joins() {
-		l.queue.push(o.request) // it has had no share yet
+		l.queue.Push(o.request) // it has had no share yet
 	} else if o.kind == opCount {
 		l.refuseCount(machine.Lost, detail)
 	}
@@ -114,7 +114,7 @@ func (l *Lock) endHold(h hold, ref any) {
 	case l.lingers():
 		l.lease.stays = true
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
-	case l.closing || l.queue.len() == 0 || l.lease.unacked.MayCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
+	case l.closing || l.queue.Len() == 0 || l.lease.unacked.MayCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)
 	default:
 		l.order.passOn(l, ref)
@@ -159,6 +159,6 @@ func (l *Lock) dropMain() {
 	case l.closing:
 		l.refuse(o.request.Ref, machine.Closed, machine.Closing)
 	default:
-		l.queue.push(o.request) // it has had no share yet
+		l.queue.Push(o.request) // it has had no share yet
 	}
 }

@@ -37,7 +37,7 @@ func (l *Lock) Detach() {
 	}
 	l.takeWork()
 	l.ownsWork = false
-	l.queue.waiters.Clip()
+	l.queue.Clip()
 	l.pendingCounts, l.ensures, l.extensions = slices.Clip(l.pendingCounts), slices.Clip(l.ensures), slices.Clip(l.extensions)
 	l.holds.others, l.background = slices.Clip(l.holds.others), slices.Clip(l.background)
 }
@@ -67,13 +67,13 @@ func (l *Lock) Contends() bool {
 }
 
 // HasWaiter reports whether a request in the queue has that term.
-func (l *Lock) HasWaiter(term uint64) bool { return l.queue.byTerm(term) != nil }
+func (l *Lock) HasWaiter(term uint64) bool { return l.waiterOf(term) != nil }
 
 // NextTry returns the command that a try would send now, if the waiters sleep until the next try; nil if they do
 // not, or if they wait because the last try has failed, or because the lock is left to others after a turn.
 func (l *Lock) NextTry(now machine.Instant) *Command {
 	afterTurn := l.isDeferred() && !l.wait.byRedis
-	if l.phase != contending || l.main.kind != opNone || l.queue.len() == 0 || l.wait.lastErr != "" || afterTurn {
+	if l.phase != contending || l.main.kind != opNone || l.queue.Len() == 0 || l.wait.lastErr != "" || afterTurn {
 		return nil
 	}
 	try := *l
@@ -94,14 +94,14 @@ func (l *Lock) NextTry(now machine.Instant) *Command {
 
 // KnowsTerm reports whether the lock holds, contends for or cleans up the lease of a term.
 func (l *Lock) KnowsTerm(term uint64) bool {
-	return l.phase != free && (l.lease.term == term || l.main.next == term) || l.queue.byTerm(term) != nil ||
+	return l.phase != free && (l.lease.term == term || l.main.next == term) || l.waiterOf(term) != nil ||
 		slices.ContainsFunc(l.background, func(o op) bool { return o.term == term })
 }
 
 // ReaderCouldJoin reports whether the first waiter could share the lease that this process holds, and no command
 // for that is under way.
 func (l *Lock) ReaderCouldJoin(now machine.Instant) bool {
-	return l.queue.len() > 0 && l.mayJoin(l.queue.head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
+	return l.queue.Len() > 0 && l.mayJoin(l.queue.Head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
 		now < l.lease.handOffUntil
 }
 

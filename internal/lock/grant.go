@@ -16,10 +16,10 @@ func (l *Lock) canHandOn(req *waiter) bool {
 func (l *Lock) grantNext() {
 	l.dropExpired()
 	switch {
-	case l.closing || l.queue.len() == 0:
+	case l.closing || l.queue.Len() == 0:
 		l.release(nil)
-	case l.canHandOn(l.queue.head()):
-		l.grant(l.queue.pop(), l.lease.stays)
+	case l.canHandOn(l.queue.Head()):
+		l.grant(l.queue.Pop(), l.lease.stays)
 	default:
 		l.prepareGrant(nil)
 	}
@@ -27,7 +27,7 @@ func (l *Lock) grantNext() {
 
 // prepareGrant sets counts and lease in Redis to what the next waiter needs.
 func (l *Lock) prepareGrant(ref any) {
-	req := l.queue.head()
+	req := l.queue.Head()
 	l.dropRenewal()
 	o := l.opFor(opGrant, req)
 	o.ref = ref
@@ -86,9 +86,9 @@ func (l *Lock) noteLease(o op, r Result) {
 // grantTaken grants a lease, which o has taken or set, to the waiter of o. It returns false if that waiter has
 // left, or the reply came too late.
 func (l *Lock) grantTaken(o op) bool {
-	req := l.queue.take(o.request.ID)
+	req, found := l.queue.Take(o.request.ID)
 	switch {
-	case req == nil:
+	case !found:
 		return false
 	case l.lease.until <= l.now:
 		l.refuse(req.Ref, machine.Unavailable, fmt.Sprintf("Redis took %v to answer, too long for a lease of %v", l.now-o.sentAt, o.lease))
@@ -121,9 +121,9 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 	l.lease.transferred, l.lease.stays = false, false
 	if l.ownersMayRepeat && req.Owner != 0 {
 		// The other requests of this owner would wait for its own hold: they are re-entries now.
-		for _, again := range l.queue.withdraw(0, req.Owner) {
+		for _, again := range l.queue.RemoveOwner(uint64(req.Owner)) {
 			l.reenter(h, again)
 		}
-		l.ownersMayRepeat = l.queue.len() > 0
+		l.ownersMayRepeat = l.queue.Len() > 0
 	}
 }

@@ -10,16 +10,16 @@ import (
 // Idle reports whether the lock has nothing to do and no state to keep.
 func (l *Lock) Idle() bool {
 	_, wakes := l.order.wake(l)
-	return l.phase == free && l.queue.len() == 0 && len(l.background) == 0 && !wakes &&
+	return l.phase == free && l.queue.Len() == 0 && len(l.background) == 0 && !wakes &&
 		l.sub.State == machine.Unsubscribed && l.effects.Len() == 0
 }
 
 // FirstWaiter returns the Ref of the first request that waits, or nil.
 func (l *Lock) FirstWaiter() any {
-	if l.queue.len() == 0 {
+	if l.queue.Len() == 0 {
 		return nil
 	}
-	return l.queue.head().Ref
+	return l.queue.Head().Ref
 }
 
 // Summary returns what the actor reads after each event.
@@ -28,14 +28,14 @@ func (l *Lock) Summary() machine.Summary {
 	if l.holds.len() == 0 {
 		first = l.FirstWaiter()
 	}
-	return machine.Summary{Holds: l.holds.len(), Waiters: l.queue.len(), FirstRef: first, Term: l.lease.term, LeaseUntil: l.lease.until}
+	return machine.Summary{Holds: l.holds.len(), Waiters: l.queue.Len(), FirstRef: first, Term: l.lease.term, LeaseUntil: l.lease.until}
 }
 
 // Snapshot returns the state of the lock in this process.
 func (l *Lock) Snapshot() machine.Snapshot {
 	first := l.holds.first
 	return machine.Snapshot{
-		HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.len(),
+		HeldHere: first.id != 0, Count: first.total(), Waiters: l.queue.Len(),
 		Until: l.holdUntil(first), Tokens: first.tokens,
 	}
 }
@@ -47,7 +47,7 @@ func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	for h := range l.holds.all() {
 		holders = append(holders, machine.Holder{Ref: h.ref, ID: h.id})
 	}
-	for req := range l.queue.waiters.All() {
+	for req := range l.queue.All() {
 		refs.Add(req.Ref)
 	}
 	for _, o := range append([]op{l.main, l.renewal}, l.background...) {

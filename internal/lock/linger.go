@@ -24,7 +24,7 @@ func (l *Lock) noteAsked(term uint64) {
 // lingers reports whether the lease stays without a hold and without a waiter, since the process may want it again. It
 // must be what the next hold needs, as it is now in Redis.
 func (l *Lock) lingers() bool {
-	return l.phase == owned && l.holds.len() == 0 && l.queue.len() == 0 && l.main.kind == opNone && l.now < l.lingerEnd() &&
+	return l.phase == owned && l.holds.len() == 0 && l.queue.Len() == 0 && l.main.kind == opNone && l.now < l.lingerEnd() &&
 		!l.closing && !l.suspected && !l.lease.fixed && l.lease.counts == once(machine.Exclusive) &&
 		!l.lease.unacked.MayCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
 }

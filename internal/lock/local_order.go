@@ -22,7 +22,7 @@ func (localOrder) grant(l *Lock, o op, r Result) {
 		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, nextForcedYield: l.now + l.cfg.ForcedYield}
 	}
 	l.noteLease(o, r)
-	if l.queue.len() > 0 && l.queue.head() == o.request && !(o.request.Fenced && l.lease.tokens.counterRegressed) {
+	if l.queue.Len() > 0 && l.queue.Head() == o.request && !(o.request.Fenced && l.lease.tokens.counterRegressed) {
 		l.grantTaken(o) // else it is for the request that is next by now, which may have to draw a token
 	}
 }
@@ -44,10 +44,10 @@ func (localOrder) passOn(l *Lock, ref any) {
 	switch {
 	case l.now >= l.lease.handOffUntil || l.lease.draining:
 		l.yield(ref)
-	case l.canHandOn(l.queue.head()):
+	case l.canHandOn(l.queue.Head()):
 		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
 		// that it can ask again before the queue is empty and the lease goes back to Redis.
-		l.grant(l.queue.pop(), true)
+		l.grant(l.queue.Pop(), true)
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	default:
 		l.prepareGrant(ref)
@@ -72,7 +72,7 @@ func (localOrder) admit(l *Lock) bool {
 
 func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	switch {
-	case l.holds.len() == 0 || l.queue.len() == 0 || l.main.kind != opNone || !l.shares(l.queue.head()):
+	case l.holds.len() == 0 || l.queue.Len() == 0 || l.main.kind != opNone || !l.shares(l.queue.Head()):
 		return 0, false
 	case l.lease.draining:
 		return l.lease.recountAt, true

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/requestqueue"
 )
 
 // phase is the state of the lease.
@@ -69,7 +70,7 @@ type Lock struct {
 	lease lease
 	holds holds
 	// queue has the waiting requests, and order decides which of them is next.
-	queue queue
+	queue requestqueue.Queue[*waiter]
 	order order
 	// lastOwner is the highest owner seen.
 	lastOwner machine.Owner

@@ -68,10 +68,10 @@ func (l *Lock) dropPending(h hold) {
 		switch {
 		case c.request != nil && l.closing:
 			l.refuse(c.request.Ref, machine.Closed, machine.Closing)
-		case c.request != nil && c.request.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(c.request)):
+		case c.request != nil && c.request.Try && (l.queue.Len() > 0 || l.holds.len() > 0 && !l.mayJoin(c.request)):
 			l.answer(c.request.Ref, machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: -1, Detail: l.heldBy()})
 		case c.request != nil:
-			l.queue.push(c.request)
+			l.queue.Push(c.request)
 			l.ownersMayRepeat = true // its owner may have asked for more than one
 		default:
 			l.effects.Refuse(c.ref, machine.NotFreed, machine.NotHeld, "the hold was released before")
@@ -176,7 +176,7 @@ func (l *Lock) allReleased(h hold) bool {
 func (l *Lock) postponeCount() {
 	switch o := l.main; {
 	case o.joins():
-		l.queue.push(o.request) // it has had no share yet
+		l.queue.Push(o.request) // it has had no share yet
 	case o.request != nil:
 		l.pendingCounts = append(l.pendingCounts, countChange{hold: o.hold, mode: o.mode, request: o.request})
 	case o.ref != nil:

@@ -59,20 +59,20 @@ func (q *redisOrder) contender(*Lock) uint64 { return 0 }
 // channel is that of the first entry of this process, to which Redis sends the message.
 func (q *redisOrder) channel(l *Lock) uint64 {
 	for _, term := range q.placed {
-		if l.queue.byTerm(term) != nil {
+		if l.waiterOf(term) != nil {
 			return term
 		}
 	}
-	return l.queue.head().term
+	return l.queue.Head().term
 }
 
 // grant grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) grant(l *Lock, o op, r Result) {
 	l.lease = lease{term: r.OwnTerm}
-	o.request, o.mode, o.lease, o.fixed = l.queue.byTerm(r.OwnTerm), machine.Exclusive, l.cfg.Watchdog, false
+	o.request, o.mode, o.lease, o.fixed = l.waiterOf(r.OwnTerm), machine.Exclusive, l.cfg.Watchdog, false
 	if o.request != nil {
 		o.lease, o.fixed = l.leaseOf(o.request)
-		if l.queue.len() == 1 {
+		if l.queue.Len() == 1 {
 			q.mustResend = q.mustResend || q.overlapped
 			q.noteEmptied(l, o.seq, 0) // its entry was the last of this process
 		}
@@ -104,10 +104,19 @@ func (q *redisOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	return q.nextAt, l.phase != contending && q.needed(l)
 }
 
+// waiterOf finds the request that waits as that term; nil if there is none. Terms grow along the queue.
+func (l *Lock) waiterOf(term uint64) *waiter {
+	req, found := l.queue.Search(func(req *waiter) bool { return req.term >= term })
+	if !found || req.term != term {
+		return nil
+	}
+	return req
+}
+
 // entries returns the entries of the first waiters.
 func (q *redisOrder) entries(l *Lock) []QueueEntry {
-	entries := make([]QueueEntry, 0, min(l.queue.len(), maxEntries))
-	for _, req := range l.queue.waiters.Front(maxEntries) {
+	entries := make([]QueueEntry, 0, min(l.queue.Len(), maxEntries))
+	for _, req := range l.queue.Front(maxEntries) {
 		lease, _ := l.leaseOf(req)
 		entries = append(entries, QueueEntry{Term: req.term, Try: req.Try, Lease: lease})
 	}
@@ -116,14 +125,14 @@ func (q *redisOrder) entries(l *Lock) []QueueEntry {
 
 // needed reports whether the queue in Redis has to be refreshed, or emptied.
 func (q *redisOrder) needed(l *Lock) bool {
-	return q.registered || q.op.kind != opNone || l.queue.len() > 0
+	return q.registered || q.op.kind != opNone || l.queue.Len() > 0
 }
 
 // changed also reports whether the waiters have to be sent again. While tries fail, only the pause between them
 // decides that.
 func (q *redisOrder) changed(l *Lock) bool {
 	again := q.mustResend && q.op.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
-	return again || q.sentRevision != l.queue.revision
+	return again || q.sentRevision != l.queue.Revision()
 }
 
 // lists reports whether a command about the lease lists the waiters.
@@ -144,15 +153,15 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
 	o.listed = c.Entries
-	q.sentRevision, q.last, q.placed = l.queue.revision, o.seq, place(q.placed, c.Entries)
+	q.sentRevision, q.last, q.placed = l.queue.Revision(), o.seq, place(q.placed, c.Entries)
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
 	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&q.op)
 	overlaps := func(other *op) bool { return other != o && other.InFlight && len(other.listed) > 0 }
 	q.overlapped = overlaps(&l.main) || overlaps(&q.op)
 	q.unanswered = false
-	q.registered = q.registered || l.queue.len() > 0
-	for _, req := range l.queue.waiters.Front(maxEntries) {
+	q.registered = q.registered || l.queue.Len() > 0
+	for _, req := range l.queue.Front(maxEntries) {
 		q.longestLease = max(q.longestLease, req.Lease)
 	}
 	q.nextAt = l.now + l.jitter(l.cfg.Poll)
@@ -198,7 +207,7 @@ func (q *redisOrder) syncReplied(l *Lock, r Result) {
 	case r.Transient && (l.now < q.op.until || q.op.Tries < minTries || q.changed(l)):
 		l.retryLater(&q.op, r)
 	default: // the entries that remain count as dead soon
-		q.registered = l.queue.len() > 0
+		q.registered = l.queue.Len() > 0
 		q.op = op{}
 	}
 }
@@ -206,7 +215,7 @@ func (q *redisOrder) syncReplied(l *Lock, r Result) {
 // noteEmptied clears registered if the command with that number left no entries of this process, and no
 // other one may be carried out later that lists some.
 func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
-	if entries > 0 || seq != q.last || q.sentRevision != l.queue.revision || q.mustResend {
+	if entries > 0 || seq != q.last || q.sentRevision != l.queue.Revision() || q.mustResend {
 		return
 	}
 	lists := func(o *op) bool { return o.InFlight && o.seq != seq && len(o.listed) > 0 }
@@ -222,7 +231,7 @@ func (q *redisOrder) noteUnanswered(o *op) {
 // releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, after which the
 // longest lease of waiters is not known any more.
 func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
-	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.queue.byTerm(r.OwnTerm) == nil {
+	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
 		l.cleanUpOwn(r)
 	}
 }

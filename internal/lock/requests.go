@@ -25,14 +25,14 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 		l.refuse(req.Ref, machine.Closed, machine.Closing)
 	case h.id != 0:
 		l.reenter(h, req)
-	case req.Try && (l.queue.len() > 0 || l.holds.len() > 0 && !l.mayJoin(req)):
+	case req.Try && (l.queue.Len() > 0 || l.holds.len() > 0 && !l.mayJoin(req)):
 		l.answer(req.Ref, l.held())
-	case l.queue.len() >= l.cfg.QueueLimit:
+	case l.queue.Len() >= l.cfg.QueueLimit:
 		l.refuse(req.Ref, machine.QueueFull,
-			fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.len(), l.cfg.QueueLimit))
+			fmt.Sprintf("%d requests wait for this lock already, and its limit is %d", l.queue.Len(), l.cfg.QueueLimit))
 	default:
 		l.ownersMayRepeat = l.ownersMayRepeat || seenBefore
-		l.queue.push(req)
+		l.queue.Push(req)
 	}
 }
 
@@ -75,7 +75,7 @@ func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref a
 		l.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
 	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
-	for _, req := range l.queue.withdraw(id, owner) {
+	for _, req := range l.queue.Withdraw(id, uint64(owner)) {
 		cancel(req)
 	}
 	l.withdrawReentries(matches, cancel)
@@ -88,7 +88,7 @@ func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	l.takeWork()
 	var orphans []*waiter
 	if owner != 0 { // before a hold that is over by now makes way for one of them
-		orphans = l.queue.withdraw(0, owner)
+		orphans = l.queue.RemoveOwner(uint64(owner))
 		l.withdrawReentries(func(req *waiter) bool { return req.Owner == owner }, func(req *waiter) { orphans = append(orphans, req) })
 	}
 	l.begin(now)
@@ -174,7 +174,7 @@ func (l *Lock) Close(now machine.Instant) {
 		return
 	}
 	l.closing = true
-	for _, req := range l.queue.remove(func(*waiter) bool { return true }) {
+	for _, req := range l.queue.Remove(func(*waiter) bool { return true }) {
 		l.refuse(req.Ref, machine.Closed, machine.Closing)
 	}
 	holds := l.holds

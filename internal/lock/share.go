@@ -14,10 +14,10 @@ func (l *Lock) shares(req *waiter) bool {
 // join lets the waiter at the head of the queue share the lease, and reports whether it did or has sent a
 // command for that. No reader joins past a writer.
 func (l *Lock) join() bool {
-	if l.queue.len() == 0 || !l.shares(l.queue.head()) {
+	if l.queue.Len() == 0 || !l.shares(l.queue.Head()) {
 		return false
 	}
-	switch req := l.queue.head(); {
+	switch {
 	case !l.order.admit(l):
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
@@ -26,14 +26,14 @@ func (l *Lock) join() bool {
 		l.drain() // a command without a reply may still shorten the lease
 	case l.lease.fixed:
 		// From now on the lease is renewed for the new reader.
-		l.start(op{kind: opCount, counts: l.lease.counts, mode: machine.Shared, request: l.queue.take(req.ID)})
+		l.start(op{kind: opCount, counts: l.lease.counts, mode: machine.Shared, request: l.queue.Pop()})
 	case !l.hasTimeLeft():
 		if l.renewal.kind == opNone {
 			l.startRenewal(true)
 		}
 		return false
 	default:
-		l.grant(l.queue.pop(), true)
+		l.grant(l.queue.Pop(), true)
 	}
 	return true
 }
@@ -53,6 +53,6 @@ func (l *Lock) mayShareNow() bool {
 	if !l.traits.Shares || l.isDeferred() || l.wait.lastErr != "" || len(l.wait.sent) == 0 {
 		return false
 	}
-	first, found := l.queue.waiters.FirstWaiting()
+	first, found := l.queue.FirstWaiting()
 	return found && first.Mode == machine.Shared && l.wait.sent[len(l.wait.sent)-1].mode == machine.Exclusive
 }

@@ -32,7 +32,7 @@ func (l *Lock) settle() {
 func (l *Lock) advance() bool {
 	switch l.phase {
 	case free:
-		if l.queue.len() == 0 {
+		if l.queue.Len() == 0 {
 			return false
 		}
 		l.contend()
@@ -41,7 +41,7 @@ func (l *Lock) advance() bool {
 		switch {
 		case l.main.kind != opNone:
 			return false
-		case l.queue.len() == 0:
+		case l.queue.Len() == 0:
 			l.stopContending()
 			return true
 		case l.now < l.wait.nextAt && !l.order.changed(l) && !l.mayShareNow() || l.cleaning():
@@ -151,7 +151,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 			at, ok = t, true
 		}
 	}
-	wake(l.queue.nextDeadline())
+	wake(l.queue.NextDeadline())
 	if l.main.kind != opNone {
 		wake(l.main.Due)
 	} else if l.phase == contending && !l.cleaning() {

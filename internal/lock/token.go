@@ -47,7 +47,7 @@ func (l *Lock) reserve() int64 {
 	if l.traits.Tokens == 0 {
 		return 0
 	}
-	n := int64(l.queue.waiters.Fenced())
+	n := int64(l.queue.Fenced())
 	if n == 0 {
 		return 0
 	}

@@ -46,7 +46,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !l.traits.WaitQueue {
 		return
 	}
-	first, found := l.queue.waiters.FirstWaiting()
+	first, found := l.queue.FirstWaiting()
 	if !found {
 		return
 	}

@@ -6,7 +6,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// dropExpired refuses the waiters whose wait is over.
+// waiter is a request that waits, or is about to. Its term is that of its entry in a fair lock's queue, if it has one.
+type waiter struct {
+	machine.Request
+	term uint64
+}
+
+// dropExpired refuses waiters whose wait is over. If there are more than MaxExpired, the next Tick is due at once.
 func (l *Lock) dropExpired() {
 	expired := func(req *waiter) bool { return req.Deadline > 0 && l.now >= req.Deadline }
 	refuse := func(req *waiter) {
@@ -21,7 +27,7 @@ func (l *Lock) dropExpired() {
 		}
 		l.answer(req.Ref, a)
 	}
-	for _, req := range l.queue.takeExpired(l.now) {
+	for _, req := range l.queue.RemoveExpired(l.now, machine.MaxExpired) {
 		refuse(req)
 	}
 	l.withdrawReentries(expired, refuse)
@@ -29,7 +35,7 @@ func (l *Lock) dropExpired() {
 
 // refuseTries refuses the waiters that wait for one reply only.
 func (l *Lock) refuseTries(reason machine.Reason, detail string) {
-	for _, req := range l.queue.takeTries() {
+	for _, req := range l.queue.RemoveTries(func(*waiter) bool { return true }) {
 		l.refuse(req.Ref, reason, detail)
 	}
 }

@@ -45,6 +45,8 @@ type Queue[W Waiter] struct {
 	root node[W]
 	// owners is an index of the requests by owner. It is made when RemoveOwner is first called on a long queue.
 	owners *node[owned]
+	// revision counts the arrivals, and the departures of requests that were not served.
+	revision uint64
 }
 
 // owned is an entry of the index of owners.
@@ -66,6 +68,9 @@ func (q *Queue[W]) NextDeadline() time.Duration { return q.root.due }
 
 // Fenced returns the number of requests that ask for a fencing token.
 func (q *Queue[W]) Fenced() int { return q.root.fenced }
+
+// Revision returns a number that grows when a request arrives, or leaves other than by Pop and Take.
+func (q *Queue[W]) Revision() uint64 { return q.revision }
 
 // All yields the requests in their order.
 func (q *Queue[W]) All() iter.Seq[W] {
@@ -97,6 +102,7 @@ func (q *Queue[W]) FirstWaiting() (w W, found bool) { return q.root.firstWaiting
 
 // Push adds a request in the order of its ID, which is usually the end.
 func (q *Queue[W]) Push(w W) {
+	q.revision++
 	k := w.Waiting()
 	if !q.root.append(w, k) {
 		q.root = *root(q.root.with(w, k))
@@ -107,13 +113,13 @@ func (q *Queue[W]) Push(w W) {
 	}
 }
 
-// Pop removes and returns the first request. There must be one.
+// Pop removes and returns the first request, which is served. There must be one.
 func (q *Queue[W]) Pop() W {
 	w, _ := q.Take(q.Head().Waiting().ID)
 	return w
 }
 
-// Take removes and returns the request with that id.
+// Take removes and returns the request with that id, which is served.
 func (q *Queue[W]) Take(id uint64) (w W, found bool) {
 	w, found = q.root.find(Key{ID: id})
 	switch {
@@ -156,6 +162,7 @@ func (q *Queue[W]) Withdraw(id, owner uint64) []W {
 		return q.RemoveOwner(owner)
 	}
 	if w, found := q.Take(id); found {
+		q.revision++
 		return []W{w}
 	}
 	return nil
@@ -181,6 +188,7 @@ func (q *Queue[W]) RemoveOwner(owner uint64) (left []W) {
 	})
 	for _, id := range ids {
 		w, _ := q.Take(id)
+		q.revision++
 		left = append(left, w)
 	}
 	return left
@@ -195,6 +203,7 @@ func (q *Queue[W]) filter(skip func(*node[W]) bool, leave func(W) bool) (left []
 	}
 	q.replace(q.root.filter(skip, leave, &left))
 	for _, w := range left {
+		q.revision++
 		q.forget(w)
 	}
 	return left

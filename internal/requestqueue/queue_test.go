@@ -94,7 +94,8 @@ func TestQueue_MatchesItsModel(t *testing.T) {
 		}
 		for step := range 600 {
 			before, old := q, slices.Clone(m)
-			switch now := time.Duration(r.IntN(1000)); r.IntN(12) {
+			now, move := time.Duration(r.IntN(1000)), r.IntN(12)
+			switch move {
 			case 0, 1, 2, 3, 4:
 				for range 1 + r.IntN(20) {
 					id += 1 + r.Uint64N(3)
@@ -151,6 +152,9 @@ func TestQueue_MatchesItsModel(t *testing.T) {
 				}
 			}
 			check(t, &q, m)
+			if serves := move >= 5 && move <= 7; (q.Revision() != before.Revision()) == (serves || slices.Equal(m, old)) {
+				t.Fatalf("seed %d, step %d: the revision was %d and is %d", seed, step, before.Revision(), q.Revision())
+			}
 			if got := slices.Collect(before.All()); !slices.Equal(got, old) {
 				t.Fatalf("seed %d, step %d: an older copy has changed", seed, step)
 			}
