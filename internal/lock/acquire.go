@@ -9,7 +9,7 @@ import (
 // contend starts to contend for the lease.
 func (l *Lock) contend() {
 	l.phase = contending
-	l.lease = lease{term: l.order.contender(l)}
+	l.lease = lease{term: l.order().contender(l)}
 	l.wait = waiting{contest: contest{nextAt: l.now}}
 }
 
@@ -55,7 +55,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	switch r.Outcome {
 	case Done:
 		l.phase = owned
-		l.order.grant(l, o, r)
+		l.order().grant(l, o, r)
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
@@ -113,7 +113,9 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	if r.Unsure {
 		l.wait.unsure = true
 		l.noteUnanswered(&o)
-		l.order.noteUnanswered(&o)
+		if l.fair != nil {
+			l.fair.unanswered = true
+		}
 	} else {
 		l.forgetEntry(o.seq)
 	}
@@ -147,9 +149,9 @@ func (l *Lock) stopContending() {
 func (l *Lock) listen() {
 	waits, term := l.queue.Len() > 0, uint64(0)
 	if waits {
-		term = l.order.channel(l)
+		term = l.order().channel(l)
 	}
-	l.sub.Follow(l.now, waits, l.wait.refused, l.order.inMemory() && !l.closing, term, &l.effects)
+	l.sub.Follow(l.now, waits, l.wait.refused, l.order().inMemory() && !l.closing, term, &l.effects)
 }
 
 // attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may

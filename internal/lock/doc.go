@@ -85,9 +85,9 @@
 //
 // # Order
 //
-// The order decides which waiter of this process is next; it is a value of its own, and the rest of the
-// package does not depend on which one it is. There are two: the queue of this process with a hand-off
-// limit (localOrder), and one queue of all processes in Redis (redisOrder).
+// The order decides which waiter of this process is next. There are two: the queue of this process with a
+// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder). What Redis knows of the
+// waiters is in Lock.fair, which only redisOrder has.
 //
 // # Hand-off limit
 //

@@ -50,7 +50,7 @@ func (l *Lock) StaysWriter() bool { return l.modeMayChange(machine.Shared) }
 func (l *Lock) Seen() []int64 { return l.seen }
 
 // OrderChanged reports whether the waiters have changed since they were last sent to Redis.
-func (l *Lock) OrderChanged() bool { return l.order.changed(l) }
+func (l *Lock) OrderChanged() bool { return l.fair != nil && l.fair.changed(l) }
 
 // LastSeq returns the number of the last command.
 func (l *Lock) LastSeq() uint64 { return l.seq }
@@ -78,7 +78,7 @@ func (l *Lock) NextTry(now machine.Instant) *Command {
 	}
 	try := *l
 	try.takeWork()
-	try.order, try.now = try.order.clone(), max(try.now, now)
+	try.now = max(try.now, now)
 	try.effects, try.freeCommand = machine.Effects{}, nil
 	if try.nextTerm == 0 {
 		try.nextTerm = math.MaxUint32

@@ -8,7 +8,7 @@ import (
 
 // canHandOn reports whether the lease can pass to a waiter of this process without a command.
 func (l *Lock) canHandOn(req *waiter) bool {
-	return l.order.inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
+	return l.order().inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
 		l.hasTimeLeft()
 }
 
@@ -48,11 +48,11 @@ func (l *Lock) grantReplied(o op, r Result) {
 			// If the key had expired, others may have had the lock since, with higher tokens.
 			l.lease.tokens.left = 0
 		}
-		l.order.answerPassOn(l, o, r)
-		l.order.grant(l, o, r)
+		l.order().answerPassOn(l, o, r)
+		l.order().grant(l, o, r)
 	case Refused, Absent:
 		l.main = op{}
-		l.order.answerPassOn(l, o, r)
+		l.order().answerPassOn(l, o, r)
 		if l.traits.Parts {
 			l.cleanUp(o.term)
 		}

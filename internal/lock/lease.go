@@ -95,5 +95,9 @@ func (l *Lock) longestTTL() machine.Instant { return l.now + l.maxTTL() }
 
 // maxTTL is the time from now until longestTTL.
 func (l *Lock) maxTTL() time.Duration {
-	return max(l.cfg.Watchdog, l.lease.length, l.lease.longest, l.order.longest())
+	longest := max(l.cfg.Watchdog, l.lease.length, l.lease.longest)
+	if l.fair != nil {
+		longest = max(longest, l.fair.longestLease)
+	}
+	return longest
 }

@@ -4,10 +4,8 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // localOrder is the order of the waiters of this process alone. The lease passes from one to
 // the next in memory; at the hand-off limit Redis is asked whether other processes wait,
-// and if so they get the lock. It has no state of its own: that belongs to the lease and to the wait.
-type localOrder struct{ noRegistry }
-
-func (localOrder) clone() order { return localOrder{} }
+// and if so they get the lock. It has no state: that belongs to the lease and to the wait.
+type localOrder struct{}
 
 func (localOrder) enter(*Lock, *waiter) {}
 

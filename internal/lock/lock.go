@@ -69,9 +69,9 @@ type Lock struct {
 
 	lease lease
 	holds holds
-	// queue has the waiting requests, and order decides which of them is next.
+	// queue has the waiting requests, and fair is what Redis knows of them; nil unless the kind is Queued.
 	queue requestqueue.Queue[*waiter]
-	order order
+	fair  *redisOrder
 	// lastOwner is the highest owner seen.
 	lastOwner machine.Owner
 
@@ -88,9 +88,9 @@ type Lock struct {
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
 func New(cfg *machine.Config, traits *Traits) Lock {
-	l := Lock{cfg: cfg, traits: traits, order: localOrder{}, work: noWork}
+	l := Lock{cfg: cfg, traits: traits, work: noWork}
 	if traits.Queued {
-		l.order = &redisOrder{}
+		l.fair = &redisOrder{}
 	}
 	return l
 }

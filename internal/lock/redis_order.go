@@ -43,11 +43,6 @@ const maxEntries = 100
 // process that was longer than the time for that.
 const minTries = 3
 
-func (q *redisOrder) clone() order {
-	next := *q
-	return &next
-}
-
 // enter gives every waiter a term of its own, for its entry.
 func (q *redisOrder) enter(l *Lock, req *waiter) {
 	req.term = l.takeTerm()
@@ -128,8 +123,8 @@ func (q *redisOrder) needed(l *Lock) bool {
 	return q.registered || q.op.kind != opNone || l.queue.Len() > 0
 }
 
-// changed also reports whether the waiters have to be sent again. While tries fail, only the pause between them
-// decides that.
+// changed reports whether the waiters have changed since they were last sent to Redis, or have to be sent again. While
+// tries fail, only the pause between them decides the latter.
 func (q *redisOrder) changed(l *Lock) bool {
 	again := q.mustResend && q.op.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
 	return again || q.sentRevision != l.queue.Revision()
@@ -186,6 +181,7 @@ func place(before []uint64, entries []QueueEntry) []uint64 {
 	return append(placed, added...)
 }
 
+// refresh sends a command with the waiters, if one is due.
 func (q *redisOrder) refresh(l *Lock) {
 	if !q.needed(l) || l.phase == contending || q.op.kind != opNone || !q.changed(l) && l.now < q.nextAt {
 		return
@@ -195,8 +191,6 @@ func (q *redisOrder) refresh(l *Lock) {
 }
 
 func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
-
-func (q *redisOrder) sync() *op { return &q.op }
 
 func (q *redisOrder) syncReplied(l *Lock, r Result) {
 	switch {
@@ -224,10 +218,6 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	}
 }
 
-func (q *redisOrder) noteUnanswered(o *op) {
-	q.unanswered = q.unanswered || o.kind == opSyncQueue || lists(o)
-}
-
 // releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, after which the
 // longest lease of waiters is not known any more.
 func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
@@ -249,8 +239,6 @@ func (q *redisOrder) convertRelease(l *Lock, o op, r Result) Result {
 	}
 	return r
 }
-
-func (q *redisOrder) longest() time.Duration { return q.longestLease }
 
 // cleanup releases what waiters may hold without a reply that says so, and removes all entries.
 func (q *redisOrder) cleanup(l *Lock) []Command {

@@ -35,8 +35,8 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 }
 
 func (l *Lock) releaseReplied(o op, r Result) {
-	if o.kind == opRelease {
-		r = l.order.convertRelease(l, o, r)
+	if l.fair != nil && o.kind == opRelease {
+		r = l.fair.convertRelease(l, o, r)
 	}
 	switch {
 	case r.Outcome == Failed && r.Transient:

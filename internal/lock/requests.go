@@ -19,7 +19,7 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	if req.Try {
 		req.Deadline = now + l.cfg.TryTime()
 	}
-	l.order.enter(l, req)
+	l.order().enter(l, req)
 	switch {
 	case l.closing:
 		l.refuse(req.Ref, machine.Closed, machine.Closing)

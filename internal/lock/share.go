@@ -18,7 +18,7 @@ func (l *Lock) join() bool {
 		return false
 	}
 	switch {
-	case !l.order.admit(l):
+	case !l.order().admit(l):
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
 		return false // the renewal must not arrive after a command that sets a longer TTL

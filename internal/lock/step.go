@@ -9,7 +9,6 @@ import (
 // begin starts an event: it ends what is over by now, and handles overdue replies.
 func (l *Lock) begin(now machine.Instant) {
 	l.takeWork()
-	l.order = l.order.clone()
 	l.now = max(l.now, now)
 	l.endExpired()
 	l.dropExpired()
@@ -23,7 +22,9 @@ func (l *Lock) settle() {
 	l.endExpired() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
-	l.order.refresh(l)
+	if l.fair != nil {
+		l.fair.refresh(l)
+	}
 	l.listen()
 	l.leaveWork()
 }
@@ -44,11 +45,12 @@ func (l *Lock) advance() bool {
 		case l.queue.Len() == 0:
 			l.stopContending()
 			return true
-		case l.now < l.wait.nextAt && !l.order.changed(l) && !l.mayShareNow() || l.cleaning():
+		case l.cleaning():
 			return false
+		case l.now >= l.wait.nextAt, l.mayShareNow(), l.fair != nil && l.fair.changed(l):
+			l.attempt()
+			return true
 		}
-		l.attempt()
-		return true
 	case owned:
 		l.checkSuspected()
 		if l.holds.len() > 0 && l.isRenewed() && l.renewal.kind == opNone && l.now >= l.lease.renewAt {
@@ -73,14 +75,14 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 	l.begin(now)
 	defer l.settle()
 	awaited := func(o *op) bool { return o.InFlight && o.seq == seq }
-	switch sync := l.order.sync(); {
+	switch {
 	case awaited(&l.main):
 		l.mainReplied(r)
 	case awaited(&l.renewal):
 		l.renewalReplied(r)
 	case l.handleLateRenewal(seq, r):
-	case sync != nil && awaited(sync):
-		l.order.syncReplied(l, r)
+	case l.fair != nil && awaited(&l.fair.op):
+		l.fair.syncReplied(l, r)
 	default:
 		for i := range l.background {
 			if awaited(&l.background[i]) {
@@ -130,8 +132,8 @@ func (l *Lock) handleOverdue() {
 	}
 	late(&l.main, 0, l.mainReplied)
 	late(&l.renewal, 0, l.retryOverdueRenewal)
-	if sync := l.order.sync(); sync != nil {
-		late(sync, 0, func(r Result) { l.order.syncReplied(l, r) })
+	if l.fair != nil {
+		late(&l.fair.op, 0, func(r Result) { l.fair.syncReplied(l, r) })
 	}
 	for i := 0; i < len(l.background); {
 		if l.now < l.background[i].Due {
@@ -160,7 +162,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	if l.renewal.kind != opNone {
 		wake(l.renewal.Due)
 	}
-	if t, ok := l.order.wake(l); ok {
+	if t, ok := l.order().wake(l); ok {
 		wake(t)
 	}
 	for i := range l.background {

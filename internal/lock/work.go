@@ -33,7 +33,8 @@ var noWork = new(work)
 // works are pooled, since every event needs one.
 var works = sync.Pool{New: func() any { return new(work) }}
 
-// takeWork begins an event: it gives the lock work of its own, since the lock of which it is a copy has the same.
+// takeWork begins an event: it gives the lock its own work and its own queue in Redis, since the lock of which it is a
+// copy has the same.
 func (l *Lock) takeWork() {
 	if l.ownsWork {
 		return
@@ -41,6 +42,10 @@ func (l *Lock) takeWork() {
 	own := works.Get().(*work)
 	*own = *l.work
 	l.work, l.ownsWork = own, true
+	if l.fair != nil {
+		fair := *l.fair
+		l.fair = &fair
+	}
 }
 
 // leaveWork ends an event.
