@@ -77,7 +77,9 @@ func (l *Lock) countReplied(o op, r Result) {
 		l.retryLater(&l.main, r)
 		reason, detail := r.Why()
 		l.wait.lastErr = detail
-		l.withdrawPending(func(req *waiter) bool { return req.Try }, func(req *waiter) { l.refuse(req.Ref, reason, detail) })
+		for _, req := range l.withdrawPending(func(req *waiter) bool { return req.Try }) {
+			l.refuse(req.Ref, reason, detail)
+		}
 		l.refuseTries(reason, detail)
 		if o.request == nil && o.ref == nil {
 			l.main.counts = l.wanted(&l.holds) // the request was withdrawn

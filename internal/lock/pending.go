@@ -69,7 +69,7 @@ func (l *Lock) dropPending(h hold) {
 		case c.request != nil && l.closing:
 			l.refuse(c.request.Ref, machine.Closed, machine.Closing)
 		case c.request != nil && c.request.Try && (l.queue.Len() > 0 || l.holds.len() > 0 && !l.mayJoin(c.request)):
-			l.answer(c.request.Ref, machine.Answer{Kind: machine.NotGranted, Reason: machine.Held, TTL: -1, Detail: l.heldBy()})
+			l.refuse(c.request.Ref, machine.Held, l.heldBy())
 		case c.request != nil:
 			l.queue.Push(c.request)
 			l.ownersMayRepeat = true // its owner may have asked for more than one

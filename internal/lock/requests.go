@@ -65,39 +65,26 @@ func (l *Lock) Release(now machine.Instant, r machine.Release) {
 func (l *Lock) Cancel(now machine.Instant, id uint64, owner machine.Owner, ref any) {
 	l.begin(now)
 	defer l.settle()
-	var withdrawn int
-	cancel := func(req *waiter) {
-		withdrawn++
-		detail := machine.WasWithdrawn
-		if l.wait.lastErr != "" {
-			detail += "; the last try failed: " + l.wait.lastErr
-		}
+	detail := machine.WasWithdrawn
+	if l.wait.lastErr != "" {
+		detail += "; the last try failed: " + l.wait.lastErr
+	}
+	withdrawn := l.withdraw(id, owner)
+	for _, req := range withdrawn {
 		l.refuse(req.Ref, machine.CancelledByRequest, detail)
 	}
-	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
-	for _, req := range l.queue.Withdraw(id, uint64(owner)) {
-		cancel(req)
-	}
-	l.withdrawReentries(matches, cancel)
-	l.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: withdrawn})
+	l.answer(ref, machine.Answer{Kind: machine.Withdrawn, Count: len(withdrawn)})
 }
 
 // OwnerGone refuses the requests of an owner that has died, and releases its hold. Another actor may have sent a
 // request for it.
 func (l *Lock) OwnerGone(now machine.Instant, owner machine.Owner) {
 	l.takeWork()
-	var orphans []*waiter
-	if owner != 0 { // before a hold that is over by now makes way for one of them
-		orphans = l.queue.RemoveOwner(uint64(owner))
-		l.withdrawReentries(func(req *waiter) bool { return req.Owner == owner }, func(req *waiter) { orphans = append(orphans, req) })
-	}
+	orphans := l.withdraw(0, owner) // before a hold that is over by now makes way for one of them
 	l.begin(now)
 	defer l.settle()
 	for _, req := range orphans {
 		l.refuse(req.Ref, machine.CancelledByRequest, machine.OwnerDied)
-	}
-	if owner == 0 {
-		return
 	}
 	h := l.holds.byOwner(owner)
 	if h.id == 0 {

@@ -15,7 +15,7 @@ type waiter struct {
 // dropExpired refuses waiters whose wait is over. If there are more than MaxExpired, the next Tick is due at once.
 func (l *Lock) dropExpired() {
 	expired := func(req *waiter) bool { return req.Deadline > 0 && l.now >= req.Deadline }
-	refuse := func(req *waiter) {
+	for _, req := range append(l.queue.RemoveExpired(l.now, machine.MaxExpired), l.withdrawReentries(expired)...) {
 		a := machine.Answer{Kind: machine.NotGranted, Reason: machine.TimedOut, TTL: l.wait.ttl(l), Detail: l.heldBy()}
 		switch {
 		case l.wait.unconfirmed:
@@ -27,10 +27,6 @@ func (l *Lock) dropExpired() {
 		}
 		l.answer(req.Ref, a)
 	}
-	for _, req := range l.queue.RemoveExpired(l.now, machine.MaxExpired) {
-		refuse(req)
-	}
-	l.withdrawReentries(expired, refuse)
 }
 
 // refuseTries refuses the waiters that wait for one reply only.
@@ -40,20 +36,28 @@ func (l *Lock) refuseTries(reason machine.Reason, detail string) {
 	}
 }
 
-// withdrawReentries removes the re-entries that match: those that wait, and the one under way.
-func (l *Lock) withdrawReentries(match func(*waiter) bool, each func(*waiter)) {
-	l.withdrawPending(match, each)
-	if l.main.kind == opCount && l.main.request != nil && match(l.main.request) {
-		each(l.main.request)
-		l.main.request = nil
-	}
+// withdraw removes and returns the request with that id or, if id is 0, those of the owner.
+func (l *Lock) withdraw(id uint64, owner machine.Owner) []*waiter {
+	matches := func(req *waiter) bool { return req.ID == id || id == 0 && owner != 0 && req.Owner == owner }
+	return append(l.queue.Withdraw(id, uint64(owner)), l.withdrawReentries(matches)...)
 }
 
-// withdrawPending removes the waiting re-entries that match.
-func (l *Lock) withdrawPending(match func(*waiter) bool, each func(*waiter)) {
-	for _, c := range l.takePending(func(c countChange) bool { return c.request != nil && match(c.request) }) {
-		each(c.request)
+// withdrawReentries removes and returns the re-entries that match: those that wait, and the one under way.
+func (l *Lock) withdrawReentries(match func(*waiter) bool) []*waiter {
+	all := l.withdrawPending(match)
+	if l.main.kind == opCount && l.main.request != nil && match(l.main.request) {
+		all = append(all, l.main.request)
+		l.main.request = nil
 	}
+	return all
+}
+
+// withdrawPending removes and returns the waiting re-entries that match.
+func (l *Lock) withdrawPending(match func(*waiter) bool) (all []*waiter) {
+	for _, c := range l.takePending(func(c countChange) bool { return c.request != nil && match(c.request) }) {
+		all = append(all, c.request)
+	}
+	return all
 }
 
 // held is the answer to a request that only tries, and would have to wait.
