@@ -11,8 +11,7 @@ func (l *Lock) notifyLost(h hold, reason machine.Reason, detail string) {
 	l.effects.Add(machine.Effect{Kind: machine.NotifyLost, Ref: h.ref, Term: l.lease.term, Answer: machine.Answer{
 		HoldID: h.id, Reason: reason, Tokens: h.tokens, Detail: detail,
 	}})
-	l.failEnsures(h.id, machine.Lost, detail)
-	l.failExtensions(h.id, machine.Lost, detail)
+	l.failLeaseRequests(h.id, machine.Lost, detail)
 }
 
 // lose ends the lease and its holds, and notifies the holders. clean says that the key may still belong to this

@@ -172,8 +172,9 @@ func (l *Lock) notifyBound(h hold) {
 	l.effects.Add(machine.Effect{Kind: machine.Bounded, Ref: h.ref, Answer: machine.Answer{HoldID: h.id, Bound: h.end()}})
 }
 
-// failExtensions refuses the extensions of a hold.
-func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
+// failLeaseRequests refuses the requests about the lease of a hold: for a renewal, and for another lease.
+func (l *Lock) failLeaseRequests(id uint64, reason machine.Reason, detail string) {
+	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return e.hold == id }, reason, detail)
 	l.extensions = failIf(l, l.extensions, func(e extension) bool { return e.hold == id }, reason, detail)
 	if l.main.kind == opExtend && l.main.hold == id {
 		l.effects.Refuse(l.main.ref, machine.NotDone, reason, detail)
@@ -181,9 +182,10 @@ func (l *Lock) failExtensions(id uint64, reason machine.Reason, detail string) {
 	}
 }
 
-// expireExtensions refuses the extensions that have waited for too long.
-func (l *Lock) expireExtensions() {
-	late := func(e extension) bool { return l.now >= e.by }
-	l.extensions = failIf(l, l.extensions, late, machine.Unavailable,
+// expireLeaseRequests refuses those that have waited for too long.
+func (l *Lock) expireLeaseRequests() {
+	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return l.now >= e.by }, machine.Unavailable,
+		"Redis has not renewed the lease in time")
+	l.extensions = failIf(l, l.extensions, func(e extension) bool { return l.now >= e.by }, machine.Unavailable,
 		"Redis has not answered an earlier command in time, and the lease was not changed")
 }

@@ -77,11 +77,8 @@ func (l *Lock) dropPending(h hold) {
 			l.effects.Refuse(c.ref, machine.NotFreed, machine.NotHeld, "the hold was released before")
 		}
 	}
-	l.failEnsures(h.id, machine.NotHeld, released)
-	l.failExtensions(h.id, machine.NotHeld, released)
+	l.failLeaseRequests(h.id, machine.NotHeld, "the hold was released")
 }
-
-const released = "the hold was released"
 
 // reenter queues a re-entry of a hold, or refuses it.
 func (l *Lock) reenter(h hold, req *waiter) {

@@ -122,7 +122,7 @@ func (l *Lock) renewalReplied(r Result) {
 		reason, detail := r.Why()
 		l.retryLater(&l.renewal, r)
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
-		l.failEnsures(0, machine.Unavailable, detail)
+		l.ensures = failIf(l, l.ensures, func(ensure) bool { return true }, machine.Unavailable, detail)
 		if !l.lease.atRisk || !r.IsNoReply() {
 			l.wait.lastErr = detail
 		}
@@ -136,16 +136,4 @@ func (l *Lock) renewalReplied(r Result) {
 			}})
 		}
 	}
-}
-
-// failEnsures refuses the requests that await a renewal for that hold, or for all holds if id is 0.
-func (l *Lock) failEnsures(id uint64, reason machine.Reason, detail string) {
-	l.ensures = failIf(l, l.ensures, func(e ensure) bool { return id == 0 || e.hold == id }, reason, detail)
-}
-
-// expireEnsures refuses the requests that have awaited a renewal for too long.
-func (l *Lock) expireEnsures() {
-	l.ensures = failIf(l, l.ensures,
-		func(e ensure) bool { return l.now >= e.by },
-		machine.Unavailable, "Redis has not renewed the lease in time")
 }

@@ -13,8 +13,7 @@ func (l *Lock) begin(now machine.Instant) {
 	l.endExpired()
 	l.dropExpired()
 	l.handleOverdue()
-	l.expireEnsures()
-	l.expireExtensions()
+	l.expireLeaseRequests()
 }
 
 // settle ends an event: it starts all that can be done next.
