@@ -68,7 +68,7 @@ func (l *Lock) countReplied(o op, r Result) {
 			return
 		}
 		if o.request != nil { // a release is not confirmed by replicas
-			l.extend(o)
+			l.noteTTL(o)
 		}
 		l.applyCount(o)
 	case Absent, Refused:

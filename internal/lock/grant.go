@@ -79,7 +79,7 @@ func (l *Lock) noteLease(o op, r Result) {
 	l.lease.until = 0
 	l.wait.lastErr = ""
 	l.drawTokens(o, r)
-	l.extend(o)
+	l.noteTTL(o)
 	l.dropExpired()
 }
 

@@ -60,8 +60,8 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 // admit others together with a writer, and as a writer it would end a read hold.
 func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.lateMode[machine.Shared-m] }
 
-// extend notes that o has set the TTL. A fixed lease is never shortened.
-func (l *Lock) extend(o op) {
+// noteTTL notes that o has set the TTL. A fixed lease is never shortened.
+func (l *Lock) noteTTL(o op) {
 	l.lease.renewAt = o.sentAt + l.cfg.RenewAfter(l.now-o.sentAt)
 	l.lease.atRisk = false
 	if l.lease.fixed && o.kind == opRenew {

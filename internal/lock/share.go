@@ -43,7 +43,7 @@ func (l *Lock) finishJoin(o op) {
 	if l.lease.fixed {
 		l.lease.fixed, l.lease.until = false, 0
 	}
-	l.extend(o)
+	l.noteTTL(o)
 	l.grant(o.request, false)
 }
 
