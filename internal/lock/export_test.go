@@ -58,7 +58,7 @@ func (l *Lock) LastSeq() uint64 { return l.seq }
 // EntryIndex returns the index of a command among those that are remembered for the entry; -1 if it is none of
 // them.
 func (l *Lock) EntryIndex(seq uint64) int64 {
-	return int64(slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == seq }))
+	return int64(slices.IndexFunc(l.wait.sent, func(c confirmation) bool { return c.seq == seq }))
 }
 
 // Contends reports whether the process waits for other processes, and no command is under way.

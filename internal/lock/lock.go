@@ -156,7 +156,7 @@ type turn struct {
 type waiting struct {
 	contest
 	// sent are the last commands that may have added or confirmed the entry in the wait queue.
-	sent []queued
+	sent []confirmation
 	// transfer came while an acquire was under way; it is used after the reply to that.
 	transfer machine.Transfer
 }

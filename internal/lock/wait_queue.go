@@ -28,17 +28,17 @@ type Entry struct {
 	Waited time.Duration
 }
 
-// queued is a command that may have added or confirmed the entry in the wait queue.
-type queued struct {
+// confirmation is a command that may have added or confirmed the entry in the wait queue.
+type confirmation struct {
 	seq    uint64
 	sentAt machine.Instant
 	mode   machine.Mode
 	tokens int64
 }
 
-// maxQueued is the number of those commands that are remembered. A transfer that names an older one is not
+// maxConfirmations is the number of those commands that are remembered. A transfer that names an older one is not
 // trusted, and the next try finds the lock held.
-const maxQueued = 3
+const maxConfirmations = 3
 
 // takeEntry makes a command add or confirm the entry of that term, for the first request that does not
 // only try.
@@ -67,13 +67,13 @@ func (l *Lock) noteEntrySent(o *op, c *Command) {
 	if o.kind == opYield {
 		sent = nil // the entry is that of another term
 	}
-	sent = sent[max(len(sent)-maxQueued+1, 0):]
-	l.wait.sent = append(slices.Clip(sent), queued{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
+	sent = sent[max(len(sent)-maxConfirmations+1, 0):]
+	l.wait.sent = append(slices.Clip(sent), confirmation{seq: o.seq, sentAt: o.sentAt, mode: c.Entry.Mode, tokens: c.Entry.Tokens})
 }
 
 // forgetEntry forgets a command about the entry that was certainly not carried out.
 func (l *Lock) forgetEntry(seq uint64) {
-	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq == seq })
+	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(c confirmation) bool { return c.seq == seq })
 }
 
 // forgetBefore forgets the commands before a try that was refused. A transfer to the entry as one of them left it is over:
@@ -84,7 +84,7 @@ func (l *Lock) forgetBefore(o op) {
 		return // it gets no transfers
 	}
 	before := len(l.wait.sent)
-	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(p queued) bool { return p.seq < o.seq })
+	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(c confirmation) bool { return c.seq < o.seq })
 	l.wait.unsure = l.wait.unsure || len(l.wait.sent) < before // the entry stays unless the try has confirmed it
 }
 
@@ -115,7 +115,7 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 // safe: a transfer may have expired, and another process taken the lock, before its message arrives.
 func (l *Lock) takeTransfer(t machine.Transfer) {
 	l.wait.transfer = machine.Transfer{}
-	i := slices.IndexFunc(l.wait.sent, func(p queued) bool { return p.seq == t.Seq })
+	i := slices.IndexFunc(l.wait.sent, func(c confirmation) bool { return c.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
 	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-machine.Margin(lease) <= l.now ||
 		l.lease.unacked.MayCutShort(l.cfg.Watchdog) || // the renewal sets that TTL

@@ -19,7 +19,7 @@ func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 		"extensions":    {extensions: make([]extension, 1)},
 		"sub":           {sub: machine.Subscription{Until: 1}},
 		"wait":          {wait: waiting{contest: contest{noTTL: true}}},
-		"wait.sent":     {wait: waiting{sent: make([]queued, 1)}},
+		"wait.sent":     {wait: waiting{sent: make([]confirmation, 1)}},
 		"wait.transfer": {wait: waiting{transfer: machine.Transfer{Term: 1}}},
 	}
 	fields := reflect.TypeFor[work]()
