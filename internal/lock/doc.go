@@ -146,7 +146,7 @@
 //	lock.go work.go              the state; the part that few locks need at a time
 //	requests.go, inspect.go      the requests
 //	step.go                      what every event does; replies and timers
-//	op.go ops.go                 sending a command, and sending it again; a table of the kinds of commands
+//	op.go                        the kinds of commands; sending one, and sending it again after a pause
 //	acquire.go grant.go count.go renewal.go extend.go release.go keep.go
 //	                             the commands: each with the handling of its reply
 //	order.go local_order.go redis_order.go
@@ -157,6 +157,5 @@
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go
 //	                             trust, the end of holds and leases, readers, fencing tokens
-//	effects.go hold.go backoff.go
-//	                             commands and effects, holds, pauses
+//	effects.go hold.go           commands and effects, holds
 package lock
