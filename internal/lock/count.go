@@ -74,31 +74,35 @@ func (l *Lock) countReplied(o op, r Result) {
 	case Absent, Refused:
 		l.loseByResult(r)
 	case Failed:
-		l.retryLater(&l.main, r)
-		reason, detail := r.Why()
-		l.wait.lastErr = detail
-		for _, req := range l.withdrawPending(func(req *waiter) bool { return req.Try }) {
-			l.refuse(req.Ref, reason, detail)
-		}
-		l.refuseTries(reason, detail)
-		if o.request == nil && o.ref == nil {
-			l.main.counts = l.wanted(&l.holds) // the request was withdrawn
-			return
-		}
-		switch {
-		case o.request != nil && r.Transient && !o.request.Try:
-			return
-		case o.ref != nil && r.Transient && (l.now < o.until || o.Tries == 0):
-			return // the reply may be lost and have taken all of the time: try once more
-		case o.request != nil:
-			l.refuse(o.request.Ref, reason, detail)
-		default:
-			l.decrementCount(o)
-			l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: reason,
-				Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
-		}
-		l.dropCount()
+		l.countFailed(o, r)
 	}
+}
+
+// countFailed sends the counts again later, unless their request is to be answered now.
+func (l *Lock) countFailed(o op, r Result) {
+	l.retryLater(&l.main, r)
+	reason, detail := r.Why()
+	l.wait.lastErr = detail
+	for _, req := range l.withdrawPending(func(req *waiter) bool { return req.Try }) {
+		l.refuse(req.Ref, reason, detail)
+	}
+	l.refuseTries(reason, detail)
+	switch {
+	case o.request == nil && o.ref == nil:
+		l.main.counts = l.wanted(&l.holds) // the request was withdrawn
+		return
+	case o.request != nil && r.Transient && !o.request.Try:
+		return
+	case o.ref != nil && r.Transient && (l.now < o.until || o.Tries == 0):
+		return // the reply may be lost and have taken all of the time: try once more
+	case o.request != nil:
+		l.refuse(o.request.Ref, reason, detail)
+	default:
+		l.decrementCount(o)
+		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: reason,
+			Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
+	}
+	l.dropCount()
 }
 
 // applyCount applies a change that Redis has made to the holds.
