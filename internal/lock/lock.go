@@ -80,7 +80,7 @@ type Lock struct {
 	lost machine.Losses
 
 	effects machine.Effects
-	// freeCommand is memory of the buffer for a command; nil if it is in use.
+	// buffer is memory for some effects and a command; freeCommand is that command, nil while it is in use.
 	buffer      *Buffer
 	freeCommand *Command
 }
@@ -123,17 +123,17 @@ type lease struct {
 	atRisk bool
 	// transferred: another process has transferred the lock, and no hold is granted yet.
 	transferred bool
-	// lateMode says, by mode, whether a command without a reply may still set that mode.
+	// lateMode says, by mode, whether a command without a reply may still set that mode. unacked is the shortest lease
+	// that such a command may still set: the term must not be used for a longer one.
 	lateMode [2]bool
-	// unacked is of such commands. The term must not be used for a lease that they may cut short.
-	unacked machine.Unacked
-	tokens  tokens
+	unacked  machine.Unacked
+	tokens   tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
 	// margin. The time of the reply does not count.
 	until   machine.Instant
 	renewAt machine.Instant
-	// lingerUntil is the time until which the lease may stay without a hold; 0 if it may not. asked: another process wants it.
-	// stays: it is without a hold.
+	// lingerUntil is the time until which the lease may stay without a hold; 0 if it may not. asked: another process
+	// wants it. stays: it is without a hold now.
 	lingerUntil  machine.Instant
 	asked, stays bool
 	turn
@@ -169,7 +169,8 @@ type contest struct {
 	refusalIsStale bool
 	// refused: a try was refused, so the lock subscribes to its channel.
 	refused bool
-	// unsure: a try of this term seemed to fail, and may have been carried out, or there may be an entry that is not in sent.
+	// unsure: a try of this term has failed, and may have been carried out all the same, or there may be an entry that
+	// is not in sent.
 	unsure bool
 	// tried: a try of this term was sent. A refused try of a lock with parts releases what it took.
 	tried bool

@@ -92,9 +92,9 @@ type op struct {
 
 	// reserved is the number of tokens that are drawn.
 	reserved int64
-	// next is the term of the entry that a yield adds to the wait queue.
-	next uint64
-	// listed are the waiters that it lists.
+	// next is the term of the entry that a yield adds to the wait queue, and listed are the entries of a fair lock's
+	// waiters.
+	next   uint64
 	listed []QueueEntry
 	// owners are the owners that a forced release is meant for.
 	owners []string
@@ -104,11 +104,9 @@ type op struct {
 	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
 	// which its try was sent.
 	earlier []try
-	// until ends the tries of a background op, the wait for a partial release or an extension. keepUntil is the time
-	// until which a key is kept.
-	until, keepUntil machine.Instant
-	// keyEnds is, for a forced release that has ended local holds, until when their key may be in Redis.
-	keyEnds machine.Instant
+	// until ends the tries of a background op, the wait for a partial release, or that for an extension. keepUntil is the
+	// end of a minimum time. keyEnds is, for a forced release that has ended local holds, the latest end of their key.
+	until, keepUntil, keyEnds machine.Instant
 }
 
 // try is one sending of a command.

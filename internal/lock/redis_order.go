@@ -10,20 +10,20 @@ import (
 // redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
 // contends, its tries also list its waiters; at other times a command of its own does.
 type redisOrder struct {
-	// op is that command, which is sent while the process does not contend.
+	// op is the command that only lists the waiters.
 	op op
 	// sentRevision is the revision of the local queue that was last sent; registered says that the queue in
 	// Redis may have entries of this process.
 	sentRevision uint64
 	registered   bool
-	// last is the number of the last command that listed the waiters. mustResend says that Redis may carry out an
-	// earlier one after it, or that it has failed: another one has to be sent. unanswered says that one has got no
-	// reply, and may be carried out after the next one.
+	// last is the number of the last command that listed the waiters. mustResend: it has failed, or Redis may carry out
+	// an earlier one after it, so the waiters have to be listed again. unanswered: one of them has got no reply, and may
+	// be carried out after the next.
 	last       uint64
 	mustResend bool
 	unanswered bool
-	// overlapped says that the last command that listed the waiters was under way together with an earlier one. If
-	// the last one granted the lock to a waiter, the earlier one may add the waiter's entry again.
+	// overlapped: the last of them was under way together with an earlier one. If the last one takes the lock for a
+	// waiter, the earlier one may add the waiter's entry again.
 	overlapped bool
 	// At nextAt, the process confirms again that the waiters are alive.
 	nextAt machine.Instant
@@ -31,8 +31,8 @@ type redisOrder struct {
 	longestLease time.Duration
 	// top is the highest term that has had an entry.
 	top uint64
-	// placed are the terms that were listed last, in the order of their entries: a waiter that had left, since its owner
-	// held the lock, is behind those that came later.
+	// placed are the terms that were listed last, in the order of their entries. A waiter that has come back, after its
+	// owner held the lock, has an entry behind those that came meanwhile.
 	placed []uint64
 }
 
