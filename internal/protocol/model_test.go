@@ -43,6 +43,12 @@ var kindsOfLocks = map[string][]redismodel.Kind{
 	"multi": {redismodel.Plain, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
 }
 
+// inRedis are the kinds on one Redis. Those that are not here are reentrant.
+var inRedis = map[redismodel.Kind]protocol.Kind{
+	redismodel.Fair: protocol.Fair, redismodel.ReadWrite: protocol.ReadWrite,
+	redismodel.ReadPart: protocol.ReadWrite, redismodel.WritePart: protocol.ReadWrite,
+}
+
 // TestModel compares the model of Redis with Redis: random sequences of commands for each kind of lock run on
 // both. They must reply and publish the same, and have the same state.
 func TestModel(t *testing.T) {
@@ -95,7 +101,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	for c := range s.members {
 		options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-%012d", c, locks), WaiterTimeout: waiterTimeout, WaitQueue: queueSettings}
 		for part, kind := range kinds {
-			m := protocol.Member{Lock: protocol.New(protocol.Kind(min(kind, redismodel.ReadWrite)), fmt.Sprintf("lock-%d-%d", locks, part), options)}
+			m := protocol.Member{Lock: protocol.New(inRedis[kind], fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
 			if kind == redismodel.ReadPart {
 				m.Mode = machine.Shared
