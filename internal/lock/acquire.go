@@ -9,7 +9,10 @@ import (
 // contend starts to contend for the lease.
 func (l *Lock) contend() {
 	l.phase = contending
-	l.lease = lease{term: l.order().contender(l)}
+	l.lease = lease{}
+	if l.fair == nil { // else every waiter has a term of its own
+		l.lease.term = l.takeTerm()
+	}
 	l.wait = waiting{contest: contest{nextAt: l.now}}
 }
 
@@ -148,10 +151,10 @@ func (l *Lock) stopContending() {
 // listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
 	waits, term := l.queue.Len() > 0, uint64(0)
-	if waits {
-		term = l.order().channel(l)
+	if waits && l.fair != nil {
+		term = l.fair.channel(l)
 	}
-	l.sub.Follow(l.now, waits, l.wait.refused, l.order().inMemory() && !l.closing, term, &l.effects)
+	l.sub.Follow(l.now, waits, l.wait.refused, l.fair == nil && !l.closing, term, &l.effects)
 }
 
 // attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may

@@ -6,9 +6,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// canHandOn reports whether the lease can pass to a waiter of this process without a command.
+// canHandOn reports whether the lease can pass to a waiter of this process without a command. Redis decides which waiter
+// of a fair lock is next.
 func (l *Lock) canHandOn(req *waiter) bool {
-	return l.order().inMemory() && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
+	return l.fair == nil && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
 		l.hasTimeLeft()
 }
 

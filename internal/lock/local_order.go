@@ -7,12 +7,6 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // and if so they get the lock. It has no state: that belongs to the lease and to the wait.
 type localOrder struct{}
 
-func (localOrder) enter(*Lock, *waiter) {}
-
-func (localOrder) contender(l *Lock) uint64 { return l.takeTerm() }
-
-func (localOrder) channel(*Lock) uint64 { return 0 }
-
 func (localOrder) grant(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
 		l.noteAlone(o, r)
@@ -36,8 +30,6 @@ func (localOrder) answerPassOn(l *Lock, o op, r Result) {
 	}
 }
 
-func (localOrder) inMemory() bool { return true }
-
 func (localOrder) passOn(l *Lock, ref any) {
 	switch {
 	case l.now >= l.lease.handOffUntil || l.lease.draining:
@@ -50,22 +42,6 @@ func (localOrder) passOn(l *Lock, ref any) {
 	default:
 		l.prepareGrant(ref)
 	}
-}
-
-// admit keeps readers that come one after another from excluding writers for ever.
-func (localOrder) admit(l *Lock) bool {
-	switch {
-	case l.lease.draining && l.now < l.lease.recountAt:
-	case l.lease.draining:
-		l.countWaiters() // they may have left
-	case l.now >= l.lease.nextForcedYield:
-		l.drain() // others may wait without being seen
-	case l.now >= l.lease.handOffUntil:
-		l.countWaiters()
-	default:
-		return true
-	}
-	return false
 }
 
 func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {

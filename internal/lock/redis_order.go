@@ -49,9 +49,8 @@ func (q *redisOrder) enter(l *Lock, req *waiter) {
 	q.top = req.term
 }
 
-func (q *redisOrder) contender(*Lock) uint64 { return 0 }
-
-// channel is that of the first entry of this process, to which Redis sends the message.
+// channel is the term of the first entry of this process. Redis publishes on the channel of that term that the lock may
+// be free.
 func (q *redisOrder) channel(l *Lock) uint64 {
 	for _, term := range q.placed {
 		if l.waiterOf(term) != nil {
@@ -86,11 +85,7 @@ func (q *redisOrder) answerPassOn(l *Lock, o op, r Result) {
 	}
 }
 
-func (q *redisOrder) inMemory() bool { return false }
-
 func (q *redisOrder) passOn(l *Lock, ref any) { l.prepareGrant(ref) }
-
-func (q *redisOrder) admit(*Lock) bool { return false }
 
 func (q *redisOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	if q.op.kind != opNone {

@@ -18,7 +18,7 @@ func (l *Lock) join() bool {
 		return false
 	}
 	switch {
-	case !l.order().admit(l):
+	case !l.admit():
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
 		return false // the renewal must not arrive after a command that sets a longer TTL
@@ -36,6 +36,23 @@ func (l *Lock) join() bool {
 		l.grant(l.queue.Pop(), true)
 	}
 	return true
+}
+
+// admit reports whether one more reader may share the lease: readers that come one after another must not exclude writers
+// for ever. It may send a command to find out, and returns false until the reply.
+func (l *Lock) admit() bool {
+	switch {
+	case l.lease.draining && l.now < l.lease.recountAt:
+	case l.lease.draining:
+		l.countWaiters() // they may have left
+	case l.now >= l.lease.nextForcedYield:
+		l.drain() // others may wait without being seen
+	case l.now >= l.lease.handOffUntil:
+		l.countWaiters()
+	default:
+		return true
+	}
+	return false
 }
 
 // finishJoin lets a reader join whose lease was fixed before.
