@@ -98,7 +98,11 @@ func (l *Lock) countFailed(o op, r Result) {
 	case o.request != nil:
 		l.refuse(o.request.Ref, reason, detail)
 	default:
-		l.decrementCount(o)
+		// Redis gets the count as soon as it allows it, or the release of the last hold.
+		if h := l.holds.byID(o.hold); !h.ownerDied { // a dead owner's hold has the counts of its last release already
+			h.counts = h.plus(o.mode, -1)
+			l.holds.update(h)
+		}
 		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: reason,
 			Detail: "the hold counts as released, but Redis has not confirmed its new count, which is still being set: " + detail})
 	}
@@ -149,15 +153,5 @@ func (l *Lock) refuseCount(reason machine.Reason, detail string) {
 		l.refuse(o.request.Ref, reason, detail)
 	} else {
 		l.answer(o.ref, machine.Answer{Kind: machine.NotFreed, HoldID: o.hold, Reason: machine.Lost, Detail: detail})
-	}
-}
-
-// decrementCount counts one hold less although the count in Redis could not be set. That is corrected as soon as
-// Redis allows it, or by the release of the last hold.
-func (l *Lock) decrementCount(o op) {
-	h := l.holds.byID(o.hold)
-	if !h.ownerDied { // a dead owner's hold has the counts of its last release already
-		h.counts = h.plus(o.mode, -1)
-		l.holds.update(h)
 	}
 }
