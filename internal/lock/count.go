@@ -30,8 +30,13 @@ func (l *Lock) setCounts(h hold, c countChange, by int) {
 
 func (l *Lock) countCommand(o *op, c *Command) {
 	o.lease = l.countLease(o.request, o.joins())
-	if c.Kind = Release; o.request != nil {
+	switch {
+	case o.joins(): // the counts stay; an acquire would take the lock again if the present readers have lost it
+		c.Kind, c.Immediate = Renew, true
+	case o.request != nil:
 		c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
+	default:
+		c.Kind = Release
 	}
 }
 

@@ -112,3 +112,28 @@ func TestReadWrite_LossNotifiesAllReaders(t *testing.T) {
 		})
 	}
 }
+
+// A reader that joins others under a fixed lease does not take the lock again for them: they have lost it.
+func TestReadWrite_NoReaderJoinsALostLease(t *testing.T) {
+	t.Parallel()
+	for what, lose := range map[string]func(t *testing.T, k rwKey, other *locktest.Site){
+		"deleted": func(t *testing.T, k rwKey, _ *locktest.Site) { k.remove(t, "") },
+		"forced":  func(t *testing.T, k rwKey, other *locktest.Site) { locktest.ForceRelease(t, k.read(other), true) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			k, s, other := readWrite(t, lockkeeper.Config{}) // no renewal notices the loss meanwhile
+			lost := locktest.Acquire(t, k.read(s), lockkeeper.WithLease(time.Minute))
+			lose(t, k, other)
+			locktest.ExpectGranted(t, k.write(other))
+			hold := locktest.Acquire(t, k.read(s))
+			if lost.Valid() {
+				t.Error("a reader is valid, although a writer has had the lock since")
+			}
+			locktest.EndedBy(t, lost, messages.Reason_REASON_GONE)
+			locktest.ExpectValid(t, hold)
+			locktest.Release(t, hold)
+			k.awaitNothing(t)
+		})
+	}
+}
