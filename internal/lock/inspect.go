@@ -93,7 +93,7 @@ func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 		}
 	}
 	for _, late := range l.late {
-		leave(late.term, l.maxTTL())
+		leave(late.term, max(l.maxTTL(), late.lease))
 	}
 	if l.fair != nil {
 		all = append(all, l.fair.cleanup(l)...)
