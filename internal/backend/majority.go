@@ -73,7 +73,11 @@ func (m *majority) ask(on *member, c lock.Command, deadline time.Time, done func
 		done(skipped)
 		return
 	}
-	on.run(c, deadline, done)
+	if isFull(c) {
+		on.run(c, deadline, done)
+		return
+	}
+	on.set(c, deadline, done)
 }
 
 // inspectOn inspects the lock on a member, unless it is skipped.
@@ -126,7 +130,7 @@ func (m *majority) heal(c lock.Command, absent []vote) {
 			once.Count = 1 // the script sets a higher count only for a holder
 			m.vote(v.on, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {
 				if first.Outcome == lock.Done && c.Count > 1 {
-					v.on.run(c, time.Now().Add(rollBackTime), func(Reply) {})
+					v.on.set(c, time.Now().Add(rollBackTime), func(Reply) {})
 				}
 				return false
 			})

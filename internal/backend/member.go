@@ -16,7 +16,8 @@ type member struct {
 	single
 	wire protocol.Member
 	// granted is the last term to which a vote has granted the lock, or may have.
-	granted atomic.Uint64
+	granted    atomic.Uint64
+	unanswered unanswered // of a RedLock
 }
 
 func newMember(p Part, options *protocol.Options) *member {

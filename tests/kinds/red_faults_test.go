@@ -122,6 +122,48 @@ func TestRedLock_LateRollBackFreesNothing(t *testing.T) {
 	q.awaitFree(t)
 }
 
+// A command for a short lease that one server carries out late, when the others have confirmed it and a longer one, does not
+// cut short what is trusted.
+func TestRedLock_LateCommandCutsNoLease(t *testing.T) {
+	t.Parallel()
+	cfg := redConfig
+	cfg.Renewal = 2 * time.Second // which would restore the lock
+	for what, prolong := range map[string]func(hold *lockkeeper.Hold) error{
+		"kept alive": func(hold *lockkeeper.Hold) error { return hold.KeepAlive(locktest.Within(t)) },
+		"extended":   func(hold *lockkeeper.Hold) error { return hold.Extend(locktest.Within(t), cfg.Watchdog) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			t.Parallel()
+			q := newQuorum(t, cfg)
+			p, other := q.party(t), q.party(t)
+			hold := locktest.Acquire(t, p.Lock)
+			q.awaitHeld(t, "1")
+			late := q.proxies[2].Hold(renewals)
+			locktest.Extend(t, hold, 500*time.Millisecond)
+			late.Wait(t)
+			for _, proxy := range q.proxies[:2] {
+				proxy.Hold(renewals)
+			}
+			if err := prolong(hold); err != nil {
+				locktest.IsError(t, err, lockkeeper.ErrUnavailable)
+			}
+			late.Release(t)
+			redistest.Eventually(t, "another holder", func() bool {
+				second, err := other.TryAcquire(locktest.Within(t))
+				if err != nil {
+					return false
+				}
+				if hold.Valid() && second.Valid() {
+					t.Error("two holders trust the lock")
+				}
+				locktest.Release(t, second)
+				return true
+			})
+			q.awaitFree(t)
+		})
+	}
+}
+
 // Servers that were restarted or flushed may have forgotten locks: they have no vote until those would have expired.
 func TestRedLock_RestartedServersHaveNoVote(t *testing.T) {
 	t.Parallel()

@@ -20,6 +20,7 @@ var redConfig = lockkeeper.Config{Watchdog: 8 * time.Second, Renewal: 300 * time
 var (
 	votes    = redistest.Script(scripts.MajorityAcquire.SHA)
 	releases = redistest.Script(scripts.Release.SHA)
+	renewals = redistest.Script(scripts.Renew.SHA)
 )
 
 // quorum are independent servers, each behind a proxy of the test's own, and the name of a RedLock on them.

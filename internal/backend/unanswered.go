@@ -1,0 +1,66 @@
+package backend
+
+import (
+	"errors"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
+
+// unanswered are the commands of a term that may still set its lease on a server: they have no reply. A RedLock goes on when
+// a majority has answered, so package lock does not know that a command is on its way to another server, and may cut short
+// there what a later command sets.
+type unanswered struct {
+	mu   sync.Mutex // guards what follows
+	term uint64
+	// underWay are the leases of the commands that await a reply, and lost is the shortest of those that got none.
+	underWay []time.Duration
+	lost     machine.Unacked
+}
+
+var errCutShort = errors.New("an earlier command without a reply may still shorten the lease")
+
+// begin notes that a command is sent. Those of earlier terms change nothing in this one.
+func (u *unanswered) begin(c *lock.Command) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c.Term > u.term {
+		u.term, u.underWay, u.lost = c.Term, nil, 0
+	}
+	if c.Term == u.term {
+		u.underWay = append(u.underWay, c.Lease)
+	}
+}
+
+// end notes the reply to a command, and returns what it is worth: a lease that another one may still cut short does not
+// count.
+func (u *unanswered) end(c *lock.Command, r Reply) Reply {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c.Term != u.term {
+		return r
+	}
+	if i := slices.Index(u.underWay, c.Lease); i >= 0 {
+		u.underWay = slices.Delete(u.underWay, i, i+1)
+	}
+	if r.Unsure {
+		u.lost.Add(c.Lease)
+	}
+	shortest := u.lost
+	for _, lease := range u.underWay {
+		shortest.Add(lease)
+	}
+	if r.Outcome == lock.Done && shortest.MayCutShort(c.Lease) {
+		return Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Unsure: true, Err: errCutShort}}}
+	}
+	return r
+}
+
+// set runs a command that sets the lease on a server of a RedLock.
+func (m *member) set(c lock.Command, deadline time.Time, done func(Reply)) {
+	m.unanswered.begin(&c)
+	m.run(c, deadline, func(r Reply) { done(m.unanswered.end(&c, r)) })
+}
