@@ -28,6 +28,7 @@ func (p *Pool) countRead(c *call, count int64) {
 // without an id, or for a bounded number of count-downs with one. They are not mixed, since Redis rejects the latter if
 // the key of the ids has a foreign value.
 func (p *Pool) countDown(returns []permitReturn) (rest []permitReturn) {
+	p.wait.again = false
 	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
 	same, named := 0, returns[0].id != ""
 	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {
@@ -47,9 +48,7 @@ func (p *Pool) countedDown(c *call, count int64) {
 	for _, one := range c.returns {
 		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
 	}
-	if count == 0 {
-		p.grantUpTo(c.last)
-	}
+	p.countRead(c, count) // while there are always more count-downs, no other command reads it
 }
 
 // grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have come
