@@ -3,8 +3,9 @@
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
 -- KEYS[3]  the record of the client's last command
--- KEYS[4]  a waiting "restore", with the time when it may be carried out; see restore.lua. Its TTL ends later. It is
---          deleted when the number is set, so that each loss has its own wait
+-- KEYS[4]  a waiting "restore", with the time when it may be carried out; see restore.lua. Its TTL ends more than an hour
+--          later: requests that do not wait may be far apart. It is deleted when the number is set, so that each loss has
+--          its own wait
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number is published if it is positive
 -- ARGV[3]  "try": sets the number if there are no permits yet; "set": sets the number of free and taken
@@ -65,7 +66,7 @@ return once(record, command, function()
     local rest = begins and tonumber(lost_leases) or at - now
     if rest > 0 then
       return {-rest}, begins and function()
-        put_restore(restore_key, present, now + rest, taken, 'PX', 2 * lost_leases)
+        put_restore(restore_key, present, now + rest, taken, 'PX', 2 * lost_leases + 3600000)
       end
     end
     more = number - taken

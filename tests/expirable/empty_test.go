@@ -122,6 +122,20 @@ func TestExpirable_WaitsAfterEachDataLoss(t *testing.T) {
 	}
 }
 
+// Tries, which do not wait, set the number together, also if they are far apart.
+func TestExpirable_RareTriesRestoreItsNumber(t *testing.T) {
+	t.Parallel()
+	const watchdog = time.Second
+	server, name := redistest.Start(t), redistest.Name(t)
+	p := locktest.Open(t, server.URL(), lockkeeper.Config{Watchdog: watchdog}).ExpirableSemaphore(name).WithTotal(1)
+	locktest.Fails(p.TryAcquire(locktest.Within(t)))(t, lockkeeper.ErrNoPermits)
+	tried := time.Now()
+	redistest.Eventually(t, "more than two Watchdogs to pass", func() bool { return time.Since(tried) > 2*watchdog+100*time.Millisecond })
+	permit, err := p.TryAcquire(locktest.Within(t))
+	locktest.OK(t, err)
+	release(t, permit)
+}
+
 // restoring acquires a permit of one on a goroutine, and returns when the number waits to be set again.
 func restoring(t *testing.T, server *redistest.Server, p *lockkeeper.ExpirableSemaphore) <-chan *lockkeeper.Permit {
 	t.Helper()
@@ -137,10 +151,11 @@ func restoring(t *testing.T, server *redistest.Server, p *lockkeeper.ExpirableSe
 	return got
 }
 
-// restoreTTL is the TTL of a number that waits to be set again. It ends a Watchdog after the wait.
+// restoreTTL is the TTL of a number that waits to be set again, less an hour. That ends a Watchdog after the wait.
 func restoreTTL(t *testing.T, server *redistest.Server, name string) time.Duration {
 	t.Helper()
-	return time.Duration(locktest.Must(server.Do(t, "PTTL", keyspace.Calls(name)+":restore").AsInt64())(t)) * time.Millisecond
+	ttl := locktest.Must(server.Do(t, "PTTL", keyspace.Calls(name)+":restore").AsInt64())(t)
+	return time.Duration(ttl)*time.Millisecond - time.Hour
 }
 
 // A snapshot that was made while the number waited to be set brings the time of that wait back, but not the permits
