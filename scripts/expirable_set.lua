@@ -8,8 +8,8 @@
 --          its own wait
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number is published if it is positive
--- ARGV[3]  "try": sets the number if there are no permits yet; "set": sets the number of free and taken
---          permits together, also in place of a number that is refused;
+-- ARGV[3]  "try": sets the number of free and taken permits together if no number is set; "set": sets it in any case, also
+--          in place of a number that is refused;
 --          "add": adds the number, which may be negative; "delete": deletes the semaphore, unless permits are
 --          taken; "restore": as "try", but only after
 --          the leases of permits that were taken before Redis lost its data are over. The wait begins again if the
@@ -57,8 +57,8 @@ return once(record, command, function()
   local free, more = count_of(free_key), number
   if free and (how == 'try' or how == 'restore') then
     return {0}, restored
-  elseif free and how == 'set' then
-    more = number - free - taken
+  elseif how ~= 'add' then -- also if only the number is lost
+    more = number - (free or 0) - taken
   end
   if how == 'restore' then
     local present = present_memory()
@@ -69,7 +69,6 @@ return once(record, command, function()
         put_restore(restore_key, present, now + rest, taken, 'PX', 2 * lost_leases + 3600000)
       end
     end
-    more = number - taken
     for i = 7, #ARGV, 2 do
       more = more - (redis.call('ZSCORE', taken_key, ARGV[i]) and 0 or 1)
     end
