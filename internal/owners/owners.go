@@ -26,6 +26,8 @@ type Owner struct {
 	uses int
 	// missingSince is the time at which its process was first found to be registered no more; 0 if it is registered.
 	missingSince machine.Instant
+	// asked: its process was asked whether it has stopped.
+	asked bool
 }
 
 // Set has the owners of one lock. A nil Set has none.
@@ -63,6 +65,19 @@ func (by Watcher) NewOwner() machine.Owner { return machine.Owner(by.Numbers.Add
 // watch watches the process of an owner. By its PID, another life could be watched.
 func (by Watcher) watch(w *Owner) {
 	by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})
+}
+
+// ask asks an actor that is registered no more, once, whether it has stopped, and reports whether it did: the actor may
+// still be handling its Stopped. The notice of its death may be from the time before, when it waited for its children, or
+// that of an earlier life of its name, which has not heard in time that it is watched no more. One that has stopped
+// answers at once, and another kind of process cannot be asked.
+func (by Watcher) ask(w *Owner) bool {
+	if _, is := w.process.(*actor.ActorProcess); !is || w.asked {
+		return false
+	}
+	w.asked = true
+	by.watch(w)
+	return true
 }
 
 // registered reports whether the PID of an owner still has the owner's process.
@@ -156,7 +171,7 @@ func (o *Set) forget(by Watcher, n int) {
 }
 
 // RemoveTerminated removes and returns the owner that has stopped, as proto.actor says; nil if the notice is about an
-// earlier life, or if the owner is yet to stop: it is watched again then.
+// earlier life, or if the owner is yet to stop: it is watched again then, and says so once more.
 func (o *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 	if o == nil {
 		return nil
@@ -168,6 +183,9 @@ func (o *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 		return nil
 	} else if by.registered(w) { // it is stopping, or has said so of an earlier life
 		by.Post.WatchAgain(w.process, pid, by.PID)
+		return nil
+	}
+	if by.ask(w) {
 		return nil
 	}
 	o.drop(w)

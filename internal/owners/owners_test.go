@@ -15,18 +15,29 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// An actor that is registered no more counts as gone only after timeout, since it may still be handling its Stopped.
-// One that is registered is never missed, and neither is one on another node.
-func TestMissed_IsPatient(t *testing.T) {
+// newWatcher returns a Watcher, and the actors that it is told have terminated.
+func newWatcher(t *testing.T) (by Watcher, terminated <-chan *actor.PID) {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
 	t.Cleanup(system.Shutdown)
-	watcher := system.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
-	by := Watcher{
+	told := make(chan *actor.PID, 10)
+	watcher := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		if m, is := ctx.Message().(*actor.Terminated); is {
+			told <- m.Who
+		}
+	}))
+	return Watcher{
 		Post: &delivery.Post{System: system, Host: host.New(nil, logger)}, Rules: &request.Rules{Actors: system},
 		PID: watcher, Numbers: new(atomic.Uint64),
-	}
+	}, told
+}
+
+// An actor that is registered no more counts as gone only after timeout, since it may still be handling its Stopped.
+// One that is registered is never missed, and neither is one on another node.
+func TestMissed_IsPatient(t *testing.T) {
+	by, _ := newWatcher(t)
+	system := by.Rules.Actors
 	hangs, mayEnd := make(chan struct{}), make(chan struct{})
 	defer close(mayEnd)
 	stops := system.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -73,6 +84,94 @@ func TestTerminated_IsAboutTheLifeThatSaysSo(t *testing.T) {
 	}{{second.PID, second}, {by.Rules.Actors.NewLocalPID("phoenix"), first}, {third.PID, third}} {
 		if gone := set.RemoveTerminated(by, notice.who); gone != notice.gone {
 			t.Errorf("%+v has gone, expected %+v", gone, notice.gone)
+		}
+	}
+}
+
+// stopper is an actor that reaches its Stopped, and ends that when it may.
+type stopper struct {
+	pid             *actor.PID
+	stopped, mayEnd chan struct{}
+}
+
+func (by Watcher) newStopper(t *testing.T, child *actor.Props) *stopper {
+	s := &stopper{stopped: make(chan struct{}), mayEnd: make(chan struct{})}
+	var err error
+	s.pid, err = by.Rules.Actors.Root.SpawnNamed(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch ctx.Message().(type) {
+		case *actor.Started:
+			if child != nil {
+				ctx.Spawn(child)
+			}
+		case *actor.Stopped:
+			close(s.stopped)
+			<-s.mayEnd
+		}
+	}), "phoenix")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func await[T any](t *testing.T, c <-chan T) (v T) {
+	t.Helper()
+	select {
+	case v = <-c:
+	case <-time.After(30 * time.Second):
+		t.Fatal("nothing came in time")
+	}
+	return v
+}
+
+// An actor that waits for its children to stop says to one that begins to watch it that it has terminated. The notice may
+// be read when the actor is handling its Stopped: it still has its locks.
+func TestTerminated_MayComeBeforeStopped(t *testing.T) {
+	by, terminated := newWatcher(t)
+	stopping, mayStop := make(chan struct{}), make(chan struct{})
+	s := by.newStopper(t, actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, is := ctx.Message().(*actor.Stopping); is {
+			close(stopping)
+			<-mayStop
+		}
+	}))
+	by.Rules.Actors.Root.Stop(s.pid)
+	await(t, stopping)
+	set := new(Set)
+	owner := set.Acquire(by, s.pid, by.Rules.Process(s.pid))
+	early := await(t, terminated)
+	close(mayStop)
+	await(t, s.stopped)
+	if set.RemoveTerminated(by, early) != nil {
+		t.Error("it has gone before it has stopped")
+	}
+	close(s.mayEnd)
+	if set.RemoveTerminated(by, await(t, terminated)) != owner {
+		t.Error("it has stopped, and has not gone")
+	}
+}
+
+// The first life of a name is watched no more, but is stopping then, and does not hear of it. Its notice comes when the
+// second life is handling its Stopped.
+func TestTerminated_MayBeOfAForgottenLife(t *testing.T) {
+	by, terminated := newWatcher(t)
+	set, first := new(Set), by.newStopper(t, nil)
+	set.EndUse(by, set.Acquire(by, first.pid, by.Rules.Process(first.pid)))
+	by.Rules.Actors.Root.Stop(first.pid)
+	await(t, first.stopped)
+	set.Forget(by)
+	second := by.newStopper(t, nil)
+	owner := set.Acquire(by, second.pid, by.Rules.Process(second.pid))
+	by.Rules.Actors.Root.Stop(second.pid)
+	await(t, second.stopped)
+	close(first.mayEnd)
+	if set.RemoveTerminated(by, await(t, terminated)) != nil {
+		t.Error("the second life has gone before it has stopped")
+	}
+	close(second.mayEnd)
+	for set.RemoveTerminated(by, await(t, terminated)) != owner {
+		if set.Find(second.pid, nil) == nil {
+			t.Fatal("another owner has gone")
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package locks_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
@@ -185,6 +186,68 @@ func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
 		t.Errorf("its child has not stopped, and another acquires the lock: %v", err)
 	}
 	close(mayStop)
+	k.AwaitFree(t)
+}
+
+// watches counts the watchers of an actor that it has answered.
+type watches chan struct{}
+
+func (watches) MailboxStarted()   {}
+func (watches) MessagePosted(any) {}
+func (watches) MailboxEmpty()     {}
+
+func (w watches) MessageReceived(m any) {
+	if _, is := m.(*actor.Watch); is {
+		select {
+		case w <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// The lock actor is busy when an owner that waits for its children says that it has terminated, and reads that when the
+// owner is handling its Stopped: it still has its lock.
+func TestOwnerThatIsStopping_KeepsItsLockThoughTheNoticeIsReadLate(t *testing.T) {
+	t.Parallel()
+	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
+	stopping, mayStop, granted, said := make(chan struct{}), make(chan struct{}), make(chan any, 1), make(watches, 1)
+	stopped, mayEnd := make(chan struct{}), make(chan struct{})
+	child := actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, is := ctx.Message().(*actor.Stopping); is {
+			close(stopping)
+			<-mayStop
+		}
+	})
+	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
+		switch m := ctx.Message().(type) {
+		case *actor.Started:
+			ctx.Spawn(child)
+		case string:
+			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
+		case *messages.Acquired:
+			granted <- m
+		case *actor.Stopped:
+			close(stopped)
+			<-mayEnd
+		}
+	}, actor.WithMailbox(actor.Unbounded(said))))
+	s.Actors.Root.Stop(pid)
+	locktest.Await(t, "the child to stop", stopping)
+	s.Actors.Root.Send(pid, "acquire")
+	locktest.Await(t, "the grant", granted)
+	<-said // while the lock actor was not busy; it asks again soon
+	stalled, goOn := faults.Stall("*request.Call")
+	defer goOn()
+	go func() { _, _ = s.Lock(k.LockName).Inspect(context.Background()) }()
+	locktest.Await(t, "the lock actor to be busy", stalled)
+	locktest.Await(t, "the owner to say that it has terminated", said)
+	close(mayStop)
+	locktest.Await(t, "the owner to handle its Stopped", stopped)
+	goOn()
+	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrHeld) {
+		t.Errorf("it has not stopped, and another acquires the lock: %v", err)
+	}
+	close(mayEnd)
 	k.AwaitFree(t)
 }
 
