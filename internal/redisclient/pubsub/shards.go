@@ -81,6 +81,9 @@ func (s *Shards) Add(channels ...string) {
 	}
 	at := s.at(channels[0])
 	for _, channel := range channels {
+		if was := s.on[channel]; was != nil && was != at { // its slot has moved since
+			was.Remove(channel)
+		}
 		s.on[channel] = at
 		delete(s.refused, channel)
 	}

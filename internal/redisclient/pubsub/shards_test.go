@@ -94,3 +94,24 @@ func TestShardsAreNotLeftOnAReplica(t *testing.T) {
 		})
 	}
 }
+
+// A slot moves, and Redis says so of one channel after the other. One that is added meanwhile leaves the former master: it
+// would stay there when nothing listens any more, and be subscribed when the slot comes back.
+func TestShardsLeaveNoChannelBehind(t *testing.T) {
+	t.Parallel()
+	const first, second = "first{x}", "second{x}"
+	s := NewShards(nil, clienttest.NewEvents(), func() {})
+	s.started = true // without goroutines
+	s.masters = s.masters.With(keyspace.Slot(first), "former")
+	former := s.at(first)
+	former.started = true
+	s.Add(first)
+	s.Add(second)
+	former.noteSlotsMoved([]string{first}, "")
+	s.Add(second)
+	former.noteSlotsMoved([]string{second}, "")
+	s.Remove(first, second)
+	if left := former.channels(); len(left) > 0 {
+		t.Errorf("%q stay", left)
+	}
+}
