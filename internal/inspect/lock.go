@@ -127,20 +127,22 @@ func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []ruei
 // missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
 // a server of a cluster does not answer, the others are returned with the error.
 func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
-	for read := 1; ; read++ {
-		if views, err = l.inspect(ctx, keys, named, read == maxReads); read == maxReads || !errors.Is(err, errChanged) {
-			return views, err
-		}
+	for read := 1; len(keys) > 0 && err == nil; read++ {
+		var more []Lock
+		more, keys, err = l.inspect(ctx, keys, named, read == maxReads)
+		views = append(views, more...)
 	}
+	return views, err
 }
 
-// maxReads bounds the times that named keys are read if one of them changes between two steps of that.
+// maxReads bounds the times that a key is read if it changes between two steps of that.
 const maxReads = 10
 
 var errChanged = errors.New("the lock has changed while it was read")
 
-// inspect reads the locks once. The last time it shows a lock that has changed by the names of its owners.
-func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, err error) {
+// inspect reads the locks once, and returns the keys of those that have changed meanwhile. The last time it shows them by
+// the names of their owners.
+func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, changed []string, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
 		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(maxOwners+1)), l.Command("PTTL", key))
@@ -151,6 +153,8 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool)
 		hashes[i] = &hash{key: key}
 		var names []string
 		if names, hashes[i].err = results[3*i+1].AsStrSlice(); !mayBeLock(names) {
+			n, _ := results[3*i].AsInt64()
+			hashes[i].changed = n > 0 && len(names) == 0
 			continue
 		}
 		if len(names) > maxOwners && !slices.Contains(names, "mode") {
@@ -165,20 +169,22 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool)
 		v.NameBytes = notText(v.Name)
 		l.unread(key, results[3*i].Error())
 		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
-		if last && errors.Is(err, errChanged) && v.readNames(hashes[i].names) {
-			is, err = true, nil
+		if last && errors.Is(err, errChanged) && (v.readNames(hashes[i].names) || !named) {
+			is, err = v.Held, nil
 		}
 		var failed *redisio.Error
 		switch {
+		case errors.Is(err, errChanged) && !last:
+			changed = append(changed, key)
 		case err != nil && named && errors.As(err, &failed) && failed.Transient:
 			missing = errors.Join(missing, err)
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case is:
 			views = append(views, v)
 		}
 	}
-	return views, cmp.Or(l.readDerived(ctx, views), missing)
+	return views, changed, cmp.Or(l.readDerived(ctx, views), missing)
 }
 
 // take converts the replies about a key and the values of its hash, and reports whether the lock is to be shown.
@@ -198,7 +204,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 		n = int64(len(fields)) // it may have changed since HLEN
 	}
 	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
-		if named && of.changed {
+		if of.changed {
 			return false, fmt.Errorf("%q: %w", key, errChanged)
 		}
 		if named {

@@ -1,12 +1,14 @@
 package inspect_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"reflect"
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/rueidis"
 
@@ -138,6 +140,42 @@ func TestInspect_OfALockThatChangesIsNoError(t *testing.T) {
 			}
 			close(stop)
 			<-done
+		})
+	}
+}
+
+// changingClient calls a function before a pipeline that begins with the command.
+type changingClient struct {
+	rueidis.Client
+	command string
+	change  func()
+}
+
+func (c changingClient) DoMulti(ctx context.Context, multi ...rueidis.Completed) []rueidis.RedisResult {
+	if multi[0].Commands()[0] == c.command {
+		c.change()
+	}
+	return c.Client.DoMulti(ctx, multi...)
+}
+
+// A lock that passes from one owner to the next while it is read is in the list, also if it does so at each read.
+func TestList_HasALockThatChanges(t *testing.T) {
+	t.Parallel()
+	for what, changes := range map[string]int{"once": 1, "always": 100} {
+		t.Run(what, func(t *testing.T) {
+			s, k := locktest.New(t, lockkeeper.Config{})
+			owner := func(i int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d:1", i) }
+			k.TakeAs(t, owner(0), time.Minute)
+			n := 0
+			client := changingClient{s.Client, "HSTRLEN", func() {
+				if n++; n <= changes {
+					k.Atomically(t, `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, []string{k.Name}, owner(n))
+				}
+			}}
+			all, err := inspect.Inspector{Client: client}.List(locktest.Within(t), k.Name, 10)
+			if err != nil || len(all) != 1 || len(all[0].Owners) != 1 || (len(all[0].Problems) == 0) != (what == "once") {
+				t.Errorf("%+v, %v", all, err)
+			}
 		})
 	}
 }
