@@ -240,6 +240,7 @@ func TestStoppedActor_SettlesReplies(t *testing.T) {
 	r := &Runtime{}
 	r.late(reply, nil)
 	r.late(&again{reply}, nil)
+	r.late(&kinds.Reply{To: &lockActor{adapter: adapter}}, nil) // it was idle: nothing of it is in Redis
 	if adapter.late != 2 {
 		t.Errorf("%d of 2 are settled", adapter.late)
 	}

@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -141,4 +143,163 @@ func TestFreeShell_GetsNoLockActorAfterClose(t *testing.T) {
 		s.post(call)
 	}
 	<-r.Ended()
+}
+
+// inAnyForm calls a function for a lock on one key, and for a MultiLock.
+func inAnyForm(t *testing.T, test func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call)) {
+	for what, several := range map[string]bool{"one lock": false, "several locks": true} {
+		t.Run(what, func(t *testing.T) {
+			r, name := start(t, time.Hour), redistest.Name(t)
+			var members *request.Members
+			if several {
+				var err error
+				if members, err = request.NewMembers([]request.Member{{System: r, Name: name}, {System: r, Name: name + "2"}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			test(t, r, func(op request.Op) *request.Call { return &request.Call{Op: op, Name: name, Members: members} })
+		})
+	}
+}
+
+func (r *Runtime) areListed(key kinds.Key) (listed bool) {
+	for range r.composites.Range {
+		listed = true
+	}
+	return listed || r.locks.Get(key) != nil
+}
+
+// The host may stop a free shell when a goroutine has taken it for the lock of its request. That is refused, and the next
+// request of the name gets a lock actor.
+func TestFreeShell_IsStoppedBeforeItsLockActorEnters(t *testing.T) {
+	inAnyForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
+		r.use(t, "before")
+		r.leave(t, "before")
+		free := r.shells.Take()
+		if err := r.root.StopFuture(free.PID).Wait(); err != nil {
+			t.Fatal(err)
+		}
+		stray := about(request.OpList)
+		free.Process.SendUserMessage(free.PID, stray)
+		stray.Future.Await(nil) // its mailbox knows that it has stopped
+		call := about(request.OpForceRelease)
+		s := r.claim(free, kinds.KeyOf(call), call)
+		redistest.Eventually(t, "the lock actor that has not entered to be listed no more", func() bool {
+			return s.gate.Closed() && !r.areListed(s.key)
+		})
+		s.post(call)
+		if _, out := call.Future.Await(nil); out.Reason != machine.Closed {
+			t.Errorf("the request is answered %+v", out)
+		}
+		if out := r.call(t, about(request.OpAcquire)); out.Kind != machine.Granted {
+			t.Errorf("the next request is answered %+v", out)
+		}
+	})
+}
+
+// goneAdapter is notified when its actor has left.
+type goneAdapter struct {
+	kinds.Adapter
+	gone *atomic.Int64
+}
+
+func (a goneAdapter) Gone() {
+	a.gone.Add(1)
+	a.Adapter.Gone()
+}
+
+// However a lock actor leaves, nothing refers to it then, and its adapter is notified once.
+func TestGone_HoweverTheActorLeaves(t *testing.T) {
+	for what, leave := range map[string]func(r *Runtime, s *lockActor){
+		"its shell": func(r *Runtime, s *lockActor) { r.crowded.Store(true); s.post(leaveIfIdle{s}) },
+		"and stops": func(_ *Runtime, s *lockActor) { s.post(leaveIfIdle{s}) },
+		"given up":  func(r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
+		"stopped":   func(r *Runtime, s *lockActor) { r.root.Stop(s.pid) },
+	} {
+		t.Run(what, func(t *testing.T) {
+			inAnyForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
+				gone := new(atomic.Int64)
+				r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+					return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+						if next, ok := e.Message.(*shell.Entering); ok {
+							s := next.Tenant.(*lockActor)
+							s.adapter = goneAdapter{s.adapter, gone}
+						}
+						next(c, e)
+					}
+				})
+				acquire := about(request.OpAcquire)
+				granted := r.call(t, acquire)
+				s := r.locks.Get(kinds.KeyOf(acquire))
+				if !r.areListed(kinds.Key{}) && acquire.Members != nil {
+					t.Error("its members do not know of it")
+				}
+				if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
+					t.Fatalf("%+v", freed)
+				}
+				leave(r, s)
+				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.areListed(s.key) && gone.Load() > 0 })
+				if n := gone.Load(); n > 1 {
+					t.Errorf("the kind is told %d times", n)
+				}
+			})
+		})
+	}
+}
+
+// When there are few lock actors again, a free shell ends with each that retires. While there are many, none does.
+func TestRetired_EndsAFreeShell(t *testing.T) {
+	for what, crowded := range map[string]bool{"few": false, "many": true} {
+		t.Run(what, func(t *testing.T) {
+			r, name := start(t, time.Hour), redistest.Name(t)
+			r.use(t, name)
+			r.use(t, name+"2")
+			free, retires := r.leave(t, name).shell, r.locks.Get(kinds.Key{Name: name + "2"})
+			r.crowded.Store(crowded)
+			r.Deliver(retires.pid, abandon{})
+			there := func(h *shell.Shell) bool {
+				_, is := r.actor.ProcessRegistry.GetLocal(h.PID.Id)
+				return is
+			}
+			redistest.Eventually(t, "the shell of the one that retires to end", func() bool { return !there(retires.shell) })
+			if crowded {
+				if r.shells.Take() != free {
+					t.Error("the free shell is not in the pool")
+				}
+				r.shells.Put(free)
+				return
+			}
+			redistest.Eventually(t, "the free shell to end", func() bool { return !there(free) })
+			if r.shells.Take() != nil {
+				t.Error("a shell that has ended is in the pool")
+			}
+		})
+	}
+}
+
+// A lock actor that waits for the rest of its requests, to leave for another kind, refuses those that it has if it is
+// stopped meanwhile. The next request of the name gets a lock actor.
+func TestFormatChange_EndsWithTheActor(t *testing.T) {
+	r, name, handled, once := start(t, time.Hour), redistest.Name(t), make(chan struct{}), new(sync.Once)
+	r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
+			next(c, e)
+			if call, ok := e.Message.(*request.Call); ok && call.Kind == messages.Kind_KIND_FAIR {
+				once.Do(func() { close(handled) })
+			}
+		}
+	})
+	r.use(t, name)
+	s := r.locks.Get(kinds.Key{Name: name})
+	s.gate.Enter() // a request that does not come
+	call := &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: name, Try: true}
+	r.submit(call)
+	<-handled
+	r.root.Stop(s.pid)
+	if _, out := call.Future.Await(nil); out.Reason != machine.Closed {
+		t.Errorf("the request is answered %+v", out)
+	}
+	redistest.Eventually(t, "the next request to be granted", func() bool {
+		return r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: name, Try: true}).Kind == machine.Granted
+	})
 }
