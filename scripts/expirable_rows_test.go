@@ -98,7 +98,7 @@ var permitsTables = []struct {
 		{name: "try, there are some", before: "0 a", args: "try 10", reply: "[0]", after: "0 a"},
 		{name: "try nothing", args: "try 0", reply: "[1]", after: "0"},
 		{name: "try, the number is lost", before: "a@9 b", args: "try 10", reply: "[1]", after: "8 a@9 b", published: "10"},
-		{name: "the number is lost", before: "a@9 b", args: "set 1", reply: "[1]", after: "-1 a@9 b", published: "1"},
+		{name: "the number is lost", before: "a@9 b", args: "set 3", reply: "[1]", after: "1 a@9 b", published: "3"},
 		{name: "more", before: "3 a b", args: "set 10", reply: "[1]", after: "8 a b", published: "10"},
 		{name: "as many", before: "3 a b", args: "set 5", reply: "[1]", after: "3 a b"},
 		{name: "fewer than taken", before: "3 a b", args: "set 1", reply: "[1]", after: "-1 a b", published: "1"},

@@ -70,7 +70,7 @@ var readWriteTables = []table{
 		},
 		{
 			name: "write and read, with a longer lease", reply: "[1]",
-			before: "mode=write u:1=1 u:1:write=1 90000, u:1#1 90000", after: "mode=write u:1=1 u:1:write=1 60000, u:1#1 60000",
+			before: "mode=write u:1:write=1 u:1=1 90000, u:1#1 90000", after: "mode=write u:1:write=1 u:1=1 60000, u:1#1 60000",
 		},
 		{name: "without an end", before: "mode=write u:1:write=2", reply: "[1]", after: "mode=write u:1:write=2 60000"},
 		{name: "gone", reply: "[0]"},
