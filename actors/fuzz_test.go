@@ -3,6 +3,7 @@ package actors
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +12,8 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
@@ -24,17 +27,20 @@ import (
 // Any bytes that can be read as a request either pass the check, and then it asks only
 // for what is allowed; or they are answered by a refusal that says why, without the hold id.
 func FuzzRequests(f *testing.F) {
-	kinds := []func() proto.Message{
-		func() proto.Message { return &messages.Acquire{} }, func() proto.Message { return &messages.Release{} },
-		func() proto.Message { return &messages.Cancel{} }, func() proto.Message { return &messages.ForceRelease{} },
-		func() proto.Message { return &messages.Inspect{} }, func() proto.Message { return &messages.ReleaseByID{} },
-		func() proto.Message { return &messages.SetExpirablePermits{} }, func() proto.Message { return &messages.Extend{} },
-	}
+	types := requestTypes()
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	f.Cleanup(system.Shutdown)
 	owner := system.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
-	for _, seed := range []*messages.Acquire{
+	seeds := []proto.Message{
+		&messages.Release{Lock: &messages.Lock{Name: "orders"}, HoldId: "hold id 123 4567"},
+		&messages.AcquirePermits{Semaphore: &messages.Semaphore{Name: "orders"}, Permits: -1, Wait: durationpb.New(-1)},
+		&messages.TrySetPermits{Semaphore: &messages.Semaphore{Name: "orders"}, Permits: 1, Ttl: durationpb.New(1)},
+	}
+	for _, lease := range []*durationpb.Duration{nil, durationpb.New(time.Second), durationpb.New(1), durationpb.New(-1)} {
+		seeds = append(seeds, &messages.Extend{Lock: &messages.Lock{Name: "orders"}, Lease: lease})
+	}
+	for _, acquire := range []*messages.Acquire{
 		{}, {Lock: &messages.Lock{}}, {Lock: &messages.Lock{Name: "orders"}, Owner: owner, Lease: durationpb.New(time.Second)},
 		{Lock: &messages.Lock{Name: "orders"}, Owner: &actor.PID{Id: "future$1"}, Wait: durationpb.New(0)},
 		{Lock: &messages.Lock{Name: "orders", Kind: messages.Kind_KIND_RED}, Lease: durationpb.New(time.Minute)},
@@ -56,22 +62,17 @@ func FuzzRequests(f *testing.F) {
 		{Lock: &messages.Lock{Name: "orders"}, Wait: durationpb.New(-time.Second)},
 		{Lock: &messages.Lock{Name: strings.Repeat("x", request.MaxNameLength)}},
 	} {
+		seeds = append(seeds, acquire)
+	}
+	for _, seed := range seeds {
 		wire, err := proto.Marshal(seed)
 		if err != nil {
 			f.Fatal(err)
 		}
-		for i := range kinds {
+		for i := range types {
 			f.Add(uint8(i), wire, uint8(i))
 		}
 	}
-	for _, lease := range []*durationpb.Duration{nil, durationpb.New(time.Second), durationpb.New(1), durationpb.New(-1)} {
-		wire, err := proto.Marshal(&messages.Extend{Lock: &messages.Lock{Name: "orders"}, Lease: lease})
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(uint8(len(kinds)-1), wire, uint8(0))
-	}
-	f.Add(uint8(1), []byte("\x0a\x08\x0a\x06orders\x12\x10hold id 123 4567"), uint8(0))
 	f.Fuzz(func(t *testing.T, kind uint8, wire []byte, setting uint8) {
 		r := home("1", rueidis.ClientModeStandalone)
 		if setting&1 != 0 {
@@ -85,14 +86,14 @@ func FuzzRequests(f *testing.F) {
 			r.red.Store(&[]*Runtime{r})
 		}
 		r.rules.Actors = system
-		m := kinds[int(kind)%len(kinds)]()
+		m := types[int(kind)%len(types)].New().Interface()
 		if proto.Unmarshal(wire, m) != nil {
 			return
 		}
-		about := m.(interface{ GetLock() *messages.Lock }).GetLock()
+		about := aboutOf(m)
 		call, err := r.rules.Read(m, owner)
 		if err == nil {
-			passed(t, r, m, about, call)
+			passed(t, r, m, call)
 			return
 		}
 		text := err.Error()
@@ -103,19 +104,18 @@ func FuzzRequests(f *testing.F) {
 		answer := call.By.(*request.ByMessage).Message(r, call, &failed)
 		type refusal interface {
 			proto.Message
-			GetLock() *messages.Lock
 			GetReason() messages.Reason
 			GetDetail() string
 		}
 		no, ok := answer.(refusal)
-		if !ok || no.GetReason() != messages.Reason_REASON_INVALID || no.GetDetail() == "" || !proto.Equal(no.GetLock(), about) {
+		if !ok || no.GetReason() != messages.Reason_REASON_INVALID || no.GetDetail() == "" || !proto.Equal(aboutOf(no), about) {
 			t.Errorf("%v: answered %v", m, answer)
 			return
 		}
 		if _, err := proto.Marshal(no); err != nil {
 			t.Errorf("the answer to %v cannot be sent: %v", m, err)
 		}
-		if release, ok := m.(*messages.Release); ok && len(release.HoldId) > 12 && !strings.Contains(about.String(), release.HoldId) {
+		if release, ok := m.(*messages.Release); ok && len(release.HoldId) > 12 && !strings.Contains(fmt.Sprint(about), release.HoldId) {
 			for _, shown := range []string{text, fmt.Sprint(answer)} {
 				if strings.Contains(shown, release.HoldId) {
 					t.Errorf("the hold id is shown: %s", shown)
@@ -125,14 +125,49 @@ func FuzzRequests(f *testing.F) {
 	})
 }
 
+// requestTypes are the types of the requests, in the order of their names, as the inputs that were found need it.
+func requestTypes() (all []protoreflect.MessageType) {
+	protoregistry.GlobalTypes.RangeMessages(func(m protoreflect.MessageType) bool {
+		if request.IsMessage(m.Zero().Interface()) {
+			all = append(all, m)
+		}
+		return true
+	})
+	slices.SortFunc(all, func(a, b protoreflect.MessageType) int {
+		return strings.Compare(string(a.Descriptor().Name()), string(b.Descriptor().Name()))
+	})
+	return all
+}
+
+// aboutOf returns the lock, the semaphore or the latch that a message names.
+func aboutOf(m proto.Message) proto.Message {
+	switch m := m.(type) {
+	case interface{ GetLock() *messages.Lock }:
+		return m.GetLock()
+	case interface{ GetSemaphore() *messages.Semaphore }:
+		return m.GetSemaphore()
+	}
+	return m.(interface{ GetLatch() *messages.Latch }).GetLatch()
+}
+
 func multi(members ...*messages.Lock) *messages.Lock {
 	return &messages.Lock{Kind: messages.Kind_KIND_MULTI, Members: members}
 }
 
 // passed expects of a request that it asks for nothing that is not allowed.
-func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call *request.Call) {
+func passed(t *testing.T, r *Runtime, m proto.Message, call *request.Call) {
 	t.Helper()
 	key, members := kinds.KeyOf(call), call.Members
+	newLockActor(r, new(shell.Shell), key, call.LockKind(), members) // finds a kind of lock for it
+	if n := call.Count; n != nil {
+		full := r.rules.KeyPrefix + key.Name
+		if key.Name == "" || len(full) > request.MaxNameLength || !utf8.ValidString(full) || call.Wait < 0 ||
+			!call.IsLatch() && (n.N < -machine.MaxPermits || n.N > machine.MaxPermits) || n.TTL != 0 && n.TTL < request.MinLease {
+			t.Errorf("%v passed as %+v", m, n)
+		}
+		return
+	}
+	lock := aboutOf(m).(*messages.Lock)
 	all := []*messages.Lock{lock}
 	if lock.Kind == messages.Kind_KIND_MULTI {
 		all = lock.Members
@@ -172,7 +207,6 @@ func passed(t *testing.T, r *Runtime, m proto.Message, lock *messages.Lock, call
 			t.Errorf("%v passed", m)
 		}
 	}
-	newLockActor(r, new(shell.Shell), key, call.LockKind(), members) // finds a kind of lock for it
 }
 
 // A name is refused with words that say what is allowed, or it can be used: all keys of

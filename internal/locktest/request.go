@@ -5,16 +5,36 @@ import (
 	"testing"
 
 	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/reflect/protoreflect"
+	"google.golang.org/protobuf/reflect/protoregistry"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Requests returns a request of each type for a lock.
-func Requests(lock *messages.Lock) []proto.Message {
-	return []proto.Message{
-		&messages.Acquire{Lock: lock}, &messages.Release{Lock: lock}, &messages.Extend{Lock: lock}, &messages.Cancel{Lock: lock},
-		&messages.ForceRelease{Lock: lock}, &messages.Inspect{Lock: lock},
+// RequestTypes returns the type of each request.
+func RequestTypes() (all []protoreflect.MessageType) {
+	protoregistry.GlobalTypes.RangeMessages(func(m protoreflect.MessageType) bool {
+		if request.IsMessage(m.Zero().Interface()) {
+			all = append(all, m)
+		}
+		return true
+	})
+	return all
+}
+
+// Requests returns a request of each type for a lock. Some types are for an expirable semaphore only, and one is not.
+func Requests(lock *messages.Lock) (all []proto.Message) {
+	for _, kind := range RequestTypes() {
+		if field := kind.Descriptor().Fields().ByName("lock"); field != nil {
+			m := kind.New()
+			if lock != nil {
+				m.Set(field, protoreflect.ValueOfMessage(lock.ProtoReflect()))
+			}
+			all = append(all, m.Interface())
+		}
 	}
+	return all
 }
 
 // Refusal is implemented by every answer that refuses a request.

@@ -7,11 +7,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
-	"google.golang.org/protobuf/reflect/protoregistry"
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -26,19 +24,14 @@ func TestCorrelation_IsInEachAnswer(t *testing.T) {
 	of := map[protoreflect.Name]proto.Message{
 		"lock": k.Message(), "semaphore": &messages.Semaphore{Name: k.LockName + " s"}, "latch": &messages.Latch{Name: k.LockName + " l"},
 	}
-	all, requests := messages.File_lockkeeper_v1_lockkeeper_proto.Messages(), 0
-	for i := range all.Len() {
-		kind := locktest.Must(protoregistry.GlobalTypes.FindMessageByName(all.Get(i).FullName()))(t)
-		name := all.Get(i).Name()
-		if !request.IsMessage(kind.New().Interface()) {
-			continue
-		}
-		requests++
+	requests := locktest.RequestTypes()
+	for _, kind := range requests {
+		name, fields := kind.Descriptor().Name(), kind.Descriptor().Fields()
 		for _, valid := range []bool{true, false} {
 			m := kind.New()
-			m.Set(all.Get(i).Fields().ByName("correlation_id"), protoreflect.ValueOfString(string(name)))
+			m.Set(fields.ByName("correlation_id"), protoreflect.ValueOfString(string(name)))
 			for field, about := range of {
-				if f := all.Get(i).Fields().ByName(field); f != nil && valid {
+				if f := fields.ByName(field); f != nil && valid {
 					m.Set(f, protoreflect.ValueOfMessage(about.ProtoReflect()))
 				}
 			}
@@ -48,8 +41,8 @@ func TestCorrelation_IsInEachAnswer(t *testing.T) {
 			}
 		}
 	}
-	if requests < 19 {
-		t.Errorf("there are only %d requests", requests)
+	if len(requests) < 22 {
+		t.Errorf("there are only %d requests", len(requests))
 	}
 }
 
