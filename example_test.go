@@ -11,7 +11,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -23,7 +23,7 @@ func start() (sys *lockkeeper.System, actors *actor.ActorSystem, stop func()) {
 	if err != nil {
 		panic(err)
 	}
-	actors = locktest.QuietActorSystem() // actor.NewActorSystem()
+	actors = quiet.ActorSystem() // actor.NewActorSystem()
 	if sys, err = lockkeeper.New(actors, client, lockkeeper.Config{}); err != nil {
 		panic(err)
 	}

@@ -2,7 +2,6 @@ package actors
 
 import (
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -28,8 +28,7 @@ import (
 // for what is allowed; or they are answered by a refusal that says why, without the hold id.
 func FuzzRequests(f *testing.F) {
 	types := requestTypes()
-	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
+	system := quiet.ActorSystem()
 	f.Cleanup(system.Shutdown)
 	owner := system.Root.Spawn(actor.PropsFromFunc(func(actor.Context) {}))
 	seeds := []proto.Message{

@@ -3,7 +3,6 @@ package actors
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"reflect"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
@@ -45,15 +45,14 @@ func startObserved(t *testing.T, url func(addr string) string) *observed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	logger := slog.New(slog.DiscardHandler)
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }))
+	system := quiet.ActorSystem()
 	faultinject.Into(system, o.middleware)
 	o.Runtime = Start(system, client, Config{
 		Config: machine.Config{
 			Watchdog: time.Minute, Renewal: 20 * time.Second, HandOffLimit: 5 * time.Millisecond, ForcedYield: time.Second, Poll: time.Hour,
 			CallTimeout: time.Minute, QueueLimit: 100,
 		},
-		KeyPrefix: "app: ", WaiterTimeout: 5 * time.Second, Idle: time.Minute, Logger: logger,
+		KeyPrefix: "app: ", WaiterTimeout: 5 * time.Second, Idle: time.Minute, Logger: system.Logger(),
 	})
 	o.turns = keyspace.TurnChannel(o.id)
 	t.Cleanup(func() { o.Close(nil); client.Close() })

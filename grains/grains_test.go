@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -355,7 +356,7 @@ func TestConfig_IsChecked(t *testing.T) {
 		if err != nil {
 			return err
 		}
-		system := actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(time.Millisecond))
+		system := quiet.ActorSystem()
 		c := cluster.New(system, cluster.Configure(name, d.Provider(), d.Lookup(), remote.Configure("127.0.0.1", 0),
 			cluster.WithKinds(cluster.NewKind(kind, actor.PropsFromFunc(func(actor.Context) {})))))
 		t.Cleanup(func() { c.Remote.Shutdown(true); system.Shutdown() })

@@ -11,7 +11,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
-	quietly "github.com/lockkeeper-go/lockkeeper/internal/quiet"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
 // invoker records what a grain is to handle.
@@ -24,7 +24,7 @@ func (i *invoker) EscalateFailure(any, any)  {}
 // A grain handles messages while its term serves, and a crash outside of it ends in a stop. What it does not handle becomes a
 // dead letter, also while the mailbox is suspended.
 func TestMailbox(t *testing.T) {
-	system, serves := quietly.ActorSystem(), true
+	system, serves := quiet.ActorSystem(), true
 	defer system.Shutdown()
 	var dead []string
 	system.EventStream.Subscribe(func(e any) {

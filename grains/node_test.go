@@ -8,7 +8,6 @@ package grains
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -21,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -54,8 +54,6 @@ type node struct {
 	d *Directory
 }
 
-func quiet(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }
-
 // node returns a node that is not started.
 func (f *fleet) node(cfg Config) *node {
 	f.t.Helper()
@@ -73,7 +71,7 @@ func (f *fleet) node(cfg Config) *node {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	system := quiet.ActorSystem()
 	c := cluster.New(system, cluster.Configure(f.name, d.Provider(), f.lookup(d), remote.Configure("127.0.0.1", 0, f.remote...),
 		cluster.WithKinds(cluster.NewKind("account", actor.PropsFromProducer(f.produce)))))
 	n := &node{c, d}

@@ -17,11 +17,13 @@ import (
 	"google.golang.org/protobuf/types/descriptorpb"
 	"google.golang.org/protobuf/types/dynamicpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
 // remoteNode returns an actor system with a remote.
 func remoteNode(t *testing.T) *actor.ActorSystem {
-	system := actor.NewActorSystem(actor.WithLoggerFactory(quiet), actor.WithDeadLetterThrottleInterval(time.Millisecond))
+	system := quiet.ActorSystem()
 	r := remote.NewRemote(system, remote.Configure("127.0.0.1", 0, remote.WithServerOptions(ServerOption(system))))
 	r.Start()
 	t.Cleanup(func() { r.Shutdown(false); system.Shutdown() })

@@ -6,6 +6,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"google.golang.org/protobuf/proto"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
@@ -22,7 +23,7 @@ type Network struct {
 
 // Node is a new actor system at an address, whose actors request locks from a site.
 func (n *Network) Node(s *Site, address string) *Site {
-	system := QuietActorSystem()
+	system := quiet.ActorSystem()
 	n.Join(system, address)
 	return &Site{System: s.System, Actors: system}
 }

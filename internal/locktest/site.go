@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"testing"
 	"time"
@@ -16,6 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -94,17 +94,10 @@ func NewOnOwnServer(t testing.TB, cfg lockkeeper.Config, inject ...actor.Receive
 	return Open(t, k.Server.URL(), cfg, inject...), k
 }
 
-// QuietActorSystem makes an actor system that logs nothing.
-func QuietActorSystem() *actor.ActorSystem {
-	return actor.NewActorSystem(
-		actor.WithDeadLetterThrottleInterval(10*time.Millisecond),
-		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-}
-
 // OpenWith starts a site on a client, or fails on the error of connecting, after its actor system was prepared.
 func OpenWith(t testing.TB, client rueidis.Client, err error, cfg lockkeeper.Config, prepare ...func(*actor.ActorSystem)) *Site {
 	t.Helper()
-	actors := QuietActorSystem()
+	actors := quiet.ActorSystem()
 	for _, f := range prepare {
 		f(actors)
 	}

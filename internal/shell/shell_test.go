@@ -1,7 +1,6 @@
 package shell
 
 import (
-	"log/slog"
 	"slices"
 	"testing"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/mailbox"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 )
 
 // tenant records what it handles. It leaves its shell over the letter "leave", and crashes over "answer", once it has
@@ -65,8 +65,8 @@ type street struct {
 }
 
 func newStreet(t *testing.T) *street {
-	system := actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
-	s := &street{root: system.Root, post: delivery.Post{System: system, Host: host.New(system, slog.New(slog.DiscardHandler))}}
+	system := quiet.ActorSystem()
+	s := &street{root: system.Root, post: delivery.Post{System: system, Host: host.New(system, system.Logger())}}
 	t.Cleanup(system.Shutdown)
 	t.Cleanup(func() { s.post.Host.Drain() })
 	s.Pool = NewPool(func(ctx actor.Context) {

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"runtime"
@@ -25,6 +24,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/boottime"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
@@ -113,8 +113,7 @@ func Run(spec Spec, commands io.Reader, answers io.Writer) error {
 	}
 	defer redis.Close()
 	c := &client{spec: spec, plan: spec.Plan, answers: answers, random: rand.New(rand.NewPCG(spec.Seed, uint64(spec.Proc)))}
-	silent := slog.New(slog.DiscardHandler)
-	c.actors = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return silent }))
+	c.actors = quiet.ActorSystem()
 	c.machine = boottime.Install(c.actors)
 	fill(c.actors.ProcessRegistry)
 	config := spec.Plan.Config()

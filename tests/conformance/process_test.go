@@ -18,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/faultinject"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -59,7 +60,7 @@ var patient = lockkeeper.Config{
 // open opens a process, which is closed at the end of the test.
 func (k kind) open(t testing.TB) *process {
 	t.Helper()
-	p := &process{kind: k, actors: locktest.QuietActorSystem(), name: uuid.NewString()}
+	p := &process{kind: k, actors: quiet.ActorSystem(), name: uuid.NewString()}
 	faultinject.Into(p.actors, p.Middleware)
 	cfg := patient
 	if k.brief {

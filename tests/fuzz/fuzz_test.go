@@ -10,6 +10,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -43,7 +44,7 @@ func FuzzConfig(f *testing.F) {
 			Watchdog: d(watchdog), Renewal: d(renewal), HandOffLimit: d(handOffLimit), Poll: d(poll), CallTimeout: d(callTimeout),
 			WaiterTimeout: d(waiterTimeout), Idle: d(idle), QueueLimit: queueLimit, KeyPrefix: prefix,
 		}
-		system := locktest.QuietActorSystem()
+		system := quiet.ActorSystem()
 		locks, err := lockkeeper.New(system, client, c)
 		if err != nil {
 			refused(t, c, err)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -195,7 +196,7 @@ func TestCalls_DoNotWaitForADial(t *testing.T) {
 // The guardian of the next System of an actor system has the name of the one before.
 func TestClose_ItsHandlesDoNotUseTheNextSystem(t *testing.T) {
 	t.Parallel()
-	actors := locktest.QuietActorSystem()
+	actors := quiet.ActorSystem()
 	t.Cleanup(actors.Shutdown)
 	open := func() *lockkeeper.System {
 		sys := locktest.Must(lockkeeper.Open(locktest.Within(t), redistest.Shared(t).URL(), lockkeeper.WithActorSystem(actors)))(t)
@@ -219,7 +220,7 @@ func TestClose_ItsHandlesDoNotUseTheNextSystem(t *testing.T) {
 // A request that the host's middleware holds up until its System is closed is not served by the next System.
 func TestClose_HeldUpRequestDoesNotReachTheNextSystem(t *testing.T) {
 	t.Parallel()
-	actors := locktest.QuietActorSystem()
+	actors := quiet.ActorSystem()
 	t.Cleanup(actors.Shutdown)
 	entered, goOn := make(chan struct{}), make(chan struct{})
 	open := func(config lockkeeper.Config) *lockkeeper.System {

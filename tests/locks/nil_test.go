@@ -18,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -36,7 +37,7 @@ func TestNilArguments(t *testing.T) {
 		reflect.TypeFor[time.Duration]():                      time.Second,
 		reflect.TypeFor[int]():                                1,
 		reflect.TypeFor[int64]():                              int64(1),
-		reflect.TypeFor[*actor.ActorSystem]():                 locktest.QuietActorSystem(),
+		reflect.TypeFor[*actor.ActorSystem]():                 quiet.ActorSystem(),
 		reflect.TypeFor[*actor.RootContext]():                 s.Actors.Root,
 		reflect.TypeFor[*actor.PID]():                         s.Guardian(),
 		reflect.TypeFor[any]():                                "a message",

@@ -8,6 +8,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
@@ -122,7 +123,7 @@ func TestSemaphore_RefusedReleaseHandsOnNothing(t *testing.T) {
 // lost, since their callers do not know.
 func TestClose_ReportsWhatCameTooLate(t *testing.T) {
 	t.Parallel()
-	actors := locktest.QuietActorSystem()
+	actors := quiet.ActorSystem()
 	t.Cleanup(actors.Shutdown)
 	for what, give := range map[string]func(ctx context.Context, s *lockkeeper.System) error{
 		"permits": func(ctx context.Context, s *lockkeeper.System) error { return s.Semaphore("s").Release(ctx, 1) },

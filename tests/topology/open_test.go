@@ -16,6 +16,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
+	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -27,7 +28,7 @@ func TestOpen_WorksWithEveryServer(t *testing.T) {
 	locked.Do(t, "ACL", "SETUSER", "default", "off")
 	server := redistest.Shared(t)
 	secure, config := redistest.TLS(t)
-	actors := locktest.QuietActorSystem()
+	actors := quiet.ActorSystem()
 	t.Cleanup(actors.Shutdown)
 	for name, open := range map[string]func(ctx context.Context) (*lockkeeper.System, error){
 		"by URL": func(ctx context.Context) (*lockkeeper.System, error) { return lockkeeper.Open(ctx, server.URL()) },
