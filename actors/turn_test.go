@@ -103,24 +103,12 @@ func (o *observed) crashOnce(before func(m any) bool) {
 	o.crash = before
 }
 
-func (o *observed) do(t *testing.T, args ...string) {
-	t.Helper()
-	if err := o.server.Do(t, args...).Error(); err != nil {
-		t.Fatalf("%q: %v", args, err)
-	}
-}
-
-func (o *observed) awaitSubscribers(t *testing.T, channel string, n int64) {
-	t.Helper()
-	redistest.Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return o.server.Subscribers(t, channel) == n })
-}
-
 // wait acquires a lock that another has for ever, and returns when nothing but a message brings
 // the next try.
 func (o *observed) wait(t *testing.T, name string) (granted <-chan request.Outcome, call *request.Call) {
 	t.Helper()
 	key, result := o.cfg.KeyPrefix+name, make(chan request.Outcome, 1)
-	o.do(t, "HSET", key, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1")
+	o.server.MustDo(t, "HSET", key, "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1")
 	call = &request.Call{Op: request.OpAcquire, Name: name}
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
 	go func() {
@@ -147,7 +135,7 @@ func (o *observed) transfer(t *testing.T, name string) machine.Transfer {
 	}
 	script := `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1) redis.call('PEXPIRE', KEYS[1], 60000)
 		return redis.call('PUBLISH', ARGV[2], ARGV[3] .. ' 0 ' .. KEYS[1])`
-	o.do(t, "EVAL", script, "1", o.cfg.KeyPrefix+name, owner, o.turns, fmt.Sprint(transfer.Term, " ", transfer.Seq))
+	o.server.MustDo(t, "EVAL", script, "1", o.cfg.KeyPrefix+name, owner, o.turns, fmt.Sprint(transfer.Term, " ", transfer.Seq))
 	return transfer
 }
 
@@ -182,15 +170,15 @@ func TestATransferReachesItsLockActor(t *testing.T) {
 	key := o.cfg.KeyPrefix + name
 	for _, payload := range []string{"", "0", "1 1 0", "1 1 0 ", "1 x 0 " + key, "0 1 0 " + key,
 		"1 1 0 " + name, "1 1 0 other", "1 1 0 " + key + " "} {
-		o.do(t, "PUBLISH", o.turns, payload)
+		o.server.MustDo(t, "PUBLISH", o.turns, payload)
 	}
-	o.do(t, "PUBLISH", keyspace.TurnChannel("another"), "1 1 0 "+key)
+	o.server.MustDo(t, "PUBLISH", keyspace.TurnChannel("another"), "1 1 0 "+key)
 	want := o.transfer(t, name)
 	o.frees(t, granted, call)
 	if heard := o.heard(); len(heard) != 1 || !reflect.DeepEqual(heard[0], want) {
 		t.Errorf("transfers %+v, want %+v", heard, want)
 	}
-	o.do(t, "PUBLISH", o.turns, "77 78 79 "+key)
+	o.server.MustDo(t, "PUBLISH", o.turns, "77 78 79 "+key)
 	redistest.Eventually(t, "the next transfer", func() bool { return len(o.heard()) == 2 })
 	if got, want := o.heard()[1], (machine.Transfer{Term: 77, Seq: 78, Tokens: []int64{79}}); !reflect.DeepEqual(got, want) {
 		t.Errorf("transferred %+v, want %+v", got, want)
@@ -210,7 +198,7 @@ func TestCrashOverATransfer(t *testing.T) {
 			granted, call := o.wait(t, name)
 			o.crashOnce(before)
 			if who == "subscriber" {
-				o.do(t, "PUBLISH", o.turns, "1 1 0 "+o.cfg.KeyPrefix+name)
+				o.server.MustDo(t, "PUBLISH", o.turns, "1 1 0 "+o.cfg.KeyPrefix+name)
 			}
 			o.transfer(t, name)
 			o.frees(t, granted, call)
@@ -231,16 +219,16 @@ func TestTheTurnChannelStays(t *testing.T) {
 	}
 	granted, call := o.wait(t, name)
 	channel, waiters := keyspace.Channel(o.cfg.KeyPrefix+name), keyspace.Waiters(o.cfg.KeyPrefix+name)
-	o.awaitSubscribers(t, channel, 1)
-	o.awaitSubscribers(t, waiters, 1)
-	o.awaitSubscribers(t, o.turns, 1)
+	o.server.AwaitSubscribers(t, channel, 1)
+	o.server.AwaitSubscribers(t, waiters, 1)
+	o.server.AwaitSubscribers(t, o.turns, 1)
 	o.transfer(t, name)
 	o.frees(t, granted, call)
-	o.awaitSubscribers(t, channel, 0)
-	o.awaitSubscribers(t, waiters, 0)
-	o.awaitSubscribers(t, o.turns, 1)
+	o.server.AwaitSubscribers(t, channel, 0)
+	o.server.AwaitSubscribers(t, waiters, 0)
+	o.server.AwaitSubscribers(t, o.turns, 1)
 	o.Close(nil)
-	o.awaitSubscribers(t, o.turns, 0)
+	o.server.AwaitSubscribers(t, o.turns, 0)
 }
 
 // A process receives transfers as soon as the turn channel is confirmed.

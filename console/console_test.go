@@ -120,7 +120,7 @@ func TestPage_AgreesWithRedis(t *testing.T) {
 	waits, alsoWaits := locktest.AcquireSoon(ctx, here.Lock("waited")), locktest.AcquireSoon(ctx, here.Lock("waited"))
 	locktest.AwaitWaiters(t, here.Lock("waited"), 2)
 	channel := "redisson_lock__channel:{" + prefix + "waited}"
-	redistest.Eventually(t, "the subscription", func() bool { return server.Subscribers(t, channel) == 1 })
+	server.AwaitSubscribers(t, channel, 1)
 
 	began := time.Now()
 	all := read(t, base+"data.json")

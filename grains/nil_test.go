@@ -9,7 +9,6 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -17,7 +16,7 @@ import (
 // The exported functions do not panic with a nil or zero argument, and return an error.
 func TestNilArguments(t *testing.T) {
 	t.Parallel()
-	client := clienttest.Connect(t, redistest.Shared(t).URL())
+	client := redistest.Connect(t, redistest.Shared(t).URL())
 	good := map[reflect.Type]any{
 		reflect.TypeFor[context.Context](): t.Context(), reflect.TypeFor[rueidis.Client](): client, reflect.TypeFor[Config](): Config{},
 	}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -122,13 +121,13 @@ func TestConnectRefusals(t *testing.T) {
 		words   string
 		want    redisio.Error
 	}{
-		{redisio.Connect, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", clienttest.Hinted("check the user")},
-		{redisio.Connect, locked.URL(), "NOAUTH", clienttest.Hinted("user name and password")},
-		{redisio.Connect, "redis://127.0.0.1:1", "connection refused", clienttest.Passing},
-		{redisio.ConnectLater, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", clienttest.Hinted("check the user")},
-		{redisio.ConnectLater, "redis://host?retries=1", "unknown option", clienttest.Lasting},
-		{redisio.ConnectLater, "redis://host?master_set=m", "single server", clienttest.Lasting},
-		{redisio.ConnectLater, "redis://host:1?addr=other:1", "single server", clienttest.Lasting},
+		{redisio.Connect, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", redistest.Hinted("check the user")},
+		{redisio.Connect, locked.URL(), "NOAUTH", redistest.Hinted("user name and password")},
+		{redisio.Connect, "redis://127.0.0.1:1", "connection refused", redistest.Passing},
+		{redisio.ConnectLater, "redis://:s3wrong@" + locked.Addr(), "WRONGPASS", redistest.Hinted("check the user")},
+		{redisio.ConnectLater, "redis://host?retries=1", "unknown option", redistest.Lasting},
+		{redisio.ConnectLater, "redis://host?master_set=m", "single server", redistest.Lasting},
+		{redisio.ConnectLater, "redis://host:1?addr=other:1", "single server", redistest.Lasting},
 	} {
 		client, err := test.connect(test.url)
 		if err == nil {
@@ -138,7 +137,7 @@ func TestConnectRefusals(t *testing.T) {
 		}
 		var classified *redisio.Error
 		if errors.As(err, &classified) {
-			clienttest.Expect(t, test.url, classified, test.want)
+			redistest.ExpectError(t, test.url, classified, test.want)
 		}
 		if text := err.Error(); !strings.Contains(text, test.words) || strings.Contains(text, "s3") {
 			t.Errorf("%s: %v", test.url, err)

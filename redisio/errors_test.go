@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -20,47 +19,47 @@ import (
 // server to a script.
 func TestSortRepliesOfRedis(t *testing.T) {
 	t.Parallel()
-	client := clienttest.Connect(t, redistest.Shared(t).URL())
+	client := redistest.Connect(t, redistest.Shared(t).URL())
 	sorts := func(text string, want redisio.Error) {
 		t.Helper()
 		err := client.Do(t.Context(), client.B().Eval().Script("return redis.error_reply(ARGV[1])").Numkeys(0).Arg(text).Build()).Error()
 		if err == nil || err.Error() != strings.TrimPrefix(text, "ERR ") {
 			t.Fatalf("%q was returned as %v", text, err)
 		}
-		clienttest.Expect(t, text, redisio.Classify(err), want)
+		redistest.ExpectError(t, text, redisio.Classify(err), want)
 	}
 	const inScript = "ERR Error running script (call to f_71de): @user_script:17: "
 	for _, code := range []string{
 		"LOADING", "BUSY", "TRYAGAIN", "CLUSTERDOWN", "MASTERDOWN", "READONLY", "OOM", "MISCONF", "NOREPLICAS", "UNBLOCKED", "MOVED", "ASK",
 	} {
-		sorts(code+" and so on", clienttest.Passing)
-		sorts(inScript+"@user_script: 17: -"+code+" and so on", clienttest.Passing)
+		sorts(code+" and so on", redistest.Passing)
+		sorts(inScript+"@user_script: 17: -"+code+" and so on", redistest.Passing)
 	}
 	for text, want := range map[string]redisio.Error{
-		"ERR max number of clients reached":                                                                                                clienttest.Passing,
-		"ERR WAIT cannot be used with replica instances. Please also note":                                                                 clienttest.Passing,
-		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.":                              clienttest.Hinted("choose another name"),
-		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                                                     clienttest.Hinted("choose another name"),
-		"NOAUTH Authentication required.":                                                                                                  clienttest.Hinted("give the client a user name and password"),
-		"WRONGPASS invalid username-password pair or user is disabled.":                                                                    clienttest.Hinted("check the user name"),
-		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                 clienttest.Hinted("+evalsha"),
-		"ERR ACL failure in script: User locker has no permissions to run the 'hset' command script: 71de, on @user_script:20.":            clienttest.Hinted("lacks +hset;"),
-		inScript + "@user_script: 20: -NOPERM The user executing the script can't run this command or subcommand":                          clienttest.Hinted("a command of the script"),
-		"ERR The user executing the script can't publish to the channel mentioned in the command script: 71de, on @user_script:15.":        clienttest.Hinted("that channel"),
-		"NOPERM User locker has no permissions to run the 'scan' command":                                                                  clienttest.Hinted("lacks +scan;"),
-		"NOPERM User locker has no permissions to run the 'cluster|slots' command":                                                         clienttest.Hinted("lacks +cluster|slots;"),
-		"NOPERM No permissions to access a key":                                                                                            clienttest.Hinted("that key"),
-		"ERR Script attempted to access a non local key in a cluster node script: 71de, on @user_script:15.":                               clienttest.Doubtful,
-		inScript + "@user_script: 20: Lua script attempted to access a non local key in a cluster node":                                    clienttest.Doubtful,
-		"ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot script: 71de": clienttest.Doubtful,
-		"ERR Script attempted to execute a write command while the cluster is down and readonly script: 71de, on @user_script:15.":         clienttest.Doubtful,
-		"ERR Script attempted to access a slot not served script: 71de, on @user_script:15.":                                               clienttest.Doubtful,
-		"ERR unknown command `SENTINEL`, with args beginning with: `SENTINELS`, `m`, ":                                                     clienttest.Hinted("not a Sentinel"),
-		"ERR unknown command 'CLUSTER', with args beginning with: 'SHARDS' ":                                                               clienttest.Hinted("master_set"),
-		"CROSSSLOT Keys in request don't hash to the same slot":                                                                            clienttest.Hinted("braces"),
-		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                 clienttest.Lasting,
+		"ERR max number of clients reached":                                                                                                redistest.Passing,
+		"ERR WAIT cannot be used with replica instances. Please also note":                                                                 redistest.Passing,
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.":                              redistest.Hinted("choose another name"),
+		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                                                     redistest.Hinted("choose another name"),
+		"NOAUTH Authentication required.":                                                                                                  redistest.Hinted("give the client a user name and password"),
+		"WRONGPASS invalid username-password pair or user is disabled.":                                                                    redistest.Hinted("check the user name"),
+		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                 redistest.Hinted("+evalsha"),
+		"ERR ACL failure in script: User locker has no permissions to run the 'hset' command script: 71de, on @user_script:20.":            redistest.Hinted("lacks +hset;"),
+		inScript + "@user_script: 20: -NOPERM The user executing the script can't run this command or subcommand":                          redistest.Hinted("a command of the script"),
+		"ERR The user executing the script can't publish to the channel mentioned in the command script: 71de, on @user_script:15.":        redistest.Hinted("that channel"),
+		"NOPERM User locker has no permissions to run the 'scan' command":                                                                  redistest.Hinted("lacks +scan;"),
+		"NOPERM User locker has no permissions to run the 'cluster|slots' command":                                                         redistest.Hinted("lacks +cluster|slots;"),
+		"NOPERM No permissions to access a key":                                                                                            redistest.Hinted("that key"),
+		"ERR Script attempted to access a non local key in a cluster node script: 71de, on @user_script:15.":                               redistest.Doubtful,
+		inScript + "@user_script: 20: Lua script attempted to access a non local key in a cluster node":                                    redistest.Doubtful,
+		"ERR Unable to execute command 'exists' in script because undeclared keys were accessed during rehashing of the slot script: 71de": redistest.Doubtful,
+		"ERR Script attempted to execute a write command while the cluster is down and readonly script: 71de, on @user_script:15.":         redistest.Doubtful,
+		"ERR Script attempted to access a slot not served script: 71de, on @user_script:15.":                                               redistest.Doubtful,
+		"ERR unknown command `SENTINEL`, with args beginning with: `SENTINELS`, `m`, ":                                                     redistest.Hinted("not a Sentinel"),
+		"ERR unknown command 'CLUSTER', with args beginning with: 'SHARDS' ":                                                               redistest.Hinted("master_set"),
+		"CROSSSLOT Keys in request don't hash to the same slot":                                                                            redistest.Hinted("braces"),
+		"ERR Error compiling script (new function): user_script:1: '=' expected near 'is'":                                                 redistest.Lasting,
 		// Texts of the user that look like error codes.
-		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'ROOM' 'TASK' 'BUSY' 'REMOVED' ": clienttest.Lasting,
+		"ERR unknown command 'EVALSHA', with args beginning with: '71de' '1' 'ROOM' 'TASK' 'BUSY' 'REMOVED' ": redistest.Lasting,
 	} {
 		sorts(text, want)
 	}
@@ -70,14 +69,14 @@ func TestSortOtherErrors(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for err, want := range map[error]redisio.Error{
-		io.EOF: clienttest.Doubtful, errors.New("unknown"): clienttest.Doubtful, &redisio.Error{Transient: true, Err: errors.New("classified before")}: clienttest.Passing,
-		context.DeadlineExceeded: clienttest.Doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): clienttest.Doubtful,
-		&net.OpError{Op: "read", Err: errors.New("connection reset")}: clienttest.Doubtful,
-		refused: clienttest.Passing, fmt.Errorf("wrapped: %w", refused): clienttest.Passing,
+		io.EOF: redistest.Doubtful, errors.New("unknown"): redistest.Doubtful, &redisio.Error{Transient: true, Err: errors.New("classified before")}: redistest.Passing,
+		context.DeadlineExceeded: redistest.Doubtful, fmt.Errorf("wrapped: %w", context.DeadlineExceeded): redistest.Doubtful,
+		&net.OpError{Op: "read", Err: errors.New("connection reset")}: redistest.Doubtful,
+		refused: redistest.Passing, fmt.Errorf("wrapped: %w", refused): redistest.Passing,
 		rueidis.ErrClosing: {Unsure: true, Hint: "close the Lockkeeper system first"},
 	} {
 		classified := redisio.Classify(err)
-		clienttest.Expect(t, err.Error(), classified, want)
+		redistest.ExpectError(t, err.Error(), classified, want)
 		if again := redisio.Classify(fmt.Errorf("wrapped: %w", classified)); again != classified {
 			t.Errorf("%v became %v", classified, again)
 		}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
@@ -18,7 +17,7 @@ import (
 func TestNilArguments(t *testing.T) {
 	t.Parallel()
 	good := map[reflect.Type]any{
-		reflect.TypeFor[context.Context](): t.Context(), reflect.TypeFor[rueidis.Client](): clienttest.Connect(t, redistest.Shared(t).URL()),
+		reflect.TypeFor[context.Context](): t.Context(), reflect.TypeFor[rueidis.Client](): redistest.Connect(t, redistest.Shared(t).URL()),
 		reflect.TypeFor[rueidis.ClientOption](): rueidis.ClientOption{}, reflect.TypeFor[string](): "", reflect.TypeFor[error](): errors.New("an error"),
 	}
 	api := niltest.API{

@@ -4,7 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -18,19 +17,19 @@ func TestSentinelWithoutTheRightToSubscribe(t *testing.T) {
 	url, all := redistest.Sentinels(t, master, 1)
 	url += "&sentinel_username=watcher&sentinel_password=pw"
 	for _, s := range all {
-		clienttest.Do(t, s, strings.Fields("ACL SETUSER watcher on >pw resetchannels "+strings.TrimSuffix(redisio.SentinelRules, " &*"))...)
+		s.MustDo(t, strings.Fields("ACL SETUSER watcher on >pw resetchannels "+strings.TrimSuffix(redisio.SentinelRules, " &*"))...)
 	}
 	if client, err := redisio.Connect(url); err == nil {
 		client.Close()
 		t.Error("a client was opened that may not listen to the Sentinels")
 	} else {
-		clienttest.Expect(t, "connecting", redisio.Classify(err), clienttest.Hinted(redisio.SentinelRules))
+		redistest.ExpectError(t, "connecting", redisio.Classify(err), redistest.Hinted(redisio.SentinelRules))
 	}
 	for _, s := range all {
-		clienttest.Do(t, s, "ACL", "SETUSER", "watcher", "allchannels")
-		clienttest.Do(t, s, "ACL", "LOG", "RESET")
+		s.MustDo(t, "ACL", "SETUSER", "watcher", "allchannels")
+		s.MustDo(t, "ACL", "LOG", "RESET")
 	}
-	client := clienttest.Connect(t, url)
+	client := redistest.Connect(t, url)
 	refused := func(s *redistest.Server) (times int64) {
 		log, _ := s.Do(t, "ACL", "LOG").ToArray()
 		for _, entry := range log {
@@ -42,10 +41,10 @@ func TestSentinelWithoutTheRightToSubscribe(t *testing.T) {
 		return times
 	}
 	for _, s := range all {
-		clienttest.Do(t, s, "ACL", "SETUSER", "watcher", "resetchannels")
+		s.MustDo(t, "ACL", "SETUSER", "watcher", "resetchannels")
 		redistest.Eventually(t, "a refusal", func() bool { return refused(s) > 0 })
 	}
-	clienttest.Do(t, all[0], "SENTINEL", "FAILOVER", "master")
+	all[0].MustDo(t, "SENTINEL", "FAILOVER", "master")
 	redistest.Eventually(t, "the client to move", func() bool {
 		return client.Do(t.Context(), client.B().Arbitrary("SET", "moved", "1").Build()).Error() == nil && replica.IsMaster(t) && len(replica.Keys(t, "moved")) == 1
 	})

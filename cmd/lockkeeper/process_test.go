@@ -151,11 +151,6 @@ func (p *process) signal(name string) {
 	check(exec.Command("sh", "-c", fmt.Sprintf("kill -s %s %d", name, p.cmd.Process.Pid)).Run())
 }
 
-func awaitWaiters(t *testing.T, server *redistest.Server, lock string, n int64) {
-	t.Helper()
-	redistest.Eventually(t, "the waiters are subscribed", func() bool { return server.Subscribers(t, "redisson_lock__channel:{"+lock+"}") == n })
-}
-
 // expectNothingLeft checks that locks whose names contain lock have left no keys, and that the lock has no waiters.
 func expectNothingLeft(t *testing.T, server *redistest.Server, lock string) {
 	t.Helper()
@@ -163,5 +158,5 @@ func expectNothingLeft(t *testing.T, server *redistest.Server, lock string) {
 	if keys := slices.DeleteFunc(server.Keys(t, "*"+lock+"*"), counters); len(keys) > 0 {
 		t.Errorf("left in Redis: %q", keys)
 	}
-	awaitWaiters(t, server, lock, 0)
+	server.AwaitSubscribers(t, "redisson_lock__channel:{"+lock+"}", 0)
 }

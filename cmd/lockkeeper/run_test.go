@@ -157,7 +157,7 @@ func TestRun(t *testing.T) {
 				case "stderr":
 					redistest.Eventually(t, rest, func() bool { return strings.Contains(p.stderrText(), rest) })
 				case "waits":
-					awaitWaiters(t, server, lock, 1)
+					server.AwaitSubscribers(t, "redisson_lock__channel:{"+lock+"}", 1)
 				case "eof":
 					p.stdin.Close()
 				default:
@@ -300,7 +300,7 @@ func TestSemaphore_LimitsTheCommands(t *testing.T) {
 	first.expectLine("ready")
 	run("9", "-wait", "0", "echo", "ran").expectExit(exitHeld, "too few permits are free")
 	second := run("9", "-v", "echo", "ran")
-	redistest.Eventually(t, "the second to wait", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 1 })
+	server.AwaitSubscribers(t, "redisson_sc:{"+name+"}", 1)
 	first.signal("KILL")
 	second.expectLine("ran")
 	second.expectExit(0, fmt.Sprintf("has given a permit of %q back", name))

@@ -2,12 +2,9 @@ package keyspace
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 // The names are those of Redisson. They are in the slot of the lock if its name has a valid hash tag, or none.
@@ -50,27 +47,5 @@ func TestNames(t *testing.T) {
 	}
 	if got := Memory("app:"); got != "app:lockkeeper_memory" {
 		t.Errorf("the key of the memory is %q", got)
-	}
-}
-
-func TestSlotIsThatOfTheServer(t *testing.T) {
-	t.Parallel()
-	s := redistest.Start(t, "--cluster-enabled", "yes")
-	keys := []string{"", "123456789", "redisson_lock__channel:{foo}", "ключ{тег}", "\x00\xff{\xfe}", strings.Repeat("long", 1000)}
-	for range 200 {
-		random := make([]byte, rand.IntN(12))
-		for i := range random {
-			random[i] = "{}ab\x80"[rand.IntN(5)]
-		}
-		keys = append(keys, string(random))
-	}
-	for _, key := range keys {
-		want, err := s.Do(t, "CLUSTER", "KEYSLOT", key).AsInt64()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got := Slot(key); int64(got) != want {
-			t.Errorf("Slot(%q) = %d, and %d on the server", key, got, want)
-		}
 	}
 }

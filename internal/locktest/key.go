@@ -1,7 +1,6 @@
 package locktest
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -125,7 +124,7 @@ func (k Key) AwaitFree(t testing.TB) {
 
 func (k Key) AwaitSubscribers(t testing.TB, n int64) {
 	t.Helper()
-	redistest.Eventually(t, fmt.Sprintf("%d subscribers of %s", n, k.Channel), func() bool { return k.Server.Subscribers(t, k.Channel) == n })
+	k.Server.AwaitSubscribers(t, k.Channel, n)
 }
 
 // AwaitListener waits until a client has subscribed to the channel and its next try was refused, so

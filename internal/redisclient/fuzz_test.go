@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -30,7 +29,7 @@ func FuzzReplies(f *testing.F) {
 	f.Add("-", int64(0), "WRONGTYPE of key", uint16(0), uint8(2))
 	f.Add("-", int64(0), "MOVED 1 127.0.0.1:1", uint16(0), uint8(2))
 	server := redistest.NewFakeServer(f)
-	r := open(f, clienttest.Connect(f, server.URL()))
+	r := open(f, redistest.Connect(f, server.URL()))
 	f.Fuzz(func(t *testing.T, parts string, number int64, text string, cut uint16, renewals uint8) {
 		raw, want, shape := answer(parts[:min(len(parts), 9)], number, text)
 		server.Answer(raw, int(cut))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -21,10 +20,10 @@ func TestPiggyback_SharesAPipeline(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			client := &spy{Client: clienttest.Connect(t, redistest.Shared(t).URL())}
+			client := &spy{Client: redistest.Connect(t, redistest.Shared(t).URL())}
 			r, in, key := open(t, client), newInbox(), redistest.Name(t)
 			run(t, r, order, []string{key})
-			c, seq := Call{Script: order, Keys: []string{key}, Deadline: clienttest.Soon(), To: in}, uint64(0)
+			c, seq := Call{Script: order, Keys: []string{key}, Deadline: redistest.Soon(), To: in}, uint64(0)
 			redistest.Eventually(t, "two in one pipeline", func() bool {
 				before := len(client.sent())
 				c.Seq = seq
@@ -47,11 +46,11 @@ func TestPiggyback_SharesAPipeline(t *testing.T) {
 // Without another call it is sent alone.
 func TestPiggyback_SendsAloneWithoutAnotherCall(t *testing.T) {
 	t.Parallel()
-	r, in, hash := open(t, clienttest.Connect(t, redistest.Shared(t).URL())), newInbox(), redistest.Name(t)
-	r.Piggyback(counted(in, hash, 0, clienttest.Soon()))
+	r, in, hash := open(t, redistest.Connect(t, redistest.Shared(t).URL())), newInbox(), redistest.Name(t)
+	r.Piggyback(counted(in, hash, 0, redistest.Soon()))
 	in.await(t, 0)
-	r.Piggyback(counted(in, hash, 1, clienttest.Soon()))
-	r.Piggyback(counted(in, hash, 2, clienttest.Soon())) // sent at once: only one call waits
+	r.Piggyback(counted(in, hash, 1, redistest.Soon()))
+	r.Piggyback(counted(in, hash, 2, redistest.Soon())) // sent at once: only one call waits
 	for i, reply := range in.awaitAll(t, 3) {
 		if reply != (Reply{N: [3]int64{int64(i)}}) {
 			t.Errorf("call %d: %+v", i, reply)
@@ -62,16 +61,16 @@ func TestPiggyback_SendsAloneWithoutAnotherCall(t *testing.T) {
 // Drain and Close send the waiting call; after Close a call gets an error and is not sent.
 func TestClose_SendsTheWaitingCall(t *testing.T) {
 	t.Parallel()
-	r, in, hash := New(clienttest.Connect(t, redistest.Shared(t).URL()), time.Hour), newInbox(), redistest.Name(t)
+	r, in, hash := New(redistest.Connect(t, redistest.Shared(t).URL()), time.Hour), newInbox(), redistest.Name(t)
 	run(t, r, count, []string{hash}, "-1")
 	for i, end := range []func(){func() { r.Drain(nil) }, r.Close} {
-		r.Piggyback(counted(in, hash, i, clienttest.Soon()))
+		r.Piggyback(counted(in, hash, i, redistest.Soon()))
 		end()
 		if replies := in.to(uint64(i)); len(replies) != 1 || replies[0].Err != nil {
 			t.Errorf("call %d: %+v", i, replies)
 		}
 	}
-	r.Piggyback(counted(in, hash, 2, clienttest.Soon()))
+	r.Piggyback(counted(in, hash, 2, redistest.Soon()))
 	if reply := in.await(t, 2); reply.Err != errClosed {
 		t.Errorf("after the end: %+v", reply)
 	}
@@ -91,9 +90,9 @@ func (p *patient) DoMulti(ctx context.Context, commands ...rueidis.Completed) []
 // A call on the caller's goroutine keeps its deadline when a waiting call is sent with it.
 func TestPiggyback_DoesNotDelayTheOtherCall(t *testing.T) {
 	t.Parallel()
-	client := &patient{Client: clienttest.Connect(t, redistest.Shared(t).URL())}
+	client := &patient{Client: redistest.Connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
-	c := counted(in, hash, 1, clienttest.Soon())
+	c := counted(in, hash, 1, redistest.Soon())
 	redistest.Eventually(t, "a pipeline", func() bool {
 		r.Piggyback(counted(in, hash, 0, c.Deadline.Add(time.Minute)))
 		r.RunHere(context.Background(), &c)

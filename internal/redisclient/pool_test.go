@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -16,17 +15,17 @@ func TestCallsAreBatched(t *testing.T) {
 	t.Parallel()
 	const calls = 2 * workers * maxBatch
 	s := redistest.Shared(t)
-	client := &spy{Client: clienttest.Connect(t, s.URL())}
+	client := &spy{Client: redistest.Connect(t, s.URL())}
 	r, in, urgent, hash := open(t, client), newInbox(), newInbox(), redistest.Name(t)
 	run(t, r, count, []string{hash}, "-1") // now the server knows the script
 	before := len(client.sent())
 	letGo := client.hold(hash)
 	defer letGo()
 	for i := range calls {
-		r.Run(counted(in, hash, i, clienttest.Soon()))
+		r.Run(counted(in, hash, i, redistest.Soon()))
 	}
 	redistest.Eventually(t, "all workers to be busy", func() bool { return len(client.sent()) == before+workers })
-	call := counted(urgent, redistest.Name(t), 0, clienttest.Soon())
+	call := counted(urgent, redistest.Name(t), 0, redistest.Soon())
 	call.Urgent = true
 	r.Run(call)
 	r.Renew(renewal(held(t, s), urgent, 1))
@@ -73,7 +72,7 @@ func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	const calls = 5000
 	s := redistest.Start(t)
-	r, in := open(t, clienttest.Connect(t, s.URL())), newInbox()
+	r, in := open(t, redistest.Connect(t, s.URL())), newInbox()
 	run(t, r, count, []string{"h"}, "-1")
 	s.Pause(t)
 	start := time.Now()
@@ -113,7 +112,7 @@ func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
 func TestDeadlineOfAPipeline(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	client := clienttest.Connect(t, s.URL())
+	client := redistest.Connect(t, s.URL())
 	run(t, open(t, client), count, []string{"h"}, "-1")
 	in, p := newInbox(), newPool(client, &reconnector{client: client}, false)
 	impatient := time.Now().Add(20 * time.Millisecond)
@@ -121,7 +120,7 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		p.run([]Call{counted(in, "h", 0, time.Now()), counted(in, "h", 1, clienttest.Soon()), counted(in, "h", 2, impatient)})
+		p.run([]Call{counted(in, "h", 0, time.Now()), counted(in, "h", 1, redistest.Soon()), counted(in, "h", 2, impatient)})
 	}()
 	redistest.Eventually(t, "the deadline", func() bool { return time.Now().After(impatient) })
 	s.Resume(t)
@@ -136,13 +135,13 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 func TestClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Shared(t)
-	r, in, hash := New(clienttest.Connect(t, s.URL()), time.Hour), newInbox(), redistest.Name(t)
+	r, in, hash := New(redistest.Connect(t, s.URL()), time.Hour), newInbox(), redistest.Name(t)
 	const calls = 2000
 	for i := range calls {
-		r.Run(counted(in, hash, i, clienttest.Soon()))
+		r.Run(counted(in, hash, i, redistest.Soon()))
 	}
 	renewed := newInbox()
-	r.Renew(Renewal{Script: scripts.Renew, Key: hash, Owner: "0", Lease: time.Minute, Deadline: clienttest.Soon(), To: renewed})
+	r.Renew(Renewal{Script: scripts.Renew, Key: hash, Owner: "0", Lease: time.Minute, Deadline: redistest.Soon(), To: renewed})
 	r.Close()
 	if len(in.replies) != calls || len(renewed.replies) != 1 {
 		t.Errorf("%d calls and %d renewals were answered before the end", len(in.replies), len(renewed.replies))
@@ -150,7 +149,7 @@ func TestClose(t *testing.T) {
 	r.Close() // again
 
 	late, unused := newInbox(), redistest.Name(t)
-	r.Run(counted(late, unused, 0, clienttest.Soon()))
+	r.Run(counted(late, unused, 0, redistest.Soon()))
 	n := renewal(unused, late, 1)
 	n.Immediate = true
 	r.Renew(n)
@@ -187,9 +186,9 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
 			p := redistest.NewProxy(t, s.Addr())
-			r, in := open(t, clienttest.Connect(t, p.URL())), newInbox()
+			r, in := open(t, redistest.Connect(t, p.URL())), newInbox()
 			for i := range calls {
-				call := counted(in, "h", i, clienttest.Soon())
+				call := counted(in, "h", i, redistest.Soon())
 				call.Urgent = i%3 == 0
 				r.Run(call)
 				if i%500 == 499 {
@@ -223,11 +222,11 @@ func TestSilentlyDeadConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	r, in := open(t, clienttest.Connect(t, p.URL())), newInbox()
+	r, in := open(t, redistest.Connect(t, p.URL())), newInbox()
 	held := p.Hold(redistest.Command("EVAL"), redistest.Silent)
 	r.Run(counted(in, "h", 0, time.Now().Add(500*time.Millisecond)))
 	err := in.await(t, 0).Err
-	if clienttest.Expect(t, "silence", err, clienttest.Doubtful); err.Unwrap().Error() != "no reply from Redis in time" { // and not that of the connection
+	if redistest.ExpectError(t, "silence", err, redistest.Doubtful); err.Unwrap().Error() != "no reply from Redis in time" { // and not that of the connection
 		t.Error(err)
 	}
 	held.Wait(t)

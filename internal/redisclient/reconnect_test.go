@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient/pubsub"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -29,16 +28,16 @@ func TestMasterDemotedBehindOneAddress(t *testing.T) {
 			master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 			replica := redistest.Replica(t, master)
 			p := redistest.NewProxy(t, master.Addr())
-			client := clienttest.Custom(t, p.Addr(), options)
+			client := redistest.ConnectWith(t, p.Addr(), options)
 			r := open(t, client)
 			_, e := subscribe(t, r, "c")
 			for i := range 20 { // so that all connections are in use
 				acquire(t, r, fmt.Sprint("before", i))
 			}
 			// As an operator would; new connections lead to the new master.
-			clienttest.Do(t, replica, "REPLICAOF", "NO", "ONE")
+			replica.MustDo(t, "REPLICAOF", "NO", "ONE")
 			replica.AwaitMaster(t)
-			clienttest.Do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
+			master.MustDo(t, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
 			p.Redirect(replica.Addr())
 			redistest.Eventually(t, "every call to reach the new master", func() bool {
 				for i := range 20 {
@@ -48,9 +47,9 @@ func TestMasterDemotedBehindOneAddress(t *testing.T) {
 				}
 				return true
 			})
-			clienttest.AwaitSubscribers(t, replica, "c", 1)
-			clienttest.AwaitSubscribers(t, master, "c", 0)
-			clienttest.PublishAndAwait(t, replica, e, "c")
+			replica.AwaitSubscribers(t, "c", 1)
+			master.AwaitSubscribers(t, "c", 0)
+			redistest.PublishAndAwait(t, replica, e, "c")
 			if n := e.Count("subscribed c"); n != 1 {
 				t.Errorf("%d subscriptions were reported: there was a gap", n)
 			}
@@ -65,25 +64,25 @@ func TestAddressFollowsLate(t *testing.T) {
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	replica := redistest.Replica(t, master)
 	p := redistest.NewProxy(t, master.Addr())
-	r := open(t, clienttest.Custom(t, p.Addr(), rueidis.ClientOption{PipelineMultiplex: -1, DisableRetry: true}))
+	r := open(t, redistest.ConnectWith(t, p.Addr(), rueidis.ClientOption{PipelineMultiplex: -1, DisableRetry: true}))
 	_, e := subscribe(t, r, "c")
-	clienttest.Do(t, replica, "REPLICAOF", "NO", "ONE")
+	replica.MustDo(t, "REPLICAOF", "NO", "ONE")
 	replica.AwaitMaster(t)
-	clienttest.Do(t, master, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
-	clienttest.Expect(t, "before the address has followed", acquire(t, r, "k").Err, clienttest.Passing)
+	master.MustDo(t, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
+	redistest.ExpectError(t, "before the address has followed", acquire(t, r, "k").Err, redistest.Passing)
 	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
 	time.Sleep(2 * lastReplaceDelay)
 	p.Redirect(replica.Addr())
 	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
-	clienttest.AwaitSubscribers(t, replica, "c", 1)
-	clienttest.PublishAndAwait(t, replica, e, "c")
+	replica.AwaitSubscribers(t, "c", 1)
+	redistest.PublishAndAwait(t, replica, e, "c")
 }
 
 // A server that stays a replica gets only a few new connections.
 func TestReplicaThatStaysOne(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--replicaof", "127.0.0.1 1")
-	r := open(t, clienttest.Connect(t, s.URL()))
+	r := open(t, redistest.Connect(t, s.URL()))
 	subscribe(t, r, "c")
 	began := time.Now()
 	redistest.Eventually(t, "a few connections to be given up", func() bool {
@@ -106,15 +105,15 @@ func TestReplicaThatStaysOne(t *testing.T) {
 
 // A reply after its connection was cut may be that of a former master.
 func TestReplyOfAFormerMaster(t *testing.T) {
-	client := &spy{Client: clienttest.Connect(t, redistest.Shared(t).URL())}
+	client := &spy{Client: redistest.Connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
 	letGo := client.hold(hash)
 	demoted := lua("return redis.error_reply('READONLY it is a replica')", number)
-	r.Run(Call{Script: demoted, Keys: []string{hash}, Deadline: clienttest.Soon(), To: in})
+	r.Run(Call{Script: demoted, Keys: []string{hash}, Deadline: redistest.Soon(), To: in})
 	redistest.Eventually(t, "the call to be under way", func() bool { return len(client.sent()) == 1 })
 	r.pool.disconnects.Add(1)
 	letGo()
-	clienttest.Expect(t, "an old reply", in.await(t, 0).Err, clienttest.Doubtful)
+	redistest.ExpectError(t, "an old reply", in.await(t, 0).Err, redistest.Doubtful)
 	if !r.reconnector.lastReconnect.IsZero() {
 		t.Error("connections to the new master are closed because of it")
 	}
@@ -129,11 +128,11 @@ func TestOnMove_ReportsAnotherMaster(t *testing.T) {
 	master := redistest.Start(t)
 	redistest.Replica(t, master)
 	url, sentinels := redistest.Sentinels(t, master, 1)
-	r := open(t, clienttest.Connect(t, url))
+	r := open(t, redistest.Connect(t, url))
 	var moves, stopped atomic.Int64
 	r.OnMove(func() { moves.Add(1) })
 	r.OnMove(func() { stopped.Add(1) })()
-	clienttest.Do(t, sentinels[0], "SENTINEL", "FAILOVER", "master")
+	sentinels[0].MustDo(t, "SENTINEL", "FAILOVER", "master")
 	redistest.Eventually(t, "a move", func() bool { return moves.Load() > 0 })
 	if r.pool.disconnects.Load() == 0 || stopped.Load() > 0 {
 		t.Errorf("connections were closed %d times, and a function was called %d times after stop", r.pool.disconnects.Load(), stopped.Load())
@@ -141,11 +140,11 @@ func TestOnMove_ReportsAnotherMaster(t *testing.T) {
 }
 
 // subscribe opens subscriptions to channels, which are closed when the test ends.
-func subscribe(t *testing.T, r *Redis, channels ...string) (*pubsub.Subscriptions, *clienttest.Events) {
+func subscribe(t *testing.T, r *Redis, channels ...string) (*pubsub.Subscriptions, *redistest.Events) {
 	t.Helper()
-	e := clienttest.NewEvents()
+	e := redistest.NewEvents()
 	subs := r.NewSubscriptions(e, "the first")
 	t.Cleanup(subs.Close)
-	clienttest.Listen(t, subs, e, channels...)
+	redistest.Listen(t, subs, e, channels...)
 	return subs, e
 }

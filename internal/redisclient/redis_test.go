@@ -13,7 +13,6 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -62,7 +61,7 @@ func runs(t *testing.T, s *redistest.Server, hash string) map[string]int64 {
 func run(t *testing.T, r *Redis, script *scripts.Script, keys []string, args ...string) Reply {
 	t.Helper()
 	in := newInbox()
-	r.Run(Call{Script: script, Keys: keys, Args: args, Deadline: clienttest.Soon(), To: in})
+	r.Run(Call{Script: script, Keys: keys, Args: args, Deadline: redistest.Soon(), To: in})
 	return in.await(t, 0)
 }
 

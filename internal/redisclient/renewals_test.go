@@ -6,7 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -16,13 +15,13 @@ import (
 func held(t *testing.T, s *redistest.Server) (key string) {
 	t.Helper()
 	key = redistest.Name(t)
-	clienttest.Do(t, s, "HSET", key, "a", "1")
-	clienttest.Do(t, s, "PEXPIRE", key, "59000")
+	s.MustDo(t, "HSET", key, "a", "1")
+	s.MustDo(t, "PEXPIRE", key, "59000")
 	return key
 }
 
 func renewal(key string, in *inbox, seq int) Renewal {
-	return Renewal{Script: scripts.Renew, Key: key, Owner: "a", Lease: time.Minute, Deadline: clienttest.Soon(), To: in, Seq: uint64(seq)}
+	return Renewal{Script: scripts.Renew, Key: key, Owner: "a", Lease: time.Minute, Deadline: redistest.Soon(), To: in, Seq: uint64(seq)}
 }
 
 // Many renewals need few scripts; each lock gets its own lease, and each call its own reply.
@@ -30,20 +29,20 @@ func TestManyRenewalsFewScripts(t *testing.T) {
 	t.Parallel()
 	const locks = 3*renewalBatch + 50
 	s := redistest.Start(t)
-	r, in := New(clienttest.Connect(t, s.URL()), time.Hour), newInbox()
+	r, in := New(redistest.Connect(t, s.URL()), time.Hour), newInbox()
 	keys, want := make([]string, locks), make([]int64, locks)
 	for i := range locks {
 		keys[i], want[i] = held(t, s), 1
 		switch i % 100 {
 		case 7:
-			clienttest.Do(t, s, "DEL", keys[i])
+			s.MustDo(t, "DEL", keys[i])
 			want[i] = 0
 		case 8:
-			clienttest.Do(t, s, "SET", keys[i], "another type")
+			s.MustDo(t, "SET", keys[i], "another type")
 			want[i] = -1
 		case 9:
-			clienttest.Do(t, s, "HDEL", keys[i], "a")
-			clienttest.Do(t, s, "HSET", keys[i], "b", "1")
+			s.MustDo(t, "HDEL", keys[i], "a")
+			s.MustDo(t, "HSET", keys[i], "b", "1")
 			want[i] = -1
 		}
 	}
@@ -83,7 +82,7 @@ func TestRenewals_WaitForOthers(t *testing.T) {
 		{"unless one is in a hurry", time.Hour, 3, true},
 		{"unless they need not", 0, 1, false},
 	} {
-		r := New(clienttest.Connect(t, s.URL()), test.delay)
+		r := New(redistest.Connect(t, s.URL()), test.delay)
 		for range 3 { // the timer works again and again
 			var batch []Renewal
 			in := newInbox()
@@ -112,7 +111,7 @@ func TestRenewals_WaitForOthers(t *testing.T) {
 func TestRenewalsOfARound(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	r, in := New(clienttest.Connect(t, s.URL()), time.Hour), newInbox()
+	r, in := New(redistest.Connect(t, s.URL()), time.Hour), newInbox()
 	t.Cleanup(r.Close)
 	var hurried []Renewal
 	for i := range 5 {
@@ -154,8 +153,8 @@ func TestRenewalsShareAnError(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
 		s := redistest.Start(t)
-		r, in, key := New(clienttest.Connect(t, s.URL()), time.Hour), newInbox(), held(t, s)
-		clienttest.Do(t, s, "REPLICAOF", "127.0.0.1", "1")
+		r, in, key := New(redistest.Connect(t, s.URL()), time.Hour), newInbox(), held(t, s)
+		s.MustDo(t, "REPLICAOF", "127.0.0.1", "1")
 		for i := range 50 {
 			n := renewal(key, in, i)
 			if i != 25 || late {
@@ -177,7 +176,7 @@ func TestLate(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
-	one, cluster := open(t, clienttest.Connect(t, redistest.Shared(t).URL())), open(t, clienttest.Connect(t, redistest.Cluster(t, 2)[0].URL()))
+	one, cluster := open(t, redistest.Connect(t, redistest.Shared(t).URL())), open(t, redistest.Connect(t, redistest.Cluster(t, 2)[0].URL()))
 	for _, test := range []struct{ should, latest, one, cluster int }{{1, 5, 5, 3}, {1, 1, 1, 1}, {2, 1, 2, 2}} {
 		if got := one.RenewalDeadline(at(test.should), at(test.latest)); !got.Equal(at(test.one)) {
 			t.Errorf("%+v: after %v", test, got.Sub(now))
@@ -193,13 +192,13 @@ func TestLate(t *testing.T) {
 func TestRenewalsInACluster(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	if !open(t, clienttest.Connect(t, servers[0].URL())).Cluster() || open(t, clienttest.Connect(t, redistest.Shared(t).URL())).Cluster() {
+	if !open(t, redistest.Connect(t, servers[0].URL())).Cluster() || open(t, redistest.Connect(t, redistest.Shared(t).URL())).Cluster() {
 		t.Error("a cluster is not detected, or a single server is taken for one")
 	}
 	// renew renews the leases of locks, and returns the first numbers of the replies.
 	renew := func(keys []string) (renewed []int64) {
 		t.Helper()
-		r, in := New(clienttest.Connect(t, servers[0].URL()), time.Hour), newInbox()
+		r, in := New(redistest.Connect(t, servers[0].URL()), time.Hour), newInbox()
 		defer r.Close()
 		for i, key := range keys {
 			n := renewal(key, in, i)
@@ -219,7 +218,7 @@ func TestRenewalsInACluster(t *testing.T) {
 	for i := range 200 {
 		keys = append(keys, fmt.Sprintf("{%d}%d", i/10, i%10))
 	}
-	r := open(t, clienttest.Connect(t, servers[0].URL()))
+	r := open(t, redistest.Connect(t, servers[0].URL()))
 	for _, key := range keys {
 		if reply := run(t, r, scripts.Acquire, []string{key}, "a", "1", "59000", keyspace.WaitQueue(key), "", "", "", "0"); reply.Err != nil {
 			t.Fatal(reply.Err)
@@ -234,8 +233,8 @@ func TestRenewalsInACluster(t *testing.T) {
 	}
 
 	// A reply may be late.
-	lates, in := open(t, clienttest.Connect(t, servers[0].URL())), newInbox()
-	clienttest.Do(t, servers[0], "CLIENT", "PAUSE", "1000", "WRITE")
+	lates, in := open(t, redistest.Connect(t, servers[0].URL())), newInbox()
+	servers[0].MustDo(t, "CLIENT", "PAUSE", "1000", "WRITE")
 	for i, key := range keys {
 		n := renewal(key, in, i)
 		n.Immediate, n.Deadline = i == len(keys)-1, lates.RenewalDeadline(time.Now().Add(100*time.Millisecond), time.Now().Add(20*time.Second))

@@ -7,7 +7,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -17,13 +16,13 @@ import (
 func TestConfirmedByAClusterThatCannotSave(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 1)[0]
-	r, in := open(t, clienttest.Custom(t, s.Addr(), rueidis.ClientOption{AlwaysPipelining: true})), newInbox()
+	r, in := open(t, redistest.ConnectWith(t, s.Addr(), rueidis.ClientOption{AlwaysPipelining: true})), newInbox()
 	r.AwaitReplicas(1, time.Millisecond)
 	for n := range 3 {
 		if n == 1 {
-			clienttest.FailToSave(t, s)
+			s.FailToSave(t)
 		}
-		call := counted(in, "h", n, clienttest.Soon())
+		call := counted(in, "h", n, redistest.Soon())
 		call.Confirm = true
 		r.Run(call)
 		if reply := in.await(t, uint64(n)); (reply.Err == nil) != (n == 0) || reply.Unconfirmed == nil {
@@ -37,14 +36,14 @@ func TestConfirmedByAClusterThatCannotSave(t *testing.T) {
 func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	client, in := clienttest.Connect(t, s.URL()), newInbox()
+	client, in := redistest.Connect(t, s.URL()), newInbox()
 	p := newPool(client, &reconnector{client: client}, false)
 	p.replicas, p.replicaTimeout = 1, time.Millisecond
 	var reported []*redisio.Error
 	p.watch.Reached = func(_ string, err *redisio.Error) { reported = append(reported, err) }
 	calls := make([]Call, 4)
 	for i := range calls {
-		calls[i] = counted(in, "h", i, clienttest.Soon())
+		calls[i] = counted(in, "h", i, redistest.Soon())
 		calls[i].Confirm = i > 0
 	}
 	p.run(calls)
@@ -63,10 +62,10 @@ func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 func TestConfirmedByAServerThatIsNew(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	r, in, n := open(t, clienttest.Connect(t, servers[0].URL())), newInbox(), 0
+	r, in, n := open(t, redistest.Connect(t, servers[0].URL())), newInbox(), 0
 	r.AwaitReplicas(1, 10*time.Millisecond)
 	confirmed := func() bool {
-		call := counted(in, "{b}", n, clienttest.Soon()) // a slot of the first server's
+		call := counted(in, "{b}", n, redistest.Soon()) // a slot of the first server's
 		call.Confirm = true
 		r.Run(call)
 		reply := in.await(t, uint64(n))
@@ -79,7 +78,7 @@ func TestConfirmedByAServerThatIsNew(t *testing.T) {
 		t.Error("confirmed by no replica")
 	}
 	replica := redistest.ClusterReplica(t, servers)
-	clienttest.Do(t, replica, "CLUSTER", "FAILOVER")
+	replica.MustDo(t, "CLUSTER", "FAILOVER")
 	replica.AwaitMaster(t)
 	redistest.Eventually(t, "the former master to confirm", confirmed)
 	if ran := runs(t, replica, "{b}"); ran[strconv.Itoa(n-1)] != 1 {

@@ -99,7 +99,7 @@ var cmdstat = regexp.MustCompile(`cmdstat_(\S+?):calls=(\d+)`)
 // ResetStats resets the counts of [Server.Calls].
 func (s *Server) ResetStats(t testing.TB) {
 	t.Helper()
-	s.ok(t, "CONFIG", "RESETSTAT")
+	s.MustDo(t, "CONFIG", "RESETSTAT")
 }
 
 // Subscribers returns how many clients are subscribed to a channel by its name.
@@ -107,6 +107,12 @@ func (s *Server) Subscribers(t testing.TB, channel string) int64 {
 	t.Helper()
 	numbers := must[map[string]int64](t, "PUBSUB NUMSUB")(s.Do(t, "PUBSUB", "NUMSUB", channel).AsIntMap())
 	return numbers[channel]
+}
+
+// AwaitSubscribers waits until a channel has n subscribers.
+func (s *Server) AwaitSubscribers(t testing.TB, channel string, n int64) {
+	t.Helper()
+	Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return s.Subscribers(t, channel) == n })
 }
 
 // ShardSubscribers is Subscribers for a shard channel of a cluster.
@@ -146,10 +152,11 @@ func (s *Server) KillClientsOf(t testing.TB, name string) {
 // ScriptFlush makes the server forget all scripts.
 func (s *Server) ScriptFlush(t testing.TB) {
 	t.Helper()
-	s.ok(t, "SCRIPT", "FLUSH", "SYNC")
+	s.MustDo(t, "SCRIPT", "FLUSH", "SYNC")
 }
 
-func (s *Server) ok(t testing.TB, args ...string) {
+// MustDo runs a command that must succeed.
+func (s *Server) MustDo(t testing.TB, args ...string) {
 	t.Helper()
 	if err := s.Do(t, args...).Error(); err != nil {
 		t.Fatalf("redistest: %s: %v", strings.Join(args, " "), err)

@@ -90,7 +90,7 @@ func TestProxyFaults(t *testing.T) {
 		"freeze": func(p *Proxy, c *wire, key string) {
 			p.Freeze(true)
 			c.send("SET", key, "v")
-			s.ok(c, "PUBLISH", key, "hello")
+			s.MustDo(c, "PUBLISH", key, "hello")
 			c.expectSilence()
 			if keys := s.Keys(c, key); len(keys) != 0 {
 				c.Error("a request passed")
@@ -122,7 +122,7 @@ func TestProxyFaults(t *testing.T) {
 		"nothing reaches the server": func(p *Proxy, c *wire, key string) {
 			p.Set(func(r *rig.Rules) { r.Up.Blocked = true })
 			c.send("SET", key, "v")
-			s.ok(c, "PUBLISH", key, "hello")
+			s.MustDo(c, "PUBLISH", key, "hello")
 			c.expect("[message " + key + " hello]")
 			if keys := s.Keys(c, key); len(keys) != 0 {
 				c.Error("a request passed")
@@ -167,13 +167,13 @@ func TestProxyFaults(t *testing.T) {
 		},
 		"no messages": func(p *Proxy, c *wire, key string) {
 			p.DropMessages(true)
-			s.ok(c, "PUBLISH", key, "lost")
+			s.MustDo(c, "PUBLISH", key, "lost")
 			c.ask("SUBSCRIBE", key+"2")                                                            // so the message has passed
 			if got := c.ask("EVAL", "return {'message', 'a', 'b'}", "0"); got != "[message a b]" { // looks like one
 				c.Errorf("EVAL: %q", got)
 			}
 			p.DropMessages(false)
-			s.ok(c, "PUBLISH", key, "found")
+			s.MustDo(c, "PUBLISH", key, "found")
 			c.expect("[message " + key + " found]")
 		},
 	} {

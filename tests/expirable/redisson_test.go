@@ -100,7 +100,7 @@ func TestExpirable_SharesPermitsWithRedisson(t *testing.T) {
 	}
 	waiter := soon(locktest.Within(t), p)
 	s.AwaitWaiting(t, 1)
-	redistest.Eventually(t, "our subscription", func() bool { return server.Subscribers(t, "redisson_sc:{"+name+"}") == 2 })
+	server.AwaitSubscribers(t, "redisson_sc:{"+name+"}", 2)
 	is(java.run(t, redissonRelease, javas, 0), "released")
 	locktest.Check(t, locktest.Await(t, "the permit", waiter))
 	is(locktest.Await(t, "a message", published), "1") // Redisson's

@@ -132,7 +132,7 @@ func TestMultiLock_WakesOnFairMember(t *testing.T) {
 				multi := lockkeeper.MultiLock(b.FairLock(k.LockName), other.Lock(k.LockName+" too"))
 				granted := locktest.AcquireSoon(t.Context(), multi)
 				locktest.AwaitWaiters(t, multi, 1)
-				redistest.Eventually(t, "the MultiLock to subscribe", func() bool { return k.Server.Subscribers(t, keyspace.Channel(k.Name)) == 1 })
+				k.Server.AwaitSubscribers(t, keyspace.Channel(k.Name), 1)
 				end(t, c, k, hold)
 				locktest.Release(t, locktest.Got(t, granted).Hold) // well before it would poll
 			})

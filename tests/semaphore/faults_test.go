@@ -115,7 +115,7 @@ func TestSemaphore_IdleActorLeaves(t *testing.T) {
 	for range 3 {
 		use(t, f, 2)
 		redistest.Eventually(t, "the actor to leave", func() bool { return s.Processes() == before })
-		redistest.Eventually(t, "the end of the subscription", func() bool { return k.Server.Subscribers(t, "redisson_sc:{"+k.LockName+"}") == 0 })
+		k.Server.AwaitSubscribers(t, "redisson_sc:{"+k.LockName+"}", 0)
 	}
 	for range 2 { // the first may remove the record before the second reads
 		locktest.Equal(t, locktest.Must(f.Available(locktest.Within(t)))(t), 2, "%d are free in the end")

@@ -115,7 +115,7 @@ func TestCluster_SubscribersLeaveAServerThatHasLeft(t *testing.T) {
 			replica.Do(t, "CONFIG", "SET", "cluster-preferred-endpoint-type", c.endpoint)
 			hold := locktest.Acquire(t, locktest.Open(t, servers[0].URL(), lockkeeper.Config{ShardedPubSub: lockkeeper.ShardedOff}).Lock(name))
 			waiter := locktest.AcquireSoon(locktest.Within(t), s.Lock(name))
-			redistest.Eventually(t, "its subscription", func() bool { return servers[1].Subscribers(t, channel) == 1 })
+			servers[1].AwaitSubscribers(t, channel, 1)
 			replica.Do(t, "CLUSTER", "FAILOVER")
 			replica.AwaitMaster(t)
 			c.leave(servers[1], t, servers[0], replica)

@@ -126,7 +126,7 @@ func (p *process) waitsStill(t *testing.T) {
 func (p *process) kill(t *testing.T, server *redistest.Server) {
 	t.Helper()
 	locktest.OK(t, p.Process.Kill())
-	redistest.Eventually(t, "the server to notice the end of the process", func() bool { return server.Subscribers(t, keyspace.TurnChannel(p.id)) == 0 })
+	server.AwaitSubscribers(t, keyspace.TurnChannel(p.id), 0)
 }
 
 // pause stops the process until resume. On a busy machine its threads may run for a while after the signal.

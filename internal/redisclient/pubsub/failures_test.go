@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -22,7 +21,7 @@ func TestSubscriptionsThatKeepFailing(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()))
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()))
 	p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 0)
 	subs.Add("c")
 	e.Await(t, "failing SUBSCRIBE at ", 1)
@@ -37,7 +36,7 @@ func TestSubscriptionsThatKeepFailing(t *testing.T) {
 	p.Heal()
 	e.Await(t, "recovered SUBSCRIBE at ", 1)
 	e.Await(t, "subscribed c", 1)
-	clienttest.PublishAndAwait(t, s, e, "c")
+	redistest.PublishAndAwait(t, s, e, "c")
 }
 
 // A server that is down is reported by the calls, and not by the subscriptions.
@@ -45,7 +44,7 @@ func TestSubscriptionsWithoutAServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	var first, last atomic.Int64 // when a connection could not be opened
-	client := clienttest.Custom(t, s.Addr(), rueidis.ClientOption{DialCtxFn: func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
+	client := redistest.ConnectWith(t, s.Addr(), rueidis.ClientOption{DialCtxFn: func(ctx context.Context, address string, d *net.Dialer, _ *tls.Config) (net.Conn, error) {
 		conn, err := d.DialContext(ctx, "tcp", address)
 		if err != nil {
 			now := time.Now().UnixNano()
@@ -85,7 +84,7 @@ func TestShardsThatKeepFailing(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.Close)
-	e := clienttest.NewEvents()
+	e := redistest.NewEvents()
 	subs := NewShards(client, e, func() {})
 	t.Cleanup(subs.Close)
 	for _, channel := range []string{"a", "b", "c", "d"} { // in both halves of the slots

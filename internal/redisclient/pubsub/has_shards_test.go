@@ -8,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -21,8 +20,8 @@ func TestHasShardsOfAClusterWithASilentServer(t *testing.T) {
 	defer servers[2].Resume(t)
 	for range 8 { // the order is random
 		const never = 2 * redistest.Limit
-		client := clienttest.Custom(t, servers[0].Addr(), rueidis.ClientOption{ConnWriteTimeout: never, Dialer: net.Dialer{Timeout: never, KeepAlive: never}})
-		ctx, cancel := context.WithDeadline(t.Context(), clienttest.Soon())
+		client := redistest.ConnectWith(t, servers[0].Addr(), rueidis.ClientOption{ConnWriteTimeout: never, Dialer: net.Dialer{Timeout: never, KeepAlive: never}})
+		ctx, cancel := context.WithDeadline(t.Context(), redistest.Soon())
 		has, err := HasShards(ctx, client)
 		if cancel(); !has || err != nil {
 			t.Fatalf("has shards: %v, %v", has, err)
@@ -37,7 +36,7 @@ func TestHasShardsWithoutTheRight(t *testing.T) {
 		impostor := redistest.NewFakeServer(t)
 		impostor.Version = version
 		impostor.Answer("-NOPERM this user has no permissions to run the 'pubsub' command or its subcommand\r\n", 0)
-		has, err := hasShards(t.Context(), clienttest.Connect(t, impostor.URL()))
+		has, err := hasShards(t.Context(), redistest.Connect(t, impostor.URL()))
 		if has || (err == nil) != older {
 			t.Errorf("%s: has shards: %v, %v", version, has, err)
 		}
@@ -48,7 +47,7 @@ func TestHasShardsWithoutTheRight(t *testing.T) {
 func TestDiscover_PublishesNothing(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
-	client, e := clienttest.Connect(t, servers[0].URL()), clienttest.NewEvents()
+	client, e := redistest.Connect(t, servers[0].URL()), redistest.NewEvents()
 	subs := NewShards(client, e, func() {})
 	t.Cleanup(subs.Close)
 	channel := keyspace.PermitsChannel(redistest.Name(t))
@@ -64,7 +63,7 @@ func TestDiscover_PublishesNothing(t *testing.T) {
 	<-listening
 	subs.Add(channel)
 	e.Await(t, "subscribed "+channel, 1)
-	clienttest.Do(t, added, "SPUBLISH", channel, "7")
+	added.MustDo(t, "SPUBLISH", channel, "7")
 	if got := <-received; got != "7" {
 		t.Errorf("subscribers received %s", strconv.Quote(got))
 	}

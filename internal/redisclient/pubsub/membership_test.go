@@ -4,7 +4,6 @@ import (
 	"context"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -12,8 +11,8 @@ import (
 // is left only if the connection still leads to it.
 func TestOnlyAServerThatHasLeftIsAvoided(t *testing.T) {
 	t.Parallel()
-	s, e := redistest.Start(t), clienttest.NewEvents()
-	client := clienttest.Connect(t, s.URL())
+	s, e := redistest.Start(t), redistest.NewEvents()
+	client := redistest.Connect(t, s.URL())
 	subs := NewSubscriptions(client, e, first, func() {})
 	avoided, servers := make(chan string, 10), []string{"one", "two", "three"}
 	subs.dedicate = func(_, avoid string) *conn {
@@ -31,7 +30,7 @@ func TestOnlyAServerThatHasLeftIsAvoided(t *testing.T) {
 		return true
 	}
 	t.Cleanup(subs.Close)
-	clienttest.Listen(t, subs, e, "c")
+	redistest.Listen(t, subs, e, "c")
 	s.KillClients(t, "pubsub")
 	e.Await(t, "subscribed c", 2)
 	if server := <-left; server != "two" {

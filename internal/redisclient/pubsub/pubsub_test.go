@@ -7,7 +7,6 @@ import (
 	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -21,11 +20,11 @@ func TestMain(m *testing.M) {
 const first = "ok, the first"
 
 // subscribe opens subscriptions to channels, which are closed when the test ends.
-func subscribe(t *testing.T, client rueidis.Client, channels ...string) (*Subscriptions, *clienttest.Events) {
+func subscribe(t *testing.T, client rueidis.Client, channels ...string) (*Subscriptions, *redistest.Events) {
 	t.Helper()
-	e := clienttest.NewEvents()
+	e := redistest.NewEvents()
 	subs := NewSubscriptions(client, e, first, func() {})
 	t.Cleanup(subs.Close)
-	clienttest.Listen(t, subs, e, channels...)
+	redistest.Listen(t, subs, e, channels...)
 	return subs, e
 }

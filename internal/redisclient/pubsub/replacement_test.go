@@ -9,7 +9,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -20,15 +19,15 @@ func TestReplacedConnections(t *testing.T) {
 	s := redistest.Start(t)
 	wanted := []string{"wanted0", "wanted1", "wanted2"}
 	began := time.Now()
-	subs, e := subscribe(t, clienttest.Connect(t, s.URL()+"?write_timeout=1m"), wanted...) // so that a busy machine breaks no connection
+	subs, e := subscribe(t, redistest.Connect(t, s.URL()+"?write_timeout=1m"), wanted...) // so that a busy machine breaks no connection
 	published := 0
 	for round := range 5 {
 		gone := fmt.Sprint("gone", round)
-		clienttest.Listen(t, subs, e, gone)
+		redistest.Listen(t, subs, e, gone)
 		subs.Remove(gone)
 		redistest.Eventually(t, "the channel to go", func() bool {
 			for _, channel := range wanted {
-				clienttest.Do(t, s, "PUBLISH", channel, "0")
+				s.MustDo(t, "PUBLISH", channel, "0")
 			}
 			published++
 			return s.Subscribers(t, gone) == 0
@@ -36,10 +35,10 @@ func TestReplacedConnections(t *testing.T) {
 	}
 	for _, channel := range wanted {
 		e.Await(t, "message "+channel, published)
-		clienttest.AwaitSubscribers(t, s, channel, 1)
+		s.AwaitSubscribers(t, channel, 1)
 	}
 	for n := range 200 { // as fast as they come
-		clienttest.Listen(t, subs, e, fmt.Sprint("c", n))
+		redistest.Listen(t, subs, e, fmt.Sprint("c", n))
 		subs.Remove(fmt.Sprint("c", n))
 	}
 	for _, channel := range wanted {
@@ -85,26 +84,26 @@ func TestReplacedAfterItsEnd(t *testing.T) {
 			const channel = "c"
 			var s *redistest.Server
 			var subs *Subscriptions
-			e, reconnects := clienttest.NewEvents(), atomic.Int64{}
+			e, reconnects := redistest.NewEvents(), atomic.Int64{}
 			reconnected := func() { reconnects.Add(1) }
 			publish, subscribers := "PUBLISH", func() int64 { return s.Subscribers(t, channel) }
 			if c.shards {
 				s = redistest.Cluster(t, 1)[0]
-				shards := NewShards(clienttest.Connect(t, s.URL()), e, reconnected)
+				shards := NewShards(redistest.Connect(t, s.URL()), e, reconnected)
 				t.Cleanup(shards.Close)
-				clienttest.Listen(t, shards, e, channel)
+				redistest.Listen(t, shards, e, channel)
 				subs = shards.on[channel].Subscriptions
 				publish, subscribers = "SPUBLISH", func() int64 { return s.ShardSubscribers(t, channel) }
 			} else {
 				s = redistest.Start(t)
-				subs = NewSubscriptions(clienttest.Connect(t, s.URL()), e, first, reconnected)
+				subs = NewSubscriptions(redistest.Connect(t, s.URL()), e, first, reconnected)
 				t.Cleanup(subs.Close)
-				clienttest.Listen(t, subs, e, channel)
+				redistest.Listen(t, subs, e, channel)
 			}
 			options := rueidis.ClientOption{ForceSingleClient: true, DisableRetry: true, AlwaysRESP2: c.resp2}
 			options.ConnWriteTimeout = time.Minute // so that no PING tells of the end
 			p := redistest.NewProxy(t, s.Addr())
-			reopen(t, subs, clienttest.Custom(t, p.Addr(), options))
+			reopen(t, subs, redistest.ConnectWith(t, p.Addr(), options))
 			redistest.Eventually(t, "the first connection to be closed", func() bool { return subscribers() == 1 })
 			if n := e.Count("subscribed " + channel); n != 1 {
 				t.Errorf("%d subscriptions were reported, want 1", n)
@@ -117,8 +116,8 @@ func TestReplacedAfterItsEnd(t *testing.T) {
 
 			p.Freeze(true)
 			s.KillClients(t, "pubsub")
-			clienttest.Do(t, s, publish, channel, "missed")
-			reopen(t, subs, clienttest.Custom(t, s.Addr(), options))
+			s.MustDo(t, publish, channel, "missed")
+			reopen(t, subs, redistest.ConnectWith(t, s.Addr(), options))
 			if !c.neverKnown {
 				p.Freeze(false)
 			}
@@ -129,7 +128,7 @@ func TestReplacedAfterItsEnd(t *testing.T) {
 			if n := reconnects.Load(); n != 1 {
 				t.Errorf("%d reconnects were reported, want 1", n)
 			}
-			clienttest.Do(t, s, publish, channel, "0")
+			s.MustDo(t, publish, channel, "0")
 			e.Await(t, "message "+channel, 1)
 			p.Freeze(false)
 		})
@@ -139,7 +138,7 @@ func TestReplacedAfterItsEnd(t *testing.T) {
 // A confirmation that is read from a connection that is being closed is no reconnect, and reports no subscription.
 func TestConfirmedTooLate(t *testing.T) {
 	t.Parallel()
-	e := clienttest.NewEvents()
+	e := redistest.NewEvents()
 	subs := newSubscriptions(e, func() { t.Error("a reconnect was reported") })
 	subs.want["c"], subs.broke = struct{}{}, true
 	subs.noteConfirmed(&conn{asked: map[string]bool{"c": false}}, "c")
@@ -152,14 +151,14 @@ func TestConfirmedTooLate(t *testing.T) {
 func TestReplacedConnections_StayOnTheirServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
-	subs, e := subscribe(t, clienttest.Connect(t, "redis://"+servers[0].Addr()), "stays")
+	subs, e := subscribe(t, redistest.Connect(t, "redis://"+servers[0].Addr()), "stays")
 	on := slices.IndexFunc(servers, func(s *redistest.Server) bool { return s.Subscribers(t, "stays") == 1 })
 	for round := range 10 {
 		gone := fmt.Sprint("gone", round)
-		clienttest.Listen(t, subs, e, gone)
+		redistest.Listen(t, subs, e, gone)
 		subs.Remove(gone)
-		clienttest.AwaitSubscribers(t, servers[on], gone, 0)
-		clienttest.AwaitSubscribers(t, servers[on], "stays", 1)
+		servers[on].AwaitSubscribers(t, gone, 0)
+		servers[on].AwaitSubscribers(t, "stays", 1)
 	}
 	servers[on].Stop()
 	e.Await(t, "subscribed stays", 2)
@@ -170,13 +169,13 @@ func TestReplacedSlowly(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), "stays", "first", "second")
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()), "stays", "first", "second")
 	p.Delay(300 * time.Millisecond) // so that it takes longer than a twentieth of redistest.Limit
 	for _, channel := range []string{"first", "second"} {
 		subs.Remove(channel)
-		clienttest.AwaitSubscribers(t, s, channel, 0)
+		s.AwaitSubscribers(t, channel, 0)
 	}
-	clienttest.PublishAndAwait(t, s, e, "stays")
+	redistest.PublishAndAwait(t, s, e, "stays")
 }
 
 // A connection that may lead to the wrong server is replaced at once, even while unused channels have to
@@ -185,7 +184,7 @@ func TestReplacedAtOnce(t *testing.T) {
 	t.Parallel()
 	former, master, other := redistest.Start(t), redistest.Start(t), redistest.Start(t)
 	p := redistest.NewProxy(t, former.Addr())
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), "stays", "goes")
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()), "stays", "goes")
 	former.Pause(t)
 	conns := p.Conns()
 	subs.Remove("goes")
@@ -193,37 +192,37 @@ func TestReplacedAtOnce(t *testing.T) {
 	p.Redirect(master.Addr())
 	subs.Replace()
 	former.Resume(t)
-	clienttest.AwaitSubscribers(t, former, "goes", 0)
+	former.AwaitSubscribers(t, "goes", 0)
 	if at, _, _ := subs.replaceAt(); at.After(time.Now()) {
 		t.Errorf("replaced in %v", time.Until(at))
 	}
-	clienttest.AwaitSubscribers(t, master, "stays", 1)
-	clienttest.PublishAndAwait(t, master, e, "stays")
+	master.AwaitSubscribers(t, "stays", 1)
+	redistest.PublishAndAwait(t, master, e, "stays")
 	if n := master.Calls(t)["hello"]; n > 5 {
 		t.Errorf("%d connections", n)
 	}
 
 	// Also while a replacement is being prepared that does not end.
-	clienttest.Listen(t, subs, e, "goes")
+	redistest.Listen(t, subs, e, "goes")
 	master.Pause(t)
 	conns = p.Conns()
 	subs.Remove("goes")
 	redistest.Eventually(t, "another connection to be opened", func() bool { return p.Conns() > conns })
 	p.Redirect(other.Addr())
 	subs.Replace()
-	clienttest.AwaitSubscribers(t, other, "stays", 1)
+	other.AwaitSubscribers(t, "stays", 1)
 	if n := e.Count("subscribed stays"); n != 1 {
 		t.Errorf("%d subscriptions were reported: there was a gap", n)
 	}
 	master.Resume(t)
-	clienttest.AwaitSubscribers(t, master, "stays", 0) // it gets no SUBSCRIBE any more
+	master.AwaitSubscribers(t, "stays", 0) // it gets no SUBSCRIBE any more
 
 	// One attempt fails.
 	held := p.Hold(redistest.Command("SUBSCRIBE"))
 	p.Redirect(former.Addr())
 	subs.Replace()
 	held.Wait(t)
-	clienttest.AwaitSubscribers(t, former, "stays", 1)
+	former.AwaitSubscribers(t, "stays", 1)
 }
 
 // A connection that is being opened is replaced as well, and a failure to remove unused channels does not delay
@@ -232,7 +231,7 @@ func TestReplacedWhileOpened(t *testing.T) {
 	t.Parallel()
 	former, master := redistest.Start(t), redistest.Start(t)
 	p := redistest.NewProxy(t, former.Addr())
-	subs, _ := subscribe(t, clienttest.Connect(t, p.URL()), "c")
+	subs, _ := subscribe(t, redistest.Connect(t, p.URL()), "c")
 	former.Pause(t)
 	p.Cut()
 	redistest.Eventually(t, "another connection to be opened", func() bool {
@@ -243,7 +242,7 @@ func TestReplacedWhileOpened(t *testing.T) {
 	p.Redirect(master.Addr())
 	subs.Replace()
 	former.Resume(t)
-	clienttest.AwaitSubscribers(t, master, "c", 1)
+	master.AwaitSubscribers(t, "c", 1)
 
 	subs.noteReplacement(replacement{pause: time.Hour})
 	subs.Replace()
@@ -260,7 +259,7 @@ func TestFewConnections(t *testing.T) {
 		t.Run(fmt.Sprint(room), func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
-			client := clienttest.Custom(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: room})
+			client := redistest.ConnectWith(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: room})
 			subs, e := subscribe(t, client, "stays", "goes")
 			for n := range 5 {
 				s.KillClients(t, "pubsub")
@@ -268,13 +267,13 @@ func TestFewConnections(t *testing.T) {
 			}
 			e.Await(t, "subscribed goes", 6)
 			subs.Remove("goes")
-			clienttest.AwaitSubscribers(t, s, "goes", 0)
+			s.AwaitSubscribers(t, "goes", 0)
 			if room == 1 {
 				e.Await(t, "subscribed stays", 7)
 			} else if n := e.Count("subscribed stays"); n != 6 {
 				t.Errorf("%d subscriptions were reported, want 6: there was a gap", n)
 			}
-			clienttest.PublishAndAwait(t, s, e, "stays")
+			redistest.PublishAndAwait(t, s, e, "stays")
 		})
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -15,11 +14,11 @@ func TestShards(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	for _, s := range servers {
-		clienttest.Do(t, s, "ACL", "SETUSER", "user", "on", ">pw", "+@all", "~*", "resetchannels", "&c*")
+		s.MustDo(t, "ACL", "SETUSER", "user", "on", ">pw", "+@all", "~*", "resetchannels", "&c*")
 	}
 	masterOf := func(channel string) *redistest.Server { return servers[int(keyspace.Slot(channel))*len(servers)/16384] }
-	e := clienttest.NewEvents()
-	subs := NewShards(clienttest.Connect(t, "redis://user:pw@"+servers[0].Addr()), e, func() {})
+	e := redistest.NewEvents()
+	subs := NewShards(redistest.Connect(t, "redis://user:pw@"+servers[0].Addr()), e, func() {})
 	t.Cleanup(subs.Close)
 	channels := make([]string, 40)
 	for i := range channels {
@@ -31,7 +30,7 @@ func TestShards(t *testing.T) {
 		t.Helper()
 		for _, channel := range channels {
 			e.Await(t, "subscribed "+channel, times)
-			clienttest.Do(t, masterOf(channel), "SPUBLISH", channel, "0")
+			masterOf(channel).MustDo(t, "SPUBLISH", channel, "0")
 			e.Await(t, "message "+channel, times)
 			if !subs.Confirmed(channel) {
 				t.Errorf("%s is subscribed, and not confirmed", channel)
@@ -73,18 +72,18 @@ func TestShardsAreNotLeftOnAReplica(t *testing.T) {
 				slices.Reverse(servers)
 			}
 			former := servers[0]
-			clienttest.Do(t, former, rights...)
-			clienttest.Do(t, servers[1], rights...)
-			e := clienttest.NewEvents()
-			subs := NewShards(clienttest.Connect(t, "redis://user:pw@"+former.Addr()), e, func() {})
+			former.MustDo(t, rights...)
+			servers[1].MustDo(t, rights...)
+			e := redistest.NewEvents()
+			subs := NewShards(redistest.Connect(t, "redis://user:pw@"+former.Addr()), e, func() {})
 			t.Cleanup(subs.Close)
 			subs.Add(channel)
 			e.Await(t, "subscribed "+channel, 1)
 			subs.Remove(channel)
 			redistest.Eventually(t, "it to be given up", func() bool { return former.ShardSubscribers(t, channel) == 0 })
 			master := redistest.ClusterReplica(t, servers)
-			clienttest.Do(t, master, rights...)
-			clienttest.Do(t, master, "CLUSTER", "FAILOVER")
+			master.MustDo(t, rights...)
+			master.MustDo(t, "CLUSTER", "FAILOVER")
 			master.AwaitMaster(t)
 			redistest.Eventually(t, "the former master to follow", func() bool { return !former.IsMaster(t) })
 			subs.Add(channel)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/clienttest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -29,7 +28,7 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 			t.Errorf("%d channels in one %s", len(cmd)-1, cmd[0])
 		}
 	})
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()))
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()))
 	for i := range channels {
 		subs.Add(fmt.Sprint("c", i))
 	}
@@ -39,16 +38,16 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 		if i%2 == 0 {
 			subs.Remove(channel)
 		} else {
-			clienttest.PublishAndAwait(t, s, e, channel)
+			redistest.PublishAndAwait(t, s, e, channel)
 		}
 	}
-	clienttest.AwaitSubscribers(t, s, "c0", 0)
+	s.AwaitSubscribers(t, "c0", 0)
 	redistest.Eventually(t, "one connection", func() bool { return s.KillClients(t, "pubsub") == 1 })
 	for i := range channels {
 		if i%2 == 1 {
 			e.Await(t, fmt.Sprint("subscribed c", i), 2)
 		}
-		clienttest.AwaitSubscribers(t, s, fmt.Sprint("c", i), int64(i%2)) // two connections may have been killed in turn
+		s.AwaitSubscribers(t, fmt.Sprint("c", i), int64(i%2)) // two connections may have been killed in turn
 	}
 }
 
@@ -57,7 +56,7 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	subs, e := subscribe(t, clienttest.Connect(t, s.URL()), "again")
+	subs, e := subscribe(t, redistest.Connect(t, s.URL()), "again")
 	subscribed := make(chan string, 1000)
 	e.OnSubscribed = func(channel string) { subscribed <- channel }
 	for i := range 100 {
@@ -66,7 +65,7 @@ func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 		subs.Add(fmt.Sprint("other", i))
 		for <-subscribed != channel {
 		}
-		clienttest.PublishAndAwait(t, s, e, channel)
+		redistest.PublishAndAwait(t, s, e, channel)
 		if i%2 == 0 {
 			subs.Remove(channel)
 		}
@@ -77,8 +76,8 @@ func TestNothingIsMissedAfterSubscribed(t *testing.T) {
 			subs.Remove("again")
 		}
 		subs.Remove("never added")
-		clienttest.Listen(t, subs, e, "again")
-		clienttest.PublishAndAwait(t, s, e, "again")
+		redistest.Listen(t, subs, e, "again")
+		redistest.PublishAndAwait(t, s, e, "again")
 	}
 	// The connection may have been replaced meanwhile, which takes one for all channels.
 	if n := s.Calls(t)["subscribe"] - before; n > 10 {
@@ -91,7 +90,7 @@ func TestSubscribed_IsNotReportedBeforeRedisConfirms(t *testing.T) {
 	t.Parallel()
 	p := redistest.NewProxy(t, redistest.Shared(t).Addr())
 	channel := redistest.Name(t)
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), channel+"first")
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()), channel+"first")
 	watch(p, func(cmd []string) {
 		if slices.Contains(cmd, channel) && (e.Count("subscribed "+channel) > 0 || subs.Confirmed(channel)) {
 			t.Error("reported before Redis has confirmed")
@@ -119,7 +118,7 @@ func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 			t.Errorf("the first channel is after %s", cmd[1])
 		}
 	})
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()+"?write_timeout=1m")) // so that a busy machine breaks no connection
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()+"?write_timeout=1m")) // so that a busy machine breaks no connection
 	e.OnSubscribed = func(channel string) {
 		if channel != first && e.Count("subscribed "+channel) >= e.Count("subscribed "+first) {
 			t.Errorf("%s was reported before the first channel", channel) // on this connection
@@ -154,7 +153,7 @@ func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 			}
 		}
 		if n%2 == 0 { // a replacement, without a gap
-			clienttest.Listen(t, subs, e, "gone")
+			redistest.Listen(t, subs, e, "gone")
 			subs.Remove("gone")
 			for s.Subscribers(t, "gone") > 0 {
 				check()
@@ -163,28 +162,28 @@ func TestFirstChannel_IsSubscribedBeforeOthers(t *testing.T) {
 		s.KillClients(t, "pubsub")
 	}
 	e.Await(t, "subscribed "+first, 11)
-	clienttest.PublishAndAwait(t, s, e, first)
+	redistest.PublishAndAwait(t, s, e, first)
 }
 
 // The first channel stays when no other one is left, until Close.
 func TestFirstChannel_StaysUntilClose(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	subs, e := subscribe(t, clienttest.Connect(t, s.URL()))
-	clienttest.AwaitSubscribers(t, s, first, 0)
+	subs, e := subscribe(t, redistest.Connect(t, s.URL()))
+	s.AwaitSubscribers(t, first, 0)
 	for range 3 {
-		clienttest.Listen(t, subs, e, "goes")
+		redistest.Listen(t, subs, e, "goes")
 		subs.Remove("goes")
-		clienttest.AwaitSubscribers(t, s, "goes", 0)
-		clienttest.AwaitSubscribers(t, s, first, 1)
+		s.AwaitSubscribers(t, "goes", 0)
+		s.AwaitSubscribers(t, first, 1)
 	}
-	clienttest.Do(t, s, "PUBLISH", first, "a payload")
+	s.MustDo(t, "PUBLISH", first, "a payload")
 	e.Await(t, "message "+first+": a payload", 1)
 	if n := e.Count("subscribed " + first); n != 1 {
 		t.Errorf("the first channel was reported %d times, want once: there was a gap", n)
 	}
 	subs.Close()
-	clienttest.AwaitSubscribers(t, s, first, 0)
+	s.AwaitSubscribers(t, first, 0)
 	if subs.Confirmed(first) {
 		t.Error("it is confirmed after Close")
 	}
@@ -195,18 +194,18 @@ func TestFirstChannel_StaysUntilClose(t *testing.T) {
 func TestFirstChannel_IsRequestedAgainAfterARefusal(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	subs, e := subscribe(t, clienttest.Connect(t, clienttest.User(t, s, "+@all ~* resetchannels &c*")), "c0")
+	subs, e := subscribe(t, redistest.Connect(t, s.User(t, "+@all ~* resetchannels &c*")), "c0")
 	for i := 1; i < 5; i++ {
-		clienttest.Listen(t, subs, e, fmt.Sprint("c", i))
+		redistest.Listen(t, subs, e, fmt.Sprint("c", i))
 	}
 	if n := e.Count("refused " + first); n != 1 || subs.Confirmed(first) {
 		t.Errorf("refused %d times, confirmed: %v", n, subs.Confirmed(first))
 	}
-	clienttest.Do(t, s, "ACL", "SETUSER", "user", "allchannels")
+	s.MustDo(t, "ACL", "SETUSER", "user", "allchannels")
 	s.KillClients(t, "pubsub")
 	e.Await(t, "subscribed "+first, 1)
 	e.Await(t, "subscribed c4", 2)
-	clienttest.PublishAndAwait(t, s, e, first, "c0", "c4")
+	redistest.PublishAndAwait(t, s, e, first, "c0", "c4")
 }
 
 // After every break of the connection the channels are subscribed again and reported to the
@@ -215,9 +214,9 @@ func TestSubscriptionsSurvive(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), "gone", "stays")
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()), "gone", "stays")
 	subs.Remove("gone")
-	clienttest.AwaitSubscribers(t, s, "gone", 0)
+	s.AwaitSubscribers(t, "gone", 0)
 	for i, trouble := range []func(){
 		func() { s.KillClients(t, "pubsub") },
 		p.Cut,
@@ -237,7 +236,7 @@ func TestSubscriptionsSurvive(t *testing.T) {
 			subs.Remove("gone")
 			p.Refuse(false)
 			e.Await(t, "subscribed comes", 1)
-			clienttest.PublishAndAwait(t, s, e, "comes")
+			redistest.PublishAndAwait(t, s, e, "comes")
 		},
 		func() { // silent
 			s.Pause(t)
@@ -246,13 +245,13 @@ func TestSubscriptionsSurvive(t *testing.T) {
 			subs.Remove("gone")
 			s.Resume(t)
 			e.Await(t, "subscribed later", 1)
-			clienttest.AwaitSubscribers(t, s, "gone", 0)
+			s.AwaitSubscribers(t, "gone", 0)
 			s.KillClients(t, "pubsub") // if the client has not closed it
 		},
 	} {
 		trouble()
 		e.Await(t, "subscribed stays", i+2)
-		clienttest.PublishAndAwait(t, s, e, "stays")
+		redistest.PublishAndAwait(t, s, e, "stays")
 		if s.Subscribers(t, "gone")+s.Subscribers(t, "gone too") != 0 {
 			t.Errorf("fault %d: a removed channel was subscribed again", i)
 		}
@@ -268,11 +267,11 @@ func TestSubscribeWithoutAnAnswer(t *testing.T) {
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
 	loss := p.DropRepliesTo(redistest.Command("SUBSCRIBE"), 1, redistest.Silent)
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()+"?write_timeout=1m")) // which also bounds pings
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()+"?write_timeout=1m")) // which also bounds pings
 	subs.Add("c")
 	loss.Wait(t)
 	e.Await(t, "subscribed c", 1)
-	clienttest.AwaitSubscribers(t, s, "c", 1)
+	s.AwaitSubscribers(t, "c", 1)
 }
 
 // A SUBSCRIBE to a busy server is repeated.
@@ -280,14 +279,14 @@ func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--lua-time-limit", "10")
 	p := redistest.NewProxy(t, s.Addr())
-	subs, e := subscribe(t, clienttest.Connect(t, p.URL()), "a")
+	subs, e := subscribe(t, redistest.Connect(t, p.URL()), "a")
 	var answered atomic.Int64
 	watch(p, func(cmd []string) {
 		if cmd[0] == "SUBSCRIBE" {
 			answered.Add(1)
 		}
 	})
-	end := clienttest.KeepBusy(t, s)
+	end := s.KeepBusy(t)
 	subs.Add("b")
 	redistest.Eventually(t, "refusals", func() bool { return answered.Load() >= 2 })
 	end()
@@ -301,7 +300,7 @@ func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 func TestRefusedChannels(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	subs, e := subscribe(t, clienttest.Connect(t, clienttest.User(t, s, "+@all ~* resetchannels &ok*")))
+	subs, e := subscribe(t, redistest.Connect(t, s.User(t, "+@all ~* resetchannels &ok*")))
 	for _, channel := range []string{"bad1", "ok1", "ok2", "ok3", "bad2"} {
 		subs.Add(channel)
 	}
@@ -310,7 +309,7 @@ func TestRefusedChannels(t *testing.T) {
 		e.Await(t, "refused bad2", times)
 		for _, channel := range []string{"ok1", "ok2", "ok3"} {
 			e.Await(t, "subscribed "+channel, times)
-			clienttest.PublishAndAwait(t, s, e, channel)
+			redistest.PublishAndAwait(t, s, e, channel)
 			if e.Count("refused "+channel) != 0 {
 				t.Errorf("%s was refused", channel)
 			}
@@ -319,12 +318,12 @@ func TestRefusedChannels(t *testing.T) {
 			s.KillClients(t, "pubsub")
 		}
 	}
-	clienttest.Expect(t, "refusal", e.Refusal(), clienttest.Hinted("that channel"))
+	redistest.ExpectError(t, "refusal", e.Refusal(), redistest.Hinted("that channel"))
 	subs.Add("bad1")
 	e.Await(t, "refused bad1", 3)
-	clienttest.Do(t, s, "ACL", "SETUSER", "user", "&bad*")
-	clienttest.Listen(t, subs, e, "bad1")
-	clienttest.PublishAndAwait(t, s, e, "bad1")
+	s.MustDo(t, "ACL", "SETUSER", "user", "&bad*")
+	redistest.Listen(t, subs, e, "bad1")
+	redistest.PublishAndAwait(t, s, e, "bad1")
 }
 
 // rueidis ends the process if Redis refuses UNSUBSCRIBE, or the PING that it sends after it.
@@ -332,24 +331,24 @@ func TestRefusedChannels(t *testing.T) {
 func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
-	clienttest.FailToSave(t, s)
+	s.FailToSave(t)
 	var ended atomic.Bool
 	var used atomic.Int64
 	var use sync.WaitGroup
 	for i := range 4 {
-		subs, e := subscribe(t, clienttest.Connect(t, s.URL()))
+		subs, e := subscribe(t, redistest.Connect(t, s.URL()))
 		use.Go(func() {
 			for n := 0; !ended.Load(); n++ {
 				channel := fmt.Sprint("c", i, n)
-				clienttest.Listen(t, subs, e, channel)
+				redistest.Listen(t, subs, e, channel)
 				subs.Remove(channel)
 				used.Add(1)
 			}
 		})
 	}
 	for range 200 {
-		clienttest.Do(t, s, "CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
-		clienttest.Do(t, s, "CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
+		s.MustDo(t, "CONFIG", "SET", "stop-writes-on-bgsave-error", "no")
+		s.MustDo(t, "CONFIG", "SET", "stop-writes-on-bgsave-error", "yes")
 		before := used.Load()
 		redistest.Eventually(t, "a channel to be used while PINGs are refused", func() bool { return used.Load() > before })
 	}
@@ -361,20 +360,20 @@ func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 // connections are all in use elsewhere. An Add after it has no effect.
 func TestCloseSubscriptions(t *testing.T) {
 	t.Parallel()
-	add := func(_ *testing.T, _ *redistest.Server, subs *Subscriptions, _ *clienttest.Events) { subs.Add("c") }
-	for name, use := range map[string]func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *clienttest.Events){
-		"unused":  func(*testing.T, *redistest.Server, *Subscriptions, *clienttest.Events) {},
+	add := func(_ *testing.T, _ *redistest.Server, subs *Subscriptions, _ *redistest.Events) { subs.Add("c") }
+	for name, use := range map[string]func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *redistest.Events){
+		"unused":  func(*testing.T, *redistest.Server, *Subscriptions, *redistest.Events) {},
 		"at once": add,
 		"no room": add,
-		"subscribed": func(t *testing.T, _ *redistest.Server, subs *Subscriptions, e *clienttest.Events) {
-			clienttest.Listen(t, subs, e, "c")
+		"subscribed": func(t *testing.T, _ *redistest.Server, subs *Subscriptions, e *redistest.Events) {
+			redistest.Listen(t, subs, e, "c")
 		},
-		"silent": func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *clienttest.Events) {
-			clienttest.Listen(t, subs, e, "c")
+		"silent": func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *redistest.Events) {
+			redistest.Listen(t, subs, e, "c")
 			s.Pause(t)
 			subs.Add("d")
 		},
-		"connecting": func(t *testing.T, s *redistest.Server, subs *Subscriptions, _ *clienttest.Events) {
+		"connecting": func(t *testing.T, s *redistest.Server, subs *Subscriptions, _ *redistest.Events) {
 			s.Pause(t)
 			subs.Add("c")
 		},
@@ -382,7 +381,7 @@ func TestCloseSubscriptions(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := redistest.Start(t)
-			client := clienttest.Custom(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: 1})
+			client := redistest.ConnectWith(t, s.Addr(), rueidis.ClientOption{ForceSingleClient: true, BlockingPoolSize: 1})
 			if name == "no room" {
 				_, giveBack := client.Dedicate()
 				defer giveBack()
@@ -398,7 +397,7 @@ func TestCloseSubscriptions(t *testing.T) {
 			subs.Add("c")
 			subs.Remove("c")
 			subs.Close() // again
-			clienttest.AwaitSubscribers(t, s, "c", 0)
+			s.AwaitSubscribers(t, "c", 0)
 		})
 	}
 }

@@ -1,11 +1,10 @@
-package clienttest
+package redistest
 
 import (
 	"fmt"
 	"sync"
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -89,7 +88,7 @@ func (e *Events) Count(what string) int {
 // Await waits until an event was reported at least n times.
 func (e *Events) Await(t testing.TB, what string, n int) {
 	t.Helper()
-	redistest.Eventually(t, fmt.Sprint(what, ", ", n, " times"), func() bool { return e.Count(what) >= n })
+	Eventually(t, fmt.Sprint(what, ", ", n, " times"), func() bool { return e.Count(what) >= n })
 }
 
 // Listen adds channels to subscriptions, and waits until they are subscribed.
@@ -103,17 +102,11 @@ func Listen(t testing.TB, subs interface{ Add(channels ...string) }, e *Events, 
 }
 
 // PublishAndAwait publishes on channels, and waits until the messages are received.
-func PublishAndAwait(t testing.TB, s *redistest.Server, e *Events, channels ...string) {
+func PublishAndAwait(t testing.TB, s *Server, e *Events, channels ...string) {
 	t.Helper()
 	for _, channel := range channels {
 		n := e.Count("message " + channel)
-		Do(t, s, "PUBLISH", channel, "0")
+		s.MustDo(t, "PUBLISH", channel, "0")
 		e.Await(t, "message "+channel, n+1)
 	}
-}
-
-// AwaitSubscribers waits until a channel has n subscribers.
-func AwaitSubscribers(t testing.TB, s *redistest.Server, channel string, n int64) {
-	t.Helper()
-	redistest.Eventually(t, fmt.Sprint(n, " subscribers of ", channel), func() bool { return s.Subscribers(t, channel) == n })
 }

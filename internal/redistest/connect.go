@@ -1,5 +1,4 @@
-// Package clienttest has what the tests of the packages that talk to Redis share.
-package clienttest
+package redistest
 
 import (
 	"os"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
@@ -24,8 +22,8 @@ func Connect(t testing.TB, url string) rueidis.Client {
 	return client
 }
 
-// Custom returns a client that the user has opened.
-func Custom(t testing.TB, addr string, options rueidis.ClientOption) rueidis.Client {
+// ConnectWith returns a client that the user has opened with options.
+func ConnectWith(t testing.TB, addr string, options rueidis.ClientOption) rueidis.Client {
 	t.Helper()
 	options.InitAddress, options.DisableCache = []string{addr}, true
 	client, err := rueidis.NewClient(options)
@@ -37,27 +35,19 @@ func Custom(t testing.TB, addr string, options rueidis.ClientOption) rueidis.Cli
 }
 
 // Soon returns a deadline that passes only in a test that fails.
-func Soon() time.Time { return time.Now().Add(redistest.Limit) }
-
-// Do runs a command.
-func Do(t testing.TB, s *redistest.Server, words ...string) {
-	t.Helper()
-	if err := s.Do(t, words...).Error(); err != nil {
-		t.Fatalf("%s: %v", words, err)
-	}
-}
+func Soon() time.Time { return time.Now().Add(Limit) }
 
 // KeepBusy keeps the server busy with a script until the result is called. The server
 // must have been started with a short lua-time-limit.
-func KeepBusy(t testing.TB, s *redistest.Server) (end func()) {
+func (s *Server) KeepBusy(t testing.TB) (end func()) {
 	t.Helper()
 	client, done := Connect(t, s.URL()), make(chan error)
 	go func() {
 		done <- client.Do(t.Context(), client.B().Eval().Script("while true do end").Numkeys(0).Build()).Error()
 	}()
-	redistest.Eventually(t, "the server to be busy", func() bool { return s.Do(t, "PING").Error() != nil })
+	Eventually(t, "the server to be busy", func() bool { return s.Do(t, "PING").Error() != nil })
 	return func() {
-		Do(t, s, "SCRIPT", "KILL")
+		s.MustDo(t, "SCRIPT", "KILL")
 		if err := <-done; err == nil {
 			t.Error("the script was not killed")
 		}
@@ -65,20 +55,20 @@ func KeepBusy(t testing.TB, s *redistest.Server) (end func()) {
 }
 
 // FailToSave makes the server refuse to write (MISCONF): the directory for its snapshots is gone.
-func FailToSave(t testing.TB, s *redistest.Server) {
+func (s *Server) FailToSave(t testing.TB) {
 	t.Helper()
 	dir, err := s.Do(t, "CONFIG", "GET", "dir").AsStrMap()
 	if err != nil || os.RemoveAll(dir["dir"]) != nil {
 		t.Fatal(err, dir)
 	}
-	Do(t, s, "CONFIG", "SET", "save", "3600 1")
-	Do(t, s, "BGSAVE")
-	redistest.Eventually(t, "the snapshot to fail", func() bool { return s.Do(t, "PING").Error() != nil })
+	s.MustDo(t, "CONFIG", "SET", "save", "3600 1")
+	s.MustDo(t, "BGSAVE")
+	Eventually(t, "the snapshot to fail", func() bool { return s.Do(t, "PING").Error() != nil })
 }
 
 // User adds a user to the server, and returns the URL with which to log in.
-func User(t testing.TB, s *redistest.Server, rules ...string) (url string) {
+func (s *Server) User(t testing.TB, rules ...string) (url string) {
 	t.Helper()
-	Do(t, s, append(strings.Fields("ACL SETUSER user reset on >secret"), strings.Fields(strings.Join(rules, " "))...)...)
+	s.MustDo(t, append(strings.Fields("ACL SETUSER user reset on >secret"), strings.Fields(strings.Join(rules, " "))...)...)
 	return "redis://user:secret@" + s.Addr()
 }

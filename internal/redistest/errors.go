@@ -1,4 +1,4 @@
-package clienttest
+package redistest
 
 import (
 	"strings"
@@ -17,8 +17,8 @@ var (
 // Hinted returns an error with a part of a hint.
 func Hinted(hint string) redisio.Error { return redisio.Error{Hint: hint} }
 
-// Expect expects an error of the class of another one.
-func Expect(t testing.TB, what string, e *redisio.Error, want redisio.Error) {
+// ExpectError expects an error of the class of another one.
+func ExpectError(t testing.TB, what string, e *redisio.Error, want redisio.Error) {
 	t.Helper()
 	switch {
 	case e == nil:
