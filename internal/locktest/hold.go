@@ -110,8 +110,15 @@ func EndedBy(t testing.TB, hold *lockkeeper.Hold, reasons ...messages.Reason) me
 	return why
 }
 
+// Taken is a hold of a lock, or a permit.
+type Taken interface {
+	Context() context.Context
+	Err() error
+	Release(ctx context.Context) error
+}
+
 // ExpectValidFor checks that none of the holds is lost within d.
-func ExpectValidFor(t testing.TB, d time.Duration, holds ...*lockkeeper.Hold) {
+func ExpectValidFor[H Taken](t testing.TB, d time.Duration, holds ...H) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), d)
 	defer cancel()
