@@ -24,7 +24,6 @@ import (
 	"slices"
 	"strings"
 	"syscall"
-	"time"
 
 	"github.com/redis/rueidis"
 
@@ -49,8 +48,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 	cluster := flags.Bool("cluster", false, "without -redis, start a cluster of three masters")
 	sentinel := flags.Bool("sentinel", false, "without -redis, start a master, two replicas and three Sentinels")
 	replicas := flags.Int("replicas", 2, "`how many` replicas, with -sentinel")
-	toWrite := flags.Int("min-replicas-to-write", 1, "the setting min-replicas-to-write of the servers, with -sentinel")
-	pause := flags.Duration("pause", 3*time.Second, "how long the old master pauses writes in a planned failover, with -sentinel")
 	version := flags.String("java-version", "", "`version` of Redisson, from 3.45 on; without it, that of java/pom.xml")
 	reds := flags.String("red", "", "`URLs` of three more, with commas between them, for the RedLock; without them, they are started")
 	var only []string
@@ -87,12 +84,11 @@ func run(args []string, stdout, stderr io.Writer) int {
 		*url = "redis-cluster://" + strings.Join(addresses, ",")
 	case *sentinel:
 		var err error
-		if sentinels, err = startSentinelSetup(*replicas, *toWrite); err != nil {
+		if sentinels, err = startSentinelSetup(*replicas); err != nil {
 			fmt.Fprintln(stderr, "interop:", err)
 			return 1
 		}
 		defer sentinels.stop()
-		sentinels.pause = *pause
 		*url = rig.SentinelURL(sentinels.sentinels)
 	}
 	ok, err := interop(ctx, sentinels, *url, *reds, *version, *chosen, only, *quick, stdout, stderr)

@@ -2,8 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strconv"
-	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
@@ -12,20 +10,18 @@ import (
 type sentinelSetup struct {
 	servers   []*rig.Server // the master comes first
 	sentinels []*rig.Server
-	// pause is how long the master pauses writes before a planned failover.
-	pause time.Duration
 }
 
 // startSentinelSetup starts a master, replicas, and three Sentinels of which two must agree, and waits
-// until these know each other and all servers. Every server refuses writes with fewer than toWrite replicas.
-func startSentinelSetup(replicas, toWrite int) (w *sentinelSetup, err error) {
+// until these know each other and all servers. Every server refuses writes without a replica.
+func startSentinelSetup(replicas int) (w *sentinelSetup, err error) {
 	w = &sentinelSetup{}
 	defer func() {
 		if err != nil {
 			w.stop()
 		}
 	}()
-	options := rig.Options{Args: []string{"--min-replicas-to-write", strconv.Itoa(toWrite)}}
+	options := rig.Options{Args: []string{"--min-replicas-to-write", "1"}}
 	master, err := rig.Start(options)
 	if err != nil {
 		return nil, err
@@ -57,12 +53,10 @@ func (w *sentinelSetup) promoted() *rig.Server {
 	return nil
 }
 
-// fail makes the Sentinels promote a replica.
+// fail makes the Sentinels promote a replica, while the old master pauses writes.
 func (w *sentinelSetup) fail() error {
-	if w.pause > 0 {
-		if _, err := w.servers[0].Do("CLIENT", "PAUSE", strconv.FormatInt(w.pause.Milliseconds(), 10), "WRITE"); err != nil {
-			return err
-		}
+	if _, err := w.servers[0].Do("CLIENT", "PAUSE", "3000", "WRITE"); err != nil {
+		return err
 	}
 	_, err := w.sentinels[0].Do("SENTINEL", "FAILOVER", rig.MasterSet)
 	return err

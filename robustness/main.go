@@ -57,11 +57,9 @@ func command(args []string) error {
 	length := flags.Duration("time", 2*time.Minute, "how long to run")
 	round := flags.Duration("round", 40*time.Second,
 		"the length of a round, after which all clients come to rest and the judge checks the history")
-	clients := flags.Int("clients", 3, "how many client processes")
 	seed := flags.Uint64("seed", uint64(time.Now().UnixNano()), "the order and times of the faults; the machine decides the rest")
 	which := flags.String("faults", "all", "which faults, by name, separated by commas, or all of the world")
 	dir := flags.String("dir", "", "the directory of the report; default: a new one")
-	keep := flags.Bool("keep", false, "keep the histories of rounds without a violation")
 	soak := flags.Bool("soak", true, "check for leaks at the end")
 	world := flags.String("world", "one", "the servers: "+
 		"one, zones (one server, with one client further away than the others), cluster, "+
@@ -70,7 +68,6 @@ func command(args []string) error {
 	replicas := flags.Int("replicas", 1,
 		"how many replicas must confirm a grant (Config.Replicas), in a cluster and with Sentinels; "+
 			"with 0 nothing is promised about masters that fail")
-	turns := flags.Bool("turns", turnsPromised, "check that processes get their turns one after another")
 	broken := flags.String("controls", "", "which safety rules to break, by name, separated by commas, or all of them")
 	if err := flags.Parse(args); err != nil {
 		return err
@@ -94,7 +91,7 @@ func command(args []string) error {
 	if err != nil {
 		return err
 	}
-	plan, all := one(), faults.All
+	plan, all, clients := one(), faults.All, 3
 	switch *world {
 	case "one":
 	case "zones":
@@ -106,7 +103,7 @@ func command(args []string) error {
 	case "several":
 		plan, all = several(), faults.OfSeveral
 	case "computing":
-		plan, all, *clients = traffic.ComputingPlan(), nil, 1 // all processes share the processors
+		plan, all, clients = traffic.ComputingPlan(), nil, 1 // all processes share the processors
 	case "cancels":
 		plan, all = traffic.CancelsPlan(), nil
 	case "giving-up":
@@ -132,9 +129,9 @@ func command(args []string) error {
 	}
 	r := &run{
 		binary: self, plan: plan, faults: chosen, pause: pause,
-		clients: *clients, seed: *seed, length: *round, limits: limitsFor(plan, *turns), dir: *dir, keep: *keep,
+		clients: clients, seed: *seed, length: *round, limits: limitsFor(plan, true), dir: *dir,
 	}
-	into := report.New(*seed, *clients)
+	into := report.New(*seed, clients)
 	if *broken != "" {
 		err = breakRules(*broken, r, into)
 	} else {

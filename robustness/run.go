@@ -24,7 +24,6 @@ type run struct {
 	length  time.Duration // of a round
 	limits  judge.Limits
 	dir     string
-	keep    bool // the histories of rounds without a violation
 }
 
 // mixed is the traffic of a run: all kinds together.
@@ -111,11 +110,8 @@ func zones() traffic.Plan {
 	return p
 }
 
-// turnsPromised: a waiting process is overtaken by each other one in a bounded number of turns.
-// It is the default of -turns; controls have their own setting.
-const turnsPromised = true
-
-// limitsFor are the limits for the judge. Turns are not promised for locks on several servers.
+// limitsFor are the limits for the judge. With turns, a waiting process is overtaken by each other one in a bounded
+// number of turns, which is not promised for locks on several servers.
 func limitsFor(p traffic.Plan, turns bool) judge.Limits {
 	l := judge.Limits{
 		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
@@ -180,7 +176,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	for _, f := range happened.Faults {
 		names = append(names, f.Name)
 	}
-	if len(v.Violations) == 0 && !r.keep {
+	if len(v.Violations) == 0 {
 		err = os.RemoveAll(dir)
 	}
 	return v, names, err
