@@ -166,6 +166,14 @@ func (d *digest) value(v reflect.Value, means Meaning) {
 		for i := range v.Len() {
 			d.value(v.Index(i), means)
 		}
+	case reflect.Map: // by texts
+		keys := v.MapKeys()
+		slices.SortFunc(keys, func(a, b reflect.Value) int { return cmp.Compare(a.String(), b.String()) })
+		d.int(int64(len(keys)))
+		for _, key := range keys {
+			d.value(key, Plain)
+			d.value(v.MapIndex(key), means)
+		}
 	case reflect.Array:
 		if v.Len() == 16 {
 			d.name(v)

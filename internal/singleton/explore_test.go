@@ -20,6 +20,7 @@ type setting struct {
 	buffer, size int
 	drops        bool
 	control      string // the rule that is broken on purpose
+	digest       *explore.Digest
 }
 
 var settings = []setting{

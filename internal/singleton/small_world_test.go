@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/explore"
 )
 
 // small is a state of the exploration. The decisions are those of Outbox and Ledger.
@@ -80,6 +82,7 @@ const (
 )
 
 func (s *setting) begin() *small {
+	s.digest = explore.NewDigest(meanings)
 	w := &small{setting: s, now: time.Second, redis: Whereabouts{Left: map[string]map[string]uint64{}}}
 	limits := Limits{Buffer: cmp.Or(s.buffer, 10), Wait: s.wait, Poll: time.Second}
 	for i := range s.senders {
