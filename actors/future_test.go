@@ -17,7 +17,7 @@ func helped() (*lockActor, *request.Call) {
 }
 
 // A caller that has its answer leaves: a command that is lent to it would never be run.
-func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
+func TestLend_NothingToACallerThatIsAnswered(t *testing.T) {
 	for what, look := range map[string]bool{"and has not looked": false, "and has left with it": true} {
 		t.Run(what, func(t *testing.T) {
 			s, call := helped()
@@ -43,7 +43,7 @@ func TestNothingIsLentToACallerThatIsAnswered(t *testing.T) {
 
 // A command that was lent to a caller whose answer came before it looked is handed back:
 // the caller leaves at once, and a worker runs the command.
-func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
+func TestLend_IsHandedBackWithTheAnswer(t *testing.T) {
 	var s request.Future
 	first := &redisclient.Errand{}
 	if !s.Offer(first, false) || s.Offer(&redisclient.Errand{}, false) {
@@ -58,7 +58,7 @@ func TestWhatWasLentIsHandedBackWithTheAnswer(t *testing.T) {
 }
 
 // An answer that comes after its caller has left is not taken, and its sender learns so.
-func TestAnswerForACallerThatHasLeft(t *testing.T) {
+func TestAnswer_IsNotTakenAfterTheCallerHasLeft(t *testing.T) {
 	var early, late request.Future
 	early.Complete(&request.Outcome{Owner: 7})
 	if out := early.Leave(); out.Owner != 7 {

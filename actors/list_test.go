@@ -10,7 +10,7 @@ import (
 )
 
 // An actor that has nothing to do but to say so, when the System closes, leaves then.
-func TestListsDoNotHoldUpClose(t *testing.T) {
+func TestList_DoesNotHoldUpClose(t *testing.T) {
 	for what, use := range map[string]func(t *testing.T, o *observed, name string){
 		"lock": func(t *testing.T, o *observed, name string) { o.use(t, name) },
 		"semaphore": func(t *testing.T, o *observed, name string) {

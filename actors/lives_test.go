@@ -75,7 +75,7 @@ func (r *Runtime) use(t *testing.T, name string) (granted request.Outcome) {
 
 // proto.actor's list of the guardian's children keeps the PIDs of those that have gone, in
 // the part of its array that it does not use. They must not keep anything alive.
-func TestRetiredLocksAreCollected(t *testing.T) {
+func TestRetirement_LocksAreCollected(t *testing.T) {
 	r := start(t, time.Second) // longer than from its last use to the look at it
 	const locks = 300
 	var collected atomic.Int64
@@ -125,7 +125,7 @@ func TestIdleActors_LeaveEarlyWhenThereAreMany(t *testing.T) {
 
 // A request may name an owner of a hold that is over by the time it arrives. If the lock
 // actor has left meanwhile, that number must fit no owner in its successor's life.
-func TestOwnerOfAnEarlierLockActorReentersNoHold(t *testing.T) {
+func TestReentry_NotByAnOwnerOfAnEarlierLockActor(t *testing.T) {
 	r, name := start(t, 10*time.Millisecond), redistest.Name(t)
 	first := r.use(t, name)
 	redistest.Eventually(t, "the lock actor to leave", func() bool { return r.locks.Get(kinds.Key{Name: name}) == nil })
@@ -151,7 +151,7 @@ func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
 
 // An acquire that is under way when its lock actor is given up may be carried out behind
 // the last release: its reply causes the release of what it took.
-func TestAcquireThatIsLaterThanTheLastRelease(t *testing.T) {
+func TestAcquire_LaterThanTheLastReleaseIsGivenBack(t *testing.T) {
 	for what, giveUp := range map[string]func(r *Runtime, s *lockActor){
 		"given up": func(r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
 		"stopped":  func(r *Runtime, s *lockActor) { _ = r.root.StopFuture(s.pid).Wait() },
@@ -255,7 +255,7 @@ type recipient struct{ request.Requester }
 func (recipient) Lost(request.Sender, *request.Call, *machine.Answer) { panic("the recipient") }
 
 // A recipient that panics keeps nothing else of the lock's from being done.
-func TestAPanickingRecipient(t *testing.T) {
+func TestRecipient_ThatPanicsHoldsUpNothingElse(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
 	s := &lockActor{rt: &Runtime{host: h}, observer: new(observe.Observer).Lock("orders")}

@@ -30,7 +30,7 @@ func home(id string, mode rueidis.ClientMode) *Runtime {
 	return r
 }
 
-func TestMembersOrder(t *testing.T) {
+func TestMembers_AreTakenByName(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
 	given := []request.Member{
 		{System: two, Name: "b", Kind: messages.Kind_KIND_FENCED}, {System: one, Name: "c"},
@@ -65,7 +65,7 @@ func TestMembersOrder(t *testing.T) {
 }
 
 // What differs in any member is another lock, also when names look like separators.
-func TestMembersIdentity(t *testing.T) {
+func TestMembers_AnyDifferenceMakesAnotherLock(t *testing.T) {
 	one, two := home("1", rueidis.ClientModeStandalone), home("2", rueidis.ClientModeStandalone)
 	known := map[string]string{}
 	for what, members := range map[string][]request.Member{

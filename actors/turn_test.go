@@ -163,7 +163,7 @@ func (o *observed) frees(t *testing.T, granted <-chan request.Outcome, call *req
 
 // Nothing but a well-formed message about a lock of this system's reaches a lock actor, and that
 // one is granted the lock.
-func TestATransferReachesItsLockActor(t *testing.T) {
+func TestTransfer_ReachesItsLockActor(t *testing.T) {
 	o := startObserved(t, plain)
 	name := redistest.Name(t) + " with spaces"
 	granted, call := o.wait(t, name)
@@ -187,7 +187,7 @@ func TestATransferReachesItsLockActor(t *testing.T) {
 
 // A lock actor that crashes over a transfer handles it again. A subscriber that does so loses
 // that one, and brings the next.
-func TestCrashOverATransfer(t *testing.T) {
+func TestTransfer_IsHandledAgainAfterACrash(t *testing.T) {
 	for who, before := range map[string]func(m any) bool{
 		"lock actor": func(m any) bool { _, ok := m.(*transferred); return ok },
 		"subscriber": func(m any) bool { _, ok := m.(*published); return ok },
@@ -210,7 +210,7 @@ func TestCrashOverATransfer(t *testing.T) {
 }
 
 // The turn channel is subscribed with the first channel of a lock's, and then until Close.
-func TestTheTurnChannelStays(t *testing.T) {
+func TestTurnChannel_StaysUntilClose(t *testing.T) {
 	o := startObserved(t, plain)
 	name := redistest.Name(t)
 	o.use(t, "uncontended "+name)

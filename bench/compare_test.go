@@ -39,7 +39,7 @@ func readSome(t *testing.T) (file string, results []result) {
 	return file, results
 }
 
-func TestMedian(t *testing.T) {
+func TestMedian_IsTheMiddle(t *testing.T) {
 	for _, test := range []struct {
 		values []float64
 		want   float64
@@ -57,7 +57,7 @@ func TestMedian(t *testing.T) {
 	}
 }
 
-func TestHistogram(t *testing.T) {
+func TestHistogram_KeepsQuantiles(t *testing.T) {
 	var h, other histogram
 	for i := range 1000 {
 		h.add(time.Duration(i+1) * time.Microsecond)
@@ -71,7 +71,7 @@ func TestHistogram(t *testing.T) {
 	}
 }
 
-func TestComparison(t *testing.T) {
+func TestComparison_TakesRatiosWithinARound(t *testing.T) {
 	_, results := readSome(t)
 	c := compare("s3", results)
 	if got := strings.Join(c.libs(), " "); got != "lockkeeper raw rueidislock redsync" {
@@ -95,7 +95,7 @@ func TestComparison(t *testing.T) {
 }
 
 // show has the conditions, the targets, and each section once.
-func TestShow(t *testing.T) {
+func TestShow_HasEachSectionOnce(t *testing.T) {
 	file, _ := readSome(t)
 	var text strings.Builder
 	if err := show(file, &text); err != nil {
@@ -111,7 +111,7 @@ func TestShow(t *testing.T) {
 	}
 }
 
-func TestTargets(t *testing.T) {
+func TestTargets_AreJudged(t *testing.T) {
 	_, results := readSome(t)
 	table := targetTable(results)
 	for _, want := range []string{
@@ -129,7 +129,7 @@ func TestTargets(t *testing.T) {
 }
 
 // Every choice of scenarios is valid, and every library named in a scenario exists.
-func TestScenarios(t *testing.T) {
+func TestScenarios_AreValid(t *testing.T) {
 	for names, want := range map[string]int{"": len(scenarios), "s12": 1, "s10-held": 6, "s1,s17": 6, "s21": 6, "s17-fair": 1} {
 		if chosen, err := choose(names); err != nil || len(chosen) != want {
 			t.Errorf("%q is %d scenarios, %v", names, len(chosen), err)

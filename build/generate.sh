@@ -5,4 +5,4 @@ cd "$(dirname "$0")/.."
 
 build/need.sh redis-server
 go generate ./messages
-go test ./redisio -run TestACLDocument -acl.update
+go test ./redisio -run TestACL_IsInTheDocument -acl.update

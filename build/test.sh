@@ -6,7 +6,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 build/need.sh redis-server
-compute='^Test(Explore|Queue_MatchesItsModel|Withdrawals_DoNotCopyTheQueue|QuotedWordsDoNotCount)'
+compute='^Test(Explore|Queue_MatchesItsModel|Withdrawals_DoNotCopyTheQueue|QuotedWords_DoNotCount)'
 go test -run "$compute" ./internal/lock ./internal/semaphore ./internal/expirable ./internal/requestqueue ./internal/refusal
 go test ./internal/singleton ./grains -run TestExplore -explore.states=30000
 go test -race -skip "$compute" -p 5 -timeout 30m ./cmd/lockkeeper/... ./interop/... ./tests/conformance ./tests/faults \

@@ -171,7 +171,7 @@ func TestPage_AgreesWithRedis(t *testing.T) {
 }
 
 // Names and texts from Redis are escaped on every page, and the link of a lock leads to its page.
-func TestNamesAreEscaped(t *testing.T) {
+func TestNames_AreEscaped(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	const evil = `"><script>alert('x')</script>&amp;{{.}}`
@@ -255,7 +255,7 @@ func (s *streaming) awaits(t *testing.T, pattern string) {
 }
 
 // A lock is force-released only with the option, and only for the console's own pages.
-func TestForceRelease(t *testing.T) {
+func TestForceRelease_OnlyWithTheOption(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	cfg := patient("")
@@ -332,7 +332,7 @@ func TestForceRelease(t *testing.T) {
 
 // The journal records losses while there is no viewer, and passes everything on to the logger. The history of a lock
 // has the events of the journal and of the console in order of time.
-func TestJournalAndHistory(t *testing.T) {
+func TestJournal_RecordsLossesWithoutAViewer(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	var lines strings.Builder
@@ -367,7 +367,7 @@ func TestJournalAndHistory(t *testing.T) {
 }
 
 // A semaphore is listed while requests wait for it in this System, and has a page.
-func TestWaitersForASemaphore(t *testing.T) {
+func TestSemaphore_IsListedWhileRequestsWait(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, patient("shop"))
 	base := web(t, console.Handler(s.System, quick))

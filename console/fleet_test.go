@@ -16,7 +16,7 @@ import (
 
 // The page of all Systems lists every lock with its holder, in pages, and no other keys. One refresh serves all
 // viewers.
-func TestFleet(t *testing.T) {
+func TestFleet_ListsEveryLock(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	open := func(application string) *locktest.Site {
@@ -113,7 +113,7 @@ func TestFleet(t *testing.T) {
 }
 
 // The note of a hold is shown with its holder, escaped, wherever the lock is.
-func TestNoteIsShown(t *testing.T) {
+func TestNote_IsShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	here, there := locktest.Open(t, server.URL(), patient("shop")), locktest.Open(t, server.URL(), patient("billing"))

@@ -20,7 +20,7 @@ import (
 
 // Records of any size, and a list with names of any size, do not delay the acquires and renewals of locks while they are
 // viewed, and do not hide any System.
-func TestForgedRecordsDoNotDelayLocks(t *testing.T) {
+func TestForgedRecords_DoNotDelayLocks(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--slowlog-log-slower-than", "60000") // in µs: reading a page of unbounded names takes twice as long
 	s := locktest.Open(t, server.URL(), lockkeeper.Config{Application: "shop", Watchdog: 20 * time.Second, Renewal: 600 * time.Millisecond})
@@ -93,7 +93,7 @@ func slowCommands(t *testing.T, server *redistest.Server) map[string]bool {
 }
 
 // The number of Systems whose records are read is bounded, and the console reports if there are more.
-func TestMoreSystemsThanAreRead(t *testing.T) {
+func TestSystems_ThatAreReadAreBounded(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	s := locktest.Open(t, server.URL(), patient("shop"))

@@ -18,7 +18,7 @@ import (
 
 // Another site can make its own name resolve to this server (DNS rebinding). So every request for a host that the
 // console was not given is refused.
-func TestHostsAreChecked(t *testing.T) {
+func TestHosts_AreChecked(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	locktest.Acquire(t, s.Lock(k.LockName))
@@ -48,7 +48,7 @@ func TestHostsAreChecked(t *testing.T) {
 }
 
 // Invisible characters, and those that change the direction of writing, are escaped on every page.
-func TestHiddenCharactersAreSeen(t *testing.T) {
+func TestHiddenCharacters_AreEscaped(t *testing.T) {
 	t.Parallel()
 	const name = "\u202eeciovni\u200b\x1b[31m"
 	s, _ := locktest.NewOnOwnServer(t, patient(name))
@@ -69,7 +69,7 @@ func TestHiddenCharactersAreSeen(t *testing.T) {
 
 // Redis does not know how many requests wait in the process of another holder. The page shows the number from the
 // record, with its age, or "unknown".
-func TestWaitersElsewhereAreUnknown(t *testing.T) {
+func TestWaiters_ElsewhereAreUnknown(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, quick))

@@ -10,7 +10,7 @@ import (
 )
 
 // A rate is that of the last half minute.
-func TestRates(t *testing.T) {
+func TestRates_AreOfHalfAMinute(t *testing.T) {
 	var h history
 	now := time.Now()
 	if first := h.rates(now, counts{Grants: 1000}); first != nil {
@@ -29,7 +29,7 @@ func TestRates(t *testing.T) {
 }
 
 // The history of a lock has the changes of its holder, and no events because of a look-up, its end or its failure.
-func TestHistory(t *testing.T) {
+func TestHistory_HasTheChangesOfTheHolder(t *testing.T) {
 	t.Parallel()
 	const name = "orders"
 	id, other := lockID{inspect.KindPlain, name}, lockID{inspect.KindPlain, "other"}

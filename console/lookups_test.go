@@ -13,7 +13,7 @@ import (
 )
 
 // The lock that a viewer looks up, and the error of the look-up, are only on the pages of that viewer.
-func TestLookUpsArePrivate(t *testing.T) {
+func TestLookUps_ArePrivate(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	journal := console.NewJournal()
@@ -54,7 +54,7 @@ func TestLookUpsArePrivate(t *testing.T) {
 }
 
 // The error of a lock of this System is shown to all viewers of its row, and to no others.
-func TestErrorOfAListedLock(t *testing.T) {
+func TestError_OfAListedLockIsShownToAll(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient("shop"))
 	locktest.Acquire(t, s.Lock(k.LockName))
@@ -70,7 +70,7 @@ func TestErrorOfAListedLock(t *testing.T) {
 }
 
 // While Redis does not answer, each look-up has its own error, and not that of another one.
-func TestLookUpsWithoutRedis(t *testing.T) {
+func TestLookUps_HaveTheirOwnErrors(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
 	base := web(t, console.Handler(s.System, quick))

@@ -21,7 +21,7 @@ import (
 var saysNil = regexp.MustCompile("System (of the lock )?is nil")
 
 // The exported functions do not panic with nil or zero arguments, and a console without a System reports that.
-func TestNilArguments(t *testing.T) {
+func TestNilArguments_DoNotPanic(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.New(t, lockkeeper.Config{})
 	good := map[reflect.Type]any{

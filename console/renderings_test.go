@@ -15,7 +15,7 @@ import (
 )
 
 // All viewers with the same query get the same text, which is written once for each snapshot.
-func TestPagesAreWrittenOnce(t *testing.T) {
+func TestPages_AreWrittenOnce(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Watchdog: time.Hour, CallTimeout: time.Minute})
 	locktest.Acquire(t, s.Lock(k.LockName))
@@ -77,7 +77,7 @@ type flushed struct {
 func (w flushed) Flush() { w.events <- struct{}{} }
 
 // Texts beyond the limit are written, but not kept.
-func TestKeptTextsAreBounded(t *testing.T) {
+func TestPages_ThatAreKeptAreBounded(t *testing.T) {
 	t.Parallel()
 	var r renderings
 	const size = maxKept/10 + 1

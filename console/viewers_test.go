@@ -28,7 +28,7 @@ func refreshCommands(t *testing.T, server *redistest.Server) int64 {
 
 // All viewers share one refresh, another request within the interval causes no commands, and without viewers there are
 // no refreshes.
-func TestViewersShareARefresh(t *testing.T) {
+func TestViewers_ShareARefresh(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	s.Acquire(t, k)
@@ -62,7 +62,7 @@ func TestViewersShareARefresh(t *testing.T) {
 }
 
 // A server that shuts down does not wait for viewers.
-func TestStreamsEndWithTheServer(t *testing.T) {
+func TestStreams_EndWithTheServer(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.NewOnOwnServer(t, patient(""))
 	ctx, stop := context.WithCancel(t.Context())
@@ -77,7 +77,7 @@ func TestStreamsEndWithTheServer(t *testing.T) {
 }
 
 // Look-ups of many names cause only a few refreshes per second.
-func TestLookUpsOfManyNamesShareRefreshes(t *testing.T) {
+func TestLookUps_OfManyNamesShareRefreshes(t *testing.T) {
 	t.Parallel()
 	s, _ := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour)))
@@ -105,7 +105,7 @@ func (p pipes) Close() error { return nil }
 func (pipes) Addr() net.Addr { return &net.TCPAddr{} }
 
 // A viewer that does not read does not delay others, and its stream is closed.
-func TestSlowViewer(t *testing.T) {
+func TestViewers_SlowOneDelaysNoOther(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, patient(""))
 	s.Acquire(t, k)
@@ -145,7 +145,7 @@ func TestSlowViewer(t *testing.T) {
 }
 
 // The numbers of rows and of viewers are bounded, and the filter finds further locks.
-func TestBounds(t *testing.T) {
+func TestBounds_HoldForRowsAndViewers(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient("shop"))
 	for i := range 130 {
@@ -196,7 +196,7 @@ func TestBounds(t *testing.T) {
 }
 
 // While Redis does not answer, the page shows the error and the state of the System.
-func TestRedisIsUnavailable(t *testing.T) {
+func TestPage_ShowsThatRedisIsUnavailable(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{CallTimeout: 300 * time.Millisecond})
 	s.Acquire(t, k)
@@ -217,7 +217,7 @@ func TestRedisIsUnavailable(t *testing.T) {
 }
 
 // The page after a forced release shows that release, even within the interval of the last refresh.
-func TestPageAfterAForcedRelease(t *testing.T) {
+func TestPage_ShowsAForcedReleaseAtOnce(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, patient(""))
 	base := web(t, console.Handler(s.System, console.WithInterval(time.Hour), console.WithForceRelease()))

@@ -34,7 +34,7 @@ func newSteps() *steps {
 }
 
 // A viewer that joins during a refresh without its look-up waits for the next refresh.
-func TestLookUpDuringARefresh(t *testing.T) {
+func TestLookUps_WaitForTheNextRefresh(t *testing.T) {
 	t.Parallel()
 	s := newSteps()
 	all := s.join(lockID{})
@@ -57,7 +57,7 @@ func TestLookUpDuringARefresh(t *testing.T) {
 }
 
 // A snapshot is discarded if a viewer has changed something during the refresh.
-func TestChangeDuringARefresh(t *testing.T) {
+func TestSnapshot_IsDiscardedAfterAChange(t *testing.T) {
 	t.Parallel()
 	s := newSteps()
 	before := s.join(lockID{})

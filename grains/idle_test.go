@@ -65,7 +65,7 @@ func TestGrain_StopsWhenIdle(t *testing.T) {
 }
 
 // What an idle member sends to Redis, with one look at its entries for each at the members, does not grow with its grains.
-func TestIdle(t *testing.T) {
+func TestIdle_CommandsDoNotGrowWithGrains(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Minute}})

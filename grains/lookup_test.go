@@ -90,7 +90,7 @@ func TestMember_ForgetsPIDs(t *testing.T) {
 }
 
 // The default place is the same for all, as balanced as one at random, and of a member that goes only its grains move.
-func TestByHash(t *testing.T) {
+func TestByHash_MovesOnlyTheGrainsOfAMemberThatGoes(t *testing.T) {
 	members := []Member{{ID: uuid.NewString()}, {ID: uuid.NewString()}, {ID: uuid.NewString()}}
 	reversed := []Member{members[2], members[1], members[0]}
 	count := map[string]int{}

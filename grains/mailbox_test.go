@@ -23,7 +23,7 @@ func (i *invoker) EscalateFailure(any, any)  {}
 
 // A grain handles messages while its term serves, and a crash outside of it ends in a stop. What it does not handle becomes a
 // dead letter, also while the mailbox is suspended.
-func TestMailbox(t *testing.T) {
+func TestMailbox_HandlesMessagesWhileItsTermServes(t *testing.T) {
 	system, serves := quiet.ActorSystem(), true
 	defer system.Shutdown()
 	var dead []string

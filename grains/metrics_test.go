@@ -19,7 +19,7 @@ import (
 )
 
 // The meter of Config.Locks gets what the Directory counts, until Leave.
-func TestMetrics(t *testing.T) {
+func TestMetrics_AreThoseOfTheDirectory(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	reader := metric.NewManualReader()
@@ -78,7 +78,7 @@ func TestMetrics(t *testing.T) {
 }
 
 // The table in docs/operate.md has every metric as it is made.
-func TestMetricsAreDocumented(t *testing.T) {
+func TestMetrics_AreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../docs/operate.md")
 	if err != nil {
 		t.Fatal(err)

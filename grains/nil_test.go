@@ -14,7 +14,7 @@ import (
 )
 
 // The exported functions do not panic with a nil or zero argument, and return an error.
-func TestNilArguments(t *testing.T) {
+func TestNilArguments_DoNotPanic(t *testing.T) {
 	t.Parallel()
 	client := redistest.Connect(t, redistest.Shared(t).URL())
 	good := map[reflect.Type]any{

@@ -9,7 +9,7 @@ import (
 )
 
 // All entries are removed, many at a time. A failure is reported at the end of the term, once.
-func TestSweeper(t *testing.T) {
+func TestSweeper_RemovesAllEntries(t *testing.T) {
 	var removed atomic.Int64
 	fails := false
 	s := &sweeper{sweep: func(_ context.Context, some []entryOf) error {

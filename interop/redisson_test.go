@@ -69,7 +69,7 @@ func TestInterop(t *testing.T) {
 }
 
 // judge detects overlapping holds and falling tokens.
-func TestJudge(t *testing.T) {
+func TestJudge_DetectsOverlapsAndFallingTokens(t *testing.T) {
 	promotion := time.Now()
 	hold := func(s side, lock string, granted, left int, token int64) trusted {
 		return trusted{span{s, s.name, promotion, promotion.Add(milliseconds(granted)), promotion.Add(milliseconds(left))}, lock, token}

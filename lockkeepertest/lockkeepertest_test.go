@@ -38,7 +38,7 @@ func await[T any](t *testing.T, c <-chan T) {
 
 // Two Systems on one Redis exclude each other, and pass locks to each other; every kind works on
 // the embedded Redis.
-func TestTwoProcesses(t *testing.T) {
+func TestSystems_ExcludeEachOther(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	here, there := redis.Open(t, lockkeeper.Config{}), redis.Open(t, lockkeeper.Config{})
 	for kind, of := range map[string]func(*lockkeeper.System, string) *lockkeeper.Lock{
@@ -62,7 +62,7 @@ func TestTwoProcesses(t *testing.T) {
 }
 
 // Lose waits for a holder, which has been notified when Lose returns.
-func TestLose(t *testing.T) {
+func TestLose_WaitsForTheHolder(t *testing.T) {
 	locks := lockkeepertest.Open(t, lockkeeper.Config{})
 	began := make(chan *lockkeeper.Hold, 1)
 	go func() {
@@ -76,7 +76,7 @@ func TestLose(t *testing.T) {
 }
 
 // When Redis fails, a holder is warned, and then loses the lock; after that Redis may recover.
-func TestFail(t *testing.T) {
+func TestFail_WarnsBeforeTheLoss(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	locks := redis.Open(t, lockkeeper.Config{Watchdog: 300 * time.Millisecond})
 	warned := make(chan time.Duration, 8)
@@ -96,7 +96,7 @@ func TestFail(t *testing.T) {
 }
 
 // Advance ends the leases that are over, and no others, in all Systems.
-func TestAdvance(t *testing.T) {
+func TestAdvance_EndsOnlyLeasesThatAreOver(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	here, there := redis.Open(t, lockkeeper.Config{Watchdog: 3 * time.Hour}), redis.Open(t, lockkeeper.Config{})
 	kept, ended := acquire(t, here.Lock("kept")), acquire(t, there.Lock("ended"), lockkeeper.WithLease(time.Hour))
@@ -124,7 +124,7 @@ func (f *failing) Fatal(args ...any)                 { f.text = fmt.Sprint(args.
 func (f *failing) Fatalf(format string, args ...any) { f.Fatal(fmt.Sprintf(format, args...)) }
 
 // Nil and zero arguments fail the test, and do not panic.
-func TestNilArguments(t *testing.T) {
+func TestNilArguments_FailTheTest(t *testing.T) {
 	r := lockkeepertest.Start(t)
 	for what, call := range map[string]func(t testing.TB){
 		"the lock is nil":         func(t testing.TB) { lockkeepertest.Lose(t, nil) },
@@ -153,7 +153,7 @@ func TestNilArguments(t *testing.T) {
 }
 
 // Forget erases all data: a holder is notified, and a semaphore has no number of permits.
-func TestForget(t *testing.T) {
+func TestForget_ErasesAllData(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	locks := redis.Open(t, lockkeeper.Config{Watchdog: 300 * time.Millisecond})
 	hold := acquire(t, locks.Lock("orders"))

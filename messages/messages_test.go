@@ -19,14 +19,14 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-func TestRegisteredPath(t *testing.T) {
+func TestProto_HasItsPath(t *testing.T) {
 	const want = "lockkeeper/v1/lockkeeper.proto"
 	if got := File_lockkeeper_v1_lockkeeper_proto.Path(); got != want {
 		t.Errorf("registered as %q, want %q", got, want)
 	}
 }
 
-func TestRedacted(t *testing.T) {
+func TestRedacted_HidesHoldIDs(t *testing.T) {
 	nested, err := anypb.New(&Release{HoldId: "secret"})
 	if err != nil {
 		t.Fatal(err)

@@ -25,7 +25,7 @@ const readerCommands = "+cluster|shards +cluster|slots +exists +get +getrange +h
 	" +ping +pttl +pubsub|channels +pubsub|numsub +scan +time +zcount +zrange"
 
 // docs/acl.md has the rules that ACL returns; `make generate` writes them.
-func TestACLDocument(t *testing.T) {
+func TestACL_IsInTheDocument(t *testing.T) {
 	const file, begin, end = "../docs/acl.md", "<!-- rules -->\n", "<!-- end of rules -->"
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -64,7 +64,7 @@ func TestACLDocument(t *testing.T) {
 }
 
 // ACL covers all scripts, all commands of the scripts, and all keys and channels that package keyspace derives.
-func TestACLIsComplete(t *testing.T) {
+func TestACL_IsComplete(t *testing.T) {
 	all := ACL()[len(ACL())-1]
 	var known []string
 	for _, name := range slices.Concat(all.keys, all.channels) {
@@ -113,7 +113,7 @@ func TestACLIsComplete(t *testing.T) {
 	}
 }
 
-func TestACLRules(t *testing.T) {
+func TestACL_RulesHaveThePrefix(t *testing.T) {
 	rights := map[string]Rights{}
 	for _, r := range ACL() {
 		rights[r.Kind] = r

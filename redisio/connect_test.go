@@ -16,7 +16,7 @@ import (
 )
 
 // The error names the cause, but does not quote what may be a password; see FuzzPassword.
-func TestConnectErrors(t *testing.T) {
+func TestConnect_ErrorsNameTheCause(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
 		"":                                           "invalid URL scheme",
@@ -80,7 +80,7 @@ func TestConnectErrors(t *testing.T) {
 }
 
 // An error of the first connection has a hint about TLS or proxies.
-func TestConnectHints(t *testing.T) {
+func TestConnect_HintsAtTLSAndProxies(t *testing.T) {
 	t.Parallel()
 	authority := redistest.NewAuthority(t)
 	encrypted, plain := authority.Start(t, nil), redistest.Start(t)
@@ -112,7 +112,7 @@ func TestConnectHints(t *testing.T) {
 }
 
 // A server that refuses the client is an error, also for ConnectLater.
-func TestConnectRefusals(t *testing.T) {
+func TestConnect_RefusalIsAnError(t *testing.T) {
 	t.Parallel()
 	locked := redistest.Start(t, "--requirepass", "s3cret")
 	for _, test := range []struct {
@@ -146,7 +146,7 @@ func TestConnectRefusals(t *testing.T) {
 }
 
 // Of several addresses, one must answer, possibly at a second attempt.
-func TestConnectAsksAgain(t *testing.T) {
+func TestConnect_AsksAgain(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	var dials atomic.Int32
@@ -165,7 +165,7 @@ func TestConnectAsksAgain(t *testing.T) {
 	client.Close()
 }
 
-func TestConnectOptions(t *testing.T) {
+func TestConnect_TakesTheOptionsOfTheURL(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--requirepass", "p@ss/word")
 	for _, connect := range []func(string) (rueidis.Client, error){redisio.Connect, redisio.ConnectLater} {

@@ -17,7 +17,7 @@ import (
 
 // The errors of Redis 7, and those of Redis 6 where they differ, as replies of a
 // server to a script.
-func TestSortRepliesOfRedis(t *testing.T) {
+func TestClassify_KnowsTheErrorsOfRedis(t *testing.T) {
 	t.Parallel()
 	client := redistest.Connect(t, redistest.Shared(t).URL())
 	sorts := func(text string, want redisio.Error) {
@@ -65,7 +65,7 @@ func TestSortRepliesOfRedis(t *testing.T) {
 	}
 }
 
-func TestSortOtherErrors(t *testing.T) {
+func TestClassify_KnowsOtherErrors(t *testing.T) {
 	t.Parallel()
 	refused := &net.OpError{Op: "dial", Err: errors.New("connection refused")}
 	for err, want := range map[error]redisio.Error{

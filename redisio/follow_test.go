@@ -5,7 +5,7 @@ import (
 )
 
 // next chooses one of the answers of several Sentinels.
-func TestNextMaster(t *testing.T) {
+func TestNextMaster_IsTheLatestAnswer(t *testing.T) {
 	type answer struct {
 		master string
 		epoch  uint64

@@ -10,7 +10,7 @@ import (
 
 // If the user may not subscribe at the Sentinels, no client is opened. If the right is removed later, the
 // client follows the master by asking.
-func TestSentinelWithoutTheRightToSubscribe(t *testing.T) {
+func TestSentinel_NeedsTheRightToSubscribe(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t)
 	replica := redistest.Replica(t, master)

@@ -178,7 +178,7 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 
 // A number that the scripts refuse is shown unchanged, with the problem, and a number that is not set is reported if
 // its name can be found.
-func TestBadNumbersAreShown(t *testing.T) {
+func TestBadNumbers_AreShown(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes")
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)

@@ -59,7 +59,7 @@ func expectFindings(t *testing.T, findings []finding, want []string) {
 
 // Each case is a server with options, the rules of its user, and the findings that are not ok:
 // "check status words"; all other checks must be ok.
-func TestDoctor(t *testing.T) {
+func TestDoctor_FindsWhatIsWrong(t *testing.T) {
 	for name, c := range map[string]struct {
 		options, rules string
 		code           int
@@ -145,7 +145,7 @@ func TestDoctor_TriesTheChosenKinds(t *testing.T) {
 
 // Behind a proxy that drops messages, every kind fails although all commands work. If the proxy closes the
 // connection that subscribes, doctor reports that.
-func TestDoctorWithoutMessages(t *testing.T) {
+func TestDoctor_NoticesThatMessagesAreDropped(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		fault func(p *redistest.Proxy)
@@ -168,7 +168,7 @@ func TestDoctorWithoutMessages(t *testing.T) {
 
 // doctor reports a server that refuses scripts which use undeclared keys, with advice. If the user may not run the
 // test, the result is unknown.
-func TestDoctorTriesUndeclaredKeys(t *testing.T) {
+func TestDoctor_TriesUndeclaredKeys(t *testing.T) {
 	t.Parallel()
 	strict := redistest.NewFakeServer(t)
 	strict.Answer("-ERR Error running script (call to 5c4d): @user_script:1: script tried accessing undeclared key, key: k\r\n", 0)
@@ -195,7 +195,7 @@ func TestDoctorTriesUndeclaredKeys(t *testing.T) {
 }
 
 // In a cluster, doctor checks each master, and ls finds the locks and the subscribers of all masters.
-func TestCluster(t *testing.T) {
+func TestCluster_AllMastersAreListedAndChecked(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	replica := redistest.ClusterReplica(t, servers)
@@ -245,7 +245,7 @@ func TestCluster(t *testing.T) {
 
 // If a master of a cluster is down, ls lists the locks on the others, and doctor checks them. Both name the
 // master that is down, and report whether the others serve.
-func TestClusterWithoutAMaster(t *testing.T) {
+func TestCluster_NamesTheMasterThatIsDown(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		covered string
@@ -312,7 +312,7 @@ func TestClusterWithoutAMaster(t *testing.T) {
 }
 
 // The shell completes subcommands, flags and kinds.
-func TestCompletion(t *testing.T) {
+func TestCompletion_HasSubcommandsFlagsAndKinds(t *testing.T) {
 	var script strings.Builder
 	if code := dispatch([]string{"completion", "bash"}, environment{stdout: &script}); code != 0 {
 		t.Fatal(code)
@@ -335,7 +335,7 @@ func TestCompletion(t *testing.T) {
 }
 
 // The line of progress names the holder of the lock, with the time since it was first seen, and fits the terminal.
-func TestProgressLine(t *testing.T) {
+func TestProgressLine_NamesTheHolder(t *testing.T) {
 	began := time.Now()
 	p := progress{began: began}
 	at := func(seconds int, s lockkeeper.Status, columns int, want string) {

@@ -14,7 +14,7 @@ import (
 )
 
 // ls, inspect and watch show the notes of holds, with hidden characters escaped.
-func TestNotesAreShown(t *testing.T) {
+func TestNotes_AreShown(t *testing.T) {
 	t.Parallel()
 	server, prefix := redistest.Shared(t), redistest.Name(t)+":"
 	ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)

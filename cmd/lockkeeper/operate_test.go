@@ -53,7 +53,7 @@ func read[T any](t *testing.T, server *redistest.Server, code int, args ...strin
 
 // After a process that holds a lock was killed, inspect and Inspect return its host, process id and start time, for
 // every kind of lock.
-func TestDeadHolderIsTraced(t *testing.T) {
+func TestDeadHolder_IsTraced(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	host, _ := os.Hostname()
@@ -266,7 +266,7 @@ func TestList_MatchesRedis(t *testing.T) {
 
 // A forced release frees the owner that is named, or that it has read, and prints it. If another owner has the lock when
 // the command arrives at Redis, nothing is released.
-func TestReleaseOfAChangedHolder(t *testing.T) {
+func TestRelease_NotOfAnotherHolder(t *testing.T) {
 	t.Parallel()
 	const one, two = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1", "00000000-6b1d-4a53-9a5e-2f4b7c1d0e88:1"
 	for kind, fields := range map[string][]string{"plain": nil, "write": {"mode", "write"}, "read": {"mode", "read"}} {
@@ -320,7 +320,7 @@ func TestReleaseOfAChangedHolder(t *testing.T) {
 }
 
 // bench takes all measurements, and leaves no keys in Redis.
-func TestBench(t *testing.T) {
+func TestBench_LeavesNoKeys(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	all := read[measurement](t, server, 0, "bench", "--json", "-for", "100ms")
@@ -346,7 +346,7 @@ func TestBench(t *testing.T) {
 }
 
 // The error names the first right that the user lacks, and doctor does not refer to itself.
-func TestInspectNamesTheRightThatIsMissing(t *testing.T) {
+func TestInspect_NamesTheRightThatIsMissing(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Do(t, "ACL", "SETUSER", "inspector", "on", ">secret", "~*", "&*", "+ping", "+hello")

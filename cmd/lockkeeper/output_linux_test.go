@@ -10,7 +10,7 @@ import (
 )
 
 // For every subcommand, output that cannot be written is an error, which is printed once.
-func TestOutputThatCannotBeWritten(t *testing.T) {
+func TestOutput_ThatCannotBeWrittenIsAnError(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	server.Do(t, "HSET", "held", "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:57", "1")
@@ -46,7 +46,7 @@ func TestOutputThatCannotBeWritten(t *testing.T) {
 }
 
 // A name that is not UTF-8 is printed without loss, and other names unchanged.
-func TestNamesThatAreNotText(t *testing.T) {
+func TestNames_ThatAreNotTextArePrintedWithoutLoss(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	const client, name, text = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88", "a\xff\x00b", "日本\u202e"

@@ -46,7 +46,7 @@ func terminal(t *testing.T) (slave *os.File, written func() string) {
 
 // During a wait, a line on the terminal names the process of the holder, as a refusal does; it is erased when the lock is
 // granted.
-func TestProgressOnATerminal(t *testing.T) {
+func TestProgressLine_IsErasedWhenGranted(t *testing.T) {
 	t.Parallel()
 	server, lock := redistest.Shared(t), redistest.Name(t)
 	holder := under(t, server, "-lock", lock, "sh", "-c", patient)

@@ -128,7 +128,7 @@ var cases = []struct {
 	{"no server", "-lock x -redis redis://127.0.0.1:1 true", "", "", exitUnavailable, "refused"},
 }
 
-func TestRun(t *testing.T) {
+func TestRun_ExitsAsItsCommandOrItsLockSays(t *testing.T) {
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -196,7 +196,7 @@ func many(n int) (flags string) {
 }
 
 // The command gets its arguments, its input and its outputs.
-func TestHoldsTheLockWhileTheCommandRuns(t *testing.T) {
+func TestRun_HoldsTheLockWhileTheCommandRuns(t *testing.T) {
 	t.Parallel()
 	server, lock := redistest.Shared(t), redistest.Name(t)
 	cmd := program(t, "run", "-v", "-lock", lock, "-watchdog", "20s", "sh", "-c", `echo "$0 $1"; cat; echo bye >&2`, "a b", "$c")
@@ -214,7 +214,7 @@ func TestHoldsTheLockWhileTheCommandRuns(t *testing.T) {
 }
 
 // No error about a URL or its password shows the password.
-func TestPasswords(t *testing.T) {
+func TestPasswords_AreNotShown(t *testing.T) {
 	server := redistest.Start(t, "--requirepass", "s3cr3t-right")
 	for password, want := range map[string]struct {
 		code int
@@ -236,7 +236,7 @@ func TestPasswords(t *testing.T) {
 
 // Without a server the lock is lost when the lease ends. Redis cannot confirm the release then, so the
 // program does not wait for it.
-func TestLossOfRedis(t *testing.T) {
+func TestRun_LosesTheLockWithItsLeaseWithoutRedis(t *testing.T) {
 	for name, c := range map[string]struct {
 		flag string
 		stop func(*redistest.Server, testing.TB)
@@ -263,7 +263,7 @@ func TestLossOfRedis(t *testing.T) {
 }
 
 // Ignored signals stay ignored, as nohup requires.
-func TestIgnoredSignal(t *testing.T) {
+func TestSignals_IgnoredOnesStayIgnored(t *testing.T) {
 	t.Parallel()
 	cmd := program(t, "run", "-redis", redistest.Shared(t).URL(), "-lock", redistest.Name(t), "sh", "-c", patient)
 	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `trap "" HUP; exec "$@"`, "sh"}, cmd.Args...)

@@ -13,7 +13,7 @@ import (
 
 // Invisible characters, and those that change the direction of writing, are escaped in every error, also in texts of
 // Redis.
-func TestHiddenCharactersInErrors(t *testing.T) {
+func TestErrors_HiddenCharactersAreEscaped(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	hidden := redistest.Name(t) + "\u2800\ufe0f\u3164" // a Go string in quotes has them as they are

@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-func TestSubcommands(t *testing.T) {
+func TestSubcommands_PrintTheirHelp(t *testing.T) {
 	for line, want := range map[string]struct {
 		code           int
 		stdout, stderr string
@@ -51,7 +51,7 @@ func TestSubcommands(t *testing.T) {
 }
 
 // The help of a subcommand begins with its usage, has all of its flags, and shows no password on a command line.
-func TestHelp(t *testing.T) {
+func TestHelp_HasAllFlags(t *testing.T) {
 	for _, c := range subcommands() {
 		var stdout, stderr strings.Builder
 		if code := dispatch([]string{c.name, "--help"}, environment{stdout: &stdout, stderr: &stderr}); code != 0 || stdout.String() != c.help {
@@ -73,7 +73,7 @@ func TestHelp(t *testing.T) {
 }
 
 // Of several variables of one name, the last one that is not empty is used.
-func TestRedisOfTheEnvironment(t *testing.T) {
+func TestEnvironment_LastVariableIsUsed(t *testing.T) {
 	for want, args := range map[string]string{"redis://b": "-lock x true", "redis://c": "-redis redis://c -lock x true"} {
 		o, err := parse(strings.Fields(args), []string{"REDIS_URL=redis://a", "REDIS_URL=redis://b", "REDIS_URL=", "REDIS=no"})
 		if o.redis != want || err != nil {

@@ -15,7 +15,7 @@ import (
 )
 
 // watch prints each change once, until it is interrupted.
-func TestWatch(t *testing.T) {
+func TestWatch_PrintsEachChangeOnce(t *testing.T) {
 	t.Parallel()
 	server, name := redistest.Start(t), redistest.Name(t)
 	cmd := program(t, "watch", "-every", "10ms", name)
@@ -96,7 +96,7 @@ func TestWatch_PrintsMinimumHoldTimes(t *testing.T) {
 
 // While a master of a cluster is down, watch prints the changes of locks on the others, names the master, and does not
 // report locks as free that it cannot read.
-func TestWatchWithoutAMaster(t *testing.T) {
+func TestWatch_NamesTheMasterThatIsDown(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	owner := func(i int) string { return fmt.Sprintf("00000000-0000-4000-8000-%012d", i) }

@@ -13,7 +13,7 @@ func TestMain(m *testing.M) { redistest.Main(m) }
 
 // A guard accepts the highest token so far, and any higher one. Tokens of reads count as well,
 // and tokens are compared as numbers.
-func TestGuard(t *testing.T) {
+func TestGuard_RefusesLowerTokens(t *testing.T) {
 	s := stock{redistest.Shared(t).Client(t), redistest.Name(t)}
 	for _, step := range []struct {
 		token   int64

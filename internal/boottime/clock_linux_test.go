@@ -8,7 +8,7 @@ import (
 
 // The clock is right for sleeps and changes of the wall clock before any reading of any
 // clock, also between the readings of one comparison.
-func TestNowCountsSleepAndNothingElse(t *testing.T) {
+func TestNow_CountsSleepAndNothingElse(t *testing.T) {
 	for seed := range uint64(20) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		m := &machine{wall: 1e18, asleep: 1e15}
@@ -41,7 +41,7 @@ func TestNowCountsSleepAndNothingElse(t *testing.T) {
 }
 
 // A wall clock that is set back by the time of a sleep hides it only until the next beat.
-func TestBeatLooksAtBoottime(t *testing.T) {
+func TestBeat_LooksAtBoottime(t *testing.T) {
 	t.Parallel()
 	m := &machine{wall: 1e18, happens: func(*machine) {}}
 	c := &clock{times: m.times, boot: func() (time.Duration, bool) { return 0, false }}
@@ -70,7 +70,7 @@ func TestBeatLooksAtBoottime(t *testing.T) {
 
 // If clocks are slow to read, no two readings are close to each other. Then the clock may show too much,
 // but not too little.
-func TestClocksThatAreSlowToRead(t *testing.T) {
+func TestNow_ShowsNotTooLittleIfClocksAreSlow(t *testing.T) {
 	for _, each := range []time.Duration{15 * time.Microsecond, time.Millisecond} {
 		var readings, sleepAt int
 		m := &machine{wall: 1e18, asleep: 1e15}

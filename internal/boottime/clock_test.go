@@ -39,7 +39,7 @@ func (m *machine) sleep(d time.Duration) {
 
 // The clock has the speed of the monotonic clock, and never goes backwards for any reader, nor from one reader to the
 // next.
-func TestNow(t *testing.T) {
+func TestNow_NeverGoesBackwards(t *testing.T) {
 	c := New()
 	before := time.Now()
 	first := c.Now()
@@ -68,7 +68,7 @@ func TestNow(t *testing.T) {
 }
 
 // The clock counts all that the wall clock gains, and ignores what it loses.
-func TestComparedCountsWhatTheWallClockGains(t *testing.T) {
+func TestCompared_CountsWhatTheWallClockGains(t *testing.T) {
 	var least time.Duration
 	m := &machine{wall: 1e18, happens: func(*machine) {}}
 	c := newCompared(m.times)

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestGateClosesOnlyWhenAllIsSeen(t *testing.T) {
+func TestGate_ClosesOnlyWhenAllIsSeen(t *testing.T) {
 	var g Gate
 	for range 2 {
 		if !g.Enter() {
@@ -30,7 +30,7 @@ func TestGateClosesOnlyWhenAllIsSeen(t *testing.T) {
 }
 
 // Each sender that entered is counted before the gate closes, and none enters after.
-func TestGateCountsEachSender(t *testing.T) {
+func TestGate_CountsEachSender(t *testing.T) {
 	for range 200 {
 		var g Gate
 		var entered [4]uint64

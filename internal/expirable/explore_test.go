@@ -49,7 +49,7 @@ func TestRandomWorlds(t *testing.T) {
 
 // No more permits are trusted than there are when Redis loses its data again and again, at once or one part after the
 // other, and its clients set the number again.
-func TestRandomLosses(t *testing.T) {
+func TestRandomLosses_TrustNoMorePermitsThanThereAre(t *testing.T) {
 	explore.Walk(t, 50, 2000, func(r *rand.Rand) *explore.Processes[*shared] {
 		s := scene{permits: 1 + r.IntN(2), again: true, clients: make([][]want, 2), empties: true, evicts: true, unset: r.IntN(2) == 0}
 		s.may = explore.Budget{explore.Slow: 10, explore.Leave: 20, explore.Meddle: 100}

@@ -56,7 +56,7 @@ func await(t *testing.T, what string, c <-chan struct{}) {
 
 // A handler that blocks delays no caller. The lines come in their order; those for which
 // there was no room are counted, and the log says so when it moves again.
-func TestABlockedLogDelaysNoCaller(t *testing.T) {
+func TestLog_ThatBlocksDelaysNoCaller(t *testing.T) {
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	h, log := testHost(func(line string) {
 		if line == "first" {
@@ -86,7 +86,7 @@ func TestABlockedLogDelaysNoCaller(t *testing.T) {
 }
 
 // A handler that panics, or ends the goroutine, costs its line, and no other.
-func TestAPanickingLogCostsOneLine(t *testing.T) {
+func TestLog_ThatPanicsCostsOneLine(t *testing.T) {
 	for how, misbehave := range map[string]func(){"panics": func() { panic("the handler") }, "exits": runtime.Goexit} {
 		t.Run(how, func(t *testing.T) {
 			h, log := testHost(func(line string) {
@@ -108,7 +108,7 @@ func TestAPanickingLogCostsOneLine(t *testing.T) {
 }
 
 // A measurement waits for others, but not when many wait, and not at the end.
-func TestMeasurementsWaitForOthers(t *testing.T) {
+func TestMeasurements_WaitForOthers(t *testing.T) {
 	h, _ := testHost(nil)
 	h.meter.batchDelay = time.Hour
 	ran := make(chan struct{}, queueLimit)

@@ -14,7 +14,7 @@ import (
 
 // A sorted set under the key of the taken permits belongs to another application if a member is not an id: members
 // are neither shown nor counted, and the problem says so. A list leaves the name out.
-func TestForeignMembersAreNotShown(t *testing.T) {
+func TestForeignMembers_AreNotShown(t *testing.T) {
 	t.Parallel()
 	const id, far = "0123456789abcdef", 99_999_999_999_990
 	among := make([]string, 40)
@@ -63,7 +63,7 @@ func TestForeignMembersAreNotShown(t *testing.T) {
 }
 
 // A list of another application under the key of a queue does not make a lock fair, and its length is not shown.
-func TestForeignQueueIsNotCounted(t *testing.T) {
+func TestForeignQueue_IsNotCounted(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	hold := locktest.Acquire(t, s.Lock(k.LockName))

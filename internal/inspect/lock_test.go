@@ -20,7 +20,7 @@ import (
 )
 
 // The values of a hash that is not a lock are not read.
-func TestForeignValuesAreNotRead(t *testing.T) {
+func TestForeignValues_AreNotRead(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Addr()}, DisableCache: true})
@@ -71,7 +71,7 @@ func sent(t *testing.T, info string) (n int) {
 }
 
 // A number that the user may not read, or that Redis does not have, is unknown, and not zero.
-func TestUnknownIsNotZero(t *testing.T) {
+func TestUnknown_IsNotZero(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	const client = "00000000-0000-4000-8000-000000000001"

@@ -8,7 +8,7 @@ import (
 )
 
 // The names are those of Redisson. They are in the slot of the lock if its name has a valid hash tag, or none.
-func TestNames(t *testing.T) {
+func TestNames_AreThoseOfRedisson(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		tagged   string

@@ -9,7 +9,7 @@ import (
 )
 
 // All keys that a function of this package derives are reserved. Every such function is in one of these lists.
-func TestEveryDerivedKeyIsReserved(t *testing.T) {
+func TestReserved_HasEveryDerivedKey(t *testing.T) {
 	t.Parallel()
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
 	keys := map[string]func(name string) string{

@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-func TestSlotIsThatOfTheServer(t *testing.T) {
+func TestSlot_IsThatOfTheServer(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--cluster-enabled", "yes")
 	keys := []string{"", "123456789", "redisson_lock__channel:{foo}", "ключ{тег}", "\x00\xff{\xfe}", strings.Repeat("long", 1000)}

@@ -21,7 +21,7 @@ import (
 )
 
 // The table in docs/operate.md has every metric as it is made. The module grains makes its own.
-func TestMetricsAreDocumented(t *testing.T) {
+func TestMetrics_AreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../docs/operate.md")
 	if err != nil {
 		t.Fatal(err)
@@ -83,7 +83,7 @@ func (c countingHistogram) Record(_ context.Context, _ float64, options ...metri
 
 // Whatever happens while the meter blocks is counted when it moves again; of the values of
 // histograms a bounded number is kept, and the others are counted. Of many waits there is a sample.
-func TestABlockedMeterMissesNothing(t *testing.T) {
+func TestMeter_ThatBlocksMissesNothing(t *testing.T) {
 	entered, gate := make(chan struct{}, 1), make(chan struct{})
 	counted := map[string]int64{}
 	var once sync.Once
@@ -130,7 +130,7 @@ func TestABlockedMeterMissesNothing(t *testing.T) {
 }
 
 // A meter gets once more what it panics at, and a sum with the next flush, too. No other measurement is missed over that.
-func TestAMeterThatPanicsMissesNothing(t *testing.T) {
+func TestMeter_ThatPanicsMissesNothing(t *testing.T) {
 	const wait, granted, lost = "lockkeeper.wait.duration", "lockkeeper.grants", "lockkeeper.losses"
 	for when, c := range map[string]struct {
 		panics func(name string, call, flush int) bool

@@ -10,7 +10,7 @@ import (
 // An outage is logged when it begins, every minute while it lasts, and when no call has failed for
 // a while; how long it was is counted to the first call after it that succeeded. Rejections have lines
 // of their own, and do not end an outage.
-func TestWhenAnOutageIsLogged(t *testing.T) {
+func TestOutage_IsLoggedEachMinuteUntilItEnds(t *testing.T) {
 	calls := []struct {
 		at  time.Duration
 		how CallEnd

@@ -6,7 +6,7 @@ import (
 )
 
 // What lasts long is logged at the limit, and then whenever it has doubled; the next one not before.
-func TestWhenALongTimeIsLogged(t *testing.T) {
+func TestLongTime_IsLoggedWheneverItHasDoubled(t *testing.T) {
 	var l long
 	const limit = time.Minute
 	expect := func(since, want time.Duration) {

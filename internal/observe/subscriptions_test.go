@@ -7,7 +7,7 @@ import (
 
 // Of refusals that go on, the first is logged, and then one in a while. They are over when one of the channels is
 // subscribed to.
-func TestChannelRefusals(t *testing.T) {
+func TestChannelRefusals_AreLoggedOnceInAWhile(t *testing.T) {
 	var r channelRefusals
 	first, again := 0, 0
 	for i := range 1000 {

@@ -18,7 +18,7 @@ type valuer struct{}
 func (valuer) LogValue() slog.Value { return slog.StringValue(hidden) }
 
 // Texts have no hidden characters anywhere in a log record.
-func TestLogger(t *testing.T) {
+func TestLogger_EscapesHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	var written bytes.Buffer
 	plain := slog.NewTextHandler(&written, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {

@@ -6,7 +6,7 @@ import (
 	"unicode/utf8"
 )
 
-func TestText(t *testing.T) {
+func TestText_EscapesHiddenCharacters(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"orders-invoice": "orders-invoice", `a "b" \c`: `a "b" \c`, "Bücher 本": "Bücher 本", "": "",

@@ -8,7 +8,7 @@ import (
 )
 
 // The scripts accept every entry of the wait queue that a client may write.
-func TestLongestEntry(t *testing.T) {
+func TestLongestEntry_IsAccepted(t *testing.T) {
 	t.Parallel()
 	config := machine.Config{Poll: 3650 * machine.LongestEntry, Watchdog: 100 * 365 * machine.LongestEntry}
 	if got := config.EntryTimeout().Milliseconds(); got != scripts.MaxEntryTTL {

@@ -8,7 +8,7 @@ import (
 )
 
 // A record has the note of the longest hold of each term that has one, and those of the longest terms first.
-func TestNotes(t *testing.T) {
+func TestNotes_ThoseOfTheLongestTermsComeFirst(t *testing.T) {
 	changes := 0
 	n := Notes{Changed: func() { changes++ }}
 	var calls []*request.Call

@@ -11,7 +11,7 @@ import (
 )
 
 // A few workers send many calls in few pipelines, and the calls do not delay an urgent call or a renewal.
-func TestCallsAreBatched(t *testing.T) {
+func TestCalls_AreBatched(t *testing.T) {
 	t.Parallel()
 	const calls = 2 * workers * maxBatch
 	s := redistest.Shared(t)
@@ -46,7 +46,7 @@ func TestCallsAreBatched(t *testing.T) {
 }
 
 // A queue that is never empty must not keep the calls that were removed.
-func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
+func TestQueue_DoesNotGrowWithoutEnd(t *testing.T) {
 	t.Parallel()
 	p := newPool(nil, &reconnector{}, false)
 	l := &p.normal
@@ -68,7 +68,7 @@ func TestQueueDoesNotGrowWithoutEnd(t *testing.T) {
 
 // While Redis does not answer, every call gets a Reply by its deadline, and few goroutines run any
 // number of calls.
-func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
+func TestDeadline_HoldsWhileRedisIsSilent(t *testing.T) {
 	t.Parallel()
 	const calls = 5000
 	s := redistest.Start(t)
@@ -109,7 +109,7 @@ func TestDeadlinesWhileRedisIsSilent(t *testing.T) {
 
 // The deadline of a pipeline is the latest deadline of its calls. A call whose deadline has passed gets a
 // Reply and is not sent.
-func TestDeadlineOfAPipeline(t *testing.T) {
+func TestDeadline_OfAPipelineIsTheLatest(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	client := redistest.Connect(t, s.URL())
@@ -132,7 +132,7 @@ func TestDeadlineOfAPipeline(t *testing.T) {
 
 // Close returns when every call has a Reply, including those of Piggyback. Later calls get a Reply, but are not
 // sent.
-func TestClose(t *testing.T) {
+func TestClose_ReturnsWhenAllIsAnswered(t *testing.T) {
 	t.Parallel()
 	s := redistest.Shared(t)
 	r, in, hash := New(redistest.Connect(t, s.URL()), time.Hour), newInbox(), redistest.Name(t)
@@ -164,7 +164,7 @@ func TestClose(t *testing.T) {
 }
 
 // With any fault of the server, each call gets one Reply, and runs at most once.
-func TestEveryCallIsAnsweredOnce(t *testing.T) {
+func TestCalls_AreAnsweredOnce(t *testing.T) {
 	t.Parallel()
 	const calls = 3000
 	type trouble struct {
@@ -218,7 +218,7 @@ func TestEveryCallIsAnsweredOnce(t *testing.T) {
 
 // Pings discover a dead connection, which is replaced. The deadline of a call also bounds its second
 // attempt, with the source.
-func TestSilentlyDeadConnection(t *testing.T) {
+func TestPings_DiscoverADeadConnection(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())

@@ -14,7 +14,7 @@ import (
 
 // If the master behind an address becomes a replica and keeps its connections open, calls and
 // subscriptions of every kind of client still move to the new master.
-func TestMasterDemotedBehindOneAddress(t *testing.T) {
+func TestReconnect_FollowsTheMasterBehindOneAddress(t *testing.T) {
 	t.Parallel()
 	for name, options := range map[string]rueidis.ClientOption{
 		"one connection":         {PipelineMultiplex: -1, DisableRetry: true},
@@ -59,7 +59,7 @@ func TestMasterDemotedBehindOneAddress(t *testing.T) {
 
 // The address may lead to the new master only long after the connections were closed: the next call and the
 // subscription still find it.
-func TestAddressFollowsLate(t *testing.T) {
+func TestReconnect_FindsAnAddressThatFollowsLate(t *testing.T) {
 	t.Parallel()
 	master := redistest.Start(t, "--repl-diskless-sync-delay", "0")
 	replica := redistest.Replica(t, master)
@@ -79,7 +79,7 @@ func TestAddressFollowsLate(t *testing.T) {
 }
 
 // A server that stays a replica gets only a few new connections.
-func TestReplicaThatStaysOne(t *testing.T) {
+func TestReconnect_RarelyToAReplicaThatStaysOne(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--replicaof", "127.0.0.1 1")
 	r := open(t, redistest.Connect(t, s.URL()))
@@ -104,7 +104,7 @@ func TestReplicaThatStaysOne(t *testing.T) {
 }
 
 // A reply after its connection was cut may be that of a former master.
-func TestReplyOfAFormerMaster(t *testing.T) {
+func TestReply_AfterACutIsDoubtful(t *testing.T) {
 	client := &spy{Client: redistest.Connect(t, redistest.Shared(t).URL())}
 	r, in, hash := open(t, client), newInbox(), redistest.Name(t)
 	letGo := client.hold(hash)

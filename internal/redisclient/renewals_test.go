@@ -25,7 +25,7 @@ func renewal(key string, in *inbox, seq int) Renewal {
 }
 
 // Many renewals need few scripts; each lock gets its own lease, and each call its own reply.
-func TestManyRenewalsFewScripts(t *testing.T) {
+func TestRenewals_NeedFewScripts(t *testing.T) {
 	t.Parallel()
 	const locks = 3*renewalBatch + 50
 	s := redistest.Start(t)
@@ -108,7 +108,7 @@ func TestRenewals_WaitForOthers(t *testing.T) {
 }
 
 // Immediate renewals share a script if they become due in one round.
-func TestRenewalsOfARound(t *testing.T) {
+func TestRenewals_OfARoundShareAScript(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	r, in := New(redistest.Connect(t, s.URL()), time.Hour), newInbox()
@@ -149,7 +149,7 @@ func TestRenewalsOfARound(t *testing.T) {
 
 // Each receiver gets a reply that holds for the whole script. The deadline of the script is the latest
 // deadline of its renewals.
-func TestRenewalsShareAnError(t *testing.T) {
+func TestRenewals_ShareAnError(t *testing.T) {
 	t.Parallel()
 	for _, late := range []bool{false, true} {
 		s := redistest.Start(t)
@@ -172,7 +172,7 @@ func TestRenewalsShareAnError(t *testing.T) {
 }
 
 // In a cluster the wait for a late reply ends earlier, since the replies of other servers wait as well.
-func TestLate(t *testing.T) {
+func TestLate_EndsEarlierInACluster(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
 	at := func(s int) time.Time { return now.Add(time.Duration(s) * time.Second) }
@@ -189,7 +189,7 @@ func TestLate(t *testing.T) {
 
 // In a cluster the keys of a script must be in one slot, and on one server: while the slot
 // is being moved, each lease is renewed separately.
-func TestRenewalsInACluster(t *testing.T) {
+func TestRenewals_InAClusterAreSplitBySlot(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	if !open(t, redistest.Connect(t, servers[0].URL())).Cluster() || open(t, redistest.Connect(t, redistest.Shared(t).URL())).Cluster() {

@@ -13,7 +13,7 @@ import (
 
 // If a server of a cluster refuses every command, even PING, calls that wait for replicas are refused, without
 // a panic.
-func TestConfirmedByAClusterThatCannotSave(t *testing.T) {
+func TestReplicas_RefuseInAClusterThatCannotSave(t *testing.T) {
 	t.Parallel()
 	s := redistest.Cluster(t, 1)[0]
 	r, in := open(t, redistest.ConnectWith(t, s.Addr(), rueidis.ClientOption{AlwaysPipelining: true})), newInbox()
@@ -33,7 +33,7 @@ func TestConfirmedByAClusterThatCannotSave(t *testing.T) {
 
 // Scripts that the server does not know are repeated together, with one WAIT. Watch.Reached reports that no
 // replica has confirmed them.
-func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
+func TestReplicas_ConfirmUnknownScriptsTogether(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	client, in := redistest.Connect(t, s.URL()), newInbox()
@@ -59,7 +59,7 @@ func TestUnknownScriptsAreConfirmedTogether(t *testing.T) {
 
 // A server that the client does not know becomes the master: calls are refused until the client has discovered
 // it, and then confirmed by the former master.
-func TestConfirmedByAServerThatIsNew(t *testing.T) {
+func TestReplicas_RefuseUntilANewMasterIsKnown(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	r, in, n := open(t, redistest.Connect(t, servers[0].URL())), newInbox(), 0

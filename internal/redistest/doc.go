@@ -1,4 +1,4 @@
-// Package redistest is package rig for tests: it starts real redis-servers, and injects
+// Package redistest is package rig for tests: it starts real redis-servers, connects clients, and injects
 // faults into the network between them and their clients.
 //
 // [Start] runs a redis-server for one test; [Shared] runs one for a whole test

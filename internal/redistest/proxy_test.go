@@ -78,7 +78,7 @@ func (w *wire) expectSilence() {
 }
 
 // A fault happens, and after its end new connections work.
-func TestProxyFaults(t *testing.T) {
+func TestProxy_WorksAfterAFault(t *testing.T) {
 	s := Shared(t)
 	for name, fault := range map[string]func(p *Proxy, c *wire, key string){
 		"refuse": func(p *Proxy, c *wire, _ string) {
@@ -193,7 +193,7 @@ func TestProxyFaults(t *testing.T) {
 }
 
 // A distance is no fault: it stays when the faults have ended.
-func TestProxyFar(t *testing.T) {
+func TestProxy_DistanceStays(t *testing.T) {
 	const far = 100 * time.Millisecond
 	p := must[*rig.Proxy](t, "proxy")(rig.NewProxy(Shared(t).Addr(), rig.ProxyOptions{Far: far}))
 	t.Cleanup(p.Close)
@@ -209,7 +209,7 @@ func TestProxyFar(t *testing.T) {
 
 // A command whose reply is lost was executed, and the next of its kind is not affected; a
 // command that is held was not executed.
-func TestDropRepliesToAndHold(t *testing.T) {
+func TestProxy_DropsAReplyOrHoldsACommand(t *testing.T) {
 	s := Shared(t)
 	for _, mode := range []Mode{Lost, Silent} {
 		p, key := NewProxy(t, s.Addr()), Name(t)
@@ -249,7 +249,7 @@ func TestDropRepliesToAndHold(t *testing.T) {
 }
 
 // Only the reply to the chosen command is lost, with any commands before it in its pipeline.
-func TestDropRepliesToPairs(t *testing.T) {
+func TestProxy_DropsOnlyTheChosenReply(t *testing.T) {
 	p, a := NewProxy(t, Shared(t).Addr()), Name(t)
 	before := []string{
 		"HELLO 3", "SUBSCRIBE " + a + " b", "PING x",

@@ -46,7 +46,7 @@ func quote(wrap, text, name string) string {
 
 // The class of an error is the same, whatever key or value it quotes: any of the words that are known, alone, in other
 // words, or as servers wrap it.
-func TestQuotedWordsDoNotCount(t *testing.T) {
+func TestQuotedWords_DoNotCount(t *testing.T) {
 	t.Parallel()
 	for _, text := range quoting {
 		for _, wrap := range wrapped {
@@ -67,7 +67,7 @@ func TestQuotedWordsDoNotCount(t *testing.T) {
 }
 
 // Every phrase is recognized where Redis writes it, in each version.
-func TestPhrasesAreRecognized(t *testing.T) {
+func TestPhrases_AreRecognized(t *testing.T) {
 	t.Parallel()
 	for _, words := range refusal.Phrases() {
 		for _, wrap := range wrapped {

@@ -300,7 +300,7 @@ func TestLedger_ForgetsIdleProxies(t *testing.T) {
 }
 
 // What is written to Redis is read again, and text of another form counts as missing.
-func TestWhereabouts(t *testing.T) {
+func TestWhereabouts_AreReadAgain(t *testing.T) {
 	place := Place{"127.0.0.1:80", "g"}
 	w := Read("7 "+place.String(), "6 "+LeftText("f", map[string]uint64{"p": 3})+"\n5 "+LeftText("e", nil))
 	if w.At != place || len(w.Left) != 2 || w.Left["f"]["p"] != 3 {

@@ -25,7 +25,7 @@ func (k *known) FirstWaiter() any                       { return k.waiter }
 
 // A list has what this process knows, from its first hold and its first waiter; one token of a lock made of several
 // would not say which of them it is for.
-func TestLock(t *testing.T) {
+func TestLock_IsKnownFromItsFirstHoldOrWaiter(t *testing.T) {
 	const now = machine.Instant(time.Minute)
 	call := func(age time.Duration, note string) *request.Call {
 		c := &request.Call{Kind: messages.Kind_KIND_READ_WRITE, Mode: messages.Mode_MODE_SHARED, Note: note}

@@ -182,7 +182,7 @@ func TestHub_Errors(t *testing.T) {
 }
 
 // Since is the earliest time that is known for the same owners, and a change is another owner or note.
-func TestState(t *testing.T) {
+func TestState_SinceIsTheEarliestTime(t *testing.T) {
 	began := time.Now()
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	two := &messages.Status{Locked: true, Owners: []string{"b", "a"}}

@@ -8,7 +8,7 @@ import (
 )
 
 // Silence begins with the last answer, or with the first request that has none.
-func TestSilence(t *testing.T) {
+func TestSilence_BeginsWithTheLastAnswer(t *testing.T) {
 	r, err := Record(filepath.Join(t.TempDir(), "history"))
 	if err != nil {
 		t.Fatal(err)

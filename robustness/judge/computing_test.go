@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-func TestWorse(t *testing.T) {
+func TestWorse_IsMoreThanChance(t *testing.T) {
 	for _, c := range []struct {
 		a, b Leases
 		want bool

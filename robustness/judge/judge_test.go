@@ -67,7 +67,7 @@ func process(proc int, requests ...*history.Request) *history.Process {
 	return &history.Process{Proc: proc, Requests: requests}
 }
 
-func TestJudge(t *testing.T) {
+func TestJudge_NoticesEachBrokenPromise(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	deletion := history.Fault{Name: "DEL", Proc: -1, From: ms(20), To: ms(21), BreaksLeases: true}
 	killed := process(1, &history.Request{

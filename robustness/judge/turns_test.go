@@ -66,7 +66,7 @@ func limited(list []*history.Request) []*history.Request {
 	return list
 }
 
-func TestBoundedWaiting(t *testing.T) {
+func TestBoundedWaiting_IsMeasuredInTurns(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	// first makes a request at 100 ms, which is granted at the given ms.
 	first := func(granted int, kind string) *history.Process {

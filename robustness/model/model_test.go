@@ -7,7 +7,7 @@ import (
 )
 
 // Each history is a list of operations, one after another.
-func TestModels(t *testing.T) {
+func TestModels_AcceptOnlyPossibleHistories(t *testing.T) {
 	take := func(owner string, count int) Input { return Input{Op: Acquire, Owner: owner, Count: count} }
 	read := func(owner string) Input { return Input{Op: Acquire, Owner: owner, Shared: true, Count: 1} }
 	give := func(owner string) Input { return Input{Op: Release, Owner: owner} }

@@ -11,7 +11,7 @@ import (
 )
 
 // LockOf returns the lock that the method of its kind returns, and refuses a message that names none.
-func TestLockOf(t *testing.T) {
+func TestLockOf_ReturnsTheLockOfItsKind(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	same := map[string]*lockkeeper.Lock{

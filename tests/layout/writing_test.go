@@ -58,6 +58,28 @@ func TestWords_NameWhatActs(t *testing.T) {
 	}
 }
 
+// A test has the name of its subject and of a rule: TestSubject_Rule. The others run many cases, each with its own rule.
+func TestNames_StateRules(t *testing.T) {
+	others := map[string]string{
+		"TestMain":    "starts and ends the tests of a package",
+		"TestExplore": "the rules are those of its world", "TestWorlds": "likewise", "TestRandomWorlds": "likewise",
+		"TestModel":   "the rules are those of Redis",
+		"TestScripts": "a rule for each row", "TestPermits": "likewise",
+		"TestDecisions":   "a rule for each script in testdata",
+		"TestConformance": "a rule for each behaviour", "TestInterop": "likewise",
+		"TestExamples": "the rules are what the examples print",
+		"TestNemeses":  "the rules are those of its judge", "TestControls": "a rule for each control",
+	}
+	function, rule := regexp.MustCompile(`(?m)^func (Test\w*)\(`), regexp.MustCompile(`^Test[A-Z]\w*_[A-Z]\w*$`)
+	for name, source := range read(t, "_test.go") {
+		for _, m := range function.FindAllStringSubmatch(source, -1) {
+			if !rule.MatchString(m[1]) && others[m[1]] == "" {
+				t.Errorf("%s: %s does not say what must hold; name it TestSubject_Rule", name, m[1])
+			}
+		}
+	}
+}
+
 // No line of a document is longer than 120 characters, without the targets of links: tables and code are exempt.
 func TestDocs_HaveShortLines(t *testing.T) {
 	target := regexp.MustCompile(`\]\([^)]*\)`)

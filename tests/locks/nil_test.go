@@ -24,7 +24,7 @@ import (
 
 // No exported function or method panics with a nil or zero argument, or on a nil or zero value: it returns
 // ErrInvalid, and changes nothing.
-func TestNilArguments(t *testing.T) {
+func TestNilArguments_AreInvalid(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	good := map[reflect.Type]any{

@@ -17,7 +17,7 @@ import (
 
 // A proxy that closes the connection at SUBSCRIBE is reported once, with the error, and so is the
 // recovery.
-func TestSubscriptionsThatKeepFailing(t *testing.T) {
+func TestSubscriptions_ReportAFailureOnce(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
@@ -40,7 +40,7 @@ func TestSubscriptionsThatKeepFailing(t *testing.T) {
 }
 
 // A server that is down is reported by the calls, and not by the subscriptions.
-func TestSubscriptionsWithoutAServer(t *testing.T) {
+func TestSubscriptions_DoNotReportAServerThatIsDown(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	var first, last atomic.Int64 // when a connection could not be opened
@@ -66,7 +66,7 @@ func TestSubscriptionsWithoutAServer(t *testing.T) {
 }
 
 // In a cluster, only the server is reported at which SSUBSCRIBE fails.
-func TestShardsThatKeepFailing(t *testing.T) {
+func TestShards_ReportOnlyTheServerThatFails(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 2)
 	p := redistest.NewProxy(t, servers[1].Addr())

@@ -13,7 +13,7 @@ import (
 )
 
 // A server that hangs does not prevent the others from answering.
-func TestHasShardsOfAClusterWithASilentServer(t *testing.T) {
+func TestHasShards_AsksPastASilentServer(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	servers[2].Pause(t)
@@ -30,7 +30,7 @@ func TestHasShardsOfAClusterWithASilentServer(t *testing.T) {
 }
 
 // Redis 6.2 refuses the question to a user who has the rights for Redis 6.2.
-func TestHasShardsWithoutTheRight(t *testing.T) {
+func TestHasShards_IsFalseWithoutTheRight(t *testing.T) {
 	t.Parallel()
 	for version, older := range map[string]bool{"6.2.14": true, "7.0.15": false, "10.0.0": false, "?": false} {
 		impostor := redistest.NewFakeServer(t)

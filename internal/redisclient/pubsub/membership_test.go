@@ -9,7 +9,7 @@ import (
 
 // A connection that has broken may be opened to the same server again. Only a server that has left is avoided, and it
 // is left only if the connection still leads to it.
-func TestOnlyAServerThatHasLeftIsAvoided(t *testing.T) {
+func TestReplacement_AvoidsOnlyAServerThatHasLeft(t *testing.T) {
 	t.Parallel()
 	s, e := redistest.Start(t), redistest.NewEvents()
 	client := redistest.Connect(t, s.URL())

@@ -14,7 +14,7 @@ import (
 
 // The messages on wanted channels are received without a gap, and each subscription is reported once, while
 // the connection is replaced repeatedly to remove unused channels. It is not replaced too often.
-func TestReplacedConnections(t *testing.T) {
+func TestReplacement_MissesNoMessage(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	wanted := []string{"wanted0", "wanted1", "wanted2"}
@@ -71,7 +71,7 @@ func reopen(t *testing.T, subs *Subscriptions, client rueidis.Client) {
 
 // A connection ends before the one that replaces it is subscribed, which is known only later, or never. Messages are
 // missed meanwhile, so each channel is reported again, the first one first.
-func TestReplacedAfterItsEnd(t *testing.T) {
+func TestReplacement_ReportsAgainWhatEndedBefore(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ resp2, shards, neverKnown bool }{
 		"RESP3":       {},
@@ -136,7 +136,7 @@ func TestReplacedAfterItsEnd(t *testing.T) {
 }
 
 // A confirmation that is read from a connection that is being closed is no reconnect, and reports no subscription.
-func TestConfirmedTooLate(t *testing.T) {
+func TestReplacement_LateConfirmationIsNoReconnect(t *testing.T) {
 	t.Parallel()
 	e := redistest.NewEvents()
 	subs := newSubscriptions(e, func() { t.Error("a reconnect was reported") })
@@ -165,7 +165,7 @@ func TestReplacedConnections_StayOnTheirServer(t *testing.T) {
 }
 
 // A connection is replaced soon even after a slow replacement.
-func TestReplacedSlowly(t *testing.T) {
+func TestReplacement_ComesSoonAfterASlowOne(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
@@ -180,7 +180,7 @@ func TestReplacedSlowly(t *testing.T) {
 
 // A connection that may lead to the wrong server is replaced at once, even while unused channels have to
 // wait, and by one that is opened after that was known.
-func TestReplacedAtOnce(t *testing.T) {
+func TestReplacement_IsAtOnceIfTheServerMayBeWrong(t *testing.T) {
 	t.Parallel()
 	former, master, other := redistest.Start(t), redistest.Start(t), redistest.Start(t)
 	p := redistest.NewProxy(t, former.Addr())
@@ -227,7 +227,7 @@ func TestReplacedAtOnce(t *testing.T) {
 
 // A connection that is being opened is replaced as well, and a failure to remove unused channels does not delay
 // another replacement.
-func TestReplacedWhileOpened(t *testing.T) {
+func TestReplacement_AlsoWhileAConnectionIsOpened(t *testing.T) {
 	t.Parallel()
 	former, master := redistest.Start(t), redistest.Start(t)
 	p := redistest.NewProxy(t, former.Addr())
@@ -253,7 +253,7 @@ func TestReplacedWhileOpened(t *testing.T) {
 
 // A client whose pool has room for only a few connections is sufficient: a broken connection is returned, and
 // if there is no room for two, a connection is replaced with a gap.
-func TestFewConnections(t *testing.T) {
+func TestReplacement_NeedsFewConnections(t *testing.T) {
 	t.Parallel()
 	for room := 1; room <= 2; room++ {
 		t.Run(fmt.Sprint(room), func(t *testing.T) {

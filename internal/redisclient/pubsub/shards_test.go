@@ -10,7 +10,7 @@ import (
 )
 
 // Each channel is subscribed on the master of its slot, reported again after every break, and removed.
-func TestShards(t *testing.T) {
+func TestShards_AreSubscribedOnTheirMasters(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	for _, s := range servers {
@@ -61,7 +61,7 @@ func TestShards(t *testing.T) {
 
 // A replica also confirms subscriptions, and does not name its master. A client that has not noticed a failover,
 // since it had no subscription there, still finds the master, even if it does not know that server yet.
-func TestShardsAreNotLeftOnAReplica(t *testing.T) {
+func TestShards_AreNotLeftOnAReplica(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"locks:06S", "locks:{06S}"} {
 		t.Run(name, func(t *testing.T) {

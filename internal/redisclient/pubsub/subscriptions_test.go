@@ -18,7 +18,7 @@ func watch(p *redistest.Proxy, look func(cmd []string)) {
 	p.DropRepliesTo(func(cmd []string) bool { look(cmd); return false }, 1)
 }
 
-func TestManyChannelsShareOneConnection(t *testing.T) {
+func TestSubscriptions_ShareOneConnection(t *testing.T) {
 	t.Parallel()
 	const channels = 2*subscribeBatch + 10
 	s := redistest.Start(t)
@@ -53,7 +53,7 @@ func TestManyChannelsShareOneConnection(t *testing.T) {
 
 // After a channel is reported as subscribed, every message is received. A channel that is added again, or that
 // was removed a moment ago, is reported at once.
-func TestNothingIsMissedAfterSubscribed(t *testing.T) {
+func TestSubscriptions_MissNothingAfterSubscribed(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	subs, e := subscribe(t, redistest.Connect(t, s.URL()), "again")
@@ -210,7 +210,7 @@ func TestFirstChannel_IsRequestedAgainAfterARefusal(t *testing.T) {
 
 // After every break of the connection the channels are subscribed again and reported to the
 // listener, while other channels are added and removed.
-func TestSubscriptionsSurvive(t *testing.T) {
+func TestSubscriptions_SurviveEveryBreak(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
@@ -262,7 +262,7 @@ func TestSubscriptionsSurvive(t *testing.T) {
 }
 
 // A SUBSCRIBE without a reply is repeated on another connection.
-func TestSubscribeWithoutAnAnswer(t *testing.T) {
+func TestSubscribe_IsRepeatedWithoutAReply(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	p := redistest.NewProxy(t, s.Addr())
@@ -275,7 +275,7 @@ func TestSubscribeWithoutAnAnswer(t *testing.T) {
 }
 
 // A SUBSCRIBE to a busy server is repeated.
-func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
+func TestSubscribe_IsRepeatedWhileTheServerIsBusy(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t, "--lua-time-limit", "10")
 	p := redistest.NewProxy(t, s.Addr())
@@ -297,7 +297,7 @@ func TestSubscribeWhileTheServerIsBusy(t *testing.T) {
 }
 
 // Channels that the ACL forbids are reported each time, and do not affect other channels.
-func TestRefusedChannels(t *testing.T) {
+func TestRefusedChannels_DoNotAffectOthers(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	subs, e := subscribe(t, redistest.Connect(t, s.User(t, "+@all ~* resetchannels &ok*")))
@@ -328,7 +328,7 @@ func TestRefusedChannels(t *testing.T) {
 
 // rueidis ends the process if Redis refuses UNSUBSCRIBE, or the PING that it sends after it.
 // Here Redis alternately refuses and accepts PINGs (MISCONF).
-func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
+func TestSubscriptions_SurviveRefusedPings(t *testing.T) {
 	t.Parallel()
 	s := redistest.Start(t)
 	s.FailToSave(t)
@@ -358,7 +358,7 @@ func TestSubscriptionsWhileRedisRefusesPings(t *testing.T) {
 
 // Close closes all connections. It does not wait for a server that does not answer, nor for a client whose
 // connections are all in use elsewhere. An Add after it has no effect.
-func TestCloseSubscriptions(t *testing.T) {
+func TestClose_DoesNotWaitForASilentServer(t *testing.T) {
 	t.Parallel()
 	add := func(_ *testing.T, _ *redistest.Server, subs *Subscriptions, _ *redistest.Events) { subs.Add("c") }
 	for name, use := range map[string]func(t *testing.T, s *redistest.Server, subs *Subscriptions, e *redistest.Events){
