@@ -72,10 +72,11 @@ func WithAtLeast(d time.Duration) Option {
 }
 
 // WithNote shows a text with the hold, for others to see: the address of a leader, a user, a job. It is at most 256
-// bytes of UTF-8; "" is none, the default. [Lock.Inspect], [Lock.Watch], the program lockkeeper and the console show it
-// as long as the lock is held, in any process. The System keeps it in its record in Redis, which it writes after
-// the grant: others see it a moment later (some 100 ms), which delays no call. They see none of a System that is
-// Anonymous, and those of the longest holds if the notes of a System have more than some 3 KiB together.
+// bytes of UTF-8; "" is none, the default. [Lock.Inspect], [Lock.Watch], the program lockkeeper and the console show
+// it as long as the lock is held, in any process; of permits, the console shows the first of its own process. The
+// System keeps it in its record in Redis, which it writes after the grant: others see it a moment later (some 100 ms),
+// which delays no call. They see none of a System that is Anonymous, and those of the longest holds if the notes of a
+// System have more than some 3 KiB together.
 //
 // A note is never shown for the hold of another process. When a lock passes on within its process, the note of the
 // last hold may be seen for a moment. Of several holders in one process, which share one lease, the note of the

@@ -240,7 +240,7 @@ func TestGone_HoweverTheActorLeaves(t *testing.T) {
 				leave(r, s)
 				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.areListed(s.key) && gone.Load() > 0 })
 				if n := gone.Load(); n > 1 {
-					t.Errorf("the kind is told %d times", n)
+					t.Errorf("the adapter is notified %d times", n)
 				}
 			})
 		})

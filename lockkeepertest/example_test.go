@@ -18,7 +18,7 @@ func ship(ctx context.Context, locks *lockkeeper.System) error {
 }
 
 // This test checks what the program does when it loses the lock.
-func TestShipping_StopsWithoutTheLock(t *testing.T) {
+func TestShipping_FailsWithoutTheLock(t *testing.T) {
 	locks := lockkeepertest.Open(t, lockkeeper.Config{})
 	done := make(chan error, 1)
 	go func() { done <- ship(t.Context(), locks) }()

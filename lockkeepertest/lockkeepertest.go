@@ -124,7 +124,8 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 // Lose waits until the System of this lock holds it, and releases it by force. When Lose returns the
 // holder has been notified: its hold has ended with ErrLost. After `lockkeeper release --force`, in
 // another process, a holder notices that only at its next renewal. The test fails if the System does not
-// hold the lock within 30 s. The System may also be one that the test has opened on a real Redis.
+// hold the lock within 30 s. The System may also be one that the test has opened on a real Redis. A test that
+// interrupts the work under the lock waits for a signal from that first: it may begin later than the hold.
 //
 // A permit of an expirable semaphore is lost by ReleaseID with its ID, that of a Do by [Redis.Forget].
 func Lose(t testing.TB, lock *lockkeeper.Lock) {

@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// newWatcher returns a Watcher, and the actors that it is told have terminated.
+// newWatcher returns a Watcher, and the actors of whose end it notifies.
 func newWatcher(t *testing.T) (by Watcher, terminated <-chan *actor.PID) {
 	logger := slog.New(slog.NewTextHandler(io.Discard, nil))
 	system := actor.NewActorSystem(actor.WithDeadLetterThrottleInterval(10*time.Millisecond),

@@ -96,10 +96,10 @@ func TestShards_AreNotLeftOnAReplica(t *testing.T) {
 
 // A slot moves, and Redis says so of one channel after the other. One that is added meanwhile leaves the former master: it
 // would stay there when nothing listens any more, and be subscribed when the slot comes back.
-func TestShardsLeaveNoChannelBehind(t *testing.T) {
+func TestShards_LeaveNoChannelBehind(t *testing.T) {
 	t.Parallel()
 	const first, second = "first{x}", "second{x}"
-	s := NewShards(nil, clienttest.NewEvents(), func() {})
+	s := NewShards(nil, redistest.NewEvents(), func() {})
 	s.started = true // without goroutines
 	s.masters = s.masters.With(keyspace.Slot(first), "former")
 	former := s.at(first)
