@@ -140,8 +140,9 @@ func (p *proxy) Receive(ctx actor.Context) {
 		}
 		if m.err == nil {
 			p.failed = false
-			p.warnWithoutRemote(ctx, m.at.At)
-			p.act(ctx, p.outbox.HandleLookup(now, &m.at))
+			do := p.outbox.HandleLookup(now, &m.at)
+			p.warnWithoutRemote(ctx, p.outbox.Place()) // of no instance that has left
+			p.act(ctx, do)
 			return
 		}
 		if !p.failed {

@@ -360,7 +360,8 @@ func TestSingleton_WorksWithACLAndCluster(t *testing.T) {
 	}
 }
 
-// Without proto.actor's remote an instance in another process cannot be reached. That is in the log, once.
+// Without proto.actor's remote an instance in another process cannot be reached. That is in the log, once; and not of one
+// that has left.
 func TestProxy_WarnsWithoutRemote(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))
@@ -375,5 +376,15 @@ func TestProxy_WarnsWithoutRemote(t *testing.T) {
 	here.Actors.Root.Send(proxy, wrapperspb.Int64(1))
 	redistest.Eventually(t, "a warning", func() bool { return strings.Contains(logs.String(), "a singleton cannot be reached") })
 	locktest.OK(t, there.Actors.Root.PoisonFuture(candidate).Wait())
+	locktest.OK(t, here.Actors.Root.PoisonFuture(proxy).Wait())
+
+	before := logs.String()
+	proxy = here.Actors.Root.Spawn(here.Singleton(k.LockName).Proxy(lockkeeper.WithWait(300 * time.Millisecond)))
+	if _, err := here.Actors.Root.RequestFuture(proxy, wrapperspb.Int64(1), redistest.Limit).Result(); !errors.Is(err, actor.ErrDeadLetter) {
+		t.Errorf("without an instance: %v", err)
+	}
+	if text := strings.TrimPrefix(logs.String(), before); text != "" {
+		t.Errorf("of an instance that has left: %s", text)
+	}
 	locktest.OK(t, here.Actors.Root.PoisonFuture(proxy).Wait())
 }
