@@ -95,7 +95,7 @@ const (
 // Acquire requests the lock, and Handle returns ClaimGranted or ClaimRefused later. The request says which lock, for how
 // long it waits, and its lease. The actor is the owner, and no re-entry is granted: the request is refused with ErrReentry
 // if the actor has the lock by another Claim or request. While the Claim waits for the lock or has it, Acquire does
-// nothing; after a Release it waits for the answer to that.
+// nothing; after a Release it waits for the answer to that. A correlation_id is the Claim's own, in place of the request's.
 func (c *Claim) Acquire(ctx actor.Context, request *messages.Acquire) {
 	if c == nil || ctx == nil || c.state == claimWaiting || c.state == claimHeld {
 		return

@@ -45,7 +45,8 @@ func TermOf(ctx actor.Context) Term {
 // supervisor keeps it. It is 0 for the zero value.
 func (t Term) Token() int64 { return t.token }
 
-// Valid reports whether no other activation of the grain can run at this moment. It only reads the clock.
+// Valid reports whether no other activation of the grain can run at this moment; from Stopping on it is false. It only
+// reads the clock.
 func (t Term) Valid() bool { return t.ctx != nil && t.ctx.Err() == nil && t.hold.Valid() }
 
 // Context returns a context that ends when the grain begins to stop, and Config.Drain before the end of its member's lease
