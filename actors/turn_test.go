@@ -124,7 +124,7 @@ func (o *observed) wait(t *testing.T, name string) (granted <-chan request.Outco
 	return result, call
 }
 
-// transfer has the waiter be the owner in Redis, and tells it.
+// transfer makes the waiter the owner in Redis, and notifies it.
 func (o *observed) transfer(t *testing.T, name string) machine.Transfer {
 	t.Helper()
 	o.mu.Lock()

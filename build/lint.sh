@@ -12,6 +12,8 @@ trap 'rm -r "$tools"' EXIT
 GOBIN=$tools go install honnef.co/go/tools/cmd/staticcheck@v0.8.2
 mapfile -t joined < <(go list -m -f '{{.Dir}}')
 
+large=$(git ls-files -z | xargs -0 stat -c '%s %n' | awk '$1 > 500000')
+[ -z "$large" ] || { echo "no source is that large: $large"; exit 1; }
 unformatted=$(git ls-files -z '*.go' | xargs -0 gofmt -l)
 [ -z "$unformatted" ] || { echo "gofmt would change: $unformatted"; exit 1; }
 for module in "${joined[@]}" "${others[@]}"; do

@@ -17,12 +17,12 @@ import (
 
 const (
 	defaultKind = "plain"
-	// semaphoreKind is the one kind that is no lock: the command runs with a permit.
-	semaphoreKind = inspect.KindExpirableSemaphore
+	// expirableKind is the one kind that is no lock: the command runs with a permit.
+	expirableKind = inspect.KindExpirableSemaphore
 )
 
 // kindNames returns the values of -kind.
-func kindNames() []string { return append(slices.Sorted(maps.Keys(kinds.Forms)), semaphoreKind) }
+func kindNames() []string { return append(slices.Sorted(maps.Keys(kinds.Forms)), expirableKind) }
 
 func parseKind(to *string) func(string) error {
 	return func(kind string) error {
@@ -52,7 +52,7 @@ type taking func(context.Context, []lockkeeper.Option) (holding, error)
 // acquirer returns the function that acquires what the command line names, and the one that shows on a terminal
 // meanwhile which process holds it.
 func (r *runner) acquirer(locks *lockkeeper.System) (take taking, showProgress func() (end func())) {
-	if r.kind == semaphoreKind {
+	if r.kind == expirableKind {
 		return r.takePermit(locks), func() func() { return func() {} }
 	}
 	lock := r.lockOf(locks)

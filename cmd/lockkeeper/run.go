@@ -127,12 +127,12 @@ func parse(args, env []string) (options, error) {
 		return o, errors.New("-lock is missing")
 	case len(o.command) == 0:
 		return o, errors.New("the command is missing")
-	case o.kind == semaphoreKind && o.permits < 1:
-		return o, errors.New("-kind " + semaphoreKind + " needs -permits: how many may run at a time, from 1")
-	case o.kind != semaphoreKind && o.permits != 0:
-		return o, errors.New("-permits is for -kind " + semaphoreKind)
-	case o.kind == semaphoreKind && len(o.locks) > 1:
-		return o, errors.New("-kind " + semaphoreKind + " takes one -lock")
+	case o.kind == expirableKind && o.permits < 1:
+		return o, errors.New("-kind " + expirableKind + " needs -permits: how many may run at a time, from 1")
+	case o.kind != expirableKind && o.permits != 0:
+		return o, errors.New("-permits is for -kind " + expirableKind)
+	case o.kind == expirableKind && len(o.locks) > 1:
+		return o, errors.New("-kind " + expirableKind + " takes one -lock")
 	case o.watchdog == 0: // for which Lockkeeper would use its default
 		return o, errors.New("-watchdog must not be 0")
 	case o.replicas < 0:

@@ -335,7 +335,7 @@ func (s *shared) Check(n *explore.Net) {
 			c.Check(n, &p.permits)
 			switch {
 			case c.extendBy != 0 && n.Now >= c.extendBy && !n.Dead(i) && (!ok || wake > n.Now):
-				n.Violated("p%d: client %d is not told in time whether its lease is another", i, k)
+				n.Violated("p%d: client %d gets no answer in time about another lease", i, k)
 			case c.State != explore.Holding:
 			case n.Now >= c.until && (!ok || wake > n.Now):
 				n.Violated("p%d: client %d was not notified that its permit is over", i, k)

@@ -41,7 +41,7 @@ type queue struct {
 	reportedAt time.Time
 }
 
-// add appends a function. dropped tells of those that were dropped, when the queue moves
+// add appends a function. dropped reports those that were dropped, when the queue moves
 // again; it may block and panic like them.
 func (l *queue) add(f func(), dropped func(n int, panicked any)) {
 	l.mu.Lock()

@@ -84,7 +84,7 @@ func (o *Observer) Instances(n int64) { o.metrics.changed(instances, n) }
 // MessageRefused counts a message that a proxy of a singleton has refused.
 func (o *Observer) MessageRefused() { o.metrics.changed(refusedMessages, 1) }
 
-// LockActors counts lock actors that begin, or end.
+// LockActors counts lock actors, and shells for the next ones, that begin or end.
 func (o *Observer) LockActors(n int64) { o.metrics.changed(lockActors, n) }
 
 // Subscriptions counts channels that the System begins to listen on, or ceases to.

@@ -43,7 +43,7 @@ var kindsOfLocks = map[string][]redismodel.Kind{
 	"multi": {redismodel.Plain, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
 }
 
-// inRedis are the kinds on one Redis. Those that are not here are reentrant.
+// inRedis are the kinds on one Redis. Those that are not here are plain.
 var inRedis = map[redismodel.Kind]protocol.Kind{
 	redismodel.Fair: protocol.Fair, redismodel.ReadWrite: protocol.ReadWrite,
 	redismodel.ReadPart: protocol.ReadWrite, redismodel.WritePart: protocol.ReadWrite,

@@ -175,7 +175,7 @@ func (p *Pool) proceed() {
 			p.change()
 			return
 		case next == takes && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
-			p.take() // a count-down tells the waiters of a latch as much
+			p.take() // the reply to a count-down has the count, too
 			return
 		}
 	}
