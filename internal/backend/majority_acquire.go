@@ -62,9 +62,9 @@ func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, de
 		done(skipped)
 		return
 	}
-	on.unanswered.begin(&c)
+	before := on.unanswered.begin(&c)
 	on.vote(c, quarantine, deadline, func(r Reply) {
-		r = on.unanswered.end(&c, r)
+		r = on.unanswered.end(&c, before, r)
 		granted := r.Outcome == lock.Done || r.Unsure
 		if granted {
 			raise(&on.granted, c.Term)

@@ -23,21 +23,34 @@ type unanswered struct {
 
 var errCutShort = errors.New("an earlier command without a reply may still shorten the lease")
 
-// begin notes that a command is sent. Those of earlier terms change nothing in this one.
-func (u *unanswered) begin(c *lock.Command) {
+// begin notes that a command is sent, and returns the shortest lease that those before it may set after it. They may be
+// on other connections, so that one is carried out last whose reply comes first. Those of earlier terms change nothing in
+// this one.
+func (u *unanswered) begin(c *lock.Command) (before machine.Unacked) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c.Term > u.term {
 		u.term, u.underWay, u.lost = c.Term, nil, 0
 	}
 	if c.Term == u.term {
+		before = u.shortest()
 		u.underWay = append(u.underWay, c.Lease)
 	}
+	return before
 }
 
-// end notes the reply to a command, and returns what it is worth: a lease that another one may still cut short does not
-// count.
-func (u *unanswered) end(c *lock.Command, r Reply) Reply {
+// shortest returns the shortest lease that a command may still set; the caller holds the mutex.
+func (u *unanswered) shortest() machine.Unacked {
+	shortest := u.lost
+	for _, lease := range u.underWay {
+		shortest.Add(lease)
+	}
+	return shortest
+}
+
+// end notes the reply to a command, and returns what it is worth: a lease that another one may cut short does not count.
+// before is what begin has returned.
+func (u *unanswered) end(c *lock.Command, before machine.Unacked, r Reply) Reply {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c.Term != u.term {
@@ -49,11 +62,7 @@ func (u *unanswered) end(c *lock.Command, r Reply) Reply {
 	if r.Unsure {
 		u.lost.Add(c.Lease)
 	}
-	shortest := u.lost
-	for _, lease := range u.underWay {
-		shortest.Add(lease)
-	}
-	if r.Outcome == lock.Done && shortest.MayCutShort(c.Lease) {
+	if r.Outcome == lock.Done && (before.MayCutShort(c.Lease) || u.shortest().MayCutShort(c.Lease)) {
 		return Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Unsure: true, Err: errCutShort}}}
 	}
 	return r
@@ -61,6 +70,6 @@ func (u *unanswered) end(c *lock.Command, r Reply) Reply {
 
 // set runs a command that sets the lease on a server of a RedLock.
 func (m *member) set(c lock.Command, deadline time.Time, done func(Reply)) {
-	m.unanswered.begin(&c)
-	m.run(c, deadline, func(r Reply) { done(m.unanswered.end(&c, r)) })
+	before := m.unanswered.begin(&c)
+	m.run(c, deadline, func(r Reply) { done(m.unanswered.end(&c, before, r)) })
 }
