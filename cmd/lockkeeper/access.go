@@ -38,7 +38,7 @@ const redisHelp = `  -redis URL     redis[s]://[user[:password]@]host[:port][/da
                  the environment's REDIS_URL, or redis://127.0.0.1:6379. Other users can see a
                  command line: put a password into REDIS_URL, or into a file that
                  ?password_file=FILE names. Further options are tls_ca, tls_cert and tls_key, each
-                 a file, tls_server_name=NAME, protocol=2 for a proxy that refuses HELLO,
+                 a file, tls_server_name=NAME, protocol=2 for a proxy that refuses HELLO 3,
                  dial_timeout=5s, and for Sentinels sentinel_username and sentinel_password
 `
 
