@@ -18,8 +18,8 @@ func (j *judge) forced() {
 				continue
 			}
 			at := cmp.Or(s.Invalid, s.Notified, s.Released)
-			if j.hinderedHold(s, at) {
-				continue
+			if end := extendedTo(s.Request); j.hinderedHold(s, at) || end.To < never && at+1 > end.From {
+				continue // hindered, or over by its own extension
 			}
 			before, after := time.Duration(0), false
 			for _, f := range j.faults {

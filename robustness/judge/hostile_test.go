@@ -25,6 +25,10 @@ func TestJudge_ChecksOfSingleWorlds(t *testing.T) {
 		r.Parts[0].Action = what
 		return r
 	}
+	extended := func(r *history.Request, at, by int) *history.Request {
+		r.Extensions = []history.Extension{{Span: history.Span{From: ms(at), To: ms(at + 1)}, Lease: ms(by)}}
+		return r
+	}
 	force := history.Fault{Proc: -1, Lock: "x", BreaksLeases: true, Forces: true, From: ms(100), To: ms(300)}
 	planted := history.Fault{Proc: -1, Lock: "x", Foreign: true, From: ms(10), To: ms(11)}
 	set := history.Fault{Proc: -1, Lock: "x", Number: 1 << 40}
@@ -41,6 +45,7 @@ func TestJudge_ChecksOfSingleWorlds(t *testing.T) {
 		{"a lease is lost", "no lease is lost while Redis answers", []*history.Request{lost(kept(1, 1, 1, 2, 300, "plain"), 200, 201)}, history.Fault{}},
 		{"a lease is lost in a fault", "", []*history.Request{lost(kept(1, 1, 1, 2, 300, "plain"), 200, 201)}, history.Fault{Proc: -1, Hinders: true, From: ms(100), To: ms(150)}},
 		{"the next hold is ended", "a forced release ends only the inspected hold", []*history.Request{lost(kept(1, 1, 150, 160, 300, "plain"), 250, 251)}, force},
+		{"the next hold ends by its extension", "", []*history.Request{extended(lost(kept(1, 1, 150, 160, 300, "plain"), 250, 251), 200, 52)}, force},
 		{"the inspected hold is ended", "", []*history.Request{lost(kept(1, 1, 50, 60, 300, "plain"), 250, 251)}, force},
 		{"a foreign key is locked", "a foreign key is not locked", []*history.Request{named(kept(1, 1, 20, 30, 40, foreign), foreign, 0)}, planted},
 		{"a foreign key is waited for", "a foreign key is not waited for", []*history.Request{named(refused(kept(1, 1, 20, 30, 40, foreign), "timed out"), foreign, 0)}, planted},
