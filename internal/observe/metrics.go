@@ -74,16 +74,18 @@ var described = [instruments]struct {
 		text: "Holds that were lost, other than by Close."},
 	risks: {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
 	waitTime: {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute,
-		text: "How long requests waited for their answer, other than to lead."},
+		text: "How long requests waited for their answer, other than to lead or after a panic of middleware."},
 	holdTime: {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
 	calls:    {name: "redis.calls", unit: "{call}", script: true, what: resultAttribute, text: "Calls of scripts."},
 	callTime: {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute,
 		text: "How long Redis took to answer."},
-	renewals:      {name: "renewals", unit: "{lease}", what: resultAttribute, text: "Leases that the watchdog was to renew."},
+	renewals: {name: "renewals", unit: "{lease}", what: resultAttribute,
+		text: "Leases that the watchdog was to renew; gone or taken also if a release came first."},
 	subscriptions: {name: "subscriptions", form: upDown, unit: "{channel}", text: "Channels of locks that are waited for."},
 	reconnects:    {name: "reconnects", unit: "{connection}", text: "Connections for pub/sub that replaced a broken one."},
-	lockActors:    {name: "actors", form: upDown, unit: "{actor}", text: "Actors of locks, semaphores and latches; idle ones, too."},
-	missed:        {name: "missed", unit: "{value}", text: "Values that histograms missed."},
+	lockActors: {name: "actors", form: upDown, unit: "{actor}",
+		text: "Actors of locks, semaphores and latches; also idle ones, and up to 256 that are kept for the next locks."},
+	missed: {name: "missed", unit: "{value}", text: "Values that histograms missed."},
 }
 
 // Boundaries in seconds: a call to Redis takes tenths of a millisecond, a job may hold a lock for hours.
