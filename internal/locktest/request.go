@@ -12,14 +12,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// RequestTypes returns the type of each request.
+// RequestTypes returns the type of each request, in the order of the .proto file: one that comes before another may end
+// what that would wait for.
 func RequestTypes() (all []protoreflect.MessageType) {
-	protoregistry.GlobalTypes.RangeMessages(func(m protoreflect.MessageType) bool {
-		if request.IsMessage(m.Zero().Interface()) {
+	declared := messages.File_lockkeeper_v1_lockkeeper_proto.Messages()
+	for i := range declared.Len() {
+		m, err := protoregistry.GlobalTypes.FindMessageByName(declared.Get(i).FullName())
+		if err == nil && request.IsMessage(m.Zero().Interface()) {
 			all = append(all, m)
 		}
-		return true
-	})
+	}
 	return all
 }
 
