@@ -1,6 +1,7 @@
 package faults
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -80,3 +81,13 @@ func (s *server) remains() ([]string, error) {
 
 // recordPrefix begins the keys of the records of commands.
 const recordPrefix = "lockkeeper_calls:"
+
+// content is what a key has: its fields, if it is a hash, and its TTL in ms.
+func (s *server) content(key string) string {
+	ttl, err := s.Do("PTTL", key)
+	if err != nil {
+		return ""
+	}
+	fields, _ := s.Do("HGETALL", key) // an error for another type, which has no words
+	return fmt.Sprintf(" %q for %s ms", fields.Words(), ttl.Str)
+}

@@ -126,7 +126,7 @@ func (w *World) audit() (left []string, err error) {
 				return nil, err
 			}
 			for _, key := range keys {
-				left = append(left, s.Addr()+" has "+key)
+				left = append(left, s.Addr()+" has "+key+s.content(key))
 			}
 		}
 		if len(left) == 0 || time.Now().After(end) {
