@@ -116,6 +116,7 @@ func limitsFor(p traffic.Plan, turns bool) judge.Limits {
 	l := judge.Limits{
 		Lease: p.Lease(), Silence: p.Silence(), Slack: 500 * time.Millisecond, Idle: 2*p.Poll + 1500*time.Millisecond,
 		Order: 400 * time.Millisecond, Checker: time.Minute, Turn: p.Turn() + 100*time.Millisecond, Join: 100*time.Millisecond + 2*p.Far,
+		Start: time.Second,
 	}
 	if p.GrantWithin > 0 {
 		l.Idle, l.GrantWithin = p.GrantWithin, p.GrantWithin

@@ -13,7 +13,7 @@ const waiting = "bounded waiting"
 // turnLimits let each process overtake another twice, in turns of 10 ms.
 func turnLimits() Limits {
 	l := limits
-	l.Turn, l.Join, l.Overtakes = 10*time.Millisecond, 4*time.Millisecond, 2
+	l.Turn, l.Join, l.Start, l.Overtakes = 10*time.Millisecond, 4*time.Millisecond, 10*time.Millisecond, 2
 	l.Idle = time.Second
 	return l
 }
@@ -163,6 +163,7 @@ func TestBoundedWaiting_IsMeasuredInTurns(t *testing.T) {
 			[]history.Fault{{Name: "delay", Proc: -1, Hinders: true, From: ms(10), To: ms(20)}}, true},
 		{"a fault of another lock", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain"))},
 			[]history.Fault{{Name: "DEL", Proc: -1, BreaksLeases: true, Lock: "y", From: ms(120), To: ms(130)}}, true},
+		{"at the start of a round", []*history.Process{of(1, one(kept(1, 1, 2, 240, 244, "plain"))), of(2, turns(2, 5, 115, 20, "plain"))}, nil, false},
 		{"while a process did not run", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain")), {Proc: 3, Stalls: []history.Span{{From: ms(120), To: ms(160)}}}}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -31,9 +31,10 @@ type Limits struct {
 	Order time.Duration
 	// Overtakes is in how many turns one process may overtake another that waits; 0 if that is
 	// not promised. Turn is how long a turn is at most, from its first grant to its last, and Join
-	// how long a request may take to enter the wait queue.
-	Overtakes  int
-	Turn, Join time.Duration
+	// how long a request may take to enter the wait queue. Start is the time from the beginning of a round for
+	// which nothing is promised about it.
+	Overtakes         int
+	Turn, Join, Start time.Duration
 	// Checker bounds the time of the linearizability check of each lock.
 	Checker time.Duration
 }
