@@ -74,7 +74,7 @@ var described = [instruments]struct {
 		text: "Holds that were lost, other than by Close."},
 	risks: {name: "at_risk", unit: "{hold}", kinded: true, text: "Holds whose renewals began to fail."},
 	waitTime: {name: "wait.duration", form: seconds, unit: "s", kinded: true, what: resultAttribute,
-		text: "How long requests waited for their answer, other than to lead or after a panic of middleware."},
+		text: "How long requests waited for their answer, other than to lead, or refused before they reached a lock."},
 	holdTime: {name: "hold.duration", form: seconds, unit: "s", kinded: true, text: "How long locks were held."},
 	calls:    {name: "redis.calls", unit: "{call}", script: true, what: resultAttribute, text: "Calls of scripts."},
 	callTime: {name: "redis.call.duration", form: seconds, unit: "s", script: true, what: resultAttribute,
