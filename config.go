@@ -23,8 +23,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Config configures a System. The zero value of a field selects its default. The longest
-// Watchdog is 100 years, the longest WaiterTimeout 30 years; other times are at most 10 years.
+// Config configures a System. The zero value of a field selects its default. The longest Watchdog is 100 years, the
+// longest WaiterTimeout 30 years; times that are not bounded by another are at most 10 years.
 type Config struct {
 	// Watchdog is the TTL of locks without a fixed lease, and so the longest time for which a
 	// crashed process can block others. Default 30 s, as in Redisson (lockWatchdogTimeout); at
@@ -103,7 +103,8 @@ type Config struct {
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
 	// Default: the name of the program's file. The record also has the host name and the process id.
 	Application string
-	// Anonymous keeps no record. It saves a script every 5 s.
+	// Anonymous keeps no record. It saves a script every 5 s, or with a Watchdog above 30 s every sixth of that, at
+	// least once a minute.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor system, and for Open without
 	// WithActorSystem none. Its handler runs on a separate goroutine and may block or panic. Up to 1024 records wait for

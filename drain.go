@@ -15,8 +15,11 @@ import (
 // still held, and is released when the work has returned. The default is that the context ends when the lock is lost;
 // then another process may hold it already.
 //
-// Elect, Lead and LeaderProps treat a term that has been drained as lost: this process waits for the lock again. With a
-// hold of Acquire, look at Hold.Left instead.
+// If less than d is left at the grant, as after a late answer or a transfer by another process, and the lease cannot be
+// renewed, the work is not called: Do, Spawn and Respond fail, mostly with ErrUnavailable.
+//
+// Elect, Lead and LeaderProps treat a term that has been drained, or could not be, as lost: this process waits for the
+// lock again. With a hold of Acquire, look at Hold.Left instead.
 //
 // d must be positive and so short that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead of
 // CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog and 2 ms less for clocks that differ; 17.698 s

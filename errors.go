@@ -42,7 +42,7 @@ var (
 	// WithoutReentry was given, or a reader wants to write.
 	ErrReentry = errors.New("lock cannot be re-entered")
 	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time, and it was
-	// undone; see Config.Replicas. Trying again may help.
+	// undone; or the lease of an Extend, see there. See Config.Replicas. Trying again may help.
 	ErrNotReplicated = errors.New("not replicated")
 	// ErrNoPermits: the number of permits is not set under that name. It never was, or Redis has lost
 	// its data. Set it, or use ExpirableSemaphore.WithTotal.
@@ -50,8 +50,9 @@ var (
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
 	// ErrNotReleased: the hold has ended, but its release is not confirmed; the error also wraps the
-	// reason. The lock is free when its lease ends at the latest. With Do, Elect, Lead, Spawn and
-	// Respond the work was called; if it failed, the error also wraps the error of the work.
+	// reason. The lock is free when its lease, and its minimum time (WithAtLeast), have ended at the latest. With Do,
+	// Elect, Lead, Spawn and Respond the work was called, unless too little of the lease was left for a WithDrain; if
+	// it failed, the error also wraps the error of the work.
 	ErrNotReleased = errors.New("release is not confirmed")
 )
 

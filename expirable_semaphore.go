@@ -84,9 +84,10 @@ func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 
 // ReleaseID releases the permit with that id, which another process may hold, for instance a Java
 // process. A holder in this System is notified of the loss at once, a holder in another process at its
-// next renewal; all permits that it has acquired together go back then. ReleaseID fails with ErrNotHeld if
-// there is no such permit, and with ErrInvalid if id does not consist of 32 hexadecimal digits. It returns
-// after at most Config.CallTimeout and 250 ms, even if ctx never ends.
+// next renewal, with a fixed lease at its end or Release; all permits that it has acquired together go
+// back then. ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id does not
+// consist of 32 hexadecimal digits. It returns after at most Config.CallTimeout and 250 ms, even if ctx
+// never ends.
 func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
 	parsed, err := request.ParsePermitID(id)

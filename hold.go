@@ -189,7 +189,7 @@ func (h *Hold) goodUntil() machine.Instant {
 
 // Token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. It is
 // higher than the tokens of all earlier holds, so the protected resource can refuse a writer
-// that has not noticed the loss of its lock. A re-entry has the token of the hold it re-enters.
+// that has not noticed the loss of its lock. A re-entry has the token of the hold it re-enters, if that has one.
 func (h *Hold) Token() int64 {
 	if h.checkUsable() != nil || !request.TraitsOf(h.lock.kind).Fenced || len(h.tokens) == 0 {
 		return 0

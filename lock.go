@@ -174,9 +174,9 @@ func (l *Lock) same(other *Lock) bool {
 // Redis. Even if the command reaches Redis late, it does not release the hold of another owner. After
 // an error the lock may have been released, or may be released later.
 //
-// A holder in this System is notified at once, a holder in another System at its next
-// renewal. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if ctx never
-// ends. The error is ErrInvalid for more than 1000 owners, and for an owner that is not valid.
+// A holder in this System is notified at once, a holder in another System at its next renewal, with a fixed lease
+// at its release or the end of the lease. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if
+// ctx never ends. The error is ErrInvalid for more than 1000 owners, and for an owner that is not valid.
 func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool, err error) {
 	const op = "force release"
 	if err := cmp.Or(l.checkCall(ctx), request.CheckOwners(owners)); err != nil {

@@ -17,7 +17,7 @@ import (
 // make as many as needed, and use them from any goroutine.
 //
 // A process must set the number of permits, with TrySetPermits or AddPermits. Until then, and after Redis
-// has lost its data, methods that acquire fail with ErrNoPermits even if they would wait. The System does
+// has lost its data, Acquire and TryAcquire fail with ErrNoPermits even if they would wait. The System does
 // not set the number again, since it cannot know when the permits that were acquired before are released.
 //
 // Permits have no owner. Any client may release permits that another has acquired. The permits of a
@@ -121,7 +121,7 @@ func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, 
 }
 
 // Drain acquires all free permits and returns their number. The number is negative if AddPermits has
-// removed more permits than were free; then Drain sets it to zero.
+// removed more permits than were free; then Drain sets it to zero. If no number is set, it is 0, without an error.
 func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
 	a, err := s.ask(ctx, "drain", request.NewCountCall(request.OpDrain, 0))
 	return int(a.N), err

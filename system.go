@@ -89,8 +89,8 @@ var extensionID = extensions.NextExtensionID()
 func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 
 // Connect opens a client for New, from a Redis URL and with the settings that suit Lockkeeper; see
-// redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if Redis does
-// not answer, and ErrRejected if Redis refuses the client.
+// redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if Redis does not answer or
+// the file of option password_file cannot be read, and ErrRejected if Redis refuses the client.
 func Connect(url string) (rueidis.Client, error) {
 	client, err := redisio.Connect(url)
 	return connectResult("connect", client, err)

@@ -150,7 +150,7 @@ func (d *Directory) Lookup() cluster.IdentityLookup { return lookup{d} }
 
 // Provider returns the cluster provider for cluster.Configure. Its StartMember returns when this process has its lease; its
 // StartClient makes this process one that runs no grains. The error, with which the methods of cluster.Cluster panic, is that
-// of [lockkeeper.New], or of the first try to acquire the lease or to read the members.
+// of [lockkeeper.New], or of the first try to acquire the lease or to read the members, within 10 s.
 func (d *Directory) Provider() cluster.ClusterProvider { return provider{d} }
 
 // System returns the System that holds the lease of this member. Its locks are for the grains as well. It is nil before
@@ -163,8 +163,9 @@ func (d *Directory) System() *lockkeeper.System {
 }
 
 // Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. The
-// grains handle the messages in front of them before; other members run them from then on. Leave returns 1.5 times Poll
-// later, when other processes have noticed it. Stop what sends requests before, and call Leave before cluster.Shutdown.
+// grains handle the messages in front of them before; other members run them from then on. Of a member, Leave returns 1.5
+// times Poll later, when other processes have noticed it. Stop what sends requests before, and call Leave before
+// cluster.Shutdown.
 //
 // If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released before
 // the last grain has stopped: other members have the grains then, or when the lease has ended because this process has.

@@ -186,7 +186,7 @@ func (r *Redis) fail(text string) {
 // Forget makes Redis lose all its data, like a Redis that restarts empty after a crash. Holders of locks and of
 // expirable permits are notified with the next renewal, after Config.Renewal at the latest; a hold with a
 // fixed lease stays valid until its end. Semaphores then have no number of permits: requests fail with
-// ErrNoPermits until it is set again.
+// ErrNoPermits until it is set again; those of an ExpirableSemaphore.WithTotal set it after Config.Watchdog.
 func (r *Redis) Forget() {
 	if r.started() {
 		r.server.FlushAll()

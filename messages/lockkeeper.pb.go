@@ -204,7 +204,7 @@ const (
 	// no_reentry, a reader wants to write, or the owner is on another node.
 	Reason_REASON_REENTRY Reason = 17
 	// Too few replicas of Redis have confirmed the grant in time, and it was undone; see
-	// Config.Replicas. Trying again may help.
+	// Config.Replicas. Trying again may help. Of an Extend, see there.
 	Reason_REASON_NOT_REPLICATED Reason = 18
 	// No number of permits is set under that name: it never was, or Redis has lost its data.
 	Reason_REASON_NO_PERMITS Reason = 19
@@ -3125,7 +3125,8 @@ func (x *PermitsChanged) GetCorrelationId() string {
 	return ""
 }
 
-// PermitsRefused answers a request about a semaphore that was not carried out.
+// PermitsRefused answers a request about a semaphore that was not carried out, or, with REASON_UNAVAILABLE, may have
+// been, or may be later.
 type PermitsRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Semaphore     *Semaphore             `protobuf:"bytes,1,opt,name=semaphore,proto3" json:"semaphore,omitempty"`
@@ -3767,7 +3768,8 @@ func (x *LatchChanged) GetCorrelationId() string {
 	return ""
 }
 
-// LatchRefused answers a request about a latch that was not carried out.
+// LatchRefused answers a request about a latch that was not carried out, or, with REASON_UNAVAILABLE, may have been, or
+// may be later.
 type LatchRefused struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Latch         *Latch                 `protobuf:"bytes,1,opt,name=latch,proto3" json:"latch,omitempty"`

@@ -37,10 +37,10 @@ cluster does not answer, doctor reports it, and checks the others. Singletons ar
                  the rights for this kind; may be given more than once. The kinds are
                  ` + strings.Join(trialKinds(), ", ") + `
 
-ok: no change is needed. warn: locks work, but may be lost. fail: this must be changed. unknown: the
-user lacks the rights to check it. In addition to the rights for locks, doctor needs +info,
-+pubsub|numsub, in a cluster +cluster|info, and for the numbers of permits the rights of ls. For
-these it scans all keys, as ls does, for at most 10 s.
+ok: no change is needed. warn: locks work, but may be lost, refused or slow. fail: this must be
+changed. unknown: the user lacks the rights to check it, or a server does not answer. In addition to
+the rights for locks, doctor needs +info, +pubsub|numsub, in a cluster +cluster|info, and for the
+numbers of permits the rights of ls. For these it scans all keys, as ls does, for at most 10 s.
 
 The exit code is 0, or 1 if a line says fail. 64: the command line is wrong. 69: Redis
 cannot be reached, or refuses.

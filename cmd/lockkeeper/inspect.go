@@ -27,7 +27,8 @@ least the process has held the lock, and has the note of WithNote.
 
 For a semaphore, an expirable semaphore and a latch it shows the count; for an expirable semaphore,
 also the taken permits, the rest of their leases, and the process that holds each, if it has a record;
-of more than 1000 only those that end first. Without waiters and taken permits, the three look the same.
+of more than 1000 only those that end first. Without waiters and taken permits, the three look the same,
+unless a latch was counted down by id.
 
 Waiters are processes that are subscribed to the release; for a fair lock, the entries of its queue. Only the
 process that holds the lock knows how many requests wait in it. It writes the number to its record, every few

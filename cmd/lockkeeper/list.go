@@ -29,9 +29,10 @@ is listed on each of its servers.
 Below them are semaphores, expirable semaphores and latches: how many permits are free, or how many
 count-downs remain, and how many expirable permits are taken. In Redis they are numbers like many
 other keys. So ls finds only those with taken expirable permits, those with waiters, and those
-that Lockkeeper's processes have used within an hour; inspect shows the others, too. If the user
-lacks rights for these, ls prints a warning on stderr, and lists only the locks, or some of these.
-It also prints on stderr how many keys Redis refuses to read, and names one of them.
+that Lockkeeper's processes have used within an hour, but not shortly before they closed their
+Systems; inspect shows the others, too. If the user lacks rights for these, ls prints a warning on
+stderr, and lists only the locks, or some of these. It also prints on stderr how many keys Redis
+refuses to read, and names one of them.
 
 ` + accessHelp + `  -systems       list the processes of all Systems instead; this reads only their records
 

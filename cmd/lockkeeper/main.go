@@ -141,6 +141,6 @@ func overview() string {
 		fmt.Fprintf(&b, "  %-11s%s\n", c.name, c.summary)
 	}
 	b.WriteString("  help       print the help of a subcommand: lockkeeper help run\n\n")
-	b.WriteString("-redis URL, -prefix P and --json may also stand before the subcommand.\n")
+	b.WriteString("-redis URL, -prefix P and --json (not for run) may also stand before the subcommand.\n")
 	return b.String()
 }

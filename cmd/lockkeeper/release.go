@@ -23,10 +23,10 @@ Releases a lock from the owner that -owner names, as inspect has shown it: if an
 by now, it is left alone. Without -owner, the owner is the one that holds the lock when release reads it.
 Even if its command reaches Redis late, it does not release the hold of another owner. For a lock that is
 held by readers, it releases the readers that it has read, at most 32. The holder is not notified. If
-its process is alive, it continues as if it held the lock: until its next renewal (10 s by default), or
-without limit in Java. Meanwhile another process may acquire the lock. So release a lock only if you
-know that its process is dead; inspect shows the process. A lock whose process is dead becomes free when
-its TTL ends.
+its process is alive, it continues as if it held the lock: until its next renewal (10 s by default), with a
+fixed lease until that ends, or without limit in Java. Meanwhile another process may acquire the lock. So
+release a lock only if you know that its process is dead; inspect shows the process. A lock whose process
+is dead becomes free when its TTL ends.
 
 A RedLock must be released on each of its servers, a MultiLock member by member.
 

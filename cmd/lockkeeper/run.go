@@ -30,7 +30,7 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
                    fenced     one holder at a time, and a token that grows with every hold, in
                               LOCK_TOKEN if it is one lock; LOCK_TOKENS has those of all, in
                               the order of -lock, separated by blanks
-                   fair       one holder at a time, in order of arrival
+                   fair       one holder at a time, in order of arrival, if it is one lock
                    read       shared with other readers
                    write      no other holder, for reading or for writing
                    expirable_semaphore
@@ -60,7 +60,8 @@ other commands under lockkeeper, Go programs with Lockkeeper, Java programs with
   -grace 10s     how long the command has to end when the lock is lost, before it is killed
   -v             print what happens
 
-While it waits, it shows on a terminal which process holds the lock, and for how long.
+While it waits for a lock, not for a permit, it shows on a terminal which process holds it, and for
+how long.
 
 The command runs in a new process group, so that signals reach all of its processes; therefore
 it cannot read from a terminal. lockkeeper passes signals on to it. If the lock is lost, the
@@ -68,10 +69,10 @@ command gets SIGTERM, and SIGKILL if it does not end within the grace period; th
 exits without waiting for Redis. On Linux the command also gets SIGTERM if lockkeeper itself
 is killed.
 
-The exit code is the command's own, or 128 plus the signal that ended it. 64: the command line
-is wrong. 69: Redis cannot be reached, or refuses, or too few replicas have the lock within the
-wait. 75, or -held-exit: the lock was not granted within the wait.
-76: the lock was lost. 126, 127: the command cannot be run, or found.
+The exit code is the command's own, or 128 plus the signal that ended it, or the wait. 64: the
+command line is wrong. 69: Redis cannot be reached, or refuses, or too few replicas have the lock
+within the wait. 75, or -held-exit: the lock was not granted within the wait. 76: the lock was lost.
+126, 127: the command cannot be run, or found.
 
   lockkeeper run -lock nightly-report -wait 5s -- ./report --all
   lockkeeper run -lock prices -kind read -- ./report

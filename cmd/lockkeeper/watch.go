@@ -23,11 +23,11 @@ const watchHelp = `usage: lockkeeper watch [-redis URL] [-prefix P] [--json] [-e
 
 Prints the holder of each lock, and then a line whenever the holder or its note changes, until it is
 interrupted. With names it reads only these locks; without, all of them, as ls does. It does not
-notice a change that is undone between two reads. For each holder it prints the minimum time for
-which it has held the lock: from the record of its process, or since watch has seen it first. While
-Redis is unavailable it continues, and prints a message on stderr. If a master of a cluster does not
-answer, it names the master, and shows the locks on the others; it prints nothing about locks that
-it cannot read.
+notice a change that is undone between two reads. Of several holders it shows the first. If that has
+held the lock for a second or more, it prints the minimum time: from the record of its process, or
+since watch has seen it first. While Redis is unavailable it continues, and prints a message on
+stderr. If a master of a cluster does not answer, it names the master, and shows the locks on the
+others; it prints nothing about locks that it cannot read.
 
 ` + accessHelp + `  -every 2s      how often to read
 
