@@ -65,7 +65,8 @@ func WithMaxHold(d time.Duration) Option {
 // Release returns as usual. A re-entry can only prolong the time.
 //
 // It is for plain, fenced and fair locks, and a MultiLock of such locks. A process that dies while it holds the lock
-// leaves it for the rest of the lease, as without the option; a loss of the lock, or a forced release, ends the time.
+// leaves it for the rest of the lease, as without the option; a loss of the lock, other than by WithMaxHold, or a forced
+// release ends the time.
 // Waiters get the lock up to Config.Poll after the time, which is 1 % and 2 ms longer by the clock of Redis.
 func WithAtLeast(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.atLeast = &d })
