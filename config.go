@@ -68,9 +68,9 @@ type Config struct {
 	// All processes must use the same number. If locks must be granted while a replica is missing,
 	// as after a failover, it must be less than the number of replicas; see docs/guarantees.md.
 	// Each grant costs one round trip to the replicas, a local hand-off costs none. Each command to
-	// Redis about a semaphore or a latch, including refused tries and releases, costs one as well;
-	// it takes effect when it is confirmed, and is repeated until then. A RedLock does not use
-	// Replicas. Default 0: no replica is waited for.
+	// Redis about a plain semaphore or a latch costs one as well, including refused tries and releases, but
+	// not Available and Count; it takes effect when it is confirmed, and is repeated until then. A RedLock
+	// does not use Replicas. Default 0: no replica is waited for.
 	Replicas int
 	// ReplicaTimeout is the time that the replicas have to confirm; three quarters of the time that
 	// Redis may take to answer if that is shorter, so leases that are short compared with the lag of

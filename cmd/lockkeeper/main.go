@@ -141,6 +141,7 @@ func overview() string {
 		fmt.Fprintf(&b, "  %-11s%s\n", c.name, c.summary)
 	}
 	b.WriteString("  help       print the help of a subcommand: lockkeeper help run\n\n")
-	b.WriteString("-redis URL, -prefix P and --json (not for run) may also stand before the subcommand.\n")
+	b.WriteString("-redis URL, -prefix P and --json (not for run) may also stand before the subcommand.\n" +
+		"If the output cannot be written, the exit code is 1.\n")
 	return b.String()
 }
