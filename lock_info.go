@@ -21,17 +21,18 @@ type LockInfo struct {
 	// holder: only Waiters and Waiting are set.
 	Kind messages.Kind
 	// Held reports whether this System holds the lock, and Shared whether it holds it for reading.
-	// Holders is the number of holders in this System, which share one lease.
+	// Holders is the number of holders in this System, which share one lease; those of permits have one each.
 	Held, Shared bool
 	Holders      int
 	// Count, Token and Age are those of the first holder: its hold count, its fencing token (0
-	// if it has none), and the time for which it has held the lock.
+	// if it has none, and for a MultiLock), and the time for which it has held the lock. Of an
+	// expirable semaphore, Count is the number of permits that this System holds.
 	Count int
 	Token int64
 	Age   time.Duration
 	// Note is that of WithNote; of several holders, that of the first which has one.
 	Note string
-	// Lease is the time for which the lease is still valid if it is not renewed.
+	// Lease is the time for which the lease is still valid if it is not renewed; of permits, the shortest.
 	Lease time.Duration
 	// Waiters is the number of requests that wait in this System. Waiting is the time for
 	// which the first of them has waited.
