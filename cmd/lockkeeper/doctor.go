@@ -30,8 +30,9 @@ whose permits are in use although no number of permits is set.
 
 To test that locks work, one System acquires a lock of each kind, also a MultiLock but no RedLock, and a
 permit of a semaphore and one that expires, and closes a latch; another System waits for it, and must be
-woken by a message. Their names begin with lockkeeper_doctor. It changes nothing else. If a server of a
-cluster does not answer, doctor reports it, and checks the others. Singletons are not tried.
+woken by a message. Their names begin with lockkeeper_doctor. Else it changes only the list of Systems,
+in which it is meanwhile. If a server of a cluster does not answer, doctor reports it, and checks the
+others. Singletons are not tried.
 
 ` + accessHelp + `  -kind KIND     tries only this kind, and does not check the numbers of permits, so that it needs only
                  the rights for this kind; may be given more than once. The kinds are
