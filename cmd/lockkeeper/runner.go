@@ -205,7 +205,7 @@ func (r *runner) release(hold holding, code int) int {
 		r.lost(err)
 		return exitLost
 	default:
-		r.say.Printf("%s may stay held for up to %v: %v", r.what, r.watchdog, err)
+		r.say.Printf("%s may stay held until its lease or -at-least is over: %v", r.what, err)
 	}
 	return code
 }
