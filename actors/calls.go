@@ -41,12 +41,12 @@ func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outco
 // submit hands a call to its lock actor and returns at once.
 func (r *Runtime) submit(call *request.Call) {
 	key := kinds.KeyOf(call)
-	s := r.locks.Get(key)
-	if s == nil || !s.gate.Enter() {
-		s = r.claimFree(key, call)
+	a := r.locks.Get(key)
+	if a == nil || !a.gate.Enter() {
+		a = r.claimFree(key, call)
 	}
-	if s != nil {
-		s.process.SendUserMessage(s.pid, call) // also when it has stopped: its mailbox refuses then
+	if a != nil {
+		a.process.SendUserMessage(a.pid, call) // also when it has stopped: its mailbox refuses then
 	} else if !r.toGuardian(call) {
 		r.tooLate(call)
 	}
@@ -153,15 +153,15 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 
 // Lend implements kinds.Actor: a call is an errand for a caller that still waits for its answer, for the
 // one whose request this is about, or for the one that waits for its outcome. It reports whether there is one.
-func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
-	helper, waiting := s.helper, false
+func (a *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
+	helper, waiting := a.helper, false
 	if helper == nil && forWaiter {
-		helper, waiting = s.machine.FirstWaiter().(*request.Call)
+		helper, waiting = a.machine.FirstWaiter().(*request.Call)
 	}
-	if helper == nil || !helper.RunsErrands || !helper.MayRun(s.machine.Summary().LeaseUntil-s.now) {
+	if helper == nil || !helper.RunsErrands || !helper.MayRun(a.machine.Summary().LeaseUntil-a.now) {
 		return false
 	}
-	errand := s.rt.redis.Errand(call)
+	errand := a.rt.redis.Errand(call)
 	if errand == nil {
 		return false
 	}
@@ -169,6 +169,6 @@ func (s *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
 		errand.Drop()
 		return false
 	}
-	s.helper = nil
+	a.helper = nil
 	return true
 }

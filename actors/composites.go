@@ -15,40 +15,40 @@ import (
 // ends holds of the other, and holders in this process are notified at once.
 
 // registerWithMembers adds the lock to the composites of the systems of its members.
-func (s *lockActor) registerWithMembers() {
-	for _, m := range s.members {
-		m.System.(*Runtime).composites.Store(s, s.members)
+func (a *lockActor) registerWithMembers() {
+	for _, m := range a.members {
+		m.System.(*Runtime).composites.Store(a, a.members)
 	}
 }
 
 // gone removes an actor that has left its shell, or stopped.
-func (s *lockActor) gone() {
-	s.unlist()
-	s.adapter.Gone()
+func (a *lockActor) gone() {
+	a.unlist()
+	a.adapter.Gone()
 }
 
-func (s *lockActor) unlist() {
-	s.rt.locks.Remove(s)
-	for _, m := range s.members {
-		m.System.(*Runtime).composites.Delete(s)
+func (a *lockActor) unlist() {
+	a.rt.locks.Remove(a)
+	for _, m := range a.members {
+		m.System.(*Runtime).composites.Delete(a)
 	}
 }
 
 // suspectSharedKeys makes the other lock actors that may hold a key which was force-released
 // here check whether they still hold it.
-func (s *lockActor) suspectSharedKeys() {
-	keys := s.members
-	if s.key.Made == request.OneKey {
-		keys = []request.Member{{System: s.rt, Name: s.key.Name}}
+func (a *lockActor) suspectSharedKeys() {
+	keys := a.members
+	if a.key.Made == request.OneKey {
+		keys = []request.Member{{System: a.rt, Name: a.key.Name}}
 	}
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
-		if one := rt.locks.Get(kinds.Key{Name: key.Name, Made: request.OneKey}); one != nil && one != s {
+		if one := rt.locks.Get(kinds.Key{Name: key.Name, Made: request.OneKey}); one != nil && one != a {
 			one.post(suspicion{one})
 		}
 		for other, members := range rt.composites.Range {
 			same := func(m request.Member) bool { return m.System == key.System && m.Name == key.Name }
-			if other := other.(*lockActor); other != s && slices.ContainsFunc(members.([]request.Member), same) {
+			if other := other.(*lockActor); other != a && slices.ContainsFunc(members.([]request.Member), same) {
 				other.post(suspicion{other})
 			}
 		}
@@ -58,12 +58,12 @@ func (s *lockActor) suspectSharedKeys() {
 // suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
 // become the master, and may not know the last grants of the old one.
 func (r *Runtime) suspectAll() {
-	for s := range r.locks.All {
-		s.post(suspicion{s})
+	for a := range r.locks.All {
+		a.post(suspicion{a})
 	}
 	for each := range r.composites.Range {
-		if s := each.(*lockActor); s.rt != r {
-			s.post(suspicion{s})
+		if a := each.(*lockActor); a.rt != r {
+			a.post(suspicion{a})
 		}
 	}
 }

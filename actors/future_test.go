@@ -12,28 +12,28 @@ import (
 // helped is a lockActor that handles a call of a goroutine that may run a command.
 func helped() (*lockActor, *request.Call) {
 	call := &request.Call{RunsErrands: true}
-	s := &lockActor{rt: &Runtime{redis: &redisclient.Redis{}}, helper: call}
-	return s, call
+	a := &lockActor{rt: &Runtime{redis: &redisclient.Redis{}}, helper: call}
+	return a, call
 }
 
 // A caller that has its answer leaves: a command that is lent to it would never be run.
 func TestLend_NothingToACallerThatIsAnswered(t *testing.T) {
 	for what, look := range map[string]bool{"and has not looked": false, "and has left with it": true} {
 		t.Run(what, func(t *testing.T) {
-			s, call := helped()
+			a, call := helped()
 			next := lock.New(&machine.Config{}, &lock.Traits{})
-			s.machine = &next
+			a.machine = &next
 			call.Complete(&request.Outcome{Answer: machine.Answer{Kind: machine.NotGranted}})
 			if look {
 				if _, answer := call.Future.Await(nil); answer == nil {
 					t.Fatal("no answer")
 				}
 			}
-			if s.Lend(true, redisclient.Call{}) {
+			if a.Lend(true, redisclient.Call{}) {
 				t.Error("the command was lent")
 			}
 			for range 16 {
-				if s.rt.redis.Errand(redisclient.Call{}) == nil {
+				if a.rt.redis.Errand(redisclient.Call{}) == nil {
 					t.Fatal("the caller counts as running a command")
 				}
 			}

@@ -150,9 +150,9 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 		return
 	}
 	key := kinds.KeyOf(call)
-	var s *lockActor
-	for s == nil {
-		if s = g.rt.locks.Get(key); s != nil && s.gate.Enter() {
+	var a *lockActor
+	for a == nil {
+		if a = g.rt.locks.Get(key); a != nil && a.gate.Enter() {
 			break
 		}
 		if other := g.rt.locks.Conflicting(key, call); other != nil {
@@ -163,9 +163,9 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 		if h == nil {
 			h = g.spawn(ctx)
 		}
-		s = g.rt.claim(h, key, call)
+		a = g.rt.claim(h, key, call)
 	}
-	if !g.rt.Deliver(s.pid, call) {
+	if !g.rt.Deliver(a.pid, call) {
 		g.rt.tooLate(call) // something else has stopped it
 	}
 }
@@ -187,7 +187,7 @@ func (g *guardian) countChildren(more int64) {
 	g.rt.observer.LockActors(more)
 	crowded := len(g.children) > maxActors
 	if g.rt.crowded.Swap(crowded) && !crowded {
-		g.rt.idleRing.Empty(func(s *lockActor) { s.inRing.Store(false) })
+		g.rt.idleRing.Empty(func(a *lockActor) { a.inRing.Store(false) })
 	}
 }
 
@@ -197,7 +197,7 @@ func (g *guardian) countChildren(more int64) {
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective
-	if s, ok := g.children[child.GetId()].Tenant().(*lockActor); ok && !s.gate.Closed() {
+	if a, ok := g.children[child.GetId()].Tenant().(*lockActor); ok && !a.gate.Closed() {
 		directive = actor.RestartDirective
 		supervisor.RestartChildren(child)
 	} else {
@@ -220,9 +220,9 @@ func (g *guardian) removeStopped(pid *actor.PID) {
 		return
 	}
 	delete(g.children, pid.Id)
-	if s, ok := h.Tenant().(*lockActor); ok {
-		s.gone()
-		g.releaseMiddleware(s.key)
+	if a, ok := h.Tenant().(*lockActor); ok {
+		a.gone()
+		g.releaseMiddleware(a.key)
 	}
 	g.countChildren(-1)
 	g.checkClosed()

@@ -15,59 +15,59 @@ import (
 )
 
 // inspect asks Redis about the lock.
-func (s *lockActor) inspect(source any, call *request.Call) {
-	s.accepted = source
-	if s.inspections == nil {
-		s.inspections = map[*request.Call]struct{}{}
+func (a *lockActor) inspect(source any, call *request.Call) {
+	a.accepted = source
+	if a.inspections == nil {
+		a.inspections = map[*request.Call]struct{}{}
 	}
-	s.inspections[call] = struct{}{}
-	s.setAlarm()
-	deadline := time.Now().Add(s.rt.cfg.CallTimeout)
-	s.adapter.Inspect(deadline, func(status *messages.Status, refusal *machine.Answer) {
-		s.rt.Deliver(s.pid, &inspection{call: call, status: status, refusal: refusal, deadline: deadline})
+	a.inspections[call] = struct{}{}
+	a.setAlarm()
+	deadline := time.Now().Add(a.rt.cfg.CallTimeout)
+	a.adapter.Inspect(deadline, func(status *messages.Status, refusal *machine.Answer) {
+		a.rt.Deliver(a.pid, &inspection{call: call, status: status, refusal: refusal, deadline: deadline})
 	})
 }
 
 // inspected adds to the state in Redis what only this process knows, and answers the Inspect.
-func (s *lockActor) inspected(m *inspection) {
-	s.accepted = m
-	if _, pending := s.inspections[m.call]; !pending {
+func (a *lockActor) inspected(m *inspection) {
+	a.accepted = m
+	if _, pending := a.inspections[m.call]; !pending {
 		return
 	}
 	if m.refusal == nil && m.status.Locked && m.holder == nil {
-		records.LookUp(m.status.Holder, s.keys()[0], s.rt.ownRecord(), s.servers(), m.deadline, func(h *records.Holder) {
+		records.LookUp(m.status.Holder, a.keys()[0], a.rt.ownRecord(), a.servers(), m.deadline, func(h *records.Holder) {
 			found := *m
 			found.holder = h
-			s.rt.Deliver(s.pid, &found)
+			a.rt.Deliver(a.pid, &found)
 		})
 		return
 	}
-	delete(s.inspections, m.call)
-	defer s.carryOut()
+	delete(a.inspections, m.call)
+	defer a.carryOut()
 	if m.refusal != nil {
-		m.call.Requester().Answered(s.rt, m.call, m.refusal)
+		m.call.Requester().Answered(a.rt, m.call, m.refusal)
 		return
 	}
-	s.local().AddTo(m.status)
+	a.local().AddTo(m.status)
 	if m.holder != nil {
 		m.holder.AddTo(m.status)
 	}
-	m.call.Requester().Inspected(s.rt, m.call, m.status)
+	m.call.Requester().Inspected(a.rt, m.call, m.status)
 }
 
 // refuseInspection answers an Inspect that fails.
-func (s *lockActor) refuseInspection(m *inspection, reason machine.Reason, detail string) {
-	if _, pending := s.inspections[m.call]; pending {
-		delete(s.inspections, m.call)
+func (a *lockActor) refuseInspection(m *inspection, reason machine.Reason, detail string) {
+	if _, pending := a.inspections[m.call]; pending {
+		delete(a.inspections, m.call)
 		answer := request.Refusal(request.OpInspect, reason, detail)
-		m.call.Requester().Answered(s.rt, m.call, &answer)
+		m.call.Requester().Answered(a.rt, m.call, &answer)
 	}
 }
 
 // servers returns the servers that the lock is on.
-func (s *lockActor) servers() []*backend.Server {
-	all := []*backend.Server{s.rt.server}
-	for _, each := range s.members {
+func (a *lockActor) servers() []*backend.Server {
+	all := []*backend.Server{a.rt.server}
+	for _, each := range a.members {
 		if server := each.System.(*Runtime).server; !slices.Contains(all, server) {
 			all = append(all, server)
 		}
@@ -76,11 +76,11 @@ func (s *lockActor) servers() []*backend.Server {
 }
 
 // keys returns the keys of the lock in Redis: several for a MultiLock.
-func (s *lockActor) keys() (keys []string) {
-	if s.key.Made != request.SeveralLocks {
-		return []string{s.rt.cfg.KeyPrefix + s.key.Name}
+func (a *lockActor) keys() (keys []string) {
+	if a.key.Made != request.SeveralLocks {
+		return []string{a.rt.cfg.KeyPrefix + a.key.Name}
 	}
-	for _, each := range s.members {
+	for _, each := range a.members {
 		keys = append(keys, each.System.Rules().KeyPrefix+each.Name)
 	}
 	return keys
@@ -108,13 +108,13 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		asked = asked[:0]
 		return true
 	}
-	for s := range r.locks.All {
-		if !s.gate.Enter() { // it is leaving, and was idle
+	for a := range r.locks.All {
+		if !a.gate.Enter() { // it is leaving, and was idle
 			continue
 		}
-		call := &request.Call{Op: request.OpList, Kind: s.format, Name: s.key.Name}
+		call := &request.Call{Op: request.OpList, Kind: a.format, Name: a.key.Name}
 		asked = append(asked, call)
-		s.process.SendUserMessage(s.pid, call)
+		a.process.SendUserMessage(a.pid, call)
 		if len(asked) == listBatch && !read() {
 			return nil, false
 		}
@@ -123,20 +123,20 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 }
 
 // local returns what is known of the lock without Redis.
-func (s *lockActor) local() status.Lock {
-	return status.Lock{Machine: s.machine, Label: s.observer.Label(), Several: len(s.members) > 0, Now: s.rt.Now()}
+func (a *lockActor) local() status.Lock {
+	return status.Lock{Machine: a.machine, Label: a.observer.Label(), Several: len(a.members) > 0, Now: a.rt.Now()}
 }
 
 // show keeps up to date what others read of the lock.
-func (s *lockActor) show() {
-	now := s.machine.Summary()
-	if until := int64(now.LeaseUntil); s.until.Load() != until {
-		s.until.Store(until)
+func (a *lockActor) show() {
+	now := a.machine.Summary()
+	if until := int64(now.LeaseUntil); a.until.Load() != until {
+		a.until.Store(until)
 	}
 	if now.Holds == 0 {
 		now.Term = 0
 	}
-	s.shown.Set(now.Term, now.Waiters, s.now)
+	a.shown.Set(now.Term, now.Waiters, a.now)
 }
 
 // ownRecord returns the record of the system with its notes; nil if it keeps none.
@@ -159,8 +159,8 @@ func (r *Runtime) addWork(record *records.Record) {
 	work := records.WorkOf(record)
 	defer work.End()
 	r.notes.AddTo(record)
-	for s := range r.locks.All {
-		if kinds.Of(s.format).IsLock() && !work.Add(s.keys(), &s.shown, r.Now()) {
+	for a := range r.locks.All {
+		if kinds.Of(a.format).IsLock() && !work.Add(a.keys(), &a.shown, r.Now()) {
 			return
 		}
 	}

@@ -25,10 +25,10 @@ func TestList_DoesNotHoldUpClose(t *testing.T) {
 			asked := 0
 			o.crashOnce(func(m any) bool {
 				if _, closes := m.(shutdown); closes {
-					for s := range o.locks.All {
+					for a := range o.locks.All {
 						asked++
-						s.gate.Enter()
-						s.post(&request.Call{Op: request.OpList, Kind: s.format, Name: s.key.Name}) // which comes behind the shutdown
+						a.gate.Enter()
+						a.post(&request.Call{Op: request.OpList, Kind: a.format, Name: a.key.Name}) // which comes behind the shutdown
 					}
 				}
 				return false

@@ -82,8 +82,8 @@ func TestRetirement_LocksAreCollected(t *testing.T) {
 	for i := range locks {
 		name := fmt.Sprint("lock ", i)
 		r.use(t, name)
-		s := r.locks.Get(kinds.Key{Name: name})
-		runtime.AddCleanup(s, func(int) { collected.Add(1) }, 0)
+		a := r.locks.Get(kinds.Key{Name: name})
+		runtime.AddCleanup(a, func(int) { collected.Add(1) }, 0)
 	}
 	redistest.Eventually(t, "the lock actors to be collected", func() bool {
 		runtime.GC()
@@ -152,9 +152,9 @@ func (wiretap) Lend(lock.CommandKind, redisclient.Call) bool { return false }
 // An acquire that is under way when its lock actor is given up may be carried out behind
 // the last release: its reply causes the release of what it took.
 func TestAcquire_LaterThanTheLastReleaseIsGivenBack(t *testing.T) {
-	for what, giveUp := range map[string]func(r *Runtime, s *lockActor){
-		"given up": func(r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
-		"stopped":  func(r *Runtime, s *lockActor) { _ = r.root.StopFuture(s.pid).Wait() },
+	for what, giveUp := range map[string]func(r *Runtime, a *lockActor){
+		"given up": func(r *Runtime, a *lockActor) { r.Deliver(a.pid, abandon{}) },
+		"stopped":  func(r *Runtime, a *lockActor) { _ = r.root.StopFuture(a.pid).Wait() },
 	} {
 		t.Run(what, func(t *testing.T) {
 			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
@@ -162,12 +162,12 @@ func TestAcquire_LaterThanTheLastReleaseIsGivenBack(t *testing.T) {
 			if out := r.call(t, call); out.Kind != machine.Granted {
 				t.Fatalf("%+v", out)
 			}
-			s := r.locks.Get(kinds.KeyOf(call))
-			giveUp(r, s)
+			a := r.locks.Get(kinds.KeyOf(call))
+			giveUp(r, a)
 			redistest.Eventually(t, "the last release", func() bool { return len(server.Keys(t, name)) == 0 })
 			late := lock.Command{Kind: lock.Acquire, Term: 1, Count: 1, Lease: time.Minute}
 			replied := make(chan backend.Reply, 1)
-			backend.Single(r.server, protocol.Plain, name, &protocol.Options{Client: r.id}, wiretap{s, replied}).
+			backend.Single(r.server, protocol.Plain, name, &protocol.Options{Client: r.id}, wiretap{a, replied}).
 				Run(late, time.Now().Add(redistest.Limit))
 			if reply := <-replied; reply.Outcome != lock.Done {
 				t.Fatalf("the late acquire has taken nothing: %+v", reply)
@@ -187,11 +187,11 @@ func (a retiringAdapter) Retires(machine.Machine, bool) { a.retires() }
 
 // An adapter may have to give its successor another client id for commands, so it is notified before there can be one.
 func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
-	for what, leave := range map[string]func(t *testing.T, r *Runtime, s *lockActor){
-		"given up":     func(_ *testing.T, r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
-		"leaves early": func(_ *testing.T, r *Runtime, s *lockActor) { r.crowded.Store(true); s.post(leaveIfIdle{s}) },
-		"for another kind": func(t *testing.T, r *Runtime, s *lockActor) {
-			r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: s.key.Name, Try: true})
+	for what, leave := range map[string]func(t *testing.T, r *Runtime, a *lockActor){
+		"given up":     func(_ *testing.T, r *Runtime, a *lockActor) { r.Deliver(a.pid, abandon{}) },
+		"leaves early": func(_ *testing.T, r *Runtime, a *lockActor) { r.crowded.Store(true); a.post(leaveIfIdle{a}) },
+		"for another kind": func(t *testing.T, r *Runtime, a *lockActor) {
+			r.call(t, &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: a.key.Name, Try: true})
 		},
 	} {
 		t.Run(what, func(t *testing.T) {
@@ -199,10 +199,10 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 			r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
 				return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 					if next, ok := e.Message.(*shell.Entering); ok {
-						s := next.Tenant.(*lockActor)
-						s.adapter = retiringAdapter{s.adapter, func() {
+						a := next.Tenant.(*lockActor)
+						a.adapter = retiringAdapter{a.adapter, func() {
 							select {
-							case inTime <- r.locks.Get(s.key) == s && !s.gate.Closed():
+							case inTime <- r.locks.Get(a.key) == a && !a.gate.Closed():
 							default:
 							}
 						}}
@@ -211,8 +211,8 @@ func TestRetires_ComesBeforeTheNextActor(t *testing.T) {
 				}
 			})
 			r.use(t, name)
-			s := r.locks.Get(kinds.Key{Name: name})
-			leave(t, r, s)
+			a := r.locks.Get(kinds.Key{Name: name})
+			leave(t, r, a)
 			select {
 			case is := <-inTime:
 				if !is {
@@ -258,13 +258,13 @@ func (recipient) Lost(request.Sender, *request.Call, *machine.Answer) { panic("t
 func TestRecipient_ThatPanicsHoldsUpNothingElse(t *testing.T) {
 	var log bytes.Buffer
 	h := host.New(nil, slog.New(slog.NewTextHandler(&log, nil)))
-	s := &lockActor{rt: &Runtime{host: h}, observer: new(observe.Observer).Lock("orders")}
-	s.rt.notes.Changed = func() {}
+	a := &lockActor{rt: &Runtime{host: h}, observer: new(observe.Observer).Lock("orders")}
+	a.rt.notes.Changed = func() {}
 	call := &request.Call{By: recipient{}, Note: "of the hold"}
-	s.rt.notes.Add(call, call, 1)
-	s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: call})
+	a.rt.notes.Add(call, call, 1)
+	a.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: call})
 	var record records.Record
-	if s.rt.notes.AddTo(&record); len(record.Notes) > 0 {
+	if a.rt.notes.AddTo(&record); len(record.Notes) > 0 {
 		t.Errorf("the lost hold still has a note: %q", record.Notes)
 	}
 	h.Drain()

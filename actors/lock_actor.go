@@ -88,193 +88,193 @@ type lockActor struct {
 }
 
 // Receive implements actor.Actor.
-func (s *lockActor) Receive(ctx actor.Context) {
-	m := s.began(ctx)
-	defer func() { s.ctx = nil }()
-	if s.retirement != nil {
-		s.retirement.receive(s, m, ctx.Sender())
+func (a *lockActor) Receive(ctx actor.Context) {
+	m := a.began(ctx)
+	defer func() { a.ctx = nil }()
+	if a.retirement != nil {
+		a.retirement.receive(a, m, ctx.Sender())
 		return
 	}
 	switch m := m.(type) {
 	// A request, by a goroutine or by message. Those that cannot be granted yet wait in the machine's queue.
 	case *request.Call:
-		s.requested(m)
+		a.requested(m)
 
 	// Redis has replied to a script.
 	case *kinds.Reply:
-		s.handle(m, func(on machine.Machine, now machine.Instant) { s.adapter.Apply(on, now, m) })
+		a.handle(m, func(on machine.Machine, now machine.Instant) { a.adapter.Apply(on, now, m) })
 	case *inspection:
-		s.inspected(m)
+		a.inspected(m)
 
 	// A message to itself that time has passed: a renewal or another try is due, or a wait or a lease is over.
 	case wakeUp:
-		s.tick()
+		a.tick()
 
 	// Redis has published a release, or a transfer to this process; or the subscriber listens from now on.
 	case unlocked:
-		if s.adapter.Relevant(m.channel) {
-			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
+		if a.adapter.Relevant(m.channel) {
+			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
 		if m.transfer.Seq != 0 {
-			s.observer.Transferred()
+			a.observer.Transferred()
 		}
-		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
+		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
-		if s.adapter.Relevant(m.channel) {
-			s.observer.Listening()
-			s.handle(m, func(on machine.Machine, now machine.Instant) { on.Subscribed(now, m.term) })
+		if a.adapter.Relevant(m.channel) {
+			a.observer.Listening()
+			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Subscribed(now, m.term) })
 		}
 
 	// An owner has died: its lock is released at once.
 	case *actor.Terminated:
-		s.ownerGone(s.owners.RemoveTerminated(s.watcher(), m.Who))
-		s.carryOut()
+		a.ownerGone(a.owners.RemoveTerminated(a.watcher(), m.Who))
+		a.carryOut()
 
 	// The key may have been taken away.
 	case suspicion:
-		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
+		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
 
 	// There are many lock actors: those that are idle leave.
 	case leaveIfIdle:
-		if s.idle() && !s.owners.InUse() {
-			s.retire()
+		if a.idle() && !a.owners.InUse() {
+			a.retire()
 		}
 
 	// The system is closing: release everything, or wait for Redis no longer.
 	case shutdown:
-		s.closing = true
-		s.handle(m, func(on machine.Machine, now machine.Instant) { on.Close(now) })
+		a.closing = true
+		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Close(now) })
 	case abandon:
-		s.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
+		a.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
 
 	case *actor.Started:
-		s.stopAlarm() // after a crash: whatever it was set to, it is set anew
-		s.carryOut()  // and what the crash has left undone
+		a.stopAlarm() // after a crash: whatever it was set to, it is set anew
+		a.carryOut()  // and what the crash has left undone
 	case *actor.Stopping:
-		s.stopping()
+		a.stopping()
 	default:
-		s.rt.stray(ctx)
+		a.rt.stray(ctx)
 	}
 }
 
 // began notes the message that is being handled, with its context.
-func (s *lockActor) began(ctx actor.Context) (m any) {
-	s.ctx, s.helper = ctx, nil
+func (a *lockActor) began(ctx actor.Context) (m any) {
+	a.ctx, a.helper = ctx, nil
 	m = unrepeated(ctx.Message())
 	if _, ok := m.(*request.Call); ok {
-		s.counted = ctx.Message()
-		s.seen++
+		a.counted = ctx.Message()
+		a.seen++
 	}
 	return m
 }
 
 // IsFor implements shell.Tenant.
-func (s *lockActor) IsFor(m any) bool {
+func (a *lockActor) IsFor(m any) bool {
 	switch m := unrepeated(m).(type) {
 	case *request.Call:
-		return kinds.KeyOf(m) == s.key
+		return kinds.KeyOf(m) == a.key
 	case *kinds.Reply:
-		return m.To == kinds.Actor(s)
+		return m.To == kinds.Actor(a)
 	case wakeUp:
-		return m.to == s
+		return m.to == a
 	case unlocked:
-		return m.to == s
+		return m.to == a
 	case listening:
-		return m.to == s
+		return m.to == a
 	case *transferred:
-		return m.to == s
+		return m.to == a
 	case suspicion:
-		return m.to == s
+		return m.to == a
 	case leaveIfIdle:
-		return m.to == s
+		return m.to == a
 	}
 	return true // from proto.actor or the guardian; or an inspection or a cleanedUp, which is ignored unless it is awaited
 }
 
 // requested makes an event of a request.
-func (s *lockActor) requested(call *request.Call) {
-	if kinds.Of(call.LockKind()).Format != s.format {
-		s.otherFormat(call)
+func (a *lockActor) requested(call *request.Call) {
+	if kinds.Of(call.LockKind()).Format != a.format {
+		a.otherFormat(call)
 		return
 	}
 	if call.RunsErrands {
-		s.helper = call
+		a.helper = call
 	}
 	switch call.Op {
 	case request.OpAcquire:
-		s.acquire(call)
+		a.acquire(call)
 	case request.OpCancel:
 		id, owner := uint64(0), machine.Owner(0)
 		if call.Target != nil { // by a goroutine
 			id = call.Target.RequestID.Load()
-		} else if w := s.owners.Find(call.Requester().Owner()); w != nil {
+		} else if w := a.owners.Find(call.Requester().Owner()); w != nil {
 			owner = w.ID
 		}
-		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
+		a.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
 	case request.OpList:
-		s.accepted = call
-		request.Goroutine{}.Inspected(s.rt, call, s.local().Listed())
-		s.carryOut() // a Close may wait for nothing but this
+		a.accepted = call
+		request.Goroutine{}.Inspected(a.rt, call, a.local().Listed())
+		a.carryOut() // a Close may wait for nothing but this
 	default:
-		hold, owner := s.holdOf(call)
-		switch event := s.adapter.Event(call, hold, owner); {
+		hold, owner := a.holdOf(call)
+		switch event := a.adapter.Event(call, hold, owner); {
 		case event != nil:
-			s.handle(call, event)
+			a.handle(call, event)
 		case call.Op == request.OpInspect:
-			s.inspect(call, call)
+			a.inspect(call, call)
 		default:
-			s.accepted = call
-			s.rt.refuse(call, machine.Invalid, kinds.Of(s.format).Word+" takes no such request")
+			a.accepted = call
+			a.rt.refuse(call, machine.Invalid, kinds.Of(a.format).Word+" takes no such request")
 		}
 	}
 }
 
-func (s *lockActor) acquire(call *request.Call) {
-	if why := s.rt.rules.Ended(call); why != "" {
-		s.accepted = call
-		s.rt.refuse(call, machine.CancelledByRequest, why)
+func (a *lockActor) acquire(call *request.Call) {
+	if why := a.rt.rules.Ended(call); why != "" {
+		a.accepted = call
+		a.rt.refuse(call, machine.CancelledByRequest, why)
 		return
 	}
 	pid, _ := call.Requester().Owner()
 	req := machine.Request{
-		ID: s.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || s.rt.Foreign(pid),
+		ID: a.newID(), Mode: machine.Mode(call.Mode), NoReentry: call.NoReentry || a.rt.Foreign(pid),
 		Fenced: kinds.Of(call.LockKind()).DrawsTokens(), Lease: call.Lease, MaxHold: call.MaxHold, AtLeast: call.AtLeast,
 		Try: call.Try, Ref: call, Unwatched: call.Unwatched,
 	}
-	req.Owner = s.registerOwner(call)
+	req.Owner = a.registerOwner(call)
 	call.RequestID.Store(req.ID)
-	s.handle(call, func(on machine.Machine, now machine.Instant) {
+	a.handle(call, func(on machine.Machine, now machine.Instant) {
 		call.From = now
 		req.Deadline = call.WaitsUntil(now)
-		s.adapter.Acquire(on, now, req)
+		a.adapter.Acquire(on, now, req)
 	})
 }
 
 // newID numbers a request. Numbers grow over the whole system, and their lower half is
 // random: an id of an actor that has left fits nothing in a later one.
-func (s *lockActor) newID() uint64 { return s.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
+func (a *lockActor) newID() uint64 { return a.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
 
 // registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
 // this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
-func (s *lockActor) registerOwner(call *request.Call) machine.Owner {
+func (a *lockActor) registerOwner(call *request.Call) machine.Owner {
 	if pid, process := call.Requester().Owner(); pid != nil {
-		if s.owners == nil {
-			s.owners = new(owners.Set)
+		if a.owners == nil {
+			a.owners = new(owners.Set)
 		}
-		w := s.owners.Acquire(s.watcher(), pid, process)
+		w := a.owners.Acquire(a.watcher(), pid, process)
 		call.Record = w
 		return w.ID
 	}
 	if call.By == nil && call.Owner == 0 && call.Count == nil { // a goroutine's first hold
-		call.Owner = s.watcher().NewOwner()
+		call.Owner = a.watcher().NewOwner()
 	}
 	return call.Owner
 }
 
 // watcher watches the owners that are actors.
-func (s *lockActor) watcher() owners.Watcher {
-	return owners.Watcher{Post: &s.rt.post, Rules: &s.rt.rules, PID: s.pid, Numbers: &s.rt.owners}
+func (a *lockActor) watcher() owners.Watcher {
+	return owners.Watcher{Post: &a.rt.post, Rules: &a.rt.rules, PID: a.pid, Numbers: &a.rt.owners}
 }
 
 // ownerOf returns the record of the owner of a request; nil if it has none.
@@ -284,9 +284,9 @@ func ownerOf(call *request.Call) *owners.Owner {
 }
 
 // holdOf returns the hold that a request is about, by its id or by its owner.
-func (s *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) {
+func (a *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
-	if w := s.owners.Find(call.Requester().Owner()); w != nil {
+	if w := a.owners.Find(call.Requester().Owner()); w != nil {
 		id, owner = w.Lost, w.ID
 	}
 	if id == 0 && owner == 0 {
@@ -297,34 +297,34 @@ func (s *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) 
 
 // tick makes the machine do what is due, most often the renewal of a lease: see advance and startRenewal in package lock.
 // setAlarm has set the alarm to the machine's NextWake.
-func (s *lockActor) tick() {
-	if s.retireIfIdle() {
+func (a *lockActor) tick() {
+	if a.retireIfIdle() {
 		return
 	}
-	for _, w := range s.owners.RemoveMissing(s.watcher(), s.rt.Now(), s.rt.cfg.Watchdog) {
-		s.ownerGone(w)
+	for _, w := range a.owners.RemoveMissing(a.watcher(), a.rt.Now(), a.rt.cfg.Watchdog) {
+		a.ownerGone(w)
 	}
-	s.handle(wakeUp{s}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
-	if s.remind() {
-		s.setAlarm()
+	a.handle(wakeUp{a}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
+	if a.remind() {
+		a.setAlarm()
 	}
 }
 
 // ownerGone handles the death of an owner, which may be nil.
-func (s *lockActor) ownerGone(w *owners.Owner) {
+func (a *lockActor) ownerGone(w *owners.Owner) {
 	if w != nil {
-		s.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.ID) })
+		a.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.ID) })
 	}
 }
 
 // stopping handles a stop that the guardian may not have asked for: no more requests come,
 // all are answered and notified, and the lock is released.
-func (s *lockActor) stopping() {
-	s.stopAlarm()
-	if !s.idle() {
-		s.giveUp(machine.Closed, "the lock actor was stopped", true)
+func (a *lockActor) stopping() {
+	a.stopAlarm()
+	if !a.idle() {
+		a.giveUp(machine.Closed, "the lock actor was stopped", true)
 		return
 	}
-	s.rt.locks.Remove(s)
-	s.gate.Close()
+	a.rt.locks.Remove(a)
+	a.gate.Close()
 }

@@ -107,13 +107,13 @@ func unrepeated(m any) any {
 
 // post sends the actor a message of ours. It does not look the actor up: with many leases to renew, that was a fifth of
 // the work. If the actor has stopped, its mailbox settles the message (see package delivery).
-func (s *lockActor) post(m any) {
-	defer s.rt.host.Recover("a recipient panicked")
-	s.process.SendUserMessage(s.pid, m)
+func (a *lockActor) post(m any) {
+	defer a.rt.host.Recover("a recipient panicked")
+	a.process.SendUserMessage(a.pid, m)
 }
 
 // Replied implements kinds.Actor.
-func (s *lockActor) Replied(r *kinds.Reply) { s.post(r) }
+func (a *lockActor) Replied(r *kinds.Reply) { a.post(r) }
 
 // Wake implements alarm.Sleeper.
-func (s *lockActor) Wake() { s.post(wakeUp{s}) }
+func (a *lockActor) Wake() { a.post(wakeUp{a}) }

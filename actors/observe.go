@@ -27,17 +27,17 @@ func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
 func (r *Runtime) Observer() *observe.Observer { return r.observer }
 
 // about returns what is observed of a request after its answer, when the Call may be in use again.
-func (s *lockActor) about(call *request.Call) observe.Request {
+func (a *lockActor) about(call *request.Call) observe.Request {
 	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
-	if s.rt.observer.Traces() {
+	if a.rt.observer.Traces() {
 		of.Parent = call.Requester().Parent(call)
 	}
 	return of
 }
 
 // hold returns what a line about a hold says.
-func (s *lockActor) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
-	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: s.client, Term: term, Age: now - call.From}
+func (a *lockActor) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
+	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: a.client, Term: term, Age: now - call.From}
 	if id, ok := call.PermitID(); ok {
 		h.Permit = id
 	}
@@ -48,29 +48,29 @@ func (s *lockActor) hold(call *request.Call, term uint64, now machine.Instant) o
 }
 
 // observeStep ends the measuring of a step.
-func (s *lockActor) observeStep() {
-	if !s.rt.observer.Measures() {
+func (a *lockActor) observeStep() {
+	if !a.rt.observer.Measures() {
 		return
 	}
-	kind := s.format
-	now := s.machine.Summary()
+	kind := a.format
+	now := a.machine.Summary()
 	if now.FirstRef != nil {
 		kind = now.FirstRef.(*request.Call).LockKind()
 	}
-	s.observer.StepEnded(now.Holds, now.Waiters, kind)
+	a.observer.StepEnded(now.Holds, now.Waiters, kind)
 }
 
 // firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder the request whose hold is
 // logged. Both return nil if there is none.
-func (s *lockActor) firstWaiter() *request.Call {
-	if call, ok := s.machine.FirstWaiter().(*request.Call); ok && s.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
+func (a *lockActor) firstWaiter() *request.Call {
+	if call, ok := a.machine.FirstWaiter().(*request.Call); ok && a.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
 		return call
 	}
 	return nil
 }
 
-func (s *lockActor) firstHolder() *request.Call {
-	if now := s.machine.Summary(); now.Holds > 0 && s.rt.cfg.LongHold > 0 && !now.FirstRef.(*request.Call).Leads {
+func (a *lockActor) firstHolder() *request.Call {
+	if now := a.machine.Summary(); now.Holds > 0 && a.rt.cfg.LongHold > 0 && !now.FirstRef.(*request.Call).Leads {
 		return now.FirstRef.(*request.Call)
 	}
 	return nil
@@ -85,31 +85,31 @@ func startOf(call *request.Call) *machine.Instant {
 }
 
 // remindAt returns when a wait or hold will have lasted long, if it goes on.
-func (s *lockActor) remindAt() (at machine.Instant, wanted bool) {
-	return s.observer.RemindAt(startOf(s.firstWaiter()), startOf(s.firstHolder()))
+func (a *lockActor) remindAt() (at machine.Instant, wanted bool) {
+	return a.observer.RemindAt(startOf(a.firstWaiter()), startOf(a.firstHolder()))
 }
 
 // remind logs what has lasted long, and reports whether there was anything.
-func (s *lockActor) remind() (logged bool) {
-	now, waits, holds := s.rt.Now(), s.firstWaiter(), s.firstHolder()
-	waitIsLong, holdIsLong := s.observer.LongTimes(now, startOf(waits), startOf(holds))
-	if waitIsLong && !s.inspectsForLongWait() {
-		s.inspect(wakeUp{s}, &request.Call{Op: request.OpInspect, By: longWait{s: s}})
+func (a *lockActor) remind() (logged bool) {
+	now, waits, holds := a.rt.Now(), a.firstWaiter(), a.firstHolder()
+	waitIsLong, holdIsLong := a.observer.LongTimes(now, startOf(waits), startOf(holds))
+	if waitIsLong && !a.inspectsForLongWait() {
+		a.inspect(wakeUp{a}, &request.Call{Op: request.OpInspect, By: longWait{actor: a}})
 	}
 	if holdIsLong {
 		var stack func() []uintptr
 		if holds.Holder != nil {
 			stack = holds.Holder.Stack
 		}
-		s.observer.LongHold(s.hold(holds, s.machine.Summary().Term, now), stack)
+		a.observer.LongHold(a.hold(holds, a.machine.Summary().Term, now), stack)
 	}
 	return waitIsLong || holdIsLong
 }
 
 // inspectsForLongWait reports whether an Inspect for a line about a long wait is under way. A second one would log the
 // same.
-func (s *lockActor) inspectsForLongWait() bool {
-	for call := range s.inspections {
+func (a *lockActor) inspectsForLongWait() bool {
+	for call := range a.inspections {
 		if _, asks := call.By.(longWait); asks {
 			return true
 		}
@@ -120,28 +120,28 @@ func (s *lockActor) inspectsForLongWait() bool {
 // longWait is the requester of an Inspect that reads the holder of the lock for which requests wait, to log it.
 type longWait struct {
 	request.Goroutine
-	s *lockActor
+	actor *lockActor
 }
 
 // Answered logs that the inspection has failed.
 func (w longWait) Answered(_ request.Sender, _ *request.Call, a *machine.Answer) (taken bool) {
-	if wait, waits := w.s.longWait(); waits {
-		w.s.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
+	if wait, waits := w.actor.longWait(); waits {
+		w.actor.observer.LongWaitUnexplained(wait, a.Reason, a.Detail)
 	}
 	return true
 }
 
 func (w longWait) Inspected(_ request.Sender, _ *request.Call, status *messages.Status) {
-	if wait, waits := w.s.longWait(); waits {
-		w.s.observer.LongWait(wait, status)
+	if wait, waits := w.actor.longWait(); waits {
+		w.actor.observer.LongWait(wait, status)
 	}
 }
 
 // longWait returns the wait to log, unless the lock was granted meanwhile.
-func (s *lockActor) longWait() (wait observe.Wait, waits bool) {
-	by := s.firstWaiter()
+func (a *lockActor) longWait() (wait observe.Wait, waits bool) {
+	by := a.firstWaiter()
 	if by == nil {
 		return wait, false
 	}
-	return observe.Wait{Kind: by.LockKind(), For: s.rt.Now() - by.From, Waiters: s.machine.Summary().Waiters}, true
+	return observe.Wait{Kind: by.LockKind(), For: a.rt.Now() - by.From, Waiters: a.machine.Summary().Waiters}, true
 }

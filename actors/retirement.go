@@ -32,61 +32,61 @@ type retirement struct {
 
 // letGo ends the watches and the alarm of an actor that leaves, once that is certain: one that stays needs them. Before
 // that comes Retires, while no other actor can be started for the name.
-func (s *lockActor) letGo() {
-	s.owners.Forget(s.watcher())
-	s.stopAlarm()
+func (a *lockActor) letGo() {
+	a.owners.Forget(a.watcher())
+	a.stopAlarm()
 }
 
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
 // the actor stops without waiting for Redis to confirm the cleanups.
-func (s *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
-	s.stopAlarm()
-	s.adapter.Retires(s.machine, false)
-	s.rt.locks.Remove(s)
-	s.retirement = &retirement{reason: reason, detail: detail, sent: s.gate.Close()}
-	if own, stops := s.adapter.(kinds.Stopper); stops {
-		s.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
-		s.performAll()
+func (a *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
+	a.stopAlarm()
+	a.adapter.Retires(a.machine, false)
+	a.rt.locks.Remove(a)
+	a.retirement = &retirement{reason: reason, detail: detail, sent: a.gate.Close()}
+	if own, stops := a.adapter.(kinds.Stopper); stops {
+		a.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
+		a.performAll()
 	}
-	s.retirement.cleanups = s.adapter.Cleanups(s.endAll(reason, detail))
-	s.retirement.pendingCleanups = len(s.retirement.cleanups)
-	for call := range s.inspections {
-		s.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
+	a.retirement.cleanups = a.adapter.Cleanups(a.endAll(reason, detail))
+	a.retirement.pendingCleanups = len(a.retirement.cleanups)
+	for call := range a.inspections {
+		a.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
 	}
-	s.inspections = nil
-	s.observeStep()
-	s.stopListening()
-	s.cleanUp()
+	a.inspections = nil
+	a.observeStep()
+	a.stopListening()
+	a.cleanUp()
 	if !awaits {
-		s.retirement.pendingCleanups = 0
+		a.retirement.pendingCleanups = 0
 	}
-	s.retirement.check(s)
+	a.retirement.check(a)
 }
 
 // retire lets the actor leave, unless requests are on their way to it: the next lock gets its shell if there are many,
 // else the guardian stops it. It does that with middleware, too, whose actor it ends then.
-func (s *lockActor) retire() bool {
-	s.adapter.Retires(s.machine, s.closing)
-	if !s.gate.CloseIf(s.seen) {
+func (a *lockActor) retire() bool {
+	a.adapter.Retires(a.machine, a.closing)
+	if !a.gate.CloseIf(a.seen) {
 		return false
 	}
-	s.letGo()
-	if !s.rt.crowded.Load() || len(s.rt.cfg.Middleware) > 0 {
-		s.rt.locks.Remove(s)
-		s.rt.toGuardian(&retired{s.pid})
+	a.letGo()
+	if !a.rt.crowded.Load() || len(a.rt.cfg.Middleware) > 0 {
+		a.rt.locks.Remove(a)
+		a.rt.toGuardian(&retired{a.pid})
 		return true
 	}
-	s.gone()
-	s.shell.Leave()
+	a.gone()
+	a.shell.Leave()
 	return true
 }
 
 // noteIdle notes an actor that has become idle, if there are many, and asks the one to leave that has been idle longest.
 // Actors of names that are used once would all stay for Config.Idle. The one that leaves does so on this goroutine, and if
 // its next lock becomes idle meanwhile, the next one after it: rarely a second, since a grant takes a round trip to Redis.
-func (s *lockActor) noteIdle() {
-	if s.rt.crowded.Load() && !s.inRing.Swap(true) {
-		if oldest := s.rt.idleRing.Push(s); oldest != nil {
+func (a *lockActor) noteIdle() {
+	if a.rt.crowded.Load() && !a.inRing.Swap(true) {
+		if oldest := a.rt.idleRing.Push(a); oldest != nil {
 			oldest.inRing.Store(false)
 			oldest.post(leaveIfIdle{oldest})
 		}
@@ -94,16 +94,16 @@ func (s *lockActor) noteIdle() {
 }
 
 // idle reports whether the machine has nothing to do and no state to keep, and no inspection is pending.
-func (s *lockActor) idle() bool { return s.machine.Idle() && len(s.inspections) == 0 }
+func (a *lockActor) idle() bool { return a.machine.Idle() && len(a.inspections) == 0 }
 
 // retireIfIdle retires an actor that has been idle for long enough.
-func (s *lockActor) retireIfIdle() bool {
-	s.wakeAt = 0
-	if now := s.rt.Now(); s.idleSince != 0 && now >= s.idleSince+s.rt.cfg.Idle {
-		if s.retire() {
+func (a *lockActor) retireIfIdle() bool {
+	a.wakeAt = 0
+	if now := a.rt.Now(); a.idleSince != 0 && now >= a.idleSince+a.rt.cfg.Idle {
+		if a.retire() {
 			return true
 		}
-		s.idleSince = now // a request is on its way
+		a.idleSince = now // a request is on its way
 	}
 	return false
 }
@@ -111,68 +111,68 @@ func (s *lockActor) retireIfIdle() bool {
 // otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format under
 // the same key. It is refused while this one is in use; else this actor leaves for another, which gets the requests
 // in their order.
-func (s *lockActor) otherFormat(call *request.Call) {
-	if !s.idle() || s.owners.InUse() {
-		s.accepted = call
-		s.rt.refuse(call, machine.Invalid, inUseText(s, call.LockKind()))
+func (a *lockActor) otherFormat(call *request.Call) {
+	if !a.idle() || a.owners.InUse() {
+		a.accepted = call
+		a.rt.refuse(call, machine.Invalid, inUseText(a, call.LockKind()))
 		return
 	}
-	s.adapter.Retires(s.machine, s.closing)
-	s.letGo()
-	s.retirement = &retirement{returned: []*request.Call{}, sent: math.MaxUint64}
-	s.retirement.receive(s, call, nil)
+	a.adapter.Retires(a.machine, a.closing)
+	a.letGo()
+	a.retirement = &retirement{returned: []*request.Call{}, sent: math.MaxUint64}
+	a.retirement.receive(a, call, nil)
 }
 
 // endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and
 // returns it.
-func (s *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
-	holders, pending := s.machine.Outstanding()
-	before, term := s.machine, s.machine.Summary().Term
-	s.machine = s.adapter.Fresh()
-	s.until.Store(0)
+func (a *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
+	holders, pending := a.machine.Outstanding()
+	before, term := a.machine, a.machine.Summary().Term
+	a.machine = a.adapter.Fresh()
+	a.until.Store(0)
 	for _, holder := range holders {
 		lost := machine.Answer{HoldID: holder.ID, Reason: reason, Detail: detail}
-		s.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: holder.Ref, Term: term, Answer: lost})
+		a.perform(&machine.Effect{Kind: machine.NotifyLost, Ref: holder.Ref, Term: term, Answer: lost})
 	}
 	for _, ref := range pending {
-		s.perform(&machine.Effect{Kind: machine.Reply, Ref: ref, Answer: request.Refusal(ref.(*request.Call).Op, reason, detail)})
+		a.perform(&machine.Effect{Kind: machine.Reply, Ref: ref, Answer: request.Refusal(ref.(*request.Call).Op, reason, detail)})
 	}
 	return before
 }
 
 // cleanUp starts the release of everything that the lock may hold in Redis; cleanedUp is sent for each cleanup
 // that has ended.
-func (s *lockActor) cleanUp() {
-	for _, each := range s.retirement.cleanups {
+func (a *lockActor) cleanUp() {
+	for _, each := range a.retirement.cleanups {
 		each.Run(func(certain bool) {
 			if !certain {
-				s.rt.server.LeaveToExpire(s.rt.Now() + each.TTL)
+				a.rt.server.LeaveToExpire(a.rt.Now() + each.TTL)
 			}
-			s.rt.Deliver(s.pid, cleanedUp{})
+			a.rt.Deliver(a.pid, cleanedUp{})
 		})
 	}
 }
 
 // late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
-func (s *lockActor) late(reply *kinds.Reply) {
-	if s.adapter.Late(reply) {
-		s.retirement.pendingCleanups += len(s.retirement.cleanups)
-		s.cleanUp()
+func (a *lockActor) late(reply *kinds.Reply) {
+	if a.adapter.Late(reply) {
+		a.retirement.pendingCleanups += len(a.retirement.cleanups)
+		a.cleanUp()
 	}
 }
 
 // late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
 func (r *Runtime) late(m any, sender *actor.PID) {
 	if reply, ok := unrepeated(m).(*kinds.Reply); ok {
-		if s := reply.To.(*lockActor); s.retirement != nil { // its state does not change any more
-			s.late(reply)
+		if a := reply.To.(*lockActor); a.retirement != nil { // its state does not change any more
+			a.late(reply)
 		}
 		return
 	}
 	if e, ok := m.(*shell.Entering); ok {
-		if s, ok := e.Tenant.(*lockActor); ok {
-			s.gate.Close()
-			s.unlist() // see claim
+		if a, ok := e.Tenant.(*lockActor); ok {
+			a.gate.Close()
+			a.unlist() // see claim
 		}
 		return
 	}
@@ -181,42 +181,42 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 
 // receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
 // it leaves for another kind; it counts finished cleanups; abandon ends the wait for them.
-func (r *retirement) receive(s *lockActor, m any, sender *actor.PID) {
+func (r *retirement) receive(a *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
-		if r.returned != nil && s.gate.Enter() { // it is not the guardian that stops it, and that takes no formatChange now
+		if r.returned != nil && a.gate.Enter() { // it is not the guardian that stops it, and that takes no formatChange now
 			for _, call := range r.returned {
-				s.rt.tooLate(call)
+				a.rt.tooLate(call)
 			}
 		}
 		return
 	}
-	s.accepted = m
+	a.accepted = m
 	switch m := m.(type) {
 	case *request.Call:
 		if r.returned == nil {
-			s.rt.refuse(m, r.reason, r.detail)
+			a.rt.refuse(m, r.reason, r.detail)
 		} else {
 			r.returned = append(r.returned, m)
-			s.rt.toGuardian(&formatChange{s, r.returned, s.seen})
+			a.rt.toGuardian(&formatChange{a, r.returned, a.seen})
 		}
 	case *kinds.Reply:
-		s.late(m)
+		a.late(m)
 	case *inspection:
-		s.refuseInspection(m, r.reason, r.detail)
+		a.refuseInspection(m, r.reason, r.detail)
 	case cleanedUp:
 		r.pendingCleanups--
 	case abandon:
-		s.adapter.Abandon()
+		a.adapter.Abandon()
 		r.pendingCleanups = 0
 	}
-	r.check(s)
+	r.check(a)
 }
 
 // check asks the guardian to stop the actor once it has seen all requests and awaits no cleanup.
-func (r *retirement) check(s *lockActor) {
-	if r.pendingCleanups <= 0 && s.seen >= r.sent && !r.stopAsked {
+func (r *retirement) check(a *lockActor) {
+	if r.pendingCleanups <= 0 && a.seen >= r.sent && !r.stopAsked {
 		r.stopAsked = true
-		s.rt.toGuardian(&retired{s.pid})
+		a.rt.toGuardian(&retired{a.pid})
 	}
 }
 
@@ -229,52 +229,52 @@ const (
 
 // Begins implements delivery.CrashHandler. The next message may reuse the memory of the last one (see
 // request.NewCountCall), so the pointers to that are cleared.
-func (s *lockActor) Begins() { s.counted, s.accepted = nil, nil }
+func (a *lockActor) Begins() { a.counted, a.accepted = nil, nil }
 
 // Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
 // already been taken over. An actor that does nothing but crash is given up.
-func (s *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
-	s.rt.host.Error("a lock actor crashed", "lock", s.observer.Label(), "panic", reason)
+func (a *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
+	a.rt.host.Error("a lock actor crashed", "lock", a.observer.Label(), "panic", reason)
 	m := unrepeated(swallowed)
 	call, isCall := m.(*request.Call)
-	if isCall && s.counted != swallowed {
-		s.counted = swallowed // the crash came before the actor itself saw it
-		s.seen++
+	if isCall && a.counted != swallowed {
+		a.counted = swallowed // the crash came before the actor itself saw it
+		a.seen++
 	}
 	const detail = "the actor crashed while it handled the request"
 	switch {
-	case s.accepted == m:
-	case s.retirement != nil:
-		s.retirement.receive(s, m, sender)
-	case s.repeat(swallowed, sender):
+	case a.accepted == m:
+	case a.retirement != nil:
+		a.retirement.receive(a, m, sender)
+	case a.repeat(swallowed, sender):
 	case isCall:
-		s.rt.refuse(call, machine.Crashed, detail)
+		a.rt.refuse(call, machine.Crashed, detail)
 	default:
 		if m, ok := m.(*inspection); ok {
-			s.refuseInspection(m, machine.Crashed, detail)
+			a.refuseInspection(m, machine.Crashed, detail)
 		}
 	}
-	now := s.rt.Now()
-	s.crashes = append(slices.DeleteFunc(s.crashes, func(at machine.Instant) bool { return at < now-crashWindow }), now)
+	now := a.rt.Now()
+	a.crashes = append(slices.DeleteFunc(a.crashes, func(at machine.Instant) bool { return at < now-crashWindow }), now)
 	switch {
-	case s.retirement != nil:
-		s.retirement.check(s)
-	case len(s.crashes) > crashLimit:
-		s.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", s.observer.Label(), "crashes", len(s.crashes))
-		s.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)
+	case a.retirement != nil:
+		a.retirement.check(a)
+	case len(a.crashes) > crashLimit:
+		a.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", a.observer.Label(), "crashes", len(a.crashes))
+		a.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)
 	}
 }
 
 // repeat sends the message of the crash to the actor again if no other component will resend it, and reports whether
 // it did. It repeats replies of Redis, messages of other actors, and requests that free something: their sender may
 // have gone. The message is repeated until it is handled, or the actor is given up.
-func (s *lockActor) repeat(swallowed any, sender *actor.PID) bool {
+func (a *lockActor) repeat(swallowed any, sender *actor.PID) bool {
 	switch m := unrepeated(swallowed).(type) {
 	case *kinds.Reply, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
-		return s.rt.Deliver(s.pid, &again{m})
+		return a.rt.Deliver(a.pid, &again{m})
 	case *request.Call:
-		return m.Op.Frees() && s.gate.Enter() && // it counts as one more request
-			s.rt.Deliver(s.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
+		return m.Op.Frees() && a.gate.Enter() && // it counts as one more request
+			a.rt.Deliver(a.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 	}
 	return false
 }

@@ -45,10 +45,10 @@ func TestStaleMessage_ReachesNoOtherLock(t *testing.T) {
 		next.gate.Enter() // it has seen one more than were sent, and would not leave
 		t.Fatalf("the forced release of a free lock is answered %+v", out)
 	}
-	of := func(s *lockActor) []any {
+	of := func(a *lockActor) []any {
 		return []any{
-			&kinds.Reply{To: s}, wakeUp{s}, unlocked{to: s}, listening{to: s}, &transferred{to: s}, suspicion{s}, leaveIfIdle{s}, &again{suspicion{s}},
-			&request.Call{Name: s.key.Name}, &request.Call{Name: s.key.Name, Kind: messages.Kind_KIND_FAIR},
+			&kinds.Reply{To: a}, wakeUp{a}, unlocked{to: a}, listening{to: a}, &transferred{to: a}, suspicion{a}, leaveIfIdle{a}, &again{suspicion{a}},
+			&request.Call{Name: a.key.Name}, &request.Call{Name: a.key.Name, Kind: messages.Kind_KIND_FAIR},
 		}
 	}
 	for i, m := range of(stale) {
@@ -71,8 +71,8 @@ func TestReusedActor_SurvivesItsCrash(t *testing.T) {
 	stale := o.leave(t, name)
 	held := &request.Call{Op: request.OpAcquire, Name: name + "next"}
 	granted := o.call(t, held)
-	s := o.locks.Get(kinds.KeyOf(held))
-	if s.pid != stale.pid {
+	a := o.locks.Get(kinds.KeyOf(held))
+	if a.pid != stale.pid {
 		t.Fatal("the next lock has a PID of its own")
 	}
 	directives := make(chan actor.Directive, 1)
@@ -82,7 +82,7 @@ func TestReusedActor_SurvivesItsCrash(t *testing.T) {
 		}
 	})
 	o.crashOnce(func(m any) bool { _, wakes := m.(wakeUp); return wakes })
-	s.post(wakeUp{s})
+	a.post(wakeUp{a})
 	if got := <-directives; got != actor.RestartDirective {
 		t.Errorf("the supervisor decides to %v", got)
 	}
@@ -138,9 +138,9 @@ func TestFreeShell_GetsNoLockActorAfterClose(t *testing.T) {
 		return r.call(t, &request.Call{Op: request.OpInspect, Name: name}).Reason == machine.Closed
 	})
 	call := &request.Call{Op: request.OpForceRelease, Name: name}
-	if s := r.claim(free, kinds.KeyOf(call), call); s != nil {
+	if a := r.claim(free, kinds.KeyOf(call), call); a != nil {
 		t.Error("the request gets a lock actor")
-		s.post(call)
+		a.post(call)
 	}
 	<-r.Ended()
 }
@@ -183,11 +183,11 @@ func TestFreeShell_IsStoppedBeforeItsLockActorEnters(t *testing.T) {
 		free.Process.SendUserMessage(free.PID, stray)
 		stray.Future.Await(nil) // its mailbox knows that it has stopped
 		call := about(request.OpForceRelease)
-		s := r.claim(free, kinds.KeyOf(call), call)
+		a := r.claim(free, kinds.KeyOf(call), call)
 		redistest.Eventually(t, "the lock actor that has not entered to be listed no more", func() bool {
-			return s.gate.Closed() && !r.areListed(s.key)
+			return a.gate.Closed() && !r.areListed(a.key)
 		})
-		s.post(call)
+		a.post(call)
 		if _, out := call.Future.Await(nil); out.Reason != machine.Closed {
 			t.Errorf("the request is answered %+v", out)
 		}
@@ -210,11 +210,11 @@ func (a goneAdapter) Gone() {
 
 // However a lock actor leaves, nothing refers to it then, and its adapter is notified once.
 func TestGone_HoweverTheActorLeaves(t *testing.T) {
-	for what, leave := range map[string]func(r *Runtime, s *lockActor){
-		"its shell": func(r *Runtime, s *lockActor) { r.crowded.Store(true); s.post(leaveIfIdle{s}) },
-		"and stops": func(_ *Runtime, s *lockActor) { s.post(leaveIfIdle{s}) },
-		"given up":  func(r *Runtime, s *lockActor) { r.Deliver(s.pid, abandon{}) },
-		"stopped":   func(r *Runtime, s *lockActor) { r.root.Stop(s.pid) },
+	for what, leave := range map[string]func(r *Runtime, a *lockActor){
+		"its shell": func(r *Runtime, a *lockActor) { r.crowded.Store(true); a.post(leaveIfIdle{a}) },
+		"and stops": func(_ *Runtime, a *lockActor) { a.post(leaveIfIdle{a}) },
+		"given up":  func(r *Runtime, a *lockActor) { r.Deliver(a.pid, abandon{}) },
+		"stopped":   func(r *Runtime, a *lockActor) { r.root.Stop(a.pid) },
 	} {
 		t.Run(what, func(t *testing.T) {
 			inAnyForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
@@ -222,23 +222,23 @@ func TestGone_HoweverTheActorLeaves(t *testing.T) {
 				r.injected = append(r.injected, func(next actor.ReceiverFunc) actor.ReceiverFunc {
 					return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 						if next, ok := e.Message.(*shell.Entering); ok {
-							s := next.Tenant.(*lockActor)
-							s.adapter = goneAdapter{s.adapter, gone}
+							a := next.Tenant.(*lockActor)
+							a.adapter = goneAdapter{a.adapter, gone}
 						}
 						next(c, e)
 					}
 				})
 				acquire := about(request.OpAcquire)
 				granted := r.call(t, acquire)
-				s := r.locks.Get(kinds.KeyOf(acquire))
+				a := r.locks.Get(kinds.KeyOf(acquire))
 				if !r.areListed(kinds.Key{}) && acquire.Members != nil {
 					t.Error("its members do not know of it")
 				}
 				if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
 					t.Fatalf("%+v", freed)
 				}
-				leave(r, s)
-				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.areListed(s.key) && gone.Load() > 0 })
+				leave(r, a)
+				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.areListed(a.key) && gone.Load() > 0 })
 				if n := gone.Load(); n > 1 {
 					t.Errorf("the adapter is notified %d times", n)
 				}
@@ -290,12 +290,12 @@ func TestFormatChange_EndsWithTheActor(t *testing.T) {
 		}
 	})
 	r.use(t, name)
-	s := r.locks.Get(kinds.Key{Name: name})
-	s.gate.Enter() // a request that does not come
+	a := r.locks.Get(kinds.Key{Name: name})
+	a.gate.Enter() // a request that does not come
 	call := &request.Call{Op: request.OpAcquire, Kind: messages.Kind_KIND_FAIR, Name: name, Try: true}
 	r.submit(call)
 	<-handled
-	r.root.Stop(s.pid)
+	r.root.Stop(a.pid)
 	if _, out := call.Future.Await(nil); out.Reason != machine.Closed {
 		t.Errorf("the request is answered %+v", out)
 	}

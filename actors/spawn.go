@@ -24,18 +24,18 @@ import (
 // one. Nor does one that was started for an inspection: it is not in the table, so it claims no name, and it leaves when
 // it has answered.
 func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
-	s := newLockActor(r, h, key, first.LockKind(), first.Members)
-	s.inspects = first.Op == request.OpInspect
-	s.gate.Enter() // it must not retire before the request has come
-	if !h.Enter(s) || !s.inspects && !r.locks.Add(s, first) {
+	a := newLockActor(r, h, key, first.LockKind(), first.Members)
+	a.inspects = first.Op == request.OpInspect
+	a.gate.Enter() // it must not retire before the request has come
+	if !h.Enter(a) || !a.inspects && !r.locks.Add(a, first) {
 		h.PutBack()
 		return nil
 	}
-	s.registerWithMembers()
-	if s.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
-		s.unlist()
+	a.registerWithMembers()
+	if a.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
+		a.unlist()
 	}
-	return s
+	return a
 }
 
 // claimFree claims a free shell for the lock of a goroutine's request, which then need not pass through the guardian's
@@ -51,42 +51,42 @@ func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
 }
 
 // ListedAs implements kinds.Listed.
-func (s *lockActor) ListedAs() (kinds.Key, messages.Kind) { return s.key, s.format }
+func (a *lockActor) ListedAs() (kinds.Key, messages.Kind) { return a.key, a.format }
 
 // Leaving implements kinds.Listed.
-func (s *lockActor) Leaving() bool { return s.gate.Closed() }
+func (a *lockActor) Leaving() bool { return a.gate.Closed() }
 
 // SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
 func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
 
 // inUseText says that the actor of a name cannot serve a request for a kind.
-func inUseText(s *lockActor, wanted messages.Kind) string {
+func inUseText(a *lockActor, wanted messages.Kind) string {
 	return fmt.Sprintf("the name %q is in use in this system as %s, and cannot be %s at the same time; use another name",
-		s.key.Name, kinds.Of(s.format).Word, kinds.Of(wanted).Word)
+		a.key.Name, kinds.Of(a.format).Word, kinds.Of(wanted).Word)
 }
 
 func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
-	s := &lockActor{
+	a := &lockActor{
 		rt: rt, key: key, shell: h, pid: h.PID, process: h.Process, format: kinds.Of(kind).Format, until: new(atomic.Int64),
 	}
 	label := key.Name
-	s.alarm = rt.clocks.Alarm(rt.spawned.Add(1), s)
-	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.Name, Observer: &s.observer}
+	a.alarm = rt.clocks.Alarm(rt.spawned.Add(1), a)
+	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.Name, Observer: &a.observer}
 	switch key.Made {
 	case request.SeveralLocks:
-		label, s.members = members.String(), members.Sorted
+		label, a.members = members.String(), members.Sorted
 		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced
 	case request.SeveralServers:
 		systems := *rt.red.Load()
 		spec.Servers = serversOf(systems)
 		for _, each := range systems {
-			s.members = append(s.members, request.Member{System: each, Name: key.Name})
+			a.members = append(a.members, request.Member{System: each, Name: key.Name})
 		}
 	}
-	s.adapter, s.client = rt.kinds.New(spec, s)
-	s.machine = s.adapter.Fresh()
-	s.observer = rt.observer.Lock(label)
-	return s
+	a.adapter, a.client = rt.kinds.New(spec, a)
+	a.machine = a.adapter.Fresh()
+	a.observer = rt.observer.Lock(label)
+	return a
 }
 
 // props returns new props for every actor, since spawn middleware of the host may change them.

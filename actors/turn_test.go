@@ -239,14 +239,14 @@ func TestReceivesTransfers_FromTheConfirmationOn(t *testing.T) {
 	}
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)
-		s := spawned(o, redistest.Name(t))
-		if s.ReceivesTransfers(1) {
+		a := spawned(o, redistest.Name(t))
+		if a.ReceivesTransfers(1) {
 			t.Error("it receives transfers, and has never listened")
 		}
-		s.listen(1)
-		redistest.Eventually(t, "the confirmation", func() bool { return s.ReceivesTransfers(1) })
-		s.stopListening()
-		if !s.ReceivesTransfers(1) {
+		a.listen(1)
+		redistest.Eventually(t, "the confirmation", func() bool { return a.ReceivesTransfers(1) })
+		a.stopListening()
+		if !a.ReceivesTransfers(1) {
 			t.Error("it receives no transfers after its last wait")
 		}
 	})
@@ -259,12 +259,12 @@ func TestReceivesTransfers_FromTheConfirmationOn(t *testing.T) {
 		}
 		o := startObserved(t, func(addr string) string { return "redis://" + user + ":secret@" + addr })
 		name := redistest.Name(t)
-		s := spawned(o, name)
-		s.listen(1)
+		a := spawned(o, name)
+		a.listen(1)
 		redistest.Eventually(t, "the confirmation", func() bool {
 			return o.subscriber.subscriptions.Confirmed(keyspace.Channel(o.cfg.KeyPrefix + name))
 		})
-		if s.ReceivesTransfers(1) {
+		if a.ReceivesTransfers(1) {
 			t.Error("it receives transfers to which Redis does not let it subscribe")
 		}
 	})

@@ -118,7 +118,7 @@ var All = []Control{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released",
 		Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
-			{"actors/effects.go", "case a.Kind == machine.Granted, call.Op == request.OpDrain && a.N > 0:", "case false:"},
+			{"actors/effects.go", "case answer.Kind == machine.Granted, call.Op == request.OpDrain && answer.N > 0:", "case false:"},
 			{"actors/calls.go",
 				"	if out.Kind == machine.Granted {\n		r.submit(acquire.GiveBack(",
 				"	if out.Kind == machine.Granted && false {\n		r.submit(acquire.GiveBack("},
@@ -156,8 +156,8 @@ var All = []Control{
 		Name: "state lost by a crash", Rule: "9 a crash of the lock actor loses nothing",
 		Broken: "a restarted lock actor starts with a free lock",
 		Edits: []Edit{{"actors/lock_actor.go",
-			"		s.stopAlarm() // after a crash",
-			"		s.machine = s.adapter.Fresh()\n		s.stopAlarm() // after a crash"}},
+			"		a.stopAlarm() // after a crash",
+			"		a.machine = a.adapter.Fresh()\n		a.stopAlarm() // after a crash"}},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "crash lock actors",
 	},
 	{
@@ -234,7 +234,7 @@ var All = []Control{
 	},
 	{
 		Name: "unbounded errand", Rule: "14 every call is bounded", Broken: "a caller runs a command that takes longer than its wait limit",
-		Edits: []Edit{{"actors/calls.go", " || !helper.MayRun(s.machine.Summary().LeaseUntil-s.now)", ""}},
+		Edits: []Edit{{"actors/calls.go", " || !helper.MayRun(a.machine.Summary().LeaseUntil-a.now)", ""}},
 		Plan: traffic.Plan{
 			Watchdog: 6 * time.Second, Poll: 250 * time.Millisecond, CallTimeout: 1500 * time.Millisecond, Idle: time.Second,
 			Styles: []traffic.Style{{Kind: traffic.Plain, Workers: 1, Hold: ms(0, 5), Think: ms(10, 60), GiveUpShare: 1, GiveUpAfter: ms(0, 50)}},
@@ -358,8 +358,8 @@ var All = []Control{
 		Edits: []Edit{
 			{"actors/lock_actor.go", "	\"math\"\n", "	\"math\"\n	\"time\"\n"},
 			{"actors/lock_actor.go",
-				"		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })",
-				"		time.Sleep(time.Millisecond)\n		s.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })"},
+				"		a.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })",
+				"		time.Sleep(time.Millisecond)\n		a.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })"},
 		},
 		Plan: traffic.CancelsPlan(),
 	},
