@@ -21,7 +21,7 @@ func TestLend_NothingToACallerThatIsAnswered(t *testing.T) {
 	for what, look := range map[string]bool{"and has not looked": false, "and has left with it": true} {
 		t.Run(what, func(t *testing.T) {
 			a, call := helped()
-			next := lock.New(&machine.Config{}, &lock.Traits{})
+			next := lock.New(&machine.Config{}, &lock.Features{})
 			a.machine = &next
 			call.Complete(&request.Outcome{Answer: machine.Answer{Kind: machine.NotGranted}})
 			if look {

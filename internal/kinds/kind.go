@@ -133,8 +133,8 @@ type Traits struct {
 	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
-	// lock has the traits of the machine of a lock on one key.
-	lock lock.Traits
+	// lock has the features of a lock on one key.
+	lock lock.Features
 	// new makes the Adapter of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Adapter
 }
@@ -151,10 +151,10 @@ var (
 
 // Table registers each kind. What its requests depend on is in package request.
 var Table = map[messages.Kind]*Traits{
-	messages.Kind_KIND_PLAIN:               {Remain: waitQueue, lock: lock.Traits{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FENCED:              {Remain: waitQueue, lock: lock.Traits{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FAIR:                {Remain: waitQueue, lock: lock.Traits{Queued: true}},
-	messages.Kind_KIND_READ_WRITE:          {Remain: readWriteQueue, lock: lock.Traits{Shares: true, WaitQueue: true}},
+	messages.Kind_KIND_PLAIN:               {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FENCED:              {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}},
+	messages.Kind_KIND_FAIR:                {Remain: waitQueue, lock: lock.Features{Queued: true}},
+	messages.Kind_KIND_READ_WRITE:          {Remain: readWriteQueue, lock: lock.Features{Shares: true, WaitQueue: true}},
 	messages.Kind_KIND_RED:                 {},
 	messages.Kind_KIND_MULTI:               {},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},

@@ -23,8 +23,8 @@ type lockAdapter struct {
 	system *System
 	actor  Actor
 	// client is the client part of its owner fields.
-	client string
-	traits *lock.Traits
+	client   string
+	features *lock.Features
 	// tokens are the counters of its fencing tokens.
 	tokens tokens
 	// signals says which channels matter, nil if all do.
@@ -33,7 +33,7 @@ type lockAdapter struct {
 }
 
 func (a *lockAdapter) Fresh() machine.Machine {
-	l := lock.New(a.system.Config, a.traits)
+	l := lock.New(a.system.Config, a.features)
 	return &l
 }
 

@@ -108,19 +108,19 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 	case request.SeveralLocks:
 		options := s.withNewClient()
 		l.client = options.Client
-		l.traits = &lock.Traits{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
+		l.features = &lock.Features{Parts: true, Tokens: spec.Tokens, WaitQueue: true}
 		l.tokens = tokensOf(spec.Members)
 		l.Backend, l.signals = backend.All(spec.Members, options, l), &signals{}
 		return l, l.client
 	case request.SeveralServers:
 		options := s.withNewClient()
 		l.client = options.Client
-		l.traits = &lock.Traits{Parts: true}
+		l.features = &lock.Features{Parts: true}
 		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
 		return l, l.client
 	}
-	l.traits = &spec.Traits.lock
-	if l.traits.Tokens > 0 {
+	l.features = &spec.Traits.lock
+	if l.features.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
 	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Traits.Format), spec.Name, &s.options, l)

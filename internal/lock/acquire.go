@@ -27,7 +27,7 @@ func (l *Lock) attempt() {
 	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
-	switch again := l.traits.Parts && l.wait.tried; {
+	switch again := l.features.Parts && l.wait.tried; {
 	case l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
@@ -49,7 +49,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
-		c.Notified = l.traits.WaitQueue && l.wait.notified
+		c.Notified = l.features.WaitQueue && l.wait.notified
 	}
 }
 
@@ -85,7 +85,7 @@ func (l *Lock) noteRefusal(r Result) {
 		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
 	}
 	// A process that does not listen yet counts no messages, and tries again as soon as it does.
-	if l.traits.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
+	if l.features.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
 		l.deferFor(1, r.TTL)
 		l.wait.byRedis = true
 	}
@@ -104,7 +104,7 @@ func (l *Lock) noteRefusal(r Result) {
 	for _, req := range l.queue.RemoveTries(func(*waiter) bool { return true }) {
 		l.answer(req.Ref, l.held())
 	}
-	if l.traits.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
+	if l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
 		l.wait.nextAt = l.now // to add an entry, which a request that only tries does not
 	}
 }

@@ -48,10 +48,10 @@ func (l *Lock) lose(reason machine.Reason, detail string, clean bool) {
 // loseByResult ends a lease that Redis does not have any more.
 func (l *Lock) loseByResult(r Result) {
 	if r.Taken || r.Outcome == Refused {
-		l.lose(machine.Taken, "the key belongs to another owner now", l.traits.Parts)
+		l.lose(machine.Taken, "the key belongs to another owner now", l.features.Parts)
 		return
 	}
-	l.lose(machine.Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.traits.Parts)
+	l.lose(machine.Gone, "the key is gone from Redis: it was deleted, evicted or flushed, or it expired", l.features.Parts)
 }
 
 // endExpired ends what is over by now: holds, the lease, and the wait for a release.

@@ -11,7 +11,7 @@ import (
 // Meanings are the meanings of the fields of a lock, for a digest of what can change its decisions. Tokens are left out,
 // since the world compares them with those in Redis, and so are revisions, since it asks OrderChanged.
 var Meanings = map[string]explore.Meaning{
-	"Lock.traits": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
+	"Lock.features": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
 	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped, "ownsWork": explore.Skipped,
 	"lost": explore.Skipped, "freeAt": explore.Skipped, "noTTL": explore.Skipped, // for the texts of answers
 	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,

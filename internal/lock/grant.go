@@ -54,13 +54,13 @@ func (l *Lock) grantReplied(o op, r Result) {
 	case Refused, Absent:
 		l.main = op{}
 		l.order().answerPassOn(l, o, r)
-		if l.traits.Parts {
+		if l.features.Parts {
 			l.cleanUp(o.term)
 		}
 		l.contend()
 		l.wait.refusalIsStale = again
 		l.noteRefusal(r)
-		if l.traits.WaitQueue {
+		if l.features.WaitQueue {
 			l.wait.nextAt = l.now // to add an entry to the wait queue
 		}
 	case Failed:

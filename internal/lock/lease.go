@@ -51,7 +51,7 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 	}
 	t := l.late[i]
 	l.late = slices.Delete(slices.Clone(l.late), i, i+1)
-	if (r.Outcome == Done || r.Outcome == Refused && l.traits.WaitQueue) && t.term != l.lease.term {
+	if (r.Outcome == Done || r.Outcome == Refused && l.features.WaitQueue) && t.term != l.lease.term {
 		l.cleanUpWithin(t.term, t.lease)
 	}
 }

@@ -21,8 +21,8 @@ const (
 	releasing
 )
 
-// Traits are the properties of a kind of lock that its decisions depend on.
-type Traits struct {
+// Features are what a kind of lock has, as far as decisions depend on it.
+type Features struct {
 	// Tokens is the number of the lock's token counters. A hold draws from each of them if its
 	// request is fenced.
 	Tokens int
@@ -43,9 +43,9 @@ type Traits struct {
 // assignment. An event that panics half way has therefore changed nothing. Data behind its
 // pointers and slices is never changed, only replaced or appended to; an event begins with a copy of the work.
 type Lock struct {
-	cfg    *machine.Config
-	traits *Traits
-	now    machine.Instant
+	cfg      *machine.Config
+	features *Features
+	now      machine.Instant
 	// seq numbers the commands, so that a reply finds its command and no other.
 	seq uint64
 	// nextTerm is the number of the next term.
@@ -87,9 +87,9 @@ type Lock struct {
 
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
-func New(cfg *machine.Config, traits *Traits) Lock {
-	l := Lock{cfg: cfg, traits: traits, work: noWork}
-	if traits.Queued {
+func New(cfg *machine.Config, features *Features) Lock {
+	l := Lock{cfg: cfg, features: features, work: noWork}
+	if features.Queued {
 		l.fair = &redisOrder{}
 	}
 	return l

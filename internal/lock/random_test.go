@@ -24,13 +24,13 @@ var (
 // kindsOfLocks are the kinds of the random worlds.
 var kindsOfLocks = []struct {
 	name  string
-	kind  lock.Traits
+	kind  lock.Features
 	parts []redismodel.Kind
 }{
-	{"plain and fenced", lock.Traits{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Plain}},
-	{"fair", lock.Traits{Queued: true}, []redismodel.Kind{redismodel.Fair}},
-	{"readwrite", lock.Traits{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
-	{"multi", lock.Traits{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
+	{"plain and fenced", lock.Features{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Plain}},
+	{"fair", lock.Features{Queued: true}, []redismodel.Kind{redismodel.Fair}},
+	{"readwrite", lock.Features{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
+	{"multi", lock.Features{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
 // choices are the choices of a random world. Without a generator each is the first, which is the harmless one: no fault, no

@@ -17,7 +17,7 @@ import (
 type rig struct {
 	machinetest.Player
 	cfg      machine.Config
-	kind     lock.Traits
+	kind     lock.Features
 	lock     lock.Lock
 	terms    uint64
 	ids      map[string]uint64
@@ -28,7 +28,7 @@ type rig struct {
 	detail string
 }
 
-func newRig(t *testing.T, kind lock.Traits) *rig {
+func newRig(t *testing.T, kind lock.Features) *rig {
 	t.Helper()
 	r := &rig{Player: machinetest.Player{T: t}, cfg: scriptConfig, kind: kind, ids: map[string]uint64{}}
 	r.Apply = r.apply

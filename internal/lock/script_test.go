@@ -26,7 +26,7 @@ var scriptConfig = machine.Config{
 // "refused" and "yielding" make a lock at which client a asks, or holds the lock since 2 ms, and so on; "idle" checks
 // that the lock has nothing left to do. Every event is applied to a copy first, and must not change the original.
 func TestDecisions(t *testing.T) {
-	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player { return &newRig(t, lock.Traits{}).Player })
+	machinetest.Scripts(t, func(t *testing.T) *machinetest.Player { return &newRig(t, lock.Features{}).Player })
 }
 
 // event applies an event, and reports whether it is known.

@@ -44,7 +44,7 @@ func (s *spending) newTurn() { *s = spending{previous: s.needed()} }
 // within a turn. So at least one and a half times as many are drawn as one of the last two turns needed: to
 // draw again takes a round trip of the turn.
 func (l *Lock) reserve() int64 {
-	if l.traits.Tokens == 0 {
+	if l.features.Tokens == 0 {
 		return 0
 	}
 	n := int64(l.queue.Fenced())
@@ -57,7 +57,7 @@ func (l *Lock) reserve() int64 {
 
 // drawTokens keeps the drawn tokens that are higher than all that the lock has had.
 func (l *Lock) drawTokens(o op, r Result) {
-	if len(r.Tokens) != l.traits.Tokens || l.traits.Tokens == 0 {
+	if len(r.Tokens) != l.features.Tokens || l.features.Tokens == 0 {
 		return
 	}
 	left, seen := o.reserved, slices.Clone(r.Tokens)
@@ -90,12 +90,12 @@ func (l *Lock) KnowTokens(highest []int64) {
 
 // hasToken reports whether a request that asks for a token can be given one.
 func (l *Lock) hasToken(req *waiter) bool {
-	return l.traits.Tokens == 0 || !req.Fenced || l.lease.tokens.left > 0
+	return l.features.Tokens == 0 || !req.Fenced || l.lease.tokens.left > 0
 }
 
 // nextTokens returns the tokens of the next hold, one per counter; nil if the request asks for none.
 func (l *Lock) nextTokens(req *waiter) []int64 {
-	if l.traits.Tokens == 0 || !req.Fenced || l.lease.tokens.left == 0 {
+	if l.features.Tokens == 0 || !req.Fenced || l.lease.tokens.left == 0 {
 		return nil
 	}
 	l.lease.tokens.left--

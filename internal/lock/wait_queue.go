@@ -43,7 +43,7 @@ const maxConfirmations = 3
 // takeEntry makes a command add or confirm the entry of that term, for the first request that does not
 // only try.
 func (l *Lock) takeEntry(c *Command, term uint64) {
-	if !l.traits.WaitQueue {
+	if !l.features.WaitQueue {
 		return
 	}
 	first, found := l.queue.FirstWaiting()
@@ -55,7 +55,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 
 // poll is the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
 func (l *Lock) poll() time.Duration {
-	if l.traits.WaitQueue {
+	if l.features.WaitQueue {
 		return l.cfg.EntryTimeout() / 2
 	}
 	return l.cfg.Poll
@@ -80,7 +80,7 @@ func (l *Lock) forgetEntry(seq uint64) {
 // if it had been made before the try, the try would have found the lock its own, unless it has been taken away since; and
 // a try of a writer ends a read hold that it finds. The message of such a transfer may still come.
 func (l *Lock) forgetBefore(o op) {
-	if l.traits.Parts {
+	if l.features.Parts {
 		return // it gets no transfers
 	}
 	before := len(l.wait.sent)

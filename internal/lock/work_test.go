@@ -37,7 +37,7 @@ func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 
 // A held lock needs no work between two commands, nor does a lock that is free again.
 func TestWork_IsLeftAfterEachCommand(t *testing.T) {
-	l := New(&machine.Config{Watchdog: 30e9, Renewal: 10e9, CallTimeout: 1e9, QueueLimit: 1}, &Traits{})
+	l := New(&machine.Config{Watchdog: 30e9, Renewal: 10e9, CallTimeout: 1e9, QueueLimit: 1}, &Features{})
 	l.SetNextTerm(1)
 	reply := func(when string) {
 		t.Helper()

@@ -82,7 +82,7 @@ var fateNames = [...]string{
 }
 
 // fault returns the fault that a fate counts as, and whether the message may meet it.
-func (f fate) fault(m *message, kind *lock.Traits) (fault, bool) {
+func (f fate) fault(m *message, kind *lock.Features) (fault, bool) {
 	switch {
 	case f == requestLost && (m.kind == signal || m.kind == subscribing || m.kind == transferred):
 		return lostMessage, true

@@ -11,7 +11,7 @@ import (
 // setting is the configuration of a world: its processes and callers, and how often each fault may happen.
 type setting struct {
 	name   string
-	kind   lock.Traits
+	kind   lock.Features
 	config machine.Config
 	setup  redismodel.Setup
 	limits tally

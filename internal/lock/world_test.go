@@ -100,7 +100,7 @@ func (w *world) factFor(o redismodel.Owner) *fact {
 type process struct {
 	client     redismodel.Client
 	part       int // the part that it wants; -1 is the lock with all its parts
-	kind       *lock.Traits
+	kind       *lock.Features
 	lock       lock.Lock
 	terms, ids uint64
 	requests   []request // not answered yet, in order
@@ -212,7 +212,7 @@ func newWorld(s *setting, t *choices, processes int) *world {
 }
 
 // member is the kind of a lock that is also a part of a MultiLock.
-var member = lock.Traits{WaitQueue: true}
+var member = lock.Features{WaitQueue: true}
 
 // addProcess adds a process, and returns its index.
 func (w *world) addProcess() int {

@@ -16,7 +16,7 @@ func (l *Lock) yield(ref any) {
 		return
 	}
 	o := op{kind: opYield, mode: l.lease.mode, counts: once(l.lease.mode), lease: l.cfg.Watchdog, ref: ref}
-	if l.traits.WaitQueue {
+	if l.features.WaitQueue {
 		o.next = l.takeTerm()
 	}
 	l.start(o)
@@ -46,7 +46,7 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.contendAgain(o, r)
 	case Absent:
 		l.answerRelease(o)
-		if l.afterRelease(); l.traits.Parts { // the script has queued the process nevertheless
+		if l.afterRelease(); l.features.Parts { // the script has queued the process nevertheless
 			l.contendAgain(o, r)
 		}
 	case Failed:
@@ -96,7 +96,7 @@ func (l *Lock) drain() {
 // contendAgain waits for the lock that the process has yielded.
 func (l *Lock) contendAgain(o op, r Result) {
 	if o.next == 0 || len(l.wait.sent) == 0 {
-		if l.contend(); !l.traits.WaitQueue {
+		if l.contend(); !l.features.WaitQueue {
 			l.deferToOthers(r.Others, time.Duration(max(r.Others, 1))*l.cfg.HandOffLimit)
 		}
 		return
@@ -108,7 +108,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 	switch {
 	case transfer.Term != 0:
 		l.takeTransfer(transfer) // it has overtaken the reply
-	case l.traits.Parts:
+	case l.features.Parts:
 		l.wait.nextAt = l.now // to learn which part to wait for
 	case r.Others == 0 && l.wait.sent[0].mode == machine.Shared:
 		l.wait.nextAt = l.now // readers may have the lock by now, without a message
