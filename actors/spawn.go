@@ -71,7 +71,7 @@ func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind
 	}
 	label := key.Name
 	a.alarm = rt.clocks.Alarm(rt.spawned.Add(1), a)
-	spec := kinds.Spec{Traits: kinds.Of(kind), Name: key.Name, Observer: &a.observer}
+	spec := kinds.Spec{Kind: kinds.Of(kind), Name: key.Name, Observer: &a.observer}
 	switch key.Made {
 	case request.SeveralLocks:
 		label, a.members = members.String(), members.Sorted

@@ -28,20 +28,20 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 		name := "lockkeeper_doctor:" + here.ID() + ":" + kind
 		form, isLock := kinds.Forms[kind] // of a MultiLock the form of its members, which are plain
 		var t trial
-		switch traits := kinds.Of(form.Kind); {
+		switch row := kinds.Of(form.Kind); {
 		case kind == multiKind:
 			several := func(s *lockkeeper.System) *lockkeeper.Lock {
 				return lockkeeper.MultiLock(s.Lock(name), s.Lock(name+" 2"))
 			}
 			t = ofLock(several(here), several(there), there.Lock(name))
-			t.keys = append(remain(traits, d.prefix+name), remain(traits, d.prefix+name+" 2")...)
+			t.keys = append(remain(row, d.prefix+name), remain(row, d.prefix+name+" 2")...)
 		case isLock:
 			held := form
 			if other, shares := map[string]string{"write": "read", "read": "write"}[kind]; shares { // or the waiter would share it
 				held = kinds.Forms[other]
 			}
 			t = ofLock(here.LockOf(held.Of(name)), there.LockOf(form.Of(name)), there.LockOf(form.Of(name)))
-			if t.keys = remain(traits, d.prefix+name); traits.Fenced {
+			if t.keys = remain(row, d.prefix+name); row.Fenced {
 				t.lasting = []string{keyspace.Token(d.prefix + name)}
 			}
 		default:
@@ -54,8 +54,8 @@ func (d *doctor) trials(here, there *lockkeeper.System) (all []trial) {
 }
 
 // remain returns the keys of a lock that may remain.
-func remain(traits *kinds.Traits, key string) (keys []string) {
-	for _, of := range traits.Remain {
+func remain(row *kinds.Row, key string) (keys []string) {
+	for _, of := range row.Remain {
 		keys = append(keys, of(key))
 	}
 	return keys

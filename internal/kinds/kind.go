@@ -128,8 +128,8 @@ type Cleanup struct {
 	Run func(done func(certain bool))
 }
 
-// Traits are the properties of a kind.
-type Traits struct {
+// Row is the row of a kind in Table.
+type Row struct {
 	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
@@ -150,7 +150,7 @@ var (
 )
 
 // Table registers each kind. What its requests depend on is in package request.
-var Table = map[messages.Kind]*Traits{
+var Table = map[messages.Kind]*Row{
 	messages.Kind_KIND_PLAIN:               {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}},
 	messages.Kind_KIND_FENCED:              {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}},
 	messages.Kind_KIND_FAIR:                {Remain: waitQueue, lock: lock.Features{Queued: true}},
@@ -163,7 +163,7 @@ var Table = map[messages.Kind]*Traits{
 }
 
 // byNumber is Table as a slice, since every request looks kinds up several times.
-var byNumber = func() (all []*Traits) {
+var byNumber = func() (all []*Row) {
 	for kind := range messages.Kind(len(Table)) {
 		if Table[kind] == nil {
 			panic(fmt.Sprintf("package kinds: the numbers of the kinds have a gap at %d", kind))
@@ -174,8 +174,8 @@ var byNumber = func() (all []*Traits) {
 	return all
 }()
 
-// Of returns the traits of a kind; for an unknown kind, the traits of a plain lock.
-func Of(kind messages.Kind) *Traits {
+// Of returns the row of a kind; for an unknown kind, that of a plain lock.
+func Of(kind messages.Kind) *Row {
 	if kind < 0 || int(kind) >= len(byNumber) {
 		return byNumber[messages.Kind_KIND_PLAIN]
 	}

@@ -87,8 +87,8 @@ func (s *System) NewClientID() string {
 
 // Spec says which lock an actor is for.
 type Spec struct {
-	Traits *Traits
-	Name   string
+	Kind *Row
+	Name string
 	// Members are the members of a MultiLock, and Tokens is the number of its tokens. Servers are the servers of a
 	// RedLock.
 	Members []backend.Part
@@ -100,11 +100,11 @@ type Spec struct {
 
 // New returns the Adapter of a lock actor, and the client part of its owner fields.
 func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
-	if spec.Traits.new != nil {
-		return spec.Traits.new(s, spec.Name, a), s.ID
+	if spec.Kind.new != nil {
+		return spec.Kind.new(s, spec.Name, a), s.ID
 	}
 	l := &lockAdapter{system: s, actor: a, client: s.ID, observer: spec.Observer}
-	switch spec.Traits.Consists {
+	switch spec.Kind.Consists {
 	case request.SeveralLocks:
 		options := s.withNewClient()
 		l.client = options.Client
@@ -119,11 +119,11 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 		l.Backend, l.signals = backend.Majority(spec.Servers, spec.Name, options, l), &signals{}
 		return l, l.client
 	}
-	l.features = &spec.Traits.lock
+	l.features = &spec.Kind.lock
 	if l.features.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
-	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Traits.Format), spec.Name, &s.options, l)
+	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Kind.Format), spec.Name, &s.options, l)
 	return l, l.client
 }
 

@@ -2,7 +2,7 @@ package request
 
 import "github.com/lockkeeper-go/lockkeeper/messages"
 
-// Traits are the facts about a kind. How lock actors serve it is in package kinds, whose Traits have these.
+// Traits are the facts about a kind. How lock actors serve it is in package kinds, whose rows have these.
 type Traits struct {
 	// Word names the kind, with its article, in messages to users.
 	Word string
