@@ -10,6 +10,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -133,8 +134,9 @@ type Row struct {
 	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
-	// lock has the features of a lock on one key.
-	lock lock.Features
+	// lock has the features of a lock on one key, and stored is its form in Redis.
+	lock   lock.Features
+	stored protocol.Kind
 	// new makes the Adapter of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Adapter
 }
@@ -151,10 +153,12 @@ var (
 
 // Table registers each kind. What its requests depend on is in package request.
 var Table = map[messages.Kind]*Row{
-	messages.Kind_KIND_PLAIN:               {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FENCED:              {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}},
-	messages.Kind_KIND_FAIR:                {Remain: waitQueue, lock: lock.Features{Queued: true}},
-	messages.Kind_KIND_READ_WRITE:          {Remain: readWriteQueue, lock: lock.Features{Shares: true, WaitQueue: true}},
+	messages.Kind_KIND_PLAIN:  {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}, stored: protocol.Plain},
+	messages.Kind_KIND_FENCED: {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}, stored: protocol.Plain},
+	messages.Kind_KIND_FAIR:   {Remain: waitQueue, lock: lock.Features{Queued: true}, stored: protocol.Fair},
+	messages.Kind_KIND_READ_WRITE: {
+		Remain: readWriteQueue, lock: lock.Features{Shares: true, WaitQueue: true}, stored: protocol.ReadWrite,
+	},
 	messages.Kind_KIND_RED:                 {},
 	messages.Kind_KIND_MULTI:               {},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},

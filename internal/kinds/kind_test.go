@@ -3,9 +3,24 @@ package kinds
 import (
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
+
+// Locks of one format, and no others, have one form in Redis.
+func TestTable_StoresEachFormatInItsForm(t *testing.T) {
+	forms := map[protocol.Kind]messages.Kind{}
+	for kind, row := range Table {
+		if !row.IsLock() || row.Consists != request.OneKey {
+			continue
+		}
+		if format, known := forms[row.stored]; known && format != row.Format || Of(row.Format).stored != row.stored {
+			t.Errorf("%v is stored as %v, of another format", kind, row.stored)
+		}
+		forms[row.stored] = row.Format
+	}
+}
 
 // A kind without rows, here and in package request, would be a plain lock.
 func TestTable_HasEveryKind(t *testing.T) {

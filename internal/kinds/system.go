@@ -123,7 +123,7 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 	if l.features.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
-	l.Backend = backend.Single(s.Server, protocol.Kind(spec.Kind.Format), spec.Name, &s.options, l)
+	l.Backend = backend.Single(s.Server, spec.Kind.stored, spec.Name, &s.options, l)
 	return l, l.client
 }
 
@@ -140,7 +140,7 @@ func (s *System) withNewClient() *protocol.Options {
 // RedLock.
 func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
 	part := backend.Part{
-		Server: server, Kind: protocol.Kind(Of(m.Kind).Format), Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
+		Server: server, Kind: Of(m.Kind).stored, Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
 	}
 	if Of(m.Kind).Consists == request.SeveralServers {
 		part.Majority = servers

@@ -14,14 +14,12 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// Kind is the kind of a lock on one Redis. The numbers are those of the Kind enumeration in
-// package messages.
+// Kind is the kind of a lock on one Redis. A fenced lock is a plain one, some of whose acquires draw a token.
 type Kind uint8
 
 // The kinds.
 const (
 	Plain Kind = iota
-	_          // fenced: a plain lock, some of whose acquires draw a token
 	Fair
 	ReadWrite
 )

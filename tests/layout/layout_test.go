@@ -13,7 +13,6 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
@@ -134,10 +133,8 @@ func TestEnumerations_HaveEqualNumbers(t *testing.T) {
 		machine.NoPermits: messages.Reason_REASON_NO_PERMITS,
 	}
 	modes := []messages.Mode{machine.Exclusive: messages.Mode_MODE_EXCLUSIVE, machine.Shared: messages.Mode_MODE_SHARED}
-	kinds := []messages.Kind{protocol.Plain: messages.Kind_KIND_PLAIN, 1: messages.Kind_KIND_FENCED, protocol.Fair: messages.Kind_KIND_FAIR, protocol.ReadWrite: messages.Kind_KIND_READ_WRITE}
 	same(t, reasons, len(messages.Reason_name))
 	same(t, modes, len(messages.Mode_name))
-	same(t, kinds, len(kinds))
 }
 
 // Package inspect names the kinds that it recognizes by the words of the table of kinds, and there is no other.
