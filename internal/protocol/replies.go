@@ -31,9 +31,13 @@ const (
 	voted                               // majority_acquire
 	inspected                           // inspect, fair_inspect
 	inspectedHolders                    // read_write_inspect
+	replyFormats                        // their number
 
 	replyFormatBits = 4
 )
+
+// A further format that does not fit does not compile.
+const _ = uint(1<<replyFormatBits - replyFormats)
 
 // tagged adds the format of the reply to the Seq of a call.
 func tagged(call redisclient.Call, seq uint64, how replyFormat) redisclient.Call {
