@@ -101,6 +101,11 @@ func TestJudge_NoticesEachBrokenPromise(t *testing.T) {
 		return process(1, writer, reader)
 	}
 
+	// The same, but it has released its read hold.
+	downgradedAndOver := downgraded(30)
+	downgradedAndOver.Requests[1] = shared(kept(1, 2, 21, 22, 80, "readwrite"))
+	downgradedAndOver.Requests[1].Root = 1
+
 	for _, c := range []struct {
 		name      string
 		processes []*history.Process
@@ -118,6 +123,9 @@ func TestJudge_NoticesEachBrokenPromise(t *testing.T) {
 		{"a reader and a writer", []*history.Process{process(1, shared(kept(1, 1, 10, 20, 30, "readwrite"))), process(2, kept(2, 1, 12, 25, 40, "readwrite"))}, nil,
 			[]string{"at most one is trusted", "linearizable: read/write lock"}},
 		{"a reader beside a writer that may have released", []*history.Process{downgraded(30), process(2, shared(kept(2, 1, 12, 40, 60, "readwrite")))}, nil, nil},
+		{"a reader beside a writer that may have released, and is over", []*history.Process{
+			downgradedAndOver, process(2, shared(kept(2, 1, 12, 40, 60, "readwrite"))),
+		}, nil, nil},
 		{"a reader beside a writer that releases later", []*history.Process{downgraded(45), process(2, shared(kept(2, 1, 12, 40, 60, "readwrite")))}, nil,
 			[]string{"at most one is trusted", "linearizable: read/write lock"}},
 		{"another's after a loss", []*history.Process{process(1, lost(kept(1, 1, 10, 20, 60, "plain"), 50, 51)), process(2, kept(2, 1, 12, 55, 60, "plain"))}, nil, nil},

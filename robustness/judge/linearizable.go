@@ -73,7 +73,7 @@ func (j *judge) operations(l *lock) (ops []porcupine.Operation) {
 
 // operationsOf are those of one owner: a hold and its re-entries.
 func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Operation) {
-	var lost bool
+	lost, mayBeOver := false, true // mayBeOver: only releases with an unknown outcome are missing
 	last, notified := time.Duration(0), never
 	for _, s := range tree {
 		until := s.Ended()
@@ -120,6 +120,8 @@ func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Op
 				ClientId: op.ClientId, Call: int64(s.Releasing), Return: int64(never),
 				Input: model.Input{Op: model.Release, Owner: s.Owner(), Shared: s.part.Shared, Unknown: true},
 			})
+		} else {
+			mayBeOver = false
 		}
 		lost = true
 		if end := s.Ended(); end != 0 && !s.OutcomeUnknown {
@@ -132,7 +134,7 @@ func operationsOf(tree []lockRequest, broken []history.Span) (ops []porcupine.Op
 		}
 		ops = append(ops, porcupine.Operation{
 			ClientId: outer.Proc*100 + outer.Worker, Call: int64(last), Return: int64(notified),
-			Input: model.Input{Op: model.Lose, Owner: outer.Owner()},
+			Input: model.Input{Op: model.Lose, Owner: outer.Owner(), Unknown: mayBeOver},
 		})
 	}
 	return ops

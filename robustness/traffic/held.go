@@ -53,7 +53,7 @@ func (h *held) look() {
 	if !valid {
 		h.write()
 		h.invalid = true
-		h.w.r.out.Add(history.Event{Stage: history.Invalid, ID: h.id, At: before})
+		h.w.r.out.Add(history.Event{Stage: history.Invalid, ID: h.id, At: history.Now()}) // it may have been valid before
 		return
 	}
 	// It was valid at some moment between before and now.
