@@ -21,12 +21,7 @@ func (a *lockActor) registerWithMembers() {
 	}
 }
 
-// gone removes an actor that has left its shell, or stopped.
-func (a *lockActor) gone() {
-	a.unlist()
-	a.adapter.Gone()
-}
-
+// unlist removes the lock from the locks of its system, and from the composites.
 func (a *lockActor) unlist() {
 	a.rt.locks.Remove(a)
 	for _, m := range a.members {

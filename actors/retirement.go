@@ -37,6 +37,12 @@ func (a *lockActor) letGo() {
 	a.stopAlarm()
 }
 
+// gone removes an actor that has left its shell, or stopped.
+func (a *lockActor) gone() {
+	a.unlist()
+	a.adapter.Gone()
+}
+
 // giveUp answers all requests and notifies all holders, releases the key, and lets the actor leave. If awaits is false,
 // the actor stops without waiting for Redis to confirm the cleanups.
 func (a *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
