@@ -98,8 +98,7 @@ func (l *Lock) noteRefusal(r Result) {
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
 		// A late command of a term that is over took the lock, without a holder.
-		l.cleanUpOwn(r)
-		l.wait.nextAt = l.now
+		l.cleanUpOwn(r) // after which the next try comes at once
 	}
 	for _, req := range l.queue.RemoveTries(func(*waiter) bool { return true }) {
 		l.answer(req.Ref, l.held())

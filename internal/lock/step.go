@@ -115,7 +115,8 @@ func (l *Lock) backgroundReplied(i int, r Result) {
 	case r.Outcome == Failed && l.now < max(ended.until, ended.keepUntil):
 		l.leaveToExpire(max(ended.until, ended.keepUntil))
 	}
-	if l.phase == contending && !l.isDeferred() {
+	// After a rejection the key is as it was, and the next try would end in the same release.
+	if rejected := r.Outcome == Failed && !r.Transient; l.phase == contending && !l.isDeferred() && !rejected {
 		l.attemptSoon()
 	}
 }
