@@ -10,7 +10,7 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 func (l *Lock) keep(ref any, until machine.Instant) {
 	l.phase = releasing
 	l.renewal = op{}
-	l.start(op{kind: opKeep, ref: ref, keepUntil: until})
+	l.start(op{kind: opKeep, ref: ref, keepUntil: until, keyEnds: l.longestTTL()})
 }
 
 // keepCommand sets the rest of the time. A try that comes too late for that releases the lock.

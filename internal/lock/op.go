@@ -105,7 +105,8 @@ type op struct {
 	// which its try was sent.
 	earlier []try
 	// until ends the tries of a background op, the wait for a partial release, or that for an extension. keepUntil is the
-	// end of a minimum time. keyEnds is, for a forced release that has ended local holds, the latest end of their key.
+	// end of a minimum time. keyEnds is the latest end of the key of holds that a forced release has ended, or of a key that
+	// is not kept for its minimum time.
 	until, keepUntil, keyEnds machine.Instant
 }
 
@@ -141,7 +142,7 @@ func (l *Lock) send(o *op) {
 	*c, l.freeCommand = Command{}, nil
 	l.effects.Add(machine.Effect{Kind: machine.Send, Ref: c})
 	ops[o.kind].command(l, o, c)
-	if o.term != 0 && o.term == l.lease.term {
+	if o.term != 0 && o.term == l.lease.term && o.kind != opRelease { // which sets no TTL
 		l.lease.longest = max(l.lease.longest, o.lease)
 	}
 	l.seq++

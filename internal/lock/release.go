@@ -100,12 +100,12 @@ func (l *Lock) releaseInBackground() {
 	}
 	if l.main.kind == opKeep {
 		answer("Redis has not confirmed that the lock is kept for its minimum time, which is still being tried")
-		until := l.now + max(l.cfg.Watchdog, l.lease.length) // if the key is not kept by then, it has expired
+		until := max(l.main.keyEnds, l.now+l.cfg.Watchdog) // if the key is not kept by then, it has expired
 		l.inBackground(op{kind: opKeep, term: l.lease.term, keepUntil: l.main.keepUntil, until: until})
 	} else {
 		answer(fmt.Sprintf(
 			"Redis has not confirmed the release, which is still being tried; the key expires by itself within %v",
-			l.lease.length))
+			max(l.lease.length, l.lease.longest)))
 		l.cleanUp(l.lease.term)
 	}
 	l.afterRelease()
