@@ -124,6 +124,44 @@ func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 	}
 }
 
+// A command whose lease a server has lost restores it there, unless a later one was sent: that may have set a longer lease.
+func TestMajority_HealsWithTheLastCommandOnly(t *testing.T) {
+	redis := redistest.Shared(t)
+	earlier := lock.Command{Kind: lock.Renew, Seq: 13, Term: 7, Count: 1, Lease: time.Minute}
+	later := lock.Command{Kind: lock.Renew, Seq: 14, Term: 7, Count: 1, Lease: time.Hour}
+	for what, test := range map[string]struct {
+		last  lock.Command
+		lease time.Duration
+	}{"last": {earlier, earlier.Lease}, "earlier": {later, later.Lease}} {
+		t.Run(what, func(t *testing.T) {
+			name, s := redistest.Name(t), open(t, redis.URL())
+			m := newMajority([]*Server{s}, name, options())
+			one := m.members[0]
+			set := func(c lock.Command) lock.Outcome {
+				replies := make(chan Reply, 1)
+				one.set(c, soon(), func(r Reply) { replies <- r })
+				return (<-replies).Outcome
+			}
+			if got := set(earlier); got != lock.Absent {
+				t.Fatalf("a renewal of a lock that is free: %v", got)
+			}
+			if test.last.Seq == later.Seq && (ran(t, one, take).Outcome != lock.Done || set(later) != lock.Done) {
+				t.Fatal("the later command has failed")
+			}
+			m.heal(earlier, []vote{{outcome(lock.Absent), one}})
+			redistest.Eventually(t, "the reply to each command", func() bool {
+				one.unanswered.mu.Lock()
+				defer one.unanswered.mu.Unlock()
+				return len(one.unanswered.underWay) == 0
+			})
+			r := ran(t, newMember(Part{Server: s, Name: name}, options()), take)
+			if r.Outcome != lock.Refused || r.TTL > test.lease || r.TTL < test.lease-redistest.Limit {
+				t.Errorf("%v, ttl %v", r.Outcome, r.TTL)
+			}
+		})
+	}
+}
+
 // TestMain stops the shared redis-server and finds goroutines that were left behind.
 func TestMain(m *testing.M) { redistest.Main(m) }
 
