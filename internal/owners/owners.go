@@ -26,8 +26,10 @@ type Owner struct {
 	uses int
 	// missingSince is the time at which its process was first found to be registered no more; 0 if it is registered.
 	missingSince machine.Instant
-	// asked: its process was asked whether it has stopped.
-	asked bool
+	// marker is a PID of its own for the owner: the notice about it comes after those that were sent before. asked: its
+	// process was asked whether it has stopped.
+	marker *actor.PID
+	asked  bool
 }
 
 // Set has the owners of one lock. A nil Set has none.
@@ -67,17 +69,25 @@ func (by Watcher) watch(w *Owner) {
 	by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})
 }
 
-// ask asks an actor that is registered no more, once, whether it has stopped, and reports whether it did: the actor may
-// still be handling its Stopped. The notice of its death may be from the time before, when it waited for its children, or
-// that of an earlier life of its name, which has not heard in time that it is watched no more. One that has stopped
-// answers at once, and another kind of process cannot be asked.
-func (by Watcher) ask(w *Owner) bool {
-	if _, is := w.process.(*actor.ActorProcess); !is || w.asked {
-		return false
+// hasStopped reports whether a notice says that an actor that is registered no more has stopped: it may still be handling
+// its Stopped. The notice may be from the time before, when it waited for its children, or that of an earlier life of its
+// name, which has not heard in time that it is watched no more. So the actor is asked once more when all notices of that
+// time have been read: one that has stopped answers at once. Another kind of process cannot be asked.
+func (by Watcher) hasStopped(w *Owner, notice *actor.PID) bool {
+	if _, is := w.process.(*actor.ActorProcess); !is {
+		return true
 	}
-	w.asked = true
-	by.watch(w)
-	return true
+	switch {
+	case w.marker == nil:
+		w.marker = actor.NewPID(w.PID.GetAddress(), w.PID.GetId())
+		by.Post.DeliverSystem(by.PID, &actor.Terminated{Who: w.marker})
+	case notice == w.marker:
+		w.asked = true
+		by.watch(w)
+	default:
+		return w.asked
+	}
+	return false
 }
 
 // registered reports whether the PID of an owner still has the owner's process.
@@ -185,7 +195,7 @@ func (o *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 		by.Post.WatchAgain(w.process, pid, by.PID)
 		return nil
 	}
-	if by.ask(w) {
+	if !by.hasStopped(w, pid) {
 		return nil
 	}
 	o.drop(w)
@@ -196,10 +206,11 @@ func (o *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 // itself that it has stopped, or else the earliest; nil if there is none.
 func (o *Set) replacedOwner(pid *actor.PID) *Owner {
 	replaced := o.replaced[pidKeyOf(pid)]
-	if i := slices.IndexFunc(replaced, func(w *Owner) bool { return w.PID == pid }); i >= 0 {
+	is := func(w *Owner) bool { return w.PID == pid || w.marker == pid }
+	if i := slices.IndexFunc(replaced, is); i >= 0 {
 		return replaced[i]
 	}
-	if w := o.byPID[pidKeyOf(pid)]; len(replaced) == 0 || w != nil && w.PID == pid {
+	if w := o.byPID[pidKeyOf(pid)]; len(replaced) == 0 || w != nil && is(w) {
 		return nil
 	}
 	return replaced[0]

@@ -146,8 +146,43 @@ func TestTerminated_MayComeBeforeStopped(t *testing.T) {
 		t.Error("it has gone before it has stopped")
 	}
 	close(s.mayEnd)
-	if set.RemoveTerminated(by, await(t, terminated)) != owner {
-		t.Error("it has stopped, and has not gone")
+	for set.RemoveTerminated(by, await(t, terminated)) != owner {
+		if set.Find(s.pid, nil) == nil {
+			t.Fatal("another owner has gone")
+		}
+	}
+}
+
+// An actor that waits for its children says so each time that it is watched. All of these notices may be read when it is
+// handling its Stopped.
+func TestTerminated_MayComeTwiceBeforeStopped(t *testing.T) {
+	by, terminated := newWatcher(t)
+	stopping, mayStop := make(chan struct{}), make(chan struct{})
+	s := by.newStopper(t, actor.PropsFromFunc(func(ctx actor.Context) {
+		if _, is := ctx.Message().(*actor.Stopping); is {
+			close(stopping)
+			<-mayStop
+		}
+	}))
+	by.Rules.Actors.Root.Stop(s.pid)
+	await(t, stopping)
+	set := new(Set)
+	set.EndUse(by, set.Acquire(by, s.pid, by.Rules.Process(s.pid)))
+	set.Forget(by)
+	owner := set.Acquire(by, s.pid, by.Rules.Process(s.pid))
+	early := []*actor.PID{await(t, terminated), await(t, terminated)}
+	close(mayStop)
+	await(t, s.stopped)
+	for _, notice := range early {
+		if set.RemoveTerminated(by, notice) != nil {
+			t.Error("it has gone before it has stopped")
+		}
+	}
+	close(s.mayEnd)
+	for set.RemoveTerminated(by, await(t, terminated)) != owner {
+		if set.Find(s.pid, nil) == nil {
+			t.Fatal("another owner has gone")
+		}
 	}
 }
 
