@@ -14,7 +14,7 @@ func (s *Semaphore) expire() {
 		case s.wait.lastErr != "":
 			s.refuse(req, s.wait.lastReason, s.wait.lastErr)
 		case req.Try, !s.wait.refused && len(s.holds) == 0:
-			s.refuse(req, machine.Unavailable, machine.NoAnswer)
+			s.refuse(req, machine.Unavailable, s.cfg.NoAnswer())
 		default:
 			s.refuse(req, machine.TimedOut, tooFew)
 		}

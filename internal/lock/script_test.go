@@ -213,6 +213,8 @@ func (r *rig) configure(words []string) {
 			r.kind.WaitQueue = true
 		case "multi":
 			r.kind.Parts = true
+		case "replicas":
+			r.cfg.Replicated = true
 		case "tokens":
 			r.kind.Tokens = int(machinetest.Number(value))
 		case "linger":

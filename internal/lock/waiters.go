@@ -23,7 +23,7 @@ func (l *Lock) dropExpired() {
 		case l.wait.lastErr != "":
 			a.Reason, a.Detail = machine.Unavailable, l.wait.lastErr
 		case req.Try, l.phase == contending && !l.wait.refused, l.phase == releasing: // the state of the lock is not known
-			a.Reason, a.Detail = machine.Unavailable, machine.NoAnswer
+			a.Reason, a.Detail = machine.Unavailable, l.cfg.NoAnswer()
 		}
 		l.answer(req.Ref, a)
 	}

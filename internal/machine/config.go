@@ -28,6 +28,15 @@ type Config struct {
 	Seed uint64
 }
 
+// NoAnswer is the detail for a request whose wait has ended before Redis has answered; it does not answer before its
+// replicas have, or their time is over.
+func (c *Config) NoAnswer() string {
+	if c.Replicated {
+		return "neither Redis nor enough of its replicas have answered within the wait"
+	}
+	return "Redis has not answered within the wait"
+}
+
 // LongestEntry bounds EntryTimeout: the scripts take a longer entry for another application's.
 const LongestEntry = 24 * time.Hour
 

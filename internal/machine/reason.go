@@ -37,8 +37,6 @@ const (
 	Closing = "the system is closing"
 	// WasWithdrawn is for a request that a Cancel names.
 	WasWithdrawn = "the request was withdrawn"
-	// NoAnswer is for a request whose wait has ended before Redis has answered.
-	NoAnswer = "Redis has not answered within the wait"
 	// MaybeDone is before the error of a command that Redis may have carried out.
 	MaybeDone = "it may have been carried out: "
 	// NoNumber is for a semaphore without a number of permits, as far as the process knows.

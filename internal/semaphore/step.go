@@ -71,7 +71,7 @@ func (p *Pool) dropExpired() {
 		case req.Try && refused:
 			p.refuse(req.Ref, machine.Held, p.whyRefused())
 		case !refused:
-			p.refuse(req.Ref, machine.Unavailable, machine.NoAnswer)
+			p.refuse(req.Ref, machine.Unavailable, p.cfg.NoAnswer())
 		default:
 			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
 		}
