@@ -32,6 +32,10 @@ if not redis.call('ZSCORE', list, system) and not has_system(redis.call('ZRANGE'
     and not has_system(redis.call('ZRANGE', list, 0, MAX_SEEN - 1)) and not has_system(redis.call('ZRANGE', list, -1, -1)) then
   error('WRONGTYPE the sorted set of all Systems belongs to another application', 0)
 end
+-- A full Redis refuses a SET, unless another write comes before it: the record of a process that lives stays.
+if redis.call('PTTL', record) > 0 then
+  redis.call('PEXPIRE', record, ttl)
+end
 redis.call('SET', record, text, 'PX', ttl)
 local stay, read = 0, 0 -- members that stay may be large
 for _ = 1, MAX_EXPIRED do

@@ -98,3 +98,24 @@ func TestSystemRenew_RefusedLeavesNoEndlessKey(t *testing.T) {
 		}
 	}
 }
+
+// A full Redis does not refuse the renewal of a record, whose System would be taken for dead, but a new one.
+func TestSystemRenew_WorksWhileRedisIsFull(t *testing.T) {
+	t.Parallel()
+	d := connect(t, rueidis.ClientOption{InitAddress: []string{redistest.Start(t).Addr()}})
+	const one, two = "00000000-0000-4001", "00000000-0000-4002"
+	renew := func(system, says, ttl string) string {
+		return d.run(t, scripts.SystemRenew, []string{keyspace.Systems(""), keyspace.System("", system)}, []string{system, says, ttl})
+	}
+	renew(one, "early", "100000")
+	d.must(t, "CONFIG", "SET", "maxmemory", "1")
+	if reply := renew(one, "late", "300000"); reply != "1" {
+		t.Errorf("renewal: reply %s", reply)
+	}
+	if reply := renew(two, "late", "300000"); !strings.HasPrefix(reply, "-OOM") {
+		t.Errorf("a new record: reply %s", reply)
+	}
+	if reply := d.run(t, scripts.SystemList, []string{keyspace.Systems("")}, []string{"0", "9"}); !agree(reply, "[1 1 300000 late]", time.Minute) {
+		t.Errorf("listed %q", reply)
+	}
+}

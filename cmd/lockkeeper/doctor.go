@@ -392,7 +392,7 @@ func (d *doctor) checkSystems(ctx context.Context) {
 		d.add("systems", isWarning,
 			fmt.Sprintf("%d of %s%d are overdue: %s",
 				len(overdue), more, len(all), strings.Join(overdue[:min(len(overdue), 3)], "; ")),
-			"they are dead, hang, or cannot reach Redis, or Redis is out of memory: lockkeeper ls -systems")
+			"they are dead, hang, or cannot reach Redis: lockkeeper ls -systems")
 		return
 	}
 	d.add("systems", isOK, fmt.Sprintf("%s%d have a record with the key prefix %q", more, len(all), d.prefix), "")

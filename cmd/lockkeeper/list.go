@@ -44,7 +44,7 @@ them to its record some seconds ago, and the note that follows the holder. HELD 
 minimum time for which the process has held the lock, from its record, and WAITED is the longest
 wait that Redis knows. "?" is unknown: a record has at most 40 locks, and is written every few
 seconds; Java's clients have none. "up since" is the start of a process. A System that is overdue,
-"not seen for" a time, is dead, hangs, or cannot reach Redis; or Redis is out of memory.
+"not seen for" a time, is dead, hangs, or cannot reach Redis.
 
 The exit code is 0, also if there are no locks. 64: the command line is wrong. 69: Redis cannot
 be reached, or refuses. If some servers of a cluster do not answer, ls lists the locks on the
