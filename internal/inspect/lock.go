@@ -127,10 +127,9 @@ func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []ruei
 // missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
 // a server of a cluster does not answer, the others are returned with the error.
 func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
-	for read := 1; len(keys) > 0 && err == nil; read++ {
-		var more []Lock
-		more, keys, err = l.inspect(ctx, keys, named, read == maxReads)
-		views = append(views, more...)
+	for read := 1; len(keys) > 0; read++ {
+		more, changed, failed := l.inspect(ctx, keys, named, read == maxReads)
+		views, keys, err = append(views, more...), changed, cmp.Or(err, failed)
 	}
 	return views, err
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
 // The values of a hash that is not a lock are not read.
@@ -177,5 +179,44 @@ func TestList_HasALockThatChanges(t *testing.T) {
 				t.Errorf("%+v, %v", all, err)
 			}
 		})
+	}
+}
+
+// Of several named locks, one that changes while it is read is shown although the server of another does not answer.
+func TestInspect_MissingServerHidesNoLockThatChanges(t *testing.T) {
+	t.Parallel()
+	servers := redistest.Cluster(t, 3)
+	for _, s := range servers {
+		s.Do(t, "CONFIG", "SET", "cluster-require-full-coverage", "no")
+	}
+	names := make([]string, len(servers))
+	owner := func(i int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d:1", i) }
+	for i := 0; slices.Contains(names, ""); i++ {
+		name := fmt.Sprintf("lock-%02d", i)
+		if at := int(keyspace.Slot(name)) * len(servers) / 16384; names[at] == "" {
+			names[at] = name
+			servers[at].Do(t, "HSET", name, owner(0), "1")
+		}
+	}
+	cluster, err := redisio.Connect(strings.Replace(servers[0].URL(), "redis://", "redis-cluster://", 1))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(cluster.Close)
+	servers[2].Kill(t)
+	n := 0
+	client := changingClient{cluster, "HSTRLEN", func() {
+		if n++; n == 1 {
+			servers[0].Do(t, "EVAL", `redis.call('DEL', KEYS[1]) redis.call('HSET', KEYS[1], ARGV[1], 1)`, "1", names[0], owner(1))
+		}
+	}}
+	views, err := inspect.Inspector{Client: client}.Inspect(locktest.Within(t), names, true)
+	var seen []string
+	for _, v := range views {
+		seen = append(seen, v.Name)
+	}
+	slices.Sort(seen)
+	if err == nil || !strings.Contains(err.Error(), names[2]) || len(seen) != 2 || !slices.Contains(seen, names[0]) || !slices.Contains(seen, names[1]) {
+		t.Errorf("%q, %v", seen, err)
 	}
 }
