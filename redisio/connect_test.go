@@ -15,6 +15,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
+// The error about a file names it, and not all that a URL may contain.
+func TestConnect_ErrorsAboutFilesAreShort(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"redis://u@host?password_file=/no/file":                                 "option password_file: open /no/file: no such file or directory",
+		"redis://u@host?password_file=/dev/null":                                "option password_file: /dev/null is empty",
+		"rediss://u:s3cret@host?tls_ca=/no/file":                                "option tls_ca: open /no/file: no such file or directory",
+		"rediss-sentinel://host?master_set=m&sentinel_password=p&tls_ca=/no/ca": "option tls_ca: open /no/ca: no such file or directory",
+		"rediss://host?tls_cert=/no/cert":                                       "options tls_cert and tls_key: open /no/cert: no such file or directory",
+	} {
+		if _, err := redisio.Connect(url); err == nil || err.Error() != "redis URL cannot be used: "+want {
+			t.Errorf("%q: %v", url, err)
+		}
+	}
+}
+
 // The error names the cause, but does not quote what may be a password; see FuzzPassword.
 func TestConnect_ErrorsNameTheCause(t *testing.T) {
 	t.Parallel()

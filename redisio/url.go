@@ -3,6 +3,7 @@ package redisio
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"net"
 	"net/url"
@@ -45,7 +46,8 @@ func Options(redisURL string) (options rueidis.ClientOption, err error) {
 	_, _, rest := split(redisURL)
 	addresses := strings.Join(options.InitAddress, ",")
 	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
-	aboutFile := errors.Is(err, errPasswordFile) && !strings.Contains(rest, "@") && !strings.Contains(rest, "%40")
+	aboutFile := (errors.Is(err, errPasswordFile) || errors.As(err, new(*fs.PathError))) &&
+		!strings.Contains(rest, "@") && !strings.Contains(rest, "%40")
 	if !aboutFile && ((at || encoded || strings.Contains(redisURL, "sentinel_password")) && err != nil ||
 		(at || encoded) && strings.Contains(redisURL, "#") || strings.Contains(rest, "@") ||
 		encoded && (strings.Contains(addresses, "@") || strings.Contains(addresses, "%40"))) {
@@ -58,6 +60,9 @@ func Options(redisURL string) (options rueidis.ClientOption, err error) {
 		}
 		if shown := printable.Text(err.Error()); shown != err.Error() {
 			err = errors.New(shown) // it may quote the URL
+		}
+		if aboutFile { // the form of the URL is right
+			return options, fmt.Errorf("redis URL cannot be used: %w", err)
 		}
 		return options, fmt.Errorf("redis URL cannot be used: %w (expected redis[s]://[user[:password]@]host[:port]"+
 			"[,host[:port]…][/database number][?option=value], with special characters percent-encoded; "+
