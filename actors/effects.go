@@ -34,7 +34,7 @@ func (a *lockActor) handle(source any, event kinds.Event) {
 func (a *lockActor) undelivered(call *request.Call, answer *machine.Answer) {
 	switch {
 	case answer.Kind == machine.Granted && call.IsLatch(): // there is nothing to give back
-	case answer.Kind == machine.Granted, call.Op == request.OpDrain && answer.N > 0:
+	case answer.Kind == machine.Granted, call.Op == request.OpDrain && answer.N != 0:
 		a.giveBack(call, answer, answer.N)
 	case answer.Kind == machine.NotFreed && answer.Reason == machine.Rejected && call.Count != nil:
 		a.giveBack(call, answer, call.Count.N)

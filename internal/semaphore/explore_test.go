@@ -126,6 +126,7 @@ var scenes = []scene{
 	{name: "withdrawn", count: 1, clients: [][]want{{one, one}, {one}}, may: explore.May(4, 1, explore.Leave)},
 	{name: "tries and waits", count: 1, clients: [][]want{{{n: 1, try: true}, one}, {{n: 1, wait: 300 * ms}}}, may: explore.May(4, 1)},
 	{name: "drained", count: 2, clients: [][]want{{two, {does: Drain}}, {one}}, may: explore.May(4, 1)},
+	{name: "drained below zero", count: 0, clients: [][]want{{{does: Add, n: -1}}, {{does: Drain}}}, may: explore.May(3, 1, explore.Reject)},
 	{name: "more and fewer permits", count: 1, clients: [][]want{{one, {does: Add, n: -1}}, {two, {does: Add, n: 2}}}, may: explore.May(3, 1)},
 	{name: "inspected", count: 1, clients: [][]want{{one, {does: Inspect}}, {one}}, may: explore.May(4, 1)},
 	{name: "latch", latch: true, count: 2, clients: [][]want{{one, down}, {one, down}}, may: explore.May(4, 1)},

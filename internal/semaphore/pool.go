@@ -74,6 +74,7 @@ type Request struct {
 
 // permitReturn are permits that are to be given back, or a count-down.
 type permitReturn struct {
+	// n is negative if a Drain has set a negative number to zero.
 	n int
 	// id is the id of a count-down; empty if it has none. See CountDown.
 	id string

@@ -25,7 +25,9 @@ type process struct {
 	number  uint64
 	record  record
 	permits int
-	clients []client
+	// forgiven is how many permits a Drain has added to a negative number.
+	forgiven int
+	clients  []client
 	// forgot says that the process has given up a command of which nothing is known.
 	forgot bool
 }
@@ -172,6 +174,7 @@ func (s *shared) run(n *explore.Net, c Command, i int) (reply Result) {
 		s.wake(n, before)
 	case Drain:
 		reply.N[0] = int64(r.free)
+		s.processes[i].forgiven += max(-r.free, 0)
 		r.free = 0
 	case Inspect:
 		reply.N[0] = int64(r.free)
@@ -332,7 +335,10 @@ func (s *shared) answered(n *explore.Net, i, k int, a machine.Answer) {
 	} else if !granted {
 		return
 	}
-	if c.has = int(a.N); s.latch && !c.open {
+	if c.has = int(a.N); c.has < 0 { // its client knows that it has set the number to zero
+		p.permits, p.forgiven, c.has = p.permits-c.has, p.forgiven+c.has, 0
+	}
+	if s.latch && !c.open {
 		n.Violated("p%d: client %d passes a latch that has been closed since it came", i, k)
 	}
 	for other := range p.clients {
@@ -348,7 +354,7 @@ func (s *shared) Kill(i int) {
 	for k := range p.clients {
 		p.clients[k].has = 0
 	}
-	*p = process{permits: p.permits, record: p.record, clients: p.clients}
+	*p = process{permits: p.permits, forgiven: p.forgiven, record: p.record, clients: p.clients}
 }
 
 func (s *shared) Copied(any) bool { return true }
@@ -369,7 +375,7 @@ func (s *shared) Check(n *explore.Net) {
 			held += p.clients[k].has
 			p.clients[k].Check(n, &p.pool)
 		}
-		if held > p.permits {
+		if held > p.permits+p.forgiven {
 			n.Violated("p%d: clients have %d permits, and Redis has given %d", i, held, p.permits)
 		}
 		if at, ok := p.pool.NextWake(); n.Quiet() && (!ok || at > n.Now) && s.served(i) && n.Now >= p.pool.wait.deferUntil {

@@ -118,7 +118,7 @@ var All = []Control{
 		Name: "grant after a cancel", Rule: "4 a grant to a cancelled request is released",
 		Broken: "a grant that arrives after the request was cancelled is kept",
 		Edits: []Edit{
-			{"actors/effects.go", "case answer.Kind == machine.Granted, call.Op == request.OpDrain && answer.N > 0:", "case false:"},
+			{"actors/effects.go", "case answer.Kind == machine.Granted, call.Op == request.OpDrain && answer.N != 0:", "case false:"},
 			{"actors/calls.go",
 				"	if out.Kind == machine.Granted {\n		r.submit(acquire.GiveBack(",
 				"	if out.Kind == machine.Granted && false {\n		r.submit(acquire.GiveBack("},

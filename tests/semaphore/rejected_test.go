@@ -60,6 +60,35 @@ func TestCounts_RejectedRepetitionMayHaveBeenCarriedOut(t *testing.T) {
 	}
 }
 
+// A Drain that is refused after it has run, or whose caller has left, leaves a number below zero as it was. Otherwise
+// there would be more permits than AddPermits has left.
+func TestDrain_RefusedLeavesANegativeNumber(t *testing.T) {
+	t.Parallel()
+	for _, leaves := range []bool{false, true} {
+		t.Run(map[bool]string{false: "refused", true: "left"}[leaves], func(t *testing.T) {
+			t.Parallel()
+			s := locktest.NewRemote(t, redistest.Start(t), locktest.ShortCallTimeout)
+			s.Do(t, "SET", s.LockName, "-2")
+			ctx, leave := context.WithCancel(locktest.Within(t))
+			defer leave()
+			loss := s.Proxy.DropRepliesTo(evaluates, 1, redistest.Silent)
+			done := locktest.Go(func() error { _, err := s.Semaphore(s.LockName).Drain(ctx); return err })
+			loss.Wait(t)
+			want := lockkeeper.ErrUnavailable
+			if leaves {
+				leave()
+				want = context.Canceled
+			} else {
+				locktest.OK(t, s.Do(t, "ACL", "SETUSER", "default", "-evalsha", "-eval").Error())
+			}
+			err := locktest.Await(t, "the answer", done)
+			locktest.OK(t, s.Do(t, "ACL", "SETUSER", "default", "+@all").Error())
+			locktest.IsError(t, err, want)
+			redistest.Eventually(t, "the number from before", func() bool { return s.Number(t, "GET", s.LockName) == -2 })
+		})
+	}
+}
+
 // Close waits no longer for the reply to a command that has run. The error does not say that nothing was done.
 func TestCounts_ClosedMayHaveBeenCarriedOut(t *testing.T) {
 	t.Parallel()
