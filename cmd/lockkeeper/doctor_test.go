@@ -166,6 +166,27 @@ func TestDoctor_NoticesThatMessagesAreDropped(t *testing.T) {
 	}
 }
 
+// A doctor that is interrupted during a trial leaves no key that stays.
+func TestDoctor_InterruptedLeavesNoKey(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	proxy := redistest.NewProxy(t, server.Addr())
+	proxy.DropMessages(true) // the waiter is not woken
+	p := start(t, program(t, "doctor", "--json", "-redis", proxy.URL(), "-kind", "expirable_semaphore"))
+	redistest.Eventually(t, "a trial", func() bool {
+		return len(server.Keys(t, "lockkeeper_doctor:*:expirable_semaphore")) > 0
+	})
+	p.signal("INT")
+	for _, more := p.line(); more; {
+		_, more = p.line()
+	}
+	for _, key := range server.Keys(t, "*lockkeeper_doctor*") {
+		if ttl, err := server.Do(t, "PTTL", key).AsInt64(); err != nil || ttl == -1 {
+			t.Errorf("%q stays", key)
+		}
+	}
+}
+
 // doctor reports a server that refuses scripts which use undeclared keys, with advice. If the user may not run the
 // test, the result is unknown.
 func TestDoctor_TriesUndeclaredKeys(t *testing.T) {

@@ -105,8 +105,10 @@ func (d *doctor) checkLocks(ctx context.Context) {
 	}
 }
 
-// clean deletes the keys that a trial has left in Redis. Only keys without a TTL must be deleted.
+// clean deletes the keys that a trial has left in Redis, also at an interrupt. Only keys without a TTL must be deleted.
 func (d *doctor) clean(ctx context.Context, t trial) (err error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTime)
+	defer cancel()
 	l := inspect.Inspector{Client: d.client, Prefix: d.prefix}
 	for _, key := range t.lasting {
 		err = cmp.Or(err, d.client.Do(ctx, l.Command("DEL", key)).Error())
