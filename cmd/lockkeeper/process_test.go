@@ -80,7 +80,9 @@ func start(t *testing.T, cmd *exec.Cmd) *process {
 		t.Fatal(err)
 	}
 	defer stderr.Close()
-	cmd.Stderr = stderr
+	if cmd.Stderr == nil {
+		cmd.Stderr = stderr
+	}
 	p.stdin, _ = cmd.StdinPipe()
 	stdout, _ := cmd.StdoutPipe()
 	if err := cmd.Start(); err != nil {

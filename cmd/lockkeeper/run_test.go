@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"runtime"
 	"strings"
 	"syscall"
@@ -272,6 +273,24 @@ func TestSignals_IgnoredOnesStayIgnored(t *testing.T) {
 	p.signal("HUP")
 	p.stdin.Close()
 	p.expectExit(0)
+}
+
+// A message that cannot be written, since its reader has gone, ends neither the command nor the release of its lock.
+func TestRun_OutlivesTheReaderOfItsMessages(t *testing.T) {
+	t.Parallel()
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	cmd := program(t, "run", "-v", "-redis", server.URL(), "-lock", lock, "sh", "-c", `trap "" USR1; echo ready; cat; exit 7`)
+	reader, stderr, err := os.Pipe()
+	check(err)
+	cmd.Stderr = stderr
+	p := start(t, cmd)
+	check(stderr.Close())
+	p.expectLine("ready")
+	check(reader.Close())
+	p.signal("USR1") // which it passes on, and says so
+	p.stdin.Close()
+	p.expectExit(7)
+	expectNothingLeft(t, server, lock)
 }
 
 // A command must not continue when its lock is no longer renewed.

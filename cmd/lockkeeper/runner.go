@@ -46,6 +46,10 @@ type runner struct {
 }
 
 func (r *runner) run() int {
+	// A message that cannot be written, since its reader has gone, does not end the program, which has a lock to release.
+	unread := make(chan os.Signal, 1)
+	signal.Notify(unread, syscall.SIGPIPE)
+	defer signal.Stop(unread)
 	r.say = log.New(sayWriter{r.environment}, "", 0)
 	r.verboseLog = log.New(io.Discard, "", 0)
 	if r.verbose {
