@@ -187,6 +187,10 @@ func TestState_SinceIsTheEarliestTime(t *testing.T) {
 	at := func(seconds int) time.Time { return began.Add(time.Duration(seconds) * time.Second) }
 	two := &messages.Status{Locked: true, Owners: []string{"b", "a"}}
 	turned := &messages.Status{Locked: true, Owners: []string{"a", "b"}}
+	three := &messages.Status{Locked: true, Owners: []string{"a", "b", "c"}, HeldAtLeast: durationpb.New(time.Hour)}
+	some := func(owner string) *messages.Status { // one of many readers, of which a read returns few
+		return &messages.Status{Locked: true, Mode: messages.Mode_MODE_SHARED, Holders: 2, Owners: []string{owner}}
+	}
 	var s State
 	for i, c := range []struct {
 		at      int
@@ -203,6 +207,11 @@ func TestState_SinceIsTheEarliestTime(t *testing.T) {
 		{9, &messages.Status{}, false, 5},
 		{10, two, true, 10},
 		{11, turned, false, 10},
+		{12, three, true, 12}, // two of them had it before, one of them for an hour
+		{13, three, false, 12},
+		{14, held("a", "", time.Hour), true, 14 - 3600},
+		{15, some("a"), true, 15},
+		{16, some("b"), false, 15},
 	} {
 		var changed bool
 		if s, changed = s.next(c.status, at(c.at)); changed != c.changed || !s.Since.Equal(at(c.since)) {

@@ -18,7 +18,10 @@ type State struct {
 // next returns the state after a read at a time. changed reports whether the lock has other owners than before, or another
 // note.
 func (before *State) next(status *messages.Status, at time.Time) (after State, changed bool) {
-	after = State{status, at.Add(-status.HeldAtLeast.AsDuration())}
+	after = State{status, at}
+	if len(status.Owners) <= 1 { // of several, it is known of one, and others may have joined since
+		after.Since = at.Add(-status.HeldAtLeast.AsDuration())
+	}
 	if before.Status == nil || !sameOwners(before.Status, status) {
 		return after, true
 	}
@@ -29,6 +32,9 @@ func (before *State) next(status *messages.Status, at time.Time) (after State, c
 }
 
 func sameOwners(a, b *messages.Status) bool {
+	if a.Holders > int64(len(a.Owners)) && b.Holders > int64(len(b.Owners)) { // too many readers: each read has others of them
+		return a.Mode == b.Mode && a.Holders == b.Holders
+	}
 	return a.Locked == b.Locked && a.Mode == b.Mode &&
 		slices.Equal(slices.Sorted(slices.Values(a.Owners)), slices.Sorted(slices.Values(b.Owners)))
 }

@@ -3,7 +3,9 @@ package locks_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +180,65 @@ func TestWatch_Ends(t *testing.T) {
 	for _, err := range s.Lock("").Watch(context.Background()) {
 		locktest.IsError(t, err, lockkeeper.ErrClosed)
 	}
+}
+
+// Several readers have the lock together only since the last of them came, though the first has had it for longer.
+func TestWatch_SeveralReadersHaveItSinceTheLastCame(t *testing.T) {
+	t.Parallel()
+	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Poll: 50 * time.Millisecond})
+	next, _ := watch(t, here.ReadWriteLock(k.LockName).Read())
+	until := func(owners int) (c lockkeeper.Change) {
+		t.Helper()
+		for c = next(); len(c.Owners) != owners; c = next() {
+		}
+		return c
+	}
+	first := locktest.Acquire(t, here.ReadWriteLock(k.LockName).Read())
+	until(1)
+	joined := time.Now()
+	second := locktest.Acquire(t, there.ReadWriteLock(k.LockName).Read())
+	if c := until(2); c.Since.Before(joined) {
+		t.Errorf("two readers have the lock since %v before the second came", joined.Sub(c.Since))
+	}
+	locktest.Release(t, second)
+	if c := until(1); c.Since.After(joined) {
+		t.Errorf("the first reader has the lock since %v after it came", c.Since.Sub(joined))
+	}
+	locktest.Release(t, first)
+}
+
+// Of very many readers, a read of the lock returns some. That others are among them is no change.
+func TestWatch_ManyReadersThatStayAreNoChange(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Poll: 20 * time.Millisecond})
+	fields := []string{"HSET", k.Name, "mode", "read"}
+	for i := range 1500 {
+		fields = append(fields, fmt.Sprintf("%s%d", locktest.Redisson, i), "1")
+	}
+	locktest.OK(t, k.Do(t, fields...).Error())
+	next, _ := watch(t, s.ReadWriteLock(k.LockName).Read())
+	if c := next(); c.Holders != 1500 || len(c.Owners) == 1500 {
+		t.Fatalf("%d readers, of which %d are shown", c.Holders, len(c.Owners))
+	}
+	began := reads(t, k)
+	redistest.Eventually(t, "some reads", func() bool { return reads(t, k) >= began+5 })
+	k.Do(t, "DEL", k.Name)
+	if c := next(); c.Locked {
+		t.Errorf("a change, though the same readers hold the lock: %d, of which %d are shown", c.Holders, len(c.Owners))
+	}
+}
+
+// reads returns how many scripts the server has run.
+func reads(t *testing.T, k locktest.Key) (n int) {
+	t.Helper()
+	stats := locktest.Must(k.Do(t, "INFO", "commandstats").ToString())(t)
+	for _, line := range strings.Split(stats, "\r\n") {
+		for _, script := range []string{"cmdstat_eval:calls=", "cmdstat_evalsha:calls="} {
+			if of, is := strings.CutPrefix(line, script); is {
+				calls, _, _ := strings.Cut(of, ",")
+				n += locktest.Must(strconv.Atoi(calls))(t)
+			}
+		}
+	}
+	return n
 }
