@@ -109,7 +109,11 @@ func (c *console) ask(ctx context.Context, l *lock) error {
 		l.HolderWaiters = inspect.Known(int64(status.HolderWaiters))
 	}
 	l.Here, l.Since = status.HeldHere, nil
-	if since := time.Now().Add(-status.HeldAtLeast); l.Here || status.HeldAtLeast > 0 {
+	held := status.HeldAtLeast
+	if l.Here { // the holder may be another process, if both are readers
+		held = status.HeldFor
+	}
+	if since := time.Now().Add(-held); l.Here || held > 0 {
 		l.Since, l.AtLeast = &since, !l.Here
 	}
 	if l.Held {

@@ -82,11 +82,12 @@ func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline 
 	backend.RecordOf(client, servers, deadline, read)
 }
 
-// AddTo adds what is known of the holder to the status of a lock. Of this process more is known without its record.
-func (h *Holder) AddTo(status *messages.Status) {
+// AddTo adds what is known of the holder to the status of a lock. client is that of this System: of its holder more is
+// known without its record. Another process may be the holder of a lock that readers hold here as well.
+func (h *Holder) AddTo(status *messages.Status, client string) {
 	status.Process, status.Note = h.Process, h.Note
 	switch {
-	case status.HeldHere:
+	case status.HeldHere && keyspace.SystemOf(protocol.ClientOf(status.Holder)) == keyspace.SystemOf(client):
 		status.HolderWaiters, status.HeldAtLeast = &status.Waiters, status.HeldFor
 	default:
 		status.HolderWaiters = h.Waiters

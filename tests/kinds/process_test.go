@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -164,5 +165,37 @@ func TestSystems_ListsOpenSystems(t *testing.T) {
 	cancel()
 	if _, err := a.Systems(cancelled); !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// Inspect says how many requests wait in the process of the holder that it names, which of several readers may be another
+// process than its own.
+func TestInspect_CountsTheWaitersOfTheHolderThatItNames(t *testing.T) {
+	t.Parallel()
+	here, there, k := locktest.NewTwo(t, lockkeeper.Config{})
+	both := []*locktest.Site{here, there}
+	wait, giveUp := context.WithCancel(locktest.Within(t))
+	var waiting []<-chan locktest.Grant
+	for _, s := range both {
+		defer locktest.Release(t, locktest.Acquire(t, s.ReadWriteLock(k.LockName).Read()))
+	}
+	for _, s := range both {
+		waiting = append(waiting, locktest.AcquireSoon(wait, s.ReadWriteLock(k.LockName).Write()))
+		locktest.AwaitWaiters(t, s.ReadWriteLock(k.LockName).Write(), 1)
+	}
+	for _, s := range both {
+		status := locktest.Must(s.ReadWriteLock(k.LockName).Read().Inspect(locktest.Within(t)))(t)
+		want := -1 // the other has no record
+		if keyspace.SystemOf(status.Holder) == keyspace.SystemOf(s.ID()) {
+			want = 1
+		}
+		if status.HolderWaiters != want || want < 0 && status.HeldAtLeast != 0 {
+			t.Errorf("%d requests wait in the process of %s, which has held the lock for %v at least; want %d",
+				status.HolderWaiters, status.Holder, status.HeldAtLeast, want)
+		}
+	}
+	giveUp()
+	for _, w := range waiting {
+		<-w
 	}
 }
