@@ -70,16 +70,19 @@ func (a *lockAdapter) Event(call *request.Call, hold uint64, owner machine.Owner
 		return a.holding.Event(call, hold, owner)
 	}
 	return func(m machine.Machine, now machine.Instant) {
-		m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), a.named(call.Owners), call)
+		m.(*lock.Lock).ForceRelease(now, machine.Mode(call.Mode), a.named(call.Owners, m.Summary().Term), call)
 	}
 }
 
-// named returns the owners that a forced release names.
-func (a *lockAdapter) named(owners []string) (named machine.Owners) {
+// named returns the owners that a forced release names. Its Term is the present one if that is among them: the others
+// are over.
+func (a *lockAdapter) named(owners []string, present uint64) (named machine.Owners) {
 	for _, owner := range owners {
 		named.Fields = append(named.Fields, owner)
 		if client, number, _ := strings.Cut(owner, ":"); client == a.client {
-			named.Term, _ = strconv.ParseUint(number, 10, 64)
+			if term, _ := strconv.ParseUint(number, 10, 64); named.Term == 0 || term == present {
+				named.Term = term
+			}
 		}
 	}
 	return named

@@ -106,7 +106,7 @@ func TestForceRelease_FreesOnlyNamedOwners(t *testing.T) {
 		locktest.EndedBy(t, hold, messages.Reason_REASON_GONE, messages.Reason_REASON_TAKEN)
 
 		hold = locktest.Acquire(t, of(a, k.LockName))
-		force(a, owners(), true)
+		force(a, append(owners(), earlier...), true)
 		locktest.EndedBy(t, hold, messages.Reason_REASON_FORCED)
 		locktest.Fails(of(b, k.LockName).ForceRelease(ctx, "email"))(t, lockkeeper.ErrInvalid)
 		locktest.ExpectGranted(t, of(b, k.LockName))
