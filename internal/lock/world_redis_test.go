@@ -151,6 +151,7 @@ func (w *world) runCommand(i int, c lock.Command, part int) lock.Result {
 		w.noteLostKeys(&before)
 		w.checkForced(&before, c)
 	}
+	w.checkNotHidden(i, c, &before)
 	var top uint64
 	if c.Kind == lock.SyncQueue {
 		top = c.Top

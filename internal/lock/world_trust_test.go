@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 )
@@ -67,6 +68,22 @@ func (w *world) check() {
 	w.checkQueue()
 	w.checkEntries()
 	w.checkAwake()
+}
+
+// checkNotHidden checks that a command has not taken a lost key again for the holders that had it. Others may have had the
+// lock meanwhile, and nothing would tell these holders: their next renewal finds the key. Only a command that comes late
+// does so.
+func (w *world) checkNotHidden(i int, c lock.Command, before *redismodel.Server) {
+	p, o := &w.processes[i], w.owner(i, c.Term)
+	if f := w.factOf(o); p.dead || len(p.holds) == 0 || !f.keyLost || f.late || p.lock.Summary().Term != c.Term {
+		return
+	}
+	for part := range w.redis.Parts() {
+		if before.Part(part).Of(o) == (redismodel.Counts{}) && w.redis.Part(part).Of(o) != (redismodel.Counts{}) {
+			w.violated("p%d: %v has lost its key, and takes it again by %v, so that its holders learn nothing: %v",
+				i, o, message{p: i, command: c}, p.holds)
+		}
+	}
 }
 
 // writes reports whether a hold is exclusive, and no release of that is waiting.
