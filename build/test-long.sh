@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 build/need.sh redis-server
 go test ./internal/lock ./internal/semaphore ./internal/expirable -run TestExplore -explore.states=30000
 go test ./internal/singleton ./grains -run TestExplore -explore.states=1500000 -timeout 30m
-go test ./internal/lock -run TestRandomWorlds -world.time 1m
+go test ./internal/lock ./internal/backend -run TestRandomWorlds -world.time 1m
 go test ./tests/topology -run TestReplicas_TakeoverGrantsNoLockTwice -replicas.kills=20 -replicas.lag=10ms
 build/robustness.sh short
 build/fleet.sh short
