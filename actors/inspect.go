@@ -50,7 +50,7 @@ func (a *lockActor) inspected(m *inspection) {
 	}
 	a.local().AddTo(m.status)
 	if m.holder != nil {
-		m.holder.AddTo(m.status, s.rt.id)
+		m.holder.AddTo(m.status, a.rt.id)
 	}
 	m.call.Requester().Inspected(a.rt, m.call, m.status)
 }

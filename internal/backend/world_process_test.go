@@ -46,7 +46,7 @@ func (w *world) addProcess(builder rueidis.Builder) {
 		p.clients = append(p.clients, redisclient.New(link{world: w, process: p.index, to: i, builder: builder}, 0))
 		p.servers = append(p.servers, NewServer(w, p.clients[i], Config{CallTimeout: p.cfg.CallTimeout}))
 	}
-	p.lock = lock.New(&p.cfg, &lock.Traits{Parts: true})
+	p.lock = lock.New(&p.cfg, &lock.Features{Parts: true})
 	p.backend = Majority(p.servers, "name", &protocol.Options{Client: strconv.Itoa(p.index)}, p)
 	w.processes = append(w.processes, p)
 }
