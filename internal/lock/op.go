@@ -92,10 +92,11 @@ type op struct {
 
 	// reserved is the number of tokens that are drawn.
 	reserved int64
-	// next is the term of the entry that a yield adds to the wait queue, and listed are the entries of a fair lock's
-	// waiters.
+	// next is the term of the entry that a yield adds to the wait queue. listed are the entries of a fair lock's waiters,
+	// and behind is the term of the hold behind which they are listed.
 	next   uint64
 	listed []QueueEntry
+	behind uint64
 	// owners are the owners that a forced release is meant for.
 	owners []string
 

@@ -142,7 +142,7 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 		c.Behind = l.lease.term // if Redis carries it out after the release, it adds no waiters
 	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
-	o.listed = c.Entries
+	o.listed, o.behind = c.Entries, c.Behind
 	q.sentRevision, q.last, q.placed = l.queue.Revision(), o.seq, place(q.placed, c.Entries)
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
@@ -190,7 +190,7 @@ func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
 func (q *redisOrder) syncReplied(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
-		q.releaseOrphan(l, r)
+		q.releaseOrphan(l, q.op, r)
 		q.noteEmptied(l, q.op.seq, len(q.op.listed))
 		q.op = op{}
 	case r.Transient && (l.now < q.op.until || q.op.Tries < minTries || q.changed(l)):
@@ -213,10 +213,11 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 	}
 }
 
-// releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, after which the
-// longest lease of waiters is not known any more.
-func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
-	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
+// releaseOrphan releases what a command took for a waiter that had left. The hold behind which o has listed the waiters
+// is none: the reply may be late, and the hold over. It comes before noteEmptied, after which the longest lease of
+// waiters is not known any more.
+func (q *redisOrder) releaseOrphan(l *Lock, o op, r Result) {
+	if r.OwnTerm != 0 && r.OwnTerm != o.behind && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
 		l.cleanUpOwn(r)
 	}
 }
@@ -227,7 +228,7 @@ func (q *redisOrder) convertRelease(l *Lock, o op, r Result) Result {
 		q.mustResend = true // if it is not tried again
 		return r
 	}
-	q.releaseOrphan(l, r)
+	q.releaseOrphan(l, o, r)
 	q.noteEmptied(l, o.seq, len(o.listed))
 	if r.Outcome = Absent; r.Freed {
 		r.Outcome = Done
