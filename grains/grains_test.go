@@ -107,6 +107,22 @@ func TestDirectory_Leaves(t *testing.T) {
 	}
 }
 
+// With Config.Locks.Linger, the lease of a member does not stay while it leaves: other processes would count on it.
+func TestMember_ItsLeaseDoesNotLinger(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Shared(t))
+	n := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Minute, Linger: 20 * time.Second, Poll: 2 * time.Second}})
+	left := make(chan error, 1)
+	go func() { left <- n.d.Leave(context.Background()) }()
+	<-n.d.resigned // and waits until others have seen it
+	if keys := f.redis.Keys(t, f.key("member:*")); len(keys) > 0 {
+		t.Errorf("%q stays", keys)
+	}
+	if err := <-left; err != nil {
+		t.Error(err)
+	}
+}
+
 // A program that calls only cluster.Shutdown leaves as well.
 func TestDirectory_LeavesAtTheShutdown(t *testing.T) {
 	t.Parallel()
