@@ -122,15 +122,15 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// heal restores the lease on servers that have lost it, unless a later command was sent there, which does so itself.
+// heal restores the lease on servers that have lost it. If a later command for a longer lease was sent there, that does so.
 func (m *majority) heal(c lock.Command, absent []vote) {
 	c.Kind = lock.Acquire
 	for _, v := range absent {
-		if !v.Taken && c.Term > m.lastEnded.Load() && v.on.unanswered.isLast(&c) {
+		if !v.Taken && c.Term > m.lastEnded.Load() && v.on.unanswered.mayRestore(&c) {
 			once := c
 			once.Count = 1 // the script sets a higher count only for a holder
 			m.vote(v.on, once, 0, time.Now().Add(rollBackTime), func(first Reply) (late bool) {
-				if first.Outcome == lock.Done && c.Count > 1 && v.on.unanswered.isLast(&c) {
+				if first.Outcome == lock.Done && c.Count > 1 {
 					v.on.set(c, time.Now().Add(rollBackTime), func(Reply) {})
 				}
 				return false

@@ -16,8 +16,9 @@ import (
 type unanswered struct {
 	mu   sync.Mutex // guards what follows
 	term uint64
-	// last is the number of the last command of the term.
-	last uint64
+	// lease and count are those of the last command of the term.
+	lease time.Duration
+	count int
 	// underWay are the leases of the commands that await a reply, and lost is the shortest of those that got none.
 	underWay []time.Duration
 	lost     machine.Unacked
@@ -35,18 +36,18 @@ func (u *unanswered) begin(c *lock.Command) (before machine.Unacked) {
 		u.term, u.underWay, u.lost = c.Term, nil, 0
 	}
 	if c.Term == u.term {
-		before, u.last = u.shortest(), c.Seq
+		before, u.lease, u.count = u.shortest(), c.Lease, c.Count
 		u.underWay = append(u.underWay, c.Lease)
 	}
 	return before
 }
 
-// isLast reports whether no other command was sent since. An earlier one must not be sent again: it may cut short what
-// the later one has set.
-func (u *unanswered) isLast(c *lock.Command) bool {
+// mayRestore reports whether the command may be sent again although later ones were: it cuts short nothing that the last
+// one has set, and sets the same count.
+func (u *unanswered) mayRestore(c *lock.Command) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	return c.Term == u.term && c.Seq == u.last
+	return c.Term == u.term && c.Lease >= u.lease && c.Count == u.count
 }
 
 // shortest returns the shortest lease that a command may still set; the caller holds the mutex.
