@@ -26,8 +26,9 @@ type process struct {
 	terms   uint64
 	waiting int // acquires without an answer
 	hold    wish
-	// releasing: a release of the hold has no answer.
+	// releasing: a release of the hold has no answer. keepUntil is the end of the minimum time of the last hold.
 	releasing bool
+	keepUntil machine.Instant
 }
 
 // wish is the ref of a request, and of its hold. The zero wish is none.
@@ -35,6 +36,8 @@ type wish struct {
 	what  string
 	id    uint64
 	owner machine.Owner
+	// atLeast is the minimum time that an acquire asks for.
+	atLeast time.Duration
 }
 
 func (w *world) addProcess(builder rueidis.Builder) {
@@ -82,6 +85,8 @@ func (p *process) apply(what string, event func(*lock.Lock)) {
 			p.backend.Run(c, time.Now().Add(c.Deadline-p.Now()))
 		case machine.Reply:
 			p.answered(e.Ref.(wish), e.Answer)
+		case machine.NotifyLost:
+			p.keepUntil = 0
 		case machine.HoldEnded:
 			p.logf("p%d: %+v is over", p.index, e.Ref)
 			p.hold, p.releasing = wish{}, false
@@ -97,18 +102,32 @@ func (p *process) answered(to wish, a machine.Answer) {
 	case "acquire":
 		p.waiting--
 	case "release":
-		p.releasing = p.releasing && to.id != p.hold.id
+		if p.releasing = p.releasing && to.id != p.hold.id; a.Kind == machine.Freed && p.hold.id == 0 {
+			p.keptUntil = max(p.keptUntil, p.keepUntil)
+		}
 	}
-	if a.Kind == machine.Granted && a.HoldID == to.id {
-		p.hold = to
+	switch {
+	case a.Kind != machine.Granted:
+		return
+	case a.HoldID == to.id:
+		if p.hold, p.keepUntil = to, 0; p.Now() < p.keptUntil {
+			p.violated("p%d: %+v is granted, although the minimum time of another hold lasts until %v", p.index, to, p.keptUntil)
+		}
+	}
+	if to.atLeast > 0 {
+		p.keepUntil = max(p.keepUntil, p.Now()+to.atLeast)
 	}
 }
 
 func (p *process) acquire(owner machine.Owner, lease time.Duration) {
 	p.ids++
 	p.waiting++
-	req := machine.Request{ID: p.ids, Owner: owner, Lease: lease, Ref: wish{"acquire", p.ids, owner}}
-	p.apply(fmt.Sprintf("acquire %d by owner %d for %v", req.ID, owner, lease), func(l *lock.Lock) { l.Acquire(p.Now(), req) })
+	to := wish{"acquire", p.ids, owner, 0}
+	if lease == 0 || lease >= 2*time.Second {
+		to.atLeast = p.millis(0, 0, 0, 300, 1500)
+	}
+	req := machine.Request{ID: p.ids, Owner: owner, Lease: lease, AtLeast: to.atLeast, Ref: to}
+	p.apply(fmt.Sprintf("%+v for %v", to, lease), func(l *lock.Lock) { l.Acquire(p.Now(), req) })
 }
 
 func (p *process) release() {

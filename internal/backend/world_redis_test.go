@@ -121,6 +121,8 @@ func (w *world) execute(n *node, words []string) rueidis.RedisResult {
 		return message(scripts.NoKey, int64(0), "", "")
 	case is(scripts.Renew):
 		c.Kind, c.Lease = lock.Renew, time.Duration(number(args[1]))*time.Millisecond
+	case is(scripts.Keep):
+		c.Kind, c.Lease = lock.Keep, time.Duration(number(args[2]))*time.Millisecond
 	case is(scripts.ForceRelease):
 		c.Kind, c.Owners = lock.ForceRelease, args[1:]
 	default:
@@ -146,7 +148,7 @@ func (w *world) execute(n *node, words []string) rueidis.RedisResult {
 		return message(ttl, r.Holder)
 	case is(scripts.Acquire):
 		return message(scripts.NoKey, "")
-	case is(scripts.Renew):
+	case is(scripts.Renew), is(scripts.Keep):
 		return message(map[bool]int64{true: scripts.Renewed, false: map[bool]int64{true: scripts.Taken, false: scripts.Gone}[r.Taken]}[done])
 	case is(scripts.ForceRelease):
 		return message(map[bool]int64{true: 1}[r.WasHeld])

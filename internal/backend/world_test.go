@@ -29,7 +29,7 @@ var (
 // A world is a simulation of a RedLock: the locks of some processes, the majority of each, models of the servers, and what
 // is on its way between them. Messages may take long, overtake each other, or get lost. No key is lost, so there is one
 // rule without an exception: while a holder trusts the lock, a majority of the servers has its key, for at least as long.
-// Then no two holders trust it, since a key has one owner.
+// Then no two holders trust it, since a key has one owner. And no holder gets it within the minimum time of another.
 //
 // Each world is in a bubble of testing/synctest. All events happen on one goroutine, one after another, so a seed leads to
 // the same events.
@@ -45,6 +45,9 @@ type world struct {
 	// faulty is how many of a hundred messages meet a fault, and healed says that there are no more.
 	faulty int
 	healed bool
+	// keptUntil is until when the lock is kept for the minimum time of a hold that has ended.
+	keptUntil machine.Instant
+
 	traced bool
 	trace  []string
 
@@ -94,8 +97,8 @@ func TestRandomWorlds(t *testing.T) {
 func newWorld(seed uint64, builder rueidis.Builder) *world {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 0x4ed)), begun: time.Now().Add(-time.Second), wake: make(chan struct{}, 1)}
 	w.setup = redismodel.Setup{Kinds: []redismodel.Kind{redismodel.Plain}, Name: redismodel.Owner.String}
-	w.faulty = oneOf(w, 10, 25, 50)
-	for range oneOf(w, 3, 3, 5) {
+	w.faulty = oneOf(w, 20, 40, 60)
+	for range oneOf(w, 3, 3, 3, 5) {
 		w.nodes = append(w.nodes, node{Server: redismodel.New(&w.setup)})
 	}
 	for range oneOf(w, 1, 2) {
@@ -163,7 +166,7 @@ func (w *world) simulate() (err error) {
 // act carries out a random action of a client, or freezes a server.
 func (w *world) act() {
 	p := w.processes[w.IntN(len(w.processes))]
-	lease := oneOf(w, 0, 0, 50*time.Millisecond, 500*time.Millisecond, 2*time.Second, longest)
+	lease := oneOf(w, 0, 0, 200*time.Millisecond, 500*time.Millisecond, 2*time.Second, longest)
 	switch action := w.IntN(12); {
 	case action == 0:
 		w.nodes[w.IntN(len(w.nodes))].frozenUntil = w.Now() + w.millis(100, 800, 4000)
