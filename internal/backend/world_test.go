@@ -97,8 +97,8 @@ func TestRandomWorlds(t *testing.T) {
 func newWorld(seed uint64, builder rueidis.Builder) *world {
 	w := &world{Rand: rand.New(rand.NewPCG(seed, 0x4ed)), begun: time.Now().Add(-time.Second), wake: make(chan struct{}, 1)}
 	w.setup = redismodel.Setup{Kinds: []redismodel.Kind{redismodel.Plain}, Name: redismodel.Owner.String}
-	w.faulty = oneOf(w, 20, 40, 60)
-	for range oneOf(w, 3, 3, 3, 5) {
+	w.faulty = oneOf(w, 10, 25, 50)
+	for range oneOf(w, 3, 3, 5) {
 		w.nodes = append(w.nodes, node{Server: redismodel.New(&w.setup)})
 	}
 	for range oneOf(w, 1, 2) {
@@ -166,7 +166,7 @@ func (w *world) simulate() (err error) {
 // act carries out a random action of a client, or freezes a server.
 func (w *world) act() {
 	p := w.processes[w.IntN(len(w.processes))]
-	lease := oneOf(w, 0, 0, 200*time.Millisecond, 500*time.Millisecond, 2*time.Second, longest)
+	lease := oneOf(w, 0, 0, 50*time.Millisecond, 500*time.Millisecond, 2*time.Second, longest)
 	switch action := w.IntN(12); {
 	case action == 0:
 		w.nodes[w.IntN(len(w.nodes))].frozenUntil = w.Now() + w.millis(100, 800, 4000)
