@@ -6,7 +6,7 @@
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "%-20s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
-test: ## Run all tests but those in a browser, with the race detector
+test: ## Run the tests of the library and its programs, but not those in a browser
 	build/test.sh
 
 test-long: ## What needs more time: small worlds exhaustively, random worlds, real processes under faults

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# All tests but those in a browser, with the race detector. What computes for long shares no memory between goroutines:
-# it runs without, several times as fast. What waits the longest begins first. proto.actor's remote has data races, so
-# nodes and real processes run without, too.
+# The tests of the library and its programs, with the race detector, but not those in a browser. What computes for long
+# shares no memory between goroutines: it runs without, several times as fast. What waits the longest begins first.
+# proto.actor's remote has data races, so nodes and real processes run without, too.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -13,3 +13,4 @@ go test -race -skip "$compute" -p 5 -timeout 30m ./cmd/lockkeeper/... ./interop/
   ./tests/kinds ./... ./examples/... ./grains ./lockkeepertest
 go test -timeout 15m ./grains
 go test -C tests/fleet -parallel 4 -timeout 15m .
+go test -C robustness ./history ./judge ./model ./traffic
