@@ -29,7 +29,6 @@ var sequential = []testcase{
 	{"readers and writers under load", true, only(write), readersAndWriters},
 	{"a turn under load", false, only(plain, fenced, fair, write), turns},
 	{"equal shares", true, only(plain, fenced, write), shares},
-	{"one thread beside four", true, only(plain, fenced, write), beside},
 	{"tokens under load", true, only(fenced), tokens},
 	{"in order of arrival", false, only(fair), order},
 	{"a killed waiter", false, only(fair), killedWaiter},

@@ -69,9 +69,10 @@ type contention struct {
 
 // trusted is a hold, from its grant until its holder no longer trusted it.
 type trusted struct {
-	span
-	lock  string
-	token int64
+	side          side
+	granted, left time.Time
+	lock          string
+	token         int64
 }
 
 // contend acquires a lock again and again, and keeps it for 10 ms.
@@ -91,7 +92,7 @@ func (c *contention) contend(t *thread, lock string) {
 			}
 			if valid {
 				c.mu.Lock()
-				c.holds = append(c.holds, trusted{span{t.side, t.side.name, granted.began(), granted.at(), left}, lock, granted.number("token")})
+				c.holds = append(c.holds, trusted{t.side, granted.at(), left, lock, granted.number("token")})
 				c.mu.Unlock()
 			}
 			if released := t.begin("unlock", "name="+lock).any(); released.word != "ok" {
@@ -130,10 +131,11 @@ func (c *contention) judge(s *env, promotion, subscribed time.Time) {
 		l := last[h.lock]
 		if h.granted.Before(l.left) {
 			doubles = append(doubles, fmt.Sprintf("%s has %s %v after the promotion, and %s for %v more",
-				h.name, h.lock, since, l.name, l.left.Sub(h.granted)))
+				h.side.name, h.lock, since, l.side.name, l.left.Sub(h.granted)))
 		}
 		if h.token <= l.token {
-			fallen = append(fallen, fmt.Sprintf("%d of %s %v after the promotion, after %d of %s", h.token, h.name, since, l.token, l.name))
+			fallen = append(fallen,
+				fmt.Sprintf("%d of %s %v after the promotion, after %d of %s", h.token, h.side.name, since, l.token, l.side.name))
 		}
 		last[h.lock] = h
 	}

@@ -72,7 +72,7 @@ func TestInterop(t *testing.T) {
 func TestJudge_DetectsOverlapsAndFallingTokens(t *testing.T) {
 	promotion := time.Now()
 	hold := func(s side, lock string, granted, left int, token int64) trusted {
-		return trusted{span{s, s.name, promotion, promotion.Add(milliseconds(granted)), promotion.Add(milliseconds(left))}, lock, token}
+		return trusted{s, promotion.Add(milliseconds(granted)), promotion.Add(milliseconds(left)), lock, token}
 	}
 	other := []trusted{hold(java, "b", -30, 30, 9), hold(golang, "b", 40, 45, 10)}
 	for want, holds := range map[string][]trusted{
