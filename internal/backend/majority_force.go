@@ -48,16 +48,13 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// heldOn counts the servers that have answered, and those of them on which the same owner holds the lock: the largest
-// number. Several owners with a minority each do not hold it.
+// heldOn counts the servers that have answered, and those of them on which the lock is held.
 func heldOn(inspections []inspection) (answered, held int) {
-	byHolder := map[string]int{}
 	for _, l := range inspections {
 		if l.err == nil {
 			answered++
 			if l.Locked {
-				byHolder[l.Holder]++
-				held = max(held, byHolder[l.Holder])
+				held++
 			}
 		}
 	}

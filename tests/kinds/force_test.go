@@ -129,23 +129,6 @@ func TestForceRelease_FreesNamedOwnersOfRedLock(t *testing.T) {
 	locktest.EndedBy(t, hold)
 }
 
-// Owners that have a minority of the servers each do not hold a RedLock: a forced release frees them, and reports that
-// none held it.
-func TestForceRelease_MinoritiesDoNotHoldARedLock(t *testing.T) {
-	t.Parallel()
-	q := newQuorum(t, redConfig)
-	p := q.party(t)
-	q.takeAs(t, time.Minute, 0, 1)
-	for _, i := range []int{2, 3} {
-		q.key(i).TakeAs(t, locktest.Redisson+"7", time.Minute)
-	}
-	if status, err := p.Inspect(locktest.Within(t)); err != nil || status.Locked {
-		t.Errorf("held by minorities: %+v, %v", status, err)
-	}
-	locktest.ForceRelease(t, p.Lock, false)
-	q.awaitGivenBack(t, 0, 1, 2, 3)
-}
-
 // busy is a Redis in which the script of another application runs until end is called: it refuses commands.
 func busy(t *testing.T, server *redistest.Server) (end func()) {
 	t.Helper()
