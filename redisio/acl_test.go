@@ -42,6 +42,9 @@ func TestACL_IsInTheDocument(t *testing.T) {
 		of[r.Kind] = strings.Fields(r.Rules(OneServer, "locks:"))
 		what, added := r.Kind, append([]string{"on", ">PASSWORD"}, of[r.Kind]...)
 		if r.Kind == "MultiLock" || r.Kind == "RedLock" || r.Kind == "singleton" {
+			if r.Kind == "MultiLock" {
+				what += " with fair or read/write members"
+			}
 			what += ", besides the rules for plain locks"
 			added = slices.DeleteFunc(of[r.Kind], func(rule string) bool { return slices.Contains(of["plain and fenced"], rule) })
 		}
