@@ -212,9 +212,10 @@ func (s *System) ID() string {
 // confirmed are free when their leases end. Permits of a Semaphore whose release Redis has not confirmed
 // may stay taken, and count-downs of a Latch may be missing: the error mentions this, and the log names
 // them. Permits of a Semaphore that the program has not released stay taken in any case. If ctx never
-// ends and Redis does not answer, Close returns after at most twice the longest lease. Close also returns
-// an error if a release cannot succeed, for instance because the Redis client was closed before the
-// System; it wraps ErrRejected if Redis rejects what is to be released or withdrawn.
+// ends and Redis does not answer, Close returns after at most twice the longest lease and three
+// Config.CallTimeout. Close also returns an error if a release cannot succeed, for instance because the
+// Redis client was closed before the System; it wraps ErrRejected if Redis rejects what is to be released
+// or withdrawn.
 //
 // Close also closes the client and the actor system if Open has created them. If ctx ends first,
 // that happens in the background, when the calls to Redis in progress have ended.
@@ -240,7 +241,8 @@ func (s *System) Close(ctx context.Context) error {
 	if rejection := s.runtime.Observer().Rejection(); rejection != nil {
 		return fmt.Errorf("%s: %w: %w", text, ErrRejected, rejection)
 	}
-	return errors.New(text + " (the Redis client was closed first, Redis refused, an earlier Close did not wait, or the guardian was stopped)")
+	return errors.New(text + " (Redis did not answer or refused, the Redis client was closed first, " +
+		"an earlier Close did not wait, or the guardian was stopped)")
 }
 
 // unreleased describes what happens to locks and permits that were not released.
