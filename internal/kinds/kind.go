@@ -155,7 +155,7 @@ var (
 var Table = map[messages.Kind]*Row{
 	messages.Kind_KIND_PLAIN:  {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}, stored: protocol.Plain},
 	messages.Kind_KIND_FENCED: {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}, stored: protocol.Plain},
-	messages.Kind_KIND_FAIR:   {Remain: waitQueue, lock: lock.Features{Queued: true}, stored: protocol.Fair},
+	messages.Kind_KIND_FAIR:   {Remain: waitQueue, lock: lock.Features{Fair: true}, stored: protocol.Fair},
 	messages.Kind_KIND_READ_WRITE: {
 		Remain: readWriteQueue, lock: lock.Features{Shares: true, WaitQueue: true}, stored: protocol.ReadWrite,
 	},

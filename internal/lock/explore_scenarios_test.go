@@ -123,7 +123,7 @@ var scenariosOf = []struct {
 		{name: "tries", callers: "1 try, 2 | 1: 1, 2 | 2: 1 try", times: 8},
 		{name: "cancelled and closed", callers: besideMembers, begin: "10 20", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
-	{name: "fair", kind: lock.Features{Queued: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
+	{name: "fair", kind: lock.Features{Fair: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},

@@ -26,8 +26,8 @@ type Features struct {
 	// Tokens is the number of the lock's token counters. A hold draws from each of them if its
 	// request is fenced.
 	Tokens int
-	// Queued: one queue in Redis has the waiters of all processes, and decides which is next.
-	Queued bool
+	// Fair: one queue in Redis has the waiters of all processes, and decides which is next.
+	Fair bool
 	// Shares: the lock can be held in Shared mode.
 	Shares bool
 	// WaitQueue: processes have a wait queue in Redis, and transfer the lock to each other.
@@ -69,7 +69,7 @@ type Lock struct {
 
 	lease lease
 	holds holds
-	// queue has the waiting requests, and fair is what Redis knows of them; nil unless the kind is Queued.
+	// queue has the waiting requests, and fair is what Redis knows of them; nil unless the lock is Fair.
 	queue requestqueue.Queue[*waiter]
 	fair  *redisOrder
 	// lastOwner is the highest owner seen.
@@ -89,7 +89,7 @@ type Lock struct {
 // than all terms that a lock of this name has had.
 func New(cfg *machine.Config, features *Features) Lock {
 	l := Lock{cfg: cfg, features: features, work: noWork}
-	if features.Queued {
+	if features.Fair {
 		l.fair = &redisOrder{}
 	}
 	return l

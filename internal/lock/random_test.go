@@ -28,7 +28,7 @@ var kindsOfLocks = []struct {
 	parts []redismodel.Kind
 }{
 	{"plain and fenced", lock.Features{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Plain}},
-	{"fair", lock.Features{Queued: true}, []redismodel.Kind{redismodel.Fair}},
+	{"fair", lock.Features{Fair: true}, []redismodel.Kind{redismodel.Fair}},
 	{"readwrite", lock.Features{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
 	{"multi", lock.Features{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }

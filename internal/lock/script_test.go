@@ -61,7 +61,7 @@ func (r *rig) event(words []string) bool {
 func (r *rig) setUp(verb string, words []string) bool {
 	r.T.Helper()
 	acquire := "acquire:"
-	if r.kind.Queued {
+	if r.kind.Fair {
 		acquire = "sync:"
 	}
 	switch verb {
@@ -206,7 +206,7 @@ func (r *rig) configure(words []string) {
 	for _, word := range words {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "fair":
-			r.kind.Queued = true
+			r.kind.Fair = true
 		case "readwrite":
 			r.kind.Shares, r.kind.WaitQueue = true, true
 		case "waitqueue":

@@ -37,7 +37,7 @@ func TestPoll_IsJittered(t *testing.T) {
 
 // One command lists a bounded number of waiters, and draws a bounded number of tokens.
 func TestCommands_AreBounded(t *testing.T) {
-	for _, kind := range []lock.Features{{Queued: true}, {Tokens: 1}} {
+	for _, kind := range []lock.Features{{Fair: true}, {Tokens: 1}} {
 		l := lock.New(&machine.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
 		var c lock.Command
 		sends := func() {
@@ -62,7 +62,7 @@ func TestCommands_AreBounded(t *testing.T) {
 }
 
 func TestSyncQueue_TimeoutForgetsNoWaiter(t *testing.T) {
-	r := newRig(t, lock.Features{Queued: true})
+	r := newRig(t, lock.Features{Fair: true})
 	r.Do("asking", "sync: refused 20s", "cancel a", "sleep 9s") // the departure is sent, without a reply
 	r.Do("acquire b", "sync: refused 11s")
 	for r.Now < 11*sec { // b's tries are answered, but not the departure of a
@@ -79,7 +79,7 @@ func TestSyncQueue_TimeoutForgetsNoWaiter(t *testing.T) {
 }
 
 func TestSyncQueue_EndsWithoutAReply(t *testing.T) {
-	r := newRig(t, lock.Features{Queued: true})
+	r := newRig(t, lock.Features{Fair: true})
 	r.Do("held owner=7", "acquire b", "cancel b", "release a")
 	for ok := true; ok && r.Now < 30*sec; _, ok = r.lock.NextWake() {
 		for len(r.sent) > 0 {

@@ -9,7 +9,7 @@ import (
 )
 
 func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
-	for name, kind := range map[string]lock.Features{"local": {WaitQueue: true}, "fair": {Queued: true}} {
+	for name, kind := range map[string]lock.Features{"local": {WaitQueue: true}, "fair": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			machinetest.Withdrawals(t, func(queueLimit int) lock.Lock {
 				cfg := scriptConfig

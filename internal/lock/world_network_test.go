@@ -223,7 +223,7 @@ func (w *world) unsubscribe(i int, term uint64) {
 
 // channel is the channel that a process listens to: in a fair lock, every waiter has its own.
 func (w *world) channel(i int, term uint64) redismodel.Owner {
-	if w.kind.Queued {
+	if w.kind.Fair {
 		return w.owner(i, term)
 	}
 	return redismodel.Owner{}

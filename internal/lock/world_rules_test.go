@@ -28,7 +28,7 @@ func (w *world) checkGranted(i int, r request, a machine.Answer) {
 		w.violated("p%d: %v is granted while others hold the lock: %v", i, r, p.holds)
 	case slices.ContainsFunc(p.requests, before):
 		w.violated("p%d: %v is granted before earlier requests: %v", i, r, p.requests)
-	case w.kind.Queued && p.lock.Summary().Term != r.term:
+	case w.kind.Fair && p.lock.Summary().Term != r.term:
 		w.violated("p%d: %v is granted in term %d, but it waited as %d", i, r, p.lock.Summary().Term, r.term)
 	}
 	w.checkTokens(i, r, a)
@@ -67,7 +67,7 @@ func (w *world) inTurn(i int, r request) bool {
 	if r.req.Deadline != 0 && r.req.Deadline <= w.now || w.processes[i].reenters(r) {
 		return false
 	}
-	return !w.kind.Queued || r.req.Owner == 0 && !r.req.Try && !w.factOf(w.owner(i, r.term)).exempt
+	return !w.kind.Fair || r.req.Owner == 0 && !r.req.Try && !w.factOf(w.owner(i, r.term)).exempt
 }
 
 // reenters reports whether the owner of a request is a holder.

@@ -83,7 +83,7 @@ func (w *world) checkLeft() {
 		p := &w.processes[i]
 		for _, r := range p.requests {
 			o := w.owner(i, r.term)
-			waits := w.kind.Queued && r.what == acquire && !p.reenters(r) && !w.factOf(o).exempt && !w.any(forced, restart) // else its process may not know yet that it has lost the lock
+			waits := w.kind.Fair && r.what == acquire && !p.reenters(r) && !w.factOf(o).exempt && !w.any(forced, restart) // else its process may not know yet that it has lost the lock
 			if waits && !slices.ContainsFunc(w.redis.Part(0).Queue, func(e redismodel.Waiter) bool { return e.Owner == o }) {
 				w.violated("p%d: %v waits, and is not in the queue: %+v", i, r, w.redis.Part(0).Queue)
 			}
