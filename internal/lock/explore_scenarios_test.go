@@ -49,12 +49,12 @@ const (
 // scenariosOf are the scenarios of each kind of lock.
 var scenariosOf = []struct {
 	name      string
-	kind      lock.Features
+	features  lock.Features
 	parts     []redismodel.Kind
 	linger    time.Duration
 	scenarios []scenario
 }{
-	{name: "plain", kind: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, scenarios: []scenario{
+	{name: "plain", features: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "lost and late replies", callers: oneEach, may: tally{network: 2}},
@@ -87,14 +87,14 @@ var scenariosOf = []struct {
 		{name: "extended and ensured", callers: fixedFirst, may: tally{extends: 2, network: 1, ensures: 1}, leases: []time.Duration{0, 2 * sec}, times: 6},
 		{name: "extended and refused", callers: fixedFirst, may: tally{extends: 2, errs: 1, closing: 1, reentry: 1}, leases: []time.Duration{2 * sec, 0}},
 	}},
-	{name: "plain and fenced", kind: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, scenarios: []scenario{
+	{name: "plain and fenced", features: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneFenced, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: fourSomeFenced},
 		{name: "faults", callers: someFenced, may: tally{network: 2}},
 		{name: "re-entered with a fault", callers: someFenced, may: tally{network: 1, reentry: 1}},
 		{name: "deleted", callers: someFenced, may: tally{deleted: 1, network: 1, paused: 1}},
 	}},
-	{name: "plain that stays", kind: lock.Features{WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
+	{name: "plain that stays", features: lock.Features{WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: twoAndOne, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "three clients and a fault", callers: "1, 2, 3 | 1", may: tally{network: 1}},
@@ -113,17 +113,17 @@ var scenariosOf = []struct {
 		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
 		{name: "extended", callers: twoAndOne, may: tally{extends: 2, network: 1}, leases: []time.Duration{700 * ms, 0}},
 	}},
-	{name: "fenced that stays", kind: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
+	{name: "fenced that stays", features: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: "1 fenced, 2 fenced | 1 fenced", may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: fourSomeFenced},
 		{name: "faults", callers: someFenced, may: tally{network: 2}},
 	}},
-	{name: "members that stay", kind: lock.Features{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
+	{name: "members that stay", features: lock.Features{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
 		{name: "a fault", callers: "1 | 1: 1, 2 | 2: 1", may: tally{network: 1}, times: 8},
 		{name: "tries", callers: "1 try, 2 | 1: 1, 2 | 2: 1 try", times: 8},
 		{name: "cancelled and closed", callers: besideMembers, begin: "10 20", may: tally{cancels: 1, closing: 1}, times: 8},
 	}},
-	{name: "fair", kind: lock.Features{Fair: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
+	{name: "fair", features: lock.Features{Fair: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
@@ -141,7 +141,7 @@ var scenariosOf = []struct {
 		{name: "withdrawn in time", callers: "1, 2 until=300ms | 1", begin: "00 10", may: tally{cancels: 1, closing: 1}, times: 8},
 		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
 	}},
-	{name: "readwrite", kind: lock.Features{Shares: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.ReadWrite}, scenarios: []scenario{
+	{name: "readwrite", features: lock.Features{Shares: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.ReadWrite}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: "1 shared | 1", may: tally{network: 1}, times: 6},
 		{name: "readers", callers: readers, may: tally{network: 1}},
 		{name: "readers and a writer", callers: writers, may: tally{network: 1}},
@@ -162,7 +162,7 @@ var scenariosOf = []struct {
 		{name: "a transfer to a reader is late", callers: "1 shared, 2, 3 shared | 1 | 1", begin: "10 00 20 01 02 10+ 00-", again: machine.Shared, may: tally{cancels: 2}, times: 2},
 		{name: "a writer yields", callers: "1, 2 shared | 1, 2 shared", begin: "10 00 01", times: 4},
 	}},
-	{name: "multi", kind: lock.Features{Parts: true, Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Fenced}, scenarios: []scenario{
+	{name: "multi", features: lock.Features{Parts: true, Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Fenced}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "faults", callers: twoAndOne, may: tally{network: 1}},
@@ -173,7 +173,7 @@ var scenariosOf = []struct {
 		{name: "closed, or withdrawn in time", callers: "1 until=300ms, 2 | 1", begin: "10 00", may: tally{closing: 1, cancels: 1}, times: 8},
 		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
 	}},
-	{name: "multi and its members", kind: lock.Features{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, scenarios: []scenario{
+	{name: "multi and its members", features: lock.Features{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, scenarios: []scenario{
 		{name: "cancelled", callers: besideMembers, begin: "10 20 00", may: tally{cancels: 1}, times: 8},
 		{name: "its wait is over", callers: "1 until=300ms | 1: 1 | 2: 1, 2", begin: "10 20 00", times: 8},
 		{name: "owners die", callers: besideMembers, begin: "10 20 00", may: tally{death: 1}, times: 8},
@@ -198,7 +198,7 @@ func scenarios() (all []*setting) {
 	for _, of := range scenariosOf {
 		for _, s := range of.scenarios {
 			set := &setting{
-				name: of.name + ", " + s.name, kind: of.kind, config: tinyConfig, limits: s.may, again: s.again, times: s.times, leases: s.leases,
+				name: of.name + ", " + s.name, features: of.features, config: tinyConfig, limits: s.may, again: s.again, times: s.times, leases: s.leases,
 				setup: redismodel.Setup{Kinds: of.parts, WaiterTimeout: 5 * sec, WaitQueue: waitQueueOf(&tinyConfig), Name: redismodel.Owner.String},
 			}
 			set.config.Linger = of.linger
@@ -215,7 +215,7 @@ func scenarios() (all []*setting) {
 				for c, one := range strings.Split(process, ", ") {
 					words := strings.Fields(one)
 					req := machinetest.Request(0, append(words[1:], "owner="+words[0])...)
-					req.Fenced = req.Fenced || of.kind.Parts && !alone // a MultiLock draws a token of each member that has a counter
+					req.Fenced = req.Fenced || of.features.Parts && !alone // a MultiLock draws a token of each member that has a counter
 					set.callers[i][c] = req
 				}
 			}

@@ -23,9 +23,9 @@ var (
 
 // kindsOfLocks are the kinds of the random worlds.
 var kindsOfLocks = []struct {
-	name  string
-	kind  lock.Features
-	parts []redismodel.Kind
+	name     string
+	features lock.Features
+	parts    []redismodel.Kind
 }{
 	{"plain and fenced", lock.Features{Tokens: 1, WaitQueue: true}, []redismodel.Kind{redismodel.Plain}},
 	{"fair", lock.Features{Fair: true}, []redismodel.Kind{redismodel.Fair}},
@@ -88,7 +88,7 @@ func TestRandomWorlds_NoticeTwoActorsOnOneKey(t *testing.T) {
 // randomWorld returns a random world. Each has some kinds of faults only, since a world with all of them hides
 // what a few would show.
 func randomWorld(kind int, t *choices) *world {
-	s := &setting{kind: kindsOfLocks[kind].kind}
+	s := &setting{features: kindsOfLocks[kind].features}
 	for f := range s.limits {
 		if t.pick(3) == 1 || fault(f) >= cancels {
 			s.limits[f] = always

@@ -17,7 +17,7 @@ import (
 type rig struct {
 	machinetest.Player
 	cfg      machine.Config
-	kind     lock.Features
+	features lock.Features
 	lock     lock.Lock
 	terms    uint64
 	ids      map[string]uint64
@@ -28,11 +28,11 @@ type rig struct {
 	detail string
 }
 
-func newRig(t *testing.T, kind lock.Features) *rig {
+func newRig(t *testing.T, features lock.Features) *rig {
 	t.Helper()
-	r := &rig{Player: machinetest.Player{T: t}, cfg: scriptConfig, kind: kind, ids: map[string]uint64{}}
+	r := &rig{Player: machinetest.Player{T: t}, cfg: scriptConfig, features: features, ids: map[string]uint64{}}
 	r.Apply = r.apply
-	r.lock = lock.New(&r.cfg, &r.kind)
+	r.lock = lock.New(&r.cfg, &r.features)
 	return r
 }
 

@@ -61,7 +61,7 @@ func (r *rig) event(words []string) bool {
 func (r *rig) setUp(verb string, words []string) bool {
 	r.T.Helper()
 	acquire := "acquire:"
-	if r.kind.Fair {
+	if r.features.Fair {
 		acquire = "sync:"
 	}
 	switch verb {
@@ -206,19 +206,19 @@ func (r *rig) configure(words []string) {
 	for _, word := range words {
 		switch key, value, _ := strings.Cut(word, "="); key {
 		case "fair":
-			r.kind.Fair = true
+			r.features.Fair = true
 		case "readwrite":
-			r.kind.Shares, r.kind.WaitQueue = true, true
+			r.features.Shares, r.features.WaitQueue = true, true
 		case "waitqueue":
-			r.kind.WaitQueue = true
+			r.features.WaitQueue = true
 		case "multi":
-			r.kind.Parts = true
+			r.features.Parts = true
 		case "replicas":
 			r.cfg.Replicated = true
 		case "tokens":
-			r.kind.Tokens = int(machinetest.Number(value))
+			r.features.Tokens = int(machinetest.Number(value))
 		case "linger":
-			r.kind.WaitQueue, r.cfg.Linger = true, machinetest.Duration(value)
+			r.features.WaitQueue, r.cfg.Linger = true, machinetest.Duration(value)
 		case "queue":
 			r.cfg.QueueLimit = int(machinetest.Number(value))
 		default: // handoff
@@ -226,5 +226,5 @@ func (r *rig) configure(words []string) {
 			r.cfg.ForcedYield = 2 * r.cfg.HandOffLimit
 		}
 	}
-	r.lock = lock.New(&r.cfg, &r.kind)
+	r.lock = lock.New(&r.cfg, &r.features)
 }

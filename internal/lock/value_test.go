@@ -37,8 +37,8 @@ func TestPoll_IsJittered(t *testing.T) {
 
 // One command lists a bounded number of waiters, and draws a bounded number of tokens.
 func TestCommands_AreBounded(t *testing.T) {
-	for _, kind := range []lock.Features{{Fair: true}, {Tokens: 1}} {
-		l := lock.New(&machine.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &kind)
+	for _, features := range []lock.Features{{Fair: true}, {Tokens: 1}} {
+		l := lock.New(&machine.Config{Watchdog: sec, Renewal: sec, Poll: sec, CallTimeout: sec, QueueLimit: 20000}, &features)
 		var c lock.Command
 		sends := func() {
 			for e, ok := l.Next(); ok; e, ok = l.Next() {

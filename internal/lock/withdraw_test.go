@@ -9,12 +9,12 @@ import (
 )
 
 func TestWithdrawals_DoNotCopyTheQueue(t *testing.T) {
-	for name, kind := range map[string]lock.Features{"local": {WaitQueue: true}, "fair": {Fair: true}} {
+	for name, features := range map[string]lock.Features{"local": {WaitQueue: true}, "fair": {Fair: true}} {
 		t.Run(name, func(t *testing.T) {
 			machinetest.Withdrawals(t, func(queueLimit int) lock.Lock {
 				cfg := scriptConfig
 				cfg.QueueLimit = queueLimit
-				return lock.New(&cfg, &kind)
+				return lock.New(&cfg, &features)
 			}, func(l *lock.Lock, req machine.Request) {
 				if !l.HasNextTerm() {
 					l.SetNextTerm(req.ID)

@@ -119,7 +119,7 @@ func (w *world) releaseAsPlanned(m message) {
 
 // anyMode is the shared mode now and then, if the lock can be shared.
 func (w *world) anyMode() machine.Mode {
-	if w.kind.Shares && w.choices.pick(3) == 1 {
+	if w.features.Shares && w.choices.pick(3) == 1 {
 		return machine.Shared
 	}
 	return machine.Exclusive
@@ -163,7 +163,7 @@ func (w *world) failForGood(i int) {
 	for _, c := range cleanup {
 		w.send(message{kind: command, p: i, command: c, at: w.now + 10*sec})
 	}
-	p.lock, p.tokens = lock.New(&w.config, p.kind), nil
+	p.lock, p.tokens = lock.New(&w.config, p.features), nil
 }
 
 // holdByID returns a hold of a process, nil if there is none.

@@ -37,7 +37,7 @@ func (w *world) addForeign(c foreignClient) {
 func (w *world) stepForeign(i int, step uint64) {
 	c, o := &w.foreign[i], redismodel.Owner{Client: foreignClients + redismodel.Client(i), Term: 1}
 	var channel redismodel.Owner
-	if w.kind.Fair {
+	if w.features.Fair {
 		channel = o
 	}
 	later := func(step uint64, after time.Duration) {
@@ -59,7 +59,7 @@ func (w *world) stepForeign(i int, step uint64) {
 		c.lease = 0
 	default:
 		w.redis.Subscribe(o.Client, channel) // again, since Redis may have crashed
-		if w.kind.Fair {
+		if w.features.Fair {
 			w.redis.Queue(0, o)
 		}
 		if step == polls {

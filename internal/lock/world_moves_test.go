@@ -214,8 +214,8 @@ func (w *world) wanted(i int, a move, h hold) (req machine.Request) {
 		}
 	}
 	req.NoReentry = req.Owner != 0 && t.pick(8) == 1
-	req.Fenced = w.kind.Parts || w.kind.Tokens > 0 && t.pick(2) == 1
-	if w.kind.Shares && t.pick(5) > 1 {
+	req.Fenced = w.features.Parts || w.features.Tokens > 0 && t.pick(2) == 1
+	if w.features.Shares && t.pick(5) > 1 {
 		req.Mode = machine.Shared
 	}
 	if req.Lease = oneOf(t, 0, 0, 0, 0, 50*ms, 500*ms, 2*sec, 10*sec, 20*sec); req.Lease == 0 {
@@ -230,7 +230,7 @@ func (w *world) wanted(i int, a move, h hold) (req machine.Request) {
 	case 2:
 		req.Deadline = w.now + oneOf(t, 300*ms, 0, ms, 20*ms, 2*sec)
 	}
-	if !w.kind.Shares && (req.Lease == 0 || req.Lease > 2*sec) {
+	if !w.features.Shares && (req.Lease == 0 || req.Lease > 2*sec) {
 		req.AtLeast = oneOf(t, 0, 0, 0, 0, 0, 20*ms, 300*ms, 2*sec)
 	}
 	return req

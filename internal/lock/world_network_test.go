@@ -82,7 +82,7 @@ var fateNames = [...]string{
 }
 
 // fault returns the fault that a fate counts as, and whether the message may meet it.
-func (f fate) fault(m *message, kind *lock.Features) (fault, bool) {
+func (f fate) fault(m *message, features *lock.Features) (fault, bool) {
 	switch {
 	case f == requestLost && (m.kind == signal || m.kind == subscribing || m.kind == transferred):
 		return lostMessage, true
@@ -91,18 +91,18 @@ func (f fate) fault(m *message, kind *lock.Features) (fault, bool) {
 	case m.kind != command || f >= crashBefore:
 		return 0, false
 	}
-	parts := kind.Parts && (m.command.Kind != lock.Acquire || m.command.Count != 1)
+	parts := features.Parts && (m.command.Kind != lock.Acquire || m.command.Count != 1)
 	return [...]fault{requestLost: lost, replyLost: lost, isLate: late, firstPart: onePart, secondPart: onePart, isLoading: loading, isRejected: rejected}[f],
 		f != firstPart && f != secondPart || parts
 }
 
-// faultOf is fault, with the kind of the message's process.
+// faultOf is fault, with the features of the message's process.
 func (w *world) faultOf(m *message, f fate) (fault, bool) {
-	kind := &w.kind
+	features := &w.features
 	if m.kind <= reply {
-		kind = w.processes[m.p].kind
+		features = w.processes[m.p].features
 	}
-	return f.fault(m, kind)
+	return f.fault(m, features)
 }
 
 // send puts a message on its way.
@@ -223,7 +223,7 @@ func (w *world) unsubscribe(i int, term uint64) {
 
 // channel is the channel that a process listens to: in a fair lock, every waiter has its own.
 func (w *world) channel(i int, term uint64) redismodel.Owner {
-	if w.kind.Fair {
+	if w.features.Fair {
 		return w.owner(i, term)
 	}
 	return redismodel.Owner{}

@@ -28,7 +28,7 @@ func (w *world) checkGranted(i int, r request, a machine.Answer) {
 		w.violated("p%d: %v is granted while others hold the lock: %v", i, r, p.holds)
 	case slices.ContainsFunc(p.requests, before):
 		w.violated("p%d: %v is granted before earlier requests: %v", i, r, p.requests)
-	case w.kind.Fair && p.lock.Summary().Term != r.term:
+	case w.features.Fair && p.lock.Summary().Term != r.term:
 		w.violated("p%d: %v is granted in term %d, but it waited as %d", i, r, p.lock.Summary().Term, r.term)
 	}
 	w.checkTokens(i, r, a)
@@ -67,7 +67,7 @@ func (w *world) inTurn(i int, r request) bool {
 	if r.req.Deadline != 0 && r.req.Deadline <= w.now || w.processes[i].reenters(r) {
 		return false
 	}
-	return !w.kind.Fair || r.req.Owner == 0 && !r.req.Try && !w.factOf(w.owner(i, r.term)).exempt
+	return !w.features.Fair || r.req.Owner == 0 && !r.req.Try && !w.factOf(w.owner(i, r.term)).exempt
 }
 
 // reenters reports whether the owner of a request is a holder.
@@ -105,7 +105,7 @@ func (w *world) checkReentered(i int, r request, a machine.Answer) {
 func (w *world) checkTokens(i int, r request, a machine.Answer) {
 	want := 0
 	if r.req.Fenced {
-		want = w.processes[i].kind.Tokens
+		want = w.processes[i].features.Tokens
 	}
 	if len(a.Tokens) != want {
 		w.violated("p%d: %v is granted with tokens %v", i, r, a.Tokens)
@@ -153,7 +153,7 @@ func (w *world) checkRefused(i int, r request, a machine.Answer) {
 	case machine.Invalid:
 		fits = r.req.Owner != 0 && (r.req.Lease > 0 || r.req.MaxHold > 0 || r.req.AtLeast > 0)
 	case machine.Reentry:
-		fits = r.req.Owner != 0 && (r.req.NoReentry || r.req.Mode == machine.Exclusive && w.kind.Shares)
+		fits = r.req.Owner != 0 && (r.req.NoReentry || r.req.Mode == machine.Exclusive && w.features.Shares)
 	case machine.Lost, machine.MaxHold:
 		fits = r.req.Owner != 0
 	}
@@ -310,7 +310,7 @@ func (w *world) checkIdle(i int) {
 	for k := range w.redis.Parts() {
 		for _, h := range w.redis.Part(k).Holders {
 			ttl := w.config.TransferTTL()
-			transferred := w.kind.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+machine.Margin(ttl)
+			transferred := w.features.WaitQueue && w.redis.Part(k).Lasts(h.Owner) <= w.now+ttl+machine.Margin(ttl)
 			if h.Client == p.client && !w.factOf(h.Owner).late && !transferred && !h.Kept {
 				w.violated("p%d is idle, but in Redis %v holds the lock", i, h.Owner)
 			}

@@ -10,11 +10,11 @@ import (
 
 // setting is the configuration of a world: its processes and callers, and how often each fault may happen.
 type setting struct {
-	name   string
-	kind   lock.Features
-	config machine.Config
-	setup  redismodel.Setup
-	limits tally
+	name     string
+	features lock.Features
+	config   machine.Config
+	setup    redismodel.Setup
+	limits   tally
 	// In an exploration: the requests of each process's callers (Owner 0: there is no such caller), the mode of
 	// their re-entries, and how often time may pass, which is only while no message is on its way. times 0: any
 	// number of times, also while messages are on their way.

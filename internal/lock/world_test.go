@@ -100,7 +100,7 @@ func (w *world) factFor(o redismodel.Owner) *fact {
 type process struct {
 	client     redismodel.Client
 	part       int // the part that it wants; -1 is the lock with all its parts
-	kind       *lock.Features
+	features   *lock.Features
 	lock       lock.Lock
 	terms, ids uint64
 	requests   []request // not answered yet, in order
@@ -211,7 +211,7 @@ func newWorld(s *setting, t *choices, processes int) *world {
 	return w
 }
 
-// member is the kind of a lock that is also a part of a MultiLock.
+// member has the features of a lock that is also a part of a MultiLock.
 var member = lock.Features{WaitQueue: true}
 
 // addProcess adds a process, and returns its index.
@@ -222,14 +222,14 @@ func (w *world) addProcess() int {
 	if w.unequalPolls && i%2 == 1 {
 		cfg.Poll /= 3
 	}
-	p := process{client: redismodel.Client(i), part: -1, kind: &w.kind, wakeAt: never}
+	p := process{client: redismodel.Client(i), part: -1, features: &w.features, wakeAt: never}
 	if w.twoActors && i == 1 {
 		p.client, p.terms = 0, 1<<20
 	}
 	if i < maxProcesses && w.members[i] > 0 {
-		p.part, p.kind = w.members[i]-1, &member
+		p.part, p.features = w.members[i]-1, &member
 	}
-	p.lock = lock.New(&cfg, p.kind)
+	p.lock = lock.New(&cfg, p.features)
 	w.listenForAsks(&p)
 	w.processes = append(w.processes, p)
 	return i
@@ -333,7 +333,7 @@ func (w *world) tick(i int) {
 // completeEntry sets what the lock actor knows of a command's entry.
 func (w *world) completeEntry(p *process, c *lock.Command) {
 	if c.Entry.Term != 0 {
-		c.Entry.Listens, c.Entry.Reserves = p.reachable, p.kind.Parts
+		c.Entry.Listens, c.Entry.Reserves = p.reachable, p.features.Parts
 	}
 }
 

@@ -151,7 +151,7 @@ func (w *world) checkCount(i int, o redismodel.Owner, held counts) {
 
 // checkQueue compares the queue in Redis with the waiting requests, while no command is under way and without faults.
 func (w *world) checkQueue() {
-	if !w.kind.Fair || w.any(lost, late, loading, rejected, full, frozen, restart, slow, paused, deleted, forced, kill, actorFails, crash) {
+	if !w.features.Fair || w.any(lost, late, loading, rejected, full, frozen, restart, slow, paused, deleted, forced, kill, actorFails, crash) {
 		return
 	}
 	for i := range w.processes {
@@ -181,7 +181,7 @@ func (w *world) checkQueue() {
 // watchQueue compares the queue of a fair lock with its state before a command: a new holder must have been the first,
 // and an entry that left, and for which leaves is true, must have no waiter.
 func (w *world) watchQueue(before *redismodel.Server, leaves func(redismodel.Owner) bool) {
-	if !w.kind.Fair {
+	if !w.features.Fair {
 		return
 	}
 	was, is := before.Part(0), w.redis.Part(0)
@@ -272,7 +272,7 @@ func (w *world) endFaults() {
 	w.frozenUntil, w.fullUntil = 0, 0
 	w.reconnect(0)
 	enough := w.now + 2*w.longest() + time.Minute
-	if w.kind.Fair {
+	if w.features.Fair {
 		enough += 10 * w.setup.WaiterTimeout // until all entries of dead processes have expired
 	}
 	for more := true; more; more = w.step(enough) {

@@ -17,7 +17,7 @@ type overtakes [8]int8
 
 // checkOvertaking counts how often the processes in the wait queue were overtaken, and checks maxOvertakes.
 func (w *world) checkOvertaking(before *redismodel.Server) {
-	if !w.kind.WaitQueue {
+	if !w.features.WaitQueue {
 		return
 	}
 	was, is := before.Part(0), w.redis.Part(0)
@@ -58,7 +58,7 @@ func isBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
 // checkEntries checks that a process that waits for others has an entry in the wait queue, or the lock before its
 // notification, while no message is under way and without faults.
 func (w *world) checkEntries() {
-	if !w.kind.WaitQueue || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, actorFails, crash) {
+	if !w.features.WaitQueue || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, actorFails, crash) {
 		return
 	}
 	for i := range w.processes {

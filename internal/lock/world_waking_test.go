@@ -83,7 +83,7 @@ func (w *world) checkLeft() {
 		p := &w.processes[i]
 		for _, r := range p.requests {
 			o := w.owner(i, r.term)
-			waits := w.kind.Fair && r.what == acquire && !p.reenters(r) && !w.factOf(o).exempt && !w.any(forced, restart) // else its process may not know yet that it has lost the lock
+			waits := w.features.Fair && r.what == acquire && !p.reenters(r) && !w.factOf(o).exempt && !w.any(forced, restart) // else its process may not know yet that it has lost the lock
 			if waits && !slices.ContainsFunc(w.redis.Part(0).Queue, func(e redismodel.Waiter) bool { return e.Owner == o }) {
 				w.violated("p%d: %v waits, and is not in the queue: %+v", i, r, w.redis.Part(0).Queue)
 			}
@@ -129,7 +129,7 @@ func (w *world) hasEnded() bool {
 // that is reserved for a MultiLock by now stays free until the timer of that fires. A reader that took the lock while it
 // was left to foreign clients notifies no other reader, and none that it leaves a part of a MultiLock.
 func (w *world) wakesSoon(p *process) bool {
-	if p.wakeAt <= w.now+2*ms || w.kind.Parts && p.wakeAt <= p.leaveUntil+ms {
+	if p.wakeAt <= w.now+2*ms || w.features.Parts && p.wakeAt <= p.leaveUntil+ms {
 		return true
 	}
 	return slices.ContainsFunc(w.redis.Parts(), func(l redismodel.Lock) bool {
