@@ -9,6 +9,15 @@ import (
 
 // After a turn, a process leaves the lock to others for a while.
 
+// deferral leaves the lock to others: the process does not try before deferUntil, or before turns messages
+// that the lock was released. notified: they have come. byRedis: a script asked for the deferral and refuses a
+// try before its end; otherwise the process has just had its turn.
+type deferral struct {
+	turns             int
+	deferUntil        machine.Instant
+	notified, byRedis bool
+}
+
 // isDeferred reports whether the lock is left to others for now.
 func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
 

@@ -145,7 +145,7 @@
 //
 //	lock.go work.go              the state; the part that few locks need at a time
 //	requests.go                  the requests
-//	inspect.go                   what the actor reads, and what it ends when it has failed for good
+//	queries.go                   what the actor reads, and what it ends when it has failed for good
 //	step.go                      what every event does; replies and timers
 //	op.go                        the kinds of commands; sending one, and sending it again after a pause
 //	acquire.go grant.go count.go renewal.go extend.go release.go keep.go

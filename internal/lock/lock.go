@@ -189,15 +189,6 @@ func (w *waiting) isZero() bool {
 	return w.contest == contest{} && len(w.sent) == 0 && w.transfer.Term == 0
 }
 
-// deferral leaves the lock to others: the process does not try before deferUntil, or before turns messages
-// that the lock was released. notified: they have come. byRedis: a script asked for the deferral and refuses a
-// try before its end; otherwise the process has just had its turn.
-type deferral struct {
-	turns             int
-	deferUntil        machine.Instant
-	notified, byRedis bool
-}
-
 // countChange is a change of a hold's count: request adds one, and a release (request is nil) subtracts one.
 type countChange struct {
 	hold    uint64
