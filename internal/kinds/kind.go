@@ -134,9 +134,9 @@ type Row struct {
 	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
-	// lock has the features of a lock on one key, and stored is its form in Redis.
-	lock   lock.Features
-	stored protocol.Kind
+	// Features are those of a lock on one key, and Stored is its form in Redis.
+	Features lock.Features
+	Stored   protocol.Kind
 	// new makes the Adapter of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Adapter
 }
@@ -153,11 +153,11 @@ var (
 
 // Table registers each kind. What its requests depend on is in package request.
 var Table = map[messages.Kind]*Row{
-	messages.Kind_KIND_PLAIN:  {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}, stored: protocol.Plain},
-	messages.Kind_KIND_FENCED: {Remain: waitQueue, lock: lock.Features{Tokens: 1, WaitQueue: true}, stored: protocol.Plain},
-	messages.Kind_KIND_FAIR:   {Remain: waitQueue, lock: lock.Features{Fair: true}, stored: protocol.Fair},
+	messages.Kind_KIND_PLAIN:  {Remain: waitQueue, Features: lock.Features{Tokens: 1, WaitQueue: true}, Stored: protocol.Plain},
+	messages.Kind_KIND_FENCED: {Remain: waitQueue, Features: lock.Features{Tokens: 1, WaitQueue: true}, Stored: protocol.Plain},
+	messages.Kind_KIND_FAIR:   {Remain: waitQueue, Features: lock.Features{Fair: true}, Stored: protocol.Fair},
 	messages.Kind_KIND_READ_WRITE: {
-		Remain: readWriteQueue, lock: lock.Features{Shares: true, WaitQueue: true}, stored: protocol.ReadWrite,
+		Remain: readWriteQueue, Features: lock.Features{Shares: true, WaitQueue: true}, Stored: protocol.ReadWrite,
 	},
 	messages.Kind_KIND_RED:                 {},
 	messages.Kind_KIND_MULTI:               {},

@@ -15,10 +15,10 @@ func TestTable_StoresEachFormatInItsForm(t *testing.T) {
 		if !row.IsLock() || row.Consists != request.OneKey {
 			continue
 		}
-		if format, known := forms[row.stored]; known && format != row.Format || Of(row.Format).stored != row.stored {
-			t.Errorf("%v is stored as %v, of another format", kind, row.stored)
+		if format, known := forms[row.Stored]; known && format != row.Format || Of(row.Format).Stored != row.Stored {
+			t.Errorf("%v is stored as %v, of another format", kind, row.Stored)
 		}
-		forms[row.stored] = row.Format
+		forms[row.Stored] = row.Format
 	}
 }
 

@@ -11,9 +11,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 var (
@@ -31,6 +33,22 @@ var kindsOfLocks = []struct {
 	{"fair", lock.Features{Fair: true}, []redismodel.Kind{redismodel.Fair}},
 	{"readwrite", lock.Features{Shares: true, WaitQueue: true}, []redismodel.Kind{redismodel.ReadWrite}},
 	{"multi", lock.Features{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
+}
+
+// Both the random worlds and the explorations have locks with the features of each kind.
+func TestKinds_AreAllInWorlds(t *testing.T) {
+	random, explored := map[lock.Features]bool{}, map[lock.Features]bool{}
+	for _, k := range kindsOfLocks {
+		random[k.features] = true
+	}
+	for _, of := range scenariosOf {
+		explored[of.features] = true
+	}
+	for kind, row := range kinds.Table {
+		if one := row.IsLock() && row.Consists == request.OneKey; one && !(random[row.Features] && explored[row.Features]) {
+			t.Errorf("%v: in random worlds %v, explored %v", kind, random[row.Features], explored[row.Features])
+		}
+	}
 }
 
 // choices are the choices of a random world. Without a generator each is the first, which is the harmless one: no fault, no

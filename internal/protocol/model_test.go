@@ -12,10 +12,12 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
+	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 var (
@@ -43,10 +45,29 @@ var kindsOfLocks = map[string][]redismodel.Kind{
 	"multi": {redismodel.Plain, redismodel.Fenced, redismodel.Fair, redismodel.ReadPart, redismodel.WritePart},
 }
 
-// inRedis are the kinds on one Redis. Those that are not here are plain.
+// inRedis are the kinds on one Redis.
 var inRedis = map[redismodel.Kind]protocol.Kind{
-	redismodel.Fair: protocol.Fair, redismodel.ReadWrite: protocol.ReadWrite,
-	redismodel.ReadPart: protocol.ReadWrite, redismodel.WritePart: protocol.ReadWrite,
+	redismodel.Plain: protocol.Plain, redismodel.Fenced: protocol.Plain, redismodel.Fair: protocol.Fair,
+	redismodel.ReadWrite: protocol.ReadWrite, redismodel.ReadPart: protocol.ReadWrite, redismodel.WritePart: protocol.ReadWrite,
+}
+
+// Each form in which a kind of lock is stored is compared, and no kind of the model is taken for another.
+func TestModel_HasEveryKind(t *testing.T) {
+	compared := map[protocol.Kind]bool{}
+	for name, models := range kindsOfLocks {
+		for _, model := range models {
+			stored, known := inRedis[model]
+			if !known {
+				t.Errorf("%s: a kind of the model, %d, has no form in Redis", name, model)
+			}
+			compared[stored] = compared[stored] || known && len(models) == 1
+		}
+	}
+	for kind, row := range kinds.Table {
+		if row.IsLock() && row.Consists == request.OneKey && !compared[row.Stored] {
+			t.Errorf("%v is not compared with the model", kind)
+		}
+	}
 }
 
 // TestModel compares the model of Redis with Redis: random sequences of commands for each kind of lock run on

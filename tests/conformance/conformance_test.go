@@ -14,6 +14,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	registered "github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -289,6 +290,21 @@ var kinds = map[string]kind{
 			return &messages.Lock{Name: name, Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
 		},
 	},
+}
+
+// Each kind that requests name by a Lock is in the suite. Semaphores and latches have messages and tests of their own.
+func TestConformance_HasEveryKind(t *testing.T) {
+	conforming := map[messages.Kind]bool{}
+	for _, k := range kinds {
+		if k.message != nil {
+			conforming[k.message("").Kind] = true
+		}
+	}
+	for kind, row := range registered.Table {
+		if row.HasOwners() && !conforming[kind] {
+			t.Errorf("%v is not in the suite", kind)
+		}
+	}
 }
 
 // left counts the keys and channels that have the lock's name in them. The counters of the tokens stay for ever, so
