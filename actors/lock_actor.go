@@ -110,7 +110,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case wakeUp:
 		a.tick()
 
-	// Redis has published a release, or a transfer to this process; or the subscriber listens from now on.
+	// Redis has published a release, or to this process a transfer or a question (see machine.Transfer); or the
+	// subscriber listens from now on.
 	case unlocked:
 		if a.adapter.Relevant(m.channel) {
 			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })

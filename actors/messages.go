@@ -33,7 +33,7 @@ type (
 		channel backend.Channel
 		term    uint64
 	}
-	// transferred: another process has made this one the holder.
+	// transferred: another process has made this one the holder, or wants the lock; or permits are free.
 	transferred struct {
 		to       *lockActor
 		transfer machine.Transfer

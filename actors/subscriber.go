@@ -111,7 +111,8 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	}
 }
 
-// transferred brings a transfer to the lock actor, or wakes that of a semaphore. If a lock's has left, its short TTL ends it.
+// transferred brings a transfer or a question to the lock actor, or wakes that of a semaphore. If the lock actor has
+// left, the short TTL of the transfer ends it.
 func (s *subscriber) transferred(payload string) {
 	key, transfer, ok := kinds.ParseTransfer(payload)
 	if !ok {

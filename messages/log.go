@@ -10,7 +10,7 @@ func (x Reason) LogValue() slog.Value {
 	return slog.StringValue(strings.ToLower(strings.TrimPrefix(x.String(), "REASON_")))
 }
 
-// LogValue implements slog.LogValuer: the term of the glossary, such as "plain" or "read_write".
+// LogValue implements slog.LogValuer: the word of docs/operate.md#metrics, such as "plain" or "read_write".
 func (x Kind) LogValue() slog.Value {
 	return slog.StringValue(strings.ToLower(strings.TrimPrefix(x.String(), "KIND_")))
 }

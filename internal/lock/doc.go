@@ -86,8 +86,8 @@
 // # Order
 //
 // The order decides which waiter of this process is next. There are two: the queue of this process with a
-// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder). What Redis knows of the
-// waiters is in Lock.fair, which only redisOrder has.
+// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder). Lock.fair is the
+// redisOrder of a fair lock, nil for others; it has what Redis knows of the waiters.
 //
 // # Hand-off limit
 //

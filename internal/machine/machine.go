@@ -19,8 +19,8 @@ type Machine interface {
 	// Subscribed reports that the subscription with the term of an effect Subscribe is confirmed. Earlier messages may
 	// have been missed.
 	Subscribed(now Instant, term uint64)
-	// Transferred reports that another process has transferred the lock to this one, or that permits of a semaphore are
-	// free for it.
+	// Transferred reports that another process has transferred the lock to this one, or wants it (see Transfer), or that
+	// permits of a semaphore are free for this process.
 	Transferred(now Instant, t Transfer)
 	// Suspect reports that the key may have been taken away: a lock asks Redis as soon as it can.
 	Suspect(now Instant)

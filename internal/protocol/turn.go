@@ -8,8 +8,8 @@ import (
 )
 
 // ParseTurn reads a message of a turn channel, "<term> <seq> <token> <key>": the lock with that key
-// was transferred to the term. The token is 0 if none was drawn. The key comes last since it may
-// contain spaces.
+// was transferred to the term. The token is 0 if none was drawn. If seq is 0, a process wants the lock,
+// which that term has, or permits of that semaphore are free. The key comes last since it may contain spaces.
 func ParseTurn(payload string) (key string, t machine.Transfer, ok bool) {
 	words := strings.SplitN(payload, " ", 4)
 	if len(words) < 4 || words[3] == "" {
