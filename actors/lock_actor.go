@@ -117,7 +117,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
-		if m.transfer.Seq != 0 {
+		if !m.transfer.IsQuestion() {
 			a.observer.Transferred()
 		}
 		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })

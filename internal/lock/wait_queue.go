@@ -94,7 +94,7 @@ func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	l.begin(now)
 	defer l.settle()
 	switch {
-	case t.Seq == 0:
+	case t.IsQuestion():
 		l.noteAsked(t.Term)
 	case t.Term != l.lease.term && t.Term != l.main.next:
 		// It was for waiters that have left, or for a term that is over.
