@@ -236,11 +236,11 @@ func (a *lateAdapter) Late(*kinds.Reply) (again bool) { a.late++; return false }
 // A reply that comes when the actor has stopped is settled, also one that a crash has put back.
 func TestStoppedActor_SettlesReplies(t *testing.T) {
 	adapter := &lateAdapter{}
-	reply := &kinds.Reply{To: &lockActor{adapter: adapter, retirement: &retirement{}}}
+	reply := &kinds.Reply{To: &lockActor{adapter: adapter, ending: &ending{}}}
 	r := &Runtime{}
-	r.late(reply, nil)
-	r.late(&again{reply}, nil)
-	r.late(&kinds.Reply{To: &lockActor{adapter: adapter}}, nil) // it was idle: nothing of it is in Redis
+	r.settleLate(reply, nil)
+	r.settleLate(&again{reply}, nil)
+	r.settleLate(&kinds.Reply{To: &lockActor{adapter: adapter}}, nil) // it was idle: nothing of it is in Redis
 	if adapter.late != 2 {
 		t.Errorf("%d of 2 are settled", adapter.late)
 	}

@@ -83,16 +83,16 @@ type lockActor struct {
 	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started
 	// for an inspection, and leaves when it has answered.
 	closing, inspects bool
-	// retirement is set once the lock is given up, or leaves for another kind.
-	retirement *retirement
+	// ending is set once the lock is given up, or leaves for another kind.
+	ending *ending
 }
 
 // Receive implements actor.Actor.
 func (a *lockActor) Receive(ctx actor.Context) {
 	m := a.began(ctx)
 	defer func() { a.ctx = nil }()
-	if a.retirement != nil {
-		a.retirement.receive(a, m, ctx.Sender())
+	if a.ending != nil {
+		a.ending.receive(a, m, ctx.Sender())
 		return
 	}
 	switch m := m.(type) {

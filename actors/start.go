@@ -36,7 +36,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ended:   make(chan struct{}),
 	}
 	r.effects.New = func() any { return new(machine.Effect) }
-	r.post = delivery.Post{System: system, Host: r.host, Late: r.late}
+	r.post = delivery.Post{System: system, Host: r.host, Late: r.settleLate}
 	if cfg.Sharded {
 		r.redis.Shard()
 	}

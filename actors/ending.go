@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 )
 
-// retirement is the state of a lock actor that was given up, or leaves for another kind. The actor refuses what is
+// ending is the state of a lock actor that was given up, or leaves for another kind. The actor refuses what is
 // still in its mailbox, and stops when that is empty and the key is released.
-type retirement struct {
+type ending struct {
 	reason machine.Reason
 	detail string
 	// sent is the number of requests that were sent before the gate was closed.
@@ -49,13 +49,13 @@ func (a *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	a.stopAlarm()
 	a.adapter.Retires(a.machine, false)
 	a.rt.locks.Remove(a)
-	a.retirement = &retirement{reason: reason, detail: detail, sent: a.gate.Close()}
+	a.ending = &ending{reason: reason, detail: detail, sent: a.gate.Close()}
 	if own, stops := a.adapter.(kinds.Stopper); stops {
 		a.step(func(m machine.Machine, now machine.Instant) { own.Stop(m, now, reason, detail, awaits) })
 		a.performAll()
 	}
-	a.retirement.cleanups = a.adapter.Cleanups(a.endAll(reason, detail))
-	a.retirement.pendingCleanups = len(a.retirement.cleanups)
+	a.ending.cleanups = a.adapter.Cleanups(a.endAll(reason, detail))
+	a.ending.pendingCleanups = len(a.ending.cleanups)
 	for call := range a.inspections {
 		a.perform(&machine.Effect{Kind: machine.Reply, Ref: call, Answer: request.Refusal(request.OpInspect, reason, detail)})
 	}
@@ -64,9 +64,9 @@ func (a *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	a.stopListening()
 	a.cleanUp()
 	if !awaits {
-		a.retirement.pendingCleanups = 0
+		a.ending.pendingCleanups = 0
 	}
-	a.retirement.check(a)
+	a.ending.check(a)
 }
 
 // retire lets the actor leave, unless requests are on their way to it: the next lock gets its shell if there are many,
@@ -125,8 +125,8 @@ func (a *lockActor) otherFormat(call *request.Call) {
 	}
 	a.adapter.Retires(a.machine, a.closing)
 	a.letGo()
-	a.retirement = &retirement{returned: []*request.Call{}, sent: math.MaxUint64}
-	a.retirement.receive(a, call, nil)
+	a.ending = &ending{returned: []*request.Call{}, sent: math.MaxUint64}
+	a.ending.receive(a, call, nil)
 }
 
 // endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and
@@ -149,7 +149,7 @@ func (a *lockActor) endAll(reason machine.Reason, detail string) (before machine
 // cleanUp starts the release of everything that the lock may hold in Redis; cleanedUp is sent for each cleanup
 // that has ended.
 func (a *lockActor) cleanUp() {
-	for _, each := range a.retirement.cleanups {
+	for _, each := range a.ending.cleanups {
 		each.Run(func(certain bool) {
 			if !certain {
 				a.rt.server.LeaveToExpire(a.rt.Now() + each.TTL)
@@ -162,21 +162,21 @@ func (a *lockActor) cleanUp() {
 // late handles a reply after the actor was given up: its command may have changed Redis after the cleanups.
 func (a *lockActor) late(reply *kinds.Reply) {
 	if a.adapter.Late(reply) {
-		a.retirement.pendingCleanups += len(a.retirement.cleanups)
+		a.ending.pendingCleanups += len(a.ending.cleanups)
 		a.cleanUp()
 	}
 }
 
-// late handles what has reached an actor after it had stopped: a request is refused, and a reply of Redis settled.
-func (r *Runtime) late(m any, sender *actor.PID) {
+// settleLate handles what reaches an actor after it has stopped: it refuses a request, and settles a reply of Redis.
+func (r *Runtime) settleLate(m any, sender *actor.PID) {
 	if reply, ok := unrepeated(m).(*kinds.Reply); ok {
-		if a := reply.To.(*lockActor); a.retirement != nil { // its state does not change any more
+		if a := reply.To.(*lockActor); a.ending != nil { // its state does not change any more
 			a.late(reply)
 		}
 		return
 	}
-	if e, ok := m.(*shell.Entering); ok {
-		if a, ok := e.Tenant.(*lockActor); ok {
+	if entering, ok := m.(*shell.Entering); ok {
+		if a, ok := entering.Tenant.(*lockActor); ok {
 			a.gate.Close()
 			a.unlist() // see claim
 		}
@@ -187,10 +187,10 @@ func (r *Runtime) late(m any, sender *actor.PID) {
 
 // receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
 // it leaves for another kind; it counts finished cleanups; abandon ends the wait for them.
-func (r *retirement) receive(a *lockActor, m any, sender *actor.PID) {
+func (e *ending) receive(a *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
-		if r.returned != nil && a.gate.Enter() { // it is not the guardian that stops it, and that takes no formatChange now
-			for _, call := range r.returned {
+		if e.returned != nil && a.gate.Enter() { // it is not the guardian that stops it, and that takes no formatChange now
+			for _, call := range e.returned {
 				a.rt.tooLate(call)
 			}
 		}
@@ -199,29 +199,29 @@ func (r *retirement) receive(a *lockActor, m any, sender *actor.PID) {
 	a.accepted = m
 	switch m := m.(type) {
 	case *request.Call:
-		if r.returned == nil {
-			a.rt.refuse(m, r.reason, r.detail)
+		if e.returned == nil {
+			a.rt.refuse(m, e.reason, e.detail)
 		} else {
-			r.returned = append(r.returned, m)
-			a.rt.toGuardian(&formatChange{a, r.returned, a.seen})
+			e.returned = append(e.returned, m)
+			a.rt.toGuardian(&formatChange{a, e.returned, a.seen})
 		}
 	case *kinds.Reply:
 		a.late(m)
 	case *inspection:
-		a.refuseInspection(m, r.reason, r.detail)
+		a.refuseInspection(m, e.reason, e.detail)
 	case cleanedUp:
-		r.pendingCleanups--
+		e.pendingCleanups--
 	case abandon:
 		a.adapter.Abandon()
-		r.pendingCleanups = 0
+		e.pendingCleanups = 0
 	}
-	r.check(a)
+	e.check(a)
 }
 
 // check asks the guardian to stop the actor once it has seen all requests and awaits no cleanup.
-func (r *retirement) check(a *lockActor) {
-	if r.pendingCleanups <= 0 && a.seen >= r.sent && !r.stopAsked {
-		r.stopAsked = true
+func (e *ending) check(a *lockActor) {
+	if e.pendingCleanups <= 0 && a.seen >= e.sent && !e.stopAsked {
+		e.stopAsked = true
 		a.rt.toGuardian(&retired{a.pid})
 	}
 }
@@ -250,8 +250,8 @@ func (a *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	const detail = "the actor crashed while it handled the request"
 	switch {
 	case a.accepted == m:
-	case a.retirement != nil:
-		a.retirement.receive(a, m, sender)
+	case a.ending != nil:
+		a.ending.receive(a, m, sender)
 	case a.repeat(swallowed, sender):
 	case isCall:
 		a.rt.refuse(call, machine.Crashed, detail)
@@ -263,8 +263,8 @@ func (a *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	now := a.rt.Now()
 	a.crashes = append(slices.DeleteFunc(a.crashes, func(at machine.Instant) bool { return at < now-crashWindow }), now)
 	switch {
-	case a.retirement != nil:
-		a.retirement.check(a)
+	case a.ending != nil:
+		a.ending.check(a)
 	case len(a.crashes) > crashLimit:
 		a.rt.host.Error("a lock actor crashes again and again, and is given up", "lock", a.observer.Label(), "crashes", len(a.crashes))
 		a.giveUp(machine.Crashed, "the actor crashed too often and was given up", true)
