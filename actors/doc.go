@@ -13,9 +13,9 @@
 //	middleware actor    one per lock, if Config.Middleware is set; a child of the root
 //
 // The guardian spawns a lock actor, in a shell, at the first request for its key (guardian.go, spawn.go). It passes
-// requests to the lock actor, supervises it, and stops it when it has been idle for Config.Idle. A plain and
-// a fenced lock with the same key in Redis share one actor; for another kind, an idle one leaves. A MultiLock and a RedLock
-// have a lock actor of their own.
+// requests to the lock actor, supervises it, and stops it when it has been idle for Config.Idle. A plain and a fenced
+// lock with the same key in Redis share one actor; for another kind, an idle one leaves. A MultiLock and a RedLock have
+// a lock actor of their own.
 //
 // To proto.actor, a shell and its lock actor are one actor (package shell). A shell has one lock actor at a time: if
 // there are more than 1,024, idle lock actors leave early, and their shells go to the next locks.
@@ -34,8 +34,8 @@
 //
 // The way of a command, from a request to its answer:
 //
-//	request.Call → lock_actor.go → machine (internal/lock) → effect Send → kinds.Adapter → backend → protocol → scripts/*.lua
-//	answer       ← effect Reply  ← machine                 ← kinds.Reply, a message        ← redisclient ← Redis
+//	request.Call → lock_actor.go → machine → effect Send → kinds.Adapter → backend → protocol → scripts/*.lua
+//	answer       ← effect Reply  ← machine ← kinds.Reply, a message      ← redisclient ← Redis
 //
 // The functions on it, for a plain lock. Acquire only puts the request into the queue; settle, deferred, then does what
 // the state allows, and adds effects; perform carries them out:

@@ -87,9 +87,10 @@ func (a *lockActor) retire() bool {
 	return true
 }
 
-// noteIdle notes an actor that has become idle, if there are many, and asks the one to leave that has been idle longest.
-// Actors of names that are used once would all stay for Config.Idle. The one that leaves does so on this goroutine, and if
-// its next lock becomes idle meanwhile, the next one after it: rarely a second, since a grant takes a round trip to Redis.
+// noteIdle notes an actor that has become idle, if there are many, and asks the one to leave that has been idle
+// longest. Actors of names that are used once would all stay for Config.Idle. The one that leaves does so on this
+// goroutine, and if its next lock becomes idle meanwhile, the next one after it: rarely a second, since a grant takes a
+// round trip to Redis.
 func (a *lockActor) noteIdle() {
 	if a.rt.crowded.Load() && !a.inRing.Swap(true) {
 		if oldest := a.rt.idleRing.Push(a); oldest != nil {
@@ -114,9 +115,9 @@ func (a *lockActor) retireIfIdle() bool {
 	return false
 }
 
-// otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format under
-// the same key. It is refused while this one is in use; else this actor leaves for another, which gets the requests
-// in their order.
+// otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format
+// under the same key. It is refused while this one is in use; else this actor leaves for another, which gets the
+// requests in their order.
 func (a *lockActor) otherFormat(call *request.Call) {
 	if !a.idle() || a.owners.InUse() {
 		a.accepted = call

@@ -191,8 +191,8 @@ func (g *guardian) countChildren(more int64) {
 	}
 }
 
-// HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state, and
-// resumes the subscriber, and a lock actor that is leaving. What the crash has left open was settled before, by the
+// HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state,
+// and resumes the subscriber, and a lock actor that is leaving. What the crash has left open was settled before, by the
 // child's own side: see Crashed.
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {

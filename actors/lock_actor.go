@@ -26,8 +26,8 @@ import (
 // PID and mailbox (spawn.go).
 //
 // A crash loses nothing: the actor is restarted with the same state, which an event changes only once it is complete.
-// The actor alone touches the state, while it handles a message or after that has crashed. What is shared with others is
-// marked; what never changes may be read by all.
+// The actor alone touches the state, while it handles a message or after that has crashed. What is shared with others
+// is marked; what never changes may be read by all.
 type lockActor struct {
 	rt  *Runtime
 	key kinds.Key
@@ -296,8 +296,8 @@ func (a *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) 
 	return id, owner
 }
 
-// tick makes the machine do what is due, most often the renewal of a lease: see advance and startRenewal in package lock.
-// setAlarm has set the alarm to the machine's NextWake.
+// tick makes the machine do what is due, most often the renewal of a lease: see advance and startRenewal in package
+// lock. setAlarm has set the alarm to the machine's NextWake.
 func (a *lockActor) tick() {
 	if a.retireIfIdle() {
 		return

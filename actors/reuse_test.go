@@ -27,8 +27,8 @@ func (r *Runtime) leave(t *testing.T, name string) (left *lockActor) {
 	return left
 }
 
-// A message that comes for a lock when another one has its PID does not touch that: a request goes back to the guardian,
-// and is carried out for its own lock.
+// A message that comes for a lock when another one has its PID does not touch that: a request goes back to the
+// guardian, and is carried out for its own lock.
 func TestStaleMessage_ReachesNoOtherLock(t *testing.T) {
 	r, name := start(t, time.Hour), redistest.Name(t)
 	r.use(t, name)
@@ -169,8 +169,8 @@ func (r *Runtime) areListed(key kinds.Key) (listed bool) {
 	return listed || r.locks.Get(key) != nil
 }
 
-// The host may stop a free shell when a goroutine has taken it for the lock of its request. That is refused, and the next
-// request of the name gets a lock actor.
+// The host may stop a free shell when a goroutine has taken it for the lock of its request. That is refused, and the
+// next request of the name gets a lock actor.
 func TestFreeShell_IsStoppedBeforeItsLockActorEnters(t *testing.T) {
 	inAnyForm(t, func(t *testing.T, r *Runtime, about func(op request.Op) *request.Call) {
 		r.use(t, "before")

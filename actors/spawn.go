@@ -20,9 +20,9 @@ import (
 // claim gives a shell to the lock actor of a key, for a first request, which has entered its gate then. It returns nil
 // if the key has an actor by now, or one that conflicts, or if the guardian takes no more requests.
 //
-// An actor of the same key that is still leaving was idle, or is given up; either way it does not interfere with the new
-// one. Nor does one that was started for an inspection: it is not in the table, so it claims no name, and it leaves when
-// it has answered.
+// An actor of the same key that is still leaving was idle, or is given up; either way it does not interfere with the
+// new one. Nor does one that was started for an inspection: it is not in the table, so it claims no name, and it leaves
+// when it has answered.
 func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
 	a := newLockActor(r, h, key, first.LockKind(), first.Members)
 	a.inspects = first.Op == request.OpInspect

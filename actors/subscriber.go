@@ -19,8 +19,8 @@ type listenFunc struct{ notify func() }
 
 func (f *listenFunc) post(any) { f.notify() }
 
-// Listen calls notify for each message on the channels of a lock's release, and each time that one is subscribed, until stop
-// is called. notify must not block.
+// Listen calls notify for each message on the channels of a lock's release, and each time that one is subscribed, until
+// stop is called. notify must not block.
 func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Members, notify func()) (stop func()) {
 	list := []request.Member{{System: r, Kind: kind, Name: name}}
 	if members != nil {
@@ -74,7 +74,8 @@ func newSubscriber(rt *Runtime) *subscriber {
 	return s
 }
 
-// of returns the channels of a waiter on channel e. The name of e comes last: a subscriber to it alone is a foreign client.
+// of returns the channels of a waiter on channel e. The name of e comes last: a subscriber to it alone is a foreign
+// client.
 func (s *subscriber) of(e backend.Channel) []string {
 	switch {
 	case e.Waiters == "":
