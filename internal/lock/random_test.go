@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
-	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	requests "github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
 var (
@@ -45,7 +45,7 @@ func TestKinds_AreAllInWorlds(t *testing.T) {
 		explored[of.features] = true
 	}
 	for kind, row := range kinds.Table {
-		if one := row.IsLock() && row.Consists == request.OneKey; one && !(random[row.Features] && explored[row.Features]) {
+		if one := row.IsLock() && row.Consists == requests.OneKey; one && !(random[row.Features] && explored[row.Features]) {
 			t.Errorf("%v: in random worlds %v, explored %v", kind, random[row.Features], explored[row.Features])
 		}
 	}
