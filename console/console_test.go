@@ -270,7 +270,10 @@ func TestForceRelease_OnlyWithTheOption(t *testing.T) {
 		return status.Owners
 	}
 	post := func(base, kind string, owners []string, header ...string) int {
-		request, _ := http.NewRequestWithContext(locktest.Within(t), http.MethodPost, base+"release", strings.NewReader(url.Values{"name": {kind}, "kind": {kind}, "owner": owners}.Encode()))
+		request, _ := http.NewRequestWithContext(
+			locktest.Within(t), http.MethodPost, base+"release",
+			strings.NewReader(url.Values{"name": {kind}, "kind": {kind}, "owner": owners}.Encode()),
+		)
 		request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		for i := 0; i < len(header); i += 2 {
 			request.Header.Set(header[i], header[i+1])
@@ -300,7 +303,10 @@ func TestForceRelease_OnlyWithTheOption(t *testing.T) {
 		}
 		locktest.Release(t, hold)
 		hold = locktest.Acquire(t, l) // as the next owner
-		for what, code := range map[string]int{"another owner": post(open, kind, by, "Origin", own), "no owner": post(open, kind, nil, "Origin", own), "not an owner": post(open, kind, []string{"x"}, "Origin", own)} {
+		for what, code := range map[string]int{
+			"another owner": post(open, kind, by, "Origin", own), "no owner": post(open, kind, nil, "Origin", own),
+			"not an owner": post(open, kind, []string{"x"}, "Origin", own),
+		} {
 			want := http.StatusBadRequest
 			if what == "another owner" {
 				want = http.StatusSeeOther

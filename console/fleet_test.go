@@ -78,7 +78,8 @@ func TestFleet_ListsEveryLock(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("not shown: %v", want)
 	}
-	if page := get(t, base+"?fleet=1&q=many&sort=name"); !strings.Contains(page, `href="?fleet=1&amp;page=1&amp;q=many&amp;sort=name"`) || !strings.Contains(page, `<a href="?fleet=1&amp;q=many">Waiting`) {
+	if page := get(t, base+"?fleet=1&q=many&sort=name"); !strings.Contains(page, `href="?fleet=1&amp;page=1&amp;q=many&amp;sort=name"`) ||
+		!strings.Contains(page, `<a href="?fleet=1&amp;q=many">Waiting`) {
 		t.Errorf("the order is lost: %s", page)
 	}
 	page := get(t, base+"?fleet=1&q=many")

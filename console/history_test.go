@@ -58,16 +58,22 @@ func TestHistory_HasTheChangesOfTheHolder(t *testing.T) {
 		looks []*snapshot
 		want  []string
 	}{
-		"held, and released":                      {[]*snapshot{system(held(true)), system(held(true)), system()}, []string{isHeld, isGone}},
-		"released beside a look-up that fails":    {[]*snapshot{system(held(true)), lookUp(system(), other, failed)}, []string{isHeld, isGone}},
-		"no list of locks":                        {[]*snapshot{system(held(true)), {}, system(held(true))}, []string{isHeld}},
-		"no list, then released":                  {[]*snapshot{system(held(true)), {}, system()}, []string{isHeld, isGone}},
-		"behind the first locks for a while":      {[]*snapshot{system(held(true)), system(held(false)), system(held(true)), system()}, []string{isHeld, isGone}},
-		"looked up, and then not":                 {[]*snapshot{lookUp(system(), id, held(true)), system(), lookUp(system(), id, held(true))}, []string{isHeld}},
-		"looked up, and free":                     {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
-		"looked up behind the first, and freed":   {[]*snapshot{lookUp(system(held(false)), id, held(true)), system()}, []string{isHeld, isGone}},
-		"looked up as well, then released":        {[]*snapshot{lookUp(system(held(true)), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
-		"looked up; a failure says nothing of it": {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, &lock{Kind: inspect.KindPlain, Name: name}), lookUp(system(), id, held(true))}, []string{isHeld}},
+		"held, and released":                    {[]*snapshot{system(held(true)), system(held(true)), system()}, []string{isHeld, isGone}},
+		"released beside a look-up that fails":  {[]*snapshot{system(held(true)), lookUp(system(), other, failed)}, []string{isHeld, isGone}},
+		"no list of locks":                      {[]*snapshot{system(held(true)), {}, system(held(true))}, []string{isHeld}},
+		"no list, then released":                {[]*snapshot{system(held(true)), {}, system()}, []string{isHeld, isGone}},
+		"behind the first locks for a while":    {[]*snapshot{system(held(true)), system(held(false)), system(held(true)), system()}, []string{isHeld, isGone}},
+		"looked up, and then not":               {[]*snapshot{lookUp(system(), id, held(true)), system(), lookUp(system(), id, held(true))}, []string{isHeld}},
+		"looked up, and free":                   {[]*snapshot{lookUp(system(), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
+		"looked up behind the first, and freed": {[]*snapshot{lookUp(system(held(false)), id, held(true)), system()}, []string{isHeld, isGone}},
+		"looked up as well, then released":      {[]*snapshot{lookUp(system(held(true)), id, held(true)), lookUp(system(), id, free)}, []string{isHeld, isFree}},
+		"looked up; a failure says nothing of it": {
+			[]*snapshot{
+				lookUp(system(), id, held(true)), lookUp(system(), id, &lock{Kind: inspect.KindPlain, Name: name}),
+				lookUp(system(), id, held(true)),
+			},
+			[]string{isHeld},
+		},
 	} {
 		var h history
 		for _, s := range test.looks {

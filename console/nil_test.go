@@ -45,7 +45,10 @@ func TestNilArguments_DoNotPanic(t *testing.T) {
 
 	for what, handler := range map[string]http.Handler{
 		"a nil System": console.Handler(nil, console.WithForceRelease()),
-		"nil options":  console.Handler(s.System, nil, console.WithContext(nil), console.WithFleet(nil, ""), console.WithJournal(nil), console.WithInterval(0)), //lint:ignore SA1012 on purpose
+		"nil options": console.Handler(
+			s.System, nil, console.WithContext(nil), //lint:ignore SA1012 on purpose
+			console.WithFleet(nil, ""), console.WithJournal(nil), console.WithInterval(0),
+		),
 	} {
 		for _, path := range []string{"/", "/lock?name=a&kind=plain", "/data.json", "/events", "/release?name=a&kind=plain&owner=00000000-0000-4000-8000-000000000000:1"} {
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)

@@ -49,7 +49,8 @@ type worldCall struct {
 }
 
 func (w *world) do(words ...string) {
-	if err := w.redis.client.Do(context.Background(), w.redis.client.B().Arbitrary(words[0]).Keys(words[1]).Args(words[2:]...).Build()).Error(); err != nil && !rueidis.IsRedisNil(err) {
+	command := w.redis.client.B().Arbitrary(words[0]).Keys(words[1]).Args(words[2:]...).Build()
+	if err := w.redis.client.Do(context.Background(), command).Error(); err != nil && !rueidis.IsRedisNil(err) {
 		w.t.Fatal(err)
 	}
 }

@@ -37,7 +37,13 @@ func TestInterop(t *testing.T) {
 		reds = append(reds, redistest.Start(t).URL())
 	}
 	var stdout, stderr bytes.Buffer
-	code := run([]string{"-quick", "-kind", "plain", "-kind", "semaphore", "-kind", "expirable_semaphore", "-kind", "latch", "-redis", server.URL(), "-red", strings.Join(reds, ",")}, &stdout, &stderr)
+	code := run(
+		[]string{
+			"-quick", "-kind", "plain", "-kind", "semaphore", "-kind", "expirable_semaphore", "-kind", "latch",
+			"-redis", server.URL(), "-red", strings.Join(reds, ","),
+		},
+		&stdout, &stderr,
+	)
 	t.Logf("\n%s%s", &stderr, &stdout)
 	if code != 0 {
 		t.Errorf("exit code %d", code)

@@ -51,9 +51,24 @@ func TestACL_IsInTheDocument(t *testing.T) {
 		fmt.Fprintf(&rules, "\n%s:\n\n```\nACL SETUSER locker %s\n```\n", what, strings.Join(added, " "))
 	}
 	keys := strings.Join(slices.DeleteFunc(of["all kinds"], func(rule string) bool { return rule[0] != '~' }), " ")
-	fmt.Fprintf(&rules, "\nA reader (`ls`, `inspect`, `watch`, the console's `WithFleet`), with `~` for `%%R~` before Redis 7:\n\n```\nACL SETUSER reader on >PASSWORD %s %s\n```\n", readerCommands, strings.ReplaceAll(keys, "~", "%R~"))
-	fmt.Fprintf(&rules, "\nWith Sentinel, on the servers:\n\n```\nACL SETUSER locker +%[1]s\nACL SETUSER reader +%[1]s\n```\n\nOn the Sentinels, then `SENTINEL FLUSHCONFIG`; in the URL `&sentinel_username=watcher&sentinel_password=PASSWORD`:\n\n```\nACL SETUSER watcher on >PASSWORD %[2]s\n```\n", strings.Join(clientCommands[Sentinels], " +"), SentinelRules)
-	fmt.Fprintf(&rules, "\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\nACL SETUSER reader +asking +pubsub|shardchannels +pubsub|shardnumsub\n```\n", strings.Join(clientCommands[InCluster], " +"))
+	fmt.Fprintf(
+		&rules,
+		"\nA reader (`ls`, `inspect`, `watch`, the console's `WithFleet`), with `~` for `%%R~` before Redis 7:\n\n"+
+			"```\nACL SETUSER reader on >PASSWORD %s %s\n```\n",
+		readerCommands, strings.ReplaceAll(keys, "~", "%R~"),
+	)
+	fmt.Fprintf(
+		&rules,
+		"\nWith Sentinel, on the servers:\n\n```\nACL SETUSER locker +%[1]s\nACL SETUSER reader +%[1]s\n```\n"+
+			"\nOn the Sentinels, then `SENTINEL FLUSHCONFIG`; in the URL `&sentinel_username=watcher&sentinel_password=PASSWORD`:\n\n"+
+			"```\nACL SETUSER watcher on >PASSWORD %[2]s\n```\n",
+		strings.Join(clientCommands[Sentinels], " +"), SentinelRules,
+	)
+	fmt.Fprintf(
+		&rules,
+		"\nIn a cluster, on every server:\n\n```\nACL SETUSER locker +%s\nACL SETUSER reader +asking +pubsub|shardchannels +pubsub|shardnumsub\n```\n",
+		strings.Join(clientCommands[InCluster], " +"),
+	)
 	fmt.Fprintf(&rules, "\nWith `Config.Replicas`:\n\n```\nACL SETUSER locker %s\n```\n", replicaRules)
 	want := before + begin + rules.String() + "\n" + end + after
 	if *update {
@@ -122,11 +137,31 @@ func TestACL_RulesHaveThePrefix(t *testing.T) {
 		rights[r.Kind] = r
 	}
 	for _, c := range []struct{ kind, prefix, want string }{
-		{"plain and fenced", "a:", "~a:* ~lockkeeper_wait_order:a:*{* ~lockkeeper_wait_order:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~redisson_lock_token:a:*{* ~redisson_lock_token:{a:*} &lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_lock__channel:a:*{* &redisson_lock__channel:{a:*}"},
+		{
+			"plain and fenced", "a:",
+			"~a:* ~lockkeeper_wait_order:a:*{* ~lockkeeper_wait_order:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} " +
+				"~redisson_lock_token:a:*{* ~redisson_lock_token:{a:*} " +
+				"&lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_lock__channel:a:*{* &redisson_lock__channel:{a:*}",
+		},
 		{"plain and fenced", "", "~* &lockkeeper_turn:* &lockkeeper_waiters:* &redisson_lock__channel:*"},
-		{"plain and fenced", "{a}", "~lockkeeper_wait_order:{a}* ~lockkeeper_wait_queue:{a}* ~redisson_lock_token:{a}* ~{a}* &lockkeeper_turn:* &lockkeeper_waiters:{a}* &redisson_lock__channel:{a}*"},
-		{"fair", "a?", `~a\?* ~lockkeeper_wait_order:a\?*{* ~lockkeeper_wait_order:{a\?*} ~lockkeeper_wait_queue:a\?*{* ~lockkeeper_wait_queue:{a\?*} ~redisson_lock_queue:a\?*{* ~redisson_lock_queue:{a\?*} ~redisson_lock_timeout:a\?*{* ~redisson_lock_timeout:{a\?*} &lockkeeper_turn:* &lockkeeper_waiters:a\?*{* &lockkeeper_waiters:{a\?*} &redisson_lock__channel:a\?*{* &redisson_lock__channel:a\?*{*:* &redisson_lock__channel:{a\?*} &redisson_lock__channel:{a\?*}:*`},
-		{"read/write", "a:", "~a:* ~lockkeeper_read_write_order:a:*{* ~lockkeeper_read_write_order:{a:*} ~lockkeeper_read_write_queue:a:*{* ~lockkeeper_read_write_queue:{a:*} ~lockkeeper_wait_order:a:*{* ~lockkeeper_wait_order:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~{a:*}:* &lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_rwlock:a:*{* &redisson_rwlock:{a:*}"},
+		{
+			"plain and fenced", "{a}",
+			"~lockkeeper_wait_order:{a}* ~lockkeeper_wait_queue:{a}* ~redisson_lock_token:{a}* ~{a}* " +
+				"&lockkeeper_turn:* &lockkeeper_waiters:{a}* &redisson_lock__channel:{a}*",
+		},
+		{
+			"fair", "a?",
+			`~a\?* ~lockkeeper_wait_order:a\?*{* ~lockkeeper_wait_order:{a\?*} ~lockkeeper_wait_queue:a\?*{* ~lockkeeper_wait_queue:{a\?*} ` +
+				`~redisson_lock_queue:a\?*{* ~redisson_lock_queue:{a\?*} ~redisson_lock_timeout:a\?*{* ~redisson_lock_timeout:{a\?*} ` +
+				`&lockkeeper_turn:* &lockkeeper_waiters:a\?*{* &lockkeeper_waiters:{a\?*} ` +
+				`&redisson_lock__channel:a\?*{* &redisson_lock__channel:a\?*{*:* &redisson_lock__channel:{a\?*} &redisson_lock__channel:{a\?*}:*`,
+		},
+		{
+			"read/write", "a:",
+			"~a:* ~lockkeeper_read_write_order:a:*{* ~lockkeeper_read_write_order:{a:*} ~lockkeeper_read_write_queue:a:*{* ~lockkeeper_read_write_queue:{a:*} " +
+				"~lockkeeper_wait_order:a:*{* ~lockkeeper_wait_order:{a:*} ~lockkeeper_wait_queue:a:*{* ~lockkeeper_wait_queue:{a:*} ~{a:*}:* " +
+				"&lockkeeper_turn:* &lockkeeper_waiters:a:*{* &lockkeeper_waiters:{a:*} &redisson_rwlock:a:*{* &redisson_rwlock:{a:*}",
+		},
 	} {
 		if rules := rights[c.kind].Rules(OneServer, c.prefix); !strings.HasSuffix(rules, c.want) {
 			t.Errorf("%s, %q: %s", c.kind, c.prefix, rules)

@@ -35,13 +35,15 @@ func TestConnect_ErrorsAboutFilesAreShort(t *testing.T) {
 func TestConnect_ErrorsNameTheCause(t *testing.T) {
 	t.Parallel()
 	for url, want := range map[string]string{
-		"":                                           "invalid URL scheme",
-		"http://host:6379":                           "invalid URL scheme: http",
-		"redis://host:port":                          "invalid port",
-		"redis://host?dial_timeout=1":                "invalid dial timeout",
-		"redis://user:p@host:port":                   "redis[s]://[user",
-		"redis://host?retries=3":                     `unknown option "retries"`,
-		"redis://:p@host?retries=3":                  "the options are addr, client_cache, client_name, db, dial_timeout, master_set, max_retries, password_file, protocol, sentinel_password, sentinel_username, skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout",
+		"":                            "invalid URL scheme",
+		"http://host:6379":            "invalid URL scheme: http",
+		"redis://host:port":           "invalid port",
+		"redis://host?dial_timeout=1": "invalid dial timeout",
+		"redis://user:p@host:port":    "redis[s]://[user",
+		"redis://host?retries=3":      `unknown option "retries"`,
+		"redis://:p@host?retries=3": "the options are addr, client_cache, client_name, db, dial_timeout, " +
+			"master_set, max_retries, password_file, protocol, " +
+			"sentinel_password, sentinel_username, skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout",
 		"redis://host?max_retries=3":                 "max_retries can only be 0",
 		"redis://host?password_file=":                "option password_file: it names no file",
 		"redis://u:s3cret@host?password_file=/a":     "option password_file: the URL has a password, too, beside the file /a",

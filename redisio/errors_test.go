@@ -36,11 +36,13 @@ func TestClassify_KnowsTheErrorsOfRedis(t *testing.T) {
 		sorts(inScript+"@user_script: 17: -"+code+" and so on", redistest.Passing)
 	}
 	for text, want := range map[string]redisio.Error{
-		"ERR max number of clients reached":                                                                                                redistest.Passing,
-		"ERR WAIT cannot be used with replica instances. Please also note":                                                                 redistest.Passing,
-		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.":                              redistest.Hinted("choose another name"),
-		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                                                     redistest.Hinted("choose another name"),
-		"NOAUTH Authentication required.":                                                                                                  redistest.Hinted("give the client a user name and password"),
+		"ERR max number of clients reached":                                                                   redistest.Passing,
+		"ERR WAIT cannot be used with replica instances. Please also note":                                    redistest.Passing,
+		"WRONGTYPE Operation against a key holding the wrong kind of value script: 71de, on @user_script:13.": redistest.Hinted("choose another name"),
+		inScript + "WRONGTYPE Operation against a key holding the wrong kind of value":                        redistest.Hinted("choose another name"),
+		"NOAUTH Authentication required.": redistest.Hinted(
+			"give the client a user name and password",
+		),
 		"WRONGPASS invalid username-password pair or user is disabled.":                                                                    redistest.Hinted("check the user name"),
 		"NOPERM this user has no permissions to run the 'evalsha' command":                                                                 redistest.Hinted("+evalsha"),
 		"ERR ACL failure in script: User locker has no permissions to run the 'hset' command script: 71de, on @user_script:20.":            redistest.Hinted("lacks +hset;"),

@@ -9,8 +9,11 @@ import (
 )
 
 // expected is a part of every error about a URL, unless that is about a file.
-const expected = "redis URL cannot be used: redis[s]://[user[:password]@]host[:port][,host[:port]…][/database number][?option=value], with special characters percent-encoded; " +
-	"the scheme may end in -cluster or -sentinel; the options are addr, client_cache, client_name, db, dial_timeout, master_set, max_retries, password_file, protocol, sentinel_password, sentinel_username, skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout"
+const expected = "redis URL cannot be used: redis[s]://[user[:password]@]host[:port][,host[:port]…][/database number][?option=value], " +
+	"with special characters percent-encoded; " +
+	"the scheme may end in -cluster or -sentinel; the options are addr, client_cache, client_name, db, dial_timeout, " +
+	"master_set, max_retries, password_file, protocol, sentinel_password, sentinel_username, " +
+	"skip_verify, tls_ca, tls_cert, tls_key, tls_server_name, write_timeout"
 
 // A password is never in the error, nor in the addresses, which the error of a failed
 // connection contains.

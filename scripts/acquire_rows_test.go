@@ -6,7 +6,11 @@ var acquireTables = []table{
 	{script: scripts.Acquire, call: "NAME / owner=u:1 count=1 lease=30000 WAITQUEUE SETTINGS TOKENS entry=- notified=0", rows: []row{
 		{name: "free", args: "owner=a", reply: "(nil)", after: "a=1 30000"},
 		{name: "own, without a TTL", before: "a=1", args: "owner=a", reply: "(nil)", after: "a=1 30000"},
-		{name: "other, without a TTL", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0", published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2", args: "owner=a", reply: "[-1 b]", after: same},
+		{
+			name: "other, without a TTL", publishedAgain: "00000062-0000-4000-8000-000000000000:asked>1.0.0",
+			published: "00000062-0000-4000-8000-000000000000:asked>1.0.0", before: "b=2", args: "owner=a",
+			reply: "[-1 b]", after: same,
+		},
 		{name: "foreign", before: "email=x@y password=7", args: "owner=a", reply: "-WRONGTYPE the key is a hash with 2 fields", after: same},
 		{name: "half foreign, own", before: "a=1 email=x 30000", args: "owner=a count=2", reply: "-WRONGTYPE", after: same},
 		// with a wait queue
@@ -48,7 +52,11 @@ var acquireTables = []table{
 		},
 		{name: "no entry in it", before: ">v=what@-3 seen@-1 >15000", reply: "(nil)", after: "u:1=1 30000"},
 		{name: "a queue of another type", before: "waitqueue 'x' 30000", reply: "-WRONGTYPE", after: same},
-		{name: "an order of another type, own entry", before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000 /waitorder 'x' 30000", args: "entry=1.4+listens", reply: "-WRONGTYPE", after: same},
+		{
+			name:   "an order of another type, own entry",
+			before: "v:1=1 30000, >u=1.3+listens@-3 seen@-1 >15000 /waitorder 'x' 30000", args: "entry=1.4+listens",
+			reply: "-WRONGTYPE", after: same,
+		},
 	}},
 	{script: scripts.FencedAcquire, call: "NAME / owner=a count=1 lease=30000 tokens=1 TOKENS WAITQUEUE SETTINGS entry=- notified=0", rows: []row{
 		{name: "own, once more", before: "a=1 30000 /'7'", args: "count=2 lease=60000 tokens=0", reply: "[1 0 ]", after: "a=2 60000 /'7'"},

@@ -112,7 +112,14 @@ func TestWaitQueue_IgnoresGarbage(t *testing.T) {
 				if d.do(t, "EXISTS", names(lock).Replace("WAITORDER")) == "0" {
 					d.putOrder(t, lock) // the script has not looked at it
 				}
-				d.expect(t, fmt.Sprintf("%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i, put[queue], strays[lock]), lock, start, granted.Replace(reply), granted.Replace(r.reply), r.locks[i].after, published)
+				d.expect(
+					t,
+					fmt.Sprintf(
+						"%s/%s, lock %d, with %q in its wait queue, and %q in its order", r.script.Name, r.name, i,
+						put[queue], strays[lock],
+					),
+					lock, start, granted.Replace(reply), granted.Replace(r.reply), r.locks[i].after, published,
+				)
 				published = ""
 			}
 		}

@@ -62,8 +62,10 @@ var semaphoreTables = []table{
 			args:   "wanted=1", reply: "[1 1]", after: "'1', %u.3.1.1, >v=2.7+tokens1+listens@-3 seen@-1 >15000", published: "v>2.0.0",
 		},
 		{
-			name: "before another, again at the end", before: "'1', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens1+listens wanted=1,1",
-			reply: "[1 0]", after: "'0', %u.3.1.0, >v=2.7+tokens1+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
+			name:   "before another, again at the end",
+			before: "'1', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000",
+			args:   "entry=3.3+tokens1+listens wanted=1,1",
+			reply:  "[1 0]", after: "'0', %u.3.1.0, >v=2.7+tokens1+listens@-3 seen@-1 >u=3.3+tokens1+listens@0 seen@0 >20000",
 		},
 		{
 			name: "confirms its entry", before: "'0', >u=2.2+tokens1+listens@-4 seen@-1 >v=2.7+tokens1+listens@-3 seen@-1 >15000", args: "entry=3.3+tokens2+listens wanted=2",

@@ -271,7 +271,11 @@ table.sort(all)
 for _, key in ipairs(all) do
   local kind = redis.call('TYPE', key).ok
   if kind ~= 'none' then
-    local value = redis.call(unpack(({hash = {'HGETALL', key}, string = {'GET', key}, list = {'LRANGE', key, 0, -1}, set = {'SMEMBERS', key}, zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'}})[kind]))
+    local commands = {
+      hash = {'HGETALL', key}, string = {'GET', key}, list = {'LRANGE', key, 0, -1}, set = {'SMEMBERS', key},
+      zset = {'ZRANGE', key, 0, -1, 'WITHSCORES'},
+    }
+    local value = redis.call(unpack(commands[kind]))
     table.insert(lines, table.concat({key, kind, redis.call('PTTL', key), type(value) == 'table' and table.concat(value, '\t') or value}, '\t'))
   end
 end

@@ -65,7 +65,9 @@ func TestInspect_ShowsSynchronizers(t *testing.T) {
 		}
 	}
 	got := read[inspect.Counter](t, server, 0, "inspect", "--json", "-prefix", prefix, "permits")[0].Permits
-	if len(got) != 3 || got[0].ID != long.ID() || got[0].Process == nil || got[0].Process.Client != s.ID() || got[2].Process != nil || got[0].Left > 3_600_000 || got[0].Left < 3_500_000 || got[1].Left < 7_100_000 || got[2].Left != -1 {
+	if len(got) != 3 || got[0].ID != long.ID() || got[0].Process == nil || got[0].Process.Client != s.ID() ||
+		got[2].Process != nil || got[0].Left > 3_600_000 || got[0].Left < 3_500_000 ||
+		got[1].Left < 7_100_000 || got[2].Left != -1 {
 		t.Errorf("the taken permits are %+v", got)
 	}
 	many := []string{"ZADD", "{" + prefix + "permits}:timeout"}
@@ -106,7 +108,8 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 	must(s.Latch("{latch}").TrySetCount(ctx, 3))
 	must(s.Lock("a lock, now").Acquire(ctx))
 	for _, command := range []string{"SET app:java 5", "SET app:waited 4", "ZADD {app:java}:timeout 922337203685477 abcdefghijklmnop", "SET app:visits 12",
-		"SET app:text x", "ZADD {app:text}:timeout 1 x", "ZADD app:times:timeout 1 x", "ZADD app:visits:timeout 1 x", "SET {app:two}:timeout x", "SET other:java 5", "ZADD {other:java}:timeout 1 x"} {
+		"SET app:text x", "ZADD {app:text}:timeout 1 x", "ZADD app:times:timeout 1 x", "ZADD app:visits:timeout 1 x",
+		"SET {app:two}:timeout x", "SET other:java 5", "ZADD {other:java}:timeout 1 x"} {
 		server.Do(t, strings.Fields(command)...)
 	}
 	client := must(lockkeeper.Connect(server.URL()))
@@ -115,8 +118,11 @@ func TestList_ShowsSynchronizers(t *testing.T) {
 	t.Cleanup(leave)
 	check(listens.Do(ctx, listens.B().Subscribe().Channel("redisson_countdownlatch__channel__{app:waited}").Build()).Error())
 
-	want := []inspect.Counter{{Name: "java", Kind: inspect.KindExpirableSemaphore, Taken: 1}, {Name: "used/now", Kind: inspect.KindCounter}, {Name: "waited", Kind: inspect.KindLatch, Waiters: inspect.Known(1)},
-		{Name: "{latch}", Kind: inspect.KindCounter}, {Name: "{permits} now", Kind: inspect.KindExpirableSemaphore, Taken: 3}}
+	want := []inspect.Counter{
+		{Name: "java", Kind: inspect.KindExpirableSemaphore, Taken: 1}, {Name: "used/now", Kind: inspect.KindCounter},
+		{Name: "waited", Kind: inspect.KindLatch, Waiters: inspect.Known(1)},
+		{Name: "{latch}", Kind: inspect.KindCounter}, {Name: "{permits} now", Kind: inspect.KindExpirableSemaphore, Taken: 3},
+	}
 	for i, w := range want {
 		want[i].Count = inspect.Known(must(server.Do(t, "GET", "app:"+w.Name).AsInt64()))
 		want[i].Waiters = inspect.Known(w.Waiters.N)

@@ -73,9 +73,14 @@ func TestDoctor_FindsWhatIsWrong(t *testing.T) {
 		"lonely replica": {"--appendonly yes --replica-read-only no --replicaof 127.0.0.1 1", "", exitNo, []string{"replicas fail master"}},
 		"no publish":     {"--appendonly yes", "~* &* +@all -publish", exitNo, sameForAllKinds("fail", "+publish,")},
 		"no ping":        {"--appendonly yes", "~* &* +@all -ping", exitNo, []string{"ping fail +ping"}},
-		"no records":     {"--appendonly yes", "~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_* ~*lockkeeper_read_write_* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all", 0, []string{"fair warn record", "systems unknown +zrange"}},
-		"no channels":    {"--appendonly yes", "~* resetchannels +@all", exitNo, sameForAllKinds("fail", "+publish")},
-		"no info":        {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
+		"no records": {
+			"--appendonly yes",
+			"~lockkeeper_doctor* ~*redisson_* ~*lockkeeper_writer* ~*lockkeeper_wait_* " +
+				"~*lockkeeper_read_write_* ~*lockkeeper_calls* ~*lockkeeper_counted* ~{lockkeeper_doctor* &* +@all",
+			0, []string{"fair warn record", "systems unknown +zrange"},
+		},
+		"no channels": {"--appendonly yes", "~* resetchannels +@all", exitNo, sameForAllKinds("fail", "+publish")},
+		"no info":     {"--appendonly yes", "~* &* +@all -info", 0, []string{"info unknown +info"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -111,7 +116,9 @@ func TestDoctor_TriesTheChosenKinds(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t, "--appendonly", "yes")
 	for rights, kinds := range map[string][]string{
-		"plain and fenced": {"plain", "fenced"}, "fair": {"fair"}, "read/write": {"read", "write"}, "latch": {"latch"}, "expirable semaphore": {"expirable_semaphore"}, "semaphore": {"semaphore"}, "MultiLock": {"multi"},
+		"plain and fenced": {"plain", "fenced"}, "fair": {"fair"}, "read/write": {"read", "write"},
+		"latch": {"latch"}, "expirable semaphore": {"expirable_semaphore"}, "semaphore": {"semaphore"},
+		"MultiLock": {"multi"},
 	} {
 		i := slices.IndexFunc(redisio.ACL(), func(r redisio.Rights) bool { return r.Kind == rights })
 		rules := "reset on >secret " + redisio.ACL()[i].Rules(redisio.OneServer, "app:") + " +info +pubsub|numsub"

@@ -185,7 +185,10 @@ func TestList_MatchesRedis(t *testing.T) {
 	}
 
 	var want []inspect.Lock
-	for name, kind := range map[string]string{"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read_write", "read": "read_write", "java": "plain", "app:of c": "plain"} {
+	for name, kind := range map[string]string{
+		"plain": "plain", "fenced": "fenced", "fair": "fair", "written": "read_write", "read": "read_write",
+		"java": "plain", "app:of c": "plain",
+	} {
 		want = append(want, inRedis(t, server, name, kind))
 	}
 	slices.SortFunc(want, func(a, b inspect.Lock) int { return strings.Compare(a.Name, b.Name) })
@@ -302,7 +305,11 @@ func TestRelease_NotOfAnotherHolder(t *testing.T) {
 			if n, _ := server.Do(t, "HLEN", name).AsInt64(); n == 0 {
 				t.Error("the next holder was released")
 			}
-			server.Do(t, "SET", keyspace.System("", keyspace.SystemOf(two)), `{"client":"`+two[:36]+`","application":"billing","host":"web-3","pid":7,"since":"2026-11-29T20:00:00Z","every":5000,"ttl":60000}`, "PX", "100000")
+			server.Do(
+				t, "SET", keyspace.System("", keyspace.SystemOf(two)),
+				`{"client":"`+two[:36]+`","application":"billing","host":"web-3","pid":7,"since":"2026-11-29T20:00:00Z","every":5000,"ttl":60000}`,
+				"PX", "100000",
+			)
 			text, _ := runCommand(t, server, exitNo, "release", "--force", "-owner", one, name)
 			if !strings.Contains(text, "is held by billing on web-3, pid 7") || !strings.Contains(text, "and not by "+one) {
 				t.Errorf("it printed %q", text)

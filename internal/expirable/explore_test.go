@@ -120,7 +120,11 @@ var scenes = []scene{
 	{name: "extended", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 5, explore.Network: 1, explore.Leave: 2}},
 	{name: "extended after two faults", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 2, explore.Leave: 2}},
 	{name: "extended and handed on", permits: 1, clients: [][]want{{extending, one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1, explore.Slow: 1}},
-	{name: "a fixed lease that is extended", permits: 1, clients: [][]want{{{lease: 400 * ms, leases: extending.leases}}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 2}},
+	{
+		name: "a fixed lease that is extended", permits: 1,
+		clients: [][]want{{{lease: 400 * ms, leases: extending.leases}}, {one}},
+		may:     explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 2},
+	},
 	{name: "two together", permits: 2, clients: [][]want{{both, one}, {one, both}}, may: explore.May(4, 0)},
 	{name: "two together, and one", permits: 2, clients: [][]want{{both}, {one, one}}, may: explore.May(5, 1)},
 	{name: "two together, withdrawn", permits: 2, clients: [][]want{{both, one}, {one}}, may: explore.May(5, 0, explore.Leave)},
@@ -128,7 +132,11 @@ var scenes = []scene{
 	{name: "two together, one freed by its id", permits: 2, clients: [][]want{{{several: 2, shown: true}}, {one}}, may: explore.May(4, 1, explore.Meddle)},
 	{name: "two together, killed", permits: 2, clients: [][]want{{both}, {one}}, may: explore.May(5, 0, explore.Kill)},
 	{name: "two together, and numbered", permits: 2, clients: [][]want{{{several: 2, total: 2}}, {ofTwo}}, may: explore.May(4, 0, explore.Meddle), empties: true},
-	{name: "two together, extended", permits: 2, clients: [][]want{{{several: 2, leases: extending.leases}}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1}},
+	{
+		name: "two together, extended", permits: 2,
+		clients: [][]want{{{several: 2, leases: extending.leases}}, {one}},
+		may:     explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1},
+	},
 	{name: "more and fewer permits", permits: 1, clients: [][]want{{one, {mode: SetTotal, count: 0}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1)},
 }
 

@@ -17,8 +17,19 @@ func TestNames_AreThoseOfRedisson(t *testing.T) {
 		"n": {"{n}", true}, "a{b}c": {"a{b}c", true}, "ключ": {"{ключ}", true}, "a b:c": {"{a b:c}", true},
 		"": {"{}", true}, "a{b": {"a{b", false}, "a}b": {"{a}b}", false}, "{}x": {"{}x", false}, "}{": {"}{", false}, "a{}b{c}": {"a{}b{c}", false},
 	} {
-		got := fmt.Sprint(Channel(name), " ", Token(name), " ", Queue(name), " ", Timeouts(name), " ", ReadWriteChannel(name), " ", WaitQueue(name), " ", ReadWriteQueue(name), " ", WaitOrder(name), " ", ReadWriteOrder(name), " ", Waiters(name), " ", ShardTurnChannel("c", Waiters(name)), " ", Holds(name), " ", PermitsChannel(name), " ", Calls(name), " ", Taken(name), " ", Counted(name), " ", Whereabouts(name), " ", LatchChannel(name))
-		want := strings.ReplaceAll("redisson_lock__channel:# redisson_lock_token:# redisson_lock_queue:# redisson_lock_timeout:# redisson_rwlock:# lockkeeper_wait_queue:# lockkeeper_read_write_queue:# lockkeeper_wait_order:# lockkeeper_read_write_order:# lockkeeper_waiters:# lockkeeper_turn:c:# # redisson_sc:# lockkeeper_calls:# #:timeout lockkeeper_counted:# lockkeeper_singleton:#", "#", test.tagged) + " redisson_countdownlatch__channel__{" + name + "}"
+		got := fmt.Sprint(
+			Channel(name), " ", Token(name), " ", Queue(name), " ", Timeouts(name), " ", ReadWriteChannel(name), " ",
+			WaitQueue(name), " ", ReadWriteQueue(name), " ", WaitOrder(name), " ", ReadWriteOrder(name), " ",
+			Waiters(name), " ", ShardTurnChannel("c", Waiters(name)), " ", Holds(name), " ", PermitsChannel(name),
+			" ", Calls(name), " ", Taken(name), " ", Counted(name), " ", Whereabouts(name), " ", LatchChannel(name),
+		)
+		want := strings.ReplaceAll(
+			"redisson_lock__channel:# redisson_lock_token:# redisson_lock_queue:# redisson_lock_timeout:# redisson_rwlock:# "+
+				"lockkeeper_wait_queue:# lockkeeper_read_write_queue:# lockkeeper_wait_order:# lockkeeper_read_write_order:# "+
+				"lockkeeper_waiters:# lockkeeper_turn:c:# # redisson_sc:# "+
+				"lockkeeper_calls:# #:timeout lockkeeper_counted:# lockkeeper_singleton:#",
+			"#", test.tagged,
+		) + " redisson_countdownlatch__channel__{" + name + "}"
 		if got != want {
 			t.Errorf("%q has the names %s, want %s", name, got, want)
 		}
@@ -31,7 +42,10 @@ func TestNames_AreThoseOfRedisson(t *testing.T) {
 				t.Errorf("%q has the names %q", name+":timeout", names)
 			}
 		}
-		for _, channel := range []string{Channel(name), Channel(name) + ":c:1", ReadWriteChannel(name), PermitsChannel(name), Waiters(name), ShardTurnChannel("c", Waiters(name)), LatchChannel(name)} {
+		for _, channel := range []string{
+			Channel(name), Channel(name) + ":c:1", ReadWriteChannel(name), PermitsChannel(name), Waiters(name),
+			ShardTurnChannel("c", Waiters(name)), LatchChannel(name),
+		} {
 			keys := KeysOf(channel)
 			if test.sameSlot && Slot(name) == Slot(channel) &&
 				!slices.ContainsFunc(keys, func(key string) bool { return strings.HasPrefix(key, name) }) {

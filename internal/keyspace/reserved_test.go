@@ -13,7 +13,9 @@ func TestReserved_HasEveryDerivedKey(t *testing.T) {
 	t.Parallel()
 	const client = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88"
 	keys := map[string]func(name string) string{
-		"Token": Token, "Queue": Queue, "Timeouts": Timeouts, "Taken": Taken, "WaitQueue": WaitQueue, "ReadWriteQueue": ReadWriteQueue, "WaitOrder": WaitOrder, "ReadWriteOrder": ReadWriteOrder, "Counted": Counted, "Whereabouts": Whereabouts, "Memory": Memory, "Systems": Systems,
+		"Token": Token, "Queue": Queue, "Timeouts": Timeouts, "Taken": Taken, "WaitQueue": WaitQueue,
+		"ReadWriteQueue": ReadWriteQueue, "WaitOrder": WaitOrder, "ReadWriteOrder": ReadWriteOrder,
+		"Counted": Counted, "Whereabouts": Whereabouts, "Memory": Memory, "Systems": Systems,
 		"Calls":  func(name string) string { return Calls(name) + ":" + client },
 		"Holds":  func(name string) string { return Holds(name) + ":" + client + ":7:rwlock_timeout:1" },
 		"System": func(name string) string { return System(name, SystemOf(client)) },

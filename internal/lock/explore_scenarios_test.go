@@ -118,11 +118,12 @@ var scenariosOf = []struct {
 		{name: "four clients", callers: fourSomeFenced},
 		{name: "faults", callers: someFenced, may: tally{network: 2}},
 	}},
-	{name: "members that stay", features: lock.Features{Parts: true, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
-		{name: "a fault", callers: "1 | 1: 1, 2 | 2: 1", may: tally{network: 1}, times: 8},
-		{name: "tries", callers: "1 try, 2 | 1: 1, 2 | 2: 1 try", times: 8},
-		{name: "cancelled and closed", callers: besideMembers, begin: "10 20", may: tally{cancels: 1, closing: 1}, times: 8},
-	}},
+	{name: "members that stay", features: lock.Features{Parts: true, WaitQueue: true}, linger: 300 * ms,
+		parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, scenarios: []scenario{
+			{name: "a fault", callers: "1 | 1: 1, 2 | 2: 1", may: tally{network: 1}, times: 8},
+			{name: "tries", callers: "1 try, 2 | 1: 1, 2 | 2: 1 try", times: 8},
+			{name: "cancelled and closed", callers: besideMembers, begin: "10 20", may: tally{cancels: 1, closing: 1}, times: 8},
+		}},
 	{name: "fair", features: lock.Features{Fair: true}, parts: []redismodel.Kind{redismodel.Fair}, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: oneEach, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},

@@ -55,8 +55,11 @@ func (m message) String() string {
 		}
 		return text
 	}
-	return fmt.Sprintf("%s of %d", [...]string{signal: "message", subscribing: "subscription", subscribed: "confirmation", unsubscribing: "end of the subscription", transferred: "transfer",
-		delayedRequest: "delayed request", plannedRelease: "planned release", foreignStep: "step of foreign client"}[m.kind], m.p)
+	return fmt.Sprintf("%s of %d", [...]string{
+		signal: "message", subscribing: "subscription", subscribed: "confirmation", transferred: "transfer",
+		unsubscribing:  "end of the subscription",
+		delayedRequest: "delayed request", plannedRelease: "planned release", foreignStep: "step of foreign client",
+	}[m.kind], m.p)
 }
 
 // fate is the fault, or none, that a message meets.

@@ -153,7 +153,10 @@ type request struct {
 
 func (r request) String() string {
 	if r.what == acquire {
-		return fmt.Sprintf("acquire %d by owner %d, mode %d, lease %v, max hold %v, until %v, try %v", r.id, r.req.Owner, r.req.Mode, r.req.Lease, r.req.MaxHold, r.req.Deadline, r.req.Try)
+		return fmt.Sprintf(
+			"acquire %d by owner %d, mode %d, lease %v, max hold %v, until %v, try %v", r.id, r.req.Owner, r.req.Mode,
+			r.req.Lease, r.req.MaxHold, r.req.Deadline, r.req.Try,
+		)
 	}
 	return fmt.Sprintf("%s %d of %d, owner %d, mode %d", actions[r.what].name, r.id, r.hold, r.owner, r.mode)
 }

@@ -58,7 +58,10 @@ func isBefore(l *redismodel.Lock, one, other redismodel.Client) bool {
 // checkEntries checks that a process that waits for others has an entry in the wait queue, or the lock before its
 // notification, while no message is under way and without faults.
 func (w *world) checkEntries() {
-	if !w.features.WaitQueue || w.twoActors || w.any(lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced, kill, actorFails, crash) {
+	if !w.features.WaitQueue || w.twoActors || w.any(
+		lost, late, lostMessage, loading, rejected, full, frozen, restart, slow, paused, lateTimer, deleted, forced,
+		kill, actorFails, crash,
+	) {
 		return
 	}
 	for i := range w.processes {

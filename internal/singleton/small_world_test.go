@@ -70,7 +70,9 @@ const (
 func (d doing) String() string {
 	return [...]string{"proxy is sent a message", "proxy's packet arrives", "packet arrives at proxy", "proxy's look is read", "proxy's look is answered",
 		"proxy's look fails", "proxy's tick", "proxy's connection breaks", "proxy's connection breaks both ways", "late packet", "gate begins a message", "gate is published",
-		"gate closes", "gate has stopped, and leaves its numbers", "gate has stopped, and its numbers are lost", "an instance starts", "gate is killed", "gate is killed, its answers are lost, gate", "lease ends: gate", "time passes", "message is dropped by gate", "lease seems to have ended: gate"}[d]
+		"gate closes", "gate has stopped, and leaves its numbers", "gate has stopped, and its numbers are lost",
+		"an instance starts", "gate is killed", "gate is killed, its answers are lost, gate", "lease ends: gate",
+		"time passes", "message is dropped by gate", "lease seems to have ended: gate"}[d]
 }
 
 const (

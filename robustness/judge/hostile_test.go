@@ -37,11 +37,38 @@ func TestJudge_ChecksOfSingleWorlds(t *testing.T) {
 		requests   []*history.Request
 		fault      history.Fault
 	}{
-		{"a reader is not granted beside a reader", "a request that can be granted is granted", []*history.Request{shared(kept(1, 1, 1, 2, 400, "readwrite")), shared(kept(2, 1, 10, 300, 310, "readwrite"))}, history.Fault{}},
+		{
+			"a reader is not granted beside a reader", "a request that can be granted is granted",
+			[]*history.Request{
+				shared(kept(1, 1, 1, 2, 400, "readwrite")), shared(kept(2, 1, 10, 300, 310, "readwrite")),
+			},
+			history.Fault{},
+		},
 		{"a reader waits for a writer", "", []*history.Request{kept(1, 1, 1, 2, 400, "readwrite"), shared(kept(2, 1, 10, 401, 410, "readwrite"))}, history.Fault{}},
-		{"a reader waits behind a writer", "", []*history.Request{shared(kept(1, 1, 1, 2, 400, "readwrite")), kept(3, 1, 5, 401, 402, "readwrite"), shared(kept(2, 1, 10, 403, 410, "readwrite"))}, history.Fault{}},
-		{"one permit is enough", "a request that can be granted is granted", []*history.Request{named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1), named(kept(2, 1, 10, 300, 310, semaphore), semaphore, 1)}, history.Fault{}},
-		{"two permits are not free", "", []*history.Request{named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1), named(kept(2, 1, 10, 401, 410, semaphore), semaphore, 2)}, history.Fault{}},
+		{
+			"a reader waits behind a writer", "",
+			[]*history.Request{
+				shared(kept(1, 1, 1, 2, 400, "readwrite")), kept(3, 1, 5, 401, 402, "readwrite"),
+				shared(kept(2, 1, 10, 403, 410, "readwrite")),
+			},
+			history.Fault{},
+		},
+		{
+			"one permit is enough", "a request that can be granted is granted",
+			[]*history.Request{
+				named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1),
+				named(kept(2, 1, 10, 300, 310, semaphore), semaphore, 1),
+			},
+			history.Fault{},
+		},
+		{
+			"two permits are not free", "",
+			[]*history.Request{
+				named(kept(1, 1, 1, 2, 400, semaphore), semaphore, 1),
+				named(kept(2, 1, 10, 401, 410, semaphore), semaphore, 2),
+			},
+			history.Fault{},
+		},
 		{"a lease is lost", "no lease is lost while Redis answers", []*history.Request{lost(kept(1, 1, 1, 2, 300, "plain"), 200, 201)}, history.Fault{}},
 		{"a lease is lost in a fault", "", []*history.Request{lost(kept(1, 1, 1, 2, 300, "plain"), 200, 201)}, history.Fault{Proc: -1, Hinders: true, From: ms(100), To: ms(150)}},
 		{"the next hold is ended", "a forced release ends only the inspected hold", []*history.Request{lost(kept(1, 1, 150, 160, 300, "plain"), 250, 251)}, force},
@@ -49,7 +76,16 @@ func TestJudge_ChecksOfSingleWorlds(t *testing.T) {
 		{"the inspected hold is ended", "", []*history.Request{lost(kept(1, 1, 50, 60, 300, "plain"), 250, 251)}, force},
 		{"a foreign key is locked", "a foreign key is not locked", []*history.Request{named(kept(1, 1, 20, 30, 40, foreign), foreign, 0)}, planted},
 		{"a foreign key is waited for", "a foreign key is not waited for", []*history.Request{named(refused(kept(1, 1, 20, 30, 40, foreign), "timed out"), foreign, 0)}, planted},
-		{"a foreign key is disclosed", "a foreign key is not disclosed", []*history.Request{does(named(refused(kept(1, 1, 20, 30, 40, foreign), history.Discloses+"password"), foreign, 0), history.Inspect)}, planted},
+		{
+			"a foreign key is disclosed", "a foreign key is not disclosed",
+			[]*history.Request{
+				does(
+					named(refused(kept(1, 1, 20, 30, 40, foreign), history.Discloses+"password"), foreign, 0),
+					history.Inspect,
+				),
+			},
+			planted,
+		},
 		{"a foreign key is refused", "", []*history.Request{named(refused(kept(1, 1, 20, 30, 40, foreign), "rejected"), foreign, 0)}, planted},
 		{"the key was not foreign yet", "", []*history.Request{named(kept(1, 1, 1, 2, 9, foreign), foreign, 0)}, planted},
 		{"a closed latch is passed", "a closed latch is not passed", []*history.Request{named(kept(1, 1, 1, 2, 3, edgeLatch), edgeLatch, 0)}, set},

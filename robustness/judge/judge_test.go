@@ -163,13 +163,20 @@ func TestJudge_NoticesEachBrokenPromise(t *testing.T) {
 		{"never answered", []*history.Process{process(2, unanswered)}, nil, []string{"a free lock is granted to its waiters"}},
 		{"a count that Redis does not have", []*history.Process{{Proc: 1, Counts: []history.Count{{Request: kept(1, 1, 1, 2, 9, "plain"), At: ms(3), Got: 2, Want: 1}}}}, nil,
 			[]string{"the hold count in Redis is right"}},
-		{"a promise that is not kept", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil,
+		{"a promise that is not kept", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{
+			Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)},
+		}}}}, nil,
 			[]string{"an ensured lease is kept"}},
-		{"a promise that was ended by a suspend", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)}}}}},
+		{"a promise that was ended by a suspend", []*history.Process{{Proc: 1, Ensured: []history.Ensured{{
+			Request: lost(kept(1, 1, 1, 2, 50, "plain"), 30, 31), Span: history.Span{From: ms(3), To: ms(40)},
+		}}}},
 			[]history.Fault{{Name: "suspend the clients", Proc: -1, From: ms(20), To: ms(30), ClockJumps: true}}, nil},
 		{"plain beside fenced", []*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, token(kept(2, 1, 12, 25, 40, "fenced"), 1))}, nil,
 			[]string{"at most one is trusted", "linearizable: mutex, partly fenced"}},
-		{"plain between fenced", []*history.Process{process(1, kept(1, 1, 30, 31, 40, "plain")), process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1))}, nil,
+		{"plain between fenced", []*history.Process{
+			process(1, kept(1, 1, 30, 31, 40, "plain")),
+			process(2, token(kept(2, 1, 10, 20, 30, "fenced"), 1), token(kept(2, 2, 40, 41, 50, "fenced"), 1)),
+		}, nil,
 			[]string{"linearizable: mutex, partly fenced", "tokens grow"}},
 		{"a minimum time", []*history.Process{process(1, atLeast(kept(1, 1, 10, 11, 12, "job"), 40)), process(2, kept(2, 1, 49, 51, 52, "job"))}, nil, nil},
 		{"granted within a minimum time", []*history.Process{process(1, atLeast(kept(1, 1, 10, 11, 12, "job"), 40)), process(2, kept(2, 1, 47, 49, 52, "job"))}, nil,
@@ -193,10 +200,18 @@ func TestJudge_NoticesEachBrokenPromise(t *testing.T) {
 			Request: extended(lost(kept(1, 1, 1, 2, 50, "plain"), 29, 31), 10, 11, 20, ""), Span: history.Span{From: ms(3), To: ms(40)}}}}}, nil, nil},
 		{"an answer within the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 20, 30, "plain"), 5))}, nil, nil},
 		{"an answer after the bound", []*history.Process{process(1, bounded(kept(1, 1, 10, 36, 40, "plain"), 5))}, nil, []string{"every call is bounded"}},
-		{"no answer at all", []*history.Process{process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5))}, nil, []string{"every call is bounded"}},
+		{
+			"no answer at all",
+			[]*history.Process{
+				process(1, bounded(&history.Request{Proc: 1, ID: 1, Root: 1, Parts: unanswered.Parts, Asked: ms(900)}, 5)),
+			},
+			nil, []string{"every call is bounded"},
+		},
 		{"a release that takes too long", []*history.Process{process(1, slow)}, nil, []string{"a release is confirmed in time"}},
 		{"a release that is hindered", []*history.Process{process(1, slow)}, []history.Fault{{Name: "cut", Proc: -1, Hinders: true, From: ms(30), To: ms(100)}}, nil},
-		{"a call that takes too long", []*history.Process{{Proc: 1, Calls: []history.Call{{Name: "inspect", Request: kept(1, 1, 1, 2, 9, "plain"), Span: history.Span{From: ms(3), To: ms(50)}, Bound: ms(10)}}}}, nil,
+		{"a call that takes too long", []*history.Process{{Proc: 1, Calls: []history.Call{{
+			Name: "inspect", Request: kept(1, 1, 1, 2, 9, "plain"), Span: history.Span{From: ms(3), To: ms(50)}, Bound: ms(10),
+		}}}}, nil,
 			[]string{"every call is bounded"}},
 		{"ended without a release or a loss", []*history.Process{process(1, overBefore)}, nil, []string{"a hold ends by a release or a loss"}},
 	} {

@@ -96,7 +96,11 @@ func TestJudge_Synchronizers(t *testing.T) {
 		{"one that opens by itself", undone, nil, 0, "linearizable: latch"},
 		{"one that is open and keeps a waiter waiting", at(down(10, 1), down(20, 0), wait(25, 26), wait(5, 300)), nil, 0, "an open latch lets its waiters pass"},
 		{"one that is closed again on a new master, which lacks its opening", at(down(10, 1), down(20, 0), wait(25, 26), wait(90, 900)), []history.Fault{loses}, 1, ""},
-		{"one that is open until a new master takes over", at(down(10, 1), down(20, 0), wait(25, 26), failed(wait(5, 900), "held")), []history.Fault{later}, 1, "an open latch lets its waiters pass"},
+		{
+			"one that is open until a new master takes over",
+			at(down(10, 1), down(20, 0), wait(25, 26), failed(wait(5, 900), "held")), []history.Fault{later}, 1,
+			"an open latch lets its waiters pass",
+		},
 		{"one that Redis has lost", at(down(10, 1), wait(5, 32)), []history.Fault{wipe}, 0, ""},
 	} {
 		found := map[string]Permits{"x": {Free: c.free}}

@@ -137,10 +137,18 @@ func TestBoundedWaiting_IsMeasuredInTurns(t *testing.T) {
 		{"fair, which has an order of its own", []*history.Process{first(200, "fair"), of(2, turns(2, 3, 115, 11, "fair"))}, nil, false},
 		{"a lock that is taken with others", []*history.Process{several(first(240, "plain")), several(of(2, turns(2, 5, 115, 20, "plain")))}, nil, false},
 		{"a writer among readers", []*history.Process{first(240, "readwrite"), of(2, sharing(turns(2, 3, 115, 20, "readwrite")))}, nil, true},
-		{"a writer after the readers of two turns", []*history.Process{first(240, "readwrite"), of(2, sharing(turns(2, 2, 115, 20, "readwrite"))), of(3, sharing(turns(3, 2, 116, 20, "readwrite")))}, nil, false},
+		{
+			"a writer after the readers of two turns",
+			[]*history.Process{
+				first(240, "readwrite"), of(2, sharing(turns(2, 2, 115, 20, "readwrite"))),
+				of(3, sharing(turns(3, 2, 116, 20, "readwrite"))),
+			},
+			nil, false,
+		},
 		{"a reader among writers", []*history.Process{of(1, sharing(one(kept(1, 1, 100, 240, 244, "readwrite")))), of(2, turns(2, 3, 115, 20, "readwrite"))}, nil, true},
 		{"a writer whose process reads", []*history.Process{
-			of(1, one(kept(1, 1, 100, 240, 244, "readwrite")), sharing(one(kept(1, 2, 100, 155, 158, "readwrite")))), of(2, sharing(append(turns(2, 2, 115, 20, "readwrite"), turns(2, 2, 175, 20, "readwrite")...))),
+			of(1, one(kept(1, 1, 100, 240, 244, "readwrite")), sharing(one(kept(1, 2, 100, 155, 158, "readwrite")))),
+			of(2, sharing(append(turns(2, 2, 115, 20, "readwrite"), turns(2, 2, 175, 20, "readwrite")...))),
 		}, nil, false},
 		{"a writer whose process has read before", []*history.Process{
 			of(1, one(kept(1, 1, 100, 260, 264, "readwrite")), sharing(one(kept(1, 2, 100, 155, 158, "readwrite")))), of(2, sharing(turns(2, 3, 175, 20, "readwrite"))),
@@ -164,7 +172,14 @@ func TestBoundedWaiting_IsMeasuredInTurns(t *testing.T) {
 		{"a fault of another lock", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain"))},
 			[]history.Fault{{Name: "DEL", Proc: -1, BreaksLeases: true, Lock: "y", From: ms(120), To: ms(130)}}, true},
 		{"at the start of a round", []*history.Process{of(1, one(kept(1, 1, 2, 240, 244, "plain"))), of(2, turns(2, 5, 115, 20, "plain"))}, nil, false},
-		{"while a process did not run", []*history.Process{first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain")), {Proc: 3, Stalls: []history.Span{{From: ms(120), To: ms(160)}}}}, nil, false},
+		{
+			"while a process did not run",
+			[]*history.Process{
+				first(240, "plain"), of(2, turns(2, 5, 115, 20, "plain")),
+				{Proc: 3, Stalls: []history.Span{{From: ms(120), To: ms(160)}}},
+			},
+			nil, false,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			judge := func(l Limits) *Verdict {

@@ -37,7 +37,14 @@ func TestModels_AcceptOnlyPossibleHistories(t *testing.T) {
 		{"tokens start again", Fenced, []Input{token(take("a", 1), 3), give("a"), {Op: ResetTokens}, token(take("b", 1), 1)}, true},
 		{"plain among fenced", Mixed, []Input{token(take("a", 1), 3), give("a"), {Op: Acquire, Owner: "b", Count: 1, Plain: true}, give("b"), token(take("c", 1), 4)}, true},
 		{"plain beside fenced", Mixed, []Input{token(take("a", 1), 3), {Op: Acquire, Owner: "b", Count: 1, Plain: true}}, false},
-		{"a token twice, with a plain hold between", Mixed, []Input{token(take("a", 1), 3), give("a"), {Op: Acquire, Owner: "b", Count: 1, Plain: true}, give("b"), token(take("c", 1), 3)}, false},
+		{
+			"a token twice, with a plain hold between", Mixed,
+			[]Input{
+				token(take("a", 1), 3), give("a"), {Op: Acquire, Owner: "b", Count: 1, Plain: true}, give("b"),
+				token(take("c", 1), 3),
+			},
+			false,
+		},
 		{"re-entered with its token", ReentrantFenced, []Input{token(take("a", 1), 3), token(take("a", 2), 3)}, true},
 		{"re-entered with another token", ReentrantFenced, []Input{token(take("a", 1), 3), token(take("a", 2), 4)}, false},
 		{"readers", ReadWrite, []Input{read("a"), read("b"), leave("a"), leave("b"), take("c", 1)}, true},

@@ -33,7 +33,10 @@ func TestExpirable_WorksByMessage(t *testing.T) {
 		how  messages.SetPermitsHow
 		n    int64
 		want bool
-	}{{messages.SetPermitsHow_SET_PERMITS_HOW_TRY, 3, true}, {messages.SetPermitsHow_SET_PERMITS_HOW_TRY, 9, false}, {messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, 1, true}, {messages.SetPermitsHow_SET_PERMITS_HOW_ADD, 1, true}} {
+	}{
+		{messages.SetPermitsHow_SET_PERMITS_HOW_TRY, 3, true}, {messages.SetPermitsHow_SET_PERMITS_HOW_TRY, 9, false},
+		{messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, 1, true}, {messages.SetPermitsHow_SET_PERMITS_HOW_ADD, 1, true},
+	} {
 		if set := locktest.Ask[*messages.ExpirablePermitsSet](t, other, &messages.SetExpirablePermits{Lock: named(name), Permits: step.n, How: step.how}); set.Set != step.want {
 			t.Errorf("step %d: set %v", i, set.Set)
 		}

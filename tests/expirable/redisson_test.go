@@ -66,7 +66,10 @@ func (r redisson) run(t *testing.T, script, id string, lease time.Duration) stri
 	if lease > 0 {
 		ends = now + lease.Milliseconds()
 	}
-	reply, err2 := r.Do(t, "EVAL", script, "2", r.name, keyspace.Taken(r.name), keyspace.PermitsChannel(r.name), string(raw), strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10)).ToString()
+	reply, err2 := r.Do(
+		t, "EVAL", script, "2", r.name, keyspace.Taken(r.name), keyspace.PermitsChannel(r.name), string(raw),
+		strconv.FormatInt(now, 10), strconv.FormatInt(ends, 10),
+	).ToString()
 	locktest.OK(t, errors.Join(err, err2))
 	return reply
 }

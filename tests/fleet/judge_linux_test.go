@@ -40,8 +40,13 @@ type verdict struct {
 }
 
 func (v *verdict) String() string {
-	return fmt.Sprintf("%d starts, %d of them beside another; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; %d stored, %d outdated; %d overruns, %d robbed, %d excused; longest request %v, longest gap of the singleton %v; its %d hand-overs: p50 %v, p95 %v; %d takeovers: p50 %v, p95 %v; %d answers: p50 %v, p95 %v",
-		v.starts, v.doubles, v.sent, v.begun, v.answered, v.refused, v.failed, v.errors, v.unanswered, v.repeated, v.stored, v.outdated, v.overruns, v.robbed, v.excused, v.longest.Round(time.Millisecond), v.gap.Round(time.Millisecond),
+	return fmt.Sprintf("%d starts, %d of them beside another; %d sent, %d begun, %d answered, %d refused, %d failed %v; %d answers lost, %d begun again; "+
+		"%d stored, %d outdated; %d overruns, %d robbed, %d excused; "+
+		"longest request %v, longest gap of the singleton %v; "+
+		"its %d hand-overs: p50 %v, p95 %v; %d takeovers: p50 %v, p95 %v; %d answers: p50 %v, p95 %v",
+		v.starts, v.doubles, v.sent, v.begun, v.answered, v.refused, v.failed, v.errors, v.unanswered, v.repeated,
+		v.stored, v.outdated, v.overruns, v.robbed, v.excused, v.longest.Round(time.Millisecond),
+		v.gap.Round(time.Millisecond),
 		len(v.handOvers), quantile(v.handOvers, 0.5), quantile(v.handOvers, 0.95),
 		len(v.takeovers), quantile(v.takeovers, 0.5), quantile(v.takeovers, 0.95), len(v.trips), quantile(v.trips, 0.5), quantile(v.trips, 0.95))
 }

@@ -35,8 +35,9 @@ func TestLockOf_ReturnsTheLockOfItsKind(t *testing.T) {
 	}
 	for what, wrong := range map[string]*messages.Lock{
 		"no message": nil, "a semaphore": {Kind: messages.Kind_KIND_SEMAPHORE, Name: k.LockName}, "no members": {Kind: messages.Kind_KIND_MULTI},
-		"members of a fair lock": {Kind: messages.Kind_KIND_FAIR, Name: k.LockName, Members: members}, "a MultiLock with a name": {Kind: messages.Kind_KIND_MULTI, Name: k.LockName, Members: members},
-		"an expirable semaphore": {Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, Name: k.LockName}, "no RedLock": {Kind: messages.Kind_KIND_RED, Name: k.LockName},
+		"members of a fair lock":  {Kind: messages.Kind_KIND_FAIR, Name: k.LockName, Members: members},
+		"a MultiLock with a name": {Kind: messages.Kind_KIND_MULTI, Name: k.LockName, Members: members},
+		"an expirable semaphore":  {Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, Name: k.LockName}, "no RedLock": {Kind: messages.Kind_KIND_RED, Name: k.LockName},
 	} {
 		if _, err := s.LockOf(wrong).TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrInvalid) {
 			t.Errorf("%s: %v", what, err)

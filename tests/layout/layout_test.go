@@ -41,30 +41,53 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/redisclient/pubsub": {"internal/keyspace", "internal/hello", "internal/redisclient/slots", "redisio"},
 		"internal/redisclient":        {"internal/keyspace", "internal/refusal", "internal/redisclient/pubsub", "internal/redisclient/slots", "redisio", "scripts"},
 		"internal/protocol":           {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "scripts"},
-		"internal/backend":            {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace", "internal/redisclient", "internal/protocol", "redisio"},
-		"internal/request":            {"internal/machine", "internal/keyspace", "messages"},
-		"internal/kinds":              {"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/backend", "internal/host", "internal/keyspace", "internal/observe", "internal/protocol", "internal/redisclient", "internal/request", "messages"},
-		"internal/records":            {"internal/backend", "internal/keyspace", "internal/protocol", "internal/request", "messages"},
-		"internal/delivery":           {"internal/host", "internal/request"},
-		"internal/status":             {"internal/machine", "internal/request", "messages"},
-		"internal/shell":              {"internal/delivery"},
-		"internal/owners":             {"internal/delivery", "internal/machine", "internal/request"},
-		"internal/alarm":              {},
-		"internal/boottime":           {},
-		"internal/faultinject":        {},
-		"internal/watch":              {"messages"},
-		"internal/middleware":         {"internal/delivery", "internal/request"},
-		"actors":                      {"internal/alarm", "internal/backend", "internal/boottime", "internal/delivery", "internal/faultinject", "internal/host", "internal/keyspace", "internal/kinds", "internal/machine", "internal/mailbox", "internal/middleware", "internal/observe", "internal/owners", "internal/records", "internal/redisclient", "internal/request", "internal/shell", "internal/status", "internal/watch", "messages"},
-		"internal/printable":          {},
-		".":                           {"actors", "internal/delivery", "internal/host", "internal/keyspace", "internal/records", "internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/watch", "internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub"},
-		"internal/inspect":            {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/refusal", "internal/protocol"},
-		"console":                     {".", "messages", "internal/kinds", "internal/keyspace", "internal/inspect", "internal/printable"},
+		"internal/backend": {
+			"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/keyspace",
+			"internal/redisclient", "internal/protocol", "redisio",
+		},
+		"internal/request": {"internal/machine", "internal/keyspace", "messages"},
+		"internal/kinds": {
+			"internal/machine", "internal/lock", "internal/expirable", "internal/semaphore", "internal/backend",
+			"internal/host", "internal/keyspace", "internal/observe", "internal/protocol", "internal/redisclient",
+			"internal/request", "messages",
+		},
+		"internal/records":     {"internal/backend", "internal/keyspace", "internal/protocol", "internal/request", "messages"},
+		"internal/delivery":    {"internal/host", "internal/request"},
+		"internal/status":      {"internal/machine", "internal/request", "messages"},
+		"internal/shell":       {"internal/delivery"},
+		"internal/owners":      {"internal/delivery", "internal/machine", "internal/request"},
+		"internal/alarm":       {},
+		"internal/boottime":    {},
+		"internal/faultinject": {},
+		"internal/watch":       {"messages"},
+		"internal/middleware":  {"internal/delivery", "internal/request"},
+		"actors": {
+			"internal/alarm", "internal/backend", "internal/boottime", "internal/delivery", "internal/faultinject",
+			"internal/host", "internal/keyspace", "internal/kinds", "internal/machine", "internal/mailbox",
+			"internal/middleware", "internal/observe", "internal/owners", "internal/records", "internal/redisclient",
+			"internal/request", "internal/shell", "internal/status", "internal/watch", "messages",
+		},
+		"internal/printable": {},
+		".": {
+			"actors", "internal/delivery", "internal/host", "internal/keyspace", "internal/records",
+			"internal/request", "internal/printable", "internal/machine", "internal/singleton", "internal/watch",
+			"internal/whereabouts", "messages", "redisio", "internal/redisclient/pubsub",
+		},
+		"internal/inspect": {"redisio", "internal/keyspace", "internal/redisclient", "internal/redisclient/slots", "internal/refusal", "internal/protocol"},
+		"console":          {".", "messages", "internal/kinds", "internal/keyspace", "internal/inspect", "internal/printable"},
 	}
 	foreign := map[string][]string{
-		"github.com/redis/rueidis":          {"redisio", "internal/redisclient", "internal/hello", "internal/redisclient/slots", "internal/redisclient/pubsub", "internal/inspect", "internal/whereabouts", "actors", ".", "console"},
-		"github.com/asynkron/protoactor-go": {"messages", "internal/host", "internal/mailbox", "internal/delivery", "internal/middleware", "internal/owners", "internal/request", "internal/shell", "internal/boottime", "internal/faultinject", "actors", "."},
-		"google.golang.org/protobuf":        {"messages", "internal/request", "internal/records", "."},
-		"go.opentelemetry.io/otel":          {"internal/observe", "internal/request", "actors", ".", "console"},
+		"github.com/redis/rueidis": {
+			"redisio", "internal/redisclient", "internal/hello", "internal/redisclient/slots",
+			"internal/redisclient/pubsub", "internal/inspect", "internal/whereabouts", "actors", ".", "console",
+		},
+		"github.com/asynkron/protoactor-go": {
+			"messages", "internal/host", "internal/mailbox", "internal/delivery", "internal/middleware",
+			"internal/owners", "internal/request", "internal/shell", "internal/boottime", "internal/faultinject",
+			"actors", ".",
+		},
+		"google.golang.org/protobuf": {"messages", "internal/request", "internal/records", "."},
+		"go.opentelemetry.io/otel":   {"internal/observe", "internal/request", "actors", ".", "console"},
 	}
 	for dir, allowed := range may {
 		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
@@ -105,7 +128,9 @@ func TestImports_RunOneWay(t *testing.T) {
 func TestRueidis_IsUsedByFewPackages(t *testing.T) {
 	use := regexp.MustCompile(`\brueidis\.(\w+)`)
 	types := []string{"Client", "ClientOption", "SentinelOption", "ClientModeCluster"}
-	others := regexp.MustCompile(`_test\.go$|^(?:redisio|internal/hello|internal/redisclient|internal/inspect|internal/\w+test|tests|bench|cmd|examples|grains|interop|robustness|lockkeepertest)/`)
+	others := regexp.MustCompile(
+		`_test\.go$|^(?:redisio|internal/hello|internal/redisclient|internal/inspect|internal/\w+test|tests|bench|cmd|examples|grains|interop|robustness|lockkeepertest)/`,
+	)
 	for name, source := range read(t, ".go") {
 		if others.MatchString(name) {
 			continue

@@ -99,15 +99,16 @@ func TestDocs_HaveShortLines(t *testing.T) {
 	}
 }
 
-// No line of code is longer than 140 characters. Tests are exempt, whose tables are read in rows.
+// No line of code is longer than 140 characters, and none of the tests, whose tables are read in rows, than 180.
 func TestCode_HasShortLines(t *testing.T) {
 	for name, text := range sources(t, ".go") {
+		most := 140
 		if strings.HasSuffix(name, "_test.go") {
-			continue
+			most = 180
 		}
 		for i, line := range strings.Split(text, "\n") {
-			if n := utf8.RuneCountInString(line); n > 140 {
-				t.Errorf("%s:%d has %d characters", name, i+1, n)
+			if n := utf8.RuneCountInString(line); n > most {
+				t.Errorf("%s:%d has %d characters, and may have %d", name, i+1, n, most)
 			}
 		}
 	}

@@ -24,11 +24,19 @@ func TestErrorOf_MapsAnswersToErrors(t *testing.T) {
 		{&messages.NotAcquired{Lock: lock, Reason: messages.Reason_REASON_CANCELLED}, context.Canceled, `lockkeeper: acquire "a": context canceled`},
 		{&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_LOST}, lockkeeper.ErrLost, `lockkeeper: release "a": lock was lost`},
 		{&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_NOT_HELD}, lockkeeper.ErrNotHeld, `lockkeeper: release "a": not held`},
-		{&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_UNAVAILABLE}, lockkeeper.ErrNotReleased, `lockkeeper: release "a": release is not confirmed: redis is unavailable`},
+		{
+			&messages.NotReleased{Lock: lock, Reason: messages.Reason_REASON_UNAVAILABLE}, lockkeeper.ErrNotReleased,
+			`lockkeeper: release "a": release is not confirmed: redis is unavailable`,
+		},
 		{&messages.Failed{Lock: lock, Reason: messages.Reason_REASON_REJECTED, Detail: "NOPERM"}, lockkeeper.ErrRejected, `lockkeeper: request "a": redis rejected the request: NOPERM`},
 		{&messages.LeaseLost{Lock: lock, Reason: messages.Reason_REASON_EXPIRED}, lockkeeper.ErrLost, `lockkeeper: hold "a": lock was lost`},
 		{&messages.LeaseLost{Lock: permit, Reason: messages.Reason_REASON_FORCED}, lockkeeper.ErrLost, `lockkeeper: hold "a": permit was lost`},
-		{&messages.PermitsRefused{Semaphore: &messages.Semaphore{Name: "s"}, Reason: messages.Reason_REASON_TIMED_OUT}, lockkeeper.ErrTimeout, `lockkeeper: semaphore "s": wait timed out`},
+		{
+			&messages.PermitsRefused{
+				Semaphore: &messages.Semaphore{Name: "s"}, Reason: messages.Reason_REASON_TIMED_OUT,
+			},
+			lockkeeper.ErrTimeout, `lockkeeper: semaphore "s": wait timed out`,
+		},
 		{&messages.LatchRefused{Latch: &messages.Latch{Name: "l"}, Reason: messages.Reason_REASON_CLOSED}, lockkeeper.ErrClosed, `lockkeeper: latch "l": system is closed`},
 		{(*messages.LeaseLost)(nil), lockkeeper.ErrLost, `lockkeeper: hold "": lock was lost`},
 		{&messages.NotAcquired{Reason: 99}, nil, `lockkeeper: acquire "": 99`},

@@ -85,8 +85,9 @@ func TestInput_RefusesInvalidMessages(t *testing.T) {
 	p := s.Probe(t)
 	for words, lock := range map[[2]string]*messages.Lock{
 		{"no lock"}: nil, {"99", "KIND_PLAIN"}: {Name: k.LockName, Kind: 99},
-		{"KIND_SEMAPHORE is not a lock", "AcquirePermits"}: {Name: k.LockName, Kind: messages.Kind_KIND_SEMAPHORE}, {"KIND_LATCH is not a lock"}: {Name: k.LockName, Kind: messages.Kind_KIND_LATCH},
-		{"-1", "MODE_EXCLUSIVE"}: {Name: k.LockName, Mode: -1},
+		{"KIND_SEMAPHORE is not a lock", "AcquirePermits"}: {Name: k.LockName, Kind: messages.Kind_KIND_SEMAPHORE},
+		{"KIND_LATCH is not a lock"}:                       {Name: k.LockName, Kind: messages.Kind_KIND_LATCH},
+		{"-1", "MODE_EXCLUSIVE"}:                           {Name: k.LockName, Mode: -1},
 	} {
 		for _, request := range locktest.Requests(lock) {
 			locktest.ExpectRefusal(t, p, request, invalid, words[:]...)

@@ -103,7 +103,13 @@ func TestTraces_ShowWaitsAndHolds(t *testing.T) {
 	if last := events[len(events)-1]; last != "granted transfer" && last != "granted redis" { // sometimes the lock is freed instead
 		t.Errorf("the last event of the acquire is %q", last)
 	}
-	locktest.Equal(t, fmt.Sprint(acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code), fmt.Sprint(k.LockName, "plain", codes.Unset), "the acquire is of %s")
+	locktest.Equal(
+		t,
+		fmt.Sprint(
+			acquire.Attributes()[0].Value.AsString(), acquire.Attributes()[1].Value.AsString(), acquire.Status().Code,
+		),
+		fmt.Sprint(k.LockName, "plain", codes.Unset), "the acquire is of %s",
+	)
 	held, _ := s.span(t, "lockkeeper.hold", caller)
 	if release, events := s.span(t, "lockkeeper.release", second); !slices.Equal(events, []string{"released"}) ||
 		held.EndTime().Before(acquire.EndTime()) || release.StartTime().After(release.EndTime()) {

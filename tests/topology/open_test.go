@@ -142,10 +142,19 @@ func TestOpen_ReportsErrorsAtOnce(t *testing.T) {
 		"no TLS configuration":          {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithTLS(nil)}, lockkeeper.ErrInvalid, "WithTLS is nil"},
 		"no actor system":               {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithActorSystem(nil)}, lockkeeper.ErrInvalid, "actor system is nil"},
 		"hidden option":                 {server.URL() + "?a\u2800b=1", nil, lockkeeper.ErrInvalid, `"a\u2800b"`},
-		"hidden application":            {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Application: strings.Repeat("\u2800", 100)})}, lockkeeper.ErrInvalid, `\u2800\u2800`},
-		"hidden key prefix":             {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: "a\u2800\xff"})}, lockkeeper.ErrInvalid, `a\u2800\xff`},
-		"no server":                     {"redis:///1", nil, lockkeeper.ErrInvalid, "names no server"},
-		"wrong Config":                  {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
+		"hidden application": {
+			server.URL(),
+			[]lockkeeper.OpenOption{
+				lockkeeper.WithConfig(lockkeeper.Config{Application: strings.Repeat("\u2800", 100)}),
+			},
+			lockkeeper.ErrInvalid, `\u2800\u2800`,
+		},
+		"hidden key prefix": {
+			server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{KeyPrefix: "a\u2800\xff"})},
+			lockkeeper.ErrInvalid, `a\u2800\xff`,
+		},
+		"no server":    {"redis:///1", nil, lockkeeper.ErrInvalid, "names no server"},
+		"wrong Config": {server.URL(), []lockkeeper.OpenOption{lockkeeper.WithConfig(lockkeeper.Config{Poll: 1})}, lockkeeper.ErrInvalid, "Poll"},
 	} {
 		open := func() (err error) {
 			locktest.InTime(t, name, func() {

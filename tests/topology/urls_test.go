@@ -82,7 +82,10 @@ func TestURLs_AreAccepted(t *testing.T) {
 		{"rediss-sentinel://" + dead + ",localhost:" + own + "?master_set=master&" + files, nil, rueidis.ClientModeSentinel},
 		{"redis://localhost:" + own + "?master_set=master", []lockkeeper.OpenOption{lockkeeper.WithTLS(a.Client)}, rueidis.ClientModeSentinel},
 		{"redis://:s3rver@" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss", nil, rueidis.ClientModeSentinel},
-		{"redis://" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss&" + url.Values{"password_file": {password}}.Encode(), nil, rueidis.ClientModeSentinel},
+		{
+			"redis://" + sentinel + "?master_set=master&sentinel_username=watcher&sentinel_password=p%40ss&" + url.Values{"password_file": {password}}.Encode(),
+			nil, rueidis.ClientModeSentinel,
+		},
 		{"redis://:s3rver@" + sentinel + "?master_set=master", []lockkeeper.OpenOption{watcher}, rueidis.ClientModeSentinel},
 	} {
 		var s *lockkeeper.System
