@@ -37,6 +37,12 @@ return once(record, command, function()
     if not count_of(free_key) or redis.call('ZCOUNT', taken_key, now, '+inf') > 0 then
       return {0}
     end
+    local at = 0
+    repeat -- all are deleted
+      local ids = redis.call('ZRANGE', taken_key, at, at + MAX_EXPIRED - 1)
+      check_ids(ids)
+      at = at + #ids
+    until #ids < MAX_EXPIRED
     return {1}, function()
       restored()
       redis.call('PEXPIRE', taken_key, 0)

@@ -62,6 +62,25 @@ func TestForeignPermits_AreRefusedAndUnchanged(t *testing.T) {
 	}
 }
 
+// A Delete checks all members of the set that it deletes, also one among very many permits that have expired.
+func TestForeignPermit_AmongManyIsNotDeleted(t *testing.T) {
+	t.Parallel()
+	s, _ := locktest.New(t, lockkeeper.Config{})
+	k := locktest.NewKey(t, redistest.Shared(t))
+	k.Do(t, "SET", k.Name, "0")
+	members := []string{"ZADD", "1250.5", "another application's"}
+	for i := range 1500 {
+		members = append(members, fmt.Sprint(i), fmt.Sprintf("%016d", i))
+	}
+	unchanged := foreignKey(t, k, keyspace.Taken(k.Name), members...)
+	locktest.Fails(s.ExpirableSemaphore(k.LockName).Delete(locktest.Within(t)))(t, lockkeeper.ErrRejected, "WRONGTYPE")
+	unchanged("Delete")
+	k.Do(t, "ZREM", keyspace.Taken(k.Name), members[2])
+	if deleted, err := s.ExpirableSemaphore(k.LockName).Delete(locktest.Within(t)); !deleted || err != nil || k.Exists(t) {
+		t.Errorf("deleted %v, %v", deleted, err)
+	}
+}
+
 // The time at which a number of permits is set again is ours only if it has our form and lies within the TTL of its
 // key. Any other value is refused at once: it is not waited for, and not taken for a time that has passed.
 func TestForeignRestoreTime_IsRefusedAtOnce(t *testing.T) {
