@@ -45,13 +45,13 @@ func (r *runner) showProgress(lock *lockkeeper.Lock) (end func()) {
 			case <-tick.C:
 			case <-ctx.Done():
 				if p.shown {
-					fmt.Fprint(r.stderr, "\r\x1b[K")
+					fmt.Fprint(r.messages, "\r\x1b[K")
 				}
 				return
 			}
 			if status, err := lock.Inspect(ctx); err == nil {
 				p.shown = true
-				fmt.Fprintf(r.stderr, "\r\x1b[K%s", p.line(shown(r.name), status, time.Now(), width(r.stderr)))
+				fmt.Fprintf(r.messages, "\r\x1b[K%s", p.line(shown(r.name), status, time.Now(), width(r.stderr)))
 			}
 		}
 	}()

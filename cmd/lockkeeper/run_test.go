@@ -3,7 +3,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"os"
 	"runtime"
 	"strings"
@@ -291,6 +293,30 @@ func TestRun_OutlivesTheReaderOfItsMessages(t *testing.T) {
 	p.stdin.Close()
 	p.expectExit(7)
 	expectNothingLeft(t, server, lock)
+}
+
+// A command ends with its lock although the messages are not read, as on a terminal that is stopped with Ctrl-S.
+func TestRun_EndsTheCommandThoughItsMessagesAreNotRead(t *testing.T) {
+	t.Parallel()
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	reader, stderr, err := os.Pipe()
+	check(err)
+	defer reader.Close()
+	check(stderr.SetWriteDeadline(time.Now().Add(100 * time.Millisecond)))
+	for full := false; !full; {
+		_, err := stderr.Write(make([]byte, 1<<20))
+		full = errors.Is(err, os.ErrDeadlineExceeded)
+	}
+	check(syscall.SetNonblock(int(stderr.Fd()), false))
+	cmd := program(t, "run", "-redis", server.URL(), "-lock", lock, "-watchdog", "1s", "sh", "-c", printTerm)
+	cmd.Stderr = stderr
+	p := start(t, cmd)
+	check(stderr.Close())
+	p.expectLine("ready")
+	server.Do(t, "DEL", lock)
+	p.expectLine("terminated")
+	go func() { _, _ = io.Copy(io.Discard, reader) }()
+	p.expectExit(exitLost)
 }
 
 // A command must not continue when its lock is no longer renewed.

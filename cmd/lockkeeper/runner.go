@@ -37,6 +37,7 @@ type runner struct {
 	options
 	environment
 
+	messages   *messages
 	say        *log.Logger // messages that are always printed
 	verboseLog *log.Logger // messages for -v
 	name       string      // of the lock, or of all locks
@@ -50,7 +51,9 @@ func (r *runner) run() int {
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)
-	r.say = log.New(sayWriter{r.environment}, "", 0)
+	r.messages = newMessages(r.stderr)
+	defer r.messages.end()
+	r.say = log.New(sayWriter{environment{stderr: r.messages}}, "", 0)
 	r.verboseLog = log.New(io.Discard, "", 0)
 	if r.verbose {
 		r.verboseLog = r.say

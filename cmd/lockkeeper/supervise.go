@@ -40,20 +40,20 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 				r.say.Print("cannot be suspended while it holds a lock")
 				continue
 			}
-			r.verboseLog.Printf("passes on: %v", s)
 			g.signal(s.(syscall.Signal))
+			r.verboseLog.Printf("passes on: %v", s)
 		case <-lost:
 			lost = nil
-			r.lost(context.Cause(hold.Context()))
 			g.signal(syscall.SIGTERM)
 			graceOver = time.After(r.grace)
+			r.lost(context.Cause(hold.Context()))
 		case <-graceOver:
-			r.say.Printf("the command has not ended within %v, and is killed", r.grace)
 			g.signal(syscall.SIGKILL)
+			r.say.Printf("the command has not ended within %v, and is killed", r.grace)
 		case <-ended:
 			if why := hold.Err(); why != nil {
-				r.lost(why)
 				g.signal(syscall.SIGKILL) // remaining processes must not continue without the lock
+				r.lost(why)
 			}
 			status := command.ProcessState.Sys().(syscall.WaitStatus)
 			r.verboseLog.Printf("the command has ended: %v", command.ProcessState)
