@@ -82,8 +82,8 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *retired:
 		ctx.Stop(m.pid)
 		if !g.rt.crowded.Load() { // those without a lock do not outlast the crowd
-			if h := g.rt.shells.Take(); h != nil {
-				ctx.Stop(h.PID)
+			if free := g.rt.shells.Take(); free != nil {
+				ctx.Stop(free.PID)
 			}
 		}
 	case *formatChange:
@@ -159,11 +159,11 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 			g.rt.refuse(call, machine.Invalid, inUseText(other, call.LockKind()))
 			return
 		}
-		h := g.rt.shells.Take()
-		if h == nil {
-			h = g.spawn(ctx)
+		free := g.rt.shells.Take()
+		if free == nil {
+			free = g.spawn(ctx)
 		}
-		a = g.rt.claim(h, key, call)
+		a = g.rt.claim(free, key, call)
 	}
 	if !g.rt.Deliver(a.pid, call) {
 		g.rt.tooLate(call) // something else has stopped it
@@ -172,12 +172,12 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 
 // spawn starts a shell, which has no lock actor yet: see claim.
 func (g *guardian) spawn(ctx actor.Context) *shell.Shell {
-	h := g.rt.shells.New()
-	h.PID = ctx.Spawn(g.rt.props(func() actor.Actor { return h }, h))
-	h.Process, _ = g.rt.actor.ProcessRegistry.GetLocal(h.PID.Id)
-	g.children[h.PID.Id] = h
+	spawned := g.rt.shells.New()
+	spawned.PID = ctx.Spawn(g.rt.props(func() actor.Actor { return spawned }, spawned))
+	spawned.Process, _ = g.rt.actor.ProcessRegistry.GetLocal(spawned.PID.Id)
+	g.children[spawned.PID.Id] = spawned
 	g.countChildren(1)
-	return h
+	return spawned
 }
 
 // Above maxActors lock actors, one that is idle leaves early: see noteIdle. Each takes 3 kB.
@@ -215,12 +215,12 @@ func (g *guardian) releaseMiddleware(key kinds.Key) {
 
 // removeStopped removes a lock actor that has stopped.
 func (g *guardian) removeStopped(pid *actor.PID) {
-	h := g.children[pid.GetId()]
-	if h == nil {
+	child := g.children[pid.GetId()]
+	if child == nil {
 		return
 	}
 	delete(g.children, pid.Id)
-	if a, ok := h.Tenant().(*lockActor); ok {
+	if a, ok := child.Tenant().(*lockActor); ok {
 		a.gone()
 		g.releaseMiddleware(a.key)
 	}
@@ -250,7 +250,7 @@ func (g *guardian) checkClosed() {
 }
 
 func (g *guardian) deliverAll(m any) {
-	for _, h := range g.children {
-		g.rt.Deliver(h.PID, m)
+	for _, child := range g.children {
+		g.rt.Deliver(child.PID, m)
 	}
 }

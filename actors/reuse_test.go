@@ -257,8 +257,8 @@ func TestRetired_EndsAFreeShell(t *testing.T) {
 			free, retires := r.leave(t, name).shell, r.locks.Get(kinds.Key{Name: name + "2"})
 			r.crowded.Store(crowded)
 			r.Deliver(retires.pid, abandon{})
-			there := func(h *shell.Shell) bool {
-				_, is := r.actor.ProcessRegistry.GetLocal(h.PID.Id)
+			there := func(s *shell.Shell) bool {
+				_, is := r.actor.ProcessRegistry.GetLocal(s.PID.Id)
 				return is
 			}
 			redistest.Eventually(t, "the shell of the one that retires to end", func() bool { return !there(retires.shell) })

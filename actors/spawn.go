@@ -23,12 +23,12 @@ import (
 // An actor of the same key that is still leaving was idle, or is given up; either way it does not interfere with the
 // new one. Nor does one that was started for an inspection: it is not in the table, so it claims no name, and it leaves
 // when it has answered.
-func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
-	a := newLockActor(r, h, key, first.LockKind(), first.Members)
+func (r *Runtime) claim(free *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
+	a := newLockActor(r, free, key, first.LockKind(), first.Members)
 	a.inspects = first.Op == request.OpInspect
 	a.gate.Enter() // it must not retire before the request has come
-	if !h.Enter(a) || !a.inspects && !r.locks.Add(a, first) {
-		h.PutBack()
+	if !free.Enter(a) || !a.inspects && !r.locks.Add(a, first) {
+		free.PutBack()
 		return nil
 	}
 	a.registerWithMembers()
@@ -43,8 +43,8 @@ func (r *Runtime) claim(h *shell.Shell, key kinds.Key, first *request.Call) *loc
 // keys of other forms are rare.
 func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
 	if key.Made == request.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
-		if h := r.shells.Take(); h != nil {
-			return r.claim(h, key, call)
+		if free := r.shells.Take(); free != nil {
+			return r.claim(free, key, call)
 		}
 	}
 	return nil
@@ -65,9 +65,9 @@ func inUseText(a *lockActor, wanted messages.Kind) string {
 		a.key.Name, kinds.Of(a.format).Word, kinds.Of(wanted).Word)
 }
 
-func newLockActor(rt *Runtime, h *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
+func newLockActor(rt *Runtime, free *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
 	a := &lockActor{
-		rt: rt, key: key, shell: h, pid: h.PID, process: h.Process, format: kinds.Of(kind).Format, until: new(atomic.Int64),
+		rt: rt, key: key, shell: free, pid: free.PID, process: free.Process, format: kinds.Of(kind).Format, until: new(atomic.Int64),
 	}
 	label := key.Name
 	a.alarm = rt.clocks.Alarm(rt.spawned.Add(1), a)

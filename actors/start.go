@@ -63,7 +63,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 			WaitQueue: kinds.WaitQueue{OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
 		},
 	})
-	r.shells = shell.NewPool(r.stray, func(h *shell.Shell) { r.toGuardian(&retired{h.PID}) })
+	r.shells = shell.NewPool(r.stray, func(surplus *shell.Shell) { r.toGuardian(&retired{surplus.PID}) })
 	r.subscriber = newSubscriber(r)
 	r.injected = faultinject.Guarded(system, r.host.Recover)
 	r.register()

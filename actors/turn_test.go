@@ -234,8 +234,8 @@ func TestTurnChannel_StaysUntilClose(t *testing.T) {
 // A process receives transfers as soon as the turn channel is confirmed.
 func TestReceivesTransfers_FromTheConfirmationOn(t *testing.T) {
 	spawned := func(o *observed, name string) *lockActor {
-		h := &shell.Shell{PID: actor.NewPID("nonhost", "none"), Process: o.rules.Process(o.subscriber.pid)}
-		return newLockActor(o.Runtime, h, kinds.Key{Name: name}, messages.Kind_KIND_PLAIN, nil)
+		in := &shell.Shell{PID: actor.NewPID("nonhost", "none"), Process: o.rules.Process(o.subscriber.pid)}
+		return newLockActor(o.Runtime, in, kinds.Key{Name: name}, messages.Kind_KIND_PLAIN, nil)
 	}
 	t.Run("in turn", func(t *testing.T) {
 		o := startObserved(t, plain)

@@ -11,7 +11,7 @@ type Pool struct {
 	// Stray handles a message that is for no tenant.
 	Stray func(ctx actor.Context)
 	// End stops a shell that is not needed any more. It must not block.
-	End    func(h *Shell)
+	End    func(shell *Shell)
 	free   chan *Shell
 	closed atomic.Bool
 }
@@ -20,7 +20,7 @@ type Pool struct {
 const maxFree = 256
 
 // NewPool returns a pool without shells.
-func NewPool(stray func(ctx actor.Context), end func(h *Shell)) *Pool {
+func NewPool(stray func(ctx actor.Context), end func(shell *Shell)) *Pool {
 	return &Pool{Stray: stray, End: end, free: make(chan *Shell, maxFree)}
 }
 
@@ -31,9 +31,9 @@ func (p *Pool) New() *Shell { return &Shell{pool: p} }
 func (p *Pool) Take() *Shell {
 	for {
 		select {
-		case h := <-p.free:
-			if !h.stopped.Load() {
-				return h
+		case shell := <-p.free:
+			if !shell.stopped.Load() {
+				return shell
 			}
 		default:
 			return nil
@@ -42,11 +42,11 @@ func (p *Pool) Take() *Shell {
 }
 
 // Put puts a shell into the pool, or ends it if there are enough.
-func (p *Pool) Put(h *Shell) {
+func (p *Pool) Put(shell *Shell) {
 	select {
-	case p.free <- h:
+	case p.free <- shell:
 	default:
-		p.End(h)
+		p.End(shell)
 	}
 	if p.closed.Load() { // perhaps since Close has looked
 		p.endAll()
@@ -60,7 +60,7 @@ func (p *Pool) Close() {
 }
 
 func (p *Pool) endAll() {
-	for h := p.Take(); h != nil; h = p.Take() {
-		p.End(h)
+	for shell := p.Take(); shell != nil; shell = p.Take() {
+		p.End(shell)
 	}
 }

@@ -36,11 +36,11 @@ type Shell struct {
 type Entering struct{ Tenant }
 
 // Tenant returns the tenant; nil if there is none, or no shell.
-func (h *Shell) Tenant() Tenant {
-	if h == nil {
+func (s *Shell) Tenant() Tenant {
+	if s == nil {
 		return nil
 	}
-	if e := h.entered.Load(); e != nil {
+	if e := s.entered.Load(); e != nil {
 		return e.Tenant
 	}
 	return nil
@@ -48,54 +48,54 @@ func (h *Shell) Tenant() Tenant {
 
 // Enter makes t the tenant of a shell that was taken from the pool, before it handles what is sent to it afterwards. It
 // reports false if the pool is closed by then: t may have missed what was sent to all shells afterwards.
-func (h *Shell) Enter(t Tenant) (open bool) {
-	h.Process.SendUserMessage(h.PID, &Entering{t})
-	return !h.pool.closed.Load()
+func (s *Shell) Enter(t Tenant) (open bool) {
+	s.Process.SendUserMessage(s.PID, &Entering{t})
+	return !s.pool.closed.Load()
 }
 
 // PutBack puts a shell that was taken from the pool there again, without the tenant that has entered.
-func (h *Shell) PutBack() {
-	h.Enter(nil)
-	h.pool.Put(h)
+func (s *Shell) PutBack() {
+	s.Enter(nil)
+	s.pool.Put(s)
 }
 
 // Leave gives the shell back. Only its tenant may call it, while it handles a message.
-func (h *Shell) Leave() {
-	h.entered.Store(nil)
-	h.pool.Put(h)
+func (s *Shell) Leave() {
+	s.entered.Store(nil)
+	s.pool.Put(s)
 }
 
 // Receive implements actor.Actor.
-func (h *Shell) Receive(ctx actor.Context) {
+func (s *Shell) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stops := m.(*actor.Stopping); stops {
-		h.stopped.Store(true)
+		s.stopped.Store(true)
 	}
 	if e, ok := m.(*Entering); ok {
-		h.entered.Store(e)
-	} else if t := h.Tenant(); t != nil && t.IsFor(m) {
-		h.handling = true
+		s.entered.Store(e)
+	} else if t := s.Tenant(); t != nil && t.IsFor(m) {
+		s.handling = true
 		t.Receive(ctx)
 	} else {
-		h.pool.Stray(ctx)
+		s.pool.Stray(ctx)
 	}
 }
 
 // Begins implements delivery.CrashHandler.
-func (h *Shell) Begins() {
-	h.handling = false
-	if t := h.Tenant(); t != nil {
+func (s *Shell) Begins() {
+	s.handling = false
+	if t := s.Tenant(); t != nil {
 		t.Begins()
 	}
 }
 
 // Crashed implements delivery.CrashHandler. The crash may have come before Receive. After it has begun, the message is
 // not read: if it was answered, it may be another one by now.
-func (h *Shell) Crashed(message any, sender *actor.PID, reason any) {
+func (s *Shell) Crashed(message any, sender *actor.PID, reason any) {
 	if e, ok := message.(*Entering); ok {
-		h.entered.Store(e)
+		s.entered.Store(e)
 	}
-	if t := h.Tenant(); t != nil && (h.handling || t.IsFor(message)) {
+	if t := s.Tenant(); t != nil && (s.handling || t.IsFor(message)) {
 		t.Crashed(message, sender, reason)
 	}
 }

@@ -79,8 +79,8 @@ func newStreet(t *testing.T) *street {
 
 // spawn returns a shell whose mailbox runs it on the goroutine of the test.
 func (s *street) spawn() *Shell {
-	h := s.New()
-	h.PID = s.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return h }, s.post.WithMailbox(mailbox.New, h),
+	shell := s.New()
+	shell.PID = s.root.Spawn(actor.PropsFromProducer(func() actor.Actor { return shell }, s.post.WithMailbox(mailbox.New, shell),
 		actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
 			return func(c actor.ReceiverContext, e *actor.MessageEnvelope) {
 				if s.crashes != nil && s.crashes(e.Message) {
@@ -90,31 +90,31 @@ func (s *street) spawn() *Shell {
 				next(c, e)
 			}
 		})))
-	h.Process, _ = s.post.System.ProcessRegistry.GetLocal(h.PID.Id)
-	return h
+	shell.Process, _ = s.post.System.ProcessRegistry.GetLocal(shell.PID.Id)
+	return shell
 }
 
-func (h *Shell) send(to *tenant, text string) { h.Process.SendUserMessage(h.PID, letter{to, text}) }
+func (s *Shell) send(to *tenant, text string) { s.Process.SendUserMessage(s.PID, letter{to, text}) }
 
 // What is sent to a tenant that has left reaches no other, before and after the next one has entered.
 func TestShell_HasOneTenantAfterAnother(t *testing.T) {
 	s := newStreet(t)
-	h := s.spawn()
-	first, second := &tenant{shell: h}, &tenant{shell: h}
-	h.send(first, "early")
-	h.Enter(first)
-	h.send(first, "one")
-	h.send(first, "leave")
-	if h.Tenant() != nil {
+	shell := s.spawn()
+	first, second := &tenant{shell: shell}, &tenant{shell: shell}
+	shell.send(first, "early")
+	shell.Enter(first)
+	shell.send(first, "one")
+	shell.send(first, "leave")
+	if shell.Tenant() != nil {
 		t.Error("the first has not left")
 	}
-	h.send(first, "late")
-	if free := s.Take(); free != h || s.Take() != nil {
+	shell.send(first, "late")
+	if free := s.Take(); free != shell || s.Take() != nil {
 		t.Fatal("the shell is not in the pool, once")
 	}
-	h.Enter(second)
-	h.send(first, "later")
-	h.send(second, "two")
+	shell.Enter(second)
+	shell.send(first, "later")
+	shell.send(second, "two")
 	if first.begun != len(first.got) || second.begun != 2 { // also with that for the first
 		t.Errorf("%d and %d messages have begun", first.begun, second.begun)
 	}
@@ -130,18 +130,18 @@ func TestShell_HasOneTenantAfterAnother(t *testing.T) {
 // A tenant enters although the shell crashes over that message. It settles its own crashes, and no other's.
 func TestShell_CrashesWithItsTenant(t *testing.T) {
 	s := newStreet(t)
-	h := s.spawn()
-	first, second := &tenant{shell: h}, &tenant{shell: h}
+	shell := s.spawn()
+	first, second := &tenant{shell: shell}, &tenant{shell: shell}
 	s.crashes = func(m any) bool { _, enters := m.(*Entering); return enters }
-	h.Enter(first)
-	if h.Tenant() != first {
+	shell.Enter(first)
+	if shell.Tenant() != first {
 		t.Fatal("the tenant was lost in a crash")
 	}
-	h.send(first, "zero")
+	shell.send(first, "zero")
 	s.crashes = func(m any) bool { return m == letter{first, "one"} }
-	h.send(first, "one")
+	shell.send(first, "one")
 	s.crashes = func(m any) bool { return m == letter{second, "two"} }
-	h.send(second, "two")
+	shell.send(second, "two")
 	if want := []string{"zero", "crash"}; !slices.Equal(first.got, want) || len(second.got) > 0 {
 		t.Errorf("handled %q and %q", first.got, second.got)
 	}
@@ -150,10 +150,10 @@ func TestShell_CrashesWithItsTenant(t *testing.T) {
 // A tenant settles a crash over a message that it has answered, and which others may have changed since.
 func TestShell_CrashesOverWhatWasAnswered(t *testing.T) {
 	s := newStreet(t)
-	h := s.spawn()
-	one := &tenant{shell: h}
-	h.Enter(one)
-	h.send(one, "answer")
+	shell := s.spawn()
+	one := &tenant{shell: shell}
+	shell.Enter(one)
+	shell.send(one, "answer")
 	if want := []string{"answer", "crash"}; !slices.Equal(one.got, want) {
 		t.Errorf("handled %q, expected %q", one.got, want)
 	}
@@ -162,18 +162,18 @@ func TestShell_CrashesOverWhatWasAnswered(t *testing.T) {
 // A tenant that need not have entered gets nothing more, and the shell goes to another.
 func TestPool_TakesAShellBack(t *testing.T) {
 	s := newStreet(t)
-	h := s.spawn()
-	one := &tenant{shell: h}
-	if !h.Enter(one) {
+	shell := s.spawn()
+	one := &tenant{shell: shell}
+	if !shell.Enter(one) {
 		t.Error("the pool counts as closed")
 	}
-	h.PutBack()
-	h.send(one, "late")
-	if h.Tenant() != nil || len(one.got) > 0 || s.Take() != h {
-		t.Errorf("%v is still there, with %q", h.Tenant(), one.got)
+	shell.PutBack()
+	shell.send(one, "late")
+	if shell.Tenant() != nil || len(one.got) > 0 || s.Take() != shell {
+		t.Errorf("%v is still there, with %q", shell.Tenant(), one.got)
 	}
 	s.Close()
-	if h.Enter(one) {
+	if shell.Enter(one) {
 		t.Error("the pool counts as open")
 	}
 }
@@ -181,10 +181,10 @@ func TestPool_TakesAShellBack(t *testing.T) {
 // A shell that was stopped with a tenant, before it was put back, gets no other.
 func TestPool_TakesNoStoppedShellBack(t *testing.T) {
 	s := newStreet(t)
-	h := s.spawn()
-	h.Enter(&tenant{shell: h})
-	_ = s.root.StopFuture(h.PID).Wait()
-	h.PutBack()
+	shell := s.spawn()
+	shell.Enter(&tenant{shell: shell})
+	_ = s.root.StopFuture(shell.PID).Wait()
+	shell.PutBack()
 	if s.Take() != nil {
 		t.Error("a shell that was stopped is taken")
 	}
@@ -193,9 +193,9 @@ func TestPool_TakesNoStoppedShellBack(t *testing.T) {
 // A shell that was stopped in the pool gets no tenant.
 func TestPool_KeepsNoStoppedShell(t *testing.T) {
 	s := newStreet(t)
-	h := s.spawn()
-	s.Put(h)
-	_ = s.root.StopFuture(h.PID).Wait()
+	shell := s.spawn()
+	s.Put(shell)
+	_ = s.root.StopFuture(shell.PID).Wait()
 	if s.Take() != nil {
 		t.Error("a shell that was stopped is taken")
 	}
