@@ -76,14 +76,14 @@ func (*Drained) IgnoreDeadLetterLogging() {}
 // Pass hands the message that the guardian is handling to the middleware actor of its lock, and reports whether there is
 // one that takes it.
 func (all *Actors[K]) Pass(ctx actor.Context, key K) (taken bool) {
-	f := all.byKey[key]
-	if f == nil || !f.alive() {
-		f = all.spawn(key)
-		all.byKey[key] = f
+	a := all.byKey[key]
+	if a == nil || !a.alive() {
+		a = all.spawn(key)
+		all.byKey[key] = a
 	}
-	f.leaving.Store(false)
-	f.sent.Add(1)
-	if all.Post.Forward(ctx, f.pid) {
+	a.leaving.Store(false)
+	a.sent.Add(1)
+	if all.Post.Forward(ctx, a.pid) {
 		return true
 	}
 	delete(all.byKey, key) // something has stopped it at this very moment
@@ -91,59 +91,59 @@ func (all *Actors[K]) Pass(ctx actor.Context, key K) (taken bool) {
 }
 
 func (all *Actors[K]) spawn(key K) *middlewareActor {
-	f := &middlewareActor{cfg: &all.Config, key: key}
-	props := actor.PropsFromProducer(func() actor.Actor { return f }, all.Post.WithMailbox(actor.Unbounded(), nil),
-		actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{f.around}, all.Middleware...)...))
-	f.pid = all.Root.Spawn(props)
-	return f
+	a := &middlewareActor{cfg: &all.Config, key: key}
+	props := actor.PropsFromProducer(func() actor.Actor { return a }, all.Post.WithMailbox(actor.Unbounded(), nil),
+		actor.WithReceiverMiddleware(append([]actor.ReceiverMiddleware{a.around}, all.Middleware...)...))
+	a.pid = all.Root.Spawn(props)
+	return a
 }
 
 // Release stops the middleware actor of a lock that has no lock actor, now or when nothing is on its way to it.
 func (all *Actors[K]) Release(key K) {
-	f := all.byKey[key]
-	if f == nil {
+	a := all.byKey[key]
+	if a == nil {
 		return
 	}
-	f.leaving.Store(true) // before the look, so that either the actor sees it or we see its last request
-	if f.idle() || !f.alive() {
+	a.leaving.Store(true) // before the look, so that either the actor sees it or we see its last request
+	if a.idle() || !a.alive() {
 		delete(all.byKey, key)
-		f.stop()
+		a.stop()
 	}
 }
 
 // ReleaseAll is for the end of the guardian.
 func (all *Actors[K]) ReleaseAll() {
-	for key, f := range all.byKey {
-		f.last.Store(true)
+	for key, a := range all.byKey {
+		a.last.Store(true)
 		all.Release(key)
 	}
 }
 
-func (f *middlewareActor) idle() bool { return f.handled.Load() == f.sent.Load() }
+func (a *middlewareActor) idle() bool { return a.handled.Load() == a.sent.Load() }
 
 // alive reports whether the actor was not stopped from outside, which then handles no more.
-func (f *middlewareActor) alive() bool {
-	_, is := f.cfg.Post.System.ProcessRegistry.GetLocal(f.pid.GetId())
+func (a *middlewareActor) alive() bool {
+	_, is := a.cfg.Post.System.ProcessRegistry.GetLocal(a.pid.GetId())
 	return is
 }
 
-func (f *middlewareActor) stop() { f.cfg.Post.DeliverSystem(f.pid, &actor.Stop{}) }
+func (a *middlewareActor) stop() { a.cfg.Post.DeliverSystem(a.pid, &actor.Stop{}) }
 
 // around is the outermost middleware. It keeps the host's from the life cycle of the actor,
 // and runs it on a goroutine of its own, which it may end. If it does, or panics, the request
 // is refused, unless it has passed already, or frees something.
-func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
+func (a *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		if !request.IsMessage(envelope.Message) {
 			ctx.Receive(envelope)
 			return
 		}
-		f.passed = false
+		a.passed = false
 		ended := make(chan struct{})
 		go func() {
 			defer close(ended)
 			returned := false
-			defer f.end(envelope, &returned)
+			defer a.end(envelope, &returned)
 			host(ctx, envelope)
 			returned = true
 		}()
@@ -152,48 +152,48 @@ func (f *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 }
 
 // end, deferred, ends the handling of a request by the middleware, which has returned or not.
-func (f *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
+func (a *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
 	if !*returned {
 		panicked := recover()
 		if panicked == nil {
 			panicked = "runtime.Goexit"
 		}
-		f.cfg.Post.Host.Error("middleware panicked", "lock", fmt.Sprint(f.key), "panic", panicked)
+		a.cfg.Post.Host.Error("middleware panicked", "lock", fmt.Sprint(a.key), "panic", panicked)
 		switch m, sender := envelope.Message, envelope.Sender; {
-		case f.passed:
-		case f.cfg.Frees(m, sender):
-			f.admit(m, sender, envelope.Header)
+		case a.passed:
+		case a.cfg.Frees(m, sender):
+			a.admit(m, sender, envelope.Header)
 		default:
-			f.cfg.Refuse(m, sender, panicked)
+			a.cfg.Refuse(m, sender, panicked)
 		}
 	}
-	f.handled.Add(1)
+	a.handled.Add(1)
 	switch {
-	case f.last.Load():
-		if f.idle() {
-			f.stop()
+	case a.last.Load():
+		if a.idle() {
+			a.stop()
 		}
-	case f.leaving.Load() || !f.passed:
-		f.cfg.ToGuardian(&Drained{f.key})
+	case a.leaving.Load() || !a.passed:
+		a.cfg.ToGuardian(&Drained{a.key})
 	}
 }
 
 // Receive implements actor.Actor: what arrives here has passed the middleware.
-func (f *middlewareActor) Receive(ctx actor.Context) {
+func (a *middlewareActor) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stopped := m.(*actor.Stopped); stopped {
-		f.cfg.ToGuardian(&Drained{f.key}) // which may not know, if something else has stopped it
+		a.cfg.ToGuardian(&Drained{a.key}) // which may not know, if something else has stopped it
 	}
 	if !request.IsMessage(m) {
 		return
 	}
-	f.admit(m, ctx.Sender(), ctx.MessageHeader())
+	a.admit(m, ctx.Sender(), ctx.MessageHeader())
 }
 
 // admit hands a request on to the guardian.
-func (f *middlewareActor) admit(m any, sender *actor.PID, header actor.ReadonlyMessageHeader) {
-	f.passed = true
-	if !f.cfg.ToGuardian(&Admitted{Key: f.key, Message: m, Sender: sender, Header: header}) {
-		f.cfg.Refuse(m, sender, nil)
+func (a *middlewareActor) admit(m any, sender *actor.PID, header actor.ReadonlyMessageHeader) {
+	a.passed = true
+	if !a.cfg.ToGuardian(&Admitted{Key: a.key, Message: m, Sender: sender, Header: header}) {
+		a.cfg.Refuse(m, sender, nil)
 	}
 }
