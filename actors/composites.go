@@ -87,7 +87,7 @@ func serversOf(systems []*Runtime) []*backend.Server {
 }
 
 // systemOf returns the system whose subscriber listens on a channel.
-func systemOf(e backend.Channel) *Runtime { return e.Server.System.(*Runtime) }
+func systemOf(channel backend.Channel) *Runtime { return channel.Server.System.(*Runtime) }
 
 // FormRedLock makes the systems the servers of a RedLock. The first system runs its lock actors.
 func FormRedLock(systems []*Runtime) error {

@@ -88,8 +88,8 @@ func (a *lockActor) perform(e *machine.Effect) {
 		a.reply(e.Ref.(*request.Call), &e.Answer)
 	case machine.NotifyLost:
 		call := e.Ref.(*request.Call)
-		if w := ownerOf(call); w != nil {
-			w.Lost = e.Answer.HoldID
+		if owner := ownerOf(call); owner != nil {
+			owner.Lost = e.Answer.HoldID
 		}
 		a.rt.notes.Remove(call)
 		call.Requester().Lost(a.rt, call, &e.Answer)
@@ -121,14 +121,14 @@ func (a *lockActor) perform(e *machine.Effect) {
 // listen subscribes to the channels where a waiter of that term is notified of the release.
 func (a *lockActor) listen(term uint64) {
 	a.subscribed = a.adapter.Channels(term)
-	for _, e := range a.subscribed {
-		systemOf(e).subscriber.tell(&subscribe{to: a, channel: e, term: term})
+	for _, channel := range a.subscribed {
+		systemOf(channel).subscriber.tell(&subscribe{to: a, channel: channel, term: term})
 	}
 }
 
 func (a *lockActor) stopListening() {
-	for _, e := range a.subscribed {
-		systemOf(e).subscriber.tell(&unsubscribe{to: a, channel: e})
+	for _, channel := range a.subscribed {
+		systemOf(channel).subscriber.tell(&unsubscribe{to: a, channel: channel})
 	}
 	a.subscribed = nil
 }
@@ -138,9 +138,9 @@ func (a *lockActor) ReceivesTransfers(term uint64) bool {
 	if !a.rt.subscriber.sharded {
 		return a.rt.subscriber.receivesTransfers()
 	}
-	return !slices.ContainsFunc(a.adapter.Channels(term), func(e backend.Channel) bool {
-		on := systemOf(e).subscriber
-		return !on.subscriptions.Confirmed(on.of(e)[0])
+	return !slices.ContainsFunc(a.adapter.Channels(term), func(channel backend.Channel) bool {
+		on := systemOf(channel).subscriber
+		return !on.subscriptions.Confirmed(on.of(channel)[0])
 	})
 }
 
@@ -168,22 +168,22 @@ func (a *lockActor) reply(call *request.Call, answer *machine.Answer) {
 // ownerAnswered records that a request of an owner is answered. A re-entry is part of the hold that it joined, and
 // permits of a semaphore are no hold.
 func (a *lockActor) ownerAnswered(call *request.Call, answer *machine.Answer) {
-	w := ownerOf(call)
-	if w == nil {
+	owner := ownerOf(call)
+	if owner == nil {
 		return
 	}
 	if answer.Kind == machine.Granted {
-		w.Lost = 0
+		owner.Lost = 0
 	}
 	if answer.Kind == machine.NotGranted || answer.Kind == machine.Granted && !call.BeganHold(answer) {
-		a.ownerDone(w)
+		a.ownerDone(owner)
 	}
 }
 
 // ownerDone ends one use of an owner, which may be nil.
-func (a *lockActor) ownerDone(w *owners.Owner) {
-	if w != nil && a.ctx != nil { // without a context the actor is being given up, and its watches with it
-		a.owners.EndUse(a.watcher(), w)
+func (a *lockActor) ownerDone(owner *owners.Owner) {
+	if owner != nil && a.ctx != nil { // without a context the actor is being given up, and its watches with it
+		a.owners.EndUse(a.watcher(), owner)
 	}
 }
 

@@ -209,8 +209,8 @@ func (a *lockActor) requested(call *request.Call) {
 		id, owner := uint64(0), machine.Owner(0)
 		if call.Target != nil { // by a goroutine
 			id = call.Target.RequestID.Load()
-		} else if w := a.owners.Find(call.Requester().Owner()); w != nil {
-			owner = w.ID
+		} else if known := a.owners.Find(call.Requester().Owner()); known != nil {
+			owner = known.ID
 		}
 		a.handle(call, func(on machine.Machine, now machine.Instant) { on.Cancel(now, id, owner, call) })
 	case request.OpList:
@@ -263,9 +263,9 @@ func (a *lockActor) registerOwner(call *request.Call) machine.Owner {
 		if a.owners == nil {
 			a.owners = new(owners.Set)
 		}
-		w := a.owners.Acquire(a.watcher(), pid, process)
-		call.Record = w
-		return w.ID
+		owner := a.owners.Acquire(a.watcher(), pid, process)
+		call.Record = owner
+		return owner.ID
 	}
 	if call.By == nil && call.Owner == 0 && call.Count == nil { // a goroutine's first hold
 		call.Owner = a.watcher().NewOwner()
@@ -280,15 +280,15 @@ func (a *lockActor) watcher() owners.Watcher {
 
 // ownerOf returns the record of the owner of a request; nil if it has none.
 func ownerOf(call *request.Call) *owners.Owner {
-	w, _ := call.Record.(*owners.Owner)
-	return w
+	owner, _ := call.Record.(*owners.Owner)
+	return owner
 }
 
 // holdOf returns the hold that a request is about, by its id or by its owner.
 func (a *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) {
 	id = call.HoldID
-	if w := a.owners.Find(call.Requester().Owner()); w != nil {
-		id, owner = w.Lost, w.ID
+	if known := a.owners.Find(call.Requester().Owner()); known != nil {
+		id, owner = known.Lost, known.ID
 	}
 	if id == 0 && owner == 0 {
 		id = math.MaxUint64 // no hold has this id, so the machine answers NotHeld
@@ -302,8 +302,8 @@ func (a *lockActor) tick() {
 	if a.retireIfIdle() {
 		return
 	}
-	for _, w := range a.owners.RemoveMissing(a.watcher(), a.rt.Now(), a.rt.cfg.Watchdog) {
-		a.ownerGone(w)
+	for _, owner := range a.owners.RemoveMissing(a.watcher(), a.rt.Now(), a.rt.cfg.Watchdog) {
+		a.ownerGone(owner)
 	}
 	a.handle(wakeUp{a}, func(on machine.Machine, now machine.Instant) { on.Tick(now) })
 	if a.remind() {
@@ -312,9 +312,9 @@ func (a *lockActor) tick() {
 }
 
 // ownerGone handles the death of an owner, which may be nil.
-func (a *lockActor) ownerGone(w *owners.Owner) {
-	if w != nil {
-		a.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, w.ID) })
+func (a *lockActor) ownerGone(owner *owners.Owner) {
+	if owner != nil {
+		a.step(func(on machine.Machine, now machine.Instant) { on.OwnerGone(now, owner.ID) })
 	}
 }
 

@@ -41,8 +41,8 @@ func (a *lockActor) hold(call *request.Call, term uint64, now machine.Instant) o
 	if id, ok := call.PermitID(); ok {
 		h.Permit = id
 	}
-	if w := ownerOf(call); w != nil {
-		h.Holder = w.PID
+	if owner := ownerOf(call); owner != nil {
+		h.Holder = owner.PID
 	}
 	return h
 }

@@ -74,16 +74,15 @@ func newSubscriber(rt *Runtime) *subscriber {
 	return s
 }
 
-// of returns the channels of a waiter on channel e. The name of e comes last: a subscriber to it alone is a foreign
-// client.
-func (s *subscriber) of(e backend.Channel) []string {
+// of returns the channels of a waiter on a channel, which comes last: a subscriber to that alone is a foreign client.
+func (s *subscriber) of(channel backend.Channel) []string {
 	switch {
-	case e.Waiters == "":
-		return []string{e.Name}
+	case channel.Waiters == "":
+		return []string{channel.Name}
 	case s.sharded:
-		return []string{keyspace.ShardTurnChannel(s.rt.id, e.Waiters), e.Waiters, e.Name}
+		return []string{keyspace.ShardTurnChannel(s.rt.id, channel.Waiters), channel.Waiters, channel.Name}
 	}
-	return []string{e.Waiters, e.Name}
+	return []string{channel.Waiters, channel.Name}
 }
 
 // tell sends the subscriber a message.

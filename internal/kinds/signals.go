@@ -40,5 +40,5 @@ func (s *signals) noteReply(busy []backend.Channel) (stale bool) {
 		return false
 	}
 	s.busy = busy
-	return slices.ContainsFunc(busy, func(e backend.Channel) bool { return slices.Contains(s.stale, e) })
+	return slices.ContainsFunc(busy, func(channel backend.Channel) bool { return slices.Contains(s.stale, channel) })
 }

@@ -65,59 +65,59 @@ type Watcher struct {
 func (by Watcher) NewOwner() machine.Owner { return machine.Owner(by.Numbers.Add(1)) }
 
 // watch watches the process of an owner. By its PID, another life could be watched.
-func (by Watcher) watch(w *Owner) {
-	by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})
+func (by Watcher) watch(owner *Owner) {
+	by.Post.SendSystem(owner.process, owner.PID, &actor.Watch{Watcher: by.PID})
 }
 
 // hasStopped reports whether a notice says that an actor that is registered no more has stopped: it may still be handling
 // its Stopped. The notice may be from the time before, when it waited for its children, or that of an earlier life of its
 // name, which has not heard in time that it is watched no more. So the actor is asked once more when all notices of that
 // time have been read: one that has stopped answers at once. Another kind of process cannot be asked.
-func (by Watcher) hasStopped(w *Owner, notice *actor.PID) bool {
-	if _, is := w.process.(*actor.ActorProcess); !is {
+func (by Watcher) hasStopped(owner *Owner, notice *actor.PID) bool {
+	if _, is := owner.process.(*actor.ActorProcess); !is {
 		return true
 	}
 	switch {
-	case w.marker == nil:
-		w.marker = actor.NewPID(w.PID.GetAddress(), w.PID.GetId())
-		by.Post.DeliverSystem(by.PID, &actor.Terminated{Who: w.marker})
-	case notice == w.marker:
-		w.asked = true
-		by.watch(w)
+	case owner.marker == nil:
+		owner.marker = actor.NewPID(owner.PID.GetAddress(), owner.PID.GetId())
+		by.Post.DeliverSystem(by.PID, &actor.Terminated{Who: owner.marker})
+	case notice == owner.marker:
+		owner.asked = true
+		by.watch(owner)
 	default:
-		return w.asked
+		return owner.asked
 	}
 	return false
 }
 
 // registered reports whether the PID of an owner still has the owner's process.
-func (by Watcher) registered(w *Owner) bool {
-	return w.process != nil && request.SameLife(by.Rules.Process(w.PID), w.process)
+func (by Watcher) registered(owner *Owner) bool {
+	return owner.process != nil && request.SameLife(by.Rules.Process(owner.PID), owner.process)
 }
 
 // InUse reports whether any owner holds or wants the lock.
-func (o *Set) InUse() bool { return o != nil && len(o.byPID) > len(o.idle) }
+func (s *Set) InUse() bool { return s != nil && len(s.byPID) > len(s.idle) }
 
 // Acquire finds or begins the record of an owner that makes a request, counts this use, and watches the owner unless it
 // is on another node.
-func (o *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner {
-	known := o.byPID[pidKeyOf(pid)]
+func (s *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner {
+	known := s.byPID[pidKeyOf(pid)]
 	if known != nil && !request.SameLife(known.process, process) {
 		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
-		o.reuse(known)
-		if o.replaced == nil {
-			o.replaced = map[pidKey][]*Owner{}
+		s.reuse(known)
+		if s.replaced == nil {
+			s.replaced = map[pidKey][]*Owner{}
 		}
-		o.replaced[pidKeyOf(pid)] = append(o.replaced[pidKeyOf(pid)], known)
+		s.replaced[pidKeyOf(pid)] = append(s.replaced[pidKeyOf(pid)], known)
 		known = nil
 	}
 	switch {
 	case known == nil:
 		known = &Owner{ID: by.NewOwner(), PID: pid, process: process}
-		if o.byPID == nil {
-			o.byPID = map[pidKey]*Owner{}
+		if s.byPID == nil {
+			s.byPID = map[pidKey]*Owner{}
 		}
-		o.byPID[pidKeyOf(pid)] = known
+		s.byPID[pidKeyOf(pid)] = known
 		if process != nil {
 			by.watch(known)
 		} else if !by.Rules.Foreign(pid) {
@@ -125,151 +125,151 @@ func (o *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner 
 		}
 	case known.uses == 0:
 		known.ID = by.NewOwner()
-		o.reuse(known)
+		s.reuse(known)
 	}
 	known.uses++
 	return known
 }
 
 // reuse takes an owner out of the idle ones.
-func (o *Set) reuse(w *Owner) {
-	if i := slices.Index(o.idle, w); i >= 0 {
-		o.idle = slices.Delete(o.idle, i, i+1)
+func (s *Set) reuse(owner *Owner) {
+	if i := slices.Index(s.idle, owner); i >= 0 {
+		s.idle = slices.Delete(s.idle, i, i+1)
 	}
 }
 
 // Find returns the record of an actor that may have requests here; nil if there is none, or if it is that of another
 // life. A nil life stands for any.
-func (o *Set) Find(pid *actor.PID, life actor.Process) *Owner {
-	if o == nil {
+func (s *Set) Find(pid *actor.PID, life actor.Process) *Owner {
+	if s == nil {
 		return nil
 	}
-	if w := o.byPID[pidKeyOf(pid)]; w != nil && (life == nil || request.SameLife(life, w.process)) {
-		return w
+	if owner := s.byPID[pidKeyOf(pid)]; owner != nil && (life == nil || request.SameLife(life, owner.process)) {
+		return owner
 	}
 	return nil
 }
 
 // EndUse ends one use of an owner.
-func (o *Set) EndUse(by Watcher, w *Owner) {
-	if w.uses--; w.uses > 0 || o.byPID[pidKeyOf(w.PID)] != w {
+func (s *Set) EndUse(by Watcher, owner *Owner) {
+	if owner.uses--; owner.uses > 0 || s.byPID[pidKeyOf(owner.PID)] != owner {
 		return
 	}
-	if w.process == nil { // it is not watched
-		delete(o.byPID, pidKeyOf(w.PID))
+	if owner.process == nil { // it is not watched
+		delete(s.byPID, pidKeyOf(owner.PID))
 		return
 	}
-	o.idle = append(o.idle, w)
-	o.forget(by, len(o.idle)-maxIdleWatches)
+	s.idle = append(s.idle, owner)
+	s.forget(by, len(s.idle)-maxIdleWatches)
 }
 
 // Forget ends the watch of the owners that use the lock no more.
-func (o *Set) Forget(by Watcher) {
-	if o != nil {
-		o.forget(by, len(o.idle))
+func (s *Set) Forget(by Watcher) {
+	if s != nil {
+		s.forget(by, len(s.idle))
 	}
 }
 
 // forget ends the watch of the first n of the idle ones.
-func (o *Set) forget(by Watcher, n int) {
+func (s *Set) forget(by Watcher, n int) {
 	for range n {
-		w := o.idle[0]
-		o.idle = slices.Delete(o.idle, 0, 1)
-		delete(o.byPID, pidKeyOf(w.PID))
-		by.Post.SendSystem(w.process, w.PID, &actor.Unwatch{Watcher: by.PID})
+		owner := s.idle[0]
+		s.idle = slices.Delete(s.idle, 0, 1)
+		delete(s.byPID, pidKeyOf(owner.PID))
+		by.Post.SendSystem(owner.process, owner.PID, &actor.Unwatch{Watcher: by.PID})
 	}
 }
 
 // RemoveTerminated removes and returns the owner that has stopped, as proto.actor says; nil if the notice is about an
 // earlier life, or if the owner is yet to stop: it is watched again then, and says so once more.
-func (o *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
-	if o == nil {
+func (s *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
+	if s == nil {
 		return nil
 	}
-	w := o.byPID[pidKeyOf(pid)]
-	if r := o.replacedOwner(pid); r != nil {
-		w = r
-	} else if w == nil || by.Rules.Foreign(pid) {
+	owner := s.byPID[pidKeyOf(pid)]
+	if replaced := s.replacedOwner(pid); replaced != nil {
+		owner = replaced
+	} else if owner == nil || by.Rules.Foreign(pid) {
 		return nil
-	} else if by.registered(w) { // it is stopping, or has said so of an earlier life
-		by.Post.WatchAgain(w.process, pid, by.PID)
-		return nil
-	}
-	if !by.hasStopped(w, pid) {
+	} else if by.registered(owner) { // it is stopping, or has said so of an earlier life
+		by.Post.WatchAgain(owner.process, pid, by.PID)
 		return nil
 	}
-	o.drop(w)
-	return w
+	if !by.hasStopped(owner, pid) {
+		return nil
+	}
+	s.drop(owner)
+	return owner
 }
 
 // replacedOwner returns the replaced owner that a notice is about: the one with the same pointer, since an actor says
 // itself that it has stopped, or else the earliest; nil if there is none.
-func (o *Set) replacedOwner(pid *actor.PID) *Owner {
-	replaced := o.replaced[pidKeyOf(pid)]
-	is := func(w *Owner) bool { return w.PID == pid || w.marker == pid }
+func (s *Set) replacedOwner(pid *actor.PID) *Owner {
+	replaced := s.replaced[pidKeyOf(pid)]
+	is := func(owner *Owner) bool { return owner.PID == pid || owner.marker == pid }
 	if i := slices.IndexFunc(replaced, is); i >= 0 {
 		return replaced[i]
 	}
-	if w := o.byPID[pidKeyOf(pid)]; len(replaced) == 0 || w != nil && is(w) {
+	if owner := s.byPID[pidKeyOf(pid)]; len(replaced) == 0 || owner != nil && is(owner) {
 		return nil
 	}
 	return replaced[0]
 }
 
 // drop removes an owner that has gone.
-func (o *Set) drop(w *Owner) {
-	o.reuse(w)
-	key := pidKeyOf(w.PID)
-	if others := slices.DeleteFunc(o.replaced[key], func(r *Owner) bool { return r == w }); len(others) > 0 {
-		o.replaced[key] = others
+func (s *Set) drop(owner *Owner) {
+	s.reuse(owner)
+	key := pidKeyOf(owner.PID)
+	if others := slices.DeleteFunc(s.replaced[key], func(other *Owner) bool { return other == owner }); len(others) > 0 {
+		s.replaced[key] = others
 	} else {
-		delete(o.replaced, key)
+		delete(s.replaced, key)
 	}
-	if o.byPID[key] == w {
-		delete(o.byPID, key)
+	if s.byPID[key] == owner {
+		delete(s.byPID, key)
 	}
 }
 
 // NextCheck returns the time at which RemoveMissing is to be called next. It matters for a fixed lease, which is not
 // renewed: nothing else wakes the lock actor.
-func (o *Set) NextCheck(now, timeout machine.Instant) (at machine.Instant, wanted bool) {
-	if !o.InUse() && (o == nil || len(o.replaced) == 0) {
+func (s *Set) NextCheck(now, timeout machine.Instant) (at machine.Instant, wanted bool) {
+	if !s.InUse() && (s == nil || len(s.replaced) == 0) {
 		return 0, false
 	}
-	if o.checkAt == 0 {
-		o.checkAt = now + timeout/3
+	if s.checkAt == 0 {
+		s.checkAt = now + timeout/3
 	}
-	return o.checkAt, true
+	return s.checkAt, true
 }
 
 // RemoveMissing removes and returns owners that have gone without a notice: an actor that panics while it handles its
 // Stopped sends none. An actor that has left the registry may still be handling it, so it counts as gone after
 // timeout. It checks the processes three times in that time, however often it is called.
-func (o *Set) RemoveMissing(by Watcher, now, timeout machine.Instant) (gone []*Owner) {
-	if o == nil || now < o.checkAt {
+func (s *Set) RemoveMissing(by Watcher, now, timeout machine.Instant) (gone []*Owner) {
+	if s == nil || now < s.checkAt {
 		return nil
 	}
-	o.checkAt = now + timeout/3
-	check := func(w *Owner) {
+	s.checkAt = now + timeout/3
+	check := func(owner *Owner) {
 		switch {
-		case w.process == nil || by.registered(w):
-		case w.missingSince == 0:
-			w.missingSince = now
-			by.watch(w) // once it has stopped, it answers at once
-		case now-w.missingSince >= timeout:
-			gone = append(gone, w)
+		case owner.process == nil || by.registered(owner):
+		case owner.missingSince == 0:
+			owner.missingSince = now
+			by.watch(owner) // once it has stopped, it answers at once
+		case now-owner.missingSince >= timeout:
+			gone = append(gone, owner)
 		}
 	}
-	for _, w := range o.byPID {
-		check(w)
+	for _, owner := range s.byPID {
+		check(owner)
 	}
-	for _, owners := range o.replaced {
-		for _, w := range owners {
-			check(w)
+	for _, owners := range s.replaced {
+		for _, owner := range owners {
+			check(owner)
 		}
 	}
-	for _, w := range gone {
-		o.drop(w)
+	for _, owner := range gone {
+		s.drop(owner)
 	}
 	return gone
 }

@@ -147,8 +147,8 @@ var All = []Control{
 	{
 		Name: "unwatched owner", Rule: "8 the death of the holder releases the lock", Broken: "owners are not watched",
 		Edits: []Edit{
-			{"internal/owners/owners.go", "by.Post.SendSystem(w.process, w.PID, &actor.Watch{Watcher: by.PID})", ""},
-			{"internal/owners/owners.go", "now < o.checkAt", "now >= 0"},
+			{"internal/owners/owners.go", "by.Post.SendSystem(owner.process, owner.PID, &actor.Watch{Watcher: by.PID})", ""},
+			{"internal/owners/owners.go", "now < s.checkAt", "now >= 0"},
 		},
 		Plan: plan(busyOn(traffic.Actor)),
 	},
