@@ -33,11 +33,11 @@ func (s *System) ExpirableSemaphore(name string) *ExpirableSemaphore {
 //
 // Other Systems should have the same Watchdog: permits that they have acquired with a longer WithLease
 // are not known after Redis has lost its data.
-func (p *ExpirableSemaphore) WithTotal(n int) *ExpirableSemaphore {
-	if p.inner() == nil {
+func (s *ExpirableSemaphore) WithTotal(n int) *ExpirableSemaphore {
+	if s.inner() == nil {
 		return nil
 	}
-	lock := *p.lock
+	lock := *s.lock
 	if lock.total = int64(n); n < 1 || n > machine.MaxPermits {
 		lock.invalid = fmt.Errorf("WithTotal(%d): the number of permits must be between 1 and %d", n, machine.MaxPermits)
 	}
@@ -45,14 +45,14 @@ func (p *ExpirableSemaphore) WithTotal(n int) *ExpirableSemaphore {
 }
 
 // Name returns the name of the semaphore, without the key prefix.
-func (p *ExpirableSemaphore) Name() string { return p.inner().Name() }
+func (s *ExpirableSemaphore) Name() string { return s.inner().Name() }
 
 // inner returns the lock, or nil for a nil semaphore.
-func (p *ExpirableSemaphore) inner() *Lock {
-	if p == nil {
+func (s *ExpirableSemaphore) inner() *Lock {
+	if s == nil {
 		return nil
 	}
-	return p.lock
+	return s.lock
 }
 
 // Acquire waits until it has a permit. The options and errors are those of Lock.Acquire and ErrNoPermits, and ctx
@@ -60,14 +60,14 @@ func (p *ExpirableSemaphore) inner() *Lock {
 // of a permit, and waits if none is free.
 //
 // Without WithLease the watchdog renews the permit until it is released or the process ends.
-func (p *ExpirableSemaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
-	return asPermit(p.inner().Acquire(ctx, options...))
+func (s *ExpirableSemaphore) Acquire(ctx context.Context, options ...Option) (*Permit, error) {
+	return asPermit(s.inner().Acquire(ctx, options...))
 }
 
 // TryAcquire takes a permit if one is free, and does not wait; see Lock.TryAcquire. It fails with
 // ErrHeld if no permit is free.
-func (p *ExpirableSemaphore) TryAcquire(ctx context.Context, options ...Option) (*Permit, error) {
-	return asPermit(p.inner().TryAcquire(ctx, options...))
+func (s *ExpirableSemaphore) TryAcquire(ctx context.Context, options ...Option) (*Permit, error) {
+	return asPermit(s.inner().TryAcquire(ctx, options...))
 }
 
 func asPermit(hold *Hold, err error) (*Permit, error) {
@@ -78,8 +78,8 @@ func asPermit(hold *Hold, err error) (*Permit, error) {
 }
 
 // Do acquires a permit, runs f, and releases the permit; see Lock.Do.
-func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context) error, options ...WorkOption) error {
-	return p.inner().Do(ctx, f, options...)
+func (s *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context) error, options ...WorkOption) error {
+	return s.inner().Do(ctx, f, options...)
 }
 
 // ReleaseID releases the permit with that id, which another process may hold, for instance a Java
@@ -88,13 +88,13 @@ func (p *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 // back then. ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id does not
 // consist of 32 hexadecimal digits. It returns after at most Config.CallTimeout and 250 ms, even if ctx
 // never ends.
-func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
+func (s *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
 	parsed, err := request.ParsePermitID(id)
 	if err != nil {
-		return invalid(op, p.Name(), err)
+		return invalid(op, s.Name(), err)
 	}
-	_, err = p.ask(ctx, op, request.OpReleaseID, &request.Permit{ID: parsed})
+	_, err = s.ask(ctx, op, request.OpReleaseID, &request.Permit{ID: parsed})
 	return err
 }
 
@@ -102,40 +102,40 @@ func (p *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 // 2147483647. It returns after at most twice Config.CallTimeout and a second, even if ctx never ends.
 // If it fails with ErrUnavailable, the number may have been set. The same limits and errors apply to
 // SetPermits, AddPermits and Delete.
-func (p *ExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
-	return p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TRY, n)
+func (s *ExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (set bool, err error) {
+	return s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TRY, n)
 }
 
 // SetPermits sets the number of permits, free and taken together. While more are taken than that, Redis
 // grants none. A process still hands permits off to its own waiters, but gives one up at every
 // Config.HandOffLimit until the number is right.
-func (p *ExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
-	_, err := p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, n)
+func (s *ExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
+	_, err := s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, n)
 	return err
 }
 
 // AddPermits adds n permits, or removes some if n is negative. If fewer are free than are to be removed,
 // the rest is removed as permits are released; see SetPermits.
-func (p *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_ADD, n)
+func (s *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
+	_, err := s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_ADD, n)
 	return err
 }
 
 // Delete deletes the semaphore, and reports whether it did: not if there is no number of permits, or while a permit is
 // taken. Those that wait for permits then get ErrNoPermits; with WithTotal, an Acquire sets the number again.
-func (p *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err error) {
-	return p.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_DELETE, 0)
+func (s *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err error) {
+	return s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_DELETE, 0)
 }
 
-func (p *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow, n int) (set bool, err error) {
+func (s *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow, n int) (set bool, err error) {
 	op := "set permits"
 	if how == messages.SetPermitsHow_SET_PERMITS_HOW_DELETE {
 		op = "delete"
 	}
 	if err := request.CheckPermits(how, int64(n)); err != nil {
-		return false, invalid(op, p.Name(), err)
+		return false, invalid(op, s.Name(), err)
 	}
-	out, err := p.ask(ctx, op, request.OpSetPermits, &request.Permit{How: how, Count: int64(n)})
+	out, err := s.ask(ctx, op, request.OpSetPermits, &request.Permit{How: how, Count: int64(n)})
 	return out.Done, err
 }
 
@@ -143,35 +143,35 @@ func (p *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow
 // be, after SetPermits or AddPermits. It fails with ErrNoPermits if no number of permits is set, and
 // returns after at most Config.CallTimeout and 250 ms, even if ctx never ends. The same applies to
 // Acquired and Total.
-func (p *ExpirableSemaphore) Available(ctx context.Context) (int, error) {
-	s, err := p.count(ctx)
-	return int(s.GetFreePermits()), err
+func (s *ExpirableSemaphore) Available(ctx context.Context) (int, error) {
+	status, err := s.count(ctx)
+	return int(status.GetFreePermits()), err
 }
 
 // Acquired returns how many permits are taken and have not expired, in all processes.
-func (p *ExpirableSemaphore) Acquired(ctx context.Context) (int, error) {
-	s, err := p.count(ctx)
-	return int(s.GetTakenPermits()), err
+func (s *ExpirableSemaphore) Acquired(ctx context.Context) (int, error) {
+	status, err := s.count(ctx)
+	return int(status.GetTakenPermits()), err
 }
 
 // Total returns how many permits there are, free and taken.
-func (p *ExpirableSemaphore) Total(ctx context.Context) (int, error) {
-	s, err := p.count(ctx)
-	return int(s.GetAllPermits()), err
+func (s *ExpirableSemaphore) Total(ctx context.Context) (int, error) {
+	status, err := s.count(ctx)
+	return int(status.GetAllPermits()), err
 }
 
-func (p *ExpirableSemaphore) count(ctx context.Context) (*messages.Status, error) {
-	out, err := p.ask(ctx, "count permits", request.OpInspect, nil)
+func (s *ExpirableSemaphore) count(ctx context.Context) (*messages.Status, error) {
+	out, err := s.ask(ctx, "count permits", request.OpInspect, nil)
 	return out.Status, err
 }
 
-func (p *ExpirableSemaphore) ask(ctx context.Context, op string, what request.Op, about *request.Permit) (request.Outcome, error) {
-	if err := p.inner().checkCall(ctx); err != nil {
-		return request.Outcome{}, invalid(op, p.Name(), err)
+func (s *ExpirableSemaphore) ask(ctx context.Context, op string, what request.Op, about *request.Permit) (request.Outcome, error) {
+	if err := s.inner().checkCall(ctx); err != nil {
+		return request.Outcome{}, invalid(op, s.Name(), err)
 	}
-	call := p.lock.newCall(what)
+	call := s.lock.newCall(what)
 	call.Permit = about
-	return p.lock.submit(ctx, op, call)
+	return s.lock.submit(ctx, op, call)
 }
 
 // Permit is an acquired permit of an ExpirableSemaphore, or several that were acquired together, until it is released or

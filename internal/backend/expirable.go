@@ -22,40 +22,40 @@ func NewExpirableSemaphore(s *Server, name, client string) *ExpirableSemaphore {
 
 // Run carries out a command by the deadline; the reply to a renewal may come after it. It calls done once, on any
 // goroutine; done must not block. lend may take over the call.
-func (p *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisclient.Call) bool, done func(expirable.Result)) {
+func (s *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisclient.Call) bool, done func(expirable.Result)) {
 	if c.Kind == expirable.Renew {
-		deadline = p.server.redis.RenewalDeadline(deadline, deadline.Add(c.Latest-c.Deadline))
+		deadline = s.server.redis.RenewalDeadline(deadline, deadline.Add(c.Latest-c.Deadline))
 	}
-	call := p.permits.Call(c, deadline)
+	call := s.permits.Call(c, deadline)
 	call.To = receive(func(_ uint64, reply redisclient.Reply) { done(protocol.ReadExpirable(c, reply)) })
 	if !lend(call) {
-		p.server.redis.Run(call)
+		s.server.redis.Run(call)
 	}
 }
 
 // DeleteRecord is like Semaphore.DeleteRecord.
-func (p *ExpirableSemaphore) DeleteRecord(number uint64) { p.server.deleteRecord(p.permits, number) }
+func (s *ExpirableSemaphore) DeleteRecord(number uint64) { s.server.deleteRecord(s.permits, number) }
 
 // Inspect implements Place.
-func (p *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {
-	call := p.permits.Inspect(deadline)
+func (s *ExpirableSemaphore) Inspect(deadline time.Time, done func(protocol.View, error)) {
+	call := s.permits.Inspect(deadline)
 	call.To = receive(func(_ uint64, reply redisclient.Reply) {
 		done(protocol.ViewExpirable(reply))
 	})
-	p.server.redis.Run(call)
+	s.server.redis.Run(call)
 }
 
 // Channels implements Place.
-func (p *ExpirableSemaphore) Channels(uint64) []Channel {
-	return []Channel{{Server: p.server, Name: p.permits.Channel}}
+func (s *ExpirableSemaphore) Channels(uint64) []Channel {
+	return []Channel{{Server: s.server, Name: s.permits.Channel}}
 }
 
 // CleanUp repeats a Release in the background until it is certain that the permits are back, or ttl
 // is over; see Backend.CleanUp.
-func (p *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, done func(certain bool)) {
+func (s *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, done func(certain bool)) {
 	try := func(deadline time.Time, done func(Reply)) {
 		never := func(redisclient.Call) bool { return false }
-		p.Run(&c, deadline, never, func(r expirable.Result) {
+		s.Run(&c, deadline, never, func(r expirable.Result) {
 			reply := Reply{Result: lock.Result{Outcome: lock.Done}}
 			if r.Err != nil {
 				reply.Result = lock.Result{Outcome: lock.Failed, Failure: r.Failure}
@@ -63,5 +63,5 @@ func (p *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, don
 			done(reply)
 		})
 	}
-	p.server.cleanups.start(p.server.cleanup(try, lock.Command{MaxTTL: ttl}, done))
+	s.server.cleanups.start(s.server.cleanup(try, lock.Command{MaxTTL: ttl}, done))
 }

@@ -33,18 +33,18 @@ func NewExpirableSemaphore(name, client string) *ExpirableSemaphore {
 }
 
 // Call makes the call of a command.
-func (p *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redisclient.Call {
-	call := redisclient.Call{Keys: p.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), p.Channel}, Deadline: deadline, Seq: c.Seq}
+func (s *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redisclient.Call {
+	call := redisclient.Call{Keys: s.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), s.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case expirable.Acquire:
-		call.Script, call.Confirm, call.Args = scripts.ExpirableAcquire, true, append(call.Args, p.keys[4], ms(c.Keep))
+		call.Script, call.Confirm, call.Args = scripts.ExpirableAcquire, true, append(call.Args, s.keys[4], ms(c.Keep))
 	case expirable.Release:
-		call.Script, call.Urgent, call.Args = scripts.ExpirableRelease, true, append(call.Args, p.keys[3])
+		call.Script, call.Urgent, call.Args = scripts.ExpirableRelease, true, append(call.Args, s.keys[3])
 	case expirable.Renew:
 		call.Script, call.Urgent, call.Renews, call.Confirm = scripts.ExpirableRenew, true, true, true
-		call.Keys, call.Args = p.keys[1:2], []string{ms(c.Lease)}
+		call.Keys, call.Args = s.keys[1:2], []string{ms(c.Lease)}
 	case expirable.Set:
-		call.Script, call.Keys, call.Confirm = scripts.ExpirableSet, p.keys[:4], true
+		call.Script, call.Keys, call.Confirm = scripts.ExpirableSet, s.keys[:4], true
 		call.Args = append(call.Args, string(c.Mode), strconv.Itoa(c.Count))
 		if c.Mode == expirable.Restore {
 			call.Args = append(call.Args, ms(c.Lease))
@@ -76,8 +76,8 @@ func withIDs(args []string, ids []machine.PermitID) []string {
 }
 
 // DeleteRecord is like Semaphore.DeleteRecord.
-func (p *ExpirableSemaphore) DeleteRecord(number uint64, deadline time.Time) redisclient.Call {
-	return deleteRecord(p.keys[2], number, deadline)
+func (s *ExpirableSemaphore) DeleteRecord(number uint64, deadline time.Time) redisclient.Call {
+	return deleteRecord(s.keys[2], number, deadline)
 }
 
 // ReadExpirable returns the result of a command from its reply.
@@ -126,8 +126,8 @@ func RefusedUnset(record string) (refused, expire bool) {
 }
 
 // Inspect makes the call that counts the permits.
-func (p *ExpirableSemaphore) Inspect(deadline time.Time) redisclient.Call {
-	return redisclient.Call{Script: scripts.ExpirableInspect, Keys: p.keys[:2], Deadline: deadline}
+func (s *ExpirableSemaphore) Inspect(deadline time.Time) redisclient.Call {
+	return redisclient.Call{Script: scripts.ExpirableInspect, Keys: s.keys[:2], Deadline: deadline}
 }
 
 // ErrNoNumber is the error if the number of permits is not set.
