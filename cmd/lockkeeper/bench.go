@@ -117,10 +117,10 @@ func (o *benchOptions) measure(ctx context.Context, client rueidis.Client) (all 
 		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 		defer cancel()
-		l := inspect.Inspector{Client: client, Prefix: o.prefix}
+		inspector := inspect.Inspector{Client: client, Prefix: o.prefix}
 		for _, lock := range []string{name, name + ":64"} {
 			for _, key := range []string{keyspace.WaitQueue(o.prefix + lock), keyspace.WaitOrder(o.prefix + lock)} {
-				err = cmp.Or(err, client.Do(ctx, l.Command("DEL", key)).Error())
+				err = cmp.Or(err, client.Do(ctx, inspector.Command("DEL", key)).Error())
 			}
 		}
 	}()

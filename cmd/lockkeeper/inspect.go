@@ -78,12 +78,12 @@ func runInspect(args []string, env environment) int {
 }
 
 // one reads the lock of that name.
-func one(ctx context.Context, l inspect.Inspector, name string) (inspect.Lock, error) {
-	views, err := l.Inspect(ctx, []string{l.Prefix + name}, true)
+func one(ctx context.Context, inspector inspect.Inspector, name string) (inspect.Lock, error) {
+	views, err := inspector.Inspect(ctx, []string{inspector.Prefix + name}, true)
 	if err != nil {
 		return inspect.Lock{}, err
 	}
-	return views[0], l.Identify(ctx, views)
+	return views[0], inspector.Identify(ctx, views)
 }
 
 // text describes a lock in several lines.

@@ -85,15 +85,15 @@ func list(args []string, env environment) int {
 		return code
 	}
 	return o.with(func(ctx context.Context, client rueidis.Client) (int, error) {
-		l := inspect.Inspector{Client: client, Prefix: o.prefix}
+		inspector := inspect.Inspector{Client: client, Prefix: o.prefix}
 		unread, first := 0, ""
-		l.Unread = func(key string, err error) {
+		inspector.Unread = func(key string, err error) {
 			if unread++; unread == 1 {
 				first = fmt.Sprintf("%q: %v", key, err)
 			}
 		}
 		if o.systems {
-			all, err := l.Systems(ctx)
+			all, err := inspector.Systems(ctx)
 			switch cut := errors.Is(err, inspect.ErrMoreSystems); {
 			case err != nil && !cut:
 				return 0, err
@@ -105,14 +105,14 @@ func list(args []string, env environment) int {
 			return 0, o.printSystems(all)
 		}
 		// Print the locks that were found, and then the error.
-		all, unknown := l.List(ctx, pattern, math.MaxInt)
+		all, unknown := inspector.List(ctx, pattern, math.MaxInt)
 		if unknown != nil && client.Mode() != rueidis.ClientModeCluster {
 			return 0, unknown
 		}
 		if problem := o.printLocks(all); problem != nil {
 			return 0, problem
 		}
-		counters, err := l.Counters(ctx, pattern)
+		counters, err := inspector.Counters(ctx, pattern)
 		if problem := o.printCounters(counters); problem != nil {
 			return 0, problem
 		}

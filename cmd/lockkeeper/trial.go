@@ -109,12 +109,12 @@ func (d *doctor) checkLocks(ctx context.Context) {
 func (d *doctor) clean(ctx context.Context, t trial) (err error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), trialTime)
 	defer cancel()
-	l := inspect.Inspector{Client: d.client, Prefix: d.prefix}
+	inspector := inspect.Inspector{Client: d.client, Prefix: d.prefix}
 	for _, key := range t.lasting {
-		err = cmp.Or(err, d.client.Do(ctx, l.Command("DEL", key)).Error())
+		err = cmp.Or(err, d.client.Do(ctx, inspector.Command("DEL", key)).Error())
 	}
 	for _, key := range t.keys {
-		_ = d.client.Do(ctx, l.Command("DEL", key)).Error()
+		_ = d.client.Do(ctx, inspector.Command("DEL", key)).Error()
 	}
 	return err
 }

@@ -110,10 +110,10 @@ func (o *watchOptions) outage(err error, some bool) error {
 
 // readLocks reads the locks. With an error it also returns those that it has read, and asks again about held locks that
 // the list lacks.
-func (o *watchOptions) readLocks(ctx context.Context, l inspect.Inspector) (all []inspect.Lock, unknown error) {
+func (o *watchOptions) readLocks(ctx context.Context, inspector inspect.Inspector) (all []inspect.Lock, unknown error) {
 	var keys []string
 	if len(o.args) == 0 {
-		if all, unknown = l.List(ctx, "*", math.MaxInt); unknown == nil {
+		if all, unknown = inspector.List(ctx, "*", math.MaxInt); unknown == nil {
 			return all, nil
 		}
 		for name, before := range o.last {
@@ -125,8 +125,8 @@ func (o *watchOptions) readLocks(ctx context.Context, l inspect.Inspector) (all 
 	for _, name := range o.args {
 		keys = append(keys, o.prefix+name)
 	}
-	named, err := l.Inspect(ctx, keys, true)
-	return append(all, named...), cmp.Or(unknown, err, l.Identify(ctx, named))
+	named, err := inspector.Inspect(ctx, keys, true)
+	return append(all, named...), cmp.Or(unknown, err, inspector.Identify(ctx, named))
 }
 
 // change is a lock whose owners have changed since the last read, with the owners before.

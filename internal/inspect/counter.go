@@ -94,20 +94,20 @@ func classify(err error) error {
 
 // Counter reads the semaphore, the expirable semaphore or the latch of a name, with the taken permits that end
 // first. It returns nil if Redis has nothing or something else under the name.
-func (l Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
-	keys := []string{l.Prefix + name}
-	all, err := l.counters(ctx, keys, true)
+func (in Inspector) Counter(ctx context.Context, name string) (*Counter, error) {
+	keys := []string{in.Prefix + name}
+	all, err := in.counters(ctx, keys, true)
 	if err != nil || len(all) == 0 {
 		return nil, err
 	}
 	c := &all[0]
-	return c, l.identifyPermits(ctx, c)
+	return c, in.identifyPermits(ctx, c)
 }
 
 // counters reads the synchronizers with these keys. If they are named, the result has the first permits, and a problem
 // if these belong to another application. Otherwise data of other applications, and unreadable data, is left out.
-func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
-	clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice()
+func (in Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
+	clock, err := in.Client.Do(ctx, in.Client.B().Time().Build()).AsIntSlice()
 	if err != nil {
 		return nil, classify(err)
 	}
@@ -118,11 +118,11 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 	for _, key := range keys {
 		taken := keyspace.Taken(key)
 		commands = append(commands,
-			l.Command("GETRANGE", key, "0", longestNumber), l.Command("PTTL", key), l.Command("EXISTS", keyspace.Counted(key)),
-			l.Command("ZCOUNT", taken, "0", until), l.Command("ZCOUNT", taken, after, "+inf"))
+			in.Command("GETRANGE", key, "0", longestNumber), in.Command("PTTL", key), in.Command("EXISTS", keyspace.Counted(key)),
+			in.Command("ZCOUNT", taken, "0", until), in.Command("ZCOUNT", taken, after, "+inf"))
 		channels = append(channels, keyspace.PermitsChannel(key), keyspace.LatchChannel(key))
 	}
-	results, listeners := l.all(ctx, commands), l.Listeners(ctx, channels)
+	results, listeners := in.all(ctx, commands), in.Listeners(ctx, channels)
 	var numbers []string
 	for i, key := range keys {
 		if mayBeNumber(results[5*i:]) {
@@ -133,9 +133,9 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 	if named {
 		ranges = append(slices.Clip(ranges), []string{after, "+inf", "BYSCORE", "LIMIT", "0", strconv.Itoa(MaxPermits)})
 	}
-	taken := l.readTaken(ctx, numbers, ranges)
+	taken := in.readTaken(ctx, numbers, ranges)
 	for i, key := range keys {
-		c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindCounter}
+		c := Counter{Name: strings.TrimPrefix(key, in.Prefix), Kind: KindCounter}
 		c.NameBytes = notText(c.Name)
 		waits, waitsForLatch := listeners[channels[2*i]], listeners[channels[2*i+1]]
 		members, foreign := taken[key], errors.Is(taken[key].err, errForeign)
@@ -147,7 +147,7 @@ func (l Inspector) counters(ctx context.Context, keys []string, named bool) (all
 			err = members.err
 		}
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !lacksCommand(err) {
-			l.unread(key, err)
+			in.unread(key, err)
 			continue // a derived key belongs to another application, or the user may not read it
 		}
 		if err != nil {
@@ -228,12 +228,12 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 }
 
 // identifyPermits finds the processes that hold the permits: the id of a permit begins with that of the System.
-func (l Inspector) identifyPermits(ctx context.Context, c *Counter) error {
+func (in Inspector) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {
 		views[0].Owners[i].Field = keyspace.PermitSystemOf(p.ID) + ":" + protocol.OfPermit(p.ID)
 	}
-	err := l.Identify(ctx, views)
+	err := in.Identify(ctx, views)
 	for i, o := range views[0].Owners {
 		if o.Process.Since != nil {
 			c.Permits[i].Process, c.Permits[i].Note = &o.Process, o.Note

@@ -19,11 +19,11 @@ import (
 // expire, those for which Lockkeeper has run a command within the last hour, and those with subscribers, even if they
 // have no number (see Unset). Those that the user may not read are left out. With an error it also returns those that
 // it has found.
-func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
+func (in Inspector) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
 	found := map[string][]string{} // with the records of commands
 	add := func(keys ...string) (added []string) {
 		for _, key := range keys {
-			name, ours := strings.CutPrefix(key, l.Prefix)
+			name, ours := strings.CutPrefix(key, in.Prefix)
 			if ours && name != "" && matches(pattern, name) {
 				found[key] = found[key][:len(found[key]):len(found[key])]
 				added = append(added, key)
@@ -31,7 +31,7 @@ func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter,
 		}
 		return added
 	}
-	err = l.scan(ctx, l.prefixed(keyspace.AnyCalls), "string", func(keys []string) error {
+	err = in.scan(ctx, in.prefixed(keyspace.AnyCalls), "string", func(keys []string) error {
 		for _, key := range keys {
 			if end := strings.LastIndexByte(key, ':'); clientID.MatchString(key[end+1:]) {
 				for _, named := range add(keyspace.NamesIn(keyspace.Calls, key[:end])...) {
@@ -41,14 +41,14 @@ func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter,
 		}
 		return nil
 	})
-	err = cmp.Or(err, l.scan(ctx, l.prefixed(keyspace.AnyTaken), "zset", func(keys []string) error {
+	err = cmp.Or(err, in.scan(ctx, in.prefixed(keyspace.AnyTaken), "zset", func(keys []string) error {
 		for _, key := range keys {
 			add(keyspace.NamesIn(keyspace.Taken, key)...)
 		}
 		return nil
 	}))
-	permits, lacking := l.channels(ctx, l.prefixed(keyspace.AnyPermitsChannel))
-	latches, _ := l.channels(ctx, l.prefixed(keyspace.AnyLatchChannel))
+	permits, lacking := in.channels(ctx, in.prefixed(keyspace.AnyPermitsChannel))
+	latches, _ := in.channels(ctx, in.prefixed(keyspace.AnyLatchChannel))
 	for _, channel := range permits {
 		add(keyspace.NamesIn(keyspace.PermitsChannel, channel)...)
 	}
@@ -57,18 +57,18 @@ func (l Inspector) Counters(ctx context.Context, pattern string) (all []Counter,
 	}
 	known := map[string]bool{} // the command records of the counters that are read
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
-		some, failed := l.counters(ctx, page, false)
+		some, failed := in.counters(ctx, page, false)
 		all = append(all, some...)
 		if failed != nil {
 			return all, cmp.Or(err, failed)
 		}
 		for _, c := range some {
-			for _, record := range found[l.Prefix+c.Name] {
+			for _, record := range found[in.Prefix+c.Name] {
 				known[record] = true
 			}
 		}
 	}
-	all = withoutDuplicates(append(all, l.refused(ctx, found, known)...))
+	all = withoutDuplicates(append(all, in.refused(ctx, found, known)...))
 	slices.SortFunc(all, func(a, b Counter) int { return strings.Compare(a.Name, b.Name) })
 	return all, cmp.Or(err, lacking)
 }
@@ -90,7 +90,7 @@ func withoutDuplicates(all []Counter) []Counter {
 
 // refused returns the counters of the keys whose last command was refused because no number is set, according to the
 // command records; see scripts/common/record.lua.
-func (l Inspector) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
+func (in Inspector) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
 	keys := map[string]string{} // by the record; if two keys have the same, the one without braces
 	for key, records := range found {
 		for _, record := range records {
@@ -103,9 +103,9 @@ func (l Inspector) refused(ctx context.Context, found map[string][]string, known
 	for page := range slices.Chunk(slices.Sorted(maps.Keys(keys)), PageSize) {
 		var commands []rueidis.Completed
 		for _, record := range page {
-			commands = append(commands, l.Command("GET", record))
+			commands = append(commands, in.Command("GET", record))
 		}
-		for i, result := range l.all(ctx, commands) {
+		for i, result := range in.all(ctx, commands) {
 			said, _ := result.ToString()
 			refused, expire := protocol.RefusedUnset(said)
 			key := keys[page[i]]
@@ -113,7 +113,7 @@ func (l Inspector) refused(ctx context.Context, found map[string][]string, known
 				continue
 			}
 			seen[key] = true
-			c := Counter{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindSemaphore, TTL: NoKey, Problem: Unset}
+			c := Counter{Name: strings.TrimPrefix(key, in.Prefix), Kind: KindSemaphore, TTL: NoKey, Problem: Unset}
 			if c.NameBytes = notText(c.Name); expire {
 				c.Kind = KindExpirableSemaphore
 			}
@@ -124,16 +124,16 @@ func (l Inspector) refused(ctx context.Context, found map[string][]string, known
 }
 
 // prefixed restricts a pattern of package keyspace, with one asterisk, to names with the prefix.
-func (l Inspector) prefixed(pattern string) string {
-	return strings.Replace(pattern, "*", "*"+quotePattern(l.Prefix)+"*", 1)
+func (in Inspector) prefixed(pattern string) string {
+	return strings.Replace(pattern, "*", "*"+quotePattern(in.Prefix)+"*", 1)
 }
 
 // channels lists the matching channels on all servers that the client knows. The only error is ErrRights: a server
 // without shard channels refuses the command, too.
-func (l Inspector) channels(ctx context.Context, pattern string) (all []string, lacking error) {
-	for _, node := range l.Client.Nodes() {
+func (in Inspector) channels(ctx context.Context, pattern string) (all []string, lacking error) {
+	for _, node := range in.Client.Nodes() {
 		commands := []rueidis.Completed{node.B().PubsubChannels().Pattern(pattern).Build()}
-		if l.Client.Mode() == rueidis.ClientModeCluster {
+		if in.Client.Mode() == rueidis.ClientModeCluster {
 			commands = append(commands, node.B().PubsubShardchannels().Pattern(pattern).Build())
 		}
 		for _, result := range node.DoMulti(ctx, commands...) {

@@ -15,32 +15,32 @@ import (
 
 // readDerived reads the data that belongs to the locks: tokens, queues and subscribers. Data that the
 // user may not read is left out.
-func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
+func (in Inspector) readDerived(ctx context.Context, views []Lock) error {
 	if len(views) == 0 {
 		return nil
 	}
 	var commands []rueidis.Completed
 	channels, queues := make([]string, len(views)), make([]*hash, len(views))
 	for i, v := range views {
-		key := l.Prefix + v.Name
+		key := in.Prefix + v.Name
 		channels[i], queues[i] = keyspace.Channel(key), &hash{key: keyspace.WaitQueue(key)}
 		if v.Kind == KindReadWrite {
 			channels[i], queues[i].key = keyspace.ReadWriteChannel(key), keyspace.ReadWriteQueue(key)
 		}
-		commands = append(commands, l.Command("GETRANGE", keyspace.Token(key), "0", longestNumber), l.Command("LLEN", keyspace.Queue(key)),
-			l.Command("LRANGE", keyspace.Queue(key), "0", "0"),
-			l.Command("HRANDFIELD", queues[i].key, strconv.Itoa(maxOwners)))
+		commands = append(commands, in.Command("GETRANGE", keyspace.Token(key), "0", longestNumber), in.Command("LLEN", keyspace.Queue(key)),
+			in.Command("LRANGE", keyspace.Queue(key), "0", "0"),
+			in.Command("HRANDFIELD", queues[i].key, strconv.Itoa(maxOwners)))
 	}
-	results := l.all(ctx, commands)
-	listeners, now := l.Listeners(ctx, channels), l.now(ctx)
+	results := in.all(ctx, commands)
+	listeners, now := in.Listeners(ctx, channels), in.now(ctx)
 	for i := range views {
 		names, err := results[4*i+3].AsStrSlice()
-		l.unread(queues[i].key, err)
-		l.unread(keyspace.Token(l.Prefix+views[i].Name), results[4*i].Error())
-		l.unread(keyspace.Queue(l.Prefix+views[i].Name), results[4*i+1].Error())
+		in.unread(queues[i].key, err)
+		in.unread(keyspace.Token(in.Prefix+views[i].Name), results[4*i].Error())
+		in.unread(keyspace.Queue(in.Prefix+views[i].Name), results[4*i+1].Error())
 		queues[i].names = slices.DeleteFunc(names, func(n string) bool { return !clientID.MatchString(n) })
 	}
-	l.readShort(ctx, queues, longestEntry)
+	in.readShort(ctx, queues, longestEntry)
 	var fair []*Lock
 	for i := range views {
 		v, got := &views[i], results[4*i:]
@@ -63,13 +63,13 @@ func (l Inspector) readDerived(ctx context.Context, views []Lock) error {
 			}
 		}
 	}
-	l.readQueues(ctx, fair)
+	in.readQueues(ctx, fair)
 	return ctx.Err()
 }
 
 // now returns the time by the clock of Redis in epoch µs, or 0 if it is not known.
-func (l Inspector) now(ctx context.Context) (micros int64) {
-	if clock, err := l.Client.Do(ctx, l.Client.B().Time().Build()).AsIntSlice(); err == nil && len(clock) == 2 {
+func (in Inspector) now(ctx context.Context) (micros int64) {
+	if clock, err := in.Client.Do(ctx, in.Client.B().Time().Build()).AsIntSlice(); err == nil && len(clock) == 2 {
 		micros = clock[0]*1_000_000 + clock[1]
 	}
 	return micros
@@ -80,12 +80,12 @@ const longestNumber = "40"
 
 // readQueues reads the beginnings of the queues of fair locks. The caller has checked that the first entry of each is
 // an owner: entries of another application may be large.
-func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
+func (in Inspector) readQueues(ctx context.Context, views []*Lock) {
 	var commands []rueidis.Completed
 	for _, v := range views {
-		commands = append(commands, l.Command("LRANGE", keyspace.Queue(l.Prefix+v.Name), "0", strconv.Itoa(maxOwners-1)))
+		commands = append(commands, in.Command("LRANGE", keyspace.Queue(in.Prefix+v.Name), "0", strconv.Itoa(maxOwners-1)))
 	}
-	for i, result := range l.all(ctx, commands) {
+	for i, result := range in.all(ctx, commands) {
 		owners, _ := result.AsStrSlice()
 		for _, owner := range owners {
 			if keyspace.IsOwner(owner) {
@@ -98,20 +98,20 @@ func (l Inspector) readQueues(ctx context.Context, views []*Lock) {
 // Listeners counts the subscribers of channels. In a cluster it adds those of the shard channels, which the servers of
 // their slots know, and those of other channels that are connected to one server. A number is unknown if a server
 // does not answer or the user may not ask.
-func (l Inspector) Listeners(ctx context.Context, channels []string) map[string]Number {
-	counts, err := l.Client.Do(ctx, l.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
+func (in Inspector) Listeners(ctx context.Context, channels []string) map[string]Number {
+	counts, err := in.Client.Do(ctx, in.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
 	all := map[string]Number{}
 	for _, channel := range channels {
 		all[channel] = asNumber(counts[channel], err)
 	}
-	if l.Client.Mode() != rueidis.ClientModeCluster {
+	if in.Client.Mode() != rueidis.ClientModeCluster {
 		return all
 	}
 	var commands []rueidis.Completed
 	for _, channel := range channels {
-		commands = append(commands, l.Client.B().PubsubShardnumsub().Channel(channel).Build())
+		commands = append(commands, in.Client.B().PubsubShardnumsub().Channel(channel).Build())
 	}
-	for i, result := range l.all(ctx, commands) {
+	for i, result := range in.all(ctx, commands) {
 		counts, err := result.AsIntMap()
 		all[channels[i]] = all[channels[i]].plus(asNumber(counts[channels[i]], err))
 	}

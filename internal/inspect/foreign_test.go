@@ -37,8 +37,8 @@ func TestForeignMembers_AreNotShown(t *testing.T) {
 				for i, member := range members {
 					k.Do(t, "ZADD", keyspace.Taken(k.Name), fmt.Sprint(first+i), member)
 				}
-				l := inspect.Inspector{Client: s.Client}
-				c, err := l.Counter(locktest.Within(t), k.Name)
+				in := inspect.Inspector{Client: s.Client}
+				c, err := in.Counter(locktest.Within(t), k.Name)
 				if err != nil || c == nil {
 					t.Fatal(c, err)
 				}
@@ -50,11 +50,11 @@ func TestForeignMembers_AreNotShown(t *testing.T) {
 				if what == "among many ids" {
 					return
 				}
-				if all, err := l.Counters(locktest.Within(t), k.Name); err != nil || len(all) != 0 {
+				if all, err := in.Counters(locktest.Within(t), k.Name); err != nil || len(all) != 0 {
 					t.Errorf("a list has %+v, %v", all, err)
 				}
 				k.Do(t, "DEL", k.Name)
-				if c, err := l.Counter(locktest.Within(t), k.Name); err != nil || c != nil {
+				if c, err := in.Counter(locktest.Within(t), k.Name); err != nil || c != nil {
 					t.Errorf("without a number: %+v, %v", c, err)
 				}
 			})
@@ -69,12 +69,12 @@ func TestForeignQueue_IsNotCounted(t *testing.T) {
 	hold := locktest.Acquire(t, s.Lock(k.LockName))
 	defer locktest.Release(t, hold)
 	k.Do(t, "RPUSH", keyspace.Queue(k.Name), "job 1", "job 2", "job 3")
-	l := inspect.Inspector{Client: s.Client}
+	in := inspect.Inspector{Client: s.Client}
 	for step, want := range []inspect.Lock{{Kind: inspect.KindPlain, Waiters: inspect.Known(0)}, {Kind: inspect.KindFair, Waiters: inspect.Known(4)}} {
 		if step == 1 {
 			k.Do(t, "LPUSH", keyspace.Queue(k.Name), "00000000-0000-4000-8000-000000000001:1")
 		}
-		all, err := l.Inspect(locktest.Within(t), []string{k.Name}, true)
+		all, err := in.Inspect(locktest.Within(t), []string{k.Name}, true)
 		if err != nil || len(all) != 1 || all[0].Kind != want.Kind || all[0].Waiters != want.Waiters || len(all[0].Queue) != step {
 			t.Errorf("%d: %+v, %v", step, all, err)
 		}

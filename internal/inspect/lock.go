@@ -100,15 +100,15 @@ type Inspector struct {
 }
 
 // unread reports a key to Unread if Redis has refused to read it.
-func (l Inspector) unread(key string, err error) {
-	if _, refused := rueidis.IsRedisErr(err); refused && l.Unread != nil {
-		l.Unread(key, redisio.Classify(err))
+func (in Inspector) unread(key string, err error) {
+	if _, refused := rueidis.IsRedisErr(err); refused && in.Unread != nil {
+		in.Unread(key, redisio.Classify(err))
 	}
 }
 
 // Command returns a command whose second word is a key.
-func (l Inspector) Command(words ...string) rueidis.Completed {
-	b := l.Client.B().Arbitrary(words[0])
+func (in Inspector) Command(words ...string) rueidis.Completed {
+	b := in.Client.B().Arbitrary(words[0])
 	if len(words) > 1 {
 		b = b.Keys(words[1]).Args(words[2:]...)
 	}
@@ -116,19 +116,19 @@ func (l Inspector) Command(words ...string) rueidis.Completed {
 }
 
 // all runs commands in one pipeline.
-func (l Inspector) all(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
+func (in Inspector) all(ctx context.Context, commands []rueidis.Completed) []rueidis.RedisResult {
 	if len(commands) == 0 {
 		return nil
 	}
-	return l.Client.DoMulti(ctx, commands...)
+	return in.Client.DoMulti(ctx, commands...)
 }
 
 // Inspect reads the locks with these keys. Keys that are not locks are left out, unless named is set: then a
 // missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
 // a server of a cluster does not answer, the others are returned with the error.
-func (l Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
+func (in Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
 	for read := 1; len(keys) > 0; read++ {
-		more, changed, failed := l.inspect(ctx, keys, named, read == maxReads)
+		more, changed, failed := in.inspect(ctx, keys, named, read == maxReads)
 		views, keys, err = append(views, more...), changed, cmp.Or(err, failed)
 	}
 	return views, err
@@ -141,12 +141,12 @@ var errChanged = errors.New("the lock has changed while it was read")
 
 // inspect reads the locks once, and returns the keys of those that have changed meanwhile. The last time it shows them by
 // the names of their owners.
-func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, changed []string, err error) {
+func (in Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, changed []string, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
-		commands = append(commands, l.Command("HLEN", key), l.Command("HRANDFIELD", key, strconv.Itoa(maxOwners+1)), l.Command("PTTL", key))
+		commands = append(commands, in.Command("HLEN", key), in.Command("HRANDFIELD", key, strconv.Itoa(maxOwners+1)), in.Command("PTTL", key))
 	}
-	results := l.all(ctx, commands)
+	results := in.all(ctx, commands)
 	hashes := make([]*hash, len(keys))
 	for i, key := range keys {
 		hashes[i] = &hash{key: key}
@@ -161,12 +161,12 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool)
 		}
 		hashes[i].names = names
 	}
-	l.readShort(ctx, hashes, longestCount)
+	in.readShort(ctx, hashes, longestCount)
 	var missing error
 	for i, key := range keys {
-		v := Lock{Name: strings.TrimPrefix(key, l.Prefix), Kind: KindPlain}
+		v := Lock{Name: strings.TrimPrefix(key, in.Prefix), Kind: KindPlain}
 		v.NameBytes = notText(v.Name)
-		l.unread(key, results[3*i].Error())
+		in.unread(key, results[3*i].Error())
 		is, err := v.take(results[3*i:3*i+3], hashes[i], named)
 		if last && errors.Is(err, errChanged) && (v.readNames(hashes[i].names) || !named) {
 			is, err = v.Held, nil
@@ -183,7 +183,7 @@ func (l Inspector) inspect(ctx context.Context, keys []string, named, last bool)
 			views = append(views, v)
 		}
 	}
-	return views, changed, cmp.Or(l.readDerived(ctx, views), missing)
+	return views, changed, cmp.Or(in.readDerived(ctx, views), missing)
 }
 
 // take converts the replies about a key and the values of its hash, and reports whether the lock is to be shown.

@@ -51,8 +51,8 @@ func TestForeignValues_AreNotRead(t *testing.T) {
 	}
 	record(1, `{"client":"c","application":"good","since":"2026-01-02T03:04:05Z"}`)
 	before := sent(t, do("INFO", "stats"))
-	l := inspect.Inspector{Client: client}
-	all, err := l.List(t.Context(), "*", 100)
+	in := inspect.Inspector{Client: client}
+	all, err := in.List(t.Context(), "*", 100)
 	if err != nil || len(all) != 1 || all[0].Name != "held" || all[0].Owners[0].Process.Application != "good" {
 		t.Errorf("%+v, %v", all, err)
 	}
@@ -88,8 +88,8 @@ func TestUnknown_IsNotZero(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(client.Close)
-		l := inspect.Inspector{Client: client}
-		all, err := l.List(t.Context(), "*", 100)
+		in := inspect.Inspector{Client: client}
+		all, err := in.List(t.Context(), "*", 100)
 		if err != nil || len(all) != 1 || len(all[0].Queue) != 1 {
 			t.Fatalf("%s: %+v, %v", user, all, err)
 		}
@@ -131,10 +131,10 @@ func TestInspect_OfALockThatChangesIsNoError(t *testing.T) {
 					}
 				}
 			}()
-			l := inspect.Inspector{Client: s.Client}
+			in := inspect.Inspector{Client: s.Client}
 			redistest.Eventually(t, "the lock to be held", func() bool { n, _ := k.Do(t, "EXISTS", k.Name).AsBool(); return n })
 			for range 300 {
-				views, err := l.Inspect(locktest.Within(t), []string{k.Name}, true)
+				views, err := in.Inspect(locktest.Within(t), []string{k.Name}, true)
 				if err != nil || !views[0].Held || len(views[0].Owners) != 1 || views[0].Kind != kind {
 					t.Errorf("%+v, %v", views, err)
 					break

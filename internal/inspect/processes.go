@@ -48,14 +48,14 @@ func processOf(r protocol.Record) Process {
 }
 
 // Identify finds the processes of owners and waiters, and adds what the records of the owners say about the locks.
-func (l Inspector) Identify(ctx context.Context, views []Lock) error {
+func (in Inspector) Identify(ctx context.Context, views []Lock) error {
 	known := map[string]protocol.Record{} // by its key
 	var keys []string
 	each := func(f func(name, field string, to *Process) protocol.Record) {
 		for _, v := range views {
 			for i := range v.Owners {
 				o := &v.Owners[i]
-				o.add(f(v.Name, o.Field, &o.Process), l.Prefix+v.Name)
+				o.add(f(v.Name, o.Field, &o.Process), in.Prefix+v.Name)
 			}
 			for i := range v.Queue {
 				f(v.Name, v.Queue[i].Field, &v.Queue[i].Process)
@@ -63,7 +63,7 @@ func (l Inspector) Identify(ctx context.Context, views []Lock) error {
 		}
 	}
 	each(func(name, field string, _ *Process) (none protocol.Record) {
-		for _, key := range l.records(name, protocol.ClientOf(field)) {
+		for _, key := range in.records(name, protocol.ClientOf(field)) {
 			if _, listed := known[key]; !listed {
 				known[key] = protocol.Record{}
 				keys = append(keys, key)
@@ -71,12 +71,12 @@ func (l Inspector) Identify(ctx context.Context, views []Lock) error {
 		}
 		return none
 	})
-	for i, r := range l.read(ctx, keys) {
+	for i, r := range in.read(ctx, keys) {
 		known[keys[i]] = r
 	}
 	each(func(name, field string, to *Process) (none protocol.Record) {
 		to.Client = protocol.ClientOf(field)
-		for _, key := range l.records(name, to.Client) {
+		for _, key := range in.records(name, to.Client) {
 			if r := known[key]; !r.Since.IsZero() {
 				*to = processOf(r)
 				return r
@@ -103,13 +103,13 @@ const maxPrefixes = 8
 
 // records returns the possible keys of the record of a client that holds a lock. The key prefix of its
 // System may be the given one, none, or any beginning of the key that ends like a prefix, as in "app:".
-func (l Inspector) records(name, client string) []string {
-	prefixes, key := []string{l.Prefix}, l.Prefix+name
-	if l.Prefix != "" {
+func (in Inspector) records(name, client string) []string {
+	prefixes, key := []string{in.Prefix}, in.Prefix+name
+	if in.Prefix != "" {
 		prefixes = append(prefixes, "")
 	}
 	for i, b := range []byte(key) {
-		if b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && key[:i+1] != l.Prefix && len(prefixes) < maxPrefixes {
+		if b < utf8.RuneSelf && !unicode.IsLetter(rune(b)) && !unicode.IsDigit(rune(b)) && key[:i+1] != in.Prefix && len(prefixes) < maxPrefixes {
 			prefixes = append(prefixes, key[:i+1])
 		}
 	}
@@ -120,13 +120,13 @@ func (l Inspector) records(name, client string) []string {
 }
 
 // read reads the records with these keys. A missing record has a zero Since.
-func (l Inspector) read(ctx context.Context, keys []string) (all []protocol.Record) {
+func (in Inspector) read(ctx context.Context, keys []string) (all []protocol.Record) {
 	for page := range slices.Chunk(keys, PageSize) {
 		var commands []rueidis.Completed
 		for _, key := range page {
-			commands = append(commands, l.Command("PTTL", key), l.Command("GETRANGE", key, "0", strconv.Itoa(protocol.MaxRecord)))
+			commands = append(commands, in.Command("PTTL", key), in.Command("GETRANGE", key, "0", strconv.Itoa(protocol.MaxRecord)))
 		}
-		results := l.all(ctx, commands)
+		results := in.all(ctx, commands)
 		for i := range page {
 			left, _ := results[2*i].AsInt64()
 			says, _ := results[2*i+1].ToString()
@@ -141,12 +141,12 @@ var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the
 
 // Systems lists the processes of all Systems. If there are more than protocol.MaxSystems, it returns that many and
 // ErrMoreSystems.
-func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
-	ids, err := l.systems(ctx)
+func (in Inspector) Systems(ctx context.Context) (all []Process, err error) {
+	ids, err := in.systems(ctx)
 	if err != nil && !errors.Is(err, ErrMoreSystems) {
 		return nil, err
 	}
-	for _, r := range l.read(ctx, ids) {
+	for _, r := range in.read(ctx, ids) {
 		if !r.Since.IsZero() {
 			all = append(all, processOf(r))
 		}
@@ -164,15 +164,15 @@ func (l Inspector) Systems(ctx context.Context) (all []Process, err error) {
 
 // systems reads the list of the Systems, and returns the keys of their records. It reads one name per command, and
 // ends after 10 MiB: the list may belong to another application and have long names.
-func (l Inspector) systems(ctx context.Context) (keys []string, err error) {
+func (in Inspector) systems(ctx context.Context) (keys []string, err error) {
 	const page, longestName, maxSize = 100, 64, 10 << 20
-	list, size := keyspace.Systems(l.Prefix), 0
+	list, size := keyspace.Systems(in.Prefix), 0
 	for first := 0; ; first += page {
 		var commands []rueidis.Completed
 		for rank := first; rank < first+page; rank++ {
-			commands = append(commands, l.Command("ZRANGE", list, strconv.Itoa(rank), strconv.Itoa(rank)))
+			commands = append(commands, in.Command("ZRANGE", list, strconv.Itoa(rank), strconv.Itoa(rank)))
 		}
-		for i, result := range l.all(ctx, commands) {
+		for i, result := range in.all(ctx, commands) {
 			name, err := result.AsStrSlice()
 			switch {
 			case err != nil:

@@ -18,8 +18,8 @@ import (
 
 // scan calls page with the keys of each SCAN that match the pattern, on every known master. If one does not answer,
 // scan continues with the others, and names it in the error.
-func (l Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
-	masters, missing := slots.Masters(ctx, l.Client)
+func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
+	masters, missing := slots.Masters(ctx, in.Client)
 	for _, address := range slices.Sorted(maps.Keys(masters)) {
 		err := scanNode(ctx, masters[address], pattern, kind, page)
 		var failed *redisio.Error
@@ -59,14 +59,14 @@ var ErrMore = errors.New("there are more locks than are listed")
 
 // List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more than limit, or if
 // it fails, it returns those that it has found, with an error.
-func (l Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock, error) {
+func (in Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock, error) {
 	var all []Lock
 	seen := map[string]bool{} // SCAN may return a key twice
-	err := l.scan(ctx, quotePattern(l.Prefix)+pattern, "hash", func(keys []string) error {
+	err := in.scan(ctx, quotePattern(in.Prefix)+pattern, "hash", func(keys []string) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { return seen[key] })
-		views, err := l.Inspect(ctx, keys, false)
+		views, err := in.Inspect(ctx, keys, false)
 		for _, v := range views {
-			seen[l.Prefix+v.Name] = true
+			seen[in.Prefix+v.Name] = true
 		}
 		all = append(all, views...)
 		if len(all) > limit {
@@ -75,7 +75,7 @@ func (l Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock,
 		return err
 	})
 	slices.SortFunc(all, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
-	return all, cmp.Or(err, l.Identify(ctx, all))
+	return all, cmp.Or(err, in.Identify(ctx, all))
 }
 
 // quotePattern quotes a text for a pattern of SCAN.

@@ -28,15 +28,15 @@ type members struct {
 
 // readTaken reads ranges of the taken permits, one range after the other. It stops reading a key that has no members,
 // or a member that is not an id.
-func (l Inspector) readTaken(ctx context.Context, keys []string, ranges [][]string) map[string]members {
+func (in Inspector) readTaken(ctx context.Context, keys []string, ranges [][]string) map[string]members {
 	all := map[string]members{}
 	for _, limits := range ranges {
 		var commands []rueidis.Completed
 		for _, key := range keys {
-			commands = append(commands, l.Command(slices.Concat([]string{"ZRANGE", keyspace.Taken(key)}, limits, []string{"WITHSCORES"})...))
+			commands = append(commands, in.Command(slices.Concat([]string{"ZRANGE", keyspace.Taken(key)}, limits, []string{"WITHSCORES"})...))
 		}
 		var more []string
-		for i, result := range l.all(ctx, commands) {
+		for i, result := range in.all(ctx, commands) {
 			scores, err := result.AsZScores()
 			if slices.ContainsFunc(scores, func(s rueidis.ZScore) bool { return len(s.Member) != idBytes }) {
 				scores, err = nil, errForeign

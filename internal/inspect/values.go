@@ -25,14 +25,14 @@ const (
 
 // readShort reads the values of the named fields of hashes. It asks for the lengths first, and skips a hash with a
 // value longer than limit.
-func (l Inspector) readShort(ctx context.Context, hashes []*hash, limit int64) {
+func (in Inspector) readShort(ctx context.Context, hashes []*hash, limit int64) {
 	var lengths, values []rueidis.Completed
 	for _, h := range hashes {
 		for _, name := range h.names {
-			lengths = append(lengths, l.Command("HSTRLEN", h.key, name))
+			lengths = append(lengths, in.Command("HSTRLEN", h.key, name))
 		}
 	}
-	results := l.all(ctx, lengths)
+	results := in.all(ctx, lengths)
 	var read []*hash
 	for _, h := range hashes {
 		short := len(h.names) > 0 && h.err == nil
@@ -46,10 +46,10 @@ func (l Inspector) readShort(ctx context.Context, hashes []*hash, limit int64) {
 		}
 		if short {
 			read = append(read, h)
-			values = append(values, l.Command(append([]string{"HMGET", h.key}, h.names...)...))
+			values = append(values, in.Command(append([]string{"HMGET", h.key}, h.names...)...))
 		}
 	}
-	for i, result := range l.all(ctx, values) {
+	for i, result := range in.all(ctx, values) {
 		h := read[i]
 		var texts []rueidis.RedisMessage
 		texts, h.err = result.ToArray()

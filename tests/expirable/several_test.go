@@ -32,8 +32,8 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 		t.Errorf("the ids are %q", ids)
 	}
 	redistest.Eventually(t, "the note with all of them", func() bool {
-		l := inspect.Inspector{Client: s.Client}
-		c, err := l.Counter(locktest.Within(t), name)
+		inspector := inspect.Inspector{Client: s.Client}
+		c, err := inspector.Counter(locktest.Within(t), name)
 		if err != nil {
 			t.Fatal(err)
 		}
