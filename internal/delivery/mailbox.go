@@ -33,67 +33,67 @@ type mailbox struct {
 	stopped *actor.PID
 }
 
-func (a *mailbox) begins() {
-	if a.handler != nil {
-		a.handler.Begins()
+func (box *mailbox) begins() {
+	if box.handler != nil {
+		box.handler.Begins()
 	}
 }
 
 // RegisterHandlers implements actor.Mailbox.
-func (a *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
-	a.invoker = invoker
-	a.Mailbox.RegisterHandlers(a, dispatcher)
+func (box *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher actor.Dispatcher) {
+	box.invoker = invoker
+	box.Mailbox.RegisterHandlers(box, dispatcher)
 }
 
 // InvokeSystemMessage implements actor.MessageInvoker.
-func (a *mailbox) InvokeSystemMessage(message any) {
-	if a.stopped != nil {
+func (box *mailbox) InvokeSystemMessage(message any) {
+	if box.stopped != nil {
 		if m, ok := message.(*actor.Watch); ok {
-			a.post.DeliverSystem(m.Watcher, &actor.Terminated{Who: a.stopped})
+			box.post.DeliverSystem(m.Watcher, &actor.Terminated{Who: box.stopped})
 		}
 		return
 	}
-	a.begins()
-	a.invoker.InvokeSystemMessage(message)
+	box.begins()
+	box.invoker.InvokeSystemMessage(message)
 	switch message.(type) {
 	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
-		self := a.invoker.(actor.Context).Self()
-		if _, there := a.post.System.ProcessRegistry.GetLocal(self.Id); !there {
-			a.invoker, a.handler, a.stopped = nil, nil, self
+		self := box.invoker.(actor.Context).Self()
+		if _, there := box.post.System.ProcessRegistry.GetLocal(self.Id); !there {
+			box.invoker, box.handler, box.stopped = nil, nil, self
 			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
-			a.PostSystemMessage(&actor.ResumeMailbox{})
+			box.PostSystemMessage(&actor.ResumeMailbox{})
 		}
 	}
 }
 
 // InvokeUserMessage implements actor.MessageInvoker.
-func (a *mailbox) InvokeUserMessage(message any) {
-	if a.stopped == nil {
-		a.begins()
-		a.invoker.InvokeUserMessage(message)
+func (box *mailbox) InvokeUserMessage(message any) {
+	if box.stopped == nil {
+		box.begins()
+		box.invoker.InvokeUserMessage(message)
 		return
 	}
 	_, m, sender := actor.UnwrapEnvelope(message)
-	a.post.Late(m, sender)
+	box.post.Late(m, sender)
 }
 
 // EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of the message:
 // once it is answered, its caller may be using its memory again.
-func (a *mailbox) EscalateFailure(reason, message any) {
-	if a.stopped == nil {
-		a.settle(reason, message)
-		a.invoker.EscalateFailure(reason, fmt.Sprintf("%T", actor.UnwrapEnvelopeMessage(message)))
+func (box *mailbox) EscalateFailure(reason, message any) {
+	if box.stopped == nil {
+		box.settle(reason, message)
+		box.invoker.EscalateFailure(reason, fmt.Sprintf("%T", actor.UnwrapEnvelopeMessage(message)))
 		return
 	}
-	a.post.Host.Error("a request to an actor that had stopped could not be refused", "panic", reason)
+	box.post.Host.Error("a request to an actor that had stopped could not be refused", "panic", reason)
 }
 
 // settle lets the actor handle its crash before its supervisor is notified.
-func (a *mailbox) settle(reason, message any) {
-	if a.handler == nil {
+func (box *mailbox) settle(reason, message any) {
+	if box.handler == nil {
 		return
 	}
-	defer a.post.Host.Recover("a crash could not be settled")
+	defer box.post.Host.Recover("a crash could not be settled")
 	_, m, sender := actor.UnwrapEnvelope(message)
-	a.handler.Crashed(m, sender, reason)
+	box.handler.Crashed(m, sender, reason)
 }
