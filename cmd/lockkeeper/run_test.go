@@ -308,7 +308,7 @@ func TestRun_EndsTheCommandThoughItsMessagesAreNotRead(t *testing.T) {
 		full = errors.Is(err, os.ErrDeadlineExceeded)
 	}
 	check(syscall.SetNonblock(int(stderr.Fd()), false))
-	cmd := program(t, "run", "-redis", server.URL(), "-lock", lock, "-watchdog", "1s", "sh", "-c", printTerm)
+	cmd := program(t, "run", "-redis", server.URL(), "-lock", lock, "-watchdog", "1s", "sh", "-c", "exec 2>/dev/null; "+printTerm)
 	cmd.Stderr = stderr
 	p := start(t, cmd)
 	check(stderr.Close())
