@@ -34,11 +34,12 @@
 // # Commands
 //
 // At any time there is at most one command about the lease (Lock.main) and one renewal by the
-// watchdog, besides the cleanup of earlier terms. Scripts set values instead of adding to them. A
-// command without a reply is sent again until its outcome is known or no longer matters. A reply
-// carries the number of its command; a reply that is not awaited is ignored. Only the reply to a
-// renewal is awaited for less than CallTimeout. If Redis is far away, every shorter wait for another
-// reply would end too early. A grant whose lease is over when the reply comes is refused, and
+// watchdog, besides cleanups of earlier terms, forced releases, and the command about a fair lock's
+// waiters. Scripts set values instead of adding to them. A command without a reply is sent again
+// until its outcome is known or no longer matters. A reply carries the number of its command; a
+// reply that is not awaited is ignored. Only the replies to a renewal, an extension and a forced
+// release may be awaited for less than CallTimeout. If Redis is far away, every shorter wait for
+// another reply would end too early. A grant whose lease is over when the reply comes is refused, and
 // the lease is released.
 //
 // A hold may get another lease (Extend), longer or shorter. The command for that is the main one, is not under way
