@@ -141,8 +141,7 @@ func (r *run) rounds(w *faults.World, until time.Time, into *report.Report, enou
 	}
 }
 
-// round is one round: traffic with faults, then a while without faults, and the verdict. The while is as long after a
-// fault that ends late: a command from during a takeover, which a client has given up, may take a lock for one lease.
+// round is one round: traffic with faults, then a while without faults, and the verdict.
 func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 	dir := filepath.Join(r.dir, fmt.Sprintf("round-%d", n))
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -159,7 +158,7 @@ func (r *run) round(w *faults.World, n int) (*judge.Verdict, []string, error) {
 			return nil, nil, err
 		}
 	}
-	time.Sleep(max(time.Until(end), 0) + calm)
+	time.Sleep(time.Until(end) + calm)
 	happened, err := w.End()
 	if err != nil {
 		return nil, nil, err

@@ -170,6 +170,11 @@ type Round struct {
 // End stops the traffic, and returns what happened.
 func (w *World) End() (*Round, error) {
 	r := &Round{Faults: w.round.faults}
+	for _, f := range r.Faults { // a command from during a takeover, which its client has given up, may take a lock for a lease
+		if f.Takeover {
+			time.Sleep(f.To + w.plan.Lease() - history.Now())
+		}
+	}
 	to := history.Now()
 	var mu sync.Mutex
 	var wg sync.WaitGroup

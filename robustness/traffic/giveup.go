@@ -2,6 +2,7 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -119,7 +120,9 @@ func (w *worker) close() {
 		}
 		h := &held{w: w, id: id, lock: what, hold: hold}
 		h.look()
-		_ = h.release() // recorded in the history
+		if err := h.release(); errors.Is(err, lockkeeper.ErrLost) && !h.invalid {
+			h.awaitLoss() // the System was closed after the look: only the notification says so
+		}
 	}()
 	w.pause(w.style.GiveUpAfter.Pick(w.random))
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
