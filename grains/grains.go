@@ -43,7 +43,7 @@ import (
 type Config struct {
 	// Locks configures the System of the Directory. Its Watchdog is the lease of a member: the grains of a process that
 	// was killed are missed for so long. Its default is 10 s here. Its Poll, 1 s by default, is the interval at which a
-	// process looks for members. Use the same KeyPrefix, Watchdog and Poll in all processes.
+	// process looks for members. Use the same KeyPrefix, Watchdog and Poll in all processes. Its Linger is not used.
 	Locks lockkeeper.Config
 	// Drain is the time that a grain may take to handle a message or to stop, when the lease of its member cannot be renewed,
 	// without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of Locks.Watchdog.
@@ -129,6 +129,7 @@ func New(client rueidis.Client, cfg Config) (*Directory, error) {
 	if cfg.Locks.Poll == 0 {
 		cfg.Locks.Poll = time.Second
 	}
+	cfg.Locks.Linger = min(cfg.Locks.Linger, 0) // other processes must see at once that a member leaves; New refuses a negative one
 	if cfg.Drain == 0 {
 		cfg.Drain = cfg.Locks.Watchdog / 6
 	}

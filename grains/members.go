@@ -184,9 +184,6 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	if d.sweeper.flush(last) {
 		_ = d.redis.forget(last, id)
 	}
-	if d.cfg.Locks.Linger > 0 { // a fixed lease does not stay after its release, and other processes see that this one leaves
-		_ = hold.Extend(last, d.cfg.Locks.Watchdog)
-	}
 	return nil
 }
 
