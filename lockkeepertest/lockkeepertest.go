@@ -37,7 +37,7 @@ const limit = 30 * time.Second
 type Redis struct {
 	server *miniredis.Miniredis
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards what follows, and the order of ticks
 	clocks []*boottime.Suspendable
 }
 
@@ -171,6 +171,7 @@ func (r *Redis) fail(text string) {
 		return
 	}
 	r.server.Server().SetPreHook(func(c *server.Peer, cmd string, args ...string) bool {
+		r.tick(cmd)
 		switch {
 		case text != "":
 			c.WriteError(text)
@@ -181,6 +182,20 @@ func (r *Redis) fail(text string) {
 		}
 		return true
 	})
+}
+
+// tick sets the clock of Redis before a command that no script sends. While a script runs its clock stands still, as in a
+// real Redis: otherwise a key could expire between two commands of one script.
+func (r *Redis) tick(cmd string) {
+	if cmd != "EVAL" && cmd != "EVALSHA" { // a script cannot send these
+		if !r.server.TryLock() { // a script runs, and may have sent this command
+			return
+		}
+		r.server.Unlock()
+	}
+	r.mu.Lock() // the clock does not go back
+	defer r.mu.Unlock()
+	r.server.SetTime(time.Now())
 }
 
 // Forget makes Redis lose all its data, like a Redis that restarts empty after a crash. Holders of locks and of

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/redis/rueidis"
 	"go.uber.org/goleak"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -178,5 +180,37 @@ func TestForget_ErasesAllData(t *testing.T) {
 	}
 	if err := permit.Release(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// The clock stands still while a script runs, as in a real Redis, and goes on between commands.
+func TestScripts_SeeOneMoment(t *testing.T) {
+	options, err := rueidis.ParseURL(lockkeepertest.Start(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.DisableCache = true
+	client, err := rueidis.NewClient(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	const script = `redis.call('SET', KEYS[1], '', 'PX', 5)
+		local began = redis.call('TIME')
+		for i = 1, 20000 do redis.call('EXISTS', KEYS[1]) end
+		local now = redis.call('TIME')
+		return {redis.call('PTTL', KEYS[1]), now[1] - began[1], now[2] - began[2]}`
+	seen, err := client.Do(t.Context(), client.B().Eval().Script(script).Numkeys(1).Key("key").Build()).AsIntSlice()
+	if err != nil || !slices.Equal(seen, []int64{5, 0, 0}) {
+		t.Errorf("after 20,000 commands of one script a TTL of 5 ms and the time passed: %v, %v", seen, err)
+	}
+	for began := time.Now(); ; {
+		left, err := client.Do(t.Context(), client.B().Pttl().Key("key").Build()).AsInt64()
+		if err != nil || time.Since(began) > 30*time.Second {
+			t.Fatal("the key did not expire: ", left, err)
+		}
+		if left == -2 {
+			return
+		}
 	}
 }
