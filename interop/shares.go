@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
@@ -48,5 +49,50 @@ func shares(s *env) {
 		}
 		s.addFigure("turns with holds of %s: %v", inMS(hold), turns)
 		check(4*turns["Java"] >= max(turns["Go1"], turns["Go2"], turns["Go3"]), "with holds of %v: Java has too few of the turns %v", hold, turns)
+	}
+}
+
+// rates: three processes of one side with four threads each request the lock all the time, then three of the other side,
+// in turn. Each hold appends a line to a list. It is a measurement, and fails only when a side stands still.
+func rates(s *env) {
+	const rounds = 5
+	contenders := map[side][]*thread{}
+	for _, side := range []side{golang, java} {
+		for n := range 3 {
+			d := s.driver(side, s.kind.watchdog(), n)
+			s.thread("hello", side, d).begin("hello").within(4 * timeout) // it must have started
+			for i := range 4 {
+				contenders[side] = append(contenders[side], s.thread(fmt.Sprint("contender", i), side, d))
+			}
+		}
+	}
+	grants := func(side side) float64 {
+		key := fmt.Sprint(s.name, ":rates")
+		defer s.remove(key)
+		took := time.Duration(s.times(3000, 500)) * time.Millisecond
+		var taking []*request
+		for _, t := range contenders[side] {
+			taking = append(taking, t.begin("take", "key="+key, "as=one", "hold=0", fmt.Sprint("until=", time.Now().Add(took).UnixMicro())))
+		}
+		for _, r := range taking {
+			r.await()
+		}
+		n, err := s.redis.Do(s.ctx, s.redis.B().Llen().Key(key).Build()).AsInt64()
+		try(err)
+		check(n > 0, "the lock was granted to no thread")
+		return float64(n) / took.Seconds()
+	}
+	grants(java) // a JVM is slow at first
+	var ofGo, ofJava, ratios []float64
+	for range rounds {
+		g, j := grants(golang), grants(java)
+		ofGo, ofJava, ratios = append(ofGo, g), append(ofJava, j), append(ratios, g/j)
+	}
+	for _, figure := range []struct {
+		of     string
+		values []float64
+	}{{"grants/s of Go", ofGo}, {"of Java", ofJava}, {"ratio", ratios}} {
+		slices.Sort(figure.values)
+		s.addFigure("%s %.2f (%.2f–%.2f)", figure.of, figure.values[rounds/2], figure.values[0], figure.values[rounds-1])
 	}
 }
