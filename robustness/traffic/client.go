@@ -221,7 +221,7 @@ func (c *client) begin(file string) error {
 	r.workers.Go(func() { c.watch(r) })
 	number := 0
 	work := func(style Style, do func(*worker)) {
-		w := &worker{c: c, r: r, number: number, style: style, random: rand.New(rand.NewPCG(c.spec.Seed, uint64(c.spec.Proc*1000+number)))}
+		w := &worker{c: c, r: r, number: number, style: style, random: rand.New(rand.NewPCG(c.random.Uint64(), uint64(number)))}
 		r.workers.Go(func() { do(w) })
 	}
 	if c.plan.Operator && c.spec.Proc == 1 {
