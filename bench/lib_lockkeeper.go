@@ -82,6 +82,8 @@ func (l *locks) lock(name string) *lockkeeper.Lock {
 		return l.system.ReadWriteLock(name).Read()
 	case write, readWrite:
 		return l.system.ReadWriteLock(name).Write()
+	case multi:
+		return lockkeeper.MultiLock(l.system.Lock(name), l.system.Lock(name+" too"))
 	default:
 		return l.system.Lock(name)
 	}

@@ -47,10 +47,11 @@ const (
 	readWrite // 9 of 10 turns read
 	semaphore
 	expirable
+	multi // a MultiLock of two plain locks
 )
 
 func (k kind) String() string {
-	return [...]string{"plain", "fenced", "fair", "write", "read", "readwrite", "semaphore", "expirable"}[k]
+	return [...]string{"plain", "fenced", "fair", "write", "read", "readwrite", "semaphore", "expirable", "multi"}[k]
 }
 
 // theKey is the key of scenarios with oneKey.
@@ -99,6 +100,11 @@ var scenarios = slices.Concat([]scenario{
 		name: "s6", title: "release in one process to grant in another",
 		processes: 2, goroutines: 1, oneKey: true, stretch: 3,
 		libs: contended, columns: handOverColumns, run: (*task).handOver,
+	},
+	{
+		name: "s6-multi", title: "release of a MultiLock of two locks in one process to grant in another",
+		processes: 2, goroutines: 1, kind: multi, oneKey: true, stretch: 3,
+		libs: []string{ours}, columns: handOverColumns, run: (*task).handOver,
 	},
 }, growth(), []scenario{
 	{
