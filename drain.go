@@ -13,7 +13,7 @@ import (
 // WithDrain ends the context of the work d before the lock may be lost, unless its lease is renewed until then: so the
 // work has d to stop while no other process can hold the lock. The cause of the context wraps ErrLost, but the lock is
 // still held, and is released when the work has returned. The default is that the context ends when the lock is lost;
-// then another process may hold it already.
+// then another process may hold it already, as it may despite a drain when the key was deleted or released by force.
 //
 // If less than d is left at the grant, as after a late answer or a transfer by another process, and the lease cannot be
 // renewed, the work is not called: Do, Spawn and Respond fail, mostly with ErrUnavailable.

@@ -18,7 +18,7 @@ import (
 var (
 	// ErrInvalid: the request is not valid; the text says what is allowed.
 	ErrInvalid = errors.New("invalid request")
-	// ErrHeld: another owner holds the lock, too few permits are free, or the latch is closed; and
+	// ErrHeld: another owner holds the lock or waits for it, too few permits are free, or the latch is closed; and
 	// the call does not wait. If another process has the lock, the text has its owner field; Inspect names the process.
 	ErrHeld = errors.New("lock is held")
 	// ErrTimeout: the wait of WithWait, or the deadline of the context, ended before the lock

@@ -11,7 +11,7 @@ import (
 )
 
 // ExpirableSemaphore is a semaphore whose permits have holders and leases, Redisson's
-// RPermitExpirableSemaphore. In all processes together there are as many holders as permits. A permit
+// RPermitExpirableSemaphore. In all processes together at most as many are held as there are. A permit
 // is renewed while it is held and becomes free when its holder dies; a holder that loses its permit is
 // notified. An ExpirableSemaphore is only a name with methods, like a Lock.
 //

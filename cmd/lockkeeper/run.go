@@ -19,8 +19,9 @@ const runUsage = `usage: lockkeeper run [-redis URL] [-prefix P] -lock NAME [-lo
 const runHelp = runUsage + `
 
 Runs a command while it holds a lock, or several, and releases the lock when the command ends,
-even by a signal. Meanwhile no other client of the same Redis can acquire a lock of that name:
-other commands under lockkeeper, Go programs with Lockkeeper, Java programs with Redisson.
+even by a signal. Meanwhile no other client of the same Redis can acquire a lock of that name,
+unless -kind shares it: other commands under lockkeeper, Go programs with Lockkeeper, Java
+programs with Redisson.
 
 ` + redisHelp + `  -prefix P      the Config.KeyPrefix of the Systems that use the lock; its name is without it
   -lock NAME     the name of the lock; may be given more than once: all of them or none are
