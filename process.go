@@ -21,7 +21,7 @@ import (
 type Process struct {
 	// Client is the client part of the owner field, a UUID. It is the only field that is set for
 	// a client without a record: a Redisson client, or a System that is Anonymous, of a version
-	// without records, or not allowed to write one.
+	// without records, or not allowed to write one; in a cluster, also while the server of the records is down.
 	Client string
 	// Application is Config.Application.
 	Application string

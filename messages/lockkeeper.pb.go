@@ -47,7 +47,7 @@ const (
 	// A lock on a majority of independent Redis servers. Send the request to the guardian of the
 	// RedLock's first system.
 	Kind_KIND_RED Kind = 5
-	// A semaphore whose permits have holders and leases: as many holders as there are permits.
+	// A semaphore whose permits have holders and leases: at most as many are held as there are.
 	// Redisson's RPermitExpirableSemaphore. Acquire takes one permit, or as many as its field permits
 	// says. They are not re-entered: an owner may have several holds, and then a Release without
 	// hold_id releases the longest one. Use ReleaseByID instead of ForceRelease.
@@ -167,7 +167,7 @@ const (
 	Reason_REASON_UNSPECIFIED Reason = 0
 	// The request is not valid; the detail says what is allowed.
 	Reason_REASON_INVALID Reason = 1
-	// Another owner holds the lock, and the request does not wait.
+	// Another owner holds the lock or waits for it, and the request does not wait.
 	Reason_REASON_HELD Reason = 2
 	// The wait ended before the lock became free.
 	Reason_REASON_TIMED_OUT Reason = 3
@@ -177,7 +177,7 @@ const (
 	Reason_REASON_QUEUE_FULL Reason = 5
 	// The Lockkeeper system is closing or closed.
 	Reason_REASON_CLOSED Reason = 6
-	// Redis did not answer in time. Trying again may help.
+	// Redis did not answer in time, or could not do it then. Trying again may help.
 	Reason_REASON_UNAVAILABLE Reason = 7
 	// Redis refuses the request, and would refuse it again (wrong type, no permission, …); see the
 	// detail.
