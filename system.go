@@ -212,8 +212,8 @@ func (s *System) ID() string {
 // confirmed are free when their leases end. Permits of a Semaphore whose release Redis has not confirmed
 // may stay taken, and count-downs of a Latch may be missing: the error mentions this, and the log names
 // them. Permits of a Semaphore that the program has not released stay taken in any case. If ctx never
-// ends and Redis does not answer, Close returns after at most twice the longest lease and three
-// Config.CallTimeout. Close also returns an error if a release cannot succeed, for instance because the
+// ends and Redis does not answer, Close returns after at most twice the longest lease, five
+// Config.CallTimeout and 3 s. Close also returns an error if a release cannot succeed, for instance because the
 // Redis client was closed before the System; it wraps ErrRejected if Redis rejects what is to be released
 // or withdrawn.
 //
