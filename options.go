@@ -60,8 +60,9 @@ func WithMaxHold(d time.Duration) Option {
 }
 
 // WithAtLeast keeps the lock for at least d from the grant, 10 ms or more: if the hold ends before, by Release, the end of
-// the work or Close, no other client gets the lock until then. So a job that takes a moment runs once, although the clocks
-// of the processes that start it differ. The key is left to expire in Redis, and no process needs to be alive for that.
+// the work or Close, and Redis confirms that, no other client gets the lock until then. So a job that takes a moment runs
+// once, although the clocks of the processes that start it differ. The key is left to expire in Redis, and no process needs
+// to be alive for that.
 // Release returns as usual. A re-entry can only prolong the time.
 //
 // It is for plain, fenced and fair locks, and a MultiLock of such locks. A process that dies while it holds the lock
