@@ -58,7 +58,7 @@ func (l *Lock) handleLateReply(seq uint64, r Result) {
 
 // modeMayChange reports whether a late command might change the lease from mode m: as a reader it would
 // admit others together with a writer, and as a writer it would end a read hold.
-func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.lateMode[machine.Shared-m] }
+func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.lateMode[m.Other()] }
 
 // noteTTL notes that o has set the TTL. A fixed lease is never shortened.
 func (l *Lock) noteTTL(o op) {

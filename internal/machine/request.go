@@ -17,6 +17,9 @@ const (
 	Shared
 )
 
+// Other returns the other mode.
+func (m Mode) Other() Mode { return Shared - m }
+
 // Owners are the owners that a forced release is meant for, by their fields in Redis. Term is the term of this
 // system's own owner among them, or 0. The zero value means the owners that hold the lock when Redis is asked,
 // and the holders of this process.
