@@ -27,18 +27,18 @@ func (l *Lock) attempt() {
 	l.wait.refusalIsStale = false
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
-	switch again := l.features.Parts && l.wait.tried; {
-	case l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || again && l.wait.unsure:
+	switch {
+	case l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || l.features.Parts && l.wait.traces == mayRemain:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
 		l.lease = lease{term: l.takeTerm()}
-		l.wait.unsure, l.wait.tried = false, false
+		l.wait.traces = untried
 		return
-	case again:
+	case l.features.Parts && l.wait.traces == allRefused:
 		// The release of what the last try took may still arrive.
 		l.lease = lease{term: l.takeTerm()}
 	}
-	l.wait.tried = true
+	l.wait.traces = max(l.wait.traces, allRefused)
 	l.start(o)
 }
 
@@ -49,7 +49,7 @@ func (l *Lock) acquireCommand(o *op, c *Command) {
 	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
-		c.Notified = l.features.WaitQueue && l.wait.notified
+		c.Notified = l.features.WaitQueue && l.wait.cause == endedByMessages
 	}
 }
 
@@ -74,20 +74,18 @@ func (l *Lock) acquireReplied(o op, r Result) {
 
 // noteRefusal remembers the holder, and schedules the next try.
 func (l *Lock) noteRefusal(r Result) {
-	l.wait.refused, l.wait.notified = true, false
+	l.wait.refused, l.wait.deferral = true, deferral{}
 	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false
 	l.wait.holder = r.Holder
-	l.wait.noTTL = r.TTL < 0
-	l.wait.freeAt = l.now + r.TTL
+	l.wait.freeAt = 0
 	l.wait.nextAt = l.now + l.jitter(l.poll())
 	if r.TTL >= 0 {
-		// Redis rounds the TTL down.
-		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond)
+		l.wait.freeAt = l.now + r.TTL
+		l.wait.nextAt = min(l.wait.nextAt, l.wait.freeAt+time.Millisecond) // Redis rounds the TTL down
 	}
 	// A process that does not listen yet counts no messages, and tries again as soon as it does.
 	if l.features.WaitQueue && r.Outcome == Refused && r.Holder == "" && l.sub.State == machine.Listening {
-		l.deferFor(1, r.TTL)
-		l.wait.byRedis = true
+		l.deferFor(byRedis, 1, r.TTL)
 	}
 	if l.wait.refusalIsStale {
 		l.wait.nextAt = l.now
@@ -113,7 +111,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	_, detail := r.Why()
 	l.wait.lastErr, l.wait.unconfirmed = detail, r.Unconfirmed
 	if r.Unsure {
-		l.wait.unsure = true
+		l.wait.traces = mayRemain
 		l.noteUnanswered(&o)
 		if l.fair != nil {
 			l.fair.unanswered = true
@@ -140,7 +138,7 @@ func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 
 // stopContending ends the wait for the lease.
 func (l *Lock) stopContending() {
-	if l.lease.term != 0 && (l.wait.unsure || len(l.wait.sent) > 0) {
+	if l.lease.term != 0 && (l.wait.traces == mayRemain || len(l.wait.sent) > 0) {
 		l.cleanUp(l.lease.term) // an entry that stays costs those behind it a transfer and its release
 	}
 	l.afterRelease()

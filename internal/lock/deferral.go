@@ -10,13 +10,25 @@ import (
 // After a turn, a process leaves the lock to others for a while.
 
 // deferral leaves the lock to others: the process does not try before deferUntil, or before turns messages
-// that the lock was released. notified: they have come. byRedis: a script asked for the deferral and refuses a
-// try before its end; otherwise the process has just had its turn.
+// that the lock was released.
 type deferral struct {
-	turns             int
-	deferUntil        machine.Instant
-	notified, byRedis bool
+	cause      deferralCause
+	turns      int
+	deferUntil machine.Instant
 }
+
+// deferralCause is why the lock is left to others, or what has ended that.
+type deferralCause uint8
+
+const (
+	notDeferred deferralCause = iota
+	// afterTurn: the process has just had its turn.
+	afterTurn
+	// byRedis: a script asked for it, and refuses a try before its end.
+	byRedis
+	// endedByMessages: the lock was left to others until the messages came.
+	endedByMessages
+)
 
 // isDeferred reports whether the lock is left to others for now.
 func (l *Lock) isDeferred() bool { return l.now < l.wait.deferUntil }
@@ -32,12 +44,12 @@ func (l *Lock) deferToOthers(others int, d time.Duration) {
 	case l.sub.State == machine.Listening:
 		turns++
 	}
-	l.deferFor(turns, d)
+	l.deferFor(afterTurn, turns, d)
 }
 
 // deferFor leaves the lock to others for d, or until so many messages have come.
-func (l *Lock) deferFor(turns int, d time.Duration) {
-	l.wait.turns, l.wait.deferUntil = turns, l.now+d
+func (l *Lock) deferFor(cause deferralCause, turns int, d time.Duration) {
+	l.wait.deferral = deferral{cause: cause, turns: turns, deferUntil: l.now + d}
 	l.wait.nextAt = min(l.wait.deferUntil, l.now+l.poll())
 }
 
@@ -52,6 +64,6 @@ func (l *Lock) countRelease() bool {
 	if l.wait.turns--; l.wait.turns > 0 {
 		return false
 	}
-	l.wait.deferUntil, l.wait.notified = 0, true
+	l.wait.deferral = deferral{cause: endedByMessages}
 	return true
 }

@@ -13,7 +13,7 @@ import (
 var Meanings = map[string]explore.Meaning{
 	"Lock.features": explore.Skipped, "cfg": explore.Skipped, "Lock.now": explore.Skipped,
 	"Effects.list": explore.Some, "Last": explore.Some, "buffer": explore.Skipped, "freeCommand": explore.Skipped, "ownsWork": explore.Skipped,
-	"lost": explore.Skipped, "freeAt": explore.Skipped, "noTTL": explore.Skipped, // for the texts of answers
+	"lost": explore.Skipped, "freeAt": explore.Skipped, // for the texts of answers
 	"lastErr": explore.Some, "holder": explore.Some, "owners": explore.Some, "op.kind": explore.Kind,
 	"Lock.seen": explore.Skipped, "hold.tokens": explore.Skipped, "tokens.last": explore.Skipped,
 	"revision": explore.Skipped, "sentRevision": explore.Skipped,
@@ -72,7 +72,7 @@ func (l *Lock) HasWaiter(term uint64) bool { return l.waiterOf(term) != nil }
 // NextTry returns the command that a try would send now, if the waiters sleep until the next try; nil if they do
 // not, or if they wait because the last try has failed, or because the lock is left to others after a turn.
 func (l *Lock) NextTry(now machine.Instant) *Command {
-	afterTurn := l.isDeferred() && !l.wait.byRedis
+	afterTurn := l.isDeferred() && l.wait.cause == afterTurn
 	if l.phase != contending || l.main.kind != opNone || l.queue.Len() == 0 || l.wait.lastErr != "" || afterTurn {
 		return nil
 	}

@@ -165,25 +165,33 @@ type waiting struct {
 type contest struct {
 	// nextAt is the time of the next try, unless a message comes before.
 	nextAt machine.Instant
+	traces traces
 	// refusalIsStale: a message came while an acquire was under way, so its refusal may be outdated.
 	refusalIsStale bool
 	// refused: a try was refused, so the lock subscribes to its channel.
 	refused bool
-	// unsure: a try of this term has failed, and may have been carried out all the same, or there may be an entry that
-	// is not in sent.
-	unsure bool
-	// tried: a try of this term was sent. A refused try of a lock with parts releases what it took.
-	tried bool
 	deferral
 	tries int
-	// The result of the last try. unconfirmed: too few replicas have the lease. noTTL: the holder's lease has
-	// no end.
+	// The result of the last try. unconfirmed: too few replicas have the lease. At freeAt, the holder's lease ends; 0 if it
+	// has no end.
 	lastErr     string
 	unconfirmed bool
 	holder      string
 	freeAt      machine.Instant
-	noTTL       bool
 }
+
+// traces are what the tries of a term may have left in Redis.
+type traces uint8
+
+const (
+	// untried: none was sent.
+	untried traces = iota
+	// allRefused: all were refused. A refused try of a lock with parts releases what it took.
+	allRefused
+	// mayRemain: one has failed, and may have been carried out all the same, or there may be an entry that is not in
+	// waiting.sent.
+	mayRemain
+)
 
 func (w *waiting) isZero() bool {
 	return w.contest == contest{} && len(w.sent) == 0 && w.transfer.Term == 0

@@ -245,7 +245,7 @@ func (q *redisOrder) cleanup(l *Lock) []Command {
 	switch {
 	case l.main.InFlight && (l.main.kind == opAcquire || l.main.kind == opGrant):
 		entries = l.main.listed
-	case l.wait.unsure:
+	case l.wait.traces == mayRemain:
 		entries = q.entries(l)
 	}
 	var all []Command

@@ -190,7 +190,7 @@ func (l *Lock) Subscribed(now machine.Instant, term uint64) {
 	if !l.sub.Confirm(term) {
 		return
 	}
-	if !l.isDeferred() || l.wait.byRedis {
+	if !l.isDeferred() || l.wait.cause == byRedis {
 		l.attemptSoon()
 	}
 }

@@ -85,7 +85,9 @@ func (l *Lock) forgetBefore(o op) {
 	}
 	before := len(l.wait.sent)
 	l.wait.sent = slices.DeleteFunc(slices.Clone(l.wait.sent), func(c confirmation) bool { return c.seq < o.seq })
-	l.wait.unsure = l.wait.unsure || len(l.wait.sent) < before // the entry stays unless the try has confirmed it
+	if len(l.wait.sent) < before {
+		l.wait.traces = mayRemain // the entry stays unless the try has confirmed it
+	}
 }
 
 // Transferred makes this process the owner of a lock that another process has transferred to it, or reports that another

@@ -81,7 +81,7 @@ func (w *waiting) ttl(l *Lock) time.Duration {
 	switch {
 	case l.holds.len() > 0:
 		return max(l.lease.until-l.now, 0)
-	case w.holder == "" || w.noTTL:
+	case w.holder == "" || w.freeAt == 0:
 		return -1
 	}
 	return max(w.freeAt-l.now, 0)
