@@ -9,10 +9,7 @@ import (
 // contend starts to contend for the lease.
 func (l *Lock) contend() {
 	l.phase = contending
-	l.lease = lease{}
-	if l.fair == nil { // else every waiter has a term of its own
-		l.lease.term = l.takeTerm()
-	}
+	l.lease = lease{term: l.order.termToContend(l)}
 	l.wait = waiting{contest: contest{nextAt: l.now}}
 }
 
@@ -58,7 +55,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	switch r.Outcome {
 	case Done:
 		l.phase = owned
-		l.order().grant(l, o, r)
+		l.order.grant(l, o, r)
 		l.wait = waiting{}
 		return
 	case Refused, Absent:
@@ -113,9 +110,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 	if r.Unsure {
 		l.wait.traces = mayRemain
 		l.noteUnanswered(&o)
-		if l.fair != nil {
-			l.fair.unanswered = true
-		}
+		l.order.noteUnanswered(&o)
 	} else {
 		l.forgetEntry(o.seq)
 	}
@@ -147,11 +142,8 @@ func (l *Lock) stopContending() {
 
 // listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
-	waits, term := l.queue.Len() > 0, uint64(0)
-	if waits && l.fair != nil {
-		term = l.fair.channel(l)
-	}
-	l.sub.Follow(l.now, waits, l.wait.refused, l.fair == nil && !l.closing, term, &l.effects)
+	term, lingers := l.order.channel(l)
+	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.refused, lingers && !l.closing, term, &l.effects)
 }
 
 // attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may

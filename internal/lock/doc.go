@@ -87,8 +87,8 @@
 // # Order
 //
 // The order decides which waiter of this process is next. There are two: the queue of this process with a
-// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder). Lock.fair is the
-// redisOrder of a fair lock, nil for others; it has what Redis knows of the waiters.
+// hand-off limit (localOrder), and one queue of all processes in Redis (redisOrder), which a fair lock has. The
+// methods of Lock.order are all that differs between them.
 //
 // # Hand-off limit
 //

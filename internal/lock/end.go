@@ -116,7 +116,7 @@ func (l *Lock) endHold(h hold, ref any) {
 	case l.closing || l.queue.Len() == 0 || l.lease.unacked.MayCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)
 	default:
-		l.order().passOn(l, ref)
+		l.order.handOff(l, ref)
 	}
 }
 

@@ -6,20 +6,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// canHandOn reports whether the lease can pass to a waiter of this process without a command. Redis decides which waiter
-// of a fair lock is next.
-func (l *Lock) canHandOn(req *waiter) bool {
-	return l.fair == nil && req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
-		l.hasTimeLeft()
-}
-
 // grantNext passes a lease without a holder to the next waiter, or releases it.
 func (l *Lock) grantNext() {
 	l.dropExpired()
 	switch {
 	case l.closing || l.queue.Len() == 0:
 		l.release(nil)
-	case l.canHandOn(l.queue.Head()):
+	case l.order.canHandOff(l, l.queue.Head()):
 		l.grant(l.queue.Pop(), l.lease.stays)
 	default:
 		l.prepareGrant(nil)
@@ -49,11 +42,11 @@ func (l *Lock) grantReplied(o op, r Result) {
 			// If the key had expired, others may have had the lock since, with higher tokens.
 			l.lease.tokens.left = 0
 		}
-		l.order().answerPassOn(l, o, r)
-		l.order().grant(l, o, r)
+		l.order.answerHandOff(l, o, r)
+		l.order.grant(l, o, r)
 	case Refused, Absent:
 		l.main = op{}
-		l.order().answerPassOn(l, o, r)
+		l.order.answerHandOff(l, o, r)
 		if l.features.Parts {
 			l.cleanUp(o.term)
 		}

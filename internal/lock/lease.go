@@ -95,9 +95,5 @@ func (l *Lock) longestTTL() machine.Instant { return l.now + l.maxTTL() }
 
 // maxTTL is the time from now until longestTTL.
 func (l *Lock) maxTTL() time.Duration {
-	longest := max(l.cfg.Watchdog, l.lease.length, l.lease.longest)
-	if l.fair != nil {
-		longest = max(longest, l.fair.longestLease)
-	}
-	return longest
+	return max(l.cfg.Watchdog, l.lease.length, l.lease.longest, l.order.longestWaiting())
 }

@@ -1,11 +1,25 @@
 package lock
 
-import "github.com/lockkeeper-go/lockkeeper/internal/machine"
+import (
+	"time"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+)
 
 // localOrder is the order of the waiters of this process alone. The lease passes from one to
 // the next in memory; at the hand-off limit Redis is asked whether other processes wait,
 // and if so they get the lock. It has no state: that belongs to the lease and to the wait.
 type localOrder struct{}
+
+func (o localOrder) clone() order { return o }
+
+func (localOrder) enter(*Lock, *waiter) {}
+
+func (localOrder) termToContend(l *Lock) uint64 { return l.takeTerm() }
+
+func (localOrder) channel(*Lock) (term uint64, lingers bool) { return 0, true }
+
+func (localOrder) longestWaiting() time.Duration { return 0 }
 
 func (localOrder) grant(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
@@ -19,7 +33,12 @@ func (localOrder) grant(l *Lock, o op, r Result) {
 	}
 }
 
-func (localOrder) answerPassOn(l *Lock, o op, r Result) {
+func (localOrder) canHandOff(l *Lock, req *waiter) bool {
+	return req.Lease == 0 && !l.lease.fixed && l.lease.counts == once(req.Mode) && l.hasToken(req) &&
+		l.hasTimeLeft()
+}
+
+func (localOrder) answerHandOff(l *Lock, o op, r Result) {
 	switch {
 	case r.Outcome == Done:
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
@@ -30,11 +49,11 @@ func (localOrder) answerPassOn(l *Lock, o op, r Result) {
 	}
 }
 
-func (localOrder) passOn(l *Lock, ref any) {
+func (localOrder) handOff(l *Lock, ref any) {
 	switch {
 	case l.now >= l.lease.handOffUntil || l.lease.draining:
 		l.yield(ref)
-	case l.canHandOn(l.queue.Head()):
+	case l.order.canHandOff(l, l.queue.Head()):
 		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
 		// that it can ask again before the queue is empty and the lease goes back to Redis.
 		l.grant(l.queue.Pop(), true)
@@ -43,6 +62,22 @@ func (localOrder) passOn(l *Lock, ref any) {
 		l.prepareGrant(ref)
 	}
 }
+
+// Redis knows nothing of the waiters of this order.
+
+func (localOrder) register(*Lock, *op, *Command) {}
+
+func (localOrder) noteUnanswered(*op) {}
+
+func (localOrder) released(_ *Lock, _ op, r Result) Result { return r }
+
+func (localOrder) changed(*Lock) bool { return false }
+
+func (localOrder) refresh(*Lock) {}
+
+func (localOrder) synced(*Lock, Result) {}
+
+func (localOrder) cleanup(*Lock) []Command { return nil }
 
 func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	switch {

@@ -69,9 +69,9 @@ type Lock struct {
 
 	lease lease
 	holds holds
-	// queue has the waiting requests, and fair is what Redis knows of them; nil unless the lock is Fair.
+	// queue has the waiting requests, and order decides which of them is next.
 	queue requestqueue.Queue[*waiter]
-	fair  *redisOrder
+	order order
 	// lastOwner is the highest owner seen.
 	lastOwner machine.Owner
 
@@ -88,11 +88,7 @@ type Lock struct {
 // New returns a free lock. Before every event, SetNextTerm must have given it a number higher
 // than all terms that a lock of this name has had.
 func New(cfg *machine.Config, features *Features) Lock {
-	l := Lock{cfg: cfg, features: features, work: noWork}
-	if features.Fair {
-		l.fair = &redisOrder{}
-	}
-	return l
+	return Lock{cfg: cfg, features: features, order: newOrder(features), work: noWork}
 }
 
 // HasNextTerm reports whether the lock has the number of its next term.

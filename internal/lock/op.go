@@ -161,9 +161,7 @@ func (l *Lock) send(o *op) {
 	if c.Entry.Term != 0 {
 		l.noteEntrySent(o, c)
 	}
-	if l.fair != nil {
-		l.fair.register(l, o, c)
-	}
+	l.order.register(l, o, c)
 }
 
 // retryLater schedules another try after a failure.
@@ -171,9 +169,7 @@ func (l *Lock) retryLater(o *op, r Result) {
 	o.Failed(l.now, r.Failure, l.backoff(o.Tries, o.lease))
 	if r.Unsure {
 		l.noteUnanswered(o)
-		if l.fair != nil && (o.kind == opSyncQueue || lists(o)) {
-			l.fair.unanswered = true
-		}
+		l.order.noteUnanswered(o)
 	}
 }
 

@@ -9,7 +9,7 @@ import (
 
 // Idle reports whether the lock has nothing to do and no state to keep.
 func (l *Lock) Idle() bool {
-	_, wakes := l.order().wake(l)
+	_, wakes := l.order.wake(l)
 	return l.phase == free && l.queue.Len() == 0 && len(l.background) == 0 && !wakes &&
 		l.sub.State == machine.Unsubscribed && l.effects.Len() == 0
 }
@@ -95,8 +95,5 @@ func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 	for _, late := range l.late {
 		leave(late.term, max(l.maxTTL(), late.lease))
 	}
-	if l.fair != nil {
-		all = append(all, l.fair.cleanup(l)...)
-	}
-	return all
+	return append(all, l.order.cleanup(l)...)
 }

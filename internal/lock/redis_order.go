@@ -10,8 +10,6 @@ import (
 // redisOrder is the order of the waiters of all processes, in one queue in Redis. While the process
 // contends, its tries also list its waiters; at other times a command of its own does.
 type redisOrder struct {
-	// op is the command that only lists the waiters.
-	op op
 	// sentRevision is the revision of the local queue that was last sent; registered says that the queue in
 	// Redis may have entries of this process.
 	sentRevision uint64
@@ -43,22 +41,34 @@ const maxEntries = 100
 // process that was longer than the time for that.
 const minTries = 3
 
+func (q *redisOrder) clone() order {
+	own := *q
+	return &own
+}
+
 // enter gives every waiter a term of its own, for its entry.
 func (q *redisOrder) enter(l *Lock, req *waiter) {
 	req.term = l.takeTerm()
 	q.top = req.term
 }
 
-// channel is the term of the first entry of this process. Redis publishes on the channel of that term that the lock may
-// be free.
-func (q *redisOrder) channel(l *Lock) uint64 {
+func (q *redisOrder) termToContend(*Lock) uint64 { return 0 }
+
+// channel returns the term of the first entry of this process. Redis publishes on the channel of that term that the lock
+// may be free.
+func (q *redisOrder) channel(l *Lock) (term uint64, lingers bool) {
+	if l.queue.Len() == 0 {
+		return 0, false
+	}
 	for _, term := range q.placed {
 		if l.waiterOf(term) != nil {
-			return term
+			return term, false
 		}
 	}
-	return l.queue.Head().term
+	return l.queue.Head().term, false
 }
+
+func (q *redisOrder) longestWaiting() time.Duration { return q.longestLease }
 
 // grant grants the lease to the waiter that Redis has chosen.
 func (q *redisOrder) grant(l *Lock, o op, r Result) {
@@ -77,7 +87,12 @@ func (q *redisOrder) grant(l *Lock, o op, r Result) {
 	}
 }
 
-func (q *redisOrder) answerPassOn(l *Lock, o op, r Result) {
+// canHandOff: Redis decides which waiter is next.
+func (q *redisOrder) canHandOff(*Lock, *waiter) bool { return false }
+
+func (q *redisOrder) handOff(l *Lock, ref any) { l.prepareGrant(ref) }
+
+func (q *redisOrder) answerHandOff(l *Lock, o op, r Result) {
 	if r.Freed {
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: r.Outcome == Done})
 	} else {
@@ -85,11 +100,9 @@ func (q *redisOrder) answerPassOn(l *Lock, o op, r Result) {
 	}
 }
 
-func (q *redisOrder) passOn(l *Lock, ref any) { l.prepareGrant(ref) }
-
 func (q *redisOrder) wake(l *Lock) (at machine.Instant, ok bool) {
-	if q.op.kind != opNone {
-		return q.op.Due, true
+	if l.sync.kind != opNone {
+		return l.sync.Due, true
 	}
 	return q.nextAt, l.phase != contending && q.needed(l)
 }
@@ -115,18 +128,22 @@ func (q *redisOrder) entries(l *Lock) []QueueEntry {
 
 // needed reports whether the queue in Redis has to be refreshed, or emptied.
 func (q *redisOrder) needed(l *Lock) bool {
-	return q.registered || q.op.kind != opNone || l.queue.Len() > 0
+	return q.registered || l.sync.kind != opNone || l.queue.Len() > 0
 }
 
 // changed reports whether the waiters have changed since they were last sent to Redis, or have to be sent again. While
 // tries fail, only the pause between them decides the latter.
 func (q *redisOrder) changed(l *Lock) bool {
-	again := q.mustResend && q.op.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
+	again := q.mustResend && l.sync.kind == opNone && !lists(&l.main) && (l.phase != contending || l.wait.tries == 0)
 	return again || q.sentRevision != l.queue.Revision()
 }
 
 // lists reports whether a command about the lease lists the waiters.
 func lists(o *op) bool { return o.kind == opAcquire || o.kind == opGrant || o.kind == opRelease }
+
+func (q *redisOrder) noteUnanswered(o *op) {
+	q.unanswered = q.unanswered || o.kind == opSyncQueue || lists(o)
+}
 
 // register lists the waiters in each try, and in each release that is waited for.
 func (q *redisOrder) register(l *Lock, o *op, c *Command) {
@@ -146,9 +163,9 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	q.sentRevision, q.last, q.placed = l.queue.Revision(), o.seq, place(q.placed, c.Entries)
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
-	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&q.op)
+	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&l.sync)
 	overlaps := func(other *op) bool { return other != o && other.InFlight && len(other.listed) > 0 }
-	q.overlapped = overlaps(&l.main) || overlaps(&q.op)
+	q.overlapped = overlaps(&l.main) || overlaps(&l.sync)
 	q.unanswered = false
 	q.registered = q.registered || l.queue.Len() > 0
 	for _, req := range l.queue.Front(maxEntries) {
@@ -178,26 +195,26 @@ func place(before []uint64, entries []QueueEntry) []uint64 {
 
 // refresh sends a command with the waiters, if one is due.
 func (q *redisOrder) refresh(l *Lock) {
-	if !q.needed(l) || l.phase == contending || q.op.kind != opNone || !q.changed(l) && l.now < q.nextAt {
+	if !q.needed(l) || l.phase == contending || l.sync.kind != opNone || !q.changed(l) && l.now < q.nextAt {
 		return
 	}
-	q.op = op{kind: opSyncQueue, lease: l.cfg.Watchdog, until: l.longestTTL()}
-	l.send(&q.op)
+	l.sync = op{kind: opSyncQueue, lease: l.cfg.Watchdog, until: l.longestTTL()}
+	l.send(&l.sync)
 }
 
 func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
 
-func (q *redisOrder) syncReplied(l *Lock, r Result) {
+func (q *redisOrder) synced(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
-		q.releaseOrphan(l, q.op, r)
-		q.noteEmptied(l, q.op.seq, len(q.op.listed))
-		q.op = op{}
-	case r.Transient && (l.now < q.op.until || q.op.Tries < minTries || q.changed(l)):
-		l.retryLater(&q.op, r)
+		q.releaseOrphan(l, l.sync, r)
+		q.noteEmptied(l, l.sync.seq, len(l.sync.listed))
+		l.sync = op{}
+	case r.Transient && (l.now < l.sync.until || l.sync.Tries < minTries || q.changed(l)):
+		l.retryLater(&l.sync, r)
 	default: // the entries that remain count as dead soon
 		q.registered = l.queue.Len() > 0
-		q.op = op{}
+		l.sync = op{}
 	}
 }
 
@@ -208,7 +225,7 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 		return
 	}
 	lists := func(o *op) bool { return o.InFlight && o.seq != seq && len(o.listed) > 0 }
-	if q.mustResend = lists(&l.main) || lists(&q.op); !q.mustResend {
+	if q.mustResend = lists(&l.main) || lists(&l.sync); !q.mustResend {
 		q.registered, q.longestLease = false, 0
 	}
 }
@@ -222,8 +239,11 @@ func (q *redisOrder) releaseOrphan(l *Lock, o op, r Result) {
 	}
 }
 
-// convertRelease converts the reply to a SyncQueue with a release.
-func (q *redisOrder) convertRelease(l *Lock, o op, r Result) Result {
+// released converts the reply to a SyncQueue with a release.
+func (q *redisOrder) released(l *Lock, o op, r Result) Result {
+	if o.kind != opRelease {
+		return r
+	}
 	if r.Outcome == Failed {
 		q.mustResend = true // if it is not tried again
 		return r

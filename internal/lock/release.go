@@ -35,10 +35,7 @@ func (l *Lock) releaseCommand(o *op, c *Command) {
 }
 
 func (l *Lock) releaseReplied(o op, r Result) {
-	if l.fair != nil && o.kind == opRelease {
-		r = l.fair.convertRelease(l, o, r)
-	}
-	switch {
+	switch r = l.order.released(l, o, r); {
 	case r.Outcome == Failed && r.Transient:
 		l.retryLater(&l.main, r)
 		l.wait.lastErr = r.Err.Error()

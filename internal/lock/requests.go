@@ -19,9 +19,7 @@ func (l *Lock) Acquire(now machine.Instant, request machine.Request) {
 	if req.Try {
 		req.Deadline = now + l.cfg.TryTime()
 	}
-	if l.fair != nil {
-		l.fair.enter(l, req)
-	}
+	l.order.enter(l, req)
 	switch {
 	case l.closing:
 		l.refuse(req.Ref, machine.Closed, machine.Closing)

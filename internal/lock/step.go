@@ -21,9 +21,7 @@ func (l *Lock) settle() {
 	l.endExpired() // a release that has just failed may have had its last try
 	for l.advance() {
 	}
-	if l.fair != nil {
-		l.fair.refresh(l)
-	}
+	l.order.refresh(l)
 	l.listen()
 	l.leaveWork()
 }
@@ -46,7 +44,7 @@ func (l *Lock) advance() bool {
 			return true
 		case l.cleaning():
 			return false
-		case l.now >= l.wait.nextAt, l.mayShareNow(), l.fair != nil && l.fair.changed(l):
+		case l.now >= l.wait.nextAt, l.mayShareNow(), l.order.changed(l):
 			l.attempt()
 			return true
 		}
@@ -80,8 +78,8 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 	case awaited(&l.renewal):
 		l.renewalReplied(r)
 	case l.handleLateRenewal(seq, r):
-	case l.fair != nil && awaited(&l.fair.op):
-		l.fair.syncReplied(l, r)
+	case awaited(&l.sync):
+		l.order.synced(l, r)
 	default:
 		for i := range l.background {
 			if awaited(&l.background[i]) {
@@ -132,9 +130,7 @@ func (l *Lock) handleOverdue() {
 	}
 	late(&l.main, 0, l.mainReplied)
 	late(&l.renewal, 0, l.retryOverdueRenewal)
-	if l.fair != nil {
-		late(&l.fair.op, 0, func(r Result) { l.fair.syncReplied(l, r) })
-	}
+	late(&l.sync, 0, func(r Result) { l.order.synced(l, r) })
 	for i := 0; i < len(l.background); {
 		if l.now < l.background[i].Due {
 			i++
@@ -162,7 +158,7 @@ func (l *Lock) NextWake() (at machine.Instant, ok bool) {
 	if l.renewal.kind != opNone {
 		wake(l.renewal.Due)
 	}
-	if t, ok := l.order().wake(l); ok {
+	if t, ok := l.order.wake(l); ok {
 		wake(t)
 	}
 	for i := range l.background {

@@ -127,7 +127,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	}
 	by := l.wait.sent[i]
 	l.phase = owned
-	l.order().grant(l,
+	l.order.grant(l,
 		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens},
 		Result{Outcome: Done, Tokens: t.Tokens})
 	l.wait, l.lease.transferred = waiting{}, true

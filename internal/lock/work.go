@@ -9,9 +9,11 @@ import (
 // work is what a lock needs only while a command is under way or a request waits for one. It is apart from the Lock,
 // since of the many locks that a process may hold, most have none of it.
 type work struct {
-	// main is the command under way about the lease itself, and renewal the watchdog's.
+	// main is the command under way about the lease itself, renewal the watchdog's, and sync that which only lists the
+	// waiters of a fair lock.
 	main    op
 	renewal op
+	sync    op
 	// background are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	background []op
@@ -33,7 +35,7 @@ var noWork = new(work)
 // works are pooled, since every event needs one.
 var works = sync.Pool{New: func() any { return new(work) }}
 
-// takeWork begins an event: it gives the lock its own work and its own queue in Redis, since the lock of which it is a
+// takeWork begins an event: it gives the lock its own work and its own order, since the lock of which it is a
 // copy has the same.
 func (l *Lock) takeWork() {
 	if l.ownsWork {
@@ -42,10 +44,7 @@ func (l *Lock) takeWork() {
 	own := works.Get().(*work)
 	*own = *l.work
 	l.work, l.ownsWork = own, true
-	if l.fair != nil {
-		fair := *l.fair
-		l.fair = &fair
-	}
+	l.order = l.order.clone()
 }
 
 // leaveWork ends an event.
@@ -72,7 +71,7 @@ func (w *work) free() {
 }
 
 func (w *work) isEmpty() bool {
-	return w.main.kind == opNone && w.renewal.kind == opNone &&
+	return w.main.kind == opNone && w.renewal.kind == opNone && w.sync.kind == opNone &&
 		len(w.background)+len(w.late)+len(w.pendingCounts)+len(w.ensures)+len(w.extensions) == 0 &&
 		w.wait.isZero() && w.sub == machine.Subscription{}
 }

@@ -12,6 +12,7 @@ func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 	parts := map[string]work{
 		"main":          {main: op{kind: opAcquire}},
 		"renewal":       {renewal: op{kind: opRenew}},
+		"sync":          {sync: op{kind: opSyncQueue}},
 		"background":    {background: make([]op, 1)},
 		"late":          {late: make([]lateTake, 1)},
 		"pendingCounts": {pendingCounts: make([]countChange, 1)},
