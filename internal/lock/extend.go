@@ -67,8 +67,8 @@ func (l *Lock) nextExtension() bool {
 	l.extensions = slices.Clip(l.extensions[1:])
 	reason, detail := machine.Invalid, h.cannotHave(e.lease, l.now)
 	o := op{
-		kind: opExtend, counts: l.lease.counts, mode: l.lease.mode, hold: e.hold, ref: e.ref, until: e.by, extends: e.lease,
-		lease: max(l.leaseLeft(), l.cfg.Watchdog),
+		kind: opExtend, counts: l.lease.counts, mode: l.lease.mode, hold: e.hold, ref: e.ref, until: e.by,
+		lease: max(l.leaseLeft(), l.cfg.Watchdog), particulars: particulars{extends: e.lease},
 	}
 	switch alone := l.holds.len() == 1; {
 	case alone && e.lease == 0:

@@ -9,8 +9,8 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 // keep leaves the key to expire at that time. No waiter of this process gets the lease before.
 func (l *Lock) keep(ref any, until machine.Instant) {
 	l.phase = releasing
-	l.renewal = op{}
-	l.start(op{kind: opKeep, ref: ref, keepUntil: until, keyEnds: l.longestTTL()})
+	l.renewal = renewal{}
+	l.start(op{kind: opKeep, ref: ref, until: l.longestTTL(), particulars: particulars{keepUntil: until}})
 }
 
 // keepCommand sets the rest of the time. A try that comes too late for that releases the lock.

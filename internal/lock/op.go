@@ -71,51 +71,45 @@ func init() {
 type op struct {
 	kind opKind
 	machine.Sending
-	// immediate: it is a renewal that is not batched with others.
-	immediate bool
+	seq    uint64
+	sentAt machine.Instant
+	// until ends the tries of a background op, the wait for a partial release, or that for an extension. A key that is
+	// not kept for its minimum time has ended by then.
+	until machine.Instant
 
 	// The command sets the counts and the TTL of the lease of that term. For a forced release, term is that
 	// of the local holders that it has ended, or 0.
-	mode   machine.Mode
-	fixed  bool
 	term   uint64
+	mode   machine.Mode
 	counts counts
 	lease  time.Duration
+	fixed  bool
 
 	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release or an
 	// extension, and hold is the hold whose counts or lease change.
 	request *waiter
 	ref     any
 	hold    uint64
-	// extends is, for an extension, the fixed lease that the hold gets; 0 for none.
-	extends time.Duration
 
-	// reserved is the number of tokens that are drawn.
-	reserved int64
-	// next is the term of the entry that a yield adds to the wait queue. listed are the entries of a fair lock's waiters,
-	// and behind is the term of the hold behind which they are listed.
-	next   uint64
-	listed []QueueEntry
-	behind uint64
-	// owners are the owners that a forced release is meant for.
-	owners []string
-
-	seq    uint64
-	sentAt machine.Instant
-	// earlier are the tries of a renewal whose replies are late. A late reply still counts, from the time at
-	// which its try was sent.
-	earlier []try
-	// until ends the tries of a background op, the wait for a partial release, or that for an extension. keepUntil is the
-	// end of a minimum time. keyEnds is the latest end of the key of holds that a forced release has ended, or of a key that
-	// is not kept for its minimum time.
-	until, keepUntil, keyEnds machine.Instant
+	particulars
 }
 
-// try is one sending of a command.
-type try struct {
-	seq    uint64
-	sentAt machine.Instant
-	lease  time.Duration
+// particulars are what belongs to some commands only.
+type particulars struct {
+	// reserved is the number of tokens that an acquire draws.
+	reserved int64
+	// listed are the entries of a fair lock's waiters.
+	listed []QueueEntry
+	// next is the term of the entry that a yield adds to the wait queue.
+	next uint64
+	// extends is, for an extension, the fixed lease that the hold gets; 0 for none.
+	extends time.Duration
+	// keepUntil is the end of a minimum time.
+	keepUntil machine.Instant
+	// owners are the owners that a forced release is meant for, and keyEnds is the latest end of the key of the holds that
+	// it has ended.
+	owners  []string
+	keyEnds machine.Instant
 }
 
 // joins reports whether the op lets one more reader share the lease.

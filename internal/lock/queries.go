@@ -50,7 +50,7 @@ func (l *Lock) Outstanding() (holders []machine.Holder, pending []any) {
 	for req := range l.queue.All() {
 		refs.Add(req.Ref)
 	}
-	for _, o := range append([]op{l.main, l.renewal}, l.background...) {
+	for _, o := range append([]op{l.main, l.renewal.op}, l.background...) {
 		refs.Add(o.ref)
 		if o.request != nil && o.kind == opCount {
 			refs.Add(o.request.Ref)

@@ -34,6 +34,12 @@ type redisOrder struct {
 	placed []uint64
 }
 
+// syncing is the command that only lists the waiters, and behind the term of the hold behind which it lists them.
+type syncing struct {
+	op
+	behind uint64
+}
+
 // maxEntries bounds how many waiters of a process have an entry in Redis.
 const maxEntries = 100
 
@@ -157,15 +163,18 @@ func (q *redisOrder) register(l *Lock, o *op, c *Command) {
 	changed := q.changed(l)
 	if c.Take = c.Kind == Acquire; !c.Take {
 		c.Behind = l.lease.term // if Redis carries it out after the release, it adds no waiters
+		if o == &l.sync.op {
+			l.sync.behind = c.Behind
+		}
 	}
 	c.Kind, c.Entries, c.Top = SyncQueue, q.entries(l), q.top
-	o.listed, o.behind = c.Entries, c.Behind
+	o.listed = c.Entries
 	q.sentRevision, q.last, q.placed = l.queue.Revision(), o.seq, place(q.placed, c.Entries)
 	// The replies do not tell in which order Redis has carried out two commands that were under way together.
 	overlapsDifferently := func(other *op) bool { return other != o && other.InFlight && !slices.Equal(other.listed, o.listed) }
-	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&l.sync)
+	q.mustResend = q.unanswered || lists(&l.main) && overlapsDifferently(&l.main) || overlapsDifferently(&l.sync.op)
 	overlaps := func(other *op) bool { return other != o && other.InFlight && len(other.listed) > 0 }
-	q.overlapped = overlaps(&l.main) || overlaps(&l.sync)
+	q.overlapped = overlaps(&l.main) || overlaps(&l.sync.op)
 	q.unanswered = false
 	q.registered = q.registered || l.queue.Len() > 0
 	for _, req := range l.queue.Front(maxEntries) {
@@ -198,8 +207,8 @@ func (q *redisOrder) refresh(l *Lock) {
 	if !q.needed(l) || l.phase == contending || l.sync.kind != opNone || !q.changed(l) && l.now < q.nextAt {
 		return
 	}
-	l.sync = op{kind: opSyncQueue, lease: l.cfg.Watchdog, until: l.longestTTL()}
-	l.send(&l.sync)
+	l.sync.op = op{kind: opSyncQueue, lease: l.cfg.Watchdog, until: l.longestTTL()}
+	l.send(&l.sync.op)
 }
 
 func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
@@ -207,14 +216,16 @@ func (l *Lock) syncCommand(_ *op, c *Command) { c.Kind = SyncQueue }
 func (q *redisOrder) synced(l *Lock, r Result) {
 	switch {
 	case r.Outcome != Failed:
-		q.releaseOrphan(l, l.sync, r)
+		if r.OwnTerm != l.sync.behind { // which has ended if the reply is late
+			q.releaseOrphan(l, r)
+		}
 		q.noteEmptied(l, l.sync.seq, len(l.sync.listed))
-		l.sync = op{}
+		l.sync = syncing{}
 	case r.Transient && (l.now < l.sync.until || l.sync.Tries < minTries || q.changed(l)):
-		l.retryLater(&l.sync, r)
+		l.retryLater(&l.sync.op, r)
 	default: // the entries that remain count as dead soon
 		q.registered = l.queue.Len() > 0
-		l.sync = op{}
+		l.sync = syncing{}
 	}
 }
 
@@ -225,16 +236,15 @@ func (q *redisOrder) noteEmptied(l *Lock, seq uint64, entries int) {
 		return
 	}
 	lists := func(o *op) bool { return o.InFlight && o.seq != seq && len(o.listed) > 0 }
-	if q.mustResend = lists(&l.main) || lists(&l.sync); !q.mustResend {
+	if q.mustResend = lists(&l.main) || lists(&l.sync.op); !q.mustResend {
 		q.registered, q.longestLease = false, 0
 	}
 }
 
-// releaseOrphan releases what a command took for a waiter that had left. The hold behind which o has listed the waiters
-// is none: the reply may be late, and the hold over. It comes before noteEmptied, after which the longest lease of
-// waiters is not known any more.
-func (q *redisOrder) releaseOrphan(l *Lock, o op, r Result) {
-	if r.OwnTerm != 0 && r.OwnTerm != o.behind && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
+// releaseOrphan releases what a command took for a waiter that had left. It comes before noteEmptied, after which the
+// longest lease of waiters is not known any more.
+func (q *redisOrder) releaseOrphan(l *Lock, r Result) {
+	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term && l.waiterOf(r.OwnTerm) == nil {
 		l.cleanUpOwn(r)
 	}
 }
@@ -248,7 +258,7 @@ func (q *redisOrder) released(l *Lock, o op, r Result) Result {
 		q.mustResend = true // if it is not tried again
 		return r
 	}
-	q.releaseOrphan(l, o, r)
+	q.releaseOrphan(l, r)
 	q.noteEmptied(l, o.seq, len(o.listed))
 	if r.Outcome = Absent; r.Freed {
 		r.Outcome = Done

@@ -11,7 +11,7 @@ import (
 // release ends the lease in Redis.
 func (l *Lock) release(ref any) {
 	l.phase = releasing
-	l.renewal = op{}
+	l.renewal = renewal{}
 	l.start(op{kind: opRelease, lease: l.cfg.Watchdog, ref: ref})
 }
 
@@ -97,8 +97,8 @@ func (l *Lock) releaseInBackground() {
 	}
 	if l.main.kind == opKeep {
 		answer("Redis has not confirmed that the lock is kept for its minimum time, which is still being tried")
-		until := max(l.main.keyEnds, l.now+l.cfg.Watchdog) // if the key is not kept by then, it has expired
-		l.inBackground(op{kind: opKeep, term: l.lease.term, keepUntil: l.main.keepUntil, until: until})
+		until := max(l.main.until, l.now+l.cfg.Watchdog) // if the key is not kept by then, it has expired
+		l.inBackground(op{kind: opKeep, term: l.lease.term, until: until, particulars: l.main.particulars})
 	} else {
 		answer(fmt.Sprintf(
 			"Redis has not confirmed the release, which is still being tried; the key expires by itself within %v",
@@ -111,7 +111,8 @@ func (l *Lock) releaseInBackground() {
 // force frees the lock if one of the owners holds it in that mode. Local holders are notified first.
 func (l *Lock) force(mode machine.Mode, owners machine.Owners, ref any) {
 	l.lease.lingerUntil = 0 // a hold that begins before the reply would not be ended
-	o := op{kind: opForce, ref: ref, mode: mode, owners: owners.Fields, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
+	o := op{kind: opForce, ref: ref, mode: mode, lease: l.cfg.Watchdog, until: l.now + l.cfg.CallTimeout}
+	o.owners = owners.Fields
 	if meant := owners.Fields == nil || owners.Term == l.lease.term; meant && l.holds.len() > 0 && l.lease.mode == mode {
 		o.term, o.keyEnds = l.lease.term, l.longestTTL()
 		l.lose(machine.Forced, "the lock was force-released", false)

@@ -7,12 +7,28 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
+// renewal is the watchdog's command.
+type renewal struct {
+	op
+	// immediate: it is not batched with others.
+	immediate bool
+	// earlier are the tries whose replies are late. A late reply still counts, from the time at which its try was sent.
+	earlier []try
+}
+
+// try is one sending of a renewal.
+type try struct {
+	seq    uint64
+	sentAt machine.Instant
+	lease  time.Duration
+}
+
 // dropRenewal forgets the renewal under way.
 func (l *Lock) dropRenewal() {
 	if l.renewal.InFlight {
-		l.noteUnanswered(&l.renewal)
+		l.noteUnanswered(&l.renewal.op)
 	}
-	l.renewal = op{}
+	l.renewal = renewal{}
 }
 
 // isRenewed reports whether the lease is renewed. A fixed lease is renewed up to its end if it is shared,
@@ -24,8 +40,10 @@ func (l *Lock) isRenewed() bool {
 
 // startRenewal sends a renewal. An immediate one is not batched with others.
 func (l *Lock) startRenewal(immediate bool) {
-	l.renewal = op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode, immediate: immediate}
-	l.send(&l.renewal)
+	l.renewal = renewal{
+		op: op{kind: opRenew, term: l.lease.term, counts: l.lease.counts, mode: l.lease.mode}, immediate: immediate,
+	}
+	l.send(&l.renewal.op)
 }
 
 // awaitRenewal renews the lease now, for a holder that needs it to be valid for longer.
@@ -37,14 +55,14 @@ func (l *Lock) awaitRenewal(e ensure) {
 	if l.renewal.kind == opNone {
 		l.startRenewal(true)
 	} else if !l.renewal.InFlight {
-		l.send(&l.renewal)
+		l.send(&l.renewal.op)
 	}
 }
 
 func (l *Lock) renewCommand(o *op, c *Command) {
 	l.suspected = false
 	o.lease = l.countLease(nil, false)
-	c.Kind, c.Immediate = Renew, o.immediate || o.Tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
+	c.Kind, c.Immediate = Renew, l.renewal.immediate || o.Tries > 0 || !l.lease.fixed && l.lease.length < l.cfg.Watchdog
 }
 
 // renewTimeout leaves time for another try in what is left of the lease.
@@ -85,7 +103,7 @@ func (l *Lock) handleLateRenewal(seq uint64, r Result) bool {
 	case r.Outcome == Failed:
 	case r.Outcome == Done && o.InFlight:
 		o.earlier = o.earlier[i+1:]
-		l.noteRenewal(late) // a later try has no reply yet
+		l.noteRenewal(late.op) // a later try has no reply yet
 	default:
 		l.renewal = late
 		l.renewalReplied(r)
@@ -112,15 +130,15 @@ func (l *Lock) renewalReplied(r Result) {
 	o := l.renewal
 	switch r.Outcome {
 	case Done:
-		l.renewal = op{}
-		if l.noteRenewal(o); l.ensures != nil {
+		l.renewal = renewal{}
+		if l.noteRenewal(o.op); l.ensures != nil {
 			l.startRenewal(true) // this one was sent before those requests came
 		}
 	case Absent:
 		l.loseByResult(r)
 	case Failed:
 		reason, detail := r.Why()
-		l.retryLater(&l.renewal, r)
+		l.retryLater(&l.renewal.op, r)
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
 		l.ensures = failIf(l, l.ensures, func(ensure) bool { return true }, machine.Unavailable, detail)
 		if !l.lease.atRisk || !r.IsNoReply() {

@@ -75,10 +75,10 @@ func (l *Lock) Replied(now machine.Instant, seq uint64, r Result) {
 	switch {
 	case awaited(&l.main):
 		l.mainReplied(r)
-	case awaited(&l.renewal):
+	case awaited(&l.renewal.op):
 		l.renewalReplied(r)
 	case l.handleLateRenewal(seq, r):
-	case awaited(&l.sync):
+	case awaited(&l.sync.op):
 		l.order.synced(l, r)
 	default:
 		for i := range l.background {
@@ -129,8 +129,8 @@ func (l *Lock) handleOverdue() {
 		}
 	}
 	late(&l.main, 0, l.mainReplied)
-	late(&l.renewal, 0, l.retryOverdueRenewal)
-	late(&l.sync, 0, func(r Result) { l.order.synced(l, r) })
+	late(&l.renewal.op, 0, l.retryOverdueRenewal)
+	late(&l.sync.op, 0, func(r Result) { l.order.synced(l, r) })
 	for i := 0; i < len(l.background); {
 		if l.now < l.background[i].Due {
 			i++

@@ -128,7 +128,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	by := l.wait.sent[i]
 	l.phase = owned
 	l.order.grant(l,
-		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, reserved: by.tokens},
+		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, particulars: particulars{reserved: by.tokens}},
 		Result{Outcome: Done, Tokens: t.Tokens})
 	l.wait, l.lease.transferred = waiting{}, true
 	// The TTL of a transfer is short: unless the turn is over soon, it is renewed at once.

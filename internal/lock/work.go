@@ -12,8 +12,8 @@ type work struct {
 	// main is the command under way about the lease itself, renewal the watchdog's, and sync that which only lists the
 	// waiters of a fair lock.
 	main    op
-	renewal op
-	sync    op
+	renewal renewal
+	sync    syncing
 	// background are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	background []op

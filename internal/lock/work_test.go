@@ -11,8 +11,8 @@ import (
 func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 	parts := map[string]work{
 		"main":          {main: op{kind: opAcquire}},
-		"renewal":       {renewal: op{kind: opRenew}},
-		"sync":          {sync: op{kind: opSyncQueue}},
+		"renewal":       {renewal: renewal{op: op{kind: opRenew}}},
+		"sync":          {sync: syncing{op: op{kind: opSyncQueue}}},
 		"background":    {background: make([]op, 1)},
 		"late":          {late: make([]lateTake, 1)},
 		"pendingCounts": {pendingCounts: make([]countChange, 1)},
