@@ -145,7 +145,7 @@ var All = []Control{
 		Broken: "the lock is handed off in memory, although the lease and the hand-off limit are over",
 		Edits: []Edit{
 			{"internal/lock/end.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
-			{"internal/lock/grant.go", "		l.hasTimeLeft()", "		true"},
+			{"internal/lock/local_order.go", "		l.hasTimeLeft()", "		true"},
 			{"internal/lock/local_order.go", "	case l.now >= l.lease.handOffUntil || l.lease.draining:", "	case l.lease.draining:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
