@@ -262,7 +262,7 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 //   - ErrUnavailable, ErrNotReplicated, ErrRejected: Redis has not confirmed the lease, and may have set it or may set
 //     it later. A longer lease does not count then. One that is shorter than what is left, or than the watchdog's, may
 //     count in this process nevertheless: see Left. Extend may be called again. A longer lease also fails with
-//     ErrUnavailable while a command without a reply may still set a shorter one.
+//     ErrUnavailable while an unanswered command may still set a shorter one.
 //   - ErrCrashed: the lock actor has crashed; if Err returns nil, call Extend again. ErrClosed: the System was closed.
 //
 // Extend returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.

@@ -21,15 +21,15 @@ type unanswered struct {
 	count int
 	// underWay are the leases of the commands that await a reply, and lost is the shortest of those that got none.
 	underWay []time.Duration
-	lost     machine.Unacked
+	lost     machine.Unanswered
 }
 
-var errCutShort = errors.New("an earlier command without a reply may still shorten the lease")
+var errCutShort = errors.New("an earlier, unanswered command may still shorten the lease")
 
 // begin notes that a command is sent, and returns the shortest lease that those before it may set after it. They may be
 // on other connections, so that one is carried out last whose reply comes first. Those of earlier terms change nothing in
 // this one.
-func (u *unanswered) begin(c *lock.Command) (before machine.Unacked) {
+func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c.Term > u.term {
@@ -51,7 +51,7 @@ func (u *unanswered) mayRestore(c *lock.Command) bool {
 }
 
 // shortest returns the shortest lease that a command may still set; the caller holds the mutex.
-func (u *unanswered) shortest() machine.Unacked {
+func (u *unanswered) shortest() machine.Unanswered {
 	shortest := u.lost
 	for _, lease := range u.underWay {
 		shortest.Add(lease)
@@ -61,7 +61,7 @@ func (u *unanswered) shortest() machine.Unacked {
 
 // end notes the reply to a command, and returns what it is worth: a lease that another one may cut short does not count.
 // before is what begin has returned.
-func (u *unanswered) end(c *lock.Command, before machine.Unacked, r Reply) Reply {
+func (u *unanswered) end(c *lock.Command, before machine.Unanswered, r Reply) Reply {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c.Term != u.term {

@@ -26,17 +26,17 @@ func (s *Semaphore) extend() {
 func (s *Semaphore) sendExtension(e *extension, h *hold) {
 	sent := *e
 	sent.sets, sent.fixed, sent.sentAt = cmp.Or(e.lease, s.cfg.Watchdog), e.lease > 0, s.now
-	if h.unacked.MayCutShort(sent.sets) { // the watchdog may keep the permit nevertheless
+	if h.unanswered.MayCutShort(sent.sets) { // the watchdog may keep the permit nevertheless
 		sent.sets, sent.fixed = s.cfg.Watchdog, false
 	}
 	switch detail := machine.CannotExtend(e.lease, s.now, h.ends, h.unwatched); {
 	case detail != "":
 		s.answerExtension(e, machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid, Detail: detail})
 		return
-	case h.unacked.MayCutShort(sent.sets):
+	case h.unanswered.MayCutShort(sent.sets):
 		s.answerExtension(e, machine.Answer{
 			Kind: machine.NotDone, Reason: machine.Unavailable,
-			Detail: "the permit cannot be prolonged: a command without a reply may still shorten its lease",
+			Detail: "the permit cannot be prolonged: an unanswered command may still shorten its lease",
 		})
 		return
 	}
@@ -97,9 +97,9 @@ func (s *Semaphore) extensionReplied(seq uint64, r Result) bool {
 		reason, detail := r.Why()
 		if r.Unsure {
 			detail = machine.MaybeDone + detail
-			again.unacked.Add(e.sets)
+			again.unanswered.Add(e.sets)
 		}
-		if again.unacked.MayCutShort(s.cfg.Watchdog) {
+		if again.unanswered.MayCutShort(s.cfg.Watchdog) {
 			again.fixed = true // what the watchdog would renew may be cut short
 		}
 		s.changeLease(h, &again)

@@ -15,7 +15,7 @@ func (s *Semaphore) renew() {
 	}
 	watched := s.watched()
 	if len(watched) == 0 {
-		s.renewAt, s.renewal, s.late = 0, op{}, nil
+		s.renewAt, s.renewal, s.earlier = 0, op{}, nil
 		return
 	}
 	first := fits(len(watched), func(i int) int { return watched[i].permits.N })
@@ -48,17 +48,17 @@ func (s *Semaphore) renewBy(at Instant) {
 // it, and the next reply would be late as well, so a late one still counts.
 func (s *Semaphore) renewalOverdue(f machine.Failure) {
 	o := op{seq: s.renewal.seq, sentAt: s.renewal.sentAt, holds: s.renewal.holds}
-	s.late = machine.AddLate(s.late, o)
+	s.earlier = machine.AddUnanswered(s.earlier, o)
 	s.notRenewed(f)
 }
 
 // renewalLate handles the late reply to a renewal. A failure changes nothing, since it has been sent again.
 func (s *Semaphore) renewalLate(i int, r Result) {
-	o := s.late[i]
+	o := s.earlier[i]
 	if r.Err != nil {
 		return
 	}
-	s.late = s.late[i+1:] // the earlier ones have set no later expiry
+	s.earlier = s.earlier[i+1:] // the earlier ones have set no later expiry
 	if !s.renewal.InFlight {
 		s.renewal = op{}
 	}
@@ -72,7 +72,7 @@ func (s *Semaphore) renewReplied(r Result) {
 		s.notRenewed(r.Failure)
 		return
 	}
-	s.renewal, s.late = op{}, nil
+	s.renewal, s.earlier = op{}, nil
 	s.applyRenewal(o, r)
 }
 
@@ -139,7 +139,7 @@ func (s *Semaphore) renewalUnanswered() {
 	for i, h := range s.holds {
 		if sent[h.permits.First] {
 			again := *h
-			again.unacked.Add(s.cfg.Watchdog)
+			again.unanswered.Add(s.cfg.Watchdog)
 			s.holds[i] = &again
 		}
 	}

@@ -48,12 +48,12 @@ type Semaphore struct {
 	kept      uint64
 	keptUntil Instant
 	holds     []*hold
-	// main is the numbered command under way, and renewal the watchdog's beside it. late are earlier tries of renewal
+	// main is the numbered command under way, and renewal the watchdog's beside it. earlier are tries of renewal before the last
 	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
 	main, renewal op
 	// after is the kind of the last numbered command.
 	after      CommandKind
-	late       []op
+	earlier    []op
 	extensions []*extension
 	// back are the permits to give back, from backAt on, and sets the requests to set the number of permits.
 	back   []giveBack
@@ -108,9 +108,9 @@ type hold struct {
 	ends, leaseEnd Instant
 	// unwatched: no death of an owner ends it.
 	unwatched bool
-	// unacked is of commands about the permits, and longest the latest expiry that a command may have set.
-	unacked machine.Unacked
-	longest Instant
+	// unanswered is of commands about the permits, and longest the latest expiry that a command may have set.
+	unanswered machine.Unanswered
+	longest    Instant
 }
 
 // end returns the time until which the permit is trusted if it is not renewed.

@@ -47,7 +47,7 @@ func (s *Semaphore) Replied(now Instant, seq uint64, r Result) {
 		s.renewReplied(r)
 	case s.extensionReplied(seq, r):
 	default:
-		if i := slices.IndexFunc(s.late, func(o op) bool { return o.seq == seq }); i >= 0 {
+		if i := slices.IndexFunc(s.earlier, func(o op) bool { return o.seq == seq }); i >= 0 {
 			s.renewalLate(i, r)
 		}
 	}

@@ -25,7 +25,7 @@ func (l *Lock) attempt() {
 	l.wait.deferUntil = 0
 	l.wait.transfer = machine.Transfer{}
 	switch {
-	case l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || l.features.Parts && l.wait.traces == mayRemain:
+	case l.lease.unanswered.MayCutShort(o.lease) || l.modeMayChange(req.Mode) || l.features.Parts && l.wait.traces == mayRemain:
 		// An earlier try, for a shorter lease or another mode, may still arrive.
 		l.cleanUp(l.lease.term)
 		l.lease = lease{term: l.takeTerm()}
@@ -92,7 +92,7 @@ func (l *Lock) noteRefusal(r Result) {
 		l.effects.Add(machine.Effect{Kind: machine.Subscribe, Term: l.sub.Term})
 	}
 	if r.OwnTerm != 0 && r.OwnTerm != l.lease.term {
-		// A late command of a term that is over took the lock, without a holder.
+		// An unanswered command of a term that is over took the lock, without a holder.
 		l.cleanUpOwn(r) // after which the next try comes at once
 	}
 	for _, req := range l.queue.RemoveTries(func(*waiter) bool { return true }) {

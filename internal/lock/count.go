@@ -6,7 +6,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// wanted are the counts that Redis should have. A writer does not become a reader while a late command might
+// wanted are the counts that Redis should have. A writer does not become a reader while an unanswered command might
 // make it a writer again: that would end its hold.
 func (l *Lock) wanted(h *holds) counts {
 	c := h.wanted()

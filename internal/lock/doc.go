@@ -17,7 +17,7 @@
 //
 // The field in the lock's hash is "<system uuid>:<term>". A term begins whenever the process starts
 // to contend for the key, and ends with the release or loss. Its number is never used again, so a
-// release or renewal that arrives in a later term does nothing. A late acquire may take a free key;
+// release or renewal that arrives in a later term does nothing. An unanswered acquire may take a free key;
 // the next refusal reveals that, or the key expires.
 //
 // # Trust
@@ -35,7 +35,7 @@
 //
 // At any time there is at most one command about the lease (Lock.main) and one renewal by the
 // watchdog, besides cleanups of earlier terms, forced releases, and the command about a fair lock's
-// waiters. Scripts set values instead of adding to them. A command without a reply is sent again
+// waiters. Scripts set values instead of adding to them. An unanswered command is sent again
 // until its outcome is known or no longer matters. A reply carries the number of its command; a
 // reply that is not awaited is ignored. Only the replies to a renewal, an extension and a forced
 // release may be awaited for less than CallTimeout. If Redis is far away, every shorter wait for
@@ -44,8 +44,8 @@
 //
 // A hold may get another lease (Extend), longer or shorter. The command for that is the main one, is not under way
 // together with a renewal, and is sent once. If it may shorten the TTL, the trust is shortened before it is sent; it is
-// lengthened only by the reply. While a command without a reply may still shorten a lease of some length (lease.unacked),
-// none of that length is trusted.
+// lengthened only by the reply. While an unanswered command may still shorten a lease of some length (lease.unanswered), none
+// of that length is trusted.
 //
 // Redis cannot delay a release by refusing another change. Re-entries and partial releases change
 // the hold count one after another. While Redis refuses such a change, the release of the last hold

@@ -22,7 +22,7 @@ var Meanings = map[string]explore.Meaning{
 	"id": explore.Numbered, "ID": explore.Numbered,
 	"op.hold": explore.Numbered, "countChange.hold": explore.Numbered, "ensure.hold": explore.Numbered, "extension.hold": explore.Numbered,
 	"Lease": explore.Length, "MaxHold": explore.Length, "AtLeast": explore.Length, "lease": explore.Length, "length": explore.Length,
-	"longest": explore.Length, "longestLease": explore.Length, "unacked": explore.Length, "extends": explore.Length,
+	"longest": explore.Length, "longestLease": explore.Length, "unanswered": explore.Length, "extends": explore.Length,
 	"sentAt": explore.Age,
 }
 

@@ -73,11 +73,11 @@ func (l *Lock) nextExtension() bool {
 	switch alone := l.holds.len() == 1; {
 	case alone && e.lease == 0:
 		o.lease = l.cfg.Watchdog
-	case alone && !l.lease.unacked.MayCutShort(e.lease):
+	case alone && !l.lease.unanswered.MayCutShort(e.lease):
 		o.lease, o.fixed = e.lease, true
 	}
-	if l.lease.unacked.MayCutShort(o.lease) {
-		reason, detail = machine.Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease"
+	if l.lease.unanswered.MayCutShort(o.lease) {
+		reason, detail = machine.Unavailable, "the hold cannot be prolonged: an unanswered command may still shorten its lease"
 	}
 	if detail != "" {
 		l.effects.Refuse(e.ref, machine.NotDone, reason, detail)

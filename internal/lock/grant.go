@@ -25,7 +25,7 @@ func (l *Lock) prepareGrant(ref any) {
 	l.dropRenewal()
 	o := l.opFor(opGrant, req)
 	o.ref = ref
-	if l.lease.unacked.MayCutShort(o.lease) || l.modeMayChange(req.Mode) {
+	if l.lease.unanswered.MayCutShort(o.lease) || l.modeMayChange(req.Mode) {
 		l.release(ref)
 		return
 	}

@@ -7,10 +7,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// noteUnanswered remembers that a command without a reply may still arrive.
+// noteUnanswered remembers that an unanswered command may still arrive.
 func (l *Lock) noteUnanswered(o *op) {
 	if o.term != 0 && o.term == l.lease.term {
-		l.lease.unacked.Add(o.lease)
+		l.lease.unanswered.Add(o.lease)
 	}
 	switch o.kind {
 	case opAcquire, opGrant, opCount:
@@ -19,25 +19,25 @@ func (l *Lock) noteUnanswered(o *op) {
 			mode = machine.Exclusive
 		}
 		if o.term != 0 && o.term == l.lease.term {
-			l.lease.lateMode[mode] = true
+			l.lease.unansweredModes[mode] = true
 		}
-		l.awaitLate(o, o.term)
+		l.noteTake(o, o.term)
 	case opYield:
-		l.awaitLate(o, o.next)
+		l.noteTake(o, o.next)
 	}
 }
 
-// lateTake is a command without a reply which may still take the key, or add an entry to the wait queue.
-type lateTake struct {
+// unansweredTake is an unanswered command which may still take the key, or add an entry to the wait queue.
+type unansweredTake struct {
 	seq, term uint64
 	lease     time.Duration
 }
 
-// awaitLate remembers such a command. A fair lock has its terms, which are 0 here, taken care of by the next command
+// noteTake remembers such a command. A fair lock has its terms, which are 0 here, taken care of by the next command
 // about its queue.
-func (l *Lock) awaitLate(o *op, term uint64) {
+func (l *Lock) noteTake(o *op, term uint64) {
 	if term != 0 {
-		l.late = machine.AddLate(l.late, lateTake{o.seq, term, o.lease})
+		l.takes = machine.AddUnanswered(l.takes, unansweredTake{o.seq, term, o.lease})
 	}
 }
 
@@ -45,20 +45,20 @@ func (l *Lock) awaitLate(o *op, term uint64) {
 // that is over, the key is released: no process would know that it holds it. The entry of such a term is removed: the
 // lock would be transferred to it.
 func (l *Lock) handleLateReply(seq uint64, r Result) {
-	i := slices.IndexFunc(l.late, func(t lateTake) bool { return t.seq == seq })
+	i := slices.IndexFunc(l.takes, func(t unansweredTake) bool { return t.seq == seq })
 	if i < 0 {
 		return
 	}
-	t := l.late[i]
-	l.late = slices.Delete(slices.Clone(l.late), i, i+1)
+	t := l.takes[i]
+	l.takes = slices.Delete(slices.Clone(l.takes), i, i+1)
 	if (r.Outcome == Done || r.Outcome == Refused && l.features.WaitQueue) && t.term != l.lease.term {
 		l.cleanUpWithin(t.term, t.lease)
 	}
 }
 
-// modeMayChange reports whether a late command might change the lease from mode m: as a reader it would
+// modeMayChange reports whether an unanswered command might change the lease from mode m: as a reader it would
 // admit others together with a writer, and as a writer it would end a read hold.
-func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.lateMode[m.Other()] }
+func (l *Lock) modeMayChange(m machine.Mode) bool { return l.lease.unansweredModes[m.Other()] }
 
 // noteTTL notes that o has set the TTL. A fixed lease is never shortened.
 func (l *Lock) noteTTL(o op) {

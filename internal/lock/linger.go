@@ -26,7 +26,7 @@ func (l *Lock) noteAsked(term uint64) {
 func (l *Lock) lingers() bool {
 	return l.phase == owned && l.holds.len() == 0 && l.queue.Len() == 0 && l.main.kind == opNone && l.now < l.lingerEnd() &&
 		!l.closing && !l.suspected && !l.lease.fixed && l.lease.counts == once(machine.Exclusive) &&
-		!l.lease.unacked.MayCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
+		!l.lease.unanswered.MayCutShort(l.cfg.Watchdog) && !l.modeMayChange(machine.Exclusive)
 }
 
 // lingerEnd returns the time at which a lease without a hold is released. The rest of the lease must be enough for the

@@ -119,11 +119,11 @@ type lease struct {
 	atRisk bool
 	// transferred: another process has transferred the lock, and no hold is granted yet.
 	transferred bool
-	// lateMode says, by mode, whether a command without a reply may still set that mode. unacked is the shortest lease
+	// unansweredModes says, by mode, whether an unanswered command may still set that mode. unanswered is the shortest lease
 	// that such a command may still set: the term must not be used for a longer one.
-	lateMode [2]bool
-	unacked  machine.Unacked
-	tokens   tokens
+	unansweredModes [2]bool
+	unanswered      machine.Unanswered
+	tokens          tokens
 	// until is the end of trust: when the last command that set the TTL was sent, plus the TTL, less the
 	// margin. The time of the reply does not count.
 	until   machine.Instant

@@ -32,7 +32,7 @@ type order interface {
 
 	// register adds the waiters to a command that lists them.
 	register(l *Lock, o *op, c *Command)
-	// noteUnanswered notes that a command has got no reply.
+	// noteUnanswered notes that a command is unanswered.
 	noteUnanswered(o *op)
 	// released returns what the reply to a release says about the lease.
 	released(l *Lock, o op, r Result) Result

@@ -51,8 +51,8 @@ func (l *Lock) startReentry(h hold, c countChange) bool {
 		return false
 	}
 	if l.prolongs(c.request) {
-		if l.lease.unacked.MayCutShort(c.request.Lease) {
-			l.refuse(c.request.Ref, machine.Unavailable, "the hold cannot be prolonged: a command without a reply may still shorten its lease")
+		if l.lease.unanswered.MayCutShort(c.request.Lease) {
+			l.refuse(c.request.Ref, machine.Unavailable, "the hold cannot be prolonged: an unanswered command may still shorten its lease")
 			return false
 		}
 		l.dropRenewal()

@@ -92,8 +92,8 @@ func (l *Lock) CleanupCommands(now machine.Instant) []Command {
 			leave(o.term, max(l.maxTTL(), o.until-now))
 		}
 	}
-	for _, late := range l.late {
-		leave(late.term, max(l.maxTTL(), late.lease))
+	for _, take := range l.takes {
+		leave(take.term, max(l.maxTTL(), take.lease))
 	}
 	return append(all, l.order.cleanup(l)...)
 }

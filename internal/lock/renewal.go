@@ -85,7 +85,7 @@ func (l *Lock) checkSuspected() {
 // replies, and the next one would be late as well, so a late reply still counts.
 func (l *Lock) retryOverdueRenewal(r Result) {
 	o := &l.renewal
-	o.earlier = machine.AddLate(o.earlier, try{o.seq, o.sentAt, o.lease})
+	o.earlier = machine.AddUnanswered(o.earlier, try{o.seq, o.sentAt, o.lease})
 	l.renewalReplied(r)
 }
 

@@ -22,8 +22,8 @@ func (l *Lock) join() bool {
 		return l.main.kind != opNone
 	case l.lease.fixed && l.renewal.kind != opNone:
 		return false // the renewal must not arrive after a command that sets a longer TTL
-	case l.lease.fixed && l.lease.unacked.MayCutShort(l.cfg.Watchdog):
-		l.drain() // a command without a reply may still shorten the lease
+	case l.lease.fixed && l.lease.unanswered.MayCutShort(l.cfg.Watchdog):
+		l.drain() // an unanswered command may still shorten the lease
 	case l.lease.fixed:
 		// From now on the lease is renewed for the new reader.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: machine.Shared, request: l.queue.Pop()})

@@ -120,7 +120,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	i := slices.IndexFunc(l.wait.sent, func(c confirmation) bool { return c.seq == t.Seq })
 	lease := l.cfg.TransferTTL()
 	if l.cfg.Replicated || i < 0 || t.Seq <= l.staleBefore || l.wait.sent[i].sentAt+lease-machine.Margin(lease) <= l.now ||
-		l.lease.unacked.MayCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
+		l.lease.unanswered.MayCutShort(l.cfg.Watchdog) || // the renewal sets that TTL
 		l.modeMayChange(l.wait.sent[i].mode) {
 		l.attemptSoon() // the try finds the lock held, and gets a lease that can be trusted
 		return

@@ -17,8 +17,8 @@ type work struct {
 	// background are commands that do not concern the present term: releases of terms
 	// that are over, and forced releases.
 	background []op
-	// late are the last commands without a reply which may still take the key.
-	late []lateTake
+	// takes are the last unanswered commands which may still take the key.
+	takes []unansweredTake
 	// pendingCounts are changes of the counts that wait until main is free, ensures are the requests that
 	// wait for a renewal, and extensions those that wait until both main and renewal are free.
 	pendingCounts []countChange
@@ -72,6 +72,6 @@ func (w *work) free() {
 
 func (w *work) isEmpty() bool {
 	return w.main.kind == opNone && w.renewal.kind == opNone && w.sync.kind == opNone &&
-		len(w.background)+len(w.late)+len(w.pendingCounts)+len(w.ensures)+len(w.extensions) == 0 &&
+		len(w.background)+len(w.takes)+len(w.pendingCounts)+len(w.ensures)+len(w.extensions) == 0 &&
 		w.wait.isZero() && w.sub == machine.Subscription{}
 }

@@ -14,7 +14,7 @@ func TestWork_IsKeptWhileAnyPartIsInUse(t *testing.T) {
 		"renewal":       {renewal: renewal{op: op{kind: opRenew}}},
 		"sync":          {sync: syncing{op: op{kind: opSyncQueue}}},
 		"background":    {background: make([]op, 1)},
-		"late":          {late: make([]lateTake, 1)},
+		"takes":         {takes: make([]unansweredTake, 1)},
 		"pendingCounts": {pendingCounts: make([]countChange, 1)},
 		"ensures":       {ensures: make([]ensure, 1)},
 		"extensions":    {extensions: make([]extension, 1)},

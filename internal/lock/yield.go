@@ -11,7 +11,7 @@ import (
 // yield asks Redis whether others wait, now that the hand-off limit is reached.
 func (l *Lock) yield(ref any) {
 	l.dropRenewal()
-	if l.lease.unacked.MayCutShort(l.cfg.Watchdog) { // the renewal may arrive after the yield, and shorten its lease
+	if l.lease.unanswered.MayCutShort(l.cfg.Watchdog) { // the renewal may arrive after the yield, and shorten its lease
 		l.release(ref)
 		return
 	}

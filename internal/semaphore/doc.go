@@ -14,7 +14,7 @@
 //
 // # One command
 //
-// At any time there is at most one command. Commands add and subtract, so a command without a reply
+// At any time there is at most one command. Commands add and subtract, so an unanswered command
 // is sent again under its number until it has one, for half an hour at most, and Redis carries out no
 // number twice (see scripts/common/once.lua). A command with another number is sent only when the outcome of the last
 // one is known or does not matter any more; from then on Redis carries out no late copy of the last one.
