@@ -77,7 +77,7 @@ func (g *guardian) Receive(ctx actor.Context) {
 	case *middleware.Admitted:
 		g.receive(ctx, m.Message, m.Sender, m.Header, true)
 		g.releaseMiddleware(m.Key.(kinds.Key))
-	case *middleware.Drained:
+	case *middleware.Emptied:
 		g.releaseMiddleware(m.Key.(kinds.Key))
 	case *retired:
 		ctx.Stop(m.pid)

@@ -267,7 +267,7 @@ func TestRecipient_ThatPanicsHoldsUpNothingElse(t *testing.T) {
 	if a.rt.notes.AddTo(&record); len(record.Notes) > 0 {
 		t.Errorf("the lost hold still has a note: %q", record.Notes)
 	}
-	h.Drain()
+	h.Flush()
 	if got := log.String(); !strings.Contains(got, `lock=orders panic="the recipient"`) {
 		t.Errorf("logged %q", got)
 	}

@@ -167,7 +167,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		}
 	}
 	r.observer.Closed()
-	r.redis.Drain(done) // an answer that comes late may have to be followed up
+	r.redis.AwaitReplies(done) // an answer that comes late may have to be followed up
 	r.server.Close(done)
 	close(r.left)
 	r.server.Unregister(r.released(), done)
@@ -181,5 +181,5 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.stopWatchingMaster()
 	r.redis.Close()
 	r.goroutines.Close()
-	r.host.Drain()
+	r.host.Flush()
 }

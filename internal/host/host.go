@@ -89,13 +89,13 @@ func (h *Host) Recover(message string) {
 // CloseGrace is the time that Close waits for the host to take the last log lines, measurements and events.
 const CloseGrace = time.Second
 
-// Drain waits until the host has taken everything, for at most CloseGrace, and reports whether it has.
-func (h *Host) Drain() bool {
+// Flush waits until the host has taken everything, for at most CloseGrace, and reports whether it has.
+func (h *Host) Flush() bool {
 	over := time.NewTimer(CloseGrace)
 	defer over.Stop()
 	for _, l := range []*queue{&h.meter, &h.spans, &h.events, &h.logs} { // the logs last: the others may add to them
 		select {
-		case <-l.drain():
+		case <-l.emptied():
 		case <-over.C:
 			return false
 		}

@@ -73,12 +73,12 @@ func TestLog_ThatBlocksDelaysNoCaller(t *testing.T) {
 		h.Error("too many")
 	}
 	began := time.Now()
-	h.Drain()
+	h.Flush()
 	if took := time.Since(began); took < CloseGrace {
-		t.Errorf("drained after %v, with the handler blocked", took)
+		t.Errorf("flushed after %v, with the handler blocked", took)
 	}
 	close(gate)
-	await(t, "the queue is empty", h.logs.drain())
+	await(t, "the queue is empty", h.logs.emptied())
 	want := append([]string{"first", "log lines were dropped: the log handler is slower than they come, blocks or panics lines=3"}, slices.Repeat([]string{"one more"}, queueLimit)...)
 	if got := log.logged(); !slices.Equal(got, want) {
 		t.Errorf("logged %d lines, beginning with %q; want %d", len(got), got[:min(3, len(got))], len(want))
@@ -97,7 +97,7 @@ func TestLog_ThatPanicsCostsOneLine(t *testing.T) {
 			for _, line := range []string{"a", "bad", "b", "c"} {
 				h.Warn(line)
 			}
-			h.Drain()
+			h.Flush()
 			told := func(line string) bool { return strings.HasPrefix(line, "log lines were dropped") }
 			got := log.logged()
 			if n := slices.IndexFunc(got, told); n < 0 || !slices.Equal(slices.DeleteFunc(got, told), []string{"a", "b", "c"}) {
@@ -123,9 +123,9 @@ func TestMeasurements_WaitForOthers(t *testing.T) {
 	for range queueLimit / 4 {
 		await(t, "many measurements", ran)
 	}
-	await(t, "the end of the goroutine", h.meter.drain())
+	await(t, "the end of the goroutine", h.meter.emptied())
 	h.Measure(measure)
-	h.Drain()
+	h.Flush()
 	await(t, "the last measurement, which came while others were made", ran)
 
 	entered, gate := make(chan struct{}), make(chan struct{})
@@ -144,6 +144,6 @@ func TestMeasurements_WaitForOthers(t *testing.T) {
 			h.meter.mu.Unlock()
 		}
 	}
-	h.Drain()
+	h.Flush()
 	await(t, "what came meanwhile", ran)
 }

@@ -28,10 +28,10 @@ type queue struct {
 	waiting []func()
 	ended   chan struct{} // closed when the goroutine ends; nil while nothing waits or runs
 	// timer starts the goroutine with run; nil if it has. immediate: functions that are added before the
-	// round begins do not wait for batchDelay. draining: no function does, until the goroutine ends.
-	timer               *time.Timer
-	run                 func()
-	immediate, draining bool
+	// round begins do not wait for batchDelay. hurries: no function does, until the goroutine ends.
+	timer              *time.Timer
+	run                func()
+	immediate, hurries bool
 	// round is the number of waiting functions that run before the goroutine may end and wait for batchDelay.
 	round int
 	// dropped is the number of functions that were dropped, or panicked, and are not reported yet;
@@ -118,9 +118,9 @@ func (l *queue) next() func() {
 	case len(l.waiting) == 0:
 		l.waiting = nil
 		close(l.ended)
-		l.ended, l.draining = nil, false
+		l.ended, l.hurries = nil, false
 		return nil
-	case l.round == 0 && l.batchDelay > 0 && !l.immediate && !l.draining && len(l.waiting) < queueLimit/4:
+	case l.round == 0 && l.batchDelay > 0 && !l.immediate && !l.hurries && len(l.waiting) < queueLimit/4:
 		l.timer = time.AfterFunc(l.batchDelay, l.run)
 		return nil
 	case l.round > 0:
@@ -160,14 +160,14 @@ func (l *queue) takeUnreported() (n int, panicked any) {
 	return n, panicked
 }
 
-// drain returns a channel that is closed when nothing waits or runs. Until then no function waits for batchDelay.
-func (l *queue) drain() <-chan struct{} {
+// emptied returns a channel that is closed when nothing waits or runs. Until then no function waits for batchDelay.
+func (l *queue) emptied() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.ended == nil {
 		return closed
 	}
-	l.draining = true
+	l.hurries = true
 	l.startNow()
 	return l.ended
 }

@@ -112,7 +112,7 @@
 // join it in memory, each with its own hold, and the last one releases it. Redis sees them as one
 // reader; their re-entries are added to its count. No reader joins past a writer that waits in the
 // process's queue. At the hand-off limit of the readers, Redis is asked whether others wait. If so,
-// the lease is draining: it ends when its readers have left, and later readers wait for the next.
+// the lease is sealed: it ends when its readers have left, and later readers wait for the next.
 //
 // The end of a reader's fixed lease is kept in memory, since others may keep the lease alive for
 // longer. If the reader is alone, the lease in Redis ends with its fixed lease.

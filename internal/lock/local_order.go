@@ -51,7 +51,7 @@ func (localOrder) answerHandOff(l *Lock, o op, r Result) {
 
 func (localOrder) handOff(l *Lock, ref any) {
 	switch {
-	case l.now >= l.lease.handOffUntil || l.lease.draining:
+	case l.now >= l.lease.handOffUntil || l.lease.sealed:
 		l.yield(ref)
 	case l.order.canHandOff(l, l.queue.Head()):
 		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
@@ -83,7 +83,7 @@ func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	switch {
 	case l.holds.len() == 0 || l.queue.Len() == 0 || l.main.kind != opNone || !l.shares(l.queue.Head()):
 		return 0, false
-	case l.lease.draining:
+	case l.lease.sealed:
 		return l.lease.recountAt, true
 	}
 	return l.lease.handOffUntil, true

@@ -141,9 +141,9 @@ type turn struct {
 	// lock even if none is seen to wait.
 	handOffUntil    machine.Instant
 	nextForcedYield machine.Instant
-	// draining: others wait, so no further reader may share the lease. At recountAt, the process
+	// sealed: others wait, so no further reader may share the lease. At recountAt, the process
 	// asks again whether they wait; recounts is the number of times that it has asked.
-	draining  bool
+	sealed    bool
 	recountAt machine.Instant
 	recounts  int
 }

@@ -3,7 +3,7 @@ package lock
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
 // mayJoin reports whether a request may share the lease as it is held now.
-func (l *Lock) mayJoin(req *waiter) bool { return l.shares(req) && !l.lease.draining }
+func (l *Lock) mayJoin(req *waiter) bool { return l.shares(req) && !l.lease.sealed }
 
 // shares reports whether a request could share the lease if no other client waited for it.
 func (l *Lock) shares(req *waiter) bool {
@@ -23,7 +23,7 @@ func (l *Lock) join() bool {
 	case l.lease.fixed && l.renewal.kind != opNone:
 		return false // the renewal must not arrive after a command that sets a longer TTL
 	case l.lease.fixed && l.lease.unanswered.MayCutShort(l.cfg.Watchdog):
-		l.drain() // an unanswered command may still shorten the lease
+		l.seal() // an unanswered command may still shorten the lease
 	case l.lease.fixed:
 		// From now on the lease is renewed for the new reader.
 		l.start(op{kind: opCount, counts: l.lease.counts, mode: machine.Shared, request: l.queue.Pop()})
@@ -42,11 +42,11 @@ func (l *Lock) join() bool {
 // for ever. It may send a command to find out, and returns false until the reply.
 func (l *Lock) admit() bool {
 	switch {
-	case l.lease.draining && l.now < l.lease.recountAt:
-	case l.lease.draining:
+	case l.lease.sealed && l.now < l.lease.recountAt:
+	case l.lease.sealed:
 		l.countWaiters() // they may have left
 	case l.now >= l.lease.nextForcedYield:
-		l.drain() // others may wait without being seen
+		l.seal() // others may wait without being seen
 	case l.now >= l.lease.handOffUntil:
 		l.countWaiters()
 	default:

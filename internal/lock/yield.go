@@ -73,21 +73,21 @@ func (l *Lock) countWaitersReplied(_ op, r Result) {
 		l.lease.recountAt = l.lease.handOffUntil
 		l.refuseTries(reason, detail)
 	case r.Others > 0:
-		l.drain()
+		l.seal()
 	default:
-		if l.lease.draining {
-			l.lease.draining, l.lease.recounts = false, 0
+		if l.lease.sealed {
+			l.lease.sealed, l.lease.recounts = false, 0
 			l.lease.nextForcedYield = l.now + l.cfg.ForcedYield
 		}
 		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
 	}
 }
 
-// drain admits no further reader until no other client is seen to wait. If the readers leave before, the
+// seal admits no further reader until no other client is seen to wait. If the readers leave before, the
 // term ends. The other clients may be readers, which then join and wait no more, while readers of this
 // process hold the lock for long.
-func (l *Lock) drain() {
-	l.lease.draining = true
+func (l *Lock) seal() {
+	l.lease.sealed = true
 	l.lease.recountAt = l.now + l.backoff(l.lease.recounts, l.cfg.Watchdog)
 	l.lease.recounts++
 	l.refuseTries(machine.Held, "others wait for the lock already")

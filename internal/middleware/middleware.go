@@ -17,7 +17,7 @@ type Config struct {
 	Post       *delivery.Post
 	// Root spawns the actors, which are no children of the guardian: it could not stop while one of them is held up.
 	Root *actor.RootContext
-	// ToGuardian sends it Admitted and Drained, and reports whether it is there.
+	// ToGuardian sends it Admitted and Emptied, and reports whether it is there.
 	ToGuardian func(message any) (taken bool)
 	// Frees reports whether a request gives back what its sender has: it passes although the middleware panics over it,
 	// since the lock would be kept for as long as the owner lives.
@@ -64,14 +64,14 @@ type Admitted struct {
 	Header  actor.ReadonlyMessageHeader
 }
 
-// Drained says to the guardian that a middleware actor may have handled all that was sent to it.
-type Drained struct{ Key any }
+// Emptied says to the guardian that a middleware actor may have handled all that was sent to it.
+type Emptied struct{ Key any }
 
 // IgnoreDeadLetterLogging implements a marker of proto.actor.
 func (*Admitted) IgnoreDeadLetterLogging() {}
 
 // IgnoreDeadLetterLogging implements a marker of proto.actor.
-func (*Drained) IgnoreDeadLetterLogging() {}
+func (*Emptied) IgnoreDeadLetterLogging() {}
 
 // Pass hands the message that the guardian is handling to the middleware actor of its lock, and reports whether there is
 // one that takes it.
@@ -174,7 +174,7 @@ func (a *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
 			a.stop()
 		}
 	case a.leaving.Load() || !a.passed:
-		a.cfg.ToGuardian(&Drained{a.key})
+		a.cfg.ToGuardian(&Emptied{a.key})
 	}
 }
 
@@ -182,7 +182,7 @@ func (a *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
 func (a *middlewareActor) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stopped := m.(*actor.Stopped); stopped {
-		a.cfg.ToGuardian(&Drained{a.key}) // which may not know, if something else has stopped it
+		a.cfg.ToGuardian(&Emptied{a.key}) // which may not know, if something else has stopped it
 	}
 	if !request.IsMessage(m) {
 		return

@@ -112,7 +112,7 @@ func TestMeter_ThatBlocksMissesNothing(t *testing.T) {
 		}
 	}
 	close(gate)
-	redistest.Eventually(t, "the meter to have everything", h.Drain)
+	redistest.Eventually(t, "the meter to have everything", h.Flush)
 	labels := "lockkeeper.kind=read_write,lockkeeper."
 	for what, want := range map[string]int64{
 		"lockkeeper.grants " + labels + "way=hand_off": n / 2, "lockkeeper.grants " + labels + "way=redis": n / 2,
@@ -155,7 +155,7 @@ func TestMeter_ThatPanicsMissesNothing(t *testing.T) {
 				l.measureAnswer(Request{}, 0, &machine.Answer{Kind: machine.Granted})
 				l.measureLoss(0, machine.QueueFull)
 				l.giveMeasured()
-				redistest.Eventually(t, "the meter to have everything", h.Drain)
+				redistest.Eventually(t, "the meter to have everything", h.Flush)
 			}
 			if !maps.Equal(counted, c.want) {
 				t.Errorf("counted %v, want %v", counted, c.want)

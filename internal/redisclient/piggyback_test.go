@@ -58,12 +58,12 @@ func TestPiggyback_SendsAloneWithoutAnotherCall(t *testing.T) {
 	}
 }
 
-// Drain and Close send the waiting call; after Close a call gets an error and is not sent.
+// AwaitReplies and Close send the waiting call; after Close a call gets an error and is not sent.
 func TestClose_SendsTheWaitingCall(t *testing.T) {
 	t.Parallel()
 	r, in, hash := New(redistest.Connect(t, redistest.Shared(t).URL()), time.Hour), newInbox(), redistest.Name(t)
 	run(t, r, count, []string{hash}, "-1")
-	for i, end := range []func(){func() { r.Drain(nil) }, r.Close} {
+	for i, end := range []func(){func() { r.AwaitReplies(nil) }, r.Close} {
 		r.Piggyback(counted(in, hash, i, redistest.Soon()))
 		end()
 		if replies := in.to(uint64(i)); len(replies) != 1 || replies[0].Err != nil {

@@ -56,10 +56,10 @@ type pool struct {
 
 	closed bool
 	wg     sync.WaitGroup
-	// pending is the number of calls without a reply. drained is closed when there are none; it is nil unless drain
+	// pending is the number of calls without a reply. allReplied is closed when there are none; it is nil unless awaitReplies
 	// waits for that.
-	pending int
-	drained chan struct{}
+	pending    int
+	allReplied chan struct{}
 }
 
 // lane is a queue of calls with its own workers.
@@ -140,28 +140,28 @@ func (p *pool) submit(c Call) {
 func (p *pool) noteReplies(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.pending -= n; p.pending == 0 && p.drained != nil {
-		close(p.drained)
-		p.drained = nil
+	if p.pending -= n; p.pending == 0 && p.allReplied != nil {
+		close(p.allReplied)
+		p.allReplied = nil
 	}
 }
 
-// drain waits until every call has a reply, including calls that are submitted because of a reply, or
+// awaitReplies waits until every call has a reply, including calls that are submitted because of a reply, or
 // until done.
-func (p *pool) drain(done <-chan struct{}) {
+func (p *pool) awaitReplies(done <-chan struct{}) {
 	p.sendAlone(p.waiting.Load())
 	p.mu.Lock()
 	if p.pending == 0 {
 		p.mu.Unlock()
 		return
 	}
-	if p.drained == nil {
-		p.drained = make(chan struct{})
+	if p.allReplied == nil {
+		p.allReplied = make(chan struct{})
 	}
-	drained := p.drained
+	replied := p.allReplied
 	p.mu.Unlock()
 	select {
-	case <-drained:
+	case <-replied:
 	case <-done:
 	}
 }

@@ -102,8 +102,8 @@ func (r *Redis) NewShards(listener pubsub.Listener) *pubsub.Shards {
 	return pubsub.NewShards(r.client, listener, r.pool.watch.reportReconnect)
 }
 
-// Drain waits until every call has its reply, or until done.
-func (r *Redis) Drain(done <-chan struct{}) { r.pool.drain(done) }
+// AwaitReplies waits until every call has its reply, or until done.
+func (r *Redis) AwaitReplies(done <-chan struct{}) { r.pool.awaitReplies(done) }
 
 // Close sends the pending renewals, and waits until every call has its reply. It does not close the
 // client.

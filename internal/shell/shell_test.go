@@ -68,7 +68,7 @@ func newStreet(t *testing.T) *street {
 	system := quiet.ActorSystem()
 	s := &street{root: system.Root, post: delivery.Post{System: system, Host: host.New(system, system.Logger())}}
 	t.Cleanup(system.Shutdown)
-	t.Cleanup(func() { s.post.Host.Drain() })
+	t.Cleanup(func() { s.post.Host.Flush() })
 	s.Pool = NewPool(func(ctx actor.Context) {
 		if l, ok := ctx.Message().(letter); ok {
 			s.strays = append(s.strays, l.text)

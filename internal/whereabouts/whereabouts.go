@@ -33,7 +33,7 @@ func New(client rueidis.Client, callTimeout, ttl time.Duration, tokenCounter str
 
 // Close waits until every call has its reply, or until done. Later calls fail.
 func (b *Board) Close(done <-chan struct{}) {
-	b.redis.Drain(done)
+	b.redis.AwaitReplies(done)
 	closed := make(chan struct{})
 	go func() {
 		defer close(closed)
