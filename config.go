@@ -39,7 +39,7 @@ type Config struct {
 	// foreign clients, such as Redisson, no System acquires it for twice this time. Default 5 ms;
 	// at most a third of Watchdog.
 	HandOffLimit time.Duration
-	// Linger is the time for which a plain or a fenced lock may stay with this process without a holder, from the moment it
+	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the moment it
 	// was taken from Redis. Until then the process acquires and releases it again without Redis. It is for work that comes
 	// back to the same process, above all if Redis is far away. Another process that waits for the lock, or tries, asks for
 	// it, and it is released at once; the try itself is refused. Clients that do not ask, such as Redisson or a RedLock,

@@ -129,17 +129,17 @@ var scenarios = slices.Concat([]scenario{
 		libs: free, columns: freshColumns, run: (*task).pairs,
 	},
 	{
-		name: "s20-s1", title: "locks that stay, Redis 1 ms away: one goroutine, one key",
+		name: "s20-s1", title: "locks that linger, Redis 1 ms away: one goroutine, one key",
 		processes: 1, goroutines: 1, away: nearby, linger: lease / 3,
 		libs: free, columns: pairColumns, run: (*task).pairs,
 	},
 	{
-		name: "s20-s2", title: "locks that stay, Redis 1 ms away: 1000 goroutines, 1000 keys",
+		name: "s20-s2", title: "locks that linger, Redis 1 ms away: 1000 goroutines, 1000 keys",
 		processes: 1, goroutines: 1000, away: nearby, linger: lease / 3,
 		libs: free, columns: pairColumns, run: (*task).pairs,
 	},
 	{
-		name: "s20-s6", title: "a lock that stays: acquire in another process to its grant",
+		name: "s20-s6", title: "a lock that lingers: acquire in another process to its grant",
 		processes: 2, goroutines: 1, oneKey: true, stretch: 3, linger: lease / 3,
 		libs: []string{ours}, columns: handOverColumns, run: (*task).handOver,
 	},

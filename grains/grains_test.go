@@ -107,7 +107,7 @@ func TestDirectory_Leaves(t *testing.T) {
 	}
 }
 
-// With Config.Locks.Linger, the lease of a member does not stay while it leaves: other processes would count on it.
+// With Config.Locks.Linger, the lease of a member does not linger while it leaves: other processes would count on it.
 func TestMember_ItsLeaseDoesNotLinger(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Shared(t))

@@ -142,8 +142,8 @@ func (l *Lock) stopContending() {
 
 // listen keeps the subscription while there are waiters that were refused, and for UnsubscribeDelay longer.
 func (l *Lock) listen() {
-	term, lingers := l.order.channel(l)
-	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.refused, lingers && !l.closing, term, &l.effects)
+	term, reusable := l.order.channel(l)
+	l.sub.Follow(l.now, l.queue.Len() > 0, l.wait.refused, reusable && !l.closing, term, &l.effects)
 }
 
 // attemptSoon tries as soon as possible, since the lock may be free. The refusal of a command under way may

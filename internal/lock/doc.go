@@ -100,9 +100,9 @@
 // the lock to them now and then: it frees the lock, and for a moment no process of the wait queue may take
 // it. Since some of them wait without subscribing, this also happens now and then when none is seen.
 //
-// # Stay
+// # Linger
 //
-// With Config.Linger, the lease may stay without a hold after its last one, for a limited time since it was taken. It then
+// With Config.Linger, the lease may linger without a hold after its last one, for a limited time since it was taken. It then
 // passes to the next request as in a local hand-off. Another process that finds the lock held asks for it, by a message
 // that names the term; see linger.go.
 //
@@ -154,7 +154,7 @@
 //	order.go local_order.go redis_order.go
 //	                             which waiter is next, with the commands for that
 //	yield.go deferral.go         the end of a turn, after which others get the lock
-//	linger.go                    a lease that stays without a hold
+//	linger.go                    a lease that lingers without a hold
 //	wait_queue.go                the wait queue of processes, and transfers
 //	pending.go waiters.go        changes and requests that wait
 //	lease.go end.go share.go token.go

@@ -111,7 +111,7 @@ func (l *Lock) endHold(h hold, ref any) {
 	case h.keepUntil > l.now:
 		l.keep(ref, h.keepUntil)
 	case l.lingers():
-		l.lease.stays = true
+		l.lease.lingering = true
 		l.answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 	case l.closing || l.queue.Len() == 0 || l.lease.unanswered.MayCutShort(l.cfg.Watchdog) || l.modeMayChange(l.lease.mode):
 		l.release(ref)

@@ -94,7 +94,7 @@ var scenariosOf = []struct {
 		{name: "re-entered with a fault", callers: someFenced, may: tally{network: 1, reentry: 1}},
 		{name: "deleted", callers: someFenced, may: tally{deleted: 1, network: 1, paused: 1}},
 	}},
-	{name: "plain that stays", features: lock.Features{WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
+	{name: "plain that lingers", features: lock.Features{WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: twoAndOne, may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: twoEach},
 		{name: "three clients and a fault", callers: "1, 2, 3 | 1", may: tally{network: 1}},
@@ -113,12 +113,12 @@ var scenariosOf = []struct {
 		{name: "minimum times", callers: atLeast, may: tally{network: 1, closing: 1}},
 		{name: "extended", callers: twoAndOne, may: tally{extends: 2, network: 1}, leases: []time.Duration{700 * ms, 0}},
 	}},
-	{name: "fenced that stays", features: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
+	{name: "fenced that lingers", features: lock.Features{Tokens: 1, WaitQueue: true}, parts: []redismodel.Kind{redismodel.Plain}, linger: 300 * ms, scenarios: []scenario{
 		{name: "a fault on a prompt network", callers: "1 fenced, 2 fenced | 1 fenced", may: tally{network: 1}, times: 6},
 		{name: "four clients", callers: fourSomeFenced},
 		{name: "faults", callers: someFenced, may: tally{network: 2}},
 	}},
-	{name: "members that stay", features: lock.Features{Parts: true, WaitQueue: true}, linger: 300 * ms,
+	{name: "members that linger", features: lock.Features{Parts: true, WaitQueue: true}, linger: 300 * ms,
 		parts: []redismodel.Kind{redismodel.Plain, redismodel.Plain}, scenarios: []scenario{
 			{name: "a fault", callers: "1 | 1: 1, 2 | 2: 1", may: tally{network: 1}, times: 8},
 			{name: "tries", callers: "1 try, 2 | 1: 1, 2 | 2: 1 try", times: 8},

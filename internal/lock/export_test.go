@@ -111,5 +111,5 @@ func (l *Lock) Next() (next machine.Effect, ok bool) {
 	return next, ok
 }
 
-// Lingers reports whether the lease stays without a hold.
+// Lingers reports whether the lease lingers without a hold.
 func (l *Lock) Lingers() bool { return l.lingers() }

@@ -13,7 +13,7 @@ func (l *Lock) grantNext() {
 	case l.closing || l.queue.Len() == 0:
 		l.release(nil)
 	case l.order.canHandOff(l, l.queue.Head()):
-		l.grant(l.queue.Pop(), l.lease.stays)
+		l.grant(l.queue.Pop(), l.lease.lingering)
 	default:
 		l.prepareGrant(nil)
 	}
@@ -112,7 +112,7 @@ func (l *Lock) grant(req *waiter, handedOff bool) {
 		Kind: machine.Granted, HoldID: req.ID, Count: 1, Until: l.holdUntil(h), Bound: h.end(), FirstRef: h.ref, Tokens: h.tokens,
 		HandedOff: handedOff, Transferred: l.lease.transferred,
 	})
-	l.lease.transferred, l.lease.stays = false, false
+	l.lease.transferred, l.lease.lingering = false, false
 	if l.ownersMayRepeat && req.Owner != 0 {
 		// The other requests of this owner would wait for its own hold: they are re-entries now.
 		for _, again := range l.queue.RemoveOwner(uint64(req.Owner)) {

@@ -17,7 +17,7 @@ func (localOrder) enter(*Lock, *waiter) {}
 
 func (localOrder) termToContend(l *Lock) uint64 { return l.takeTerm() }
 
-func (localOrder) channel(*Lock) (term uint64, lingers bool) { return 0, true }
+func (localOrder) channel(*Lock) (term uint64, reusable bool) { return 0, true }
 
 func (localOrder) longestWaiting() time.Duration { return 0 }
 

@@ -128,10 +128,10 @@ type lease struct {
 	// margin. The time of the reply does not count.
 	until   machine.Instant
 	renewAt machine.Instant
-	// lingerUntil is the time until which the lease may stay without a hold; 0 if it may not. asked: another process
-	// wants it. stays: it is without a hold now.
-	lingerUntil  machine.Instant
-	asked, stays bool
+	// lingerUntil is the time until which the lease may linger without a hold; 0 if it may not. asked: another process
+	// wants it. lingering: it is without a hold now.
+	lingerUntil      machine.Instant
+	asked, lingering bool
 	turn
 }
 

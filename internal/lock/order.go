@@ -16,8 +16,8 @@ type order interface {
 	enter(l *Lock, req *waiter)
 	// termToContend returns the term under which the process contends; 0 if each waiter has its own.
 	termToContend(l *Lock) uint64
-	// channel returns the term of the channel to listen to; 0 for the lock's own. lingers: it may serve later waiters, too.
-	channel(l *Lock) (term uint64, lingers bool)
+	// channel returns the term of the channel to listen to; 0 for the lock's own. reusable: later waiters listen to the same.
+	channel(l *Lock) (term uint64, reusable bool)
 	// longestWaiting returns the longest lease that may begin in Redis for a waiter, if the process does not know its term.
 	longestWaiting() time.Duration
 

@@ -62,7 +62,7 @@ func (q *redisOrder) termToContend(*Lock) uint64 { return 0 }
 
 // channel returns the term of the first entry of this process. Redis publishes on the channel of that term that the lock
 // may be free.
-func (q *redisOrder) channel(l *Lock) (term uint64, lingers bool) {
+func (q *redisOrder) channel(l *Lock) (term uint64, reusable bool) {
 	if l.queue.Len() == 0 {
 		return 0, false
 	}

@@ -67,7 +67,7 @@ func (r *rig) setUp(verb string, words []string) bool {
 	switch verb {
 	case "lock":
 		r.configure(words)
-	case "staying": // the lease stays, after a hold
+	case "lingering": // the lease lingers, after a hold
 		r.Do("asking", "2ms acquire: done alone")
 		r.Play("20ms release a -> a: over; A: freed x0, handed on")
 	case "asking":

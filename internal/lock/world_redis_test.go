@@ -212,7 +212,7 @@ func (w *world) restart(after time.Duration) {
 	w.reconnect(after)
 }
 
-// listenForAsks subscribes a process in which leases may stay.
+// listenForAsks subscribes a process in which leases may linger.
 func (w *world) listenForAsks(p *process) {
 	if w.config.Linger > 0 && !p.dead {
 		w.redis.Subscribe(p.client, redismodel.AskedChannel(p.client))

@@ -51,7 +51,7 @@ func (w *world) checkAwake() {
 			return slices.ContainsFunc(o.Holders, func(h redismodel.Holder) bool { return h.Client == p.client })
 		}
 		if !p.dead && p.lock.Lingers() && slices.ContainsFunc(w.redis.Parts(), inRedis) {
-			w.violated("p%d sleeps until %v, and the lease stays in p%d without a hold", sleeping, w.processes[sleeping].wakeAt, i)
+			w.violated("p%d sleeps until %v, and the lease lingers in p%d without a hold", sleeping, w.processes[sleeping].wakeAt, i)
 		}
 	}
 	for k := range w.redis.Parts() {
@@ -89,7 +89,7 @@ func (w *world) checkLeft() {
 			}
 		}
 	}
-	soon := 200*ms + w.config.Linger // it still listens for a moment, or its lease stays
+	soon := 200*ms + w.config.Linger // it still listens for a moment, or its lease lingers
 	if w.used(slow) > 0 {
 		soon += w.config.CallTimeout // it repeats a command whose reply came too late
 	}

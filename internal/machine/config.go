@@ -14,7 +14,7 @@ type Config struct {
 	HandOffLimit time.Duration
 	// ForcedYield is the interval of yields that release the lock although no other client is seen to wait.
 	ForcedYield time.Duration
-	// Linger bounds the time that a lease stays in the process after its last hold; 0 for none.
+	// Linger bounds the time that a lease lingers in the process after its last hold; 0 for none.
 	Linger time.Duration
 	// Poll bounds the wait for an unlock message, which may be lost.
 	Poll time.Duration

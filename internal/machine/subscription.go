@@ -36,13 +36,13 @@ func (s *Subscription) Confirm(term uint64) bool {
 }
 
 // Follow subscribes to the channel of a term if a request waits that was refused. When none waits, it unsubscribes, at
-// once or, if it lingers, after UnsubscribeDelay.
-func (s *Subscription) Follow(now Instant, waits, refused, lingers bool, term uint64, effects *Effects) {
+// once or, if later waiters may use it, after UnsubscribeDelay.
+func (s *Subscription) Follow(now Instant, waits, refused, reusable bool, term uint64, effects *Effects) {
 	wanted := waits && (refused || s.State != Unsubscribed)
 	switch {
 	case wanted:
 		s.Until = 0
-	case lingers && s.State == Listening:
+	case reusable && s.State == Listening:
 		if s.Until == 0 {
 			s.Until = now + UnsubscribeDelay
 		}

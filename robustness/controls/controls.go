@@ -188,7 +188,7 @@ var All = []Control{
 		Name: "a lock that stays is not given up", Rule: "another process gets a lock that stays without a holder as soon as it asks",
 		Broken:            "the process does not hear the question",
 		Edits:             []Edit{{"internal/lock/linger.go", "if term == l.lease.term {", "if false {"}},
-		GreenWithoutEdits: true, Plan: traffic.StayingPlan(),
+		GreenWithoutEdits: true, Plan: traffic.LingeringPlan(),
 	},
 	{
 		Name: "wait queue reversed", Rule: "processes have their turns one after another", Broken: "the wait queue is served from its end",

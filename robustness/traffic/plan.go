@@ -16,7 +16,7 @@ type Plan struct {
 	Watchdog, Poll, CallTimeout, Idle time.Duration
 	// HandOffLimit is the default if it is 0.
 	HandOffLimit time.Duration
-	// Linger is how long plain and fenced locks may stay in a process without a holder. With Mixed they stay in some
+	// Linger is how long plain and fenced locks may linger in a process without a holder. With Mixed they linger in some
 	// processes, unless there is a Cluster.
 	Linger time.Duration
 	// Mixed: the processes differ in their configuration; see Variant.

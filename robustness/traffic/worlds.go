@@ -33,9 +33,9 @@ func CancelsPlan() Plan {
 	return p
 }
 
-// StayingPlan is the traffic at locks that stay in a process without a holder, unless another one asks for them. Poll and
-// the end of the stay come too late to help.
-func StayingPlan() Plan {
+// LingeringPlan is the traffic at locks that linger in a process without a holder, unless another one asks for them. Poll and
+// the end of the lingering come too late to help.
+func LingeringPlan() Plan {
 	p := Plan{Watchdog: 3 * late, Poll: late, CallTimeout: 400 * time.Millisecond, Idle: time.Second, Linger: late, GrantWithin: grantWithin}
 	for _, kind := range []Kind{Plain, Reentrant, Fenced} {
 		p.Styles = append(p.Styles, Style{Kind: kind, Workers: 2, Hold: upTo(10), Think: between(2500, 5000)})

@@ -31,7 +31,7 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
     return free, nil, nil, alone
   elseif rest then
     return free, rest, ''
-  elseif not free and (alone or entry == '') and server_is_alone(settings) then -- in a cluster no lock stays
+  elseif not free and (alone or entry == '') and server_is_alone(settings) then -- in a cluster no lock lingers
     ask_holder(hash, holder)
   end
   return free, redis.call('PTTL', hash), free and redis.call('HRANDFIELD', hash) or holder

@@ -1,7 +1,7 @@
 -- Common part of the scripts that meet the holder of a plain or a fenced lock; prepended to each of them.
 
--- Asks the process of a holder for the lock, which may stay there without a hold; see internal/lock/linger.go. Only
--- processes in which locks may stay subscribe to this channel.
+-- Asks the process of a holder for the lock, which may linger there without a hold; see internal/lock/linger.go. Only
+-- processes in which locks may linger subscribe to this channel.
 local function ask_holder(hash, holder)
   local client, term = string.match(holder, '^([^:]*):([1-9]%d*)$')
   if client then

@@ -10,10 +10,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
-// lingering is the configuration of a process in which locks stay for longer than any test may last.
+// lingering is the configuration of a process in which locks linger for longer than any test may last.
 var lingering = lockkeeper.Config{Watchdog: time.Hour, Linger: 20 * time.Minute, Poll: 10 * time.Minute}
 
-// openLingering opens a system in which locks stay. Before its subscription is confirmed they do not.
+// openLingering opens a system in which locks linger. Before its subscription is confirmed they do not.
 func openLingering(t *testing.T, k locktest.Key) *locktest.Site {
 	t.Helper()
 	s := locktest.Open(t, k.Server.URL(), lingering)
@@ -21,21 +21,21 @@ func openLingering(t *testing.T, k locktest.Key) *locktest.Site {
 	return s
 }
 
-// stay makes a lock stay in a process. A lease that began with a transfer does not.
-func stay(t *testing.T, k locktest.Key, l *lockkeeper.Lock) {
+// linger makes a lock linger in a process. A lease that began with a transfer does not.
+func linger(t *testing.T, k locktest.Key, l *lockkeeper.Lock) {
 	t.Helper()
-	redistest.Eventually(t, "the stay", func() bool {
+	redistest.Eventually(t, "the lingering", func() bool {
 		locktest.Release(t, locktest.Acquire(t, l))
 		return k.Exists(t)
 	})
 }
 
-// A lock that stays is acquired and released without a command. It is released by Close.
+// A lock that lingers is acquired and released without a command. It is released by Close.
 func TestLinger_NeedsNoCommands(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Start(t))
 	s := openLingering(t, k)
-	stay(t, k, s.Lock(k.LockName))
+	linger(t, k, s.Lock(k.LockName))
 	k.Server.ResetStats(t)
 	for range 100 {
 		locktest.Release(t, locktest.Acquire(t, s.Lock(k.LockName)))
@@ -53,7 +53,7 @@ func TestLinger_NeedsNoCommands(t *testing.T) {
 	k.IsFree(t)
 }
 
-// Another process gets a lock that stays at once, whether locks stay in it or not: if it waits, if it tries again, and as a
+// Another process gets a lock that lingers at once, whether locks linger in it or not: if it waits, if it tries again, and as a
 // part of a MultiLock.
 func TestLinger_IsAskedFor(t *testing.T) {
 	t.Parallel()
@@ -64,9 +64,9 @@ func TestLinger_IsAskedFor(t *testing.T) {
 		never.Lock(k.LockName), never.FencedLock(k.LockName), lockkeeper.MultiLock(never.Lock(k.LockName), never.Lock(redistest.Name(t))),
 		other.Lock(k.LockName), lockkeeper.MultiLock(other.Lock(k.LockName), other.Lock(redistest.Name(t))),
 	} {
-		stay(t, k, s.Lock(k.LockName))
+		linger(t, k, s.Lock(k.LockName))
 		locktest.Release(t, locktest.Acquire(t, l))
-		stay(t, k, s.Lock(k.LockName))
+		linger(t, k, s.Lock(k.LockName))
 		tries := 0
 		redistest.Eventually(t, "a try is granted", func() bool {
 			hold, err := l.Acquire(locktest.Within(t), lockkeeper.WithWait(0))
@@ -76,12 +76,12 @@ func TestLinger_IsAskedFor(t *testing.T) {
 			return err == nil
 		})
 		if tries == 1 {
-			t.Error("the lock did not stay")
+			t.Error("the lock did not linger")
 		}
 	}
 }
 
-// A forced release from another process ends the stay, whatever the kind of its handle: the next hold begins in Redis.
+// A forced release from another process ends the lingering, whatever the kind of its handle: the next hold begins in Redis.
 func TestLinger_EndsByForce(t *testing.T) {
 	t.Parallel()
 	servers := []*redistest.Server{redistest.Shared(t), redistest.Start(t), redistest.Start(t)}
@@ -103,10 +103,10 @@ func TestLinger_EndsByForce(t *testing.T) {
 			t.Parallel()
 			k := locktest.NewKey(t, servers[0])
 			s, other := openLingering(t, k), locktest.Open(t, k.Server.URL(), locktest.NoPolling)
-			stay(t, k, s.Lock(k.LockName))
+			linger(t, k, s.Lock(k.LockName))
 			force(t, k.LockName)
 			hold := locktest.Acquire(t, other.Lock(k.LockName))
-			redistest.Eventually(t, "the end of the stay", func() bool {
+			redistest.Eventually(t, "the end of the lingering", func() bool {
 				hold, err := s.Lock(k.LockName).Acquire(locktest.Within(t), lockkeeper.WithWait(0))
 				if err == nil {
 					locktest.Release(t, hold)
@@ -120,7 +120,7 @@ func TestLinger_EndsByForce(t *testing.T) {
 	}
 }
 
-// The lock of a MultiLock does not stay, even if it is the only one: nothing could ask for it.
+// The lock of a MultiLock does not linger, even if it is the only one: nothing could ask for it.
 func TestLinger_NotInAMultiLock(t *testing.T) {
 	t.Parallel()
 	k := locktest.NewKey(t, redistest.Shared(t))
