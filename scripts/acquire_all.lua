@@ -8,7 +8,7 @@
 --          These must be KEYS: locks that one script takes must be on one server
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  lease, ms
--- ARGV[3]  how many tokens to reserve of each fenced lock; then optionally, after a "+" for each of them
+-- ARGV[3]  how many tokens to draw of each fenced lock; then optionally, after a "+" for each of them
 --          in order, the number that they must exceed: "5+9+12"
 -- ARGV[4]  the settings of the wait queues
 -- ARGV[5]  the entry that the client adds to all wait queues if it is refused, or ""
@@ -18,7 +18,7 @@
 --          lock, or the key of its token counter; and the key of its wait queue
 --
 -- Reply: {GRANTED, 0, tokens, ""}      the owner holds all; the lease starts now. tokens lists the
---                                      last token reserved of each fenced lock, in order: "5,9"
+--                                      last token drawn of each fenced lock, in order: "5,9"
 --        {REFUSED, ttl, other, index}  other holds the lock of that index, from 1, for ttl more ms
 --                                      (-1: no TTL). If the lock is free but its queue has a live
 --                                      waiter, other is "", and the first of these counts as dead

@@ -1,21 +1,21 @@
--- Takes a fenced lock for its owner, or sets its hold count, and reserves fencing tokens. The
--- tokens of a lost reply are wasted: sent again, the script reserves later ones. A free lock
+-- Takes a fenced lock for its owner, or sets its hold count, and draws fencing tokens. The
+-- tokens of a lost reply are wasted: sent again, the script draws later ones. A free lock
 -- goes to the first client in its wait queue, if that is another one.
 --
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner, "<client uuid>:<number>"
 -- ARGV[2]  the hold count wanted; 1 takes a free lock, more needs a lock that is held
 -- ARGV[3]  lease, ms
--- ARGV[4]  how many tokens to reserve: "<n>", or "<n>+<number>" if they must exceed that number
+-- ARGV[4]  how many tokens to draw: "<n>", or "<n>+<number>" if they must exceed that number
 -- ARGV[5]  the key of its token counter
 -- ARGV[6]  the key of the wait queue
 -- ARGV[7]  the settings of the wait queue
 -- ARGV[8]  the entry that the client adds to the wait queue if it is refused, or ""
 -- ARGV[9]  "1": the client was notified of a release since it was last refused
 --
--- Reply: {GRANTED, token, ""}   the owner holds the lock; the last token reserved, 0 if none was; the wait queue was empty
+-- Reply: {GRANTED, token, ""}   the owner holds the lock; the last token drawn, 0 if none was; the wait queue was empty
 --        {OTHERS_WAIT, token, ""}  the same, and it was not
---        {TOKENS_LEFT, 0, ""}   the owner holds the lock; draw.lua must still reserve its tokens,
+--        {TOKENS_LEFT, 0, ""}   the owner holds the lock; draw.lua must still draw its tokens,
 --                               since the counter may be on another server
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
 --                               to foreign clients for that time, and other is ""

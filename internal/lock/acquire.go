@@ -42,8 +42,8 @@ func (l *Lock) attempt() {
 // acquireCommand fills in the command of opAcquire and of opGrant.
 func (l *Lock) acquireCommand(o *op, c *Command) {
 	l.suspected = false
-	o.reserved = l.reserve()
-	c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
+	o.draws = l.tokensToDraw()
+	c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.seen
 	if c.Held = o.kind == opGrant; !c.Held {
 		l.takeEntry(c, o.term)
 		c.Notified = l.features.WaitQueue && l.wait.cause == endedByMessages
@@ -123,7 +123,7 @@ func (l *Lock) attemptFailed(o op, r Result) {
 // error may be that of their counter, which does not concern requests without a token.
 func (l *Lock) refuseAfter(o op, r Result, concerns func(*waiter) bool) {
 	reason, detail := r.Why()
-	if !r.Transient && o.reserved > 0 {
+	if !r.Transient && o.draws > 0 {
 		concerns = func(req *waiter) bool { return req.Fenced }
 	}
 	for _, req := range l.queue.Remove(concerns) {

@@ -23,7 +23,7 @@ func (l *Lock) setCounts(h hold, c countChange, by int) {
 	next.update(h)
 	o := op{kind: opCount, counts: l.wanted(&next), mode: c.mode, hold: c.hold, request: c.request, ref: c.ref, until: c.until}
 	if c.request != nil && h.tokens == nil && !l.hasToken(c.request) {
-		o.reserved = 1 // the hold was taken without a token, and its re-entry asks for one
+		o.draws = 1 // the hold was taken without a token, and its re-entry asks for one
 	}
 	l.start(o)
 }
@@ -34,7 +34,7 @@ func (l *Lock) countCommand(o *op, c *Command) {
 	case o.joins(): // the counts stay; an acquire would take the lock again if the present readers have lost it
 		c.Kind, c.Immediate = Renew, true
 	case o.request != nil:
-		c.Kind, c.Tokens, c.Above = Acquire, o.reserved, l.seen
+		c.Kind, c.Tokens, c.Above = Acquire, o.draws, l.seen
 	default:
 		c.Kind = Release
 	}
@@ -63,8 +63,8 @@ func (l *Lock) countReplied(o op, r Result) {
 			l.lease.mode = machine.Shared // a writer has become a reader
 		}
 		l.wait.lastErr = ""
-		if l.drawTokens(o, r); o.reserved > 0 && l.lease.tokens.counterRegressed {
-			o.reserved = 1
+		if l.drawTokens(o, r); o.draws > 0 && l.lease.tokens.counterRegressed {
+			o.draws = 1
 			l.start(o)
 			return
 		}

@@ -38,7 +38,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 	switch r.Outcome {
 	case Done:
 		l.main = op{}
-		if o.reserved == 0 {
+		if o.draws == 0 {
 			// If the key had expired, others may have had the lock since, with higher tokens.
 			l.lease.tokens.left = 0
 		}

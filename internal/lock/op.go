@@ -96,8 +96,8 @@ type op struct {
 
 // particulars are what belongs to some commands only.
 type particulars struct {
-	// reserved is the number of tokens that an acquire draws.
-	reserved int64
+	// draws is the number of tokens that an acquire draws.
+	draws int64
 	// listed are the entries of a fair lock's waiters.
 	listed []QueueEntry
 	// next is the term of the entry that a yield adds to the wait queue.

@@ -39,11 +39,11 @@ func (s *spending) draw(n int64) {
 
 func (s *spending) newTurn() { *s = spending{previous: s.needed()} }
 
-// reserve returns the number of tokens to draw for the lease: one for each waiting request that asks for one,
+// tokensToDraw returns the number of tokens to draw for the lease: one for each waiting request that asks for one,
 // including the one that the lease is for. A few clients that come back again and again need many more
 // within a turn. So at least one and a half times as many are drawn as one of the last two turns needed: to
 // draw again takes a round trip of the turn.
-func (l *Lock) reserve() int64 {
+func (l *Lock) tokensToDraw() int64 {
 	if l.features.Tokens == 0 {
 		return 0
 	}
@@ -60,13 +60,13 @@ func (l *Lock) drawTokens(o op, r Result) {
 	if len(r.Tokens) != l.features.Tokens || l.features.Tokens == 0 {
 		return
 	}
-	left, seen := o.reserved, slices.Clone(r.Tokens)
+	left, seen := o.draws, slices.Clone(r.Tokens)
 	for i, had := range l.seen {
 		left, seen[i] = min(left, seen[i]-had), max(had, seen[i])
 	}
 	l.seen = seen
-	l.spent.draw(o.reserved)
-	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), counterRegressed: o.reserved > 0 && left <= 0}
+	l.spent.draw(o.draws)
+	l.lease.tokens = tokens{last: r.Tokens, left: max(left, 0), counterRegressed: o.draws > 0 && left <= 0}
 }
 
 // HighestTokens returns the highest token of each counter that the lock knows; nil before the first. The caller must not

@@ -50,7 +50,7 @@ func (l *Lock) takeEntry(c *Command, term uint64) {
 	if !found {
 		return
 	}
-	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.reserve(), TTL: l.cfg.TransferTTL()}
+	c.Entry = Entry{Term: term, Mode: first.Mode, Tokens: l.tokensToDraw(), TTL: l.cfg.TransferTTL()}
 }
 
 // poll is the longest time between two tries of a waiter. Its entry must be confirmed before it expires.
@@ -128,7 +128,7 @@ func (l *Lock) takeTransfer(t machine.Transfer) {
 	by := l.wait.sent[i]
 	l.phase = owned
 	l.order.grant(l,
-		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, particulars: particulars{reserved: by.tokens}},
+		op{kind: opAcquire, mode: by.mode, lease: lease, sentAt: by.sentAt, particulars: particulars{draws: by.tokens}},
 		Result{Outcome: Done, Tokens: t.Tokens})
 	l.wait, l.lease.transferred = waiting{}, true
 	// The TTL of a transfer is short: unless the turn is over soon, it is renewed at once.

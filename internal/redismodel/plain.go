@@ -134,7 +134,7 @@ func (r *run) yield(part int) lock.Result {
 	return r.yielded(part, false)
 }
 
-// draw reserves tokens, and returns the last.
+// draw draws so many tokens, and returns the last.
 func (r *run) draw(part int) []int64 {
 	l := &r.parts[part]
 	if r.Command.Tokens == 0 {
