@@ -209,7 +209,7 @@ func (a goneAdapter) Gone() {
 }
 
 // However a lock actor leaves, nothing refers to it then, and its adapter is notified once.
-func TestGone_HoweverTheActorLeaves(t *testing.T) {
+func TestGone_IsCalledOnceHoweverTheActorLeaves(t *testing.T) {
 	for what, leave := range map[string]func(r *Runtime, a *lockActor){
 		"its shell": func(r *Runtime, a *lockActor) { r.crowded.Store(true); a.post(leaveIfIdle{a}) },
 		"and stops": func(_ *Runtime, a *lockActor) { a.post(leaveIfIdle{a}) },

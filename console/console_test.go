@@ -255,7 +255,7 @@ func (s *streaming) awaits(t *testing.T, pattern string) {
 }
 
 // A lock is force-released only with the option, and only for the console's own pages.
-func TestForceRelease_OnlyWithTheOption(t *testing.T) {
+func TestForceRelease_NeedsTheOption(t *testing.T) {
 	t.Parallel()
 	server := redistest.Shared(t)
 	cfg := patient("")

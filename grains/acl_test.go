@@ -12,7 +12,7 @@ import (
 )
 
 // The rules for plain locks and one more command suffice, as docs/actors.md says.
-func TestDirectory_WithAnACLUser(t *testing.T) {
+func TestDirectory_NeedsTheRightsOfPlainLocks(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	rules := strings.Fields(redisio.ACL()[0].Rules(redisio.OneServer, "locks:"))

@@ -77,7 +77,7 @@ func (n *node) load(t *testing.T, what string) (stop func()) {
 }
 
 // A member that leaves hands over all its grains: no request fails, and Redis has nothing of it but the counter of tokens.
-func TestDirectory_Leaves(t *testing.T) {
+func TestDirectory_HandsOverAllGrainsWhenItLeaves(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	a, b := f.member(Config{}), f.member(Config{})
@@ -197,7 +197,7 @@ func TestGrain_StopsByItself(t *testing.T) {
 
 // A grain that panics is restarted with its term, and stopped when that happens again and again. One that panics while it stops
 // does stop. A producer that panics harms no other grain.
-func TestGrain_Crashes(t *testing.T) {
+func TestGrain_IsRestartedAfterAPanicAndThenGivenUp(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	a := f.member(Config{Activation: time.Second})
@@ -394,7 +394,7 @@ func TestConfig_IsChecked(t *testing.T) {
 }
 
 // All keys of a cluster are in one slot of a Redis Cluster.
-func TestDirectory_OnARedisCluster(t *testing.T) {
+func TestDirectory_KeysAreInOneSlot(t *testing.T) {
 	t.Parallel()
 	servers := redistest.Cluster(t, 3)
 	f := newFleet(t, servers[0])

@@ -112,7 +112,7 @@ func TestByHash_MovesOnlyTheGrainsOfAMemberThatGoes(t *testing.T) {
 }
 
 // A lookup without a member that has the kind fails after Activation.
-func TestDirectory_WithoutMembers(t *testing.T) {
+func TestLookUps_WithoutMembersFailInTime(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	c := f.node(Config{Activation: 50 * time.Millisecond})

@@ -119,7 +119,7 @@ func TestACL_IsComplete(t *testing.T) {
 	}
 	anyCall := regexp.MustCompile(`(?:redis\.p?call|beside\)?)\((.{6})`)
 	for _, s := range scripts.All {
-		isOfGrains := strings.HasPrefix(s.Name, "grains_") // TestDirectory_WithAnACLUser of package grains
+		isOfGrains := strings.HasPrefix(s.Name, "grains_") // TestDirectory_NeedsTheRightsOfPlainLocks of package grains
 		if !isOfGrains && !slices.Contains(all.scripts, s) {
 			t.Errorf("no kind of lock in acl.go has the script %s", s.Name)
 		}

@@ -35,7 +35,7 @@ func newWatcher(t *testing.T) (by Watcher, terminated <-chan *actor.PID) {
 
 // An actor that is registered no more counts as gone only after timeout, since it may still be handling its Stopped.
 // One that is registered is never missed, and neither is one on another node.
-func TestMissed_IsPatient(t *testing.T) {
+func TestRemoveMissing_WaitsForTheTimeout(t *testing.T) {
 	by, _ := newWatcher(t)
 	system := by.Rules.Actors
 	hangs, mayEnd := make(chan struct{}), make(chan struct{})

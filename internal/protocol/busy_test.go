@@ -71,7 +71,7 @@ func TestRecord_NeverExceedsItsLimit(t *testing.T) {
 }
 
 // A text that is longer than a note is none, and an owner without a term has none.
-func TestRecord_NotesOfOthers(t *testing.T) {
+func TestRecord_IgnoresInvalidNotes(t *testing.T) {
 	t.Parallel()
 	r := Record{Notes: []string{Note("7", strings.Repeat("x", keyspace.MaxNote+1)), "8", Note("", "hostile"), Note("9", "a b")}}
 	for owner, want := range map[string]string{"client:7": "", "client:8": "", "client": "", "client:": "", "client:9": "a b", "client:9:write": ""} {

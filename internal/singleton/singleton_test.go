@@ -130,7 +130,7 @@ func TestOutbox_RefusesInTime(t *testing.T) {
 }
 
 // An instance that has left tells which messages it has begun; one that is gone without a word does not.
-func TestOutbox_Settles(t *testing.T) {
+func TestOutbox_RefusesWhatALeftInstanceHasNotBegun(t *testing.T) {
 	place := Place{"b", "h"}
 	left := func(begun map[string]uint64) *Whereabouts {
 		return &Whereabouts{At: place, Left: map[string]map[string]uint64{"g": begun, "f": {"p": 3}}}

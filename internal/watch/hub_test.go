@@ -147,7 +147,7 @@ func TestHub_ReadsAtMessages(t *testing.T) {
 }
 
 // A watcher gets an error that passes once, and the state after it; a final one, or Close, is the last.
-func TestHub_Errors(t *testing.T) {
+func TestHub_ReportsEachErrorOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var h Hub
 		l := &lock{err: errors.New("unavailable")}

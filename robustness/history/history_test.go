@@ -34,7 +34,7 @@ func TestSilence_BeginsWithTheLastAnswer(t *testing.T) {
 }
 
 // A kill may cut off the last line, and ends the holds.
-func TestRead_KilledProcess(t *testing.T) {
+func TestRead_KillEndsAllHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	text := `{"s":"asked","at":1,"id":1,"root":1}
 {"s":"granted","at":2,"id":1}

@@ -9,7 +9,7 @@ import (
 )
 
 // Each check of a single world detects its violation, and nothing else.
-func TestJudge_ChecksOfSingleWorlds(t *testing.T) {
+func TestJudge_EachCheckOfAWorldNoticesItsViolationOnly(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	awake := limits
 	awake.GrantWithin, awake.Idle = 100*time.Millisecond, time.Minute

@@ -241,7 +241,7 @@ func TestJudge_NoticesEachBrokenPromise(t *testing.T) {
 	}
 }
 
-func TestJudge_StuckOrEndedProcess(t *testing.T) {
+func TestJudge_NoticesAStuckOrCrashedProcess(t *testing.T) {
 	for check, v := range map[string]*Verdict{
 		"every request is answered": Judge(history.Span{}, nil, nil, []int{3}, nil, nil, nil, limits),
 		"no process crashes":        Judge(history.Span{}, nil, nil, nil, []int{3}, nil, nil, limits),
@@ -252,7 +252,7 @@ func TestJudge_StuckOrEndedProcess(t *testing.T) {
 	}
 }
 
-func TestViolation_Draw(t *testing.T) {
+func TestViolation_DrawsOnlyWhatIsNotLinearizable(t *testing.T) {
 	v := judged([]*history.Process{process(1, kept(1, 1, 10, 20, 30, "plain")), process(2, kept(2, 1, 12, 25, 40, "plain"))})
 	drawn := 0
 	for i := range v.Violations {
@@ -269,7 +269,7 @@ func TestViolation_Draw(t *testing.T) {
 }
 
 // A request that was interrupted by a kill has an unknown outcome: it may have happened, or not.
-func TestJudge_UnknownOutcomes(t *testing.T) {
+func TestJudge_AcceptsEitherOutcomeOfAnInterruptedRequest(t *testing.T) {
 	half := &history.Request{Proc: 1, ID: 1, Root: 1, Parts: []history.Part{{Lock: "x", Kind: "plain"}}, Asked: time.Millisecond}
 	for _, others := range [][]*history.Request{nil, {kept(2, 1, 2, 3, 4, "plain"), kept(2, 2, 5, 6, 7, "plain")}} {
 		p := process(1, half)

@@ -8,7 +8,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/robustness/history"
 )
 
-func TestJudge_Synchronizers(t *testing.T) {
+func TestJudge_NoticesEachBrokenPromiseOfSynchronizers(t *testing.T) {
 	ms := func(n int) time.Duration { return time.Duration(n) * time.Millisecond }
 	of := func(kind string, proc, asked, released int) *history.Request {
 		r := kept(proc, 1, asked, asked+1, released, kind)

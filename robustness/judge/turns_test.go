@@ -206,7 +206,7 @@ func TestBoundedWaiting_IsMeasuredInTurns(t *testing.T) {
 }
 
 // The verdict names the process that was overtaken, the one that overtook it, and the numbers of turns and waits.
-func TestBoundedWaiting_Verdict(t *testing.T) {
+func TestBoundedWaiting_NamesBothProcesses(t *testing.T) {
 	v := Judge(history.Span{To: time.Second}, []*history.Process{
 		of(1, one(kept(1, 1, 100, 240, 244, "plain"))), of(2, turns(2, 5, 115, 20, "plain")),
 	}, nil, nil, nil, nil, nil, turnLimits())

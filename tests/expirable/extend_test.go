@@ -45,7 +45,8 @@ func TestExtend_SetsTheExpiry(t *testing.T) {
 	awaitPermits(t, p, 3, 0)
 }
 
-func TestExtend_ByMessage(t *testing.T) {
+// An extension by message is about the permit that it names, or that of the sender.
+func TestExtend_ByMessageNamesThePermit(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)

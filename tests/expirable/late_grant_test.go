@@ -11,7 +11,7 @@ import (
 )
 
 // A permit whose grant came late has too little left for the drain of its work. It is renewed first.
-func TestExpirable_DrainAfterALateGrant(t *testing.T) {
+func TestExpirable_LateGrantIsRenewedForTheDrain(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	proxy := redistest.NewProxy(t, server.Addr())

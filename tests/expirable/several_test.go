@@ -66,7 +66,8 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 	awaitPermits(t, there, 50, 0)
 }
 
-func TestSeveral_ByMessage(t *testing.T) {
+// The permits that one message asks for are granted together, and come back together when their holder dies.
+func TestSeveral_ComeTogetherByMessage(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name, holder, other := k.LockName, s.Probe(t), s.Probe(t)

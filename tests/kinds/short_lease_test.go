@@ -12,7 +12,7 @@ import (
 
 // Redis is so far away that a reply takes a part of a short lease, or longer than the lease. A request of every
 // kind, and one for a permit, is granted in the first case. In the second it is refused, and does not hold up the request behind it.
-func TestShortLease_FarFromRedis(t *testing.T) {
+func TestShortLease_IsGrantedIfAReplyTakesLess(t *testing.T) {
 	t.Parallel()
 	cfg := lockkeeper.Config{CallTimeout: locktest.Soon, ReplicaTimeout: time.Second}
 	locktest.EachKind(t, func(t *testing.T, _ string, lock locktest.Kind) {

@@ -84,7 +84,7 @@ func TestExtend_MovesTheDrain(t *testing.T) {
 }
 
 // An extension by message is about the hold that it names, or that of the owner.
-func TestExtend_ByMessage(t *testing.T) {
+func TestExtend_ByMessageNamesTheHoldOrItsOwner(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
 	p, other := s.Probe(t), s.Probe(t)

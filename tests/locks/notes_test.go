@@ -58,7 +58,7 @@ func TestNote_IsThatOfThePresentHold(t *testing.T) {
 }
 
 // A note of a MultiLock belongs to all its members, and of several readers the first that has one is shown.
-func TestNote_OfSeveral(t *testing.T) {
+func TestNote_OfAMultiLockIsThatOfAllItsMembers(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "noting"})
 	first := func(s *locktest.Site) *lockkeeper.Lock { return s.Lock(k.LockName + " 1") }
@@ -77,7 +77,7 @@ func TestNote_OfSeveral(t *testing.T) {
 }
 
 // A request by message has a note, and one that is too long is refused.
-func TestNote_ByMessage(t *testing.T) {
+func TestNote_IsTakenFromMessages(t *testing.T) {
 	t.Parallel()
 	here, there, k := locktest.NewTwo(t, lockkeeper.Config{Application: "noting"})
 	lock := func(s *locktest.Site) *lockkeeper.Lock { return s.Lock(k.LockName) }

@@ -132,7 +132,7 @@ func TestWatch_HearsReleases(t *testing.T) {
 }
 
 // A watch ends with its context or its System, and continues after an outage.
-func TestWatch_Ends(t *testing.T) {
+func TestWatch_EndsWithItsContextOrSystem(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.NewOnOwnServer(t, lockkeeper.Config{Poll: 20 * time.Millisecond, CallTimeout: 100 * time.Millisecond})
 	reason := errors.New("the test is over")

@@ -227,7 +227,7 @@ func TestReplacement_IsAtOnceIfTheServerMayBeWrong(t *testing.T) {
 
 // A connection that is being opened is replaced as well, and a failure to remove unused channels does not delay
 // another replacement.
-func TestReplacement_AlsoWhileAConnectionIsOpened(t *testing.T) {
+func TestReplacement_AlsoReplacesAConnectionThatIsBeingOpened(t *testing.T) {
 	t.Parallel()
 	former, master := redistest.Start(t), redistest.Start(t)
 	p := redistest.NewProxy(t, former.Addr())
