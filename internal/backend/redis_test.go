@@ -56,29 +56,22 @@ func ran(t *testing.T, p part, c lock.Command) Reply {
 	return <-replies
 }
 
-// A part of any kind is taken in its mode, and is released in the background.
-func TestMember_TakesAndReleasesEachKind(t *testing.T) {
+// ExpectTakenAndReleased checks that a part is taken in its mode, and is released in the background.
+func ExpectTakenAndReleased(t *testing.T, of Part) {
+	t.Helper()
 	redis := redistest.Shared(t)
-	s := open(t, redis.URL())
-	for name, of := range map[string]Part{
-		"plain": {}, "fenced": {Fenced: true}, "fair": {Kind: protocol.Fair},
-		"write": {Kind: protocol.ReadWrite}, "read": {Kind: protocol.ReadWrite, Mode: machine.Shared},
-	} {
-		t.Run(name, func(t *testing.T) {
-			of.Server, of.Name = s, redistest.Name(t)
-			m := newMember(of, options())
-			if r := ran(t, m, take); r.Outcome != lock.Done || len(r.Tokens) > 0 != of.Fenced {
-				t.Fatalf("%+v", r)
-			}
-			mode := make(chan machine.Mode, 1)
-			m.inspect(soon(), func(v protocol.View, _ error) { mode <- v.Mode })
-			if got := <-mode; got != of.Mode {
-				t.Errorf("held in mode %v, want %v", got, of.Mode)
-			}
-			m.retryRelease(take)
-			redistest.Eventually(t, "the release", func() bool { return len(redis.Keys(t, of.Name)) == 0 })
-		})
+	of.Server, of.Name = open(t, redis.URL()), redistest.Name(t)
+	m := newMember(of, options())
+	if r := ran(t, m, take); r.Outcome != lock.Done || len(r.Tokens) > 0 != of.Fenced {
+		t.Fatalf("%+v", r)
 	}
+	mode := make(chan machine.Mode, 1)
+	m.inspect(soon(), func(v protocol.View, _ error) { mode <- v.Mode })
+	if got := <-mode; got != of.Mode {
+		t.Errorf("held in mode %v, want %v", got, of.Mode)
+	}
+	m.retryRelease(take)
+	redistest.Eventually(t, "the release", func() bool { return len(redis.Keys(t, of.Name)) == 0 })
 }
 
 // The cleanup of a RedLock is certain when no majority has it any more: one server may be down. A server that never

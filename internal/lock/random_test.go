@@ -14,6 +14,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 	requests "github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -35,18 +36,23 @@ var kindsOfLocks = []struct {
 	{"multi", lock.Features{Parts: true, Tokens: 2, WaitQueue: true}, []redismodel.Kind{redismodel.Fenced, redismodel.Fenced}},
 }
 
-// Both the random worlds and the explorations have locks with the features of each kind.
+// Both the random worlds and the explorations have locks with the features of each kind, in its form in Redis.
 func TestKinds_AreAllInWorlds(t *testing.T) {
-	random, explored := map[lock.Features]bool{}, map[lock.Features]bool{}
+	type kindOfLock struct {
+		lock.Features
+		protocol.Kind
+	}
+	random, explored := map[kindOfLock]bool{}, map[kindOfLock]bool{}
 	for _, k := range kindsOfLocks {
-		random[k.features] = true
+		random[kindOfLock{k.features, k.parts[0].Stored()}] = true
 	}
 	for _, of := range scenariosOf {
-		explored[of.features] = true
+		explored[kindOfLock{of.features, of.parts[0].Stored()}] = true
 	}
 	for kind, row := range kinds.Table {
-		if one := row.IsLock() && row.Consists == requests.OneKey; one && !(random[row.Features] && explored[row.Features]) {
-			t.Errorf("%v: in random worlds %v, explored %v", kind, random[row.Features], explored[row.Features])
+		k := kindOfLock{row.Features, row.Stored}
+		if one := row.IsLock() && row.Consists == requests.OneKey; one && !(random[k] && explored[k]) {
+			t.Errorf("%v: in random worlds %v, explored %v", kind, random[k], explored[k])
 		}
 	}
 }

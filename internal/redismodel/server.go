@@ -17,6 +17,7 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
+	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
 // Kind is a kind of lock on one Redis.
@@ -32,6 +33,14 @@ const (
 	ReadPart
 	WritePart
 )
+
+var stored = [...]protocol.Kind{
+	Plain: protocol.Plain, Fenced: protocol.Plain, Fair: protocol.Fair,
+	ReadWrite: protocol.ReadWrite, ReadPart: protocol.ReadWrite, WritePart: protocol.ReadWrite,
+}
+
+// Stored returns the form of the kind in Redis.
+func (k Kind) Stored() protocol.Kind { return stored[k] }
 
 // MaxParts bounds the locks of a MultiLock in the model.
 const MaxParts = 2
