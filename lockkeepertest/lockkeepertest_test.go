@@ -14,7 +14,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/lockkeepertest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -43,13 +45,17 @@ func await[T any](t *testing.T, c <-chan T) {
 func TestSystems_ExcludeEachOther(t *testing.T) {
 	redis := lockkeepertest.Start(t)
 	here, there := redis.Open(t, lockkeeper.Config{}), redis.Open(t, lockkeeper.Config{})
-	for kind, of := range map[string]func(*lockkeeper.System, string) *lockkeeper.Lock{
-		"plain": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
-		"write": func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.ReadWriteLock(name).Write() },
+	all := map[string]func(*lockkeeper.System, string) *lockkeeper.Lock{
 		"multi": func(s *lockkeeper.System, name string) *lockkeeper.Lock {
 			return lockkeeper.MultiLock(s.FencedLock(name), s.FencedLock(name+" too"))
 		},
-	} {
+	}
+	for word, form := range kinds.Forms {
+		if form.Mode == messages.Mode_MODE_EXCLUSIVE {
+			all[word] = func(s *lockkeeper.System, name string) *lockkeeper.Lock { return s.LockOf(form.Of(name)) }
+		}
+	}
+	for kind, of := range all {
 		hold := acquire(t, of(here, kind))
 		if _, err := of(there, kind).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {
 			t.Errorf("%s: the other process is refused with %v", kind, err)

@@ -2,6 +2,7 @@ package locktest
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -33,6 +34,43 @@ func EachKind(t *testing.T, test func(t *testing.T, kind string, of Kind)) {
 			test(t, kind, of)
 		})
 	}
+}
+
+// Fits says of which kinds a test is.
+type Fits = func(form kinds.Form, row *kinds.Row) bool
+
+// Words returns the words of the kinds with one key that fit all of these, in the order of the alphabet.
+func Words(all ...Fits) (words []string) {
+	for word, form := range kinds.Forms {
+		if !slices.ContainsFunc(all, func(fits Fits) bool { return !fits(form, kinds.Of(form.Kind)) }) {
+			words = append(words, word)
+		}
+	}
+	slices.Sort(words)
+	return words
+}
+
+// Exclusive fits kinds that have one holder at a time.
+func Exclusive(form kinds.Form, _ *kinds.Row) bool { return form.Mode == messages.Mode_MODE_EXCLUSIVE }
+
+// OnePerFormat fits one exclusive kind of each format in Redis.
+func OnePerFormat(form kinds.Form, row *kinds.Row) bool {
+	return Exclusive(form, row) && row.Format == form.Kind
+}
+
+// HasWaitQueue fits kinds whose processes stand in our wait queue.
+func HasWaitQueue(_ kinds.Form, row *kinds.Row) bool { return row.Features.WaitQueue }
+
+// HasMinimumTime fits kinds whose holds may have one.
+func HasMinimumTime(_ kinds.Form, row *kinds.Row) bool { return row.MinimumTime }
+
+// Blocker makes the lock for which a request of the kind waits while it is held: for readers, that of writers.
+func Blocker(kind string) Kind {
+	readers := kinds.Forms[kind]
+	if readers.Mode != messages.Mode_MODE_SHARED {
+		return Kinds[kind]
+	}
+	return Kinds[Words(Exclusive, func(form kinds.Form, _ *kinds.Row) bool { return form.Kind == readers.Kind })[0]]
 }
 
 // WaitQueue is the key of the wait queue of a kind.

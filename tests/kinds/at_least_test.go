@@ -21,19 +21,20 @@ import (
 func TestAtLeast_JobRunsOnceInEachPeriod(t *testing.T) {
 	t.Parallel()
 	const minimum = 600 * time.Millisecond
-	for kind, lock := range map[string]func(s *lockkeeper.System, name string) *lockkeeper.Lock{
-		"plain": (*lockkeeper.System).Lock, "fenced": (*lockkeeper.System).FencedLock, "fair": (*lockkeeper.System).FairLock,
-		"MultiLock": func(s *lockkeeper.System, name string) *lockkeeper.Lock {
-			return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
-		},
-	} {
+	kinds := map[string]locktest.Kind{"MultiLock": func(s *locktest.Site, name string) *lockkeeper.Lock {
+		return lockkeeper.MultiLock(s.Lock(name), s.FencedLock(name+" too"))
+	}}
+	for _, kind := range locktest.Words(locktest.HasMinimumTime) {
+		kinds[kind] = locktest.Kinds[kind]
+	}
+	for kind, lock := range kinds {
 		for _, closes := range []bool{false, true} {
 			t.Run(kind, func(t *testing.T) {
 				t.Parallel()
 				url, name := redistest.Shared(t).URL(), redistest.Name(t)
 				ran := 0
 				try := func(s *locktest.Site) {
-					err := lock(s.System, name).Do(t.Context(), func(context.Context) error { ran++; return nil },
+					err := lock(s, name).Do(t.Context(), func(context.Context) error { ran++; return nil },
 						lockkeeper.WithWait(0), lockkeeper.WithAtLeast(minimum))
 					if err != nil && !errors.Is(err, lockkeeper.ErrHeld) {
 						t.Error(err)
@@ -58,7 +59,7 @@ func TestAtLeast_JobRunsOnceInEachPeriod(t *testing.T) {
 						t.Fatalf("it ran %d times in period %d", ran, round)
 					}
 					// The next period begins when a waiter gets the lock, after the minimum time.
-					hold := locktest.Acquire(t, lock(sites[3].System, name))
+					hold := locktest.Acquire(t, lock(sites[3], name))
 					if took := time.Since(began); took < minimum {
 						t.Errorf("the lock is free after %v", took)
 					}

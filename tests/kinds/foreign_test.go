@@ -77,11 +77,7 @@ func TestForeignKey_EndsWait(t *testing.T) {
 	t.Parallel()
 	locktest.EachKind(t, func(t *testing.T, kind string, of locktest.Kind) {
 		a, b, k := locktest.NewTwo(t, lockkeeper.Config{})
-		hold := locktest.Acquire(t, a.ReadWriteLock(k.LockName).Write())
-		if kind == "plain" || kind == "fenced" || kind == "fair" || kind == "multi" {
-			locktest.Release(t, hold)
-			hold = locktest.Acquire(t, of(a, k.LockName))
-		}
+		hold := locktest.Acquire(t, locktest.Blocker(kind)(a, k.LockName))
 		waiting := locktest.AcquireSoon(t.Context(), of(b, k.LockName))
 		locktest.AwaitWaiters(t, of(b, k.LockName), 1)
 		k.Do(t, "HSET", k.Name, "email", "tiger")

@@ -37,7 +37,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 			return func() { locktest.Stop(t, s); locktest.Await(t, "the end of the wait", waits) }
 		},
 	}
-	for _, kind := range []string{"plain", "fenced", "write", "read"} {
+	for _, kind := range locktest.Words(locktest.HasWaitQueue) {
 		for way, waits := range ways {
 			for _, where := range []string{"in its process", "elsewhere"} {
 				if way == "Close" && where == "in its process" {
@@ -47,12 +47,7 @@ func TestMultiLock_GiveUpWakesNextWaiter(t *testing.T) {
 					t.Parallel()
 					s, other, k := locktest.NewTwo(t, locktest.NoPolling)
 					x, y := locktest.KindMessage("plain", k.Name+" x"), locktest.KindMessage(kind, k.Name+" y")
-					of := func(s *locktest.Site) *lockkeeper.Lock {
-						if kind == "read" {
-							return s.ReadWriteLock(y.Name).Write()
-						}
-						return locktest.Kinds[kind](s, y.Name)
-					}
+					of := func(s *locktest.Site) *lockkeeper.Lock { return locktest.Blocker(kind)(s, y.Name) }
 					entries := func(n int64) {
 						redistest.Eventually(t, "the entries of the waiters", func() bool { return k.Number(t, "HLEN", locktest.WaitQueue(kind, y.Name)) == n })
 					}
@@ -160,14 +155,10 @@ func TestReadWrite_WriterGiveUpWakesReaders(t *testing.T) {
 // would cost a transfer and its return.
 func TestWaitQueue_EntryLeavesWithItsWaiters(t *testing.T) {
 	t.Parallel()
-	for _, kind := range []string{"plain", "fenced", "write", "read"} {
+	for _, kind := range locktest.Words(locktest.HasWaitQueue) {
 		s, k := locktest.New(t, locktest.NoPolling)
 		lock := func(s *locktest.Site) *lockkeeper.Lock { return locktest.Kinds[kind](s, k.LockName) }
-		if kind == "read" { // a reader waits behind a writer
-			locktest.Acquire(t, s.ReadWriteLock(k.LockName).Write())
-		} else {
-			locktest.Acquire(t, lock(s))
-		}
+		locktest.Acquire(t, locktest.Blocker(kind)(s, k.LockName))
 		ctx, cancel := context.WithCancel(t.Context())
 		const others = 5
 		var ends []<-chan locktest.Grant

@@ -20,8 +20,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// memberKinds are the kinds that a MultiLock may have as members. A reader does not exclude other readers.
-var memberKinds = []string{"plain", "fenced", "fair", "write", "read"}
+// memberKinds are the kinds that a MultiLock may have as members.
+var memberKinds = locktest.Words()
 
 // frequent polls and renews often, and its TTL outlasts the waits of the tests: a key that is left behind is noticed.
 var frequent = lockkeeper.Config{Watchdog: time.Minute, Renewal: 300 * time.Millisecond, Poll: 300 * time.Millisecond}
@@ -154,7 +154,7 @@ func TestMultiLock_RefusesInvalidMembers(t *testing.T) {
 // A holder of one member in the same process counts as any other holder: a refusal does not affect it.
 func TestMultiLock_RefusalKeepsMemberHeldInSameProcess(t *testing.T) {
 	t.Parallel()
-	for _, kind := range memberKinds[:4] {
+	for _, kind := range locktest.Words(locktest.Exclusive) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			s, a := locktest.New(t, frequent)

@@ -9,12 +9,27 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// formats are the kinds of lock that write different hashes, with the ways to hold each.
-var formats = map[string][]string{"plain": {"plain", "fenced"}, "fair": {"fair"}, "read/write": {"read", "write"}}
+// inAnotherFormat runs a subtest for each two of the kinds, of which the second writes another hash.
+func inAnotherFormat(t *testing.T, words []string, test func(t *testing.T, held, as string)) {
+	t.Helper()
+	format := func(word string) messages.Kind { return kinds.Of(kinds.Forms[word].Kind).Format }
+	for _, held := range words {
+		for _, as := range words {
+			if format(held) != format(as) {
+				t.Run(held+", then "+as, func(t *testing.T) {
+					t.Parallel()
+					test(t, held, as)
+				})
+			}
+		}
+	}
+}
 
 // A lock whose name another process uses as another kind is shown with its owner, refused to others, and freed by
 // force as one of its own kind is: nothing of it stays.
@@ -23,25 +38,13 @@ func TestOtherKind_IsShownRefusedAndFreed(t *testing.T) {
 	server := redistest.Start(t)
 	a := locktest.Open(t, server.URL(), lockkeeper.Config{})
 	a.SkipCloseCheck = true // its holds are lost
-	for format, kinds := range formats {
-		for _, held := range kinds {
-			for other, handles := range formats {
-				for _, as := range handles {
-					if other == format {
-						continue
-					}
-					t.Run(held+" as "+as, func(t *testing.T) {
-						t.Parallel()
-						k := locktest.NewKey(t, server)
-						b := locktest.Open(t, server.URL(), lockkeeper.Config{})
-						lock := locktest.Kinds[held](a, k.LockName)
-						locktest.Acquire(t, lock)
-						usesAsOtherKind(t, k, lock, locktest.Kinds[as](b, k.LockName))
-					})
-				}
-			}
-		}
-	}
+	inAnotherFormat(t, locktest.Words(), func(t *testing.T, held, as string) {
+		k := locktest.NewKey(t, server)
+		b := locktest.Open(t, server.URL(), lockkeeper.Config{})
+		lock := locktest.Kinds[held](a, k.LockName)
+		locktest.Acquire(t, lock)
+		usesAsOtherKind(t, k, lock, locktest.Kinds[as](b, k.LockName))
+	})
 }
 
 // usesAsOtherKind checks what a handle of another kind does to a lock that is held.
@@ -79,26 +82,23 @@ func usesAsOtherKind(t *testing.T, k locktest.Key, lock, handle *lockkeeper.Lock
 func TestOtherKind_WaiterKeepsItsHold(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	for held, as := range map[string]string{"write": "plain", "read": "fenced", "plain": "write", "fenced": "read"} {
-		t.Run(held+", then "+as, func(t *testing.T) {
-			t.Parallel()
-			cfg := lockkeeper.Config{Poll: 500 * time.Millisecond, Watchdog: time.Second}
-			k, a, b := locktest.NewKey(t, server), locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
-			hold := locktest.Acquire(t, locktest.Kinds[held](a, k.LockName))
-			granted := locktest.AcquireSoon(locktest.Within(t), locktest.Kinds[as](b, k.LockName))
-			redistest.Eventually(t, "the entry of the waiter", func() bool {
-				entries := k.Number(t, "HLEN", keyspace.WaitQueue(k.Name)) + k.Number(t, "HLEN", keyspace.ReadWriteQueue(k.Name))
-				return entries == 1
-			})
-			locktest.Release(t, hold)
-			next := locktest.Got(t, granted).Hold
-			select {
-			case <-next.Context().Done():
-				t.Fatalf("the hold is lost: %v", context.Cause(next.Context()))
-			case <-time.After(2 * cfg.Watchdog): // several renewals
-			}
-			locktest.Release(t, next)
-			locktest.Release(t, locktest.Acquire(t, locktest.Kinds[held](a, k.LockName)))
+	inAnotherFormat(t, locktest.Words(locktest.HasWaitQueue), func(t *testing.T, held, as string) {
+		cfg := lockkeeper.Config{Poll: 500 * time.Millisecond, Watchdog: time.Second}
+		k, a, b := locktest.NewKey(t, server), locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
+		hold := locktest.Acquire(t, locktest.Kinds[held](a, k.LockName))
+		granted := locktest.AcquireSoon(locktest.Within(t), locktest.Kinds[as](b, k.LockName))
+		redistest.Eventually(t, "the entry of the waiter", func() bool {
+			entries := k.Number(t, "HLEN", keyspace.WaitQueue(k.Name)) + k.Number(t, "HLEN", keyspace.ReadWriteQueue(k.Name))
+			return entries == 1
 		})
-	}
+		locktest.Release(t, hold)
+		next := locktest.Got(t, granted).Hold
+		select {
+		case <-next.Context().Done():
+			t.Fatalf("the hold is lost: %v", context.Cause(next.Context()))
+		case <-time.After(2 * cfg.Watchdog): // several renewals
+		}
+		locktest.Release(t, next)
+		locktest.Release(t, locktest.Acquire(t, locktest.Kinds[held](a, k.LockName)))
+	})
 }

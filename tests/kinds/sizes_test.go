@@ -105,7 +105,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 	server := redistest.Start(t)
 	entry := `string.format('%08x-6b1d-4a53-9a5e-2f4b7c1d0e88', i)`
 	t.Run("wait queue", func(t *testing.T) {
-		for _, kind := range []string{"fenced", "write", "multi"} {
+		for _, kind := range append(locktest.Words(locktest.HasWaitQueue, locktest.Exclusive), "multi") {
 			of, s := locktest.Kinds[kind], newSized(t, server)
 			hold := locktest.Acquire(t, of(s.Site, s.LockName))
 			other := newSized(t, server).Site

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -123,17 +124,21 @@ func TestLocks_ListsManyLocks(t *testing.T) {
 func TestInspect_ClaimsNoName(t *testing.T) {
 	t.Parallel()
 	s, k := locktest.New(t, lockkeeper.Config{})
-	calls := map[string]func(name string) error{
-		"semaphore": func(name string) error {
-			_, err := s.Semaphore(name).Available(locktest.Within(t))
-			if errors.Is(err, lockkeeper.ErrNoPermits) {
-				return nil // an error of Redis, not a refusal
-			}
-			return err
-		},
-		"latch": func(name string) error { _, err := s.Latch(name).Count(locktest.Within(t)); return err },
+	available := func(_ int, err error) error {
+		if errors.Is(err, lockkeeper.ErrNoPermits) {
+			return nil // an error of Redis, not a refusal
+		}
+		return err
 	}
-	for _, kind := range []string{"plain", "fenced", "fair", "write"} {
+	calls := map[string]func(name string) error{
+		"semaphore":           func(name string) error { return available(s.Semaphore(name).Available(locktest.Within(t))) },
+		"expirable_semaphore": func(name string) error { return available(s.ExpirableSemaphore(name).Available(locktest.Within(t))) },
+		"latch":               func(name string) error { _, err := s.Latch(name).Count(locktest.Within(t)); return err },
+	}
+	if _, synchronizers := kinds.Words(); len(calls) != len(synchronizers) {
+		t.Errorf("%d synchronizers are inspected, of %v", len(calls), synchronizers)
+	}
+	for _, kind := range locktest.Words() {
 		calls[kind] = func(name string) error {
 			_, err := locktest.Kinds[kind](s, name).Inspect(locktest.Within(t))
 			return err

@@ -67,11 +67,7 @@ func TestNames_RefuseInvalidUTF8(t *testing.T) {
 // releaseWakes checks that a release of one process wakes the waiter of another.
 func releaseWakes(t *testing.T, k locktest.Key, a, b *locktest.Site, kind, name string, of func(*locktest.Site, string) *lockkeeper.Lock) {
 	t.Helper()
-	holds := of(a, name)
-	if kind == "read" {
-		holds = a.ReadWriteLock(name).Write()
-	}
-	hold := locktest.Acquire(t, holds)
+	hold := locktest.Acquire(t, locktest.Blocker(kind)(a, name))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	granted := locktest.AcquireSoon(ctx, of(b, name))

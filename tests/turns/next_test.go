@@ -162,10 +162,7 @@ func TestNext_LateReleaseWakesIt(t *testing.T) {
 			server := redistest.Shared(t)
 			b := locktest.NewRemote(t, server, locktest.NoPolling)
 			a, c := locktest.Open(t, server.URL(), locktest.NoPolling), locktest.Open(t, server.URL(), locktest.NoPolling)
-			around := of // what excludes the kind
-			if kind == "read" {
-				around = locktest.Kinds["write"]
-			}
+			around := locktest.Blocker(kind)
 			first := locktest.Acquire(t, around(a, b.LockName))
 			leased := locktest.AcquireSoon(locktest.Within(t), of(b.Site, b.LockName), lockkeeper.WithLease(2*time.Second))
 			waits := func(n int64) {

@@ -137,7 +137,7 @@ func contend(t *testing.T, r *register, sites []*locktest.Site, kind, name strin
 
 // Processes have equally many turns, at any distance from Redis.
 func TestTurns_AreEqualForAllProcesses(t *testing.T) {
-	for _, kind := range []string{"plain", "fenced", "write", "fair", "MultiLock"} {
+	for _, kind := range append(locktest.Words(locktest.Exclusive), "MultiLock") {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			sites, k := nearAndFar(t)
