@@ -32,7 +32,7 @@ hostile() {
 build/need.sh redis-server faketime
 case ${1:-} in
   short)
-    go test -C robustness ./controls ./history ./judge ./model ./traffic
+    go test -C robustness . ./controls ./history ./judge ./model ./traffic
     suite -time 150s -round 50s
     suite -world zones -time 30s -round 30s -soak=false
     suite -world several -time 30s -round 30s -soak=false

@@ -13,5 +13,5 @@ go test -race -skip "$compute" -p 5 -timeout 30m ./cmd/lockkeeper/... ./interop/
   ./tests/kinds ./... ./examples/... ./grains ./lockkeepertest
 go test -skip TestExplore -timeout 15m ./grains
 go test -C tests/fleet -parallel 4 -timeout 15m .
-go test -C robustness ./history ./judge ./model ./traffic
+go test -C robustness . ./history ./judge ./model ./traffic
 go test -C robustness -run MatchSource ./controls
