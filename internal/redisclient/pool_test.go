@@ -175,7 +175,7 @@ func TestCalls_AreAnsweredOnce(t *testing.T) {
 		"server killed": {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.Restart(t) }, true},
 		"paused": {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) {
 			s.Pause(t)
-			time.Sleep(20 * time.Millisecond)
+			time.Sleep(20 * time.Millisecond) // the length of the pause: calls are sent meanwhile
 			s.Resume(t)
 		}, false},
 		"scripts flushed": {func(t *testing.T, s *redistest.Server, _ *redistest.Proxy) { s.ScriptFlush(t) }, false},

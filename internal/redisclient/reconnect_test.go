@@ -71,7 +71,7 @@ func TestReconnect_FindsAnAddressThatFollowsLate(t *testing.T) {
 	master.MustDo(t, "REPLICAOF", "127.0.0.1", replica.Addr()[len("127.0.0.1:"):])
 	redistest.ExpectError(t, "before the address has followed", acquire(t, r, "k").Err, redistest.Passing)
 	redistest.Eventually(t, "the subscription to be replaced", func() bool { return master.Calls(t)["subscribe"] > 1 && master.Calls(t)["quit"] > 0 })
-	time.Sleep(2 * lastReplaceDelay)
+	time.Sleep(2 * lastReplaceDelay) // no replacement is planned any more, so that only the next call can find the new master
 	p.Redirect(replica.Addr())
 	redistest.Eventually(t, "a call to reach the new master", func() bool { return acquire(t, r, "k").Err == nil })
 	replica.AwaitSubscribers(t, "c", 1)
@@ -92,9 +92,9 @@ func TestReconnect_RarelyToAReplicaThatStaysOne(t *testing.T) {
 		return s.Calls(t)["quit"] >= 4*quitsPerRound
 	})
 	took := time.Since(began)
-	time.Sleep(lastReplaceDelay / 2)
+	time.Sleep(lastReplaceDelay / 2) // replacements that the last calls have begun end
 	before := s.Calls(t)["subscribe"]
-	time.Sleep(2 * lastReplaceDelay)
+	time.Sleep(2 * lastReplaceDelay) // one that is planned would come in this time
 	if after := s.Calls(t)["subscribe"]; after > before {
 		t.Errorf("subscribed %d times, and %d times later, without any call", before, after-before)
 	}

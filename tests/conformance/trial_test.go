@@ -151,7 +151,7 @@ func (t *trial) release(h *hold) {
 	t.Helper()
 	switch err := t.released(h); {
 	case errors.Is(err, lockkeeper.ErrUnavailable):
-		time.Sleep(ttl)
+		time.Sleep(ttl) // the lease is over then, whether or not a repeated release was confirmed before
 	case err != nil:
 		t.Fatalf("release: %v", err)
 	}
@@ -184,6 +184,7 @@ func (t *trial) lasts(h *hold) {
 // stays checks that a hold lasts for d, and that no other process gets the lock.
 func (t *trial) stays(h *hold, other *process, d time.Duration) {
 	t.Helper()
+	// No event says that nothing happens, so time has to pass.
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(ttl / 10) {
 		t.lasts(h)
 		t.isHeld(other)

@@ -25,7 +25,7 @@ func (a *account) visit(t *trial) {
 		t.Errorf("%d hold the lock at once", n)
 	}
 	seen := a.balance.Load()
-	time.Sleep(time.Millisecond)
+	time.Sleep(time.Millisecond) // for another visit to lose an update, if the lock lets it in
 	a.balance.Store(seen + 1)
 	a.inside.Add(-1)
 	a.visits.Add(1)

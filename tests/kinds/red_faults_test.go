@@ -90,6 +90,7 @@ func TestRedLock_DoesNotRestoreReleasedLock(t *testing.T) {
 	}
 	locktest.Release(t, hold)
 	q.awaitFree(t, 0, 1, 2, 3)
+	// The late answer, and what it may cause to be sent, arrive within this time.
 	for end := time.Now().Add(6 * delay); time.Now().Before(end); time.Sleep(time.Millisecond) {
 		if q.key(4).Exists(t) {
 			t.Fatalf("after its release the lock is held by %v on the slow server", q.key(4).Owners(t))

@@ -262,7 +262,8 @@ func TestLog_ReportsARejectionOnce(t *testing.T) {
 			proxy.Heal()
 			redistest.Eventually(t, "a rejection", func() bool { return errors.Is(try(), lockkeeper.ErrRejected) })
 			j.await(t, "Redis rejects calls", append(broken.words, "level=WARN", "script=", "waiting=", "held=")...)
-			for over := time.Now().Add(5 * time.Second); time.Now().Before(over); time.Sleep(50 * time.Millisecond) { // longer than the quiet period that ends an outage
+			// The rejections go on for longer than the quiet period that ends an outage.
+			for over := time.Now().Add(5 * time.Second); time.Now().Before(over); time.Sleep(50 * time.Millisecond) {
 				locktest.IsError(t, try(), lockkeeper.ErrRejected)
 			}
 			if lines := len(j.lines("Redis rejects calls")); lines != 1 || len(j.lines("Redis is available again")) > 0 {
