@@ -65,10 +65,10 @@ func (r *Runtime) use(t *testing.T, name string) (granted request.Outcome) {
 	t.Helper()
 	acquire := &request.Call{Op: request.OpAcquire, Name: name}
 	if granted = r.call(t, acquire); granted.Kind != machine.Granted {
-		t.Fatalf("%s: %+v", name, granted)
+		t.Fatalf("%s: the request for a free lock was answered %+v", name, granted)
 	}
 	if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
-		t.Fatalf("%s: %+v", name, freed)
+		t.Fatalf("%s: the release was answered %+v", name, freed)
 	}
 	return granted
 }
@@ -160,7 +160,7 @@ func TestAcquire_LaterThanTheLastReleaseIsGivenBack(t *testing.T) {
 			r, server, name := start(t, time.Minute), redistest.Shared(t), redistest.Name(t)
 			call := &request.Call{Op: request.OpAcquire, Name: name}
 			if out := r.call(t, call); out.Kind != machine.Granted {
-				t.Fatalf("%+v", out)
+				t.Fatalf("the request for a free lock was answered %+v", out)
 			}
 			a := r.locks.Get(kinds.KeyOf(call))
 			giveUp(r, a)

@@ -108,12 +108,12 @@ func TestFreeShells_GoToOneActorOfAName(t *testing.T) {
 				acquire := &request.Call{Op: request.OpAcquire, Name: fmt.Sprint(name, i)}
 				granted := r.call(t, acquire)
 				if granted.Kind != machine.Granted {
-					t.Errorf("%+v", granted)
+					t.Errorf("the request for a free lock was answered %+v", granted)
 					return
 				}
 				inside[i]++ // the race detector sees two at once
 				if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
-					t.Errorf("%+v", freed)
+					t.Errorf("the release was answered %+v", freed)
 				}
 			}
 		})
@@ -235,7 +235,7 @@ func TestGone_IsCalledOnceHoweverTheActorLeaves(t *testing.T) {
 					t.Error("its members do not know of it")
 				}
 				if freed := r.call(t, acquire.About(request.OpRelease, granted.HoldID)); freed.Kind != machine.Freed {
-					t.Fatalf("%+v", freed)
+					t.Fatalf("the release was answered %+v", freed)
 				}
 				leave(r, a)
 				redistest.Eventually(t, "the lock actor to leave", func() bool { return !r.areListed(a.key) && gone.Load() > 0 })

@@ -151,10 +151,10 @@ func (o *observed) frees(t *testing.T, granted <-chan request.Outcome, call *req
 	select {
 	case answer := <-granted:
 		if answer.Kind != machine.Granted {
-			t.Fatalf("%+v", answer)
+			t.Fatalf("the request for a free lock was answered %+v", answer)
 		}
 		if freed, _ := o.Do(t.Context(), call.About(request.OpRelease, answer.HoldID)); freed.Kind != machine.Freed {
-			t.Fatalf("%+v", freed)
+			t.Fatalf("the release was answered %+v", freed)
 		}
 	case <-time.After(redistest.Limit):
 		t.Fatal("the lock was not granted")

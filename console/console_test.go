@@ -192,7 +192,7 @@ func TestNames_AreEscaped(t *testing.T) {
 	for name, text := range pages {
 		if strings.Contains(text, "<script>") || strings.Contains(text, "alert('x')") ||
 			!strings.Contains(text, html.EscapeString(evil)) && !strings.Contains(text, "&#34;&gt;&lt;script&gt;alert(&#39;x&#39;)") {
-			t.Errorf("%s: %s", name, text)
+			t.Errorf("the page %s has the script, or not its escaped text: %s", name, text)
 		}
 	}
 	if !strings.Contains(pages["one"], "this process") {
@@ -316,7 +316,7 @@ func TestForceRelease_NeedsTheOption(t *testing.T) {
 			}
 		}
 		if code := post(open, kind, owners(l), "Sec-Fetch-Site", "same-origin", "Origin", own); code != http.StatusSeeOther {
-			t.Errorf("%s: %d", kind, code)
+			t.Errorf("%s: a forced release from the own page: %d", kind, code)
 		}
 		locktest.Await(t, "the loss", hold.Context().Done())
 		locktest.IsError(t, hold.Err(), lockkeeper.ErrLost)
@@ -390,7 +390,7 @@ func TestSemaphore_IsListedWhileRequestsWait(t *testing.T) {
 	}
 	for _, path := range []string{"", "lock?kind=semaphore&name=" + url.QueryEscape(k.LockName)} {
 		if page := get(t, base+path); !strings.Contains(page, "1 here <small>for ") || strings.Contains(page, ">free<") {
-			t.Errorf("%q: %s", path, page)
+			t.Errorf("the page %q shows no waiter here, or a free semaphore: %s", path, page)
 		}
 	}
 	cancel()

@@ -114,7 +114,7 @@ func TestSystems_ThatAreReadAreBounded(t *testing.T) {
 		return d.SystemsCut
 	})
 	if len(d.Systems) != 1 || len(d.Errors) > 0 {
-		t.Errorf("%+v", d)
+		t.Errorf("other records were read as systems, or as errors: %+v", d)
 	}
 	if n := server.Calls(t)["zrange"]; n > 11_000 {
 		t.Errorf("%d names were read", n)

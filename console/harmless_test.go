@@ -62,7 +62,7 @@ func TestHiddenCharacters_AreEscaped(t *testing.T) {
 			text = regexp.MustCompile(`value="[^"]*"`).ReplaceAllString(get(t, base+page), "")
 		}
 		if strings.ContainsAny(text, "\u202e\u200b\x1b") || !strings.Contains(text, `\u202eeciovni\u200b\x1b[31m`) {
-			t.Errorf("%s: %q", page, text)
+			t.Errorf("%s has hidden characters, or not the escaped ones: %q", page, text)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestWaiters_ElsewhereAreUnknown(t *testing.T) {
 				return strings.Contains(page, want)
 			})
 			if strings.Contains(page, "no waiters") {
-				t.Error(page)
+				t.Errorf("the page hides waiters: %s", page)
 			}
 			giveUp()
 			for _, w := range waiting {
@@ -96,6 +96,6 @@ func TestWaiters_ElsewhereAreUnknown(t *testing.T) {
 		})
 	}
 	if page := get(t, base+"lock?name=free"); !strings.Contains(page, "no waiters") {
-		t.Error(page)
+		t.Errorf("the page of a free lock shows waiters: %s", page)
 	}
 }

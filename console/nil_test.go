@@ -61,7 +61,7 @@ func TestNilArguments_DoNotPanic(t *testing.T) {
 			handler.ServeHTTP(w, request)
 			cancel()
 			if says := saysNil.MatchString(w.Body.String()); says != (what == "a nil System") {
-				t.Errorf("%s: %s: %d %s", what, path, w.Code, w.Body)
+				t.Errorf("%s: %s: %d, and it names a nil System: %v: %s", what, path, w.Code, says, w.Body)
 			}
 		}
 	}

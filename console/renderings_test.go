@@ -29,7 +29,7 @@ func TestPages_AreWrittenOnce(t *testing.T) {
 	get := func(query string) {
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/"+query, nil)); w.Code != http.StatusOK {
-			t.Errorf("%s: %d %s", query, w.Code, w.Body)
+			t.Errorf("%s: the page is %d %s", query, w.Code, w.Body)
 		}
 	}
 	for i, query := range []string{"", "?q=a", "?q=b", "?q=b&page=1", "?fleet=1&q=a", "data.json", "data.json?q=a"} {

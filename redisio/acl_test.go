@@ -164,7 +164,7 @@ func TestACL_RulesHaveThePrefix(t *testing.T) {
 		},
 	} {
 		if rules := rights[c.kind].Rules(OneServer, c.prefix); !strings.HasSuffix(rules, c.want) {
-			t.Errorf("%s, %q: %s", c.kind, c.prefix, rules)
+			t.Errorf("%s, prefix %q: the rules %s do not end with %s", c.kind, c.prefix, rules, c.want)
 		}
 	}
 }

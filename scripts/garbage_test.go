@@ -241,7 +241,7 @@ func TestSyncQueue_TakesThousandsOfOwners(t *testing.T) {
 		d.run(t, scripts.SyncQueue, keys, argv)
 		for _, count := range []string{"LLEN QUEUE", "ZCARD TIMEOUTS"} {
 			if n := d.do(t, strings.Fields(names(lock).Replace(count))...); n != strconv.Itoa(many) {
-				t.Errorf("%s: %s", count, n)
+				t.Errorf("%s: %s, want all %d entries", count, n, many)
 			}
 		}
 	}

@@ -176,7 +176,7 @@ func TestScripts_OutOfMemoryLeaveNoEndlessKey(t *testing.T) {
 		d.must(t, "CONFIG", "SET", "maxmemory", "0")
 		givesBack := r.script == scripts.ReadWriteSet && args[5] == "1" || regexp.MustCompile("release|renew|yield|count_down").MatchString(r.script.Name)
 		if givesBack && strings.HasPrefix(reply, "-") && len(reply) > len("-1") {
-			t.Errorf("%s, %s: %s", r.script.Name, r.name, reply)
+			t.Errorf("%s, %s: a script that frees memory replied %s", r.script.Name, r.name, reply)
 		}
 	}
 }

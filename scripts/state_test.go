@@ -259,7 +259,7 @@ func number(t *testing.T, text string) int {
 func (d *db) must(t *testing.T, words ...string) {
 	t.Helper()
 	if reply := d.do(t, words...); strings.HasPrefix(reply, "-") {
-		t.Fatalf("%s: %s", words, reply)
+		t.Fatalf("%s failed: %s", words, reply)
 	}
 }
 
@@ -293,7 +293,7 @@ func (d *db) state(t *testing.T, lock string, start time.Time, wantTTLs bool) st
 	for line := range strings.Lines(d.do(t, "EVAL", dump, "0", lock)) {
 		words := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
 		if len(words) < 4 {
-			t.Fatal(line)
+			t.Fatalf("no key with type and TTL: %q", line)
 		}
 		key, kind, ttl, value := words[0], words[1], words[2], words[3:]
 		ends := strings.TrimSuffix(" "+ttl, " -1")

@@ -42,7 +42,7 @@ func expectFindings(t *testing.T, findings []finding, want []string) {
 		if f.Status != isOK {
 			bad = append(bad, f)
 		} else if f.Advice != "" {
-			t.Errorf("%+v", f)
+			t.Errorf("all is well, but there is advice: %+v", f)
 		}
 	}
 	if len(bad) != len(want) || len(findings) < 7 {
@@ -133,7 +133,7 @@ func TestDoctor_TriesTheChosenKinds(t *testing.T) {
 		tried := map[string]bool{}
 		for _, f := range read[finding](t, server, 0, args...) {
 			if f.Status != isOK {
-				t.Errorf("%s: %+v", rights, f)
+				t.Errorf("with the rights for %s only: %+v", rights, f)
 			}
 			tried[f.Check] = true
 		}
@@ -263,7 +263,7 @@ func TestCluster_AllMastersAreListedAndChecked(t *testing.T) {
 	for _, v := range read[inspect.Lock](t, servers[1], 0, "ls", "--json") {
 		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 ||
 			v.Waiters != inspect.Known(1) || v.Owners[0].Process.Application != "spread" {
-			t.Errorf("%+v", v)
+			t.Errorf("listed without its holder or its waiter: %+v", v)
 		}
 	}
 	if n := replica.Calls(t)["scan"]; !slices.Equal(got, want) || n > 0 {
@@ -343,7 +343,7 @@ func TestCluster_NamesTheMasterThatIsDown(t *testing.T) {
 func TestCompletion_HasSubcommandsFlagsAndKinds(t *testing.T) {
 	var script strings.Builder
 	if code := dispatch([]string{"completion", "bash"}, environment{stdout: &script}); code != 0 {
-		t.Fatal(code)
+		t.Fatalf("exit code %d", code)
 	}
 	for line, want := range map[string]string{
 		"lockkeeper ins":                "inspect",

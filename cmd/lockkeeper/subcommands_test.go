@@ -58,7 +58,7 @@ func TestHelp_HasAllFlags(t *testing.T) {
 			t.Errorf("%s --help: exit code %d\n%s%s", c.name, code, &stdout, &stderr)
 		}
 		if !strings.HasPrefix(c.help, "usage: lockkeeper "+c.name) || !strings.Contains(overview(), c.summary) {
-			t.Errorf("%s: %s", c.name, c.help)
+			t.Errorf("%s: the overview does not have its summary, or its help begins otherwise: %s", c.name, c.help)
 		}
 		if password := regexp.MustCompile(`(?m)^  lockkeeper.*://[^ ]*@.*$`).FindString(c.help); password != "" {
 			t.Errorf("%s: a password on a command line: %s", c.name, password)
@@ -96,7 +96,7 @@ func FuzzParse(f *testing.F) {
 		case err != nil:
 		case len(o.command) == 0 || !slices.Equal(o.command, args[len(args)-len(o.command):]),
 			len(o.locks) == 0 || slices.Contains(o.locks, "") || !slices.Contains(kindNames(), o.kind) || o.watchdog == 0 || o.grace < 0:
-			t.Errorf("%q: %+v", args, o)
+			t.Errorf("%q is accepted, and read as %+v", args, o)
 		}
 	})
 }

@@ -87,10 +87,10 @@ func TestWatch_PrintsMinimumHoldTimes(t *testing.T) {
 		}
 	}
 	if got := (change{Before: waited.Owners}).before(); got != "; it was held for at least 1m0s before" {
-		t.Error(got)
+		t.Errorf("before, it was %q", got)
 	}
 	if got := (change{Before: known.Owners}).before(); got != "" {
-		t.Error(got)
+		t.Errorf("before, it was %q", got)
 	}
 }
 

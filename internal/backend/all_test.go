@@ -217,7 +217,7 @@ func TestAll_CleanUpIsCertainWhenEachPartIs(t *testing.T) {
 		var ended []bool
 		(&all{parts: test.parts}).cleanUp(lock.Command{Kind: lock.Release}, func(certain bool) { ended = append(ended, certain) })
 		if !slices.Equal(ended, []bool{test.want}) {
-			t.Errorf("%s: %v", what, ended)
+			t.Errorf("%s: ended with %v, want once with %v", what, ended, test.want)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 	}
 	redistest.Eventually(t, "the silence to be noticed", on[2].isSilent)
 	if r := ran(t, m, asRelease(term(2))); r.Outcome != lock.Done {
-		t.Fatalf("%+v", r)
+		t.Fatalf("not released: %+v", r)
 	}
 	const turns = 100
 	for n := range uint64(turns) {
@@ -74,11 +74,11 @@ func TestMajority_SkipsAFrozenMinority(t *testing.T) {
 		t.Errorf("%v is left", keys)
 	}
 	if r := ran(t, m, term(1000)); r.Outcome != lock.Done {
-		t.Fatalf("%+v", r)
+		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	redistest.Eventually(t, "the vote of the server", func() bool { return len(frozen.Keys(t, key)) == 1 })
 	if r := ran(t, m, asRelease(term(1000))); r.Outcome != lock.Done {
-		t.Fatalf("%+v", r)
+		t.Fatalf("not released: %+v", r)
 	}
 }
 
@@ -117,7 +117,7 @@ func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 		return r.Outcome
 	}
 	if o := taken(1); o != lock.Done {
-		t.Fatal(o)
+		t.Fatalf("a free lock was not taken: %v", o)
 	}
 	frozen.Pause(t)
 	replies := make(chan Reply, 1)
@@ -137,7 +137,7 @@ func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 	before := scriptCalls(t, first)
 	for n := range uint64(50) {
 		if o := taken(3 + n); o != lock.Failed {
-			t.Fatal(o)
+			t.Fatalf("taken although the server is silent: %v", o)
 		}
 	}
 	if n := scriptCalls(t, first) - before; n != 0 {
@@ -178,14 +178,14 @@ func TestMajority_FarServersVote(t *testing.T) {
 	proxies[2].Delay(150 * time.Millisecond)
 	m := newMajority(on, name, options())
 	if r := ran(t, newMember(Part{Server: on[0], Name: name}, options()), term(1)); r.Outcome != lock.Done { // of another owner
-		t.Fatalf("%+v", r)
+		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	for n := range uint64(3) { // first without knowing how far they are
 		if r := ran(t, m, term(2+n)); r.Outcome != lock.Done {
 			t.Errorf("two of three are free: %+v", r)
 		}
 		if r := ran(t, m, asRelease(term(2+n))); r.Outcome != lock.Done {
-			t.Fatalf("%+v", r)
+			t.Fatalf("not released: %+v", r)
 		}
 	}
 
@@ -196,11 +196,11 @@ func TestMajority_FarServersVote(t *testing.T) {
 		}
 	}
 	if r := ran(t, newMember(Part{Server: on[2], Name: name}, options()), term(1)); r.Outcome != lock.Done {
-		t.Fatalf("%+v", r)
+		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	force := lock.Command{Kind: lock.ForceRelease, Seq: 100, Lease: time.Minute}
 	if r := ran(t, m, force); r.Outcome != lock.Done {
-		t.Errorf("%+v", r)
+		t.Errorf("the forced release of one of three: %+v", r)
 	}
 	redistest.Eventually(t, "the far server to be free", func() bool { return len(servers[2].Keys(t, name)) == 0 })
 }

@@ -83,10 +83,10 @@ func TestMajority_RefusalNamesTheHolder(t *testing.T) {
 		m := servers(5)
 		v := m.refusal(m.tally(test.votes), nil)
 		if v.Outcome != test.want || test.holder != "" && v.Holder != test.holder || v.TTL < test.least || v.TTL > test.most {
-			t.Errorf("%s: %+v", test.name, v.Result)
+			t.Errorf("%s: refused with %+v", test.name, v.Result)
 		}
 		if v.Outcome == lock.Failed && (!errors.Is(v.Err, errDown) || !v.Transient) {
-			t.Errorf("%s: %+v", test.name, v.Result)
+			t.Errorf("%s: the failure is not that of the servers: %+v", test.name, v.Result)
 		}
 	}
 	if v := servers(3).failure(count([]vote{wrong, wrong, done})); v.Transient || v.Unsure {

@@ -63,7 +63,7 @@ func ExpectTakenAndReleased(t *testing.T, of Part) {
 	of.Server, of.Name = open(t, redis.URL()), redistest.Name(t)
 	m := newMember(of, options())
 	if r := ran(t, m, take); r.Outcome != lock.Done || len(r.Tokens) > 0 != of.Fenced {
-		t.Fatalf("%+v", r)
+		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	mode := make(chan machine.Mode, 1)
 	m.inspect(soon(), func(v protocol.View, _ error) { mode <- v.Mode })
@@ -95,7 +95,7 @@ func TestMajority_CleanUpIsCertainWithoutAMajority(t *testing.T) {
 				one := m.members[i]
 				if state != "free" && state != "other's" {
 					if r := ran(t, one, take); r.Outcome != lock.Done {
-						t.Fatalf("%+v", r)
+						t.Fatalf("a free lock was not taken: %+v", r)
 					}
 					one.granted.Store(take.Term)
 				}

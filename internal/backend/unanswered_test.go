@@ -43,7 +43,7 @@ func TestUnanswered_DiscountsWhatMayBeCutShort(t *testing.T) {
 		sent := u.begin(test.c)
 		end("meanwhile")
 		if r := u.end(test.c, sent, done); (r.Outcome == lock.Failed) != test.discounts {
-			t.Errorf("%s: %v", test.what, r.Outcome)
+			t.Errorf("%s: the outcome is %v", test.what, r.Outcome)
 		}
 		end("after")
 		if len(u.underWay) > 0 {

@@ -33,7 +33,7 @@ func TestLostHold_IsExplained(t *testing.T) {
 	} {
 		ask()
 		if a := next(machine.Reply).Answer; a.Reason != machine.Lost || a.Detail != "the permit was lost before: expired" {
-			t.Errorf("%s: %v, %s", name, a.Reason, a.Detail)
+			t.Errorf("%s of a lost permit: %v, %s", name, a.Reason, a.Detail)
 		}
 	}
 }

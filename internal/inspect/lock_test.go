@@ -95,7 +95,7 @@ func TestUnknown_IsNotZero(t *testing.T) {
 		}
 		v, known := all[0], user == "all"
 		if v.Waiters.Known != known || v.Queue[0].Waiting.Known != known || v.Owners[0].HeldAtLeast.Known || v.Owners[0].Waiters.Known {
-			t.Errorf("%s: %+v", user, v)
+			t.Errorf("%s: what its rights do not show is known, or not what they show: %+v", user, v)
 		}
 		text, err := json.Marshal(v)
 		if want := `"waiters":null`; err != nil || strings.Count(string(text), want) != 1+strings.Count(rules, "numsub") {

@@ -207,7 +207,7 @@ func TestRenewals_InAClusterAreSplitBySlot(t *testing.T) {
 		}
 		for i, reply := range in.awaitAll(t, len(keys)) {
 			if reply.Err != nil {
-				t.Errorf("%s: %v", keys[i], reply.Err)
+				t.Errorf("%s was not renewed: %v", keys[i], reply.Err)
 			}
 			renewed = append(renewed, reply.N[0])
 		}

@@ -17,7 +17,7 @@ func open(t *testing.T, n int, received, begun uint64) *Outbox[int] {
 	}
 	do := o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}})
 	if do.Probe == nil || do.Probe.Next != 1 || do.Probe.Known {
-		t.Fatalf("%+v", do)
+		t.Fatalf("the first look-up causes %+v, want a probe of message 1", do)
 	}
 	do = o.HandleState(0, GateState{Proxy: "p", Gate: "g", Probe: do.Probe.Number})
 	if len(do.Sent) != min(n, Window) {
@@ -54,7 +54,7 @@ func TestOutbox_IgnoresAnswersToAnotherProxy(t *testing.T) {
 	o.Suspect(0)
 	do := o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}})
 	if do.Probe == nil || do.Probe.Next != 2 {
-		t.Errorf("%+v", do.Probe)
+		t.Errorf("the probe is %+v, want one of message 2", do.Probe)
 	}
 	if do = o.HandleState(0, GateState{Proxy: "earlier", Gate: "g", Probe: 64, Forgotten: true}); len(do.Refused) > 0 {
 		t.Errorf("refuses %v", do.Refused)
@@ -77,7 +77,7 @@ func TestOutbox_RefusesWhatNeverArrives(t *testing.T) {
 	expect(t, "refused", do.Refused, 2)
 	do = o.HandleLookup(10*time.Second, &Whereabouts{At: Place{"a", "g"}})
 	if do.Probe == nil || do.Probe.Next != 3 || !do.Probe.Known {
-		t.Errorf("%+v", do.Probe)
+		t.Errorf("the probe is %+v, want one of message 3, to a known gate", do.Probe)
 	}
 }
 
@@ -154,7 +154,7 @@ func TestOutbox_RefusesWhatALeftInstanceHasNotBegun(t *testing.T) {
 		do := o.HandleLookup(0, c.w)
 		expect(t, what+": refused", do.Refused, c.refused...)
 		if do.Probe == nil && c.next != 0 || do.Probe != nil && do.Probe.Next != c.next {
-			t.Errorf("%s: %+v", what, do.Probe)
+			t.Errorf("%s: the probe is %+v, want one of message %d", what, do.Probe, c.next)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 		t.Errorf("answers %+v to what is no probe", h)
 	}
 	if h := l.Probe(0, "p", "", Probe{Number: 1, Next: 5}); h != (GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 4, Begun: 4}) {
-		t.Errorf("%+v", h)
+		t.Errorf("the gate answers %+v, want 4 received and begun", h)
 	}
 	receive(4, false)
 	receive(6, false)
@@ -226,7 +226,7 @@ func TestLedger_TakesMessagesInOrder(t *testing.T) {
 	receive(6, true)
 	receive(7, true)
 	if h, ok := l.Begin(0, "p", 5, true); !ok || h != (GateState{Proxy: "p", Gate: "g", Probe: 1, Received: 7, Begun: 5}) {
-		t.Errorf("%+v", h)
+		t.Errorf("the gate answers %+v, %v, want 7 received and 5 begun", h, ok)
 	}
 	if _, ok := l.Begin(0, "p", 5, true); ok {
 		t.Error("a message is begun twice")
@@ -262,7 +262,7 @@ func TestLedger_HasNoGaps(t *testing.T) {
 	expect(t, "waiting", l.Waiting())
 	begin(3, true, false) // would lose the second
 	if h := l.Probe(0, "p", "", Probe{Number: 2, Next: 1, Known: true}); h.Received != 1 || h.Begun != 1 {
-		t.Errorf("%+v", h)
+		t.Errorf("the gate answers %+v, want 1 received and begun", h)
 	}
 	receive()
 	begin(3, true, false) // the second is lost in a mailbox
@@ -295,7 +295,7 @@ func TestLedger_ForgetsIdleProxies(t *testing.T) {
 	expect(t, "refused", do.Refused, 2, 3)
 	o.Add(0, 4, 10)
 	if do = o.HandleLookup(0, &Whereabouts{At: Place{"a", "g"}}); do.Probe == nil || do.Probe.Known || do.Probe.Next != 4 {
-		t.Errorf("%+v", do.Probe)
+		t.Errorf("the probe is %+v, want one of message 4, to a new gate", do.Probe)
 	}
 }
 

@@ -21,7 +21,7 @@ func TestBoundedWaiting_IsJudgedOnlyWhereItIsPromised(t *testing.T) {
 	l := turnLimits()
 	l.Overtakes = 0
 	if v := parse(t, overtaken).judged(l); !v.OK() {
-		t.Error(v.Violations)
+		t.Errorf("broken without a promise: %v", v.Violations)
 	}
 }
 
@@ -29,7 +29,7 @@ func TestBoundedWaiting_IsJudgedOnlyWhereItIsPromised(t *testing.T) {
 func TestBoundedWaiting_NamesBothProcesses(t *testing.T) {
 	v := parse(t, overtaken).judged(turnLimits())
 	if len(v.Violations) != 1 {
-		t.Fatal(v.Violations)
+		t.Fatalf("%v, want one violation", v.Violations)
 	}
 	got := v.Violations[0]
 	for _, want := range []string{"process 1, which waited from 104ms to 240ms", "5 turns of process 2"} {

@@ -176,7 +176,7 @@ func TestAtLeast_StaysWhenAReentryIsGivenBack(t *testing.T) {
 	redistest.Eventually(t, "the re-entry to be given back", func() bool { return server.Calls(t)["evalsha"] >= 2 })
 	s.Actors.Root.Send(owner, &messages.Release{Lock: lock, HoldId: granted.HoldId})
 	if released, ok := (<-answers).(*messages.Released); !ok {
-		t.Fatalf("%v", released)
+		t.Fatalf("the release was answered %v", released)
 	}
 	if hold, err := other.Lock(name).TryAcquire(t.Context()); !errors.Is(err, lockkeeper.ErrHeld) {
 		t.Errorf("another process has got %v, %v within the minimum time", hold, err)

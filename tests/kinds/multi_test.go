@@ -143,7 +143,7 @@ func TestMultiLock_RefusesInvalidMembers(t *testing.T) {
 	} {
 		refused := locktest.Ask[*messages.NotAcquired](t, p, &messages.Acquire{Lock: lock, Wait: durationpb.New(0)})
 		if refused.Reason != messages.Reason_REASON_INVALID || refused.Detail == "" {
-			t.Errorf("%s: %v", what, refused)
+			t.Errorf("%s: answered %v, want an invalid request and why", what, refused)
 		}
 	}
 	if keys := left(t, k.Name, k.Server); len(keys) > 0 {

@@ -131,7 +131,7 @@ func TestWaitQueue_IsNotReadInFull(t *testing.T) {
 				}
 			})
 			if released != nil || s.Exists(t) {
-				t.Errorf("%s: %v", kind, released)
+				t.Errorf("%s: a release ended with %v, and the key is there: %v", kind, released, s.Exists(t))
 			}
 			s.Do(t, "UNLINK", locktest.WaitQueue(kind, s.Name))
 		}

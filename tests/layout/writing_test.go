@@ -80,6 +80,19 @@ func TestNames_StateRules(t *testing.T) {
 	}
 }
 
+// A failure says in words what is wrong, or has the error that does.
+func TestFailures_SayWhatIsWrong(t *testing.T) {
+	wordless := regexp.MustCompile(`\bt\.(?:Error|Fatal)(?:f\("(?:%[-+#]*\w[^\w%"]*)+", .*|\([\w.]+)\)$`)
+	explained := regexp.MustCompile(`\b(?:err|fault|broken)\b|Err\b`)
+	for name, source := range read(t, "_test.go") {
+		for i, line := range strings.Split(source, "\n") {
+			if failure := wordless.FindString(line); failure != "" && !explained.MatchString(failure) {
+				t.Errorf("%s:%d: what is wrong? %s", name, i+1, failure)
+			}
+		}
+	}
+}
+
 // No line of a document is longer than 120 characters, without the targets of links: tables and code are exempt.
 func TestDocs_HaveShortLines(t *testing.T) {
 	target := regexp.MustCompile(`\]\([^)]*\)`)

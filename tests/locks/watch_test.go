@@ -158,7 +158,7 @@ func TestWatch_EndsWithItsContextOrSystem(t *testing.T) {
 		}
 	}
 	if text := strings.Join(got, ", "); text != "free, unavailable, free again, over" {
-		t.Error(text)
+		t.Errorf("the changes are %s", text)
 	}
 
 	s = locktest.Open(t, k.Server.URL(), lockkeeper.Config{Poll: time.Hour})

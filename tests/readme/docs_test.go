@@ -126,7 +126,7 @@ func TestDocs_ExamplesFitTheAPI(t *testing.T) {
 	}
 	for line := range strings.Lines(string(out)) {
 		if line = strings.TrimRight(line, "\n"); !harmless.MatchString(line) && !strings.HasPrefix(line, "# ") {
-			t.Error(line)
+			t.Errorf("the compiler reports %s", line)
 		}
 	}
 }

@@ -136,14 +136,14 @@ func TestSemaphore_GiveUpTakesNothing(t *testing.T) {
 		switch m := (<-p.Mail).(type) {
 		case *messages.PermitsRefused:
 			if m.Reason != messages.Reason_REASON_CANCELLED {
-				t.Error(m)
+				t.Errorf("the request that was cancelled: %v", m)
 			}
 		case *messages.PermitsChanged:
 			if !m.Done || m.Permits != 1 {
-				t.Error(m)
+				t.Errorf("the cancel: %v", m)
 			}
 		default:
-			t.Error(m)
+			t.Errorf("neither was answered: %T", m)
 		}
 	}
 	p.Send(&messages.AcquirePermits{Semaphore: named})
@@ -164,7 +164,7 @@ func TestSemaphore_RefusesRemoteSenders(t *testing.T) {
 	p, named := s.Probe(t), &messages.Semaphore{Name: k.LockName}
 	s.Actors.Root.RequestWithCustomSender(s.Guardian(), &messages.AcquirePermits{Semaphore: named}, actor.NewPID("elsewhere:1", "one"))
 	if m := locktest.Ask[*messages.PermitsChanged](t, p, &messages.InspectPermits{Semaphore: named}); m.Permits != 1 {
-		t.Error(m)
+		t.Errorf("a request without a known sender has taken a permit: %v", m)
 	}
 	locktest.Ask[*messages.PermitsRefused](t, p, &messages.InspectPermits{})
 }

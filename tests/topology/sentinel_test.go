@@ -61,7 +61,7 @@ func TestSentinel_ClientsFollowTheMaster(t *testing.T) {
 			within := func(what string, cond func() bool) {
 				redistest.Eventually(t, what, cond)
 				if took := time.Since(began); took > takeover {
-					t.Errorf("%s: %v", what, took)
+					t.Errorf("%s: it took %v, longer than a takeover", what, took)
 				} else {
 					t.Logf("%s: %v", what, took)
 				}
