@@ -130,7 +130,7 @@ func TestCode_HasShortLines(t *testing.T) {
 // A file has one concept, and is read in one go.
 func TestCode_IsInShortFiles(t *testing.T) {
 	for name, text := range sources(t, ".go") {
-		if lines := strings.Count(text, "\n"); lines > 450 {
+		if lines := strings.Count(text, "\n"); lines > 425 || lines > 400 && strings.HasSuffix(name, "_test.go") {
 			t.Errorf("%s has %d lines", name, lines)
 		}
 	}
