@@ -124,65 +124,44 @@ func await[T any](t *testing.T, c <-chan T) (v T) {
 	return v
 }
 
-// An actor that waits for its children to stop says to one that begins to watch it that it has terminated. The notice may
-// be read when the actor is handling its Stopped: it still has its locks.
+// An actor that waits for its children to stop says each time that it is watched that it has terminated. All of these
+// notices may be read when the actor is handling its Stopped: it still has its locks.
 func TestTerminated_MayComeBeforeStopped(t *testing.T) {
-	by, terminated := newWatcher(t)
-	stopping, mayStop := make(chan struct{}), make(chan struct{})
-	s := by.newStopper(t, actor.PropsFromFunc(func(ctx actor.Context) {
-		if _, is := ctx.Message().(*actor.Stopping); is {
-			close(stopping)
-			<-mayStop
-		}
-	}))
-	by.Rules.Actors.Root.Stop(s.pid)
-	await(t, stopping)
-	set := new(Set)
-	owner := set.Acquire(by, s.pid, by.Rules.Process(s.pid))
-	early := await(t, terminated)
-	close(mayStop)
-	await(t, s.stopped)
-	if set.RemoveTerminated(by, early) != nil {
-		t.Error("it has gone before it has stopped")
-	}
-	close(s.mayEnd)
-	for set.RemoveTerminated(by, await(t, terminated)) != owner {
-		if set.Find(s.pid, nil) == nil {
-			t.Fatal("another owner has gone")
-		}
-	}
-}
-
-// An actor that waits for its children says so each time that it is watched. All of these notices may be read when it is
-// handling its Stopped.
-func TestTerminated_MayComeTwiceBeforeStopped(t *testing.T) {
-	by, terminated := newWatcher(t)
-	stopping, mayStop := make(chan struct{}), make(chan struct{})
-	s := by.newStopper(t, actor.PropsFromFunc(func(ctx actor.Context) {
-		if _, is := ctx.Message().(*actor.Stopping); is {
-			close(stopping)
-			<-mayStop
-		}
-	}))
-	by.Rules.Actors.Root.Stop(s.pid)
-	await(t, stopping)
-	set := new(Set)
-	set.EndUse(by, set.Acquire(by, s.pid, by.Rules.Process(s.pid)))
-	set.Forget(by)
-	owner := set.Acquire(by, s.pid, by.Rules.Process(s.pid))
-	early := []*actor.PID{await(t, terminated), await(t, terminated)}
-	close(mayStop)
-	await(t, s.stopped)
-	for _, notice := range early {
-		if set.RemoveTerminated(by, notice) != nil {
-			t.Error("it has gone before it has stopped")
-		}
-	}
-	close(s.mayEnd)
-	for set.RemoveTerminated(by, await(t, terminated)) != owner {
-		if set.Find(s.pid, nil) == nil {
-			t.Fatal("another owner has gone")
-		}
+	for how, watched := range map[string]int{"once": 1, "twice": 2} {
+		t.Run(how, func(t *testing.T) {
+			by, terminated := newWatcher(t)
+			stopping, mayStop := make(chan struct{}), make(chan struct{})
+			s := by.newStopper(t, actor.PropsFromFunc(func(ctx actor.Context) {
+				if _, is := ctx.Message().(*actor.Stopping); is {
+					close(stopping)
+					<-mayStop
+				}
+			}))
+			by.Rules.Actors.Root.Stop(s.pid)
+			await(t, stopping)
+			set := new(Set)
+			owner := set.Acquire(by, s.pid, by.Rules.Process(s.pid))
+			early := []*actor.PID{await(t, terminated)}
+			for len(early) < watched {
+				set.EndUse(by, owner)
+				set.Forget(by)
+				owner = set.Acquire(by, s.pid, by.Rules.Process(s.pid))
+				early = append(early, await(t, terminated))
+			}
+			close(mayStop)
+			await(t, s.stopped)
+			for _, notice := range early {
+				if set.RemoveTerminated(by, notice) != nil {
+					t.Error("it has gone before it has stopped")
+				}
+			}
+			close(s.mayEnd)
+			for set.RemoveTerminated(by, await(t, terminated)) != owner {
+				if set.Find(s.pid, nil) == nil {
+					t.Fatal("another owner has gone")
+				}
+			}
+		})
 	}
 }
 

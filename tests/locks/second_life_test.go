@@ -156,16 +156,17 @@ func TestSecondLife_WaitsUntilTheFirstHasStopped(t *testing.T) {
 	k.AwaitFree(t)
 }
 
-// An actor that is stopping lives until its children have stopped, and handles its messages. Until then proto.actor says
-// to an actor that begins to watch it that it has terminated, and says nothing afterwards.
-func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
-	t.Parallel()
-	s, k := locktest.New(t, lockkeeper.Config{})
-	stopping, mayStop, granted := make(chan struct{}), make(chan struct{}), make(chan any, 1)
+// stoppingOwner is an actor that waits for its child to stop, and is granted the lock meanwhile.
+type stoppingOwner struct{ mayStop, stopped, mayEnd chan struct{} }
+
+func newStoppingOwner(t *testing.T, s *locktest.Site, k locktest.Key, options ...actor.PropsOption) *stoppingOwner {
+	t.Helper()
+	o := &stoppingOwner{make(chan struct{}), make(chan struct{}), make(chan struct{})}
+	stopping, granted := make(chan struct{}), make(chan any, 1)
 	child := actor.PropsFromFunc(func(ctx actor.Context) {
 		if _, is := ctx.Message().(*actor.Stopping); is {
 			close(stopping)
-			<-mayStop
+			<-o.mayStop
 		}
 	})
 	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
@@ -176,16 +177,27 @@ func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
 			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
 		case *messages.Acquired:
 			granted <- m
+		case *actor.Stopped:
+			close(o.stopped)
+			<-o.mayEnd
 		}
-	}))
+	}, options...))
 	s.Actors.Root.Stop(pid)
 	locktest.Await(t, "the child to stop", stopping)
 	s.Actors.Root.Send(pid, "acquire")
 	locktest.Await(t, "the grant", granted)
-	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrHeld) {
-		t.Errorf("its child has not stopped, and another acquires the lock: %v", err)
-	}
-	close(mayStop)
+	return o
+}
+
+// An actor that is stopping lives until its children have stopped, and handles its messages. Until then proto.actor says
+// to an actor that begins to watch it that it has terminated, and says nothing afterwards.
+func TestOwnerThatIsStopping_KeepsItsLockUntilItHasStopped(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	owner := newStoppingOwner(t, s, k)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.Lock(k.LockName))
+	close(owner.mayEnd)
+	close(owner.mayStop)
 	k.AwaitFree(t)
 }
 
@@ -210,44 +222,19 @@ func (w watches) MessageReceived(m any) {
 func TestOwnerThatIsStopping_KeepsItsLockThoughTheNoticeIsReadLate(t *testing.T) {
 	t.Parallel()
 	faults, s, k := locktest.NewFaultInjector(t, lockkeeper.Config{})
-	stopping, mayStop, granted, said := make(chan struct{}), make(chan struct{}), make(chan any, 1), make(watches, 1)
-	stopped, mayEnd := make(chan struct{}), make(chan struct{})
-	child := actor.PropsFromFunc(func(ctx actor.Context) {
-		if _, is := ctx.Message().(*actor.Stopping); is {
-			close(stopping)
-			<-mayStop
-		}
-	})
-	pid := s.Actors.Root.Spawn(actor.PropsFromFunc(func(ctx actor.Context) {
-		switch m := ctx.Message().(type) {
-		case *actor.Started:
-			ctx.Spawn(child)
-		case string:
-			ctx.Request(s.Guardian(), &messages.Acquire{Lock: k.Message()})
-		case *messages.Acquired:
-			granted <- m
-		case *actor.Stopped:
-			close(stopped)
-			<-mayEnd
-		}
-	}, actor.WithMailbox(actor.Unbounded(said))))
-	s.Actors.Root.Stop(pid)
-	locktest.Await(t, "the child to stop", stopping)
-	s.Actors.Root.Send(pid, "acquire")
-	locktest.Await(t, "the grant", granted)
+	said := make(watches, 1)
+	owner := newStoppingOwner(t, s, k, actor.WithMailbox(actor.Unbounded(said)))
 	<-said // while the lock actor was not busy; it asks again soon
 	stalled, goOn := faults.Stall("*request.Call")
 	defer goOn()
 	go func() { _, _ = s.Lock(k.LockName).Inspect(context.Background()) }()
 	locktest.Await(t, "the lock actor to be busy", stalled)
 	locktest.Await(t, "the owner to say that it has terminated", said)
-	close(mayStop)
-	locktest.Await(t, "the owner to handle its Stopped", stopped)
+	close(owner.mayStop)
+	locktest.Await(t, "the owner to handle its Stopped", owner.stopped)
 	goOn()
-	if _, err := s.Lock(k.LockName).TryAcquire(locktest.Within(t)); !errors.Is(err, lockkeeper.ErrHeld) {
-		t.Errorf("it has not stopped, and another acquires the lock: %v", err)
-	}
-	close(mayEnd)
+	locktest.ExpectRefused(t, lockkeeper.ErrHeld, s.Lock(k.LockName))
+	close(owner.mayEnd)
 	k.AwaitFree(t)
 }
 
