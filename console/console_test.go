@@ -89,9 +89,7 @@ func get(t *testing.T, url string) string {
 
 func read(t *testing.T, url string) (d data) {
 	t.Helper()
-	if err := json.Unmarshal([]byte(get(t, url)), &d); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, json.Unmarshal([]byte(get(t, url)), &d))
 	return d
 }
 
@@ -263,10 +261,7 @@ func TestForceRelease_NeedsTheOption(t *testing.T) {
 	s := locktest.Open(t, server.URL(), cfg)
 	open, closed := web(t, console.Handler(s.System, quick, console.WithForceRelease())), web(t, console.Handler(s.System, quick))
 	owners := func(l *lockkeeper.Lock) []string {
-		status, err := l.Inspect(locktest.Within(t))
-		if err != nil {
-			t.Fatal(err)
-		}
+		status := locktest.Must(l.Inspect(locktest.Within(t)))(t)
 		return status.Owners
 	}
 	post := func(base, kind string, owners []string, header ...string) int {
@@ -278,10 +273,7 @@ func TestForceRelease_NeedsTheOption(t *testing.T) {
 		for i := 0; i < len(header); i += 2 {
 			request.Header.Set(header[i], header[i+1])
 		}
-		response, err := (&http.Transport{DisableKeepAlives: true}).RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		response := locktest.Must((&http.Transport{DisableKeepAlives: true}).RoundTrip(request))(t)
 		defer response.Body.Close()
 		return response.StatusCode
 	}

@@ -100,9 +100,7 @@ func TestFleet_ListsEveryLock(t *testing.T) {
 	giveUp()
 	locktest.ExpectEnd(t, waiter, context.Canceled)
 	fleet := console.WithFleet(server.Client(t), "app:")
-	if err := here.Close(ctx); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, here.Close(ctx))
 	request, _ := http.NewRequestWithContext(ctx, http.MethodGet, web(t, console.Handler(here.System, fleet))+"events?fleet=1", nil)
 	if response, err := http.DefaultTransport.RoundTrip(request); err != nil {
 		t.Error(err)

@@ -70,9 +70,7 @@ func TestStreams_EndWithTheServer(t *testing.T) {
 	server.Config.RegisterOnShutdown(stop)
 	stream(t, server.URL+"/events").next(t)
 	locktest.InTime(t, "Shutdown", func() {
-		if err := server.Config.Shutdown(locktest.Within(t)); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, server.Config.Shutdown(locktest.Within(t)))
 	})
 }
 
@@ -120,9 +118,7 @@ func TestViewers_SlowOneDelaysNoOther(t *testing.T) {
 	go func() { serving <- server.Serve(listener) }()
 	slow, conn := net.Pipe()
 	listener <- conn
-	if _, err := fmt.Fprintf(slow, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(fmt.Fprintf(slow, "GET /events HTTP/1.1\r\nHost: localhost\r\n\r\n"))(t)
 	response, err := http.ReadResponse(bufio.NewReader(slow), nil) // it reads no further
 	if err != nil || response.StatusCode != http.StatusOK || response.Header.Get("Content-Type") != "text/event-stream" {
 		t.Fatalf("the viewer is answered %v, %v", response, err)

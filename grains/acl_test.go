@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -16,30 +17,19 @@ func TestDirectory_NeedsTheRightsOfPlainLocks(t *testing.T) {
 	t.Parallel()
 	f := newFleet(t, redistest.Start(t))
 	rules := strings.Fields(redisio.ACL()[0].Rules(redisio.OneServer, "locks:"))
-	if err := f.redis.Do(t, append([]string{"ACL", "SETUSER", "locker", "reset", "on", ">pw", "+hscan"}, rules...)...).Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, f.redis.Do(t, append([]string{"ACL", "SETUSER", "locker", "reset", "on", ">pw", "+hscan"}, rules...)...).Error())
 	f.url = strings.Replace(f.redis.URL(), "://", "://locker:pw@", 1)
 	f.prefix = "locks:"
 	a := f.member(Config{Locks: lockkeeper.Config{KeyPrefix: f.prefix}})
 	a.mustAsk(t, "a", "where")
 	f.redis.Do(t, "HSET", f.key("entries"), "account/dead", "dead#1")
-	if err := a.d.redis.join(t.Context(), Member{ID: "dead"}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, a.d.redis.join(t.Context(), Member{ID: "dead"}))
 	redistest.Eventually(t, "the burial of a dead member", func() bool { return f.entries() == 1 })
-	if err := a.d.redis.mark(t.Context(), a.d.term.Load().member.ID); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, a.d.redis.mark(t.Context(), a.d.term.Load().member.ID))
 	a.mustAsk(t, "a", "stop")
 	redistest.Eventually(t, "no entry", func() bool { return f.entries() == 0 })
-	if err := a.d.Leave(t.Context()); err != nil {
-		t.Error(err)
-	}
-	log, err := f.redis.Do(t, "ACL", "LOG").ToArray()
-	if err != nil {
-		t.Fatal(err)
-	}
+	locktest.Check(t, a.d.Leave(t.Context()))
+	log := locktest.Must(f.redis.Do(t, "ACL", "LOG").ToArray())(t)
 	for _, refused := range log {
 		if text := refused.String(); !strings.Contains(text, "setinfo") {
 			t.Errorf("Redis has refused %s", text)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -51,9 +52,7 @@ func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
 	a := f.member(Config{Locks: lockkeeper.Config{Watchdog: time.Second}})
 	b := f.member(Config{})
 	left := b.d.term.Load().member.ID
-	if err := b.d.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, b.d.Leave(t.Context()))
 	f.redis.Do(t, "HSET", a.d.redis.lease("unrecorded"), "owner", "1")
 	for i := range 3 * maxEntries {
 		f.redis.Do(t, "HSET", f.key("entries"), fmt.Sprint("account/", i), entryText(left, int64(i+1)))
@@ -67,9 +66,7 @@ func TestMember_RemovesWhatAFailoverBringsBack(t *testing.T) {
 			return ttl > time.Hour.Milliseconds()
 		})
 	}
-	if err := a.d.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, a.d.Leave(t.Context()))
 	fields, err := f.redis.Do(t, "HKEYS", f.key("entries")).AsStrSlice()
 	if ttl, _ := f.redis.Do(t, "PTTL", f.key("entries")).AsInt64(); ttl <= 0 || err != nil || len(fields) != 1 {
 		t.Errorf("Redis has the entries %q for %d ms, %v", fields, ttl, err)

@@ -16,6 +16,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -69,9 +70,7 @@ func (n *node) load(t *testing.T, what string) (stop func()) {
 		t.Helper()
 		close(done)
 		for range cap(errs) {
-			if err := <-errs; err != nil {
-				t.Error(err)
-			}
+			locktest.Check(t, <-errs)
 		}
 	}
 }
@@ -88,16 +87,12 @@ func TestDirectory_HandsOverAllGrainsWhenItLeaves(t *testing.T) {
 		redistest.Eventually(t, "more messages", func() bool { return f.count("", "handles work") >= n })
 	}
 	handled(500)
-	if err := a.d.Leave(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, a.d.Leave(t.Context()))
 	handled(500)
 	stop()
 	f.expect()
 	for range 2 {
-		if err := b.d.Leave(t.Context()); err != nil {
-			t.Error(err)
-		}
+		locktest.Check(t, b.d.Leave(t.Context()))
 	}
 	if keys := f.redis.Keys(t, "grains:*"); len(keys) != 1 || !strings.HasSuffix(keys[0], ":tokens") {
 		t.Errorf("Redis has %v", keys)
@@ -118,9 +113,7 @@ func TestMember_ItsLeaseDoesNotLinger(t *testing.T) {
 	if keys := f.redis.Keys(t, f.key("member:*")); len(keys) > 0 {
 		t.Errorf("%q stays", keys)
 	}
-	if err := <-left; err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, <-left)
 }
 
 // A program that calls only cluster.Shutdown leaves as well.
@@ -159,9 +152,7 @@ func TestDirectory_LeaveWaitsForGrains(t *testing.T) {
 	if _, err := second.Result(); !errors.Is(err, actor.ErrDeadLetter) {
 		t.Errorf("the second message: %v", err)
 	}
-	if err := a.d.Leave(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, a.d.Leave(t.Context()))
 	if f.count("slow", "stops") != 1 || f.count("slow", "handles where") != 0 {
 		t.Error("the grain has not stopped, or has handled the second message")
 	}
@@ -303,9 +294,7 @@ func TestDirectory_KeysAreInOneSlot(t *testing.T) {
 	f := newFleet(t, servers[0])
 	a, b := f.member(Config{}), f.member(Config{})
 	_, token := a.mustAsk(t, "a", "where")
-	if err := a.d.redis.join(t.Context(), Member{ID: "dead"}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, a.d.redis.join(t.Context(), Member{ID: "dead"}))
 	b.mustAsk(t, "a", "stop")
 	if _, higher := b.mustAsk(t, "a", "where"); higher <= token {
 		t.Errorf("the token %d is followed by %d", token, higher)

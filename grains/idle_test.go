@@ -11,15 +11,13 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
 // calls returns how many commands Redis has carried out, in scripts as well, and how many of them were looks at the members.
 func (f *fleet) calls() (all, looks int) {
-	stats, err := f.redis.Do(f.t, "INFO", "commandstats").ToString()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	stats := locktest.Must(f.redis.Do(f.t, "INFO", "commandstats").ToString())(f.t)
 	for _, m := range regexp.MustCompile(`cmdstat_(\w+):calls=(\d+)`).FindAllStringSubmatch(stats, -1) {
 		n, _ := strconv.Atoi(m[2])
 		switch m[1] {

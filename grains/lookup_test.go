@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -49,9 +50,7 @@ func TestDirectory_AvoidsSilentMembers(t *testing.T) {
 	f := newFleet(t, redistest.Start(t))
 	a := f.member(Config{})
 	f.redis.Do(t, "SET", f.key("member:dead"), "1")
-	if err := a.d.redis.join(t.Context(), Member{ID: "dead", Address: "127.0.0.1:1", Kinds: []string{"account"}}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, a.d.redis.join(t.Context(), Member{ID: "dead", Address: "127.0.0.1:1", Kinds: []string{"account"}}))
 	redistest.Eventually(t, "its record", func() bool { return len(*a.d.view.Load()) == 2 })
 	for i := 0; ; i++ {
 		a.mustAsk(t, fmt.Sprint(i), "where")
@@ -75,15 +74,11 @@ func TestMember_ForgetsPIDs(t *testing.T) {
 	slow.StartClient()
 	slow.mustAsk(t, "a", "where")
 	member := a.d.term.Load().member.ID
-	if err := a.d.Leave(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, a.d.Leave(t.Context()))
 	if _, cached := slow.PidCache.Get("a", "account"); !cached {
 		t.Fatal("the PID is not remembered")
 	}
-	if err := slow.d.refresh(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, slow.d.refresh(t.Context()))
 	if _, cached := slow.PidCache.Get("a", "account"); cached || !slow.MemberList.ContainsMemberID(member) {
 		t.Errorf("the PID is remembered: %v, and the member is connected: %v", cached, slow.MemberList.ContainsMemberID(member))
 	}

@@ -12,6 +12,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -68,9 +69,7 @@ func TestMember_LeavesDuringAnOutageOfRedis(t *testing.T) {
 		t.Errorf("the grain ends %v before the lease", left)
 	}
 	f.redis.Resume(t)
-	if err := <-left; err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, <-left)
 	f.expect()
 }
 
@@ -83,9 +82,7 @@ func TestMember_IsBuried(t *testing.T) {
 		f.redis.Do(t, "HSET", f.key("entries"), fmt.Sprint("account/", i), "dead#1")
 	}
 	f.redis.Do(t, "HSET", f.key("entries"), "account/kept", a.d.term.Load().member.ID+"#1")
-	if err := a.d.redis.join(t.Context(), Member{ID: "dead", Address: "127.0.0.1:1", Kinds: []string{"account"}}); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, a.d.redis.join(t.Context(), Member{ID: "dead", Address: "127.0.0.1:1", Kinds: []string{"account"}}))
 	redistest.Eventually(t, "the end of its entries", func() bool { return f.entries() == 1 })
 	redistest.Eventually(t, "the end of its record", func() bool {
 		n, _ := f.redis.Do(t, "HLEN", f.key("members")).AsInt64()

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -47,9 +48,7 @@ func TestMetrics_AreThoseOfTheDirectory(t *testing.T) {
 	a.mustAsk(t, "other", "where")
 	collect := func() map[string]int64 {
 		var data metricdata.ResourceMetrics
-		if err := reader.Collect(t.Context(), &data); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, reader.Collect(t.Context(), &data))
 		got := map[string]int64{}
 		for _, scope := range data.ScopeMetrics {
 			for _, m := range scope.Metrics {
@@ -69,9 +68,7 @@ func TestMetrics_AreThoseOfTheDirectory(t *testing.T) {
 			t.Errorf("%s is %d of %v", name, n, got)
 		}
 	}
-	if err := a.d.Leave(t.Context()); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, a.d.Leave(t.Context()))
 	if got := collect(); len(got) > 0 {
 		t.Errorf("after Leave the metrics are %v", got)
 	}
@@ -79,10 +76,7 @@ func TestMetrics_AreThoseOfTheDirectory(t *testing.T) {
 
 // The table in docs/operate.md has every metric as it is made.
 func TestMetrics_AreDocumented(t *testing.T) {
-	text, err := os.ReadFile("../docs/operate.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../docs/operate.md"))(t)
 	for _, one := range instruments {
 		row := fmt.Sprintf("| `lockkeeper.grains.%s` | %s | | %s |", one.name, map[bool]string{true: "up-down counter", false: "counter"}[one.upDown], one.text)
 		if !strings.Contains(string(text), row) {

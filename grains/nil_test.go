@@ -9,6 +9,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/niltest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -20,10 +21,7 @@ func TestNilArguments_DoNotPanic(t *testing.T) {
 	good := map[reflect.Type]any{
 		reflect.TypeFor[context.Context](): t.Context(), reflect.TypeFor[rueidis.Client](): client, reflect.TypeFor[Config](): Config{},
 	}
-	d, err := New(client, Config{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := locktest.Must(New(client, Config{}))(t)
 	api := niltest.API{
 		Dir: ".", Invalid: lockkeeper.ErrInvalid,
 		Functions: map[string]any{"New": New, "ServerOption": func(s *actor.ActorSystem) { ServerOption(s) }, "TermOf": func(ctx actor.Context) { TermOf(ctx) }},

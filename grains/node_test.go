@@ -20,6 +20,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/quiet"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -63,14 +64,8 @@ func (f *fleet) node(cfg Config) *node {
 	if cfg.Locks.Poll == 0 {
 		cfg.Locks.Poll = 100 * time.Millisecond
 	}
-	client, err := lockkeeper.Connect(f.url)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	d, err := New(client, cfg)
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	client := locktest.Must(lockkeeper.Connect(f.url))(f.t)
+	d := locktest.Must(New(client, cfg))(f.t)
 	system := quiet.ActorSystem()
 	c := cluster.New(system, cluster.Configure(f.name, d.Provider(), f.lookup(d), remote.Configure("127.0.0.1", 0, f.remote...),
 		cluster.WithKinds(cluster.NewKind("account", actor.PropsFromProducer(f.produce)))))
@@ -79,9 +74,7 @@ func (f *fleet) node(cfg Config) *node {
 		defer client.Close()
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
-		if err := d.Leave(ctx); err != nil {
-			f.t.Error(err)
-		}
+		locktest.Check(f.t, d.Leave(ctx))
 		if system.IsStopped() {
 			return // the test has shut the cluster down
 		}
@@ -106,10 +99,7 @@ func (f *fleet) key(what string) string { return f.prefix + "grains:{" + f.name 
 
 // entries returns how many grains have an entry.
 func (f *fleet) entries() (n int) {
-	fields, err := f.redis.Do(f.t, "HKEYS", f.key("entries")).AsStrSlice()
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	fields := locktest.Must(f.redis.Do(f.t, "HKEYS", f.key("entries")).AsStrSlice())(f.t)
 	for _, field := range fields {
 		if strings.Contains(field, "/") { // a member's mark has none
 			n++

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -28,9 +29,7 @@ func TestActivator_AwaitsReplicas(t *testing.T) {
 		t.Errorf("there are %d entries, and the grain has started %d times, without the replica", f.entries(), f.count("meanwhile", "starts"))
 	}
 	stream.Freeze(false)
-	if err := <-answered; err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, <-answered)
 	if n := f.count("meanwhile", "starts"); n != 1 {
 		t.Errorf("the grain has started %d times", n)
 	}

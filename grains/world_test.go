@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -174,9 +175,7 @@ func (w *world) unregister(m *worldMember, it *activation[int]) {
 	}
 	entry := entryText(m.id, it.token)
 	w.late = append(w.late, func() {
-		if err := w.redis.unregister(context.Background(), "", []entryOf{{it.grain, entry}}); err != nil {
-			w.t.Fatal(err)
-		}
+		locktest.OK(w.t, w.redis.unregister(context.Background(), "", []entryOf{{it.grain, entry}}))
 		w.model.unregister(slices.Index(w.grains, it.grain), modeled(entry))
 		w.compare(it.grain)
 	})
@@ -232,9 +231,7 @@ func (w *world) step() {
 		w.endLease(m.id)
 		dead := m.id
 		w.late = append(w.late, func() { // late: what it has found is old
-			if _, err := w.redis.bury(context.Background(), 0, nil, []string{dead}); err != nil {
-				w.t.Fatal(err)
-			}
+			locktest.Must(w.redis.bury(context.Background(), 0, nil, []string{dead}))(w.t)
 			w.model.bury()
 			w.compare(w.grains[0])
 			w.compare(w.grains[1])
@@ -247,10 +244,7 @@ func (w *world) step() {
 func run(t *testing.T, worlds uint64) (starts int, broken []string) {
 	client := redistest.Start(t).Client(t)
 	for seed := range worlds {
-		redis, err := newStore(client, "", fmt.Sprint("w", seed), time.Minute)
-		if err != nil {
-			t.Fatal(err)
-		}
+		redis := locktest.Must(newStore(client, "", fmt.Sprint("w", seed), time.Minute))(t)
 		w := &world{Rand: rand.New(rand.NewPCG(seed, 7)), t: t, redis: redis, grains: []string{"k/a", "k/b"}, seen: map[string][]string{}, newest: map[string]int64{}}
 		for range 3 {
 			m := &worldMember{}

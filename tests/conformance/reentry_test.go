@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/lockkeeper-go/lockkeeper"
+	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -176,9 +177,7 @@ func tokensGrowAfterALoss(t *trial, a, b *process) {
 	t.release(hold)
 	c := t.open()
 	t.release(next(c, request{}))
-	if err := c.close(t.ctx); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, c.close(t.ctx))
 	t.release(next(t.open(), request{}))
 }
 

@@ -44,9 +44,7 @@ func TestExpirable_RefusesWithoutANumber(t *testing.T) {
 	var log logs
 	s, p := open(t, server.URL(), name, 10, lockkeeper.Config{Watchdog: locktest.Watchdog, Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	semaphore := s.Semaphore(name + " too")
-	if _, err := semaphore.TrySetPermits(locktest.Within(t), 10, 0); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(semaphore.TrySetPermits(locktest.Within(t), 10, 0))(t)
 	held := acquire(t, p)
 	locktest.OK(t, semaphore.Acquire(locktest.Within(t), 1))
 	server.Do(t, "FLUSHALL")
@@ -81,9 +79,7 @@ func TestExpirable_RestoresItsNumberAfterDataLoss(t *testing.T) {
 	cfg := lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond}
 	here, there := locktest.Open(t, server.URL(), cfg), locktest.Open(t, server.URL(), cfg)
 	p, q := here.ExpirableSemaphore(name).WithTotal(2), there.ExpirableSemaphore(name).WithTotal(2)
-	if _, err := p.TrySetPermits(locktest.Within(t), 2); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(p.TrySetPermits(locktest.Within(t), 2))(t)
 	long, renewed := acquire(t, p, lockkeeper.WithLease(time.Minute)), acquire(t, q)
 	server.Do(t, "FLUSHALL")
 	lost := time.Now()

@@ -17,9 +17,7 @@ func TestExpirable_LateGrantIsRenewedForTheDrain(t *testing.T) {
 	proxy := redistest.NewProxy(t, server.Addr())
 	s := locktest.Open(t, proxy.URL(), lockkeeper.Config{Watchdog: 3 * time.Second, CallTimeout: 4 * time.Second})
 	p := s.ExpirableSemaphore(redistest.Name(t))
-	if _, err := p.TrySetPermits(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(p.TrySetPermits(t.Context(), 1))(t)
 	proxy.Freeze(true)
 	time.AfterFunc(2200*time.Millisecond, func() { proxy.Freeze(false) })
 	ran := false

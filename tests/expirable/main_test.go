@@ -28,9 +28,7 @@ func open(t *testing.T, url, name string, n int, cfg lockkeeper.Config) (*lockte
 	t.Helper()
 	s := locktest.Open(t, url, cfg)
 	p := s.ExpirableSemaphore(name)
-	if _, err := p.TrySetPermits(locktest.Within(t), n); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(p.TrySetPermits(locktest.Within(t), n))(t)
 	return s, p
 }
 

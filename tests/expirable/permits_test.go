@@ -86,9 +86,7 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	r := locktest.NewRemote(t, redistest.Shared(t), lockkeeper.Config{Watchdog: watchdog, Renewal: watchdog / 10})
 	p := r.ExpirableSemaphore(r.LockName)
 	ctx := locktest.Within(t)
-	if _, err := p.TrySetPermits(ctx, 9); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(p.TrySetPermits(ctx, 9))(t)
 	lost := func(permit *lockkeeper.Permit, want messages.Reason) {
 		t.Helper()
 		locktest.Await(t, "the loss", permit.Context().Done())
@@ -104,14 +102,10 @@ func TestExpirable_ReportsEveryLoss(t *testing.T) {
 	lost(here, messages.Reason_REASON_FORCED)
 	locktest.IsError(t, p.ReleaseID(ctx, here.ID()), lockkeeper.ErrNotHeld)
 	deleted := acquire(t, p)
-	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64())(t)
 	lost(deleted, messages.Reason_REASON_GONE)
 	unnoticed := acquire(t, p, lockkeeper.WithLease(time.Minute)) // no command renews it
-	if _, err := r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(r.Server.Do(t, "DEL", "{"+r.Name+"}:timeout").AsInt64())(t)
 	if err := unnoticed.Release(ctx); !errors.Is(err, lockkeeper.ErrLost) || !strings.Contains(err.Error(), ": permit was lost") {
 		t.Errorf("a permit that was lost and is released: %v", err)
 	}

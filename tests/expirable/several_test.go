@@ -33,10 +33,7 @@ func TestSeveral_ShareOneFate(t *testing.T) {
 	}
 	redistest.Eventually(t, "the note with all of them", func() bool {
 		inspector := inspect.Inspector{Client: s.Client}
-		c, err := inspector.Counter(locktest.Within(t), name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		c := locktest.Must(inspector.Counter(locktest.Within(t), name))(t)
 		return !slices.ContainsFunc(c.Permits, func(one inspect.Permit) bool { return one.Note != "a job" || !slices.Contains(ids, one.ID) })
 	})
 	locktest.OK(t, permit.Extend(locktest.Within(t), time.Hour))

@@ -81,9 +81,7 @@ var allContested = []contested{
 	{
 		name: "semaphore",
 		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
-			if _, err := s.Semaphore(name).TrySetPermits(locktest.Within(t), 1, 0); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(s.Semaphore(name).TrySetPermits(locktest.Within(t), 1, 0))(t)
 			locktest.OK(t, s.Semaphore(name).Acquire(locktest.Within(t), 1))
 			return func(ctx context.Context) error { return s.Semaphore(name).Release(ctx, 1) }, nil
 		},
@@ -97,9 +95,7 @@ var allContested = []contested{
 	{
 		name: "latch",
 		take: func(t *testing.T, s *locktest.Site, name string) (func(context.Context) error, <-chan struct{}) {
-			if _, err := s.Latch(name).TrySetCount(locktest.Within(t), 1); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(s.Latch(name).TrySetCount(locktest.Within(t), 1))(t)
 			return s.Latch(name).CountDown, nil
 		},
 		wait: func(ctx context.Context, s *locktest.Site, name string) error { return s.Latch(name).Wait(ctx) },

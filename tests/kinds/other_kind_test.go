@@ -70,10 +70,7 @@ func usesAsOtherKind(t *testing.T, k locktest.Key, lock, handle *lockkeeper.Lock
 	if left, err := k.Server.Do(t, "HGETALL", k.Name).AsStrMap(); err != nil || len(left) > 0 {
 		t.Errorf("left after the forced release: %v, %v", left, err)
 	}
-	hold, err := handle.Acquire(ctx, lockkeeper.WithWait(5*time.Second))
-	if err != nil {
-		t.Fatal(err)
-	}
+	hold := locktest.Must(handle.Acquire(ctx, lockkeeper.WithWait(5*time.Second)))(t)
 	locktest.Release(t, hold)
 }
 

@@ -55,9 +55,7 @@ func (s sized) computed(t *testing.T) (sum time.Duration) {
 		var seconds float64
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ":")
 		if strings.HasSuffix(name, "_main_thread") {
-			if _, err := fmt.Sscan(value, &seconds); err != nil {
-				t.Fatal(err)
-			}
+			locktest.Must(fmt.Sscan(value, &seconds))(t)
 			sum += time.Duration(seconds * float64(time.Second))
 		}
 	}

@@ -177,9 +177,7 @@ func TestLoss_FoundByAReleaseEndsInnerContexts(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{})
 	name := k.LockName
 	permits := s.ExpirableSemaphore(name + "permits")
-	if err := permits.SetPermits(locktest.Within(t), 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, permits.SetPermits(locktest.Within(t), 1))
 	type hold interface {
 		Context() context.Context
 		Release(ctx context.Context) error
@@ -194,10 +192,7 @@ func TestLoss_FoundByAReleaseEndsInnerContexts(t *testing.T) {
 			return locktest.Acquire(t, lockkeeper.MultiLock(s.Lock(name+"member"), s.FairLock(name+"other")))
 		},
 		"{" + name + "permits}:timeout": func() hold {
-			permit, err := permits.Acquire(locktest.Within(t))
-			if err != nil {
-				t.Fatal(err)
-			}
+			permit := locktest.Must(permits.Acquire(locktest.Within(t)))(t)
 			return permit
 		},
 	} {

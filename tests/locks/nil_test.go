@@ -54,9 +54,7 @@ func TestNilArguments_AreInvalid(t *testing.T) {
 		reflect.TypeFor[func(error)]():                        func(error) {},
 	}
 	hold := locktest.Acquire(t, s.FencedLock(k.LockName+" held"))
-	if _, err := s.ExpirableSemaphore(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(s.ExpirableSemaphore(k.LockName+" permits").TrySetPermits(locktest.Within(t), 1))(t)
 	permit := locktest.Must(s.ExpirableSemaphore(k.LockName + " permits").Acquire(locktest.Within(t)))(t)
 	owner := ownersOf(t, s.FencedLock(k.LockName+" held"))[0]
 	texts := map[string]string{ // for the functions that take no name
@@ -109,9 +107,7 @@ func TestNilArguments_AreInvalid(t *testing.T) {
 	locktest.ExpectValid(t, hold)
 	locktest.Release(t, hold)
 	locktest.Check(t, permit.Err())
-	if err := permit.Release(locktest.Within(t)); err != nil {
-		t.Error(err)
-	}
+	locktest.Check(t, permit.Release(locktest.Within(t)))
 	s.ExpectGranted(t, k) // the System is open, and nothing is held
 }
 

@@ -93,13 +93,8 @@ func TestLog_NamesTheLostPermit(t *testing.T) {
 	var j journal
 	s, k := locktest.New(t, lockkeeper.Config{Logger: j.logger(), Renewal: 100 * time.Millisecond, Watchdog: locktest.Watchdog})
 	permits, ctx := s.ExpirableSemaphore(k.LockName), locktest.Within(t)
-	if err := permits.SetPermits(ctx, 2); err != nil {
-		t.Fatal(err)
-	}
-	permit, err := permits.Acquire(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, permits.SetPermits(ctx, 2))
+	permit := locktest.Must(permits.Acquire(ctx))(t)
 	holder := s.Probe(t)
 	of := &messages.Lock{Name: k.LockName, Kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE}
 	answer := locktest.Ask[*messages.Acquired](t, holder, &messages.Acquire{Lock: of, ShowPermit: true})
@@ -191,9 +186,7 @@ func TestLog_ReportsLossFoundByRelease(t *testing.T) {
 		t.Error("the second release succeeded")
 	}
 	j.await(t, "lease lost", "level=WARN", "lock="+k.LockName+" ", "kind=plain", "reason=gone", "its release has found")
-	if _, err := m.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(m.ExpirableSemaphore(permits.LockName).TrySetPermits(t.Context(), 1))(t)
 	permit := locktest.Must(m.ExpirableSemaphore(permits.LockName).Acquire(t.Context()))(t)
 	server.Do(t, "FLUSHALL")
 	locktest.IsError(t, permit.Release(t.Context()), lockkeeper.ErrLost)

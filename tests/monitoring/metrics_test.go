@@ -249,10 +249,7 @@ func TestMetrics_CountLatchWaiters(t *testing.T) {
 
 func read(t *testing.T, name string) string {
 	t.Helper()
-	text, err := os.ReadFile("../../docs/" + name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	text := locktest.Must(os.ReadFile("../../docs/" + name))(t)
 	return string(text)
 }
 
@@ -290,9 +287,7 @@ func TestDashboard_QueriesOnlyExistingMetrics(t *testing.T) {
 			Targets []struct{ Expr string }
 		}
 	}
-	if err := json.Unmarshal([]byte(dashboard), &panels); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, json.Unmarshal([]byte(dashboard), &panels))
 	asked := map[string]bool{}
 	name := regexp.MustCompile(`\blockkeeper_[a-z_]+`)
 	for _, panel := range panels.Panels {

@@ -238,9 +238,7 @@ func TestSemaphore_FollowsAnExpirableOne(t *testing.T) {
 	s, k := locktest.New(t, lockkeeper.Config{Idle: 50 * time.Millisecond})
 	ctx := locktest.Within(t)
 	before := s.ExpirableSemaphore(k.LockName)
-	if _, err := before.TrySetPermits(ctx, 1); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(before.TrySetPermits(ctx, 1))(t)
 	if permit, err := before.Acquire(ctx); err != nil {
 		t.Fatal(err)
 	} else {

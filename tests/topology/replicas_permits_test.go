@@ -78,9 +78,7 @@ func TestReplicas_WithoutRightSynchronizersLoseNothing(t *testing.T) {
 		return err == nil
 	})
 	permits := s.ExpirableSemaphore("permits")
-	if _, err := permits.TrySetPermits(ctx, 2); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(permits.TrySetPermits(ctx, 2))(t)
 	semaphore, permits = hasty.Semaphore("semaphore"), hasty.ExpirableSemaphore("permits")
 	master.Do(t, "ACL", "SETUSER", "default", "-wait")
 	_, err := permits.Acquire(ctx)

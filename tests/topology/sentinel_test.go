@@ -25,9 +25,7 @@ func TestSentinel_ClientsFollowTheMaster(t *testing.T) {
 	t.Parallel()
 	for name, fault := range map[string]func(t *testing.T, master, sentinel *redistest.Server){
 		"planned": func(t *testing.T, _, sentinel *redistest.Server) {
-			if err := sentinel.Do(t, "SENTINEL", "FAILOVER", "master").Error(); err != nil {
-				t.Fatal(err)
-			}
+			locktest.OK(t, sentinel.Do(t, "SENTINEL", "FAILOVER", "master").Error())
 		},
 		"killed": func(t *testing.T, master, _ *redistest.Server) { master.Kill(t) },
 		"hung":   func(t *testing.T, master, _ *redistest.Server) { master.Pause(t) },
@@ -97,9 +95,7 @@ func TestSentinel_ClientsReturnAfterAFailedFailover(t *testing.T) {
 	waiter := other.AcquireSoon(t, k)
 	k.AwaitSubscribers(t, 1)
 	replica.Pause(t)
-	if err := sentinels[0].Do(t, "SENTINEL", "FAILOVER", "master").Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, sentinels[0].Do(t, "SENTINEL", "FAILOVER", "master").Error())
 	k.AwaitSubscribers(t, 0)
 	locktest.Release(t, hold)
 	locktest.Release(t, locktest.Got(t, waiter).Hold)

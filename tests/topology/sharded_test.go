@@ -27,9 +27,7 @@ func subscribed(t *testing.T, server *redistest.Server, channel string) <-chan s
 	connection, giveBack := server.Client(t).Dedicate()
 	t.Cleanup(func() { connection.Close(); giveBack() })
 	connection.SetPubSubHooks(rueidis.PubSubHooks{OnMessage: func(m rueidis.PubSubMessage) { received <- m.Message }})
-	if err := connection.Do(locktest.Within(t), connection.B().Ssubscribe().Channel(channel).Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, connection.Do(locktest.Within(t), connection.B().Ssubscribe().Channel(channel).Build()).Error())
 	return received
 }
 

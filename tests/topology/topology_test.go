@@ -84,9 +84,7 @@ func TestCluster_WaiterOnAnotherServerIsNotDelayed(t *testing.T) {
 		if err != nil {
 			t.Fatalf("after %d turns: %v", n, err)
 		}
-		if err := hold.Release(ctx); err != nil {
-			t.Fatal(err)
-		}
+		locktest.OK(t, hold.Release(ctx))
 	}
 }
 

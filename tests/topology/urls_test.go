@@ -36,9 +36,7 @@ func tlsCluster(t *testing.T, a *redistest.Authority) (port string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if err := c.Do(t.Context(), c.B().Arbitrary("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Build()).Error(); err != nil {
-		t.Fatal(err)
-	}
+	locktest.OK(t, c.Do(t.Context(), c.B().Arbitrary("CLUSTER", "ADDSLOTSRANGE", "0", "16383").Build()).Error())
 	redistest.Eventually(t, "the cluster to be up", func() bool {
 		info, err := c.Do(t.Context(), c.B().Arbitrary("CLUSTER", "INFO").Build()).ToString()
 		return err == nil && strings.Contains(info, "cluster_state:ok")
@@ -237,10 +235,7 @@ func TestSentinel_SilentOneDelaysNothing(t *testing.T) {
 	sentinel, _, _ := strings.Cut(after(redistest.Sentinel(t, master)), "?")
 	silent, other := redistest.NewProxy(t, sentinel), redistest.NewProxy(t, sentinel)
 	silent.Freeze(true)
-	client, err := lockkeeper.Connect("redis-sentinel://" + silent.Addr() + "," + other.Addr() + "?master_set=master")
-	if err != nil {
-		t.Fatal(err)
-	}
+	client := locktest.Must(lockkeeper.Connect("redis-sentinel://" + silent.Addr() + "," + other.Addr() + "?master_set=master"))(t)
 	t.Cleanup(client.Close)
 	master.Kill(t)
 	replica.AwaitMaster(t)

@@ -62,10 +62,7 @@ type process struct {
 func startNext(t *testing.T, url, lock string, cfg lockkeeper.Config) *process {
 	t.Helper()
 	self := locktest.Must(os.Executable())(t)
-	what, err := json.Marshal(task{url, lock, cfg.Watchdog, cfg.Poll})
-	if err != nil {
-		t.Fatal(err)
-	}
+	what := locktest.Must(json.Marshal(task{url, lock, cfg.Watchdog, cfg.Poll}))(t)
 	p := &process{Cmd: exec.Command(self), output: make(chan string, 3)}
 	p.Env, p.Stderr = append(os.Environ(), nextEnv+"="+string(what), "GORACE=atexit_sleep_ms=0"), os.Stderr
 	stdin, _ := p.StdinPipe()
@@ -107,9 +104,7 @@ func (p *process) granted(t *testing.T) (token int64) {
 // release makes the process release the lock, and checks that it was still held.
 func (p *process) release(t *testing.T) {
 	t.Helper()
-	if _, err := fmt.Fprintln(p.stdin); err != nil {
-		t.Fatal(err)
-	}
+	locktest.Must(fmt.Fprintln(p.stdin))(t)
 	var good, released bool
 	if p.says(t, "was good: %t %t", &good, &released); !good || !released {
 		t.Errorf("its hold was valid: %v, and released: %v", good, released)
