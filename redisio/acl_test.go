@@ -22,7 +22,7 @@ var update = flag.Bool("acl.update", false, "write the rules into docs/acl.md")
 
 // readerCommands are the ACL rules for the commands of package inspect; cmd/lockkeeper has the tests.
 const readerCommands = "+cluster|shards +cluster|slots +exists +get +getrange +hlen +hmget +hrandfield +hstrlen +llen +lrange" +
-	" +ping +pttl +pubsub|channels +pubsub|numsub +scan +time +zcount +zrange"
+	" +ping +pttl +pubsub|channels +pubsub|numsub +scan +time +type +zcount +zrange"
 
 // docs/acl.md has the rules that ACL returns; `make generate` writes them.
 func TestACL_IsInTheDocument(t *testing.T) {

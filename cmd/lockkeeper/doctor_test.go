@@ -259,15 +259,17 @@ func TestCluster_AllMastersAreListedAndChecked(t *testing.T) {
 		check(listener.Do(t.Context(), listener.B().Ssubscribe().Channel(channel).Build()).Error())
 		want = append(want, name)
 	}
-	var got []string
-	for _, v := range read[inspect.Lock](t, servers[1], 0, "ls", "--json") {
-		if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 ||
-			v.Waiters != inspect.Known(1) || v.Owners[0].Process.Application != "spread" {
-			t.Errorf("listed without its holder or its waiter: %+v", v)
+	for _, pattern := range []string{"*", "lock-*"} {
+		var got []string
+		for _, v := range read[inspect.Lock](t, servers[1], 0, "ls", "--json", pattern) {
+			if got = append(got, v.Name); v.Kind != "fenced" || v.Token != 1 ||
+				v.Waiters != inspect.Known(1) || v.Owners[0].Process.Application != "spread" {
+				t.Errorf("listed without its holder or its waiter: %+v", v)
+			}
 		}
-	}
-	if n := replica.Calls(t)["scan"]; !slices.Equal(got, want) || n > 0 {
-		t.Errorf("listed %q, with %d scans of a replica", got, n)
+		if n := replica.Calls(t)["scan"]; !slices.Equal(got, want) || n > 0 {
+			t.Errorf("ls %s lists %q, with %d scans of a replica", pattern, got, n)
+		}
 	}
 }
 
@@ -305,14 +307,16 @@ func TestCluster_NamesTheMasterThatIsDown(t *testing.T) {
 				info, err := servers[0].Do(t, "CLUSTER", "INFO").ToString()
 				return err == nil && strings.Contains(info, "cluster_slots_fail:54")
 			})
-			var out, errs strings.Builder
-			code := dispatch([]string{"ls"}, environment{variables: []string{"REDIS_URL=" + servers[1].URL()}, stdout: &out, stderr: &errs})
-			if code != exitUnavailable || !strings.Contains(errs.String(), servers[2].Addr()) || !strings.Contains(errs.String(), c.why) {
-				t.Errorf("ls: exit code %d: %s", code, &errs)
-			}
-			for _, name := range want {
-				if strings.Contains(out.String(), name) != c.listed {
-					t.Errorf("%s is not listed, or is: %s", name, &out)
+			for _, pattern := range []string{"*", "lock-*"} {
+				var out, errs strings.Builder
+				code := dispatch([]string{"ls", pattern}, environment{variables: []string{"REDIS_URL=" + servers[1].URL()}, stdout: &out, stderr: &errs})
+				if code != exitUnavailable || !strings.Contains(errs.String(), servers[2].Addr()) || !strings.Contains(errs.String(), c.why) {
+					t.Errorf("ls %s: exit code %d: %s", pattern, code, &errs)
+				}
+				for _, name := range want {
+					if strings.Contains(out.String(), name) != c.listed {
+						t.Errorf("ls %s: %s is not listed, or is: %s", pattern, name, &out)
+					}
 				}
 			}
 			findings := read[finding](t, servers[1], exitNo, "doctor", "--json")

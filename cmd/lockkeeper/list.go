@@ -23,7 +23,7 @@ const listHelp = `usage: lockkeeper ls [-redis URL] [-prefix P] [--json] [-syste
 
 Lists the locks that are held, of any kind, by Lockkeeper or Redisson, and the process that
 holds each. The PATTERN is one of Redis: orders:*. To find them, ls scans all keys, some 500 at a
-time, in three SCANs of each master: for type hash, string and zset. It changes nothing. A RedLock
+time, in one SCAN of each master; without a PATTERN in two. It changes nothing. A RedLock
 is listed on each of its servers.
 
 Below them are semaphores, expirable semaphores and latches: how many permits are free, or how many
@@ -105,14 +105,14 @@ func list(args []string, env environment) int {
 			return 0, o.printSystems(all)
 		}
 		// Print the locks that were found, and then the error.
-		all, unknown := inspector.List(ctx, pattern, math.MaxInt)
+		all, names, unknown := inspector.Find(ctx, pattern)
 		if unknown != nil && client.Mode() != rueidis.ClientModeCluster {
 			return 0, unknown
 		}
 		if problem := o.printLocks(all); problem != nil {
 			return 0, problem
 		}
-		counters, err := inspector.Counters(ctx, pattern)
+		counters, err := inspector.CountersOf(ctx, names)
 		if problem := o.printCounters(counters); problem != nil {
 			return 0, problem
 		}

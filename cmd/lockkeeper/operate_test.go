@@ -384,10 +384,12 @@ func TestList_WarnsOfUnreadKeys(t *testing.T) {
 		if c.write != "" {
 			server.Do(t, strings.Fields(c.write)...)
 		}
-		out, warning := runCommand(t, server, 0, "ls", "-redis", url)
-		if !strings.Contains(out, "\nopen ") || strings.Contains(out, "closed") ||
-			(warning != "") != (c.warning != "") || !regexp.MustCompile(c.warning).MatchString(warning) {
-			t.Errorf("after %q ls prints %s%s", c.write, out, warning)
+		for _, pattern := range []string{"*", "[co]*"} {
+			out, warning := runCommand(t, server, 0, "ls", "-redis", url, pattern)
+			if !strings.Contains(out, "\nopen ") || strings.Contains(out, "closed") ||
+				(warning != "") != (c.warning != "") || !regexp.MustCompile(c.warning).MatchString(warning) {
+				t.Errorf("after %q ls %s prints %s%s", c.write, pattern, out, warning)
+			}
 		}
 	}
 }

@@ -3,8 +3,8 @@ package inspect
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -12,65 +12,128 @@ import (
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
+	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
+
+// Names are those of the counters that a pass over the keys has found.
+type Names struct {
+	prefix, pattern string
+	records         map[string][]string // by key: the keys of the records of commands
+}
+
+func (in Inspector) names(pattern string) Names {
+	return Names{in.Prefix, pattern, map[string][]string{}}
+}
+
+// match reports whether a key is that of a name that matches.
+func (n Names) match(key string) bool {
+	name, ours := strings.CutPrefix(key, n.prefix)
+	return ours && matches(n.pattern, name)
+}
+
+// matching returns the keys of those names that match.
+func (n Names) matching(keys []string) []string {
+	return slices.DeleteFunc(keys, func(key string) bool { return key == n.prefix || !n.match(key) })
+}
+
+// add adds keys, with the records of their commands.
+func (n Names) add(keys []string, records ...string) {
+	for _, key := range keys {
+		n.records[key] = append(n.records[key], records...)
+	}
+}
+
+// of returns the keys of the names that match and from which a key may be derived, and the type that it has then.
+func (n Names) of(derived string) (keys []string, kind string) {
+	if end := strings.LastIndexByte(derived, ':'); clientID.MatchString(derived[end+1:]) {
+		return n.matching(keyspace.NamesIn(keyspace.Calls, derived[:end])), "string"
+	}
+	return n.matching(keyspace.NamesIn(keyspace.Taken, derived)), "zset"
+}
+
+// separate adds the names from which keys are derived, and returns the keys of hashes whose names match, if locks is
+// set. It asks Redis only for the types of keys that may be one of these. A key whose type the user may not know is taken
+// for one of these: to read it shows whether it is.
+func (in Inspector) separate(ctx context.Context, keys []string, names Names, locks bool) (hashes []string, err error) {
+	keys = slices.DeleteFunc(keys, func(key string) bool {
+		of, _ := names.of(key)
+		return len(of) == 0 && !(locks && names.match(key))
+	})
+	var commands []rueidis.Completed
+	for _, key := range keys {
+		commands = append(commands, in.Command("TYPE", key))
+	}
+	for i, result := range in.all(ctx, commands) {
+		key := keys[i]
+		of, derived := names.of(key)
+		kind, failed := result.ToString()
+		switch why := redisio.Classify(failed); {
+		case failed == nil:
+		case why.Transient:
+			err = cmp.Or(err, fmt.Errorf("%q: %w", key, why))
+		case len(of) > 0: // the user may not ask
+			kind = derived
+		default:
+			kind = "hash"
+		}
+		switch {
+		case kind == "hash" && locks && names.match(key):
+			hashes = append(hashes, key)
+		case kind == derived && kind == "string":
+			names.add(of, key)
+		case kind == derived:
+			names.add(of)
+		}
+	}
+	return hashes, err
+}
 
 // Counters lists the semaphores, expirable semaphores and latches whose names match, sorted by name, without the
 // taken permits. In Redis they are numbers, as many other keys are. So it finds only those with taken permits that
 // expire, those for which Lockkeeper has run a command within the last hour, and those with subscribers, even if they
 // have no number (see Unset). Those that the user may not read are left out. With an error it also returns those that
 // it has found.
-func (in Inspector) Counters(ctx context.Context, pattern string) (all []Counter, err error) {
-	found := map[string][]string{} // with the records of commands
-	add := func(keys ...string) (added []string) {
-		for _, key := range keys {
-			name, ours := strings.CutPrefix(key, in.Prefix)
-			if ours && name != "" && matches(pattern, name) {
-				found[key] = found[key][:len(found[key]):len(found[key])]
-				added = append(added, key)
-			}
-		}
-		return added
-	}
-	err = in.scan(ctx, in.prefixed(keyspace.AnyCalls), "string", func(keys []string) error {
-		for _, key := range keys {
-			if end := strings.LastIndexByte(key, ':'); clientID.MatchString(key[end+1:]) {
-				for _, named := range add(keyspace.NamesIn(keyspace.Calls, key[:end])...) {
-					found[named] = append(found[named], key)
-				}
-			}
-		}
-		return nil
+func (in Inspector) Counters(ctx context.Context, pattern string) ([]Counter, error) {
+	names, err := in.counterNames(ctx, pattern)
+	all, failed := in.CountersOf(ctx, names)
+	return all, cmp.Or(err, failed)
+}
+
+// counterNames finds the names for CountersOf.
+func (in Inspector) counterNames(ctx context.Context, pattern string) (Names, error) {
+	names := in.names(pattern)
+	return names, in.scan(ctx, keyspace.AnyOfCounters, "", func(keys []string) error {
+		_, err := in.separate(ctx, keys, names, false)
+		return err
 	})
-	err = cmp.Or(err, in.scan(ctx, in.prefixed(keyspace.AnyTaken), "zset", func(keys []string) error {
-		for _, key := range keys {
-			add(keyspace.NamesIn(keyspace.Taken, key)...)
-		}
-		return nil
-	}))
+}
+
+// CountersOf is Counters for the names that Find has found.
+func (in Inspector) CountersOf(ctx context.Context, names Names) (all []Counter, err error) {
 	permits, lacking := in.channels(ctx, in.prefixed(keyspace.AnyPermitsChannel))
 	latches, _ := in.channels(ctx, in.prefixed(keyspace.AnyLatchChannel))
 	for _, channel := range permits {
-		add(keyspace.NamesIn(keyspace.PermitsChannel, channel)...)
+		names.add(names.matching(keyspace.NamesIn(keyspace.PermitsChannel, channel)))
 	}
 	for _, channel := range latches {
-		add(keyspace.NamesIn(keyspace.LatchChannel, channel)...)
+		names.add(names.matching(keyspace.NamesIn(keyspace.LatchChannel, channel)))
 	}
 	known := map[string]bool{} // the command records of the counters that are read
-	for page := range slices.Chunk(slices.Sorted(maps.Keys(found)), PageSize) {
+	for page := range slices.Chunk(slices.Sorted(maps.Keys(names.records)), PageSize) {
 		some, failed := in.counters(ctx, page, false)
 		all = append(all, some...)
 		if failed != nil {
-			return all, cmp.Or(err, failed)
+			return all, failed
 		}
 		for _, c := range some {
-			for _, record := range found[in.Prefix+c.Name] {
+			for _, record := range names.records[in.Prefix+c.Name] {
 				known[record] = true
 			}
 		}
 	}
-	all = withoutDuplicates(append(all, in.refused(ctx, found, known)...))
+	all = withoutDuplicates(append(all, in.refused(ctx, names.records, known)...))
 	slices.SortFunc(all, func(a, b Counter) int { return strings.Compare(a.Name, b.Name) })
-	return all, cmp.Or(err, lacking)
+	return all, lacking
 }
 
 // withoutDuplicates removes a name without a number if the same derived keys belong to another name: those of "N" and
@@ -144,12 +207,4 @@ func (in Inspector) channels(ctx context.Context, pattern string) (all []string,
 		}
 	}
 	return all, lacking
-}
-
-// matches reports whether a name matches a pattern of SCAN. The pattern is like that of path.Match, except that
-// wildcards also match a slash.
-func matches(pattern, name string) bool {
-	noSlash := strings.NewReplacer("/", "\x00")
-	match, err := path.Match(noSlash.Replace(pattern), noSlash.Replace(name))
-	return match && err == nil
 }

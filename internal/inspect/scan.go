@@ -6,7 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"regexp"
+	"math"
 	"slices"
 	"strings"
 
@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// scan calls page with the keys of each SCAN that match the pattern, on every known master. If one does not answer,
-// scan continues with the others, and names it in the error.
+// scan calls page with the keys of each SCAN that match the pattern, on every known master: all, or those of a type. If
+// one does not answer, scan continues with the others, and names it in the error.
 func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	masters, missing := slots.Masters(ctx, in.Client)
 	for _, address := range slices.Sorted(maps.Keys(masters)) {
@@ -41,7 +41,13 @@ func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(ke
 // scanNode is scan on one server.
 func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, page func(keys []string) error) error {
 	for cursor := uint64(0); ; {
-		entry, err := node.Do(ctx, node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize).Type(kind).Build()).AsScanEntry()
+		var command rueidis.Completed
+		if all := node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize); kind == "" {
+			command = all.Build()
+		} else {
+			command = all.Type(kind).Build()
+		}
+		entry, err := node.Do(ctx, command).AsScanEntry()
 		if err != nil {
 			return fmt.Errorf("SCAN: %w", redisio.Classify(err))
 		}
@@ -60,9 +66,40 @@ var ErrMore = errors.New("there are more locks than are listed")
 // List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more than limit, or if
 // it fails, it returns those that it has found, with an error.
 func (in Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock, error) {
-	var all []Lock
+	return in.list(ctx, limit, func(page func(keys []string) error) error {
+		return in.scan(ctx, quotePattern(in.Prefix)+pattern, "hash", page)
+	})
+}
+
+// Find is List without a limit, and finds in the same pass over the keys the names for CountersOf: each key that is derived
+// from a name contains it. Without a pattern almost all keys match, so it is left to SCAN to find the hashes, and there
+// is another pass for the names.
+func (in Inspector) Find(ctx context.Context, pattern string) (all []Lock, names Names, err error) {
+	if pattern == "*" {
+		if all, err = in.List(ctx, pattern, math.MaxInt); err != nil && in.Client.Mode() != rueidis.ClientModeCluster {
+			return all, names, err
+		}
+		names, failed := in.counterNames(ctx, pattern)
+		return all, names, cmp.Or(err, failed)
+	}
+	around := pattern + "*"
+	if !ends(pattern) {
+		around = "*"
+	}
+	names = in.names(pattern)
+	all, err = in.list(ctx, math.MaxInt, func(page func(keys []string) error) error {
+		return in.scan(ctx, "*"+quotePattern(in.Prefix)+around, "", func(keys []string) error {
+			hashes, err := in.separate(ctx, keys, names, true)
+			return cmp.Or(page(hashes), err)
+		})
+	})
+	return all, names, err
+}
+
+// list reads the locks on the pages of keys of hashes with which scan calls its argument.
+func (in Inspector) list(ctx context.Context, limit int, scan func(page func(keys []string) error) error) (all []Lock, err error) {
 	seen := map[string]bool{} // SCAN may return a key twice
-	err := in.scan(ctx, quotePattern(in.Prefix)+pattern, "hash", func(keys []string) error {
+	err = scan(func(keys []string) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { return seen[key] })
 		views, err := in.Inspect(ctx, keys, false)
 		for _, v := range views {
@@ -76,9 +113,4 @@ func (in Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock
 	})
 	slices.SortFunc(all, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
 	return all, cmp.Or(err, in.Identify(ctx, all))
-}
-
-// quotePattern quotes a text for a pattern of SCAN.
-func quotePattern(text string) string {
-	return regexp.MustCompile(`[*?\[\]\\^]`).ReplaceAllString(text, `\$0`)
 }

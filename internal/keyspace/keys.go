@@ -148,10 +148,9 @@ func Counted(name string) string { return key(ofCounted, name) }
 // Whereabouts returns the key that says where the instance of a singleton is; Redisson has no such key.
 func Whereabouts(name string) string { return key(ofWhereabouts, name) }
 
-// Patterns that match what Calls, Taken, PermitsChannel and LatchChannel return for any name.
+// Patterns that match what Calls and Taken, PermitsChannel, and LatchChannel return for any name.
 const (
-	AnyCalls          = "lockkeeper_calls:*"
-	AnyTaken          = "*:timeout"
+	AnyOfCounters     = "*{*:*"
 	AnyPermitsChannel = "redisson_sc:*"
 	AnyLatchChannel   = "redisson_countdownlatch__channel__{*}"
 )

@@ -1,0 +1,70 @@
+//go:build unix
+
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+)
+
+// With a pattern, ls scans the keys once for all kinds, and asks for the types of no other keys than those that match. It
+// lists what Redis's own patterns match.
+func TestList_ScansOnceForAPattern(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t, "--slowlog-log-slower-than", "0", "--slowlog-max-len", "10000")
+	const client, far = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88", "922337203685477"
+	for _, command := range []string{
+		"HSET lock:1 " + client + ":1 1", "HSET lock:2 " + client + ":1 1", "HSET lock:[ " + client + ":1 1", "HSET clock:1 " + client + ":1 1",
+		"SET lock:s 4", "ZADD {lock:s}:timeout " + far + " abcdefghijklmnop", "SET {lock}:t 4", "ZADD {lock}:t:timeout " + far + " abcdefghijklmnop",
+		"SET lock:u 5", "SET lockkeeper_calls:{lock:u}:" + client + " 1",
+		// Data of other applications:
+		"SET lock:v 5", "RPUSH {lock:v}:timeout x", "SET lock:w 5", "HSET lockkeeper_calls:{lock:w}:" + client + " x 1", "HSET lock:x name ann", "SET lock:y 5",
+	} {
+		check(server.Do(t, strings.Fields(command)...).Error())
+	}
+	for _, c := range []struct {
+		pattern, names string
+		passes         int
+	}{
+		{"", "clock:1 lock:1 lock:2 lock:[ lock:s lock:u {lock}:t", 2},
+		{"lock:*", "lock:1 lock:2 lock:[ lock:s lock:u", 1},
+		{"lock:[12]", "lock:1 lock:2", 1},
+		{"[^a-z]*k?:*", "{lock}:t", 1},
+		{"?lock[:}]*[1t]", "clock:1 {lock}:t", 1},
+		{`lock:\[`, "lock:[", 1},
+		{"lock:[", "", 1},
+		{"lock:[s", "lock:s", 1}, // Redis closes it
+		{`lock:1\`, "", 1},
+	} {
+		check(server.Do(t, "SLOWLOG", "RESET").Error())
+		args := []string{"ls", "--json", c.pattern}
+		if c.pattern == "" {
+			args = args[:2]
+		}
+		var names, types []string
+		for _, v := range read[struct{ Name string }](t, server, 0, args...) {
+			names = append(names, v.Name)
+		}
+		passes := 0
+		for _, entry := range must(server.Do(t, "SLOWLOG", "GET", "-1").ToArray()) {
+			call := must(must(entry.ToArray())[3].AsStrSlice())
+			switch {
+			case call[0] == "SCAN" && call[1] == "0":
+				passes++
+			case call[0] == "TYPE":
+				types = append(types, call[1])
+			}
+		}
+		slices.Sort(names)
+		slices.Sort(types)
+		if got := strings.Join(names, " "); got != c.names || passes != c.passes {
+			t.Errorf("ls %q lists %q in %d passes, want %q in %d", c.pattern, got, passes, c.names, c.passes)
+		}
+		if got := strings.Join(types, " "); c.pattern == "lock:[12]" && got != c.names {
+			t.Errorf("ls %q asks for the types of %q", c.pattern, got)
+		}
+	}
+}
