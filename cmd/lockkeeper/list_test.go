@@ -4,9 +4,11 @@ package main
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
 
@@ -65,6 +67,21 @@ func TestList_ScansOnceForAPattern(t *testing.T) {
 		}
 		if got := strings.Join(types, " "); c.pattern == "lock:[12]" && got != c.names {
 			t.Errorf("ls %q asks for the types of %q", c.pattern, got)
+		}
+	}
+}
+
+// A few locks among many keys are read together, although each SCAN finds at most one.
+func TestList_ReadsLocksTogether(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	check(server.Do(t, "EVAL", `for i = 1, 20 * tonumber(ARGV[1]) do redis.call('SET', 'other:' .. i, i) end
+		for i = 1, 20 do redis.call('HSET', 'lock:' .. i, '9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1', 1) end return 1`, "0", strconv.Itoa(inspect.PageSize)).Error())
+	for _, pattern := range []string{"*", "lock:*"} {
+		server.ResetStats(t)
+		locks := read[inspect.Lock](t, server, 0, "ls", "--json", pattern)
+		if reads := server.Calls(t)["time"]; len(locks) != 20 || reads != 1 { // each read of locks has one TIME
+			t.Errorf("ls %s lists %d locks in %d reads", pattern, len(locks), reads)
 		}
 	}
 }

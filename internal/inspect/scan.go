@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// scan calls page with the keys of each SCAN that match the pattern, on every known master: all, or those of a type. If
-// one does not answer, scan continues with the others, and names it in the error.
+// scan calls page with the keys that match the pattern, on every known master: all, or those of a type. If one does not
+// answer, scan continues with the others, and names it in the error.
 func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	masters, missing := slots.Masters(ctx, in.Client)
 	for _, address := range slices.Sorted(maps.Keys(masters)) {
@@ -38,8 +38,10 @@ func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(ke
 	return missing
 }
 
-// scanNode is scan on one server.
+// scanNode is scan on one server. A page has the keys of so many SCANs that there are PageSize: often few keys match, and
+// a page takes several round trips.
 func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, page func(keys []string) error) error {
+	var keys []string
 	for cursor := uint64(0); ; {
 		var command rueidis.Completed
 		if all := node.B().Scan().Cursor(cursor).Match(pattern).Count(PageSize); kind == "" {
@@ -51,12 +53,14 @@ func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, pa
 		if err != nil {
 			return fmt.Errorf("SCAN: %w", redisio.Classify(err))
 		}
-		if err := page(entry.Elements); err != nil {
+		keys, cursor = append(keys, entry.Elements...), entry.Cursor
+		if len(keys) < PageSize && cursor != 0 {
+			continue
+		}
+		if err := page(keys); err != nil || cursor == 0 {
 			return err
 		}
-		if cursor = entry.Cursor; cursor == 0 {
-			return nil
-		}
+		keys = nil
 	}
 }
 
