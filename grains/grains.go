@@ -215,7 +215,7 @@ func (d *Directory) close(ctx context.Context) error {
 	if d.unobserve != nil {
 		_ = d.unobserve()
 	}
-	defer d.post.Host.Drain()
+	defer d.post.Host.Flush()
 	d.redis.scripts.Close()
 	return d.System().Close(ctx)
 }

@@ -54,7 +54,7 @@ func TestMailbox_HandlesMessagesWhileItsTermServes(t *testing.T) {
 	if want := []string{"1", "*actor.Restart", "3", "*actor.Stop"}; !slices.Equal(i.handled, want) {
 		t.Errorf("it handles %v", i.handled)
 	}
-	if !post.Host.Drain() {
+	if !post.Host.Flush() {
 		t.Error("the dead letters are not published")
 	}
 	if want := []string{"2", "4", "5"}; !slices.Equal(dead, want) || m.refused.Load() != 3 {
