@@ -12,6 +12,7 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/host"
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -113,7 +114,7 @@ func Open(ctx context.Context, url string, options ...OpenOption) (*System, erro
 	o := &openedResources{client: client, closed: make(chan struct{})}
 	system := r.actors
 	if system == nil {
-		o.actors = ownActors(r.config.Logger)
+		o.actors = ownActors(o.logHandler(r.config.Logger))
 		system = o.actors
 	}
 	s, err := New(system, client, r.config)
@@ -140,8 +141,8 @@ func (r *openRequest) connect(ctx context.Context, url string) (rueidis.Client, 
 }
 
 // ownActors returns a new actor system for Open.
-func ownActors(logger *slog.Logger) *actor.ActorSystem {
-	logger = printable.Logger(orDefault(logger, slog.New(slog.DiscardHandler))) // the actor system logs names of locks, too
+func ownActors(logs slog.Handler) *actor.ActorSystem {
+	logger := printable.Logger(slog.New(logs)) // the actor system logs names of locks, too
 	return actor.NewActorSystem(
 		actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return logger }),
 		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle has a goroutine for that long
@@ -151,14 +152,27 @@ func ownActors(logger *slog.Logger) *actor.ActorSystem {
 type openedResources struct {
 	client rueidis.Client
 	actors *actor.ActorSystem // nil if it is the caller's
+	logs   *host.Handler      // of actors; nil if there is no logger
 	once   sync.Once
 	closed chan struct{}
+}
+
+// logHandler returns the log handler of an actor system of its own. The given one may block or panic.
+func (o *openedResources) logHandler(logger *slog.Logger) slog.Handler {
+	if logger == nil {
+		return slog.DiscardHandler
+	}
+	o.logs = host.NewHandler(logger)
+	return o.logs
 }
 
 func (o *openedResources) close() {
 	o.client.Close()
 	if o.actors != nil {
 		o.actors.Shutdown()
+	}
+	if o.logs != nil {
+		o.logs.Flush()
 	}
 	close(o.closed)
 }

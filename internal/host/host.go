@@ -41,9 +41,11 @@ func (h *Host) Report(level slog.Level, message string, args func() []any) {
 func (h *Host) Warn(message string, args ...any)  { h.Log(slog.LevelWarn, message, args...) }
 func (h *Host) Error(message string, args ...any) { h.Log(slog.LevelError, message, args...) }
 
+const droppedLines = "log lines were dropped: the log handler is slower than they come, blocks or panics"
+
 // reportDroppedLogs logs the number of lines that the handler did not take.
 func (h *Host) reportDroppedLogs(n int, _ any) {
-	h.logger.Warn("log lines were dropped: the log handler is slower than they come, blocks or panics", "lines", n)
+	h.logger.Warn(droppedLines, "lines", n)
 }
 
 // Publish publishes an event on the event stream.

@@ -2,8 +2,11 @@ package lock
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// mayJoin reports whether a request may share the lease as it is held now.
-func (l *Lock) mayJoin(req *waiter) bool { return l.shares(req) && !l.lease.sealed }
+// mayJoin reports whether a request may share the lease as it is held now, or after another count of the waiters.
+func (l *Lock) mayJoin(req *waiter) bool { return l.shares(req) && !l.isSealed() }
+
+// isSealed reports whether no reader may join, and it is too early to ask again whether others wait.
+func (l *Lock) isSealed() bool { return l.lease.sealed && l.now < l.lease.recountAt }
 
 // shares reports whether a request could share the lease if no other client waited for it.
 func (l *Lock) shares(req *waiter) bool {
@@ -42,7 +45,7 @@ func (l *Lock) join() bool {
 // for ever. It may send a command to find out, and returns false until the reply.
 func (l *Lock) admit() bool {
 	switch {
-	case l.lease.sealed && l.now < l.lease.recountAt:
+	case l.isSealed():
 	case l.lease.sealed:
 		l.countWaiters() // they may have left
 	case l.now >= l.lease.nextForcedYield:

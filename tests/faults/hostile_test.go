@@ -240,3 +240,33 @@ type panicking struct{}
 func (panicking) SendUserMessage(*actor.PID, any)   { panic("the host misbehaves") }
 func (panicking) SendSystemMessage(*actor.PID, any) {}
 func (panicking) Stop(*actor.PID)                   {}
+
+// A log handler that misbehaves from the start keeps neither Open from returning nor Close, though the actor system that
+// Open creates logs, too.
+func TestOpen_ReturnsWithALogHandlerThatMisbehaves(t *testing.T) {
+	t.Parallel()
+	url := redistest.Shared(t).URL()
+	gate := make(chan struct{})
+	defer close(gate)
+	for how, m := range map[string]*misbehaviour{"blocks": {gate: gate}, "panics": {}, "exits": {exits: true}} {
+		m.armed.Store(true)
+		logger := slog.New(logHandler{slog.DiscardHandler, m})
+		done := make(chan error, 1)
+		go func() {
+			s, err := lockkeeper.Open(t.Context(), url, lockkeeper.WithConfig(lockkeeper.Config{Logger: logger}))
+			if err == nil {
+				err = s.Close(t.Context())
+			}
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			locktest.OK(t, err)
+		case <-time.After(redistest.Limit):
+			t.Fatalf("a log handler that %s: Open and Close have not returned", how)
+		}
+		if m.calls.Load() == 0 {
+			t.Errorf("the log handler that %s was not called", how)
+		}
+	}
+}
