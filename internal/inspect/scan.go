@@ -105,7 +105,7 @@ func (in Inspector) list(ctx context.Context, limit int, scan func(page func(key
 	seen := map[string]bool{} // SCAN may return a key twice
 	err = scan(func(keys []string) error {
 		keys = slices.DeleteFunc(keys, func(key string) bool { return seen[key] })
-		views, err := in.Inspect(ctx, keys, false)
+		views, err := in.Inspect(ctx, in.withoutForeign(ctx, keys), false)
 		for _, v := range views {
 			seen[in.Prefix+v.Name] = true
 		}
@@ -117,4 +117,18 @@ func (in Inspector) list(ctx context.Context, limit int, scan func(page func(key
 	})
 	slices.SortFunc(all, func(a, b Lock) int { return strings.Compare(a.Name, b.Name) })
 	return all, cmp.Or(err, in.Identify(ctx, all))
+}
+
+// withoutForeign leaves out hashes with other fields than a lock, with one command for each key: there may be many.
+func (in Inspector) withoutForeign(ctx context.Context, keys []string) (rest []string) {
+	var commands []rueidis.Completed
+	for _, key := range keys {
+		commands = append(commands, in.Command("HRANDFIELD", key, "1"))
+	}
+	for i, result := range in.all(ctx, commands) {
+		if fields, err := result.AsStrSlice(); err != nil || mayBeLock(fields) {
+			rest = append(rest, keys[i])
+		}
+	}
+	return rest
 }
