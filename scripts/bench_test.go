@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/redis/rueidis"
@@ -83,6 +84,8 @@ type queueBench struct {
 	instead map[*scripts.Script]*scripts.Script // which scripts EVALSHA runs in place of others
 }
 
+var locksOfBenches atomic.Int64
+
 // fill takes a lock, and lets n clients wait for it. The measuring begins then.
 func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 	b.Helper()
@@ -90,7 +93,7 @@ func fill(b *testing.B, server *redistest.Server, n int) *queueBench {
 	if err != nil {
 		b.Fatal(err)
 	}
-	q := &queueBench{Client: client, lock: strings.ReplaceAll(b.Name(), "/", "-") + strconv.Itoa(b.N)}
+	q := &queueBench{Client: client, lock: fmt.Sprint("lock", locksOfBenches.Add(1))}
 	listener, giveBack := client.Dedicate()
 	for i := range n + 1 {
 		if err := listener.Do(context.Background(), listener.B().Subscribe().Channel("lockkeeper_turn:"+waiter(i)).Build()).Error(); err != nil {
