@@ -31,6 +31,10 @@ import (
 //	}))
 //	defer system.Root.StopFuture(leader).Wait() // before the Close of locks
 func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {
+	supervisor := childBackoff
+	if l.checkUsable() == nil {
+		supervisor = l.runtime.Supervisor(childBackoff)
+	}
 	return actor.PropsFromProducer(func() actor.Actor {
 		candidacy, resign := context.WithCancelCause(context.Background())
 		alive, noChild := context.WithCancel(context.Background())
@@ -38,7 +42,7 @@ func (l *Lock) LeaderProps(child func(term context.Context) *actor.Props, option
 			lock: l, props: child, options: options,
 			candidacy: candidacy, resign: resign, alive: alive, noChild: noChild,
 		}
-	}, actor.WithSupervisor(childBackoff))
+	}, actor.WithSupervisor(supervisor))
 }
 
 // childBackoff restarts a child 10 ms after its first crash, 20 ms after the second, and so on. After 10 s without
@@ -94,7 +98,7 @@ func (l *leader) Receive(ctx actor.Context) {
 		l.begin(ctx, m)
 	case lostTerm:
 		if m.term == l.term && l.child != nil {
-			ctx.Stop(l.child)
+			l.lock.runtime.Stop(l.child) // ctx.Stop would run the host's subscribers if it is handling its Stopped
 		}
 	case *actor.Terminated:
 		if l.child != nil && m.Who.Equal(l.child) {

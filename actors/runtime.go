@@ -174,6 +174,14 @@ func (r *Runtime) Log(level slog.Level, message string, args ...any) {
 // CallHost runs a function of the host program, such as one given as an option.
 func (r *Runtime) CallHost(what string, f func()) { r.host.Call(what, f) }
 
+// Supervisor returns a strategy that decides like one of proto.actor's; see host.Host.
+func (r *Runtime) Supervisor(of actor.SupervisorStrategy) actor.SupervisorStrategy {
+	return r.host.Supervisor(of)
+}
+
+// Stop stops an actor, if it is there.
+func (r *Runtime) Stop(pid *actor.PID) { r.post.DeliverSystem(pid, &actor.Stop{}) }
+
 // KeepsStacks reports whether holders are to keep their stacks.
 func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
 

@@ -61,7 +61,8 @@ func (d *Directory) startActivator() (err error) {
 			return invalid(fmt.Errorf("the kind %q has a slash, which separates kinds from identities", kind))
 		}
 	}
-	props := actor.PropsFromProducer(func() actor.Actor { return &activator{d: d, pids: map[string]*actor.PID{}} }, actor.WithGuardian(resume))
+	props := actor.PropsFromProducer(func() actor.Actor { return &activator{d: d, pids: map[string]*actor.PID{}} },
+		actor.WithGuardian(resume), actor.WithSupervisor(d.post.Host.Supervisor(actor.DefaultSupervisorStrategy())))
 	d.activator, err = d.cluster.ActorSystem.Root.SpawnNamed(props, activatorName)
 	return err
 }
@@ -87,7 +88,7 @@ func (a *activator) Receive(ctx actor.Context) {
 	case *termOver:
 		a.over = m
 		for _, it := range a.has.close() {
-			ctx.Poison(a.pids[it.grain])
+			a.d.post.Deliver(a.pids[it.grain], &actor.PoisonPill{})
 		}
 	}
 	if a.over != nil && len(a.has.all) == 0 {
@@ -274,7 +275,7 @@ func (a *activator) checked(ctx actor.Context, m *checkedEntries) {
 		}
 		a.d.post.Host.Error("a grain is stopped: Redis has lost its entry, and another member may have it", "grain", one.grain)
 		it.stopping.Store(true)
-		ctx.Stop(a.pids[one.grain])
+		a.d.post.DeliverSystem(a.pids[one.grain], &actor.Stop{})
 	}
 }
 

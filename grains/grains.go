@@ -83,6 +83,10 @@ type Directory struct {
 	activator *actor.PID // nil for a client
 	running   chan struct{}
 
+	// announcer shows the members to proto.actor. announced is the list that it is to show; nil if it has shown it.
+	announcer *host.Host
+	announced atomic.Pointer[cluster.Members]
+
 	view     atomic.Pointer[view]
 	looking  sync.Mutex
 	topology topology      // guarded by looking
@@ -216,6 +220,7 @@ func (d *Directory) close(ctx context.Context) error {
 		_ = d.unobserve()
 	}
 	defer d.post.Host.Flush()
+	d.announcer.Flush()
 	d.redis.scripts.Close()
 	return d.System().Close(ctx)
 }
@@ -248,6 +253,7 @@ func (d *Directory) start(c *cluster.Cluster, member bool) error {
 		}
 		return err
 	}
+	d.announcer.Flush()
 	if !member {
 		close(d.resigned)
 	}
@@ -266,6 +272,7 @@ func (d *Directory) open(c *cluster.Cluster) (err error) {
 		logger = c.Logger()
 	}
 	d.cluster, d.post = c, &delivery.Post{System: c.ActorSystem, Host: host.New(c.ActorSystem, logger)}
+	d.announcer = host.New(c.ActorSystem, logger)
 	if d.redis, err = newStore(d.client, d.cfg.Locks.KeyPrefix, c.Config.Name, d.cfg.Locks.Watchdog); err != nil {
 		return invalid(err)
 	}

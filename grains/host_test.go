@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/cluster"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -70,5 +71,103 @@ func TestGrain_HostCallbacksDoNoHarm(t *testing.T) {
 			f.crash.Store(false)
 			a.mustAsk(t, "b", "where")
 		})
+	}
+}
+
+// subscribe makes the host's subscribers to the event stream block over events of a type, or panic.
+func subscribe[T any](t *testing.T, n *node, how string) {
+	gate := make(chan struct{})
+	t.Cleanup(func() { close(gate) })
+	n.ActorSystem.EventStream.Subscribe(func(e any) {
+		if _, is := e.(T); !is {
+			return
+		}
+		if how == "panics" {
+			panic("the host misbehaves")
+		}
+		<-gate
+	})
+}
+
+// A member notices others, and leaves, although a subscriber to the event stream blocks or panics when members change.
+func TestMember_HostCallbacksDelayNoLook(t *testing.T) {
+	for _, how := range []string{"blocks", "panics"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, redistest.Start(t))
+			a := f.member(Config{})
+			subscribe[*cluster.ClusterTopology](t, a, how)
+			b := f.member(Config{Place: func(members []Member, _, _ string) Member {
+				for _, m := range members {
+					if m.Address != a.ActorSystem.Address() {
+						return m
+					}
+				}
+				return members[0]
+			}})
+			at, _ := b.mustAsk(t, "x", "where")
+			if at != b.ActorSystem.Address() {
+				t.Fatalf("the grain is at %s", at)
+			}
+			if from, _ := a.mustAsk(t, "x", "where"); from != at {
+				t.Errorf("the grain is at %s for one, and at %s for the other", at, from)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), redistest.Limit)
+			defer cancel()
+			left := make(chan error, 1)
+			go func() { left <- a.d.Leave(ctx) }()
+			select {
+			case err := <-left:
+				if err != nil {
+					t.Error(err)
+				}
+			case <-time.After(2 * redistest.Limit):
+				t.Error("Leave outlasts its context")
+			}
+		})
+	}
+}
+
+// A grain that crashes is restarted although a subscriber to the event stream blocks or panics over that.
+func TestGrain_HostCallbacksDelayNoRestart(t *testing.T) {
+	for _, how := range []string{"blocks", "panics"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			f := newFleet(t, redistest.Start(t))
+			a := f.member(Config{Activation: time.Second})
+			subscribe[*actor.SupervisorEvent](t, a, how)
+			_, token := a.mustAsk(t, "x", "where")
+			a.ActorSystem.Root.Send(a.Get("x", "account"), wrapperspb.String("panic"))
+			redistest.Eventually(t, "the restart", func() bool { return f.count("x", "starts") == 2 })
+			if _, same := a.mustAsk(t, "x", "where"); same != token {
+				t.Errorf("the token %d is followed by %d", token, same)
+			}
+			a.mustAsk(t, "y", "where")
+		})
+	}
+}
+
+// A member leaves although a grain is handling its Stopped then, and a subscriber to the event stream blocks over letters to
+// actors that are registered no more.
+func TestMember_HostCallbacksDelayNoLeave(t *testing.T) {
+	f := newFleet(t, redistest.Start(t))
+	a := f.member(Config{})
+	for _, name := range []string{"x", "y"} {
+		a.mustAsk(t, name, "where")
+	}
+	subscribe[*actor.DeadLetterEvent](t, a, "blocks")
+	a.mustAsk(t, "x", "stop-late")
+	redistest.Eventually(t, "the end of x", func() bool { return f.count("x", "stops") == 1 })
+	left := make(chan error, 1)
+	go func() { left <- a.d.Leave(t.Context()) }()
+	redistest.Eventually(t, "the stop of y", func() bool { return f.count("y", "stops") == 1 })
+	close(f.gate)
+	select {
+	case err := <-left:
+		if err != nil {
+			t.Error(err)
+		}
+	case <-time.After(redistest.Limit):
+		t.Error("the member does not leave")
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/asynkron/protoactor-go/cluster"
 	"github.com/google/uuid"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -74,7 +75,7 @@ func (d *Directory) refresh(ctx context.Context) error {
 	if len(missing) > 0 {
 		time.AfterFunc(grace, d.lookSoon)
 	}
-	d.cluster.MemberList.UpdateClusterTopology(d.topology.list())
+	d.announce(d.topology.list())
 	t := d.term.Load()
 	if t == nil {
 		return nil
@@ -89,6 +90,14 @@ func (d *Directory) refresh(ctx context.Context) error {
 	}
 	d.cursor, err = d.redis.bury(ctx, d.cursor, alive, dead)
 	return failed(err)
+}
+
+// announce shows a list of members to proto.actor, which runs the host's log handler and its subscribers to the event stream
+// meanwhile. They delay no look: if they block, proto.actor sees the latest list afterwards.
+func (d *Directory) announce(members cluster.Members) {
+	if d.announced.Swap(&members) == nil {
+		d.announcer.Announce(func() { d.cluster.MemberList.UpdateClusterTopology(*d.announced.Swap(nil)) })
+	}
 }
 
 // join starts the candidacy of this process, and waits until it is a member.

@@ -144,6 +144,7 @@ type account struct {
 	// panics: it panics while it stops. stopping is how long it takes to handle that.
 	panics   bool
 	stopping time.Duration
+	late     bool // it handles its Stopped until the gate opens
 	idle     *time.Timer
 }
 
@@ -182,6 +183,9 @@ func (a *account) Receive(ctx actor.Context) {
 		}
 	case *actor.Stopped:
 		a.f.note(a.name, "stops", -1)
+		if a.late {
+			<-a.f.gate
+		}
 		if a.panics {
 			panic("as asked")
 		}
@@ -201,6 +205,9 @@ func (a *account) Receive(ctx actor.Context) {
 			ctx.Poison(ctx.Self())
 		case "stop":
 			a.spawnSlow(ctx, duration)
+			ctx.Stop(ctx.Self())
+		case "stop-late":
+			a.late = true
 			ctx.Stop(ctx.Self())
 		case "stop-and-panic":
 			a.stopping = duration

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	"github.com/asynkron/protoactor-go/eventstream"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/printable"
 )
@@ -49,8 +50,32 @@ func (h *Host) reportDroppedLogs(n int, _ any) {
 }
 
 // Publish publishes an event on the event stream.
-func (h *Host) Publish(event any) {
-	h.events.add(func() { h.actor.EventStream.Publish(event) }, h.reportDropped("a subscriber of the event stream"))
+func (h *Host) Publish(event any) { h.Announce(func() { h.actor.EventStream.Publish(event) }) }
+
+// Announce calls f, which publishes events, on a goroutine of the Host.
+func (h *Host) Announce(f func()) {
+	h.events.add(f, h.reportDropped("a subscriber of the event stream"))
+}
+
+// Supervisor returns a strategy that decides like one of proto.actor's. That publishes each of its decisions before it
+// carries it out, on the goroutine of the supervisor or of a timer. A subscriber that blocked there would keep the child
+// from going on for good, and one that panicked would end the process.
+func (h *Host) Supervisor(of actor.SupervisorStrategy) actor.SupervisorStrategy {
+	events := eventstream.NewEventStream()
+	events.Subscribe(h.Publish)
+	return supervisor{of, &actor.ActorSystem{EventStream: events}}
+}
+
+// supervisor is a strategy of proto.actor's, which uses nothing of an actor system but its event stream.
+type supervisor struct {
+	actor.SupervisorStrategy
+	events *actor.ActorSystem
+}
+
+// HandleFailure implements actor.SupervisorStrategy.
+func (s supervisor) HandleFailure(_ *actor.ActorSystem, by actor.Supervisor, child *actor.PID, statistics *actor.RestartStatistics,
+	reason, message any) {
+	s.SupervisorStrategy.HandleFailure(s.events, by, child, statistics, reason, message)
 }
 
 // Trace calls f, which makes a span, on a goroutine of the Host.

@@ -2,6 +2,8 @@ package locks_test
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -223,4 +225,79 @@ func TestLeaderActor_StopsIfItIsResumedWithoutAChild(t *testing.T) {
 			k.AwaitFree(t)
 		})
 	}
+}
+
+// A child that crashes is restarted although a subscriber to the event stream blocks or panics over that.
+func TestLeaderActor_RestartsItsChildBesideABadSubscriber(t *testing.T) {
+	t.Parallel()
+	for _, how := range []string{"blocks", "panics"} {
+		t.Run(how, func(t *testing.T) {
+			t.Parallel()
+			s, k := locktest.New(t, lockkeeper.Config{})
+			gate := make(chan struct{})
+			defer close(gate)
+			s.Actors.EventStream.Subscribe(func(e any) {
+				if _, is := e.(*actor.SupervisorEvent); !is {
+					return
+				}
+				if how == "panics" {
+					panic("the host misbehaves")
+				}
+				<-gate
+			})
+			c, terms := newFrail(s, k, neverCrashes)
+			first := locktest.Await(t, "a term", terms)
+			close(first.mayStop)
+			s.Actors.Root.Send(first.self, "crash")
+			locktest.Await(t, "the restart", first.restarted)
+			s.Actors.Root.Stop(c.pid)
+			c.awaitEnd(t)
+			k.AwaitFree(t)
+		})
+	}
+}
+
+// A leader leads again after a loss although its child was handling its Stopped then, and a subscriber to the event stream
+// blocks over letters to actors that are registered no more.
+func TestLeaderActor_LeadsAgainBesideABadSubscriber(t *testing.T) {
+	t.Parallel()
+	s, k := locktest.New(t, lockkeeper.Config{})
+	gate := make(chan struct{})
+	defer close(gate)
+	s.Actors.EventStream.Subscribe(func(e any) {
+		if _, is := e.(*actor.DeadLetterEvent); is {
+			<-gate
+		}
+	})
+	terms, stopped, mayEnd, heard := make(chan *actor.PID, 10), make(chan struct{}, 10), make(chan struct{}), make(chan struct{}, 10)
+	pid := s.Actors.Root.Spawn(s.Lock(k.LockName).LeaderProps(func(context.Context) *actor.Props {
+		return actor.PropsFromFunc(func(ctx actor.Context) {
+			switch ctx.Message().(type) {
+			case *actor.Started:
+				terms <- ctx.Self()
+			case string:
+				ctx.Stop(ctx.Self())
+			case *actor.Stopped:
+				stopped <- struct{}{}
+				<-mayEnd
+			}
+		})
+	}).Configure(actor.WithReceiverMiddleware(func(next actor.ReceiverFunc) actor.ReceiverFunc {
+		return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
+			next(ctx, e)
+			if strings.HasSuffix(fmt.Sprintf("%T", e.Message), ".lostTerm") {
+				heard <- struct{}{}
+			}
+		}
+	})))
+	c := &candidate{site: s, pid: pid}
+	s.Actors.Root.Send(locktest.Await(t, "a term", terms), "stop")
+	locktest.Await(t, "the end of the child", stopped)
+	locktest.ForceRelease(t, s.Lock(k.LockName), true)
+	locktest.Await(t, "the loss at the leader", heard)
+	close(mayEnd)
+	locktest.Await(t, "another term", terms)
+	s.Actors.Root.Stop(c.pid)
+	c.awaitEnd(t)
+	k.AwaitFree(t)
 }
