@@ -55,7 +55,7 @@ type checkedEntries struct {
 }
 
 // startActivator starts the activator, once.
-func (d *Directory) startActivator() (err error) {
+func (d *Directory) startActivator() error {
 	for _, kind := range d.cluster.GetClusterKinds() {
 		if strings.Contains(kind, "/") {
 			return invalid(fmt.Errorf("the kind %q has a slash, which separates kinds from identities", kind))
@@ -63,7 +63,10 @@ func (d *Directory) startActivator() (err error) {
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return &activator{d: d, pids: map[string]*actor.PID{}} },
 		actor.WithGuardian(resume), actor.WithSupervisor(d.post.Host.Supervisor(actor.DefaultSupervisorStrategy())))
-	d.activator, err = d.cluster.ActorSystem.Root.SpawnNamed(props, activatorName)
+	pid, err := d.cluster.ActorSystem.Root.SpawnNamed(props, activatorName)
+	if err == nil { // else it is that of another Directory
+		d.activator = pid
+	}
 	return err
 }
 

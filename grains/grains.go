@@ -81,7 +81,8 @@ type Directory struct {
 	redis     store
 	sweeper   *sweeper
 	activator *actor.PID // nil for a client
-	running   chan struct{}
+	// begun is closed when the start has ended, and running before that if it has succeeded.
+	begun, running chan struct{}
 
 	// announcer shows the members to proto.actor. announced is the list that it is to show; nil if it has shown it.
 	announcer *host.Host
@@ -112,6 +113,7 @@ var (
 	errNoCluster   = errors.New("the cluster is nil")
 	errNoContext   = errors.New("the context is nil")
 	errStarted     = errors.New("the Directory is started already: use another one for each cluster.Cluster")
+	errLeft        = errors.New("lockkeeper: grains: the Directory has left")
 )
 
 func invalid(err error) error {
@@ -143,7 +145,8 @@ func New(client rueidis.Client, cfg Config) (*Directory, error) {
 	if cfg.Place == nil {
 		cfg.Place = byHash
 	}
-	d := &Directory{cfg: cfg, client: client, look: make(chan struct{}, 1), running: make(chan struct{}), resigned: make(chan struct{})}
+	d := &Directory{cfg: cfg, client: client, look: make(chan struct{}, 1), resigned: make(chan struct{}),
+		begun: make(chan struct{}), running: make(chan struct{})}
 	d.candidacy, d.resign = context.WithCancel(context.Background())
 	d.ctx, d.end = context.WithCancel(context.Background())
 	d.view.Store(&view{})
@@ -174,7 +177,7 @@ func (d *Directory) System() *lockkeeper.System {
 //
 // If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released before
 // the last grain has stopped: other members have the grains then, or when the lease has ended because this process has.
-// Leave may be called again.
+// Leave may be called again. During the start it waits until that has ended.
 func (d *Directory) Leave(ctx context.Context) error {
 	switch {
 	case d == nil || d.client == nil:
@@ -184,12 +187,18 @@ func (d *Directory) Leave(ctx context.Context) error {
 	}
 	d.resign()
 	if d.started.CompareAndSwap(false, true) {
+		close(d.begun)
 		return nil // it has never been started, and cannot be any more
+	}
+	select {
+	case <-d.begun:
+	case <-ctx.Done():
+		return fmt.Errorf("lockkeeper: grains: the start has not ended: %w", context.Cause(ctx))
 	}
 	select {
 	case <-d.running:
 	default:
-		return nil // its start has failed, or will
+		return nil // its start has failed
 	}
 	select {
 	case <-d.resigned:
@@ -208,14 +217,14 @@ func (d *Directory) Leave(ctx context.Context) error {
 	}
 	d.end()
 	d.done.Wait()
-	if d.activator != nil {
-		d.cluster.ActorSystem.Root.Stop(d.activator)
-	}
 	return d.close(ctx)
 }
 
-// close closes what open has opened.
+// close ends what start has begun.
 func (d *Directory) close(ctx context.Context) error {
+	if d.activator != nil {
+		d.post.DeliverSystem(d.activator, &actor.Stop{})
+	}
 	if d.unobserve != nil {
 		_ = d.unobserve()
 	}
@@ -236,6 +245,7 @@ func (d *Directory) start(c *cluster.Cluster, member bool) error {
 	if !d.started.CompareAndSwap(false, true) {
 		return invalid(errStarted)
 	}
+	defer close(d.begun)
 	err := d.open(c)
 	if err == nil {
 		ctx, cancel := context.WithTimeout(d.ctx, startTimeout)

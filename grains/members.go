@@ -151,6 +151,10 @@ func (d *Directory) campaign(first chan<- error) {
 		}
 		pause = min(2*pause, d.cfg.Locks.Poll)
 	}
+	select {
+	case first <- errLeft:
+	default:
+	}
 }
 
 var errDrained = errors.New("the lease of the member was not renewed")
