@@ -3,8 +3,10 @@ package main
 import (
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -67,4 +69,27 @@ func TestProgressLine_IsErasedWhenGranted(t *testing.T) {
 		_, after, _ := strings.Cut(written(), ", pid ")
 		return strings.Contains(after, "\r\x1b[Klockkeeper: has the lock")
 	})
+}
+
+// In the background of a terminal that stops what writes to it (stty tostop), a message does not stop the program, which has
+// a lock to renew.
+func TestRun_IsNotStoppedByATerminal(t *testing.T) {
+	t.Parallel()
+	server, lock := redistest.Shared(t), redistest.Name(t)
+	cmd := program(t, "run", "-redis", server.URL(), "-lock", lock, "-watchdog", "1s", "sh", "-c", "exec 2>/dev/null; "+printTerm)
+	cmd.Path, cmd.Args = "/bin/sh", append([]string{"sh", "-c", `stty tostop <&2; set -m; "$@" & echo $!; cat; wait $!`, "sh"}, cmd.Args...)
+	tty, written := terminal(t)
+	cmd.Stderr = tty
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true, Ctty: 2}
+	p := start(t, cmd)
+	line, _ := p.line()
+	pid := must(strconv.Atoi(line))
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL) }() // a test that fails leaves no program that is stopped
+	p.expectLine("ready")
+	check(syscall.Kill(pid, syscall.SIGTSTP))
+	redistest.Eventually(t, "a message", func() bool { return strings.Contains(written(), "cannot be suspended") })
+	server.Do(t, "DEL", lock)
+	p.expectLine("terminated")
+	p.stdin.Close()
+	p.expectExit(exitLost)
 }

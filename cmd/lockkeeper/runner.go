@@ -51,6 +51,7 @@ func (r *runner) run() int {
 	unread := make(chan os.Signal, 1)
 	signal.Notify(unread, syscall.SIGPIPE)
 	defer signal.Stop(unread)
+	signal.Ignore(syscall.SIGTTOU) // which would stop it, and with it the renewals, when it writes in the background of a terminal
 	r.messages = newMessages(r.stderr)
 	defer r.messages.end()
 	r.say = log.New(sayWriter{environment{stderr: r.messages}}, "", 0)

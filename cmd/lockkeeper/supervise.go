@@ -14,6 +14,8 @@ import (
 // supervise runs the command to its end, and returns its exit code. It passes signals
 // on, and ends the command if the lock is lost.
 func (r *runner) supervise(command *exec.Cmd, hold holding) int {
+	// The terminal's Ctrl-Z would stop lockkeeper, and with it the renewals, but not the command.
+	signal.Notify(r.signals, syscall.SIGTSTP)
 	command.SysProcAttr = attributes()
 	runtime.LockOSThread() // on Linux, Pdeathsig is sent when the thread that started the process ends
 	defer runtime.UnlockOSThread()
@@ -22,9 +24,6 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 	}
 	g := group(command.Process.Pid)
 	r.verboseLog.Printf("runs %q", command.Args)
-
-	// The terminal's Ctrl-Z would stop lockkeeper, and with it the renewals, but not the command.
-	signal.Notify(r.signals, syscall.SIGTSTP)
 
 	ended := make(chan struct{})
 	go func() {
