@@ -226,7 +226,7 @@ func (d *Directory) close(ctx context.Context) error {
 		d.post.DeliverSystem(d.activator, &actor.Stop{})
 	}
 	if d.unobserve != nil {
-		_ = d.unobserve()
+		d.post.Host.Measure(func() { _ = d.unobserve() }) // it waits for all that the meter's other callbacks do
 	}
 	defer d.post.Host.Flush()
 	d.announcer.Flush()

@@ -3,6 +3,8 @@
 package grains
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"github.com/asynkron/protoactor-go/actor"
+	api "go.opentelemetry.io/otel/metric"
 	"go.opentelemetry.io/otel/sdk/metric"
 	"go.opentelemetry.io/otel/sdk/metric/metricdata"
 	"google.golang.org/protobuf/types/known/wrapperspb"
@@ -71,6 +74,37 @@ func TestMetrics_AreThoseOfTheDirectory(t *testing.T) {
 	locktest.Check(t, a.d.Leave(t.Context()))
 	if got := collect(); len(got) > 0 {
 		t.Errorf("after Leave the metrics are %v", got)
+	}
+}
+
+// A member leaves although the meter is held up, by a callback of the host's.
+func TestMetrics_HeldUpDelayNoLeave(t *testing.T) {
+	t.Parallel()
+	f := newFleet(t, redistest.Start(t))
+	reader := metric.NewManualReader()
+	meter := metric.NewMeterProvider(metric.WithReader(reader)).Meter("test")
+	entered, gate := make(chan struct{}, 1), make(chan struct{})
+	_, err := meter.Int64ObservableGauge("slow", api.WithInt64Callback(func(context.Context, api.Int64Observer) error {
+		entered <- struct{}{}
+		<-gate
+		return nil
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := f.member(Config{Locks: lockkeeper.Config{Meter: meter}})
+	collected, left := make(chan error, 1), make(chan error, 1)
+	go func() { collected <- reader.Collect(context.Background(), new(metricdata.ResourceMetrics)) }()
+	<-entered
+	go func() { left <- a.d.Leave(context.Background()) }()
+	select {
+	case err = <-left:
+	case <-time.After(redistest.Limit):
+		err = errors.New("it takes too long")
+	}
+	close(gate)
+	if err := errors.Join(err, <-collected); err != nil {
+		t.Error(err)
 	}
 }
 
