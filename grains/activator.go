@@ -121,10 +121,10 @@ func (a *activator) ask(ctx actor.Context, m *cluster.ActivationRequest) {
 
 // register registers an activation on another goroutine. Only the reply of this call can start it.
 func (a *activator) register(ctx actor.Context, it *activation[*actor.PID], expected string) {
-	root, self, d, member, last := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID, a.last
+	self, d, member, last := ctx.Self(), a.d, a.term.member.ID, a.last
 	go func() {
 		token, err := d.redis.register(it.grain, member, expected, last)
-		root.Send(self, &registered{it, token, err})
+		d.post.Deliver(self, &registered{it, token, err})
 	}()
 }
 
@@ -245,7 +245,7 @@ func (a *activator) check(ctx actor.Context, all bool) {
 			entries = append(entries, entryOf{grain, entryText(a.term.member.ID, it.token)})
 		}
 	}
-	root, self, d, member, last := ctx.ActorSystem().Root, ctx.Self(), a.d, a.term.member.ID, a.last
+	self, d, member, last := ctx.Self(), a.d, a.term.member.ID, a.last
 	go func() {
 		timeout, cancel := context.WithTimeout(context.Background(), callTimeout)
 		defer cancel()
@@ -258,7 +258,7 @@ func (a *activator) check(ctx actor.Context, all bool) {
 			err = d.redis.mark(timeout, member)
 		}
 		if err == nil {
-			root.Send(self, &checkedEntries{member, lost, mark < last && !all})
+			d.post.Deliver(self, &checkedEntries{member, lost, mark < last && !all})
 		}
 	}()
 }

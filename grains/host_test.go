@@ -12,6 +12,7 @@ import (
 
 	"github.com/asynkron/protoactor-go/actor"
 	"github.com/asynkron/protoactor-go/cluster"
+	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"github.com/lockkeeper-go/lockkeeper"
@@ -170,4 +171,20 @@ func TestMember_HostCallbacksDelayNoLeave(t *testing.T) {
 	case <-time.After(redistest.Limit):
 		t.Error("the member does not leave")
 	}
+}
+
+// The messages within a member are not for the sender middleware of the host's, which knows those of its own.
+func TestMember_RunsNoSenderMiddleware(t *testing.T) {
+	f := newFleet(t, redistest.Start(t))
+	a := f.node(Config{})
+	a.ActorSystem.Root.WithSenderMiddleware(func(next actor.SenderFunc) actor.SenderFunc {
+		return func(ctx actor.SenderContext, to *actor.PID, e *actor.MessageEnvelope) {
+			if _, is := e.Message.(proto.Message); !is && to.Id == activatorName {
+				panic("the host misbehaves")
+			}
+			next(ctx, to, e)
+		}
+	})
+	a.StartMember()
+	a.mustAsk(t, "x", "where")
 }

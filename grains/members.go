@@ -173,16 +173,15 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	}
 	d.term.Store(t)
 	d.counts.terms.Add(1)
-	root := d.cluster.ActorSystem.Root
-	root.Send(d.activator, t)
-	_ = d.refresh(ctx) // so that this process finds its own grains at once
+	d.post.Deliver(d.activator, t) // which, unlike Root.Send, runs no sender middleware of the host's
+	_ = d.refresh(ctx)             // so that this process finds its own grains at once
 	ready()
 	d.checkEntries(ctx)
 	if errors.Is(context.Cause(ctx), lockkeeper.ErrLost) {
 		t.end(context.Cause(ctx))
 	}
 	over := &termOver{stopped: make(chan struct{})}
-	root.Send(d.activator, over)
+	d.post.Deliver(d.activator, over)
 	awaitStop(t, over.stopped)
 	d.term.Store(nil)
 	d.counts.late.Add(int64(over.late))
@@ -208,7 +207,7 @@ func (d *Directory) checkEntries(ctx context.Context) {
 	for {
 		select {
 		case <-ticker.C:
-			d.cluster.ActorSystem.Root.Send(d.activator, checkEntries{})
+			d.post.Deliver(d.activator, checkEntries{})
 		case <-ctx.Done():
 			return
 		}

@@ -21,7 +21,7 @@ var controls = []control{
 	{
 		"a grain starts before its registration",
 		[]overlay.Edit{{"grains/activator.go", `		token, err := d.redis.register(it.grain, member, expected, last)
-		root.Send(self, &registered{it, token, err})`, `		root.Send(self, &registered{it, d.redis.newest.Add(1), nil})
+		d.post.Deliver(self, &registered{it, token, err})`, `		d.post.Deliver(self, &registered{it, d.redis.newest.Add(1), nil})
 		_, _ = d.redis.register(it.grain, member, expected, last)`}},
 		func(w *world) { w.wait(50, 50) }, "is alive",
 	},
