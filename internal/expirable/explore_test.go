@@ -115,6 +115,11 @@ var scenes = []scene{
 	{name: "set again, and deleted", permits: 1, clients: [][]want{{numbered}, {numbered}}, may: explore.May(4, 0, explore.Meddle), empties: true, unset: true},
 	{name: "evicted one after the other", permits: 1, clients: [][]want{{numbered}, {numbered}}, may: explore.Budget{explore.Times: 5, explore.Meddle: 2}, evicts: true},
 	{name: "evicted, two permits", permits: 2, clients: [][]want{{ofTwo, ofTwo}, {ofTwo}}, may: explore.Budget{explore.Times: 5, explore.Meddle: 2}, evicts: true},
+	{
+		name: "Redis comes back empty, and a long lease is extended", permits: 2,
+		clients: [][]want{{{lease: 4000 * ms, total: 2, leases: extending.leases}, ofTwo}},
+		may:     explore.Budget{explore.Times: 5, explore.Leave: 1, explore.Meddle: 1}, empties: true,
+	},
 	{name: "asleep", permits: 1, clients: [][]want{{one, {lease: 3 * time.Hour}}, {one, {mode: SetAdd, count: 1}}}, may: explore.May(4, 1, explore.Sleep)},
 	{name: "asleep, and set again", permits: 1, clients: [][]want{{numbered, {mode: SetTotal, count: 2}}, {numbered}}, may: explore.May(4, 1, explore.Sleep), unset: true},
 	{name: "extended", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 5, explore.Network: 1, explore.Leave: 2}},

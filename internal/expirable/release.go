@@ -23,7 +23,9 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 				if s.kept == next.ID && s.queue.Len() > 0 && s.queue.Head().keeps() {
 					s.kept = s.queue.Head().ID // Redis knows only the process
 				}
-				s.grant(next, hold{permits: h.permits, sentAt: h.sentAt, until: h.until, unanswered: h.unanswered, longest: h.longest}, true)
+				s.grant(next, hold{
+					permits: h.permits, sentAt: h.sentAt, until: h.until, unanswered: h.unanswered, longest: h.longest, restored: h.restored,
+				}, true)
 				s.effects.Answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}

@@ -108,9 +108,11 @@ type hold struct {
 	ends, leaseEnd Instant
 	// unwatched: no death of an owner ends it.
 	unwatched bool
-	// unanswered is of commands about the permits, and longest the latest expiry that a command may have set.
+	// unanswered is of commands about the permits, and longest the latest expiry that a command may have set. restored: a
+	// Restore may take them again after Redis has lost them.
 	unanswered machine.Unanswered
 	longest    Instant
+	restored   bool
 }
 
 // end returns the time until which the permit is trusted if it is not renewed.

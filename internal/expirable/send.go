@@ -55,7 +55,7 @@ func (s *Semaphore) send(o *op) {
 	case Set:
 		if c.Mode, c.Count = s.sets[0].mode, s.sets[0].count; c.Mode == Restore {
 			c.Lease = s.cfg.Watchdog
-			c.IDs, c.Leases = s.trusted()
+			c.IDs, c.Leases = s.restored()
 		}
 	}
 	c.Deadline = s.now + timeout
@@ -65,11 +65,20 @@ func (s *Semaphore) send(o *op) {
 	s.effects.Add(machine.Effect{Kind: machine.Send, Ref: &c})
 }
 
-// trusted returns the permits that this process holds, and the rest of the time for which each is trusted.
-func (s *Semaphore) trusted() (ids []machine.PermitID, rests []time.Duration) {
-	for _, h := range s.holds {
-		if rest := h.until - s.now; rest > 0 {
+// restored returns the permits that this process holds, for a Restore, and for how long each is trusted, or may be once an
+// extension under way is confirmed.
+func (s *Semaphore) restored() (ids []machine.PermitID, rests []time.Duration) {
+	s.holds = slices.Clone(s.holds)
+	for i, h := range s.holds {
+		until := h.until
+		if s.extends(h) {
+			until = h.takenUntil()
+		}
+		if rest := until - s.now; rest > 0 {
 			ids, rests = h.permits.AppendTo(ids), append(rests, slices.Repeat([]time.Duration{rest}, h.permits.N)...)
+			again := *h
+			again.restored = true
+			s.holds[i] = &again
 		}
 	}
 	return ids, rests

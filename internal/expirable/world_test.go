@@ -352,12 +352,29 @@ func (s *shared) Check(n *explore.Net) {
 			}
 		}
 	}
+	for _, p := range s.redis.issued {
+		if n.Quiet() && p.until > n.Now && !s.isKnown(p.id) {
+			n.Violated("the permit %v stays taken until %v, and no process knows of it", p.id, p.until)
+		}
+	}
 	if (s.empties || s.evicts) && len(trusted) > s.permits {
 		n.Violated("%d permits are trusted, and there are %d", len(trusted), s.permits)
 	}
 	if all := s.redis.free + len(s.redis.issued); all != s.redis.made {
 		n.Violated("there are %d permits, and %d were made", all, s.redis.made)
 	}
+}
+
+// isKnown reports whether a process has a permit, or is about to give it back.
+func (s *shared) isKnown(id machine.PermitID) bool {
+	for i := range s.processes {
+		p := &s.processes[i].permits
+		if slices.ContainsFunc(p.holds, func(h *hold) bool { return h.permits.Has(id) }) ||
+			slices.ContainsFunc(p.back, func(b giveBack) bool { return b.permits.Has(id) }) {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *shared) Settled(n *explore.Net) {

@@ -16,6 +16,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/locktest"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
+	"github.com/lockkeeper-go/lockkeeper/internal/redistest/rig"
 )
 
 // logs is the log of a System. It is safe for concurrent use.
@@ -195,6 +196,31 @@ func TestExpirable_WaitsAnewAfterPermitsVanish(t *testing.T) {
 		t.Error("two permits of one are trusted")
 	}
 	here.Proxy.Freeze(false)
+}
+
+// A System may find out, by an extension, that Redis has lost a permit with a long lease, while it sets the number again
+// with that permit. The permit goes back, and is not taken for the long lease.
+func TestExpirable_RestoresNoPermitWithoutAHolder(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	here := locktest.NewRemote(t, server, lockkeeper.Config{Watchdog: watchdog, Poll: 200 * time.Millisecond})
+	here.SkipCloseCheck = true // a permit is lost
+	name, p := here.LockName, here.ExpirableSemaphore(here.LockName).WithTotal(2)
+	locktest.Must(p.TrySetPermits(locktest.Within(t), 2))(t)
+	long := acquire(t, p, lockkeeper.WithLease(time.Hour))
+	server.Do(t, "FLUSHALL")
+	waiter := soon(locktest.Within(t), p)
+	redistest.Eventually(t, "a wait for the number", func() bool { return restoreTTL(t, server, name) > 0 })
+	redistest.Eventually(t, "the end of the wait", func() bool { return restoreTTL(t, server, name) < watchdog*13/12 })
+	block := func(on bool) { here.Proxy.Set(func(r *rig.Rules) { r.Up.Blocked = on }) }
+	block(true) // so that the extension is sent between the next try and its reply, after which the number is restored
+	redistest.Eventually(t, "a try", func() bool { return restoreTTL(t, server, name) < watchdog*11/12 })
+	extended := locktest.Go(func() error { return long.Extend(locktest.Within(t), 2*time.Hour) })
+	redistest.Eventually(t, "an extension", func() bool { return restoreTTL(t, server, name) < watchdog*10/12 })
+	block(false)
+	locktest.IsError(t, <-extended, lockkeeper.ErrLost)
+	locktest.OK(t, <-waiter)
+	awaitPermits(t, p, 2, 0)
 }
 
 func TestWithTotal_RefusesInvalidNumbers(t *testing.T) {
