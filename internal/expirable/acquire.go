@@ -18,6 +18,9 @@ func (s *Semaphore) startAcquire() {
 	for _, req := range o.requests {
 		o.until = min(o.until, trust(s.now, s.lease(req)))
 	}
+	if s.queue.Len() > 0 {
+		o.newest = s.queue.Last().ID
+	}
 	o.before = s.kept
 	if s.kept = 0; len(o.requests) > 0 && o.requests[0].keeps() {
 		s.kept = o.requests[0].ID
@@ -31,7 +34,7 @@ func (s *Semaphore) startAcquire() {
 func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.wait.tries, s.wait.lastErr = 0, ""
 	if r.Missing {
-		s.refuseUnset()
+		s.refuseUnset(o.newest)
 		return
 	}
 	if r.Served > 0 {
@@ -86,15 +89,20 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	}
 }
 
-// refuseUnset refuses the requests that do not say the number of permits, and queues a Restore if one says it.
-func (s *Semaphore) refuseUnset() {
-	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Total == 0 }) {
+// refuseUnset refuses the requests up to newest that do not say the number of permits, and queues a Restore if the first
+// that is left says it. When later requests came, another process may have set the number.
+func (s *Semaphore) refuseUnset(newest uint64) {
+	s.wait.unset = newest
+	for _, req := range s.queue.Remove(func(req *Request) bool { return req.Total == 0 && req.ID <= newest }) {
 		s.refuse(req, machine.NoPermits, machine.NoNumber)
 	}
-	if s.queue.Len() > 0 {
-		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: s.queue.Head().Total, until: s.now + s.cfg.TryTime()})
-		s.tryAt(s.now)
+	if s.queue.Len() == 0 {
+		return
 	}
+	if total := s.queue.Head().Total; total > 0 {
+		s.sets = slices.Insert(slices.Clone(s.sets), 0, set{mode: Restore, count: total, until: s.now + s.cfg.TryTime()})
+	}
+	s.tryAt(s.now)
 }
 
 // restoreReplied schedules the next try for when the number is set at the earliest. If that is not
@@ -105,8 +113,15 @@ func (s *Semaphore) restoreReplied(r Result) {
 		return
 	}
 	s.wait.refused, s.wait.lastReason, s.wait.lastErr = true, machine.TimedOut, beingSet
-	for _, req := range s.queue.RemoveTries(func(*Request) bool { return true }) {
+	later := false
+	for _, req := range s.queue.RemoveTries(func(req *Request) bool {
+		later = later || req.ID > s.wait.unset
+		return req.ID <= s.wait.unset
+	}) {
 		s.refuse(req, machine.NoPermits, fmt.Sprintf("%s; it is set again in %v, when all leases from before are over", machine.NoNumber, r.Wait))
+	}
+	if later {
+		s.tryAt(s.now)
 	}
 }
 

@@ -142,9 +142,10 @@ type op struct {
 
 	// number is 0 for a renewal.
 	number uint64
-	// requests are for an Acquire, and holds for a Renew. A Release is for the first count of back; yields: it lets
-	// other processes have a turn.
+	// requests are for an Acquire, and newest is the id of the last one that waited when it was sent. holds are for a Renew.
+	// A Release is for the first count of back; yields: it lets other processes have a turn.
 	requests []*Request
+	newest   uint64
 	holds    []*hold
 	count    int
 	yields   bool
@@ -211,6 +212,8 @@ type waiting struct {
 	// lastErr is the error of the last try, or what it waits for; "" if too few permits are free. lastReason is the reason.
 	lastErr    string
 	lastReason machine.Reason
+	// unset is the id of the last request that waited when an Acquire was sent that found no number of permits.
+	unset uint64
 }
 
 func (s *Semaphore) holdByID(id uint64) *hold {

@@ -78,8 +78,8 @@ func (s *Semaphore) mainReplied(r Result) {
 			s.restoreReplied(r)
 		}
 		s.answerSet(machine.Answer{Kind: machine.Changed, Done: r.Done})
-		for mode == SetIfUnset && len(s.sets) > 0 && s.sets[0].mode == SetIfUnset {
-			s.answerSet(machine.Answer{Kind: machine.Changed}) // the number is set by now
+		for mode == SetIfUnset && len(s.sets) > 0 && s.sets[0].mode == SetIfUnset && s.sets[0].until <= o.sentAt+s.cfg.TryTime() {
+			s.answerSet(machine.Answer{Kind: machine.Changed}) // it came before, and the number is set
 		}
 	}
 }

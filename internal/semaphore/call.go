@@ -16,7 +16,8 @@ const (
 // start sends a command for the first time.
 func (p *Pool) start(c call) {
 	c.command.Number, p.nextNumber = p.nextNumber, 0
-	c.kind, c.until = c.command.Kind, p.now+machine.RepeatTime
+	c.kind, c.began, c.until = c.command.Kind, p.now, p.now+machine.RepeatTime
+	c.newest = p.lastWaiter()
 	p.call, p.sent = c, c.command.Number
 	p.send()
 }

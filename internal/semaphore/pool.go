@@ -116,15 +116,16 @@ type call struct {
 	kind    CommandKind
 	command Command
 	machine.Sending
-	// until ends the tries; expired: they have ended. reported: it is in the log that Redis rejected it.
-	until             Instant
+	// began is the time of the first try, and until ends the tries; expired: they have ended. reported: it is in the log that
+	// Redis rejected it.
+	began, until      Instant
 	expired, reported bool
 
 	// returns are those that a Give or a Yield gives back; change is the request of a command that is a Change.
 	returns []permitReturn
 	change  Change
-	// last is the id of the last request that the command may serve.
-	last uint64
+	// last is the id of the last request that the command may serve, and newest that of the last one that had come by then.
+	last, newest uint64
 	// lastWork is the work of the last command. It outlasts the call.
 	lastWork work
 }

@@ -82,7 +82,7 @@ func (p *Pool) handOut(c *call, r *Result) {
 		p.entry = 0
 	}
 	if r.N[0] < 0 {
-		p.refuseUnset()
+		p.refuseUnset(c.newest)
 		return
 	}
 	n := 0

@@ -43,12 +43,14 @@ func (p *Pool) refuseTries(last uint64) {
 	}
 }
 
-// refuseUnset refuses all waiting requests, because the number of permits is not set. The process does not set it again:
-// permits have no lease, so nothing tells when permits are back that were taken before Redis lost its data.
-func (p *Pool) refuseUnset() {
-	for _, req := range p.queue.Remove(func(*Request) bool { return true }) {
+// refuseUnset refuses the waiting requests up to newest, because the number of permits was not set. When later ones came,
+// another process may have set it. This process does not set it again: permits have no lease, so nothing tells when permits
+// are back that were taken before Redis lost its data.
+func (p *Pool) refuseUnset(newest uint64) {
+	for _, req := range p.queue.Remove(func(req *Request) bool { return req.ID <= newest }) {
 		p.refuse(req.Ref, machine.NoPermits, machine.NoNumber)
 	}
+	p.trySoon()
 }
 
 // rejectWaiting refuses all waiting acquires, changes and releases, because Redis permanently rejected a command.
