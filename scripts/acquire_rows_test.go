@@ -34,12 +34,12 @@ var acquireTables = []table{
 			after:  "v:2=1 40000, >w=1.1+listens@-3 seen@-1 >15000",
 		},
 		{
-			name: "kept for a MultiLock, the clock was set back", reply: "[10000 ]", published: "0",
-			before: ">v=2.7+kept5@-5 seen@-1 >15000", after: ">v=2.7+kept0@-5 seen@-1 >15000", afterAgain: ">v=2.7+kept0@-5 seen@-1 >15000",
+			name: "reserved for a MultiLock, the clock was set back", reply: "[10000 ]", published: "0",
+			before: ">v=2.7+reserved5@-5 seen@-1 >15000", after: ">v=2.7+reserved0@-5 seen@-1 >15000", afterAgain: ">v=2.7+reserved0@-5 seen@-1 >15000",
 		},
 		{
-			name: "kept for that for a minute", reply: "[-4 ]",
-			before: ">v=400000:2.7+kept-60@-99 seen@-1 >15000", after: "u:1=1 30000, >v=400000:2.7+lapsed@-99 seen@-1 >15000",
+			name: "reserved for that for a minute", reply: "[-4 ]",
+			before: ">v=400000:2.7+reserved-60@-99 seen@-1 >15000", after: "u:1=1 30000, >v=400000:2.7+lapsed@-99 seen@-1 >15000",
 		},
 		{
 			name: "an entry of a day", publishedAgain: "v:asked>2.0.0", reply: "[86400000 v:2]", published: "v>2.7.0",
@@ -47,8 +47,8 @@ var acquireTables = []table{
 		},
 		{name: "an entry of more than a day", again: "(nil)", before: ">v=86400001:2.7+listens@-3 seen@-1 >15000", reply: "[-4 ]", after: "u:1=1 30000"},
 		{
-			name: "kept for a MultiLock until now", reply: "[-4 ]",
-			before: ">v=2.7+kept-10@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
+			name: "reserved for a MultiLock until now", reply: "[-4 ]",
+			before: ">v=2.7+reserved-10@-15 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-15 seen@-1 >15000",
 		},
 		{name: "no entry in it", before: ">v=what@-3 seen@-1 >15000", reply: "(nil)", after: "u:1=1 30000"},
 		{name: "a queue of another type", before: "waitqueue 'x' 30000", reply: "-WRONGTYPE", after: same},

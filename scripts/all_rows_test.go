@@ -51,7 +51,7 @@ var allTables = []table{
 			name: "past a lapsed one, and leaves", args: "entry=1.4", reply: "[1 0 12 ]", again: "[1 0 17 ]",
 			locks: []part{
 				{kind: "plain", before: ">v=2.7+lapsed@-9 seen@-1 >15000", after: "u:1=1 30000, >v=2.7+lapsed@-9 seen@-1 >15000"},
-				{kind: "fenced", before: ">u=1.3+kept-2@-4 seen@-1 >15000 /'7'", after: "u:1=1 30000 /'12'", afterAgain: "u:1=1 30000 /'17'"},
+				{kind: "fenced", before: ">u=1.3+reserved-2@-4 seen@-1 >15000 /'7'", after: "u:1=1 30000 /'12'", afterAgain: "u:1=1 30000 /'17'"},
 				{kind: "read", before: ">u=2.3+reserves@-4 seen@-1 >15000", after: "mode=read u:1=1 30000, u:1#1 30000, >u=2.3+reserves@-4 seen@-1 >15000"},
 			},
 		},
@@ -66,7 +66,7 @@ var allTables = []table{
 			name: "refused, an entry was missing", args: "entry=1.4+reserves", reply: "[0 40000 v:1 1]",
 			locks: []part{
 				{kind: "plain", before: "v:1=2 40000, >u=1.3+reserves@-5 seen@-1 >15000", after: "v:1=2 40000, >u=1.4+reserves@0 seen@0 >20000"},
-				{kind: "plain", before: ">u=1.3+kept-30@-40 seen@-25 >15000", after: ">u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "plain", before: ">u=1.3+reserved-30@-40 seen@-25 >15000", after: ">u=1.4+reserves@0 seen@0 >20000"},
 			},
 		},
 		{
@@ -136,8 +136,8 @@ var allTables = []table{
 		{
 			name: "to another MultiLock", args: "entry=1.4+reserves", reply: "[1 0]", again: "[-1 0]", published: "0",
 			locks: []part{
-				{kind: "plain", before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
-				{kind: "plain", before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "plain", before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+reserved0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
+				{kind: "plain", before: "u:1=1 30000, >v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+reserved0@-3 seen@-1 >u=1.4+reserves@0 seen@0 >20000"},
 			},
 		},
 		{

@@ -1,7 +1,7 @@
 -- Takes permits for the waiters of a process, in their order: for each all that it wants, or none for it and for those
 -- behind it. Frees permits that have expired.
 --
--- While the first waiter of a process wants several permits and not all are free, those that are free are kept for it:
+-- While the first waiter of a process wants several permits and not all are free, those that are free are reserved for it:
 -- other processes take none. Otherwise they would take each permit as it is released. One process at a time is served so.
 --
 -- KEYS[1]  the permits that are free, a string
@@ -9,37 +9,37 @@
 -- KEYS[3]  the record of the client's last command
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number of free permits is published if permits had expired, or are no longer
---          kept for this client
--- ARGV[3]  the key that says for which client permits are kept, which may not exist: KEYS[3] of that client
--- ARGV[4]  for how long permits are kept for this client if its first waiter wants several, in ms; 0: it does not wait
--- ARGV[5…] for each waiter: the lease in ms, how many permits it wants, and their ids. Without any, no permits are kept
+--          reserved for this client
+-- ARGV[3]  the key that says for which client permits are reserved, which may not exist: KEYS[3] of that client
+-- ARGV[4]  for how long permits are reserved for this client if its first waiter wants several, in ms; 0: it does not wait
+-- ARGV[5…] for each waiter: the lease in ms, how many permits it wants, and their ids. Without any, no permits are reserved
 --          for this client any more
 --
 -- Reply: {how many waiters got their permits; in how many ms the next of the permits taken before
 -- expires, -1 if none does}; {NO_KEY, -1} if no number of permits is set
 local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
-local command, channel, kept_key, keep = unpack(ARGV, 1, 4)
+local command, channel, reserved_key, reserve = unpack(ARGV, 1, 4)
 
--- Returns the client for which permits are kept, or nil.
-local function keeper_of()
-  local keeper, own = beside('GETRANGE', kept_key, 0, 999), string.match(kept_key, '^.*:')
-  if not keeper or keeper == '' and beside('EXISTS', kept_key) ~= 1 then
+-- Returns the client for which permits are reserved, or nil.
+local function reserver_of()
+  local reserver, own = beside('GETRANGE', reserved_key, 0, 999), string.match(reserved_key, '^.*:')
+  if not reserver or reserver == '' and beside('EXISTS', reserved_key) ~= 1 then
     return nil
   end
-  if string.sub(keeper, 1, #own) ~= own or beside('PTTL', kept_key) < 0 then
-    error('WRONGTYPE ' .. string.gsub(kept_key, '%c', '?') ..
-      ' has something other than the client for which permits are kept; delete it', 0)
+  if string.sub(reserver, 1, #own) ~= own or beside('PTTL', reserved_key) < 0 then
+    error('WRONGTYPE ' .. string.gsub(reserved_key, '%c', '?') ..
+      ' has something other than the client for which permits are reserved; delete it', 0)
   end
-  return keeper
+  return reserver
 end
 
 return once(record, command, function()
   redis.call('ZADD', taken_key, 'XX', 0, NO_PERMIT) -- first: a server out of memory refuses it
-  local now, free, keeper = epoch_ms(), count_of(free_key), keeper_of()
-  local reserved_by_us = keeper == record
+  local now, free, reserver = epoch_ms(), count_of(free_key), reserver_of()
+  local reserved_by_us = reserver == record
   local function drop_reservation()
     if reserved_by_us then
-      redis.call('PEXPIRE', kept_key, 0) -- deletes it
+      redis.call('PEXPIRE', reserved_key, 0) -- deletes it
     end
   end
   if not free then
@@ -47,7 +47,7 @@ return once(record, command, function()
   end
   local expired, ids = math.min(redis.call('ZCOUNT', taken_key, 0, now), MAX_EXPIRED), nil
   local left, served, after, wanted = free + expired, 0, 5, tonumber(ARGV[6])
-  while wanted and wanted <= left and (reserved_by_us or not keeper) do
+  while wanted and wanted <= left and (reserved_by_us or not reserver) do
     left, served, after = left - wanted, served + 1, after + 2 + wanted
     wanted = tonumber(ARGV[after + 1])
   end
@@ -61,20 +61,20 @@ return once(record, command, function()
     check_ids(ids) -- these are removed
   end
   local reply = {served, first and tonumber(first) < NEVER and math.max(math.ceil(first - now), 1) or -1}
-  local keeps = served == 0 and (wanted or 0) > 1 and tonumber(keep) > 0 and (reserved_by_us or not keeper) and
+  local reserves = served == 0 and (wanted or 0) > 1 and tonumber(reserve) > 0 and (reserved_by_us or not reserver) and
     wanted <= free + redis.call('ZCOUNT', taken_key, 0, '+inf') -- there will never be more
-  if served + expired == 0 and not (reserved_by_us or keeps) then
+  if served + expired == 0 and not (reserved_by_us or reserves) then
     return reply
   end
   redis.call('ZREM', taken_key, NO_PERMIT)
   local ttl = redis.call('PTTL', free_key)
   check_permits(left)
-  if left > 0 and (expired > 0 or reserved_by_us and not keeps) then
+  if left > 0 and (expired > 0 or reserved_by_us and not reserves) then
     redis.call(PUBLISH, channel, left)
   end
   return reply, function()
-    if keeps then
-      redis.call('SET', kept_key, record, 'PX', keep)
+    if reserves then
+      redis.call('SET', reserved_key, record, 'PX', reserve)
     else
       drop_reservation()
     end

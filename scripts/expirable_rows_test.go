@@ -3,11 +3,11 @@ package scripts_test
 import "github.com/lockkeeper-go/lockkeeper/scripts"
 
 // permitsRow is a call of a script about permits. Permits are the number of free ones, if it is set; the taken ones, each a
-// letter with the seconds from the start of the test until it expires, if it does; the client for which permits are kept,
-// "kept@u" for this one; a restore that waits for so many
+// letter with the seconds from the start of the test until it expires, if it does; the client for which permits are reserved,
+// "reserved@u" for this one; a restore that waits for so many
 // seconds and has seen two permits taken, "waits2@9", or "old2@9" if it began in another memory; and the TTLs of the
 // number, "~60000", and of the set of taken ones. The id of a permit is its letter, 16 times. In the arguments of an
-// acquire or a release, "ab" is a request or a hold of two permits; with "keep" the first request of an acquire waits.
+// acquire or a release, "ab" is a request or a hold of two permits; with "reserve" the first request of an acquire waits.
 type permitsRow struct {
 	name, before, args, reply, after, published string
 
@@ -49,21 +49,21 @@ var permitsTables = []struct {
 		{name: "they end", before: "2 ~60000", args: "30000 a", reply: "[1 -1]", after: "1 a@30 ~60000 ~60000"},
 		{name: "wrong type", before: "x", args: "30000 a", reply: "-WRONGTYPE", after: "x"},
 		{name: "several", before: "4", args: "30000 abc 5000 d", reply: "[2 -1]", after: "0 a@30 b@30 c@30 d@5"},
-		{name: "several for the second", before: "2", args: "keep 5000 a 30000 bc 5000 d", reply: "[1 -1]", after: "1 a@5"},
+		{name: "several for the second", before: "2", args: "reserve 5000 a 30000 bc 5000 d", reply: "[1 -1]", after: "1 a@5"},
 		{name: "several, not all free", before: "2 z@9", args: "30000 abc 5000 d", reply: "[0 9000]", after: "2 z@9"},
-		{name: "kept", before: "2 z@9", args: "keep 30000 abc 5000 d", reply: "[0 9000]", after: "2 z@9 kept@u"},
-		{name: "kept although none is free", before: "0 y@9 z@9", args: "keep 30000 ab", reply: "[0 9000]", after: "0 y@9 z@9 kept@u"},
-		{name: "kept, and expired", before: "0 y@-1 z@9", args: "keep 30000 ab", reply: "[0 9000]", after: "1 z@9 kept@u", published: "1"},
-		{name: "not kept: more than there are", before: "2 z@9", args: "keep 30000 abcd", reply: "[0 9000]", after: "2 z@9"},
-		{name: "not kept for one", before: "0 z@9", args: "keep 30000 a", reply: "[0 9000]", after: "0 z@9"},
-		{name: "kept on", before: "1 z@9 kept@u", args: "keep 30000 ab", reply: "[0 9000]", after: "1 z@9 kept@u"},
-		{name: "kept for another", before: "2 z@9 kept@v", args: "keep 5000 a 30000 bc", reply: "[0 9000]", after: "2 z@9 kept@v"},
-		{name: "kept for another, and expired", before: "1 y@-1 z@9 kept@v", args: "5000 a", reply: "[0 9000]", after: "2 z@9 kept@v", published: "2"},
-		{name: "kept until now", before: "3 kept@u", args: "keep 30000 abc", reply: "[1 -1]", after: "0 a@30 b@30 c@30"},
-		{name: "kept until now, some left", before: "4 kept@u", args: "keep 30000 abc 5000 de", reply: "[1 -1]", after: "1 a@30 b@30 c@30", published: "1"},
-		{name: "kept for a request that has left", before: "2 z@9 kept@u", reply: "[0 9000]", after: "2 z@9", published: "2"},
-		{name: "kept for one that has left, and another is first", before: "2 z@9 kept@u", args: "keep 5000 a", reply: "[1 9000]", after: "1 a@5 z@9", published: "1"},
-		{name: "kept, and no permits", before: "kept@u", args: "keep 30000 ab", reply: "[-2 -1]"},
+		{name: "reserved", before: "2 z@9", args: "reserve 30000 abc 5000 d", reply: "[0 9000]", after: "2 z@9 reserved@u"},
+		{name: "reserved although none is free", before: "0 y@9 z@9", args: "reserve 30000 ab", reply: "[0 9000]", after: "0 y@9 z@9 reserved@u"},
+		{name: "reserved, and expired", before: "0 y@-1 z@9", args: "reserve 30000 ab", reply: "[0 9000]", after: "1 z@9 reserved@u", published: "1"},
+		{name: "not reserved: more than there are", before: "2 z@9", args: "reserve 30000 abcd", reply: "[0 9000]", after: "2 z@9"},
+		{name: "not reserved for one", before: "0 z@9", args: "reserve 30000 a", reply: "[0 9000]", after: "0 z@9"},
+		{name: "reserved on", before: "1 z@9 reserved@u", args: "reserve 30000 ab", reply: "[0 9000]", after: "1 z@9 reserved@u"},
+		{name: "reserved for another", before: "2 z@9 reserved@v", args: "reserve 5000 a 30000 bc", reply: "[0 9000]", after: "2 z@9 reserved@v"},
+		{name: "reserved for another, and expired", before: "1 y@-1 z@9 reserved@v", args: "5000 a", reply: "[0 9000]", after: "2 z@9 reserved@v", published: "2"},
+		{name: "reserved until now", before: "3 reserved@u", args: "reserve 30000 abc", reply: "[1 -1]", after: "0 a@30 b@30 c@30"},
+		{name: "reserved until now, some left", before: "4 reserved@u", args: "reserve 30000 abc 5000 de", reply: "[1 -1]", after: "1 a@30 b@30 c@30", published: "1"},
+		{name: "reserved for a request that has left", before: "2 z@9 reserved@u", reply: "[0 9000]", after: "2 z@9", published: "2"},
+		{name: "reserved for one that has left, and another is first", before: "2 z@9 reserved@u", args: "reserve 5000 a", reply: "[1 9000]", after: "1 a@5 z@9", published: "1"},
+		{name: "reserved, and no permits", before: "reserved@u", args: "reserve 30000 ab", reply: "[-2 -1]"},
 	}},
 	{scripts.ExpirableRelease, []permitsRow{
 		{name: "one", before: "3 a@9 b", args: "a", reply: "[1 received]", after: "4 b", published: "4"},

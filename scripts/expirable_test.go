@@ -36,7 +36,7 @@ func (r permitsRow) keys(lock string) []string {
 
 func restoreKey(lock string) string { return keyspace.Calls(lock) + ":restore" }
 
-func keptKey(lock string) string { return keyspace.Calls(lock) + ":kept" }
+func reservedKey(lock string) string { return keyspace.Calls(lock) + ":kept" }
 
 // oldMemory is what the name of another server's memory begins with.
 const oldMemory = "another:memory:"
@@ -64,11 +64,11 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 	case scripts.ExpirableRelease:
 		args = append(args, restoreKey(lock))
 	case scripts.ExpirableAcquire:
-		keep := "0"
-		if len(words) > 0 && words[0] == "keep" {
-			keep, words = "2000", words[1:]
+		reserve := "0"
+		if len(words) > 0 && words[0] == "reserve" {
+			reserve, words = "2000", words[1:]
 		}
-		args = append(args, keptKey(lock), keep)
+		args = append(args, reservedKey(lock), reserve)
 	}
 	for _, word := range words {
 		together := r.script == scripts.ExpirableAcquire || r.script == scripts.ExpirableRelease
@@ -93,15 +93,15 @@ func (r permitsRow) run(t *testing.T, d *db, lock string, number int) string {
 
 func (d *db) putPermits(t *testing.T, lock, state string, start time.Time) {
 	t.Helper()
-	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u", restoreKey(lock), keptKey(lock))
+	d.must(t, "DEL", lock, keyspace.Taken(lock), keyspace.Calls(lock)+":u", restoreKey(lock), reservedKey(lock))
 	at := func(seconds string) string { return strconv.Itoa(int(start.UnixMilli()) + 1000*number(t, seconds)) }
 	for word := range strings.FieldsSeq(state) {
 		letter, seconds, ends := strings.Cut(word, "@")
 		count, waits := strings.CutPrefix(letter, "waits")
 		old, isOld := strings.CutPrefix(letter, "old")
 		switch _, err := strconv.Atoi(word); {
-		case letter == "kept":
-			d.must(t, "SET", keptKey(lock), long(keyspace.Calls(lock)+":"+seconds), "PX", "60000")
+		case letter == "reserved":
+			d.must(t, "SET", reservedKey(lock), long(keyspace.Calls(lock)+":"+seconds), "PX", "60000")
 		case waits:
 			d.must(t, "SET", restoreKey(lock), d.memory(t)+at(seconds)+":"+count, "PX", "60000")
 		case isOld:
@@ -148,10 +148,10 @@ func (d *db) permits(t *testing.T, lock string, start time.Time) string {
 		at, count, _ := strings.Cut(rest, ":")
 		words = append(words, fmt.Sprint(what, count, "@", number(t, at)-int(start.UnixMilli())))
 	}
-	if keeper := d.do(t, "GET", keptKey(lock)); keeper != "(nil)" {
-		words = append(words, "kept@"+strings.TrimPrefix(keeper, keyspace.Calls(lock)+":"))
-		if d.do(t, "PTTL", keptKey(lock))[0] == '-' {
-			t.Error("permits are kept for a client without a TTL")
+	if keeper := d.do(t, "GET", reservedKey(lock)); keeper != "(nil)" {
+		words = append(words, "reserved@"+strings.TrimPrefix(keeper, keyspace.Calls(lock)+":"))
+		if d.do(t, "PTTL", reservedKey(lock))[0] == '-' {
+			t.Error("permits are reserved for a client without a TTL")
 		}
 	}
 	for _, key := range []string{lock, keyspace.Taken(lock)} {
@@ -227,7 +227,7 @@ func TestPermits_RefusedCommandHasNoEffect(t *testing.T) {
 		case scripts.ExpirableRelease:
 			keys = append(keys, restoreKey(lock))
 		case scripts.ExpirableAcquire:
-			keys = append(keys, keptKey(lock))
+			keys = append(keys, reservedKey(lock))
 		}
 		for i, key := range keys {
 			others := "~" + strings.Join(slices.Delete(slices.Clone(keys), i, i+1), " ~")

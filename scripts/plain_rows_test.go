@@ -77,7 +77,7 @@ var plainTables = []table{
 		},
 		{
 			name: "the hold has expired before a MultiLock", reply: "[-1 0]", published: "0", publishedAgain: "0",
-			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+kept0@-3 seen@-1 >15000",
+			before: ">v=2.7+reserves@-3 seen@-1 >15000", after: ">v=2.7+reserved0@-3 seen@-1 >15000",
 		},
 		{name: "an order of another type", before: "u:1=1 30000 /waitorder 'x' 30000", args: "forced=1 entry=2.4+listens", reply: "-WRONGTYPE", after: same},
 		{

@@ -53,7 +53,7 @@ func entryText(words []string, since func(micros string) int) string {
 	case words[6] == "-":
 		return text + "+lapsed"
 	}
-	return text + "+kept" + strconv.Itoa(since(words[6]))
+	return text + "+reserved" + strconv.Itoa(since(words[6]))
 }
 
 // putQueueWord writes a word of the wait queue; entry is the last entry before it.
@@ -63,9 +63,9 @@ func (d *db) putQueueWord(t *testing.T, queue, word, entry string, start time.Ti
 	if seen, isSeen := strings.CutPrefix(word, "seen@"); isSeen {
 		entry, arrived, _ := strings.Cut(entry, "@")
 		client, rest, _ := strings.Cut(entry, "=")
-		rest, since, isKept := strings.Cut(rest, "+kept")
+		rest, since, isReserved := strings.Cut(rest, "+reserved")
 		words := at(arrived) + " " + at(seen) + " " + entryWords(rest, "0")
-		if isKept {
+		if isReserved {
 			words += " " + at(since)
 		}
 		d.must(t, "HSET", queue, client[1:], words)

@@ -14,7 +14,7 @@
 --
 -- Reply: {ABSENT, 0}       the owner does not hold the lock; if it is free, because the hold has expired, the next
 --                          clients in the wait queue get it, as after a release
---        {KEPT, 0}         it keeps the lock in its mode, with hold count 1; the lease starts now
+--        {NOT_RELEASED, 0} it keeps the lock in its mode, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
 --                          foreign clients, else 0
 local hash = KEYS[1]
@@ -43,4 +43,4 @@ if length > 0 or foreign > 0 or forced then
 end
 check_mode(hash)
 hold(hash, owner, held[2] and 1 or 0, held[2] and 0 or 1, tonumber(lease), prefix, false, held[1])
-return {KEPT, 0}
+return {NOT_RELEASED, 0}

@@ -14,7 +14,7 @@
 --
 -- Reply: the hold count that is left, or -1 if the owner does not hold the lock. If no client
 -- in the wait queue gets the lock, its release is published on the channel. The same applies to a lock that is free
--- already: it was kept for the client, which stops waiting, or the hold has expired.
+-- already: it was reserved for the client, which stops waiting, or the hold has expired.
 if foreign then
   keep_foreign(hash)
 end

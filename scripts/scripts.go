@@ -51,9 +51,9 @@ const (
 	// OthersWait: the owner holds the lock, and the wait queue was not empty. It may also replace a TTL.
 	OthersWait int64 = -4
 
-	// Kept and Released are the outcomes of a yield.
-	Kept     int64 = 0
-	Released int64 = 1
+	// NotReleased and Released are the outcomes of a yield.
+	NotReleased int64 = 0
+	Released    int64 = 1
 
 	// Renewed, Gone and Taken are the outcomes of a renewal.
 	Renewed int64 = 1
@@ -80,7 +80,7 @@ type constant struct {
 
 var constants = []constant{
 	{"REFUSED", Refused}, {"GRANTED", Granted}, {"TOKENS_LEFT", TokensLeft}, {"ABSENT", Absent}, {"TOO_NEW", TooNew},
-	{"OTHERS_WAIT", OthersWait}, {"NO_KEY", NoKey}, {"KEPT", Kept}, {"RELEASED", Released},
+	{"OTHERS_WAIT", OthersWait}, {"NO_KEY", NoKey}, {"NOT_RELEASED", NotReleased}, {"RELEASED", Released},
 	{"RENEWED", Renewed}, {"GONE", Gone}, {"TAKEN", Taken},
 	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"MAX_ENTRY_TTL", MaxEntryTTL},
 }

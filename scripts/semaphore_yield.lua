@@ -23,7 +23,7 @@ return once(record, command, function()
   local queue = open_queue(semaphore, queue_key, settings, client)
   local others = queue and queue.size > queue.own
   if free >= 0 and forced ~= '1' and not others and foreign_subscribers(queue_key, channel) == 0 then
-    return {KEPT, free}
+    return {NOT_RELEASED, free}
   end
   local reply, change = add(queue, semaphore, permits, '1', channel, true)
   return {RELEASED, reply[2]}, change

@@ -13,7 +13,7 @@ import (
 // "a=1 b=2 30000". A string instead of a hash is "'text'". Then come, each after a comma, the read leases of
 // a read/write lock, "u:1#1 60000", and the wait queue, ">v=2.7+listens@-3 seen@-1 >open@5 >turns=2 >20000": each
 // entry as "<client>=<term>.<seq>", preceded by its TTL and a colon unless that is 20000; with "+reads",
-// "+tokens3", "+listens", and of a MultiLock "+reserves", "+kept-4" while the lock is kept for it since then, or
+// "+tokens3", "+listens", and of a MultiLock "+reserves", "+reserved-4" while the lock is reserved for it since then, or
 // "+lapsed"; and with the times when it was added and last seen, in seconds from the start of the test. The two special
 // fields follow, and the TTL. After a slash come the other keys of a lock: the counter of a fenced one, "'7'"; or the
 // queue of a fair one, each owner with the seconds from the start of the test to its timeout, "v:1@300 v:2" (the second

@@ -14,7 +14,7 @@
 --
 -- Reply: {ABSENT, 0}       the owner does not hold the lock; if it is free, because the hold has expired, the next
 --                          client in the wait queue gets it, as after a release
---        {KEPT, 0}         it keeps the lock, with hold count 1; the lease starts now
+--        {NOT_RELEASED, 0} it keeps the lock, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is left to foreign
 --                          clients, else 0
 local hash = KEYS[1]
@@ -39,4 +39,4 @@ if length > 0 or foreign > 0 or forced then
 end
 redis.call('PEXPIRE', hash, lease)
 redis.call('HSET', hash, owner, '1')
-return {KEPT, 0}
+return {NOT_RELEASED, 0}

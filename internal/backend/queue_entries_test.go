@@ -34,8 +34,8 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 	}{
 		{holdC, take, lock.Done}, {apart, waits, lock.Refused}, // at c
 		{holdA, take, lock.Done}, {together, waits, lock.Refused}, // at a
-		{holdC, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, and c is kept for it
-		{holdA, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, which is kept for the other
+		{holdC, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, and c is reserved for it
+		{holdA, asRelease(take), lock.Done}, {apart, waits, lock.Refused}, // at a, which is reserved for the other
 		{together, waits, lock.Refused}, {apart, waits, lock.Refused}, // a while later
 		{together, waits, lock.Done}, {apart, waits, lock.Refused},
 		{together, asRelease(waits), lock.Done}, {apart, waits, lock.Done},
@@ -51,7 +51,7 @@ func TestAll_LeavesItsPlacesToAnother(t *testing.T) {
 	}
 }
 
-// A MultiLock over several servers gets a free member that is kept for another MultiLock which has waited for less
+// A MultiLock over several servers gets a free member that is reserved for another MultiLock which has waited for less
 // time. Otherwise it starved: each try lost the entries in the members that it had taken, and the other kept its own.
 func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 	a, b, c := onTwoServers(t)
@@ -66,7 +66,7 @@ func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 	}{
 		{holdB, take, lock.Done}, {apart, waits, lock.Refused}, // at b, and a is released again
 		{holdA, take, lock.Done}, {together, waits, lock.Refused}, // at a
-		{holdA, asRelease(take), lock.Done}, {holdB, asRelease(take), lock.Done}, // a is kept for the other
+		{holdA, asRelease(take), lock.Done}, {holdB, asRelease(take), lock.Done}, // a is reserved for the other
 		{apart, waits, lock.Done}, {together, waits, lock.Refused},
 		{apart, asRelease(waits), lock.Done}, {together, waits, lock.Done},
 	} {
@@ -77,7 +77,7 @@ func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 }
 
 // A MultiLock has the same place in all wait queues of a script. Otherwise two that have waited equally long would have
-// different orders in them, and each would wait for what is kept for the other.
+// different orders in them, and each would wait for what is reserved for the other.
 func TestAll_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
 	name := redistest.Name(t)
 	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}

@@ -11,7 +11,7 @@ import (
 // acquireBatch bounds how many requests one command serves; together they want at most machine.MaxTogether permits.
 const acquireBatch = 100
 
-// startAcquire asks for permits for the first waiting requests. If none waits, Redis keeps no more permits for the last.
+// startAcquire asks for permits for the first waiting requests. If none waits, Redis reserves no more permits for the last.
 func (s *Semaphore) startAcquire() {
 	first := s.queue.Front(acquireBatch)
 	o := op{kind: Acquire, requests: first[:fits(len(first), func(i int) int { return first[i].Count })], until: s.now + machine.RepeatTime}
@@ -21,16 +21,16 @@ func (s *Semaphore) startAcquire() {
 	if s.queue.Len() > 0 {
 		o.newest = s.queue.Last().ID
 	}
-	o.before = s.kept
-	if s.kept = 0; len(o.requests) > 0 && o.requests[0].keeps() {
-		s.kept = o.requests[0].ID
-		o.kept = s.kept == o.before
+	o.before = s.reserved
+	if s.reserved = 0; len(o.requests) > 0 && o.requests[0].reserves() {
+		s.reserved = o.requests[0].ID
+		o.reserved = s.reserved == o.before
 	}
 	s.start(o)
 }
 
 // acquireReplied grants the permits to the requests that were served. Those of a request that has left go back. After
-// permits were kept for a request, other processes go first.
+// permits were reserved for a request, other processes go first.
 func (s *Semaphore) acquireReplied(o op, r Result) {
 	s.wait.tries, s.wait.lastErr = 0, ""
 	if r.Missing {
@@ -42,7 +42,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		if s.nextForcedYield == 0 {
 			s.nextForcedYield = s.now + s.cfg.ForcedYield
 		}
-		s.kept = 0
+		s.reserved = 0
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {
 		h := hold{permits: o.permits(req), fixed: req.Lease > 0, sentAt: o.sentAt, until: trust(o.sentAt, s.lease(req))}
@@ -61,7 +61,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 			s.renewBy(h.sentAt + s.cfg.Renewal)
 		}
 	}
-	if r.Served > 0 && o.kept {
+	if r.Served > 0 && o.reserved {
 		s.wait.defers = true
 		s.tryAt(s.now + s.cfg.OpenTime())
 	} else if r.Served >= len(o.requests) {
@@ -143,8 +143,8 @@ func (s *Semaphore) acquireFailed(o *op, r Result) (over bool) {
 	}
 	s.tryAt(s.now + s.backoff(s.wait.tries))
 	s.wait.tries++
-	if r.Transient && s.kept == 0 && s.now < s.keptUntil && !s.closing {
-		s.kept = o.before // Redis may still keep permits
+	if r.Transient && s.reserved == 0 && s.now < s.reservedUntil && !s.closing {
+		s.reserved = o.before // Redis may still keep permits
 	}
 	if !o.Unsure {
 		return true

@@ -20,8 +20,8 @@
 // at the latest.
 //
 // A request may want several permits, all or none. They are one hold: what happens to one of them happens to all. While it
-// is the first, those behind it wait, and Redis keeps the free permits for this process; see expirable_acquire.lua. When
-// it has left without a grant, the process tries at once, if only to have no more permits kept, and again if that fails.
+// is the first, those behind it wait, and Redis reserves the free permits for this process; see expirable_acquire.lua. When
+// it has left without a grant, the process tries at once, if only to have no more permits reserved, and again if that fails.
 //
 // # Trust
 //

@@ -25,13 +25,13 @@ type Command struct {
 	Number uint64
 	// IDs are the permits to take, to give back, to renew, or to keep taken. Counts say how many of them belong to each
 	// request of an Acquire, or to each hold of a Release. Leases are one for each request of an Acquire, or for each
-	// permit of a Restore. Lease is that of a Renew, and of permits for which a Restore waits. Keep is the time for
-	// which an Acquire keeps free permits for its first request if that wants several and waits.
-	IDs    []machine.PermitID
-	Counts []int
-	Leases []time.Duration
-	Lease  time.Duration
-	Keep   time.Duration
+	// permit of a Restore. Lease is that of a Renew, and of permits for which a Restore waits. Reserve is the time for
+	// which an Acquire reserves free permits for its first request if that wants several and waits.
+	IDs     []machine.PermitID
+	Counts  []int
+	Leases  []time.Duration
+	Lease   time.Duration
+	Reserve time.Duration
 	// Mode and Count are of a Set.
 	Mode  SetMode
 	Count int

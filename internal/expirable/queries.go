@@ -9,7 +9,7 @@ import (
 // Idle reports whether there is nothing to do and no state to keep.
 func (s *Semaphore) Idle() bool {
 	return len(s.holds)+s.queue.Len()+len(s.back)+len(s.sets) == 0 && s.main.kind == 0 && s.renewal.kind == 0 &&
-		s.kept == 0 && s.sub.State == machine.Unsubscribed && s.effects.Len() == 0
+		s.reserved == 0 && s.sub.State == machine.Unsubscribed && s.effects.Len() == 0
 }
 
 // Sent returns the number of the last numbered command, 0 before the first; certain: none that was sent is still on

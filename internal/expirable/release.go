@@ -20,8 +20,8 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 		if next := s.queue.Head(); next.Lease == 0 && !next.Shown && next.Count == h.permits.N {
 			if s.now < s.turnUntil {
 				s.queue.Pop()
-				if s.kept == next.ID && s.queue.Len() > 0 && s.queue.Head().keeps() {
-					s.kept = s.queue.Head().ID // Redis knows only the process
+				if s.reserved == next.ID && s.queue.Len() > 0 && s.queue.Head().reserves() {
+					s.reserved = s.queue.Head().ID // Redis knows only the process
 				}
 				s.grant(next, hold{
 					permits: h.permits, sentAt: h.sentAt, until: h.until, unanswered: h.unanswered, longest: h.longest, restored: h.restored,

@@ -25,8 +25,8 @@ type Request struct {
 	Total int
 }
 
-// keeps reports whether Redis keeps free permits for the request while it is the first and waits.
-func (r *Request) keeps() bool { return r.Count > 1 && !r.Try }
+// reserves reports whether Redis reserves free permits for the request while it is the first and waits.
+func (r *Request) reserves() bool { return r.Count > 1 && !r.Try }
 
 // Semaphore is the state of the permits of one name in one process, with its decisions.
 //
@@ -43,11 +43,11 @@ type Semaphore struct {
 	mayArrive bool
 
 	queue requestqueue.Queue[*Request]
-	// kept is the first of the queue at the last Acquire if it wants several permits: Redis may keep those that are free
-	// for it, until keptUntil unless it asks again. 0 if there is none.
-	kept      uint64
-	keptUntil Instant
-	holds     []*hold
+	// reserved is the first of the queue at the last Acquire if it wants several permits: Redis may reserve those that are free
+	// for it, until reservedUntil unless it asks again. 0 if there is none.
+	reserved      uint64
+	reservedUntil Instant
+	holds         []*hold
 	// main is the numbered command under way, and renewal the watchdog's beside it. earlier are tries of renewal before the last
 	// whose replies may still arrive. extensions are other leases for single permits, which wait or are under way.
 	main, renewal op
@@ -149,9 +149,9 @@ type op struct {
 	holds    []*hold
 	count    int
 	yields   bool
-	// before is the request for which free permits may have been kept before; kept: it is the first of requests.
-	before uint64
-	kept   bool
+	// before is the request for which free permits may have been reserved before; reserved: it is the first of requests.
+	before   uint64
+	reserved bool
 }
 
 // permits returns the permits that an Acquire may take for one of its requests. Each command has ids of its own: a permit

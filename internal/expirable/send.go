@@ -36,9 +36,9 @@ func (s *Semaphore) send(o *op) {
 			c.add(o.permits(req))
 			c.Leases = append(c.Leases, s.lease(req))
 		}
-		if len(o.requests) > 0 && o.requests[0].keeps() {
-			c.Keep = s.cfg.TransferTTL()
-			s.keptUntil = s.now + c.Keep
+		if len(o.requests) > 0 && o.requests[0].reserves() {
+			c.Reserve = s.cfg.TransferTTL()
+			s.reservedUntil = s.now + c.Reserve
 		}
 	case Release:
 		for _, b := range s.back[:o.count] {

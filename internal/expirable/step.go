@@ -136,14 +136,14 @@ func (s *Semaphore) overdue() {
 // settle closes an event: it begins what can be done next.
 func (s *Semaphore) settle() {
 	if s.main.kind == 0 {
-		s.tryUnkept()
+		s.tryUnreserved()
 		s.next()
 	}
 	s.extend()
 	if !s.renewal.InFlight {
 		s.renew()
 	}
-	if s.queue.Len() == 0 && s.kept == 0 {
+	if s.queue.Len() == 0 && s.reserved == 0 {
 		s.wait = waiting{}
 	}
 	s.sub.Follow(s.now, s.queue.Len() > 0, s.wait.refused, false, 0, &s.effects)
@@ -185,7 +185,7 @@ func (s *Semaphore) setAlarm() {
 	wake(s.renewal.Due, s.renewal.InFlight)
 	wake(s.renewAt, s.renewAt > s.now)
 	wake(s.backAt, s.backAt > s.now)
-	wake(s.wait.nextAt, (s.queue.Len() > 0 || s.kept != 0) && s.wait.nextAt > s.now)
+	wake(s.wait.nextAt, (s.queue.Len() > 0 || s.reserved != 0) && s.wait.nextAt > s.now)
 	wake(s.queue.NextDeadline(), s.queue.NextDeadline() > 0)
 	for _, h := range s.holds {
 		wake(h.end(), true)

@@ -23,18 +23,18 @@ func (s *Semaphore) expire() {
 	s.expireSets()
 }
 
-// tryUnkept makes a try due when the request for which Redis may keep permits has left: others stood behind it, also in other
+// tryUnreserved makes a try due when the request for which Redis may reserve permits has left: others stood behind it, also in other
 // processes.
-func (s *Semaphore) tryUnkept() {
-	if s.kept != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.kept && !s.wait.defers && s.wait.tries == 0 {
+func (s *Semaphore) tryUnreserved() {
+	if s.reserved != 0 && s.queue.Len() > 0 && s.queue.Head().ID != s.reserved && !s.wait.defers && s.wait.tries == 0 {
 		s.tryAt(s.now)
 	}
 }
 
-// mayTry reports whether an Acquire is due: for the requests that wait or, if none does, to have no more permits kept.
+// mayTry reports whether an Acquire is due: for the requests that wait or, if none does, to have no more permits reserved.
 func (s *Semaphore) mayTry() bool {
 	if s.queue.Len() == 0 {
-		return s.kept != 0 && (s.wait.tries == 0 || s.now >= s.wait.nextAt)
+		return s.reserved != 0 && (s.wait.tries == 0 || s.now >= s.wait.nextAt)
 	}
 	return s.now >= s.wait.nextAt
 }

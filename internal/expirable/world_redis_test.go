@@ -44,8 +44,8 @@ func (s *shared) run(n *explore.Net, i int, c Command) (reply Result) {
 	switch c.Kind {
 	case Acquire:
 		if !r.set {
-			if r.kept == i+1 {
-				r.kept = 0
+			if r.reserved == i+1 {
+				r.reserved = 0
 			}
 			return Result{Missing: true, Wait: -1}
 		}
@@ -60,7 +60,7 @@ func (s *shared) run(n *explore.Net, i int, c Command) (reply Result) {
 			}
 		}
 		ids, wanted := c.IDs, 0
-		mine, others := r.kept == i+1 && n.Now < r.keptUntil, r.kept != i+1 && r.kept != 0 && n.Now < r.keptUntil
+		mine, others := r.reserved == i+1 && n.Now < r.reservedUntil, r.reserved != i+1 && r.reserved != 0 && n.Now < r.reservedUntil
 		for k, count := range c.Counts {
 			if wanted = count; count > r.free || others {
 				break
@@ -72,13 +72,13 @@ func (s *shared) run(n *explore.Net, i int, c Command) (reply Result) {
 			r.free -= count
 			reply.Served++
 		}
-		keeps := reply.Served == 0 && wanted > 1 && c.Keep > 0 && !others && wanted <= r.free+len(r.issued)
-		if keeps {
-			r.kept, r.keptUntil = i+1, n.Now+c.Keep
+		reserves := reply.Served == 0 && wanted > 1 && c.Reserve > 0 && !others && wanted <= r.free+len(r.issued)
+		if reserves {
+			r.reserved, r.reservedUntil = i+1, n.Now+c.Reserve
 		} else if mine {
-			r.kept = 0
+			r.reserved = 0
 		}
-		if r.free > 0 && (expired > 0 || mine && !keeps) {
+		if r.free > 0 && (expired > 0 || mine && !reserves) {
 			n.Publish()
 		}
 	case Release:

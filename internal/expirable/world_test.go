@@ -38,9 +38,9 @@ type redis struct {
 	lost []machine.PermitID
 	// waits is the Restore that waits, and saved the one in the last snapshot.
 	waits, saved restore
-	// kept is the number of the process for which permits are kept, from 1, and keptUntil for how long; 0 for none.
-	kept      int
-	keptUntil Instant
+	// reserved is the number of the process for which permits are reserved, from 1, and reservedUntil for how long; 0 for none.
+	reserved      int
+	reservedUntil Instant
 }
 
 // restore is a Restore that waits: at is when it is to be done, 0 if none waits, and taken how many permits are taken
@@ -322,9 +322,9 @@ func (s *shared) Check(n *explore.Net) {
 	for i := range s.processes {
 		p := &s.processes[i]
 		wake, ok := p.permits.NextWake()
-		if kept := s.redis.kept; kept != 0 && kept != i+1 && n.Now < s.redis.keptUntil {
-			if n.Quiet() && !n.Dead(kept-1) && s.processes[kept-1].permits.kept == 0 {
-				n.Violated("permits are kept for p%d, which does not want them", kept-1)
+		if reserved := s.redis.reserved; reserved != 0 && reserved != i+1 && n.Now < s.redis.reservedUntil {
+			if n.Quiet() && !n.Dead(reserved-1) && s.processes[reserved-1].permits.reserved == 0 {
+				n.Violated("permits are reserved for p%d, which does not want them", reserved-1)
 			}
 		} else if n.Quiet() && (!ok || wake > n.Now) && p.permits.queue.Len() > 0 && !p.permits.wait.defers {
 			if s.redis.free >= p.permits.queue.Head().Count {

@@ -83,8 +83,8 @@ type Outcome uint8
 const (
 	// Done: the script succeeded. For Yield: it released the lock.
 	Done Outcome = iota + 1
-	// Kept: Yield saw no waiter and renewed the lease.
-	Kept
+	// Renewed: Yield saw no waiter and renewed the lease.
+	Renewed
 	// Refused: another owner holds the lock.
 	Refused
 	// Absent: the owner does not hold the lock, or no longer.

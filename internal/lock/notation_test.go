@@ -15,7 +15,7 @@ import (
 // replies are the outcomes that a script can name, besides failures. "unheld" is a refusal although the lock is free:
 // another waiter is next.
 var replies = map[string]lock.Result{
-	"done": {Outcome: lock.Done}, "kept": {Outcome: lock.Kept}, "gone": {Outcome: lock.Absent}, "taken": {Outcome: lock.Absent, Taken: true},
+	"done": {Outcome: lock.Done}, "renewed": {Outcome: lock.Renewed}, "gone": {Outcome: lock.Absent}, "taken": {Outcome: lock.Absent, Taken: true},
 	"refused": {Outcome: lock.Refused, Holder: "other:1"}, "unheld": {Outcome: lock.Refused},
 }
 

@@ -79,7 +79,7 @@ func (w *world) arrive(m message, f fate) {
 // unconfirmed is the reply to a command whose lease too few replicas have; other commands are not affected.
 func unconfirmed(c lock.Command, r lock.Result) lock.Result {
 	leases := c.Kind == lock.Acquire || c.Kind == lock.Yield || c.Kind == lock.Renew || c.Kind == lock.SyncQueue && c.Take
-	if !leases || r.Outcome != lock.Kept && (r.Outcome != lock.Done || c.Kind == lock.Yield) {
+	if !leases || r.Outcome != lock.Renewed && (r.Outcome != lock.Done || c.Kind == lock.Yield) {
 		return r
 	}
 	return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: errReplicas, Transient: true, Unsure: true, Unconfirmed: true}}

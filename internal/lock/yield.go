@@ -33,7 +33,7 @@ func (l *Lock) yieldCommand(o *op, c *Command) {
 // yieldReplied ends the turn, or begins another one if no other client waits.
 func (l *Lock) yieldReplied(o op, r Result) {
 	switch r.Outcome {
-	case Kept:
+	case Renewed:
 		l.main = op{}
 		l.wait.sent = nil
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
@@ -115,6 +115,6 @@ func (l *Lock) contendAgain(o op, r Result) {
 	case r.Others > 0:
 		l.deferToOthers(r.Others, l.cfg.OpenTime())
 	case notified:
-		l.wait.nextAt = l.now // the lock may be kept for a MultiLock; the script says for how long
+		l.wait.nextAt = l.now // the lock may be reserved for a MultiLock; the script says for how long
 	}
 }

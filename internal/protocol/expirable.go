@@ -18,7 +18,7 @@ type ExpirableSemaphore struct {
 	// Channel is the channel on which free permits are published.
 	Channel string
 
-	keys []string // the last ones are the time at which the number is restored, and for which client permits are kept
+	keys []string // the last ones are the time at which the number is restored, and for which client permits are reserved
 }
 
 // NewExpirableSemaphore returns an expirable semaphore. name is the key of the number of free permits.
@@ -37,7 +37,7 @@ func (s *ExpirableSemaphore) Call(c *expirable.Command, deadline time.Time) redi
 	call := redisclient.Call{Keys: s.keys[:3], Args: []string{strconv.FormatUint(c.Number, 10), s.Channel}, Deadline: deadline, Seq: c.Seq}
 	switch c.Kind {
 	case expirable.Acquire:
-		call.Script, call.Confirm, call.Args = scripts.ExpirableAcquire, true, append(call.Args, s.keys[4], ms(c.Keep))
+		call.Script, call.Confirm, call.Args = scripts.ExpirableAcquire, true, append(call.Args, s.keys[4], ms(c.Reserve))
 	case expirable.Release:
 		call.Script, call.Urgent, call.Args = scripts.ExpirableRelease, true, append(call.Args, s.keys[3])
 	case expirable.Renew:

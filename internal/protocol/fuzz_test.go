@@ -121,7 +121,7 @@ func checkResult(t *testing.T, q question, reply redisclient.Reply) {
 		check(strings.HasPrefix(field, clientID+":") && strings.HasSuffix(strings.TrimSuffix(field, ":write"), number), "the term belongs to another client")
 	}
 	check(r.OwnTerm == 0 || r.Outcome == lock.Refused || how == queueSynced, "an unexpected term")
-	check(r.Outcome != lock.Kept || q.kind == lock.Yield, "only a yield keeps a lock")
+	check(r.Outcome != lock.Renewed || q.kind == lock.Yield, "only a yield renews a lock")
 	check(r.Outcome != lock.Done || how != queueSynced || r.OwnTerm != 0, "no owner has taken the lock")
 	check(len(r.Tokens) == 0 || r.Outcome == lock.Done && slices.Min(r.Tokens) > 0, "invalid tokens")
 	if r.Outcome == lock.Refused {

@@ -164,11 +164,11 @@ local function add(what, value, left)
 end
 -- The sorted set must agree with the hash.
 local function check_order(key, client, arrived, seen, rest)
-  local ttl, listens, kept = string.match(rest, '^(%d+) %d+ %d+ %d %d+ (%d) ?(.*)$')
+  local ttl, listens, reserved = string.match(rest, '^(%d+) %d+ %d+ %d %d+ (%d) ?(.*)$')
   local place = arrived
-  if kept == '-' then
+  if reserved == '-' then
     place = nil
-  elseif kept == '' and listens == '0' then
+  elseif reserved == '' and listens == '0' then
     place = arrived - 2^53
   end
   local order = string.gsub(key, '_queue', '_order')

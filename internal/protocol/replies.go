@@ -85,8 +85,8 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 		switch n[0] {
 		case scripts.Absent:
 			r.Outcome = lock.Absent
-		case scripts.Kept:
-			r.Outcome = lock.Kept
+		case scripts.NotReleased:
+			r.Outcome = lock.Renewed
 		default:
 			r.Others = int(n[1])
 		}
@@ -108,7 +108,7 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 			r.Outcome = lock.Absent
 		}
 	}
-	if why := reply.Unconfirmed; why != nil && (r.Outcome == lock.Kept || r.Outcome == lock.Done && how != yielded) {
+	if why := reply.Unconfirmed; why != nil && (r.Outcome == lock.Renewed || r.Outcome == lock.Done && how != yielded) {
 		r = lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}}
 	}
 	return seq, r

@@ -11,7 +11,7 @@ import (
 
 // passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
 // the lock, more readers may join them. MultiLocks that may get no transfer: they are woken if readers get the free lock,
-// if reading begins with this command, or if a writer before them has left. begun: the free lock is kept for a MultiLock
+// if reading begins with this command, or if a writer before them has left. begun: the free lock is reserved for a MultiLock
 // from now on.
 func (r *run) passOn(part int, begins bool) (begun bool) {
 	l := &r.parts[part]
@@ -61,7 +61,7 @@ func (r *run) passUnblocked(part int) {
 }
 
 // passFound passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it
-// is kept from now on is woken.
+// is reserved from now on is woken.
 func (r *run) passFound(part int) {
 	if r.passOn(part, false) {
 		r.publish(Publication{Part: part})

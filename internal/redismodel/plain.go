@@ -128,7 +128,7 @@ func (r *run) yield(part int) lock.Result {
 	}
 	if r.others(l) == 0 && !r.Forced {
 		r.set(l, 1)
-		return result(lock.Kept)
+		return result(lock.Renewed)
 	}
 	l.put(r.owner, Counts{})
 	return r.yielded(part, false)

@@ -55,7 +55,7 @@ func (r *run) readWrite(part int) lock.Result {
 			return result(lock.Done)
 		}
 		r.hold(l, Counts{min(held.Exclusive, 1), 1 - min(held.Exclusive, 1)})
-		return result(lock.Kept)
+		return result(lock.Renewed)
 	case r.Kind == lock.CountWaiters:
 		others := r.others(l)
 		if _, entries := r.waiting(l); entries > 0 && !l.Free() && !l.Written() {

@@ -104,7 +104,7 @@ func (r *run) refuses(i int) (refusal lock.Result, refused bool) {
 		}
 		refusal = r.refusal(r.client, l)
 		if l.Free() {
-			refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
+			refusal.TTL = max(r.left(r.reservedUntil(l)), time.Millisecond)
 		}
 		return refusal, true
 	case reads && (held.Shared > 0 || !l.Written() && !r.writerAhead(l)), !reads && held.Exclusive > 0:

@@ -24,7 +24,7 @@ type Entry struct {
 	// Until is the time at which the entry expires unless the client confirms it.
 	Until machine.Instant
 	// The entry of a MultiLock reserves the lock: it gets no transfer. While it is the first, the free lock
-	// is kept for it, since Since. Lapsed: that has lasted too long, so others may take the lock until the
+	// is reserved for it, since Since. Lapsed: that has lasted too long, so others may take the lock until the
 	// MultiLock tries again.
 	Lapsed bool
 	Since  machine.Instant
@@ -33,10 +33,10 @@ type Entry struct {
 	isNew   bool
 }
 
-// maxKept is the longest time for which a free lock is kept for a MultiLock.
-const maxKept = time.Minute
+// maxReserved is the longest time for which a free lock is reserved for a MultiLock.
+const maxReserved = time.Minute
 
-func (p *Entry) keptUntil() machine.Instant { return p.Since + min(p.TTL/2, maxKept) }
+func (p *Entry) reservedUntil() machine.Instant { return p.Since + min(p.TTL/2, maxReserved) }
 
 // turns replaces the term in the names of channels that only Lockkeeper uses.
 const turns, asked = math.MaxUint64, math.MaxUint64 - 1
@@ -240,7 +240,7 @@ func (r *run) refuseAndEnter(part int) lock.Result {
 	l := &r.parts[part]
 	refusal := r.refusal(r.client, l)
 	if l.Free() {
-		refusal.TTL = max(r.left(r.keptUntil(l)), time.Millisecond)
+		refusal.TTL = max(r.left(r.reservedUntil(l)), time.Millisecond)
 	} else if l.OpenUntil != 0 && r.Kind == lock.Acquire {
 		l.OpenUntil = 0 // a foreign client has had the lock
 	}
@@ -333,7 +333,7 @@ func (r *run) reserving(l *Lock) (i int, ok bool) {
 // may wait for this one.
 func (r *run) endReservation(l *Lock) {
 	i, ok := r.reserving(l)
-	if !ok || l.Entries[i].Since == 0 || r.now < l.Entries[i].keptUntil() {
+	if !ok || l.Entries[i].Since == 0 || r.now < l.Entries[i].reservedUntil() {
 		return
 	}
 	l.Entries = slices.Clone(l.Entries)
@@ -341,13 +341,13 @@ func (r *run) endReservation(l *Lock) {
 	r.touch(l)
 }
 
-// keptUntil returns until when a free lock is kept for others.
-func (r *run) keptUntil(l *Lock) machine.Instant {
+// reservedUntil returns until when a free lock is reserved for others.
+func (r *run) reservedUntil(l *Lock) machine.Instant {
 	if l.OpenUntil > r.now {
 		return l.OpenUntil
 	}
 	if i, ok := r.reserving(l); ok {
-		return l.Entries[i].keptUntil()
+		return l.Entries[i].reservedUntil()
 	}
 	return r.now
 }

@@ -69,7 +69,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
     if mine and not mine.gone and not mine.is_new then
       if is_ordered(mine) then
         length = length - 1
-      elseif not mine.kept then
+      elseif not mine.reserved then
         foreign = foreign - 1
       end
     end

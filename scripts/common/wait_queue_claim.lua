@@ -12,11 +12,11 @@ local function add_claims(queue)
 
   -- Returns the entry in ARGV as it is now, and its text; nil if it is malformed. old: the entry that it confirms.
   -- Otherwise that of a MultiLock was added when the client began to wait: after the "r" is for how long it has waited.
-  -- kept: as in the text of such an entry.
-  local function parse_wanted(wanted, old, kept)
+  -- reserved: as in the text of such an entry.
+  local function parse_wanted(wanted, old, reserved)
     local core, waited = string.match(wanted, '^(.*) r(%d*)$')
     local arrived = old and old.arrived or string.format('%.0f', math.max(now - (tonumber(waited) or 0), 0))
-    local text = arrived .. ' ' .. string.format('%.0f', now) .. ' ' .. (core and core .. ' ' .. kept or wanted)
+    local text = arrived .. ' ' .. string.format('%.0f', now) .. ' ' .. (core and core .. ' ' .. reserved or wanted)
     return parse_entry(queue.client, text, now), text
   end
 
@@ -46,8 +46,8 @@ local function add_claims(queue)
       return -- it does not wait, or this is a late command
     end
     old = not last and old
-    local kept = old and old.kept or '0'
-    local entry, text = parse_wanted(wanted, old, kept == '-' and not busy and '0' or kept)
+    local reserved = old and old.reserved or '0'
+    local entry, text = parse_wanted(wanted, old, reserved == '-' and not busy and '0' or reserved)
     if entry then
       queue.set(queue.client, text, entry)
     end
@@ -67,13 +67,13 @@ local function add_claims(queue)
       beside('HDEL', queue.key, 'open')
     end
     local first = queue.reserving()
-    if first and tonumber(first.kept) > 0 and now >= queue.kept_until(first) then
-      queue.keep(first, '-') -- the holder of another lock of that MultiLock may wait for this one
+    if first and tonumber(first.reserved) > 0 and now >= queue.reserved_until(first) then
+      queue.reserve(first, '-') -- the holder of another lock of that MultiLock may wait for this one
     end
     local passed = queue.ahead() and queue.pass_found()
     first = passed == nil and queue.reserving()
     if first then
-      return false, math.max(math.ceil((queue.kept_until(first) - now) / 1000), 1)
+      return false, math.max(math.ceil((queue.reserved_until(first) - now) / 1000), 1)
     end
     return not passed or shared and passed == '1' and not queue.ahead(true)
   end

@@ -11,15 +11,15 @@
 -- The wait queue is a hash and a sorted set beside the lock's hash, which Redisson does not know. The hash has all that is
 -- known of the entries:
 --
---   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <kept>]"
+--   client uuid -> "<arrived> <seen> <ttl> <term> <seq> <mode> <tokens> <listens>[ <reserved>]"
 --                  the entry of a client: when it was added and when the client was last seen
 --                  (epoch, µs); for how many ms from then the entry counts, which is also the
 --                  lease of a transfer to it; the term under which the client waits; the command
 --                  that added or confirmed the entry; the mode ("0" exclusive, "1" shared); how
 --                  many fencing tokens a transfer draws for it; and "1" if the client listens on
 --                  its turn channel. The entry of a MultiLock reserves the lock: it gets no
---                  transfer, but while it is the first, a free lock is kept for it since <kept>, for half of
---                  its <ttl>, but at most MAX_KEPT: "0" is not yet, and "-" no longer, since that was too long.
+--                  transfer, but while it is the first, a free lock is reserved for it since <reserved>, for half of
+--                  its <ttl>, but at most MAX_RESERVED: "0" is not yet, and "-" no longer, since that was too long.
 --                  If it wants to read, it keeps no reader from joining others; see pass_on for when it is woken
 --   open        -> until when (epoch, µs) the free lock is left to foreign clients
 --   turns       -> how many transfers there were since it was last left to them, while any waited
@@ -29,7 +29,7 @@
 --   "-<client uuid>" -> minus when the entry expires, so that the first to expire are the last below 0
 --   client uuid      -> when the entry was added, if it counts: it listens, or reserves the lock. If it does neither,
 --                       that minus 2 * HALF, so that foreign clients are below all others. A MultiLock for which the
---                       lock is no longer kept has none
+--                       lock is no longer reserved has none
 --
 -- If the two do not agree, since one was lost or has garbage, the order is made anew from the hash.
 --
@@ -69,35 +69,35 @@ end
 
 -- Returns the entry of a client, nil if the text is not one, or is over.
 local function parse_entry(client, text, now)
-  local core, arrived, seen, ttl, term, seq, mode, tokens, listens, kept =
+  local core, arrived, seen, ttl, term, seq, mode, tokens, listens, reserved =
     string.match(text, '^((%d+) (%d+) (%d+) (%d+) (%d+) ([01]) (%d+) ([01])) ?([-%d]*)$')
   if not (core and string.find(client, CLIENT) and not string.find(client, '%u')
     and #arrived <= 17 and tonumber(arrived) < HALF and #seen <= 17 and #ttl <= 13 and tonumber(ttl) <= MAX_ENTRY_TTL
-    and #term <= 20 and #seq <= 20 and #tokens <= 10 and (kept == '' or kept == '-' or has_digits(kept, 17)))
+    and #term <= 20 and #seq <= 20 and #tokens <= 10 and (reserved == '' or reserved == '-' or has_digits(reserved, 17)))
     -- A clock that was set back must not keep an entry for long.
     or math.abs(now - seen) >= ttl * 1000 then
     return nil
   end
-  if kept ~= '' and kept ~= '-' and tonumber(kept) > now then
-    kept = '0'
+  if reserved ~= '' and reserved ~= '-' and tonumber(reserved) > now then
+    reserved = '0'
   end
   return {
     client = client, text = core, arrived = arrived, at = tonumber(arrived), ends = seen + ttl * 1000, ttl = tonumber(ttl),
-    term = term, seq = seq, mode = mode, tokens = tokens, listens = listens == '1', kept = kept ~= '' and kept,
+    term = term, seq = seq, mode = mode, tokens = tokens, listens = listens == '1', reserved = reserved ~= '' and reserved,
   }
 end
 
 -- Reports whether an entry keeps others waiting.
 local function is_ordered(entry)
-  if entry.kept then
-    return entry.kept ~= '-'
+  if entry.reserved then
+    return entry.reserved ~= '-'
   end
   return entry.listens
 end
 
 -- Puts an entry into the sorted set.
 local function put_in_order(order, entry)
-  local score = is_ordered(entry) and entry.at or not entry.kept and entry.at - 2 * HALF
+  local score = is_ordered(entry) and entry.at or not entry.reserved and entry.at - 2 * HALF
   if score then
     redis.call('ZADD', order, -entry.ends, '-' .. entry.client, score, entry.client)
   else

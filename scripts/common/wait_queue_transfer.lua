@@ -1,7 +1,7 @@
 -- The fourth part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
 
--- For how many µs a free lock is kept for a MultiLock at most.
-local MAX_KEPT = 60000000
+-- For how many µs a free lock is reserved for a MultiLock at most.
+local MAX_RESERVED = 60000000
 
 -- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; give is that of wait_queue.
 local function add_transfers(queue, key, hash, counter, give)
@@ -12,8 +12,8 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet
   -- gets no transfer, and keeps no client waiting.
   local function check_or_remove(entry)
-    if queue.asks(entry) or entry.kept then
-      return queue.asks(entry) or entry.kept ~= '-'
+    if queue.asks(entry) or entry.reserved then
+      return queue.asks(entry) or entry.reserved ~= '-'
     elseif entry.listens and not entry.reachable and queue.sees_subscribers then
       entry.reachable = redis.call('PUBSUB', NUMSUB, turn_channel(key, entry))[2] > 0
       if not entry.reachable then
@@ -62,13 +62,13 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Returns the first entry if it is that of a MultiLock, which does not ask.
   function queue.reserving()
     local entry = queue.from(1)
-    return entry and not queue.asks(entry) and entry.kept and entry
+    return entry and not queue.asks(entry) and entry.reserved and entry
   end
-  function queue.kept_until(entry)
-    return entry.kept + math.min(entry.ttl * 500, MAX_KEPT)
+  function queue.reserved_until(entry)
+    return entry.reserved + math.min(entry.ttl * 500, MAX_RESERVED)
   end
-  function queue.keep(entry, since)
-    entry.kept = since
+  function queue.reserve(entry, since)
+    entry.reserved = since
     queue.set(entry.client, entry.text .. ' ' .. since)
     if since == '-' then
       beside('ZREM', queue.order, entry.client)
@@ -115,7 +115,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Transfers the lock to the first entry, or to all readers before the first that does not share. joins:
   -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. begins: reading
   -- begins with this script. MultiLocks that could not join readers before, and can now, are woken. Returns the mode in
-  -- which the lock is held then, nil if it was not transferred; and whether it is kept for a MultiLock from now on.
+  -- which the lock is held then, nil if it was not transferred; and whether it is reserved for a MultiLock from now on.
   function queue.pass_on(joins, asks, begins)
     local passed, reads
     if asks then
@@ -124,10 +124,10 @@ local function add_transfers(queue, key, hash, counter, give)
     local entry, i = queue.from(1)
     while entry do
       local exclusive, asking = entry.mode == '0' and entry.listens, queue.asks(entry)
-      if entry.kept and entry.mode == '1' and (joins or passed) then
+      if entry.reserved and entry.mode == '1' and (joins or passed) then
         local unblocked = queue.vacated and is_before(queue.vacated, entry)
         reads = reads or not asking and (begins or not joins or unblocked)
-      elseif entry.kept or exclusive and (asking or joins or passed)
+      elseif entry.reserved or exclusive and (asking or joins or passed)
         or not asking and not transfer(entry, joins or passed) then
         break
       elseif not asking then
@@ -143,14 +143,14 @@ local function add_transfers(queue, key, hash, counter, give)
       redis.call(PUBLISH, queue.channel, '0')
     end
     local first = not joins and not passed and queue.reserving()
-    local begun = first and first.kept == '0'
+    local begun = first and first.reserved == '0'
     if begun then
-      queue.keep(first, string.format('%.0f', now))
+      queue.reserve(first, string.format('%.0f', now))
     end
     return passed, begun
   end
 
-  -- Passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is kept
+  -- Passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is reserved
   -- from now on does not know that the lock is free, and is woken. Returns the mode as pass_on does.
   function queue.pass_found()
     local passed, begun = queue.pass_on()
