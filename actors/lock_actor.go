@@ -117,9 +117,11 @@ func (a *lockActor) Receive(ctx actor.Context) {
 			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Signal(now) })
 		}
 	case *transferred:
-		if !m.transfer.IsQuestion() {
-			a.observer.Transferred()
+		if m.transfer.IsQuestion() {
+			a.handle(m, func(on machine.Machine, now machine.Instant) { on.Asked(now, m.transfer.Term) })
+			return
 		}
+		a.observer.Transferred()
 		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Transferred(now, m.transfer) })
 	case listening:
 		if a.adapter.Relevant(m.channel) {

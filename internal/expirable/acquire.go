@@ -77,7 +77,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 	if r.Wait >= 0 {
 		next = min(next, s.now+r.Wait+time.Millisecond) // Redis's time is rounded down
 	}
-	if s.wait.again || tries {
+	if s.wait.refusalIsStale || tries {
 		next = s.now
 	}
 	if !s.wait.defers {

@@ -202,10 +202,10 @@ type set struct {
 // waiting is what is known while a request waits.
 type waiting struct {
 	// nextAt is the time of the next try if no message comes before. refused: there were not enough
-	// permits. again: a message came while an acquire was under way.
-	nextAt  Instant
-	refused bool
-	again   bool
+	// permits. refusalIsStale: a message came while an acquire was under way.
+	nextAt         Instant
+	refused        bool
+	refusalIsStale bool
 	// defers: no message brings the next try forward.
 	defers bool
 	tries  int

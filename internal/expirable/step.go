@@ -11,7 +11,7 @@ func (s *Semaphore) Signal(now Instant) {
 	s.begin(now)
 	defer s.settle()
 	if s.main.kind == Acquire {
-		s.wait.again = true
+		s.wait.refusalIsStale = true
 	} else if !s.wait.defers && s.queue.Len() > 0 {
 		s.tryAt(s.now)
 	}
@@ -26,6 +26,9 @@ func (s *Semaphore) Subscribed(now Instant, term uint64) {
 
 // Transferred does nothing: the permits have no wait queue.
 func (s *Semaphore) Transferred(Instant, machine.Transfer) {}
+
+// Asked does nothing, like Transferred.
+func (s *Semaphore) Asked(Instant, uint64) {}
 
 // Suspect does nothing: each renewal says which permits are gone.
 func (s *Semaphore) Suspect(Instant) {}
@@ -164,7 +167,7 @@ func (s *Semaphore) next() {
 			s.start(op{kind: Set, until: s.sets[0].until})
 			return
 		case kind == Acquire && s.mayTry():
-			s.wait.again, s.wait.defers = false, false
+			s.wait.refusalIsStale, s.wait.defers = false, false
 			s.startAcquire()
 			return
 		}

@@ -33,7 +33,7 @@ func (l *Lock) prepareGrant(ref any) {
 }
 
 func (l *Lock) grantReplied(o op, r Result) {
-	again := l.wait.refusalIsStale
+	stale := l.wait.refusalIsStale
 	l.wait.refusalIsStale = false
 	switch r.Outcome {
 	case Done:
@@ -51,7 +51,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 			l.cleanUp(o.term)
 		}
 		l.contend()
-		l.wait.refusalIsStale = again
+		l.wait.refusalIsStale = stale
 		l.noteRefusal(r)
 		if l.features.WaitQueue {
 			l.wait.nextAt = l.now // to add an entry to the wait queue

@@ -14,8 +14,10 @@ func (l *Lock) noteAlone(o op, r Result) {
 	}
 }
 
-// noteAsked notes that another process wants the lock. The message may overtake the reply to the acquire.
-func (l *Lock) noteAsked(term uint64) {
+// Asked reports that another process wants the lock, which that term has. The message may overtake the reply to the acquire.
+func (l *Lock) Asked(now machine.Instant, term uint64) {
+	l.begin(now)
+	defer l.settle()
 	if term == l.lease.term {
 		l.lease.lingerUntil, l.lease.asked = 0, true
 	}

@@ -177,3 +177,12 @@ func write(text *strings.Builder, v reflect.Value) {
 		fmt.Fprint(text, v)
 	}
 }
+
+// receive delivers the message of a transfer, or of a question.
+func receive(l *lock.Lock, now machine.Instant, t machine.Transfer) {
+	if t.IsQuestion() {
+		l.Asked(now, t.Term)
+	} else {
+		l.Transferred(now, t)
+	}
+}

@@ -140,7 +140,7 @@ func (r *rig) request(verb string, words []string) bool {
 		if len(words) > 3 {
 			transfer.Tokens = []int64{int64(machinetest.Number(words[3]))}
 		}
-		r.do(func(l *lock.Lock) { l.Transferred(r.Now, transfer) })
+		r.do(func(l *lock.Lock) { receive(l, r.Now, transfer) })
 	case "suspect":
 		r.do(func(l *lock.Lock) { l.Suspect(r.Now) })
 	case "subscribed":

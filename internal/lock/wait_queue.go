@@ -90,14 +90,11 @@ func (l *Lock) forgetBefore(o op) {
 	}
 }
 
-// Transferred makes this process the owner of a lock that another process has transferred to it, or reports that another
-// process wants the lock (see machine.Transfer).
+// Transferred makes this process the owner of a lock that another process has transferred to it.
 func (l *Lock) Transferred(now machine.Instant, t machine.Transfer) {
 	l.begin(now)
 	defer l.settle()
 	switch {
-	case t.IsQuestion():
-		l.noteAsked(t.Term)
 	case t.Term != l.lease.term && t.Term != l.main.next:
 		// It was for waiters that have left, or for a term that is over.
 		if !slices.ContainsFunc(l.background, func(o op) bool { return o.term == t.Term }) {

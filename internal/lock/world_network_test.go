@@ -152,7 +152,7 @@ func (w *world) deliver(m message, f fate) {
 		}
 	case transferred:
 		if f == fine {
-			w.event(m.p, fmt.Sprintf("transferred to term %d by #%d", m.transfer.Term, m.transfer.Seq), func(l *lock.Lock) { l.Transferred(w.now, m.transfer) })
+			w.event(m.p, fmt.Sprintf("transferred to term %d by #%d", m.transfer.Term, m.transfer.Seq), func(l *lock.Lock) { receive(l, w.now, m.transfer) })
 		}
 	case subscribing:
 		if f == fine && !p.dead {

@@ -101,7 +101,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 		}
 		return
 	}
-	transfer, notified := l.wait.transfer, l.wait.refusalIsStale
+	transfer, stale := l.wait.transfer, l.wait.refusalIsStale
 	l.phase = contending
 	l.lease = lease{term: o.next}
 	l.wait = waiting{contest: contest{refused: true, nextAt: l.now + l.jitter(l.poll())}, sent: l.wait.sent}
@@ -114,7 +114,7 @@ func (l *Lock) contendAgain(o op, r Result) {
 		l.wait.nextAt = l.now // readers may have the lock by now, without a message
 	case r.Others > 0:
 		l.deferToOthers(r.Others, l.cfg.OpenTime())
-	case notified:
+	case stale:
 		l.wait.nextAt = l.now // the lock may be reserved for a MultiLock; the script says for how long
 	}
 }

@@ -19,9 +19,11 @@ type Machine interface {
 	// Subscribed reports that the subscription with the term of an effect Subscribe is confirmed. Earlier messages may
 	// have been missed.
 	Subscribed(now Instant, term uint64)
-	// Transferred reports that another process has transferred the lock to this one, or wants it (see Transfer), or that
-	// permits of a semaphore are free for this process.
+	// Transferred reports that another process has transferred the lock to this one.
 	Transferred(now Instant, t Transfer)
+	// Asked reports that another process wants the lock, which that term has; or, for a semaphore, that this process is asked
+	// to try, since permits are free for it.
+	Asked(now Instant, term uint64)
 	// Suspect reports that the key may have been taken away: a lock asks Redis as soon as it can.
 	Suspect(now Instant)
 	// Tick reports that time has passed: the machine does what is due.

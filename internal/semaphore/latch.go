@@ -11,7 +11,7 @@ func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }
 
 // readCount asks for the count.
 func (p *Pool) readCount() {
-	p.wait.again = false
+	p.wait.refusalIsStale = false
 	p.start(call{command: Command{Kind: Take}, last: p.lastWaiter()})
 }
 
@@ -28,7 +28,7 @@ func (p *Pool) countRead(c *call, count int64) {
 // without an id, or for a bounded number of count-downs with one. They are not mixed, since Redis rejects the latter if
 // the key of the ids has a foreign value.
 func (p *Pool) countDown(returns []permitReturn) (rest []permitReturn) {
-	p.wait.again = false
+	p.wait.refusalIsStale = false
 	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
 	same, named := 0, returns[0].id != ""
 	for same < len(returns) && len(c.command.IDs) < batch && named == (returns[same].id != "") {

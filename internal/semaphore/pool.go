@@ -49,8 +49,8 @@ type waiting struct {
 	nextAt Instant
 	// deferUntil: until then the process leaves the permits to others, and does not try.
 	deferUntil Instant
-	// again: a message came while a Take was under way, so its refusal may be stale.
-	again bool
+	// refusalIsStale: a message came while a Take was under way, so its refusal may be stale.
+	refusalIsStale bool
 	// refused: the last try has found too few permits for the head, so the channel is of interest.
 	refused bool
 	tries   int

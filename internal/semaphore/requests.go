@@ -25,7 +25,7 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	default:
 		p.queue.Push(&req)
 		if p.latch && req.Try {
-			p.wait.again = true
+			p.wait.refusalIsStale = true
 			p.trySoon()
 		}
 	}

@@ -72,7 +72,7 @@ func (p *player) event(words []string) bool {
 	case "latch":
 		p.latch, p.Pool = true, NewLatch(&testConfig)
 	case "transferred":
-		p.Transferred(p.Now, machine.Transfer{})
+		p.Asked(p.Now, 0)
 	case "tick":
 		p.Tick(p.Now)
 	case "acquire", "wait":

@@ -6,19 +6,22 @@ import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 func (p *Pool) Signal(now Instant) {
 	p.begin(now)
 	defer p.settle()
-	p.wait.again = true
+	p.wait.refusalIsStale = true
 	p.trySoon()
 }
 
-// Transferred says that permits are free for the process, by its place in the wait queue. If it has no waiter, it leaves
-// the queue at once.
-func (p *Pool) Transferred(now Instant, _ machine.Transfer) {
+// Transferred does nothing: permits are not transferred.
+func (p *Pool) Transferred(Instant, machine.Transfer) {}
+
+// Asked says that permits are free for the process, by its place in the wait queue. If it has no waiter, it leaves the
+// queue at once.
+func (p *Pool) Asked(now Instant, _ uint64) {
 	p.begin(now)
 	defer p.settle()
 	if p.leaves() {
 		p.turn.until = min(p.turn.until, p.now)
 	}
-	p.wait.again = true
+	p.wait.refusalIsStale = true
 	p.trySoon()
 }
 
@@ -27,7 +30,7 @@ func (p *Pool) Subscribed(now Instant, term uint64) {
 	p.begin(now)
 	defer p.settle()
 	if p.sub.Confirm(term) {
-		p.wait.again = true
+		p.wait.refusalIsStale = true
 		p.trySoon()
 	}
 }

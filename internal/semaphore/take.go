@@ -11,7 +11,7 @@ func (p *Pool) take() {
 	for i, req := range first {
 		wanted[i] = req.N
 	}
-	p.wait.again = false
+	p.wait.refusalIsStale = false
 	c := call{command: Command{Kind: Take, Wanted: wanted}, last: first[len(first)-1].ID}
 	if waiter, waits := p.queue.FirstWaiting(); waits {
 		p.entry = waiter.N
@@ -99,7 +99,7 @@ func (p *Pool) handOut(c *call, r *Result) {
 	}
 	// The entry wants the permits of a request that was served, or the first waiter was behind a try.
 	if first, waits := p.queue.FirstWaiting(); waits && (first.N != c.command.Entry.N || int64(first.N) <= r.N[1]) {
-		p.wait.again = true
+		p.wait.refusalIsStale = true
 	}
 	p.retryUnserved(c.last)
 }

@@ -25,9 +25,9 @@ func (p *Pool) retryUnserved(last uint64) {
 	p.wait.refused = true
 	p.refuseTries(last)
 	if p.queue.Len() > 0 && p.queue.Head().ID > last { // it came after the command
-		p.wait.again = true
+		p.wait.refusalIsStale = true
 	}
-	if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.again {
+	if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.refusalIsStale {
 		p.trySoon()
 	}
 }

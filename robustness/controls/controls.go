@@ -297,8 +297,8 @@ var All = []Control{
 	{
 		Name: "no poll at a latch", Rule: "6 every wait has a bounded poll", Broken: "a waiter at a latch tries again only when a message comes",
 		Edits: []Edit{{"internal/semaphore/waiters.go",
-			"if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.again {",
-			"if p.wait.nextAt = p.now + 1000*p.cfg.Poll; p.wait.again {"}},
+			"if p.wait.nextAt = p.now + p.jitter(p.cfg.EntryTimeout()/2); p.wait.refusalIsStale {",
+			"if p.wait.nextAt = p.now + 1000*p.cfg.Poll; p.wait.refusalIsStale {"}},
 		Plan: plan(busyOn(traffic.Latch)), Faults: "lost messages",
 	},
 	{
