@@ -36,7 +36,7 @@
 //
 // A permit of the watchdog's passes in memory from its holder to the first waiter, with its id. At
 // the hand-off limit one is released in Redis instead, and the process does not try for a moment, so
-// that others get it. A permit whose id was shown is not handed on: a process that knows the id may release
+// that others get it. A permit whose id was shown is not handed off: a process that knows the id may release
 // it, and would release the permit of another holder.
 //
 // # Files

@@ -81,7 +81,7 @@ func (s *Semaphore) refuse(req *Request, reason machine.Reason, detail string) {
 	s.effects.Answer(req.Ref, machine.Answer{Kind: machine.NotGranted, Reason: reason, TTL: -1, Detail: detail})
 }
 
-// grant makes a request the holder of permits, which were handed on to it or are its own.
+// grant makes a request the holder of permits, which were handed off to it or are its own.
 func (s *Semaphore) grant(req *Request, h hold, handedOff bool) {
 	h.id, h.owner, h.ref, h.shown = req.ID, req.Owner, req.Ref, req.Shown
 	h.unwatched = req.Unwatched

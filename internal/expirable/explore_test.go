@@ -124,7 +124,7 @@ var scenes = []scene{
 	{name: "asleep, and set again", permits: 1, clients: [][]want{{numbered, {mode: SetTotal, count: 2}}, {numbered}}, may: explore.May(4, 1, explore.Sleep), unset: true},
 	{name: "extended", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 5, explore.Network: 1, explore.Leave: 2}},
 	{name: "extended after two faults", permits: 1, clients: [][]want{{extending}, {one}}, may: explore.Budget{explore.Times: 4, explore.Network: 2, explore.Leave: 2}},
-	{name: "extended and handed on", permits: 1, clients: [][]want{{extending, one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1, explore.Slow: 1}},
+	{name: "extended and handed off", permits: 1, clients: [][]want{{extending, one}}, may: explore.Budget{explore.Times: 4, explore.Network: 1, explore.Leave: 1, explore.Slow: 1}},
 	{
 		name: "a fixed lease that is extended", permits: 1,
 		clients: [][]want{{{lease: 400 * ms, leases: extending.leases}}, {one}},

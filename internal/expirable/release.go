@@ -12,11 +12,11 @@ const releaseBatch = 32
 
 // release ends a hold. The permits go to the first waiter, or back to Redis.
 func (s *Semaphore) release(h *hold, shown bool, ref any) {
-	handsOn := !s.closing && !shown && !h.fixed && !s.extends(h)
+	handsOff := !s.closing && !shown && !h.fixed && !s.extends(h)
 	s.remove(h)
 	s.failExtensions(h.id, machine.NotHeld, "the permit was released")
 	b := giveBack{permits: h.permits, ref: ref, until: h.takenUntil()}
-	if s.queue.Len() > 0 && handsOn && h.until-s.now > s.cfg.Watchdog/3 {
+	if s.queue.Len() > 0 && handsOff && h.until-s.now > s.cfg.Watchdog/3 {
 		if next := s.queue.Head(); next.Lease == 0 && !next.Shown && next.Count == h.permits.N {
 			if s.now < s.turnUntil {
 				s.queue.Pop()

@@ -199,14 +199,14 @@ func (p *player) brings() (all []string) {
 				p.open++
 				text = fmt.Sprintf("granted %v by %s until %v", e.Ref, several(first, a.Permits.N), a.Until)
 				if a.HandedOff {
-					text = "handed on: " + text
+					text = "handed off: " + text
 				}
 			case machine.NotGranted:
 				text = fmt.Sprintf("refused %v: %v", e.Ref, a.Reason)
 			case machine.Freed:
 				text = fmt.Sprint("freed ", e.Ref)
 				if a.HandedOff {
-					text = fmt.Sprint("handed on ", e.Ref)
+					text = fmt.Sprint("handed off ", e.Ref)
 				}
 			case machine.NotFreed:
 				text = fmt.Sprintf("not freed %v: %v", e.Ref, a.Reason)

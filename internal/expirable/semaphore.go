@@ -19,7 +19,7 @@ type Request struct {
 	Random machine.PermitID
 	// Count is the number of permits that it wants, all or none; from 1 to machine.MaxTogether.
 	Count int
-	// Shown: others get to know the ids, so the permits are not handed on.
+	// Shown: others get to know the ids, so the permits are not handed off.
 	Shown bool
 	// Total is the number of all permits, which is set if there is none; 0 if the request does not say.
 	Total int
@@ -65,7 +65,7 @@ type Semaphore struct {
 	renewAt Instant
 	atRisk  bool
 	riskErr string
-	// turnUntil is the end of the time in which permits are handed on in memory. From nextForcedYield on, the next
+	// turnUntil is the end of the time in which permits are handed off in memory. From nextForcedYield on, the next
 	// yield lets other processes go first even if none is seen to wait.
 	turnUntil, nextForcedYield Instant
 	wait                       waiting

@@ -120,7 +120,7 @@ func (l *Lock) endHold(h hold, ref any) {
 	}
 }
 
-// revokeHold ends a hold that was not released, notifies its holder, and passes the lease on.
+// revokeHold ends a hold that was not released, notifies its holder, and hands the lease off.
 func (l *Lock) revokeHold(h hold, reason machine.Reason, detail string) {
 	l.lost.Add(h.id, reason)
 	l.notifyLost(h, reason, detail)

@@ -135,7 +135,7 @@ type lease struct {
 	turn
 }
 
-// turn is the time in which the process may pass the lease on among its own waiters.
+// turn is the time in which the process may hand the lease off to its own waiters.
 type turn struct {
 	// At handOffUntil, the process must ask whether others wait; at nextForcedYield, it must release the
 	// lock even if none is seen to wait.

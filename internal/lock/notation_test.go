@@ -144,14 +144,14 @@ func answerSentence(a machine.Answer) string {
 	switch a.Kind {
 	case machine.Granted:
 		if a.HandedOff {
-			text = "handed on"
+			text = "handed off"
 		}
 		if text += fmt.Sprintf(" x%d until %v", a.Count, a.Until); a.Tokens != nil {
 			text += fmt.Sprintf(", tokens %v", a.Tokens)
 		}
 	case machine.Freed:
 		if text += fmt.Sprintf(" x%d", a.Count); a.HandedOff {
-			text += ", handed on"
+			text += ", handed off"
 		}
 	case machine.Withdrawn, machine.ForceReleased:
 		text += fmt.Sprintf(" %d", a.Count)

@@ -69,7 +69,7 @@ func (r *rig) setUp(verb string, words []string) bool {
 		r.configure(words)
 	case "lingering": // the lease lingers, after a hold
 		r.Do("asking", "2ms acquire: done alone")
-		r.Play("20ms release a -> a: over; A: freed x0, handed on")
+		r.Play("20ms release a -> a: over; A: freed x0, handed off")
 	case "asking":
 		r.acquire("a", words...)
 	case "held":

@@ -63,7 +63,7 @@ type Release struct {
 	ID    uint64
 	Owner Owner
 	Mode  Mode
-	// Shown: others know the ids of the hold's permits, which are not handed on.
+	// Shown: others know the ids of the hold's permits, which are not handed off.
 	Shown bool
 	// DropsMinimum: no requester has got the first grant of the hold, so its minimum time ends.
 	DropsMinimum bool

@@ -49,15 +49,15 @@ func (p *Pool) startTurn() {
 	}
 }
 
-// handOff gives permits that came back to the requests that wait here. It hands on all permits of a return or none. Redis
+// handOff gives permits that came back to the requests that wait here. It hands off all permits of a return or none. Redis
 // may reject the rest of a divided return, and the answer to its request would say that no permits were given back.
 func (p *Pool) handOff() {
-	p.pendingReturns = p.handOn(p.pendingReturns)
-	p.rejects.returns = p.handOn(p.rejects.returns)
+	p.pendingReturns = p.handOffAll(p.pendingReturns)
+	p.rejects.returns = p.handOffAll(p.rejects.returns)
 }
 
-// handOn hands on as many returns as match the waiters, and returns the others.
-func (p *Pool) handOn(all []permitReturn) (rest []permitReturn) {
+// handOffAll hands off as many returns as match the waiters, and returns the others.
+func (p *Pool) handOffAll(all []permitReturn) (rest []permitReturn) {
 	if len(all) == 0 || !p.mayHandOff() {
 		return all
 	}

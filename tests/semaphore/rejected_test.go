@@ -113,7 +113,7 @@ func TestCounts_ClosedMayHaveBeenCarriedOut(t *testing.T) {
 	}
 }
 
-// A release of several permits is handed on to a local waiter in whole, or refused in whole.
+// A release of several permits is handed off to a local waiter in whole, or refused in whole.
 func TestSemaphore_RefusedReleaseHandsOnNothing(t *testing.T) {
 	t.Parallel()
 	for what, refuse := range map[string]string{"no right": "ACL SETUSER default -incrby", "no number": "DEL NAME", "foreign": "SET NAME text"} {
