@@ -6,7 +6,7 @@
 -- KEYS[1]  the lock's hash: owner -> hold count
 -- ARGV[1]  owner
 -- ARGV[2]  the hold count wanted; 0 frees the lock, and removes the client from the wait queue
--- ARGV[3]  lease in ms for a lock that stays held
+-- ARGV[3]  lease in ms if the lock stays held
 -- ARGV[4]  the lock's channel
 -- ARGV[5]  the key of the wait queue
 -- ARGV[6]  the settings of the wait queue

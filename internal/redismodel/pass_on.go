@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// How a lock is passed on to the clients in its wait queue.
+// How a lock is transferred to the clients in its wait queue.
 
 // passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
 // the lock, more readers may join them. MultiLocks that may get no transfer: they are woken if readers get the free lock,

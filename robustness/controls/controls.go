@@ -133,7 +133,7 @@ var All = []Control{
 		Plan: plan(traffic.Style{Kind: traffic.Fair, Workers: 4, Hold: ms(20, 60), Think: ms(0, 10)}),
 	},
 	{
-		Name: "a lock that stays is not given up", Rule: "another process gets a lock that stays without a holder as soon as it asks",
+		Name: "a lock that lingers is not given up", Rule: "another process gets a lock that lingers without a holder as soon as it asks",
 		Broken:            "the process does not hear the question",
 		Edits:             []Edit{{"internal/lock/linger.go", "if term == l.lease.term {", "if false {"}},
 		GreenWithoutEdits: true, Plan: traffic.LingeringPlan(),

@@ -29,9 +29,11 @@ func sources(t *testing.T, endings ...string) map[string]string {
 func TestWords_NameWhatActs(t *testing.T) {
 	pronoun := regexp.MustCompile(`(?:no|some|any|every)body|\b(?:some|any|every)one\b|\bwho(?:m|so)?ever\b|\bstrange(?:r|rs)\b` +
 		`|\bwhatever (?:is|are|was|were|has|have|had|can|may|must|will|reads|sends|needs|wants|waits)\b`)
-	unclear := regexp.MustCompile(`\btakes? note\b|\b(?:all|those) who waits?\b|\bwho waits?\b|\bpermits that expire\b|\bthe works of\b|\bstands? back\b|\b(?:is|are|be) told\b`)
+	unclear := regexp.MustCompile(`\btakes? note\b|\b(?:all|those) who waits?\b|\bwho waits?\b|\bpermits that expire\b|\bthe works of\b|\bstands? back\b|\b(?:is|are|be) told\b` +
+		// The glossary has other words: unanswered, linger, and handed off.
+		`|\bunacked\b|\blocks? that stays?\b|\b(?:leases?|locks?|permits?) (?:is|are|was|were) (?:handed|passed) on\b`)
 	// parts are looked for first, since this is faster than the expressions.
-	parts := []string{"body", "one", "ever", "strange", "note", "who", "expire", "works", "stand", "told"}
+	parts := []string{"body", "one", "ever", "strange", "note", "who", "expire", "works", "stand", "told", "unacked", "that stay", "ed on"}
 	exempt := []string{ // from unclear: folders and files
 		"tests/layout/writing_test.go", "tests/locks/spawn_test.go", "tests/semaphore/asleep_test.go", "tests/topology/replicas_permits_test.go",
 	}

@@ -73,7 +73,7 @@ func TestOpen_WorksWithEveryServer(t *testing.T) {
 }
 
 // A cluster's servers cannot draw a token of one counter in the script that takes the lock. Its processes do not ask each
-// other for locks that stay.
+// other for locks that linger.
 func TestConfig_IsRefusedInACluster(t *testing.T) {
 	t.Parallel()
 	url := redistest.Cluster(t, 1)[0].URL()
