@@ -60,7 +60,7 @@ func (l *Lock) acquireReplied(o op, r Result) {
 		return
 	case Refused, Absent:
 		l.forgetBefore(o)
-		l.noteRefusal(r)
+		l.noteRefusal(o, r)
 	case Failed:
 		l.attemptFailed(o, r)
 	}
@@ -69,8 +69,9 @@ func (l *Lock) acquireReplied(o op, r Result) {
 	}
 }
 
-// noteRefusal remembers the holder, and schedules the next try.
-func (l *Lock) noteRefusal(r Result) {
+// noteRefusal remembers the holder, and schedules the next try. A request that only tries and has come since, because the
+// others have left, is not refused: the lock may be free by now.
+func (l *Lock) noteRefusal(o op, r Result) {
 	l.wait.refused, l.wait.deferral = true, deferral{}
 	l.wait.tries, l.wait.lastErr, l.wait.unconfirmed = 0, "", false
 	l.wait.holder = r.Holder
@@ -95,10 +96,14 @@ func (l *Lock) noteRefusal(r Result) {
 		// An unanswered command of a term that is over took the lock, without a holder.
 		l.cleanUpOwn(r) // after which the next try comes at once
 	}
-	for _, req := range l.queue.RemoveTries(func(*waiter) bool { return true }) {
+	later := false
+	for _, req := range l.queue.RemoveTries(func(req *waiter) bool {
+		later = later || req.ID > o.newest
+		return req.ID <= o.newest
+	}) {
 		l.answer(req.Ref, l.held())
 	}
-	if l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
+	if later || l.features.WaitQueue && len(l.wait.sent) == 0 && !l.isDeferred() {
 		l.wait.nextAt = l.now // to add an entry, which a request that only tries does not
 	}
 }

@@ -52,7 +52,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 		}
 		l.contend()
 		l.wait.refusalIsStale = stale
-		l.noteRefusal(r)
+		l.noteRefusal(o, r)
 		if l.features.WaitQueue {
 			l.wait.nextAt = l.now // to add an entry to the wait queue
 		}

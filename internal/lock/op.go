@@ -86,10 +86,11 @@ type op struct {
 	fixed  bool
 
 	// request is the request that gets a lease or a re-entry, ref is the request that awaits a release or an
-	// extension, and hold is the hold whose counts or lease change.
+	// extension, and hold is the hold whose counts or lease change. newest is the id of the last waiter when the op began.
 	request *waiter
 	ref     any
 	hold    uint64
+	newest  uint64
 
 	particulars
 }
@@ -187,7 +188,7 @@ func (l *Lock) cleaning() bool {
 
 // opFor is a command that takes or sets a lease as a request wants it.
 func (l *Lock) opFor(kind opKind, req *waiter) op {
-	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req}
+	o := op{kind: kind, mode: req.Mode, counts: once(req.Mode), request: req, newest: l.queue.Last().ID}
 	o.lease, o.fixed = l.leaseOf(req)
 	return o
 }
