@@ -309,7 +309,8 @@ func TestCluster_NamesTheMasterThatIsDown(t *testing.T) {
 			})
 			for _, pattern := range []string{"*", "lock-*"} {
 				var out, errs strings.Builder
-				code := dispatch([]string{"ls", pattern}, environment{variables: []string{"REDIS_URL=" + servers[1].URL()}, stdout: &out, stderr: &errs})
+				env := environment{variables: []string{"REDIS_URL=" + servers[1].URL()}, stdout: &out, stderr: &errs}
+				code := dispatch([]string{"ls", pattern}, env)
 				if code != exitUnavailable || !strings.Contains(errs.String(), servers[2].Addr()) || !strings.Contains(errs.String(), c.why) {
 					t.Errorf("ls %s: exit code %d: %s", pattern, code, &errs)
 				}

@@ -20,10 +20,12 @@ func TestList_ScansOnceForAPattern(t *testing.T) {
 	const client, far = "9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88", "922337203685477"
 	for _, command := range []string{
 		"HSET lock:1 " + client + ":1 1", "HSET lock:2 " + client + ":1 1", "HSET lock:[ " + client + ":1 1", "HSET clock:1 " + client + ":1 1",
-		"SET lock:s 4", "ZADD {lock:s}:timeout " + far + " abcdefghijklmnop", "SET {lock}:t 4", "ZADD {lock}:t:timeout " + far + " abcdefghijklmnop",
+		"SET lock:s 4", "ZADD {lock:s}:timeout " + far + " abcdefghijklmnop",
+		"SET {lock}:t 4", "ZADD {lock}:t:timeout " + far + " abcdefghijklmnop",
 		"SET lock:u 5", "SET lockkeeper_calls:{lock:u}:" + client + " 1",
 		// Data of other applications:
-		"SET lock:v 5", "RPUSH {lock:v}:timeout x", "SET lock:w 5", "HSET lockkeeper_calls:{lock:w}:" + client + " x 1", "HSET lock:x name ann", "SET lock:y 5",
+		"SET lock:v 5", "RPUSH {lock:v}:timeout x", "SET lock:w 5", "HSET lockkeeper_calls:{lock:w}:" + client + " x 1",
+		"HSET lock:x name ann", "SET lock:y 5",
 	} {
 		check(server.Do(t, strings.Fields(command)...).Error())
 	}
@@ -75,9 +77,11 @@ func TestList_ScansOnceForAPattern(t *testing.T) {
 func TestList_ReadsLocksTogether(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	check(server.Do(t, "EVAL", `for i = 1, 20 * tonumber(ARGV[1]) do redis.call('SET', 'text:' .. i, i) end
+	const fill = `for i = 1, 20 * tonumber(ARGV[1]) do redis.call('SET', 'text:' .. i, i) end
 		for i = 1, 100 do redis.call('HSET', 'lock:of:others:' .. i, 'name', i) end
-		for i = 1, 20 do redis.call('HSET', 'lock:' .. i, '9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1', 1) end return 1`, "0", strconv.Itoa(inspect.PageSize)).Error())
+		for i = 1, 20 do redis.call('HSET', 'lock:' .. i, '9f1c8f0a-6b1d-4a53-9a5e-2f4b7c1d0e88:1', 1) end
+		return 1`
+	check(server.Do(t, "EVAL", fill, "0", strconv.Itoa(inspect.PageSize)).Error())
 	for _, pattern := range []string{"*", "lock:*"} {
 		server.ResetStats(t)
 		locks := read[inspect.Lock](t, server, 0, "ls", "--json", pattern)
