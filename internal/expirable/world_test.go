@@ -29,34 +29,6 @@ type record struct {
 	gone   bool
 }
 
-// redis is the permits that are free and those that are taken, and how many were made.
-type redis struct {
-	free, made int
-	issued     []issued
-	// set: a number of permits is set. lost are the permits that were taken when Redis lost its data.
-	set  bool
-	lost []machine.PermitID
-	// waits is the Restore that waits, and saved the one in the last snapshot.
-	waits, saved restore
-	// reserved is the number of the process for which permits are reserved, from 1, and reservedUntil for how long; 0 for none.
-	reserved      int
-	reservedUntil Instant
-}
-
-// restore is a Restore that waits: at is when it is to be done, 0 if none waits, and taken how many permits are taken
-// then. old: it began in another memory.
-type restore struct {
-	at    Instant
-	taken int
-	old   bool
-}
-
-// issued is a permit that was taken.
-type issued struct {
-	id    machine.PermitID
-	until Instant
-}
-
 // client is a caller with a want. Its permits are good until then, as the grant or the last renewal says; robbed says
 // that another client has freed it.
 type client struct {
