@@ -20,7 +20,9 @@ func TestUnset_RefusesNoLaterRequest(t *testing.T) {
 		set     func(ctx context.Context, s *locktest.Site, name string) (bool, error)
 	}{
 		"semaphore": {
-			func(ctx context.Context, s *locktest.Site, name string) error { return s.Semaphore(name).Acquire(ctx, 1) },
+			func(ctx context.Context, s *locktest.Site, name string) error {
+				return s.Semaphore(name).Acquire(ctx, 1)
+			},
 			func(ctx context.Context, s *locktest.Site, name string) (bool, error) {
 				return s.Semaphore(name).TrySetPermits(ctx, 1, 0)
 			},
