@@ -36,8 +36,8 @@ type Config struct {
 	// HandOffLimit is the time for which this process may hand a lock off to its own waiters before
 	// it yields to other processes. A longer limit gives more grants per second, and longer waits
 	// for other processes: each of them waits for a turn of every other. When the lock is left to
-	// foreign clients, such as Redisson, no System acquires it for twice this time. Default 5 ms;
-	// at most a third of Watchdog.
+	// foreign clients, such as Redisson, no System that waits acquires it for twice this time.
+	// Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
 	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the moment it
 	// was taken from Redis. Until then the process acquires and releases it again without Redis. It is for work that comes

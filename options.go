@@ -78,7 +78,7 @@ func WithAtLeast(d time.Duration) Option {
 // it as long as the lock is held, in any process; of permits, the console shows the first of its own process. The
 // System keeps it in its record in Redis, which it writes after the grant: others see it a moment later (some 100 ms),
 // which delays no call. They see none of a System that is Anonymous, and those of the longest holds if the notes of a
-// System have more than some 3 KiB together.
+// System have more than 3 to 7 KiB together.
 //
 // A note is never shown for the hold of another process. When a lock passes on within its process, the note of the
 // last hold may be seen for a moment. Of several holders in one process, which share one lease, the note of the
