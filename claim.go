@@ -282,9 +282,9 @@ func (c *Claim) ended(err error, as ClaimEvent) ClaimEvent {
 	return as
 }
 
-// Held returns the grant of the hold, with its token, and nil while the actor does not have the lock. It is the same
-// for the whole hold, and another one for each hold: put it into the messages that the actor sends itself, and ignore
-// those of another hold.
+// Held returns the grant of the hold, with its token, and nil while the actor does not have the lock, as far as Handle
+// has seen: a loss during a handler shows in the next one. It is the same for the whole hold, and another one for each
+// hold: put it into the messages that the actor sends itself, and ignore those of another hold.
 func (c *Claim) Held() *messages.Acquired {
 	if c == nil {
 		return nil

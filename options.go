@@ -44,8 +44,8 @@ func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 // when it ends. The default is that the watchdog renews the lease until the hold is released
 // or the process ends. WithLease cannot be combined with WithMaxHold.
 //
-// The lease begins when Redis is asked for it. If it is over before Redis has answered, the request
-// is refused with ErrUnavailable.
+// The lease begins when Redis is asked for it. If it is over when Redis answers, the request is
+// refused with ErrUnavailable then; this is no bound of the wait.
 //
 // A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
 // the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
