@@ -34,10 +34,11 @@ const helloTimeout = 2 * time.Second
 // several addresses, host:port,host:port, of which one must answer. A client of Sentinels listens to all
 // of them, and moves all its connections as soon as one names another master.
 //
-// The options are those of rueidis.ParseURL (client_name, dial_timeout, addr, master_set, …), and
+// The options are those of rueidis.ParseURL (addr, client_name, db, dial_timeout, master_set, protocol,
+// skip_verify, write_timeout, …), and
 //
 //	password_file                         a file with the password, which is read for each connection: it
-//	                                      may be replaced while the program runs
+//	                                      may be replaced while the program runs; an end of line at its end is left out
 //	sentinel_username, sentinel_password  for the Sentinels; the user and the password before the
 //	                                      host are for the servers
 //	tls_ca                                a file with the CAs to trust, instead of the system's

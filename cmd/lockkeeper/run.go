@@ -45,7 +45,7 @@ programs with Redisson.
                  getPermitExpirableSemaphore, never getSemaphore: it has the same key
   -wait 5s       how long to wait for the lock; 0 tries once; without it there is no limit, so that
                  jobs of cron pile up while one hangs. Without Redis at the start, lockkeeper
-                 exits with 69 within some 5 s, also with a longer wait
+                 exits with 69 within 5 to 7 s, also with a longer wait
   -lease 10s     a fixed lease instead of -watchdog: the lock is not renewed, and is lost after
                  that time
   -at-least 50s  how long the lock is held at least, also when the command has ended, but not when
