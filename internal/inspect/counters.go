@@ -45,7 +45,7 @@ func (n Names) add(keys []string, records ...string) {
 
 // of returns the keys of the names that match and from which a key may be derived, and the type that it has then.
 func (n Names) of(derived string) (keys []string, kind string) {
-	if end := strings.LastIndexByte(derived, ':'); clientID.MatchString(derived[end+1:]) {
+	if end := strings.LastIndexByte(derived, ':'); end >= 0 && clientID.MatchString(derived[end+1:]) {
 		return n.matching(keyspace.NamesIn(keyspace.Calls, derived[:end])), "string"
 	}
 	return n.matching(keyspace.NamesIn(keyspace.Taken, derived)), "zset"

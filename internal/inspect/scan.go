@@ -102,9 +102,10 @@ func (in Inspector) Find(ctx context.Context, pattern string) (all []Lock, names
 
 // list reads the locks on the pages of keys of hashes with which scan calls its argument.
 func (in Inspector) list(ctx context.Context, limit int, scan func(page func(keys []string) error) error) (all []Lock, err error) {
-	seen := map[string]bool{} // SCAN may return a key twice
+	seen := map[string]bool{} // SCAN may return a key twice, on one page or on two
 	err = scan(func(keys []string) error {
-		keys = slices.DeleteFunc(keys, func(key string) bool { return seen[key] })
+		slices.Sort(keys)
+		keys = slices.DeleteFunc(slices.Compact(keys), func(key string) bool { return seen[key] })
 		views, err := in.Inspect(ctx, in.withoutForeign(ctx, keys), false)
 		for _, v := range views {
 			seen[in.Prefix+v.Name] = true
