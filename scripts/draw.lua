@@ -1,4 +1,4 @@
--- Reserves fencing tokens of a lock that its owner holds, after fenced_acquire could not.
+-- Draws fencing tokens of a lock that its owner holds, after fenced_acquire could not.
 --
 -- KEYS[1]  the counter of the lock's tokens
 -- ARGV[1]  how many tokens to draw, as in fenced_acquire

@@ -108,7 +108,7 @@ func Waiters(name string) string { return channelOf("lockkeeper_waiters", name) 
 // TurnChannel returns the channel on which a client is notified of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 
-// AskedChannel returns the channel on which a client, in which locks may stay without a hold, is asked for them.
+// AskedChannel returns the channel on which a client, in which locks may linger without a hold, is asked for them.
 func AskedChannel(client string) string { return TurnChannel(client) + ":asked" }
 
 // ShardTurnChannel is like TurnChannel, for a cluster with sharded pub/sub, where a client has a turn
