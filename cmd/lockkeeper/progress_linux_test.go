@@ -93,3 +93,15 @@ func TestRun_IsNotStoppedByATerminal(t *testing.T) {
 	p.stdin.Close()
 	p.expectExit(exitLost)
 }
+
+// The command does not ignore what lockkeeper ignores: in the background of a terminal, it could make that raw, and no Ctrl-C
+// would end lockkeeper.
+func TestRun_CommandIgnoresNoTerminal(t *testing.T) {
+	t.Parallel()
+	p := under(t, redistest.Shared(t), "-lock", redistest.Name(t), "grep", "SigIgn", "/proc/self/status")
+	line, _ := p.line()
+	if ignored := must(strconv.ParseUint(strings.TrimPrefix(line, "SigIgn:\t"), 16, 64)); ignored&(1<<(syscall.SIGTTOU-1)) != 0 {
+		t.Errorf("the command ignores the signals %x", ignored)
+	}
+	p.expectExit(0)
+}

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"os/exec"
 	"os/signal"
 	"runtime"
@@ -19,7 +20,7 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 	command.SysProcAttr = attributes()
 	runtime.LockOSThread() // on Linux, Pdeathsig is sent when the thread that started the process ends
 	defer runtime.UnlockOSThread()
-	if err := command.Start(); err != nil {
+	if err := startUnignoring(command); err != nil {
 		return r.cannotRun(err)
 	}
 	g := group(command.Process.Pid)
@@ -62,6 +63,15 @@ func (r *runner) supervise(command *exec.Cmd, hold holding) int {
 			return status.ExitStatus()
 		}
 	}
+}
+
+// startUnignoring starts the command, which does not ignore SIGTTOU as lockkeeper does: it is in the background of the
+// terminal, and would make that raw, without Ctrl-C. A command inherits what is ignored, but not what is caught.
+func startUnignoring(command *exec.Cmd) error {
+	caught := make(chan os.Signal, 1)
+	signal.Notify(caught, syscall.SIGTTOU)
+	defer signal.Ignore(syscall.SIGTTOU)
+	return command.Start()
 }
 
 // group is the id of a process group, which is the process id of its leader.
