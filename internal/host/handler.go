@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"slices"
 	"time"
 )
 
@@ -51,11 +52,8 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 
 // WithAttrs implements slog.Handler.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
-	fixed := make([]slog.Attr, len(attrs))
-	for i, a := range attrs {
-		fixed[i] = unchanging(a)
-	}
-	return &Handler{queue: h.queue, host: func() slog.Handler { return h.host().WithAttrs(fixed) }}
+	fixed := allUnchanging(attrs)
+	return &Handler{queue: h.queue, host: func() slog.Handler { return h.host().WithAttrs(slices.Clone(fixed)) }} // it may change them
 }
 
 // WithGroup implements slog.Handler.
@@ -64,9 +62,19 @@ func (h *Handler) WithGroup(name string) slog.Handler {
 }
 
 func unchanging(a slog.Attr) slog.Attr {
-	a.Value = a.Value.Resolve()
-	if a.Value.Kind() == slog.KindAny {
+	switch a.Value = a.Value.Resolve(); a.Value.Kind() {
+	case slog.KindAny:
 		a.Value = slog.StringValue(fmt.Sprint(a.Value.Any()))
+	case slog.KindGroup:
+		a.Value = slog.GroupValue(allUnchanging(a.Value.Group())...)
 	}
 	return a
+}
+
+func allUnchanging(attrs []slog.Attr) []slog.Attr {
+	fixed := make([]slog.Attr, len(attrs))
+	for i, a := range attrs {
+		fixed[i] = unchanging(a)
+	}
+	return fixed
 }
