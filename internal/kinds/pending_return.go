@@ -2,6 +2,7 @@ package kinds
 
 import (
 	"sync"
+	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
@@ -29,13 +30,7 @@ func (a *semaphoreAdapter) Cleanups(m machine.Machine) []Cleanup {
 // Late gives the reply to the pending return. No cleanup runs again, since the pool knows what is left.
 func (a *semaphoreAdapter) Late(r *Reply) (cleanUpAgain bool) {
 	if pending := a.pendingReturn.Load(); pending != nil {
-		pending.deliver(func(now machine.Instant) {
-			result := r.Other.(semaphore.Result)
-			pending.pool.Replied(now, r.Seq, result)
-			if result.Err != nil && !pending.pool.Idle() { // nothing wakes the pool after a failure
-				pending.pool.Abandon(now, machine.Closed, "the actor was stopped, and then: "+result.Err.Error())
-			}
-		})
+		pending.deliver(func(now machine.Instant) { pending.pool.Replied(now, r.Seq, r.Other.(semaphore.Result)) })
 	}
 	return false
 }
@@ -56,6 +51,7 @@ type pendingReturn struct {
 	mu   sync.Mutex // guards what follows
 	pool semaphore.Pool
 	done func(certain bool)
+	wake *time.Timer // sends a command again that has failed
 }
 
 // whenDone calls done once nothing is left to give back.
@@ -88,8 +84,13 @@ func (r *pendingReturn) applyEvent(event func(now machine.Instant)) (done func(c
 			r.adapter.reportForgotten(e.Answer.Detail)
 		}
 	}
+	if r.wake != nil {
+		r.wake.Stop()
+	}
 	if r.pool.Idle() {
 		done, r.done = r.done, nil
+	} else if at, ok := r.pool.NextWake(); ok {
+		r.wake = time.AfterFunc(at-s.Now(), func() { r.deliver(r.pool.Tick) })
 	}
 	return done
 }

@@ -21,7 +21,7 @@ type deferral struct {
 type deferralCause uint8
 
 const (
-	notDeferred deferralCause = iota
+	_ deferralCause = iota
 	// afterTurn: the process has just had its turn.
 	afterTurn
 	// byRedis: a script asked for it, and refuses a try before its end.
