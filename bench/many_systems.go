@@ -9,7 +9,7 @@ import (
 // systems is s19: more and more Systems contend for one lock, one goroutine each, as so many processes would. They
 // are in one process, so that there can be many.
 func systems() (list []scenario) {
-	for _, n := range []int{2, 8, 32, 100, 200, 500, 1000, 2000} {
+	for _, n := range []int{2, 8, 32, 100, 200, 500} {
 		list = append(list, scenario{
 			name: fmt.Sprintf("s19-turns-%d", n), section: "s19-turns", of: "Systems",
 			title:     "Systems that take turns with one lock, with one goroutine each",
