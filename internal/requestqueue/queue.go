@@ -115,22 +115,29 @@ func (q *Queue[W]) Push(w W) {
 
 // Pop removes and returns the first request, which is served. There must be one.
 func (q *Queue[W]) Pop() W {
-	w, _ := q.Take(q.Head().Waiting().ID)
+	w := q.Head()
+	if k := w.Waiting(); q.root.kids == nil { // without allocating another leaf
+		q.root.shift(k)
+	} else {
+		q.remove(w, k.ID)
+	}
 	return w
 }
 
 // Take removes and returns the request with that id, which is served.
 func (q *Queue[W]) Take(id uint64) (w W, found bool) {
-	w, found = q.root.find(Key{ID: id})
-	switch {
-	case !found:
-	case q.root.kids == nil && q.root.items[0].Waiting().ID == id: // without allocating another leaf
-		q.root.shift(w.Waiting())
-	default:
-		q.replace(q.root.without(Key{ID: id}))
-		q.forget(w)
+	if q.Len() > 0 && q.Head().Waiting().ID == id { // most often
+		return q.Pop(), true
+	}
+	if w, found = q.root.find(Key{ID: id}); found {
+		q.remove(w, id)
 	}
 	return w, found
+}
+
+func (q *Queue[W]) remove(w W, id uint64) {
+	q.replace(q.root.without(Key{ID: id}))
+	q.forget(w)
 }
 
 // Remove removes and returns the requests for which leave is true. It visits all.
