@@ -2,10 +2,12 @@ package lockkeeper
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"slices"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
+	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
 // callTree is the state of a hold, the root, and of all holds that have re-entered it. For the
@@ -92,16 +94,29 @@ func (h *Hold) tree() []*Hold {
 	return append(slices.Collect(maps.Keys(h.reentries)), h)
 }
 
-// end records why the hold ended, and cancels the contexts that were kept alive for it. Only the
-// first call has an effect.
-func (h *Hold) end(why error) {
+// errReleased stands for the error of a released hold. Few holds are asked for it, so explained makes it on demand.
+var errReleased = errors.New("it was released")
+
+// explained returns an error of the hold as the host sees it.
+func (h *Hold) explained(why error) error {
+	if why != errReleased {
+		return why
+	}
+	return &Error{
+		Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: errReleased.Error(), Err: ErrNotHeld,
+	}
+}
+
+// end records that the hold was released, and cancels the contexts that were kept alive for it. It has no effect on a
+// hold that has ended.
+func (h *Hold) end() {
 	root := h.root
 	root.mu.Lock()
 	defer root.mu.Unlock()
 	if h.ended != nil {
 		return
 	}
-	h.ended = why
+	h.ended = errReleased
 	for one := range root.reentries {
 		one.settle()
 	}
@@ -170,7 +185,7 @@ func (h *Hold) cancelWith(cause error) {
 	}
 	h.unfollow = nil
 	if h.cancel != nil {
-		h.cancel(cause)
+		h.cancel(h.explained(cause))
 	}
 }
 

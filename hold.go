@@ -40,13 +40,14 @@ type Hold struct {
 	// root is the hold that this one re-entered, or the hold itself.
 	root *Hold
 	mu   sync.Mutex // that of the root guards the fields below, for its whole call tree
-	// ended is why the hold ended, nil while it lasts. cause is why its context is cancelled; it
-	// may be set before the context is created.
-	ended, cause error
-	ctx          context.Context
-	cancel       context.CancelCauseFunc
-	unfollow     []func() bool
-	callTree     // the root's
+	// ended is why the hold ended, nil while it lasts.
+	ended error
+	// cause is why the hold's context is cancelled. It may be set before the context is created.
+	cause    error
+	ctx      context.Context
+	cancel   context.CancelCauseFunc
+	unfollow []func() bool
+	callTree // the root's
 }
 
 // rareFields has the fields that few holds need.
@@ -132,7 +133,7 @@ func (h *Hold) contextIn(parent context.Context) context.Context {
 			}
 		}
 		if h.cause != nil {
-			h.cancel(h.cause)
+			h.cancel(h.explained(h.cause))
 		} else {
 			h.follow()
 		}
@@ -150,7 +151,7 @@ func (h *Hold) Err() error {
 	}
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()
-	return h.ended
+	return h.explained(h.ended)
 }
 
 // Valid reports whether the lock is certainly held at this moment. It only reads the clock, so
@@ -334,7 +335,8 @@ func (h *Hold) Release(ctx context.Context) error {
 	if why := h.Err(); why != nil {
 		return why
 	}
-	call := h.lock.newCall(request.OpRelease)
+	call := request.NewRelease()
+	h.lock.describe(call)
 	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Observer().Traces() {
 		call.Holder = releaser{(*holder)(h), ctx}
@@ -344,7 +346,9 @@ func (h *Hold) Release(ctx context.Context) error {
 	switch {
 	case !answered:
 		err = notReleased(&Error{Op: op, Lock: h.lock.Name(), Err: context.Cause(ctx)}) // even if the cause wraps ErrLost or ErrNotHeld
-	case out.Reason != 0:
+	case out.Reason == 0:
+		call.FreeRelease() // else what has refused it may still look at it: the actor is not the only one that refuses
+	default:
 		err = h.lock.failed(op, out.Answer)
 		switch {
 		case errors.Is(err, ErrCrashed) && h.Err() == nil:
@@ -357,7 +361,7 @@ func (h *Hold) Release(ctx context.Context) error {
 			err = notReleased(err)
 		}
 	}
-	h.end(&Error{Op: "hold", Lock: h.lock.Name(), Reason: messages.Reason_REASON_NOT_HELD, Detail: "it was released", Err: ErrNotHeld})
+	h.end()
 	return err
 }
 

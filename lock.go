@@ -158,7 +158,14 @@ func (l *Lock) call(hold *Hold, r *acquireOptions) (*request.Call, error) {
 
 // newCall returns a call for this lock.
 func (l *Lock) newCall(op request.Op) *request.Call {
-	return &request.Call{Op: op, Kind: l.kind, Mode: l.mode, Name: l.name, Members: l.members}
+	call := &request.Call{Op: op}
+	l.describe(call)
+	return call
+}
+
+// describe makes a call one about the lock.
+func (l *Lock) describe(call *request.Call) {
+	call.Kind, call.Mode, call.Name, call.Members = l.kind, l.mode, l.name, l.members
 }
 
 // same reports whether both are the same lock, in any mode.

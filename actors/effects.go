@@ -147,6 +147,9 @@ func (a *lockActor) ReceivesTransfers(term uint64) bool {
 // reply answers a request. The call must not be read afterwards: a goroutine may use its memory again.
 func (a *lockActor) reply(call *request.Call, answer *machine.Answer) {
 	of := a.about(call)
+	if a.helper == call {
+		a.helper = nil
+	}
 	a.rt.server.Outlive(answer.Until)
 	if answer.Kind == machine.Granted {
 		if answer.Permits != nil {

@@ -3,7 +3,6 @@ package request
 import (
 	"errors"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
@@ -70,24 +69,6 @@ func (c *Count) check(call *Call) error {
 		return fmt.Errorf("the wait is %v, and must not be negative", call.Wait)
 	}
 	return nil
-}
-
-// countCalls has the memory of calls that were answered, for the next ones. As garbage it would cost a tenth of a grant
-// that is handed off. So code that answers a call must not look at it afterwards, unless it refuses the call.
-var countCalls = sync.Pool{New: func() any { return new(CountCall) }}
-
-// NewCountCall returns a call about a semaphore or a latch, to be given to DoCount.
-func NewCountCall(op Op, n int64) *CountCall {
-	call := countCalls.Get().(*CountCall)
-	call.Op, call.N = op, n
-	call.Call.Count = &call.Count
-	return call
-}
-
-// Release makes the memory available again.
-func (call *CountCall) Release() {
-	*call = CountCall{}
-	countCalls.Put(call)
 }
 
 // Check returns an error if a call is not valid, whatever its name; it must not be used then. The guardian checks the
