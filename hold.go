@@ -335,8 +335,7 @@ func (h *Hold) Release(ctx context.Context) error {
 	if why := h.Err(); why != nil {
 		return why
 	}
-	call := request.NewRelease()
-	h.lock.describe(call)
+	call := h.lock.describe(request.NewRelease())
 	call.HoldID, call.Permit = h.id, h.permit()
 	if h.lock.runtime.Observer().Traces() {
 		call.Holder = releaser{(*holder)(h), ctx}

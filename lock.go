@@ -158,14 +158,13 @@ func (l *Lock) call(hold *Hold, r *acquireOptions) (*request.Call, error) {
 
 // newCall returns a call for this lock.
 func (l *Lock) newCall(op request.Op) *request.Call {
-	call := &request.Call{Op: op}
-	l.describe(call)
-	return call
+	return l.describe(&request.Call{Op: op})
 }
 
-// describe makes a call one about the lock.
-func (l *Lock) describe(call *request.Call) {
+// describe makes a call about the lock.
+func (l *Lock) describe(call *request.Call) *request.Call {
 	call.Kind, call.Mode, call.Name, call.Members = l.kind, l.mode, l.name, l.members
+	return call
 }
 
 // same reports whether both are the same lock, in any mode.

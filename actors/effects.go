@@ -20,8 +20,7 @@ func (a *lockActor) step(event kinds.Event) {
 	a.adapter.Replaced(before, next)
 }
 
-// handle applies an event and carries out what follows from it. source is the
-// message that the event came from.
+// handle applies an event and carries out what follows from it. source is the message that the event came from.
 func (a *lockActor) handle(source any, event kinds.Event) {
 	a.step(event)
 	a.accepted = source
@@ -217,11 +216,10 @@ func (a *lockActor) setAlarm() {
 	} else {
 		a.idleSince = 0
 	}
-	if !wanted || a.wakeAt != 0 && a.wakeAt <= at {
-		return
+	if wanted && (a.wakeAt == 0 || at < a.wakeAt) {
+		a.wakeAt = at
+		a.alarm.Set(at)
 	}
-	a.wakeAt = at
-	a.alarm.Set(at)
 }
 
 func (a *lockActor) stopAlarm() {

@@ -38,7 +38,7 @@ func without(part string, s *scripts.Script, instead string) *scripts.Script {
 // BenchmarkWaitQueue measures how long Redis works on a script while n clients wait, without the way there and back.
 func BenchmarkWaitQueue(b *testing.B) {
 	server := redistest.Start(b)
-	for _, n := range []int{1, 32, 200, 1000} {
+	for _, n := range []int{1, 32, 200, 1000, 2000} {
 		handover := func(b *testing.B, instead map[*scripts.Script]*scripts.Script) {
 			q := fill(b, server, n)
 			q.instead = instead
