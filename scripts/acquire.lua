@@ -1,5 +1,3 @@
--- Continues common/acquire_free.lua, which names the arguments, and common/acquire_refused.lua.
---
 -- Takes a lock for its owner, or sets its hold count. Setting the count, instead of adding
 -- to it, makes the script safe to send again after a lost reply. A free lock goes
 -- to the first client in its wait queue, if that is another one.
@@ -19,6 +17,28 @@
 --        {ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left to
 --                      foreign clients for that time, and other is ""
 --        {-2, ""}      the lock is free, so there is nothing to re-enter
+
+--- include common/take.lua
+
+local hash = KEYS[1]
+local owner, count, lease, queue_key, settings, counter, entry, notified = unpack(ARGV)
+
+-- Most acquires end here: the lock is free, and has no wait queue.
+if count == '1' and redis.pcall('EXISTS', hash, queue_key) == 0 then
+  take(hash, lease, owner, '1')
+  return nil
+end
+
+--- include common/confirm_entry.lua
+
+-- Most tries of processes that wait end here.
+local held_for, held_by = confirm_entry(hash, owner, count, queue_key, entry)
+if held_for then
+  return {held_for, held_by}
+end
+
+--- include common/admit.lua
+
 local free, ttl, other, alone = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl then
   return {ttl, other}

@@ -24,6 +24,15 @@
 --                                      waiter, other is "", and the first of these counts as dead
 --                                      in ttl ms. Or the lock is left to foreign clients, or to the
 --                                      first client in its wait queue, for ttl ms
+
+--- include common/take.lua
+--- include common/foreign_hash.lua
+--- include common/tokens.lua
+--- include common/wait_queue_entries.lua
+--- include common/wait_queue.lua
+--- include common/ask_holder.lua
+--- include common/read_write.lua
+
 local owner, lease, wanted, settings, entry, notified = unpack(ARGV, 1, 6)
 lease = tonumber(lease)
 local tokens = {}

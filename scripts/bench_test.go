@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -21,18 +20,18 @@ import (
 // waiter returns the i-th client of a benchmark.
 func waiter(i int) string { return fmt.Sprintf("%08x-6b1d-4a53-9a5e-2f4b7c1d0e88", i) }
 
-// full are scripts without the parts that do the usual case of what the wait queue does.
+// full are scripts without what they do in the usual case instead of the wait queue.
 var full = map[*scripts.Script]*scripts.Script{
-	scripts.Acquire: without("confirm_entry", scripts.Acquire, "local function confirm_entry() end\n"),
-	scripts.Release: without("release_to_next", scripts.Release, ""),
+	scripts.Acquire: with(scripts.Acquire, "held_by = confirm_entry(", "held_by = (function() end)("),
+	scripts.Release: with(scripts.Release, "if freed and not foreign and size > 0 then", "if false then"),
 }
 
-func without(part string, s *scripts.Script, instead string) *scripts.Script {
-	text, err := os.ReadFile("common/" + part + ".lua")
-	if err != nil || !strings.Contains(s.Source, string(text)) {
-		panic(fmt.Sprint(s.Name, " has no part ", part, ": ", err))
+// with returns a script with another text in one place.
+func with(s *scripts.Script, old, text string) *scripts.Script {
+	if strings.Count(s.Source, old) != 1 {
+		panic(fmt.Sprintf("%s does not have %q once", s.Name, old))
 	}
-	return scripts.New(s.Name, strings.Replace(s.Source, string(text), instead, 1), s.Reply)
+	return scripts.New(s.Name, strings.Replace(s.Source, old, text, 1), s.Reply)
 }
 
 // BenchmarkWaitQueue measures how long Redis works on a script while n clients wait, without the way there and back.

@@ -8,6 +8,11 @@
 -- ARGV[4]  the prefix of the keys of read leases
 --
 -- Reply: {others}  how many wait
+
+--- include common/foreign_hash.lua
+--- include common/wait_queue.lua
+--- include common/read_write.lua
+
 local hash = KEYS[1]
 local client, queue_key, settings, prefix = unpack(ARGV)
 local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, client, '', give_to(hash, prefix))

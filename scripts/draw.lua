@@ -4,6 +4,9 @@
 -- ARGV[1]  how many tokens to draw, as in fenced_acquire
 --
 -- Reply: {GRANTED, token, ""}  the last token drawn, as in fenced_acquire
+
+--- include common/tokens.lua
+
 local counter, wanted = KEYS[1], ARGV[1]
 local token = draw_tokens(counter, string.match(wanted, '^(%d+)%+?(%d*)$'))
 redis.call('PERSIST', counter)

@@ -17,6 +17,11 @@
 --
 -- Reply: {how many waiters got their permits; in how many ms the next of the permits taken before
 -- expires, -1 if none does}; {NO_KEY, -1} if no number of permits is set
+
+--- include common/once.lua
+--- include common/expirable.lua
+--- include common/other_keys.lua
+
 local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
 local command, channel, reserved_key, reserve = unpack(ARGV, 1, 4)
 

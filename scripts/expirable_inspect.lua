@@ -5,6 +5,10 @@
 -- ARGV     none
 --
 -- Reply: {free, taken, all, "set"}; {0, taken, 0, ""} if no number of permits is set
+
+--- include common/once.lua
+--- include common/expirable.lua
+
 local free_key, taken_key = KEYS[1], KEYS[2]
 check_taken(taken_key)
 local free = count_of(free_key)

@@ -14,6 +14,11 @@
 --
 -- Reply: {of which holds all permits were taken until now, 1 for the first, plus 2 for the second, plus 4 …; how
 -- many clients received the publication}
+
+--- include common/once.lua
+--- include common/expirable.lua
+--- include common/restore.lua
+
 local free_key, taken_key, record = KEYS[1], KEYS[2], KEYS[3]
 local command, channel, restore_key = unpack(ARGV, 1, 3)
 return once(record, command, function()

@@ -6,6 +6,9 @@
 -- ARGV[2…] the ids
 --
 -- Reply: a text that has for each of them "1" if it was renewed, or "0"
+
+--- include common/expirable.lua
+
 local taken_key, lease = KEYS[1], ARGV[1]
 redis.call('ZREM', taken_key, NO_PERMIT) -- a server out of memory refuses no write after the first
 local now, renewed = epoch_ms(), {}

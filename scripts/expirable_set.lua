@@ -21,6 +21,13 @@
 --          trusts: it stays taken
 --
 -- Reply: 1; 0 if there are permits already, or if there is nothing to delete; or minus the ms that a restore must still wait
+
+--- include common/number.lua
+--- include common/once.lua
+--- include common/expirable.lua
+--- include common/restore.lua
+--- include common/present_memory.lua
+
 local free_key, taken_key, record, restore_key = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local command, channel, how, number, lost_leases = unpack(ARGV, 1, 5)
 number = tonumber(number)

@@ -9,6 +9,11 @@
 -- ARGV[4…] the owners
 --
 -- Reply: 1 if one of them held it, else 0
+
+--- include common/other_keys.lua
+--- include common/foreign_hash.lua
+--- include common/force.lua
+
 local hash = KEYS[1]
 local queue, timeouts, channel = ARGV[1], ARGV[2], ARGV[3]
 check_lock(hash)

@@ -5,6 +5,10 @@
 --
 -- Reply: {ttl in ms (-1: no TTL, -2: free), length of the queue, owner, hold count}; the last
 -- two are "" if the lock is free.
+
+--- include common/other_keys.lua
+--- include common/foreign_hash.lua
+
 local hash, queue = KEYS[1], ARGV[1]
 local left = redis.call('PTTL', hash)
 local waiting = beside('LLEN', queue) or 0

@@ -12,8 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// confirm_entry.lua and release_to_next.lua read entries with patterns of their own. Whatever the form of an entry, they do
-// the same as the scripts without them, which call parse_entry.
+// Acquire and release have fast paths, which read entries with patterns of their own. Whatever the form of an entry, the
+// scripts do the same without them, when they call parse_entry.
 func TestFastPaths_ReadEntriesAsParseEntryDoes(t *testing.T) {
 	d := onRedis(t)
 	for _, s := range full {

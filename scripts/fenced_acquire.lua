@@ -20,12 +20,23 @@
 --        {REFUSED, ttl, other}  another owner holds it, for ttl more ms (-1: no TTL); or it is left
 --                               to foreign clients for that time, and other is ""
 --        {ABSENT, 0, ""}        the lock is free, so there is nothing to re-enter
+
+--- include common/confirm_entry.lua
+
 local hash = KEYS[1]
 local owner, count, lease, wanted, counter, queue_key, settings, entry, notified = unpack(ARGV)
+
+-- Most tries of processes that wait end here.
 local held_for, held_by = confirm_entry(hash, owner, count, queue_key, entry)
 if held_for then
   return {REFUSED, held_for, held_by}
 end
+
+--- include common/take.lua
+--- include common/other_keys.lua
+--- include common/tokens.lua
+--- include common/admit.lua
+
 local free, ttl, other, alone = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl == -2 then
   return {ABSENT, 0, ''}

@@ -6,6 +6,9 @@
 -- ARGV[2…] the owners
 --
 -- Reply: 1 if one of them held it, else 0
+
+--- include common/force.lua
+
 local hash, channel = KEYS[1], ARGV[1]
 if not end_named(hash, 2) then
   return 0

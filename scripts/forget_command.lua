@@ -5,6 +5,9 @@
 -- ARGV[1]  the number of that command; the record of a later one stays
 --
 -- Reply: how many records were removed, 0 or 1
+
+--- include common/record.lua
+
 local record, command = KEYS[1], ARGV[1]
 local last = read_record(record)
 if not last or tonumber(last) > tonumber(command) then

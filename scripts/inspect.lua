@@ -5,6 +5,9 @@
 --
 -- Reply: {ttl in ms (-1: no TTL, -2: free), subscribers, owner, hold count}; the last two
 -- are "" if the lock is free.
+
+--- include common/foreign_hash.lua
+
 local hash, channel = KEYS[1], ARGV[1]
 local left = redis.call('PTTL', hash)
 local subscribers = redis.call('PUBSUB', NUMSUB, channel)[2]

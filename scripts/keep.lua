@@ -7,6 +7,9 @@
 -- ARGV[3]  the rest of the time, ms
 --
 -- Reply: RENEWED, also if it was replaced before; GONE if there is no key, TAKEN if it belongs to another owner
+
+--- include common/foreign_fields.lua
+
 local hash = KEYS[1]
 local owner, keeper, rest = unpack(ARGV)
 local fields = redis.call('HLEN', hash)

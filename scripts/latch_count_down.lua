@@ -14,6 +14,10 @@
 -- ARGV[4…] the ids
 --
 -- Reply: {the count then; 0 if the latch is open}
+
+--- include common/number.lua
+--- include common/once.lua
+
 local latch, record, ids_key = KEYS[1], KEYS[2], KEYS[3]
 local command, channel, down = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local WEEK, CENTURY = 604800000, 3155760000000 -- in ms

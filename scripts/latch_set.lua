@@ -7,6 +7,10 @@
 -- ARGV[3]  the latch's channel, on which the closing is published
 --
 -- Reply: {1: set, 0: it had a count; the count then}
+
+--- include common/number.lua
+--- include common/once.lua
+
 local latch, record = KEYS[1], KEYS[2]
 local command, count, channel = ARGV[1], ARGV[2], ARGV[3]
 return once(record, command, function()

@@ -15,6 +15,12 @@
 --        {REFUSED, ttl, other, memory}  another owner holds it, for ttl more ms (-1: no TTL)
 --        {ABSENT, 0, "", memory}        the lock is free, so there is nothing to re-enter
 --        {TOO_NEW, left, "", memory}    the server does not vote for left more ms
+
+--- include common/take.lua
+--- include common/foreign_hash.lua
+--- include common/present_memory.lua
+--- include common/check_memory.lua
+
 local hash, memory_key = KEYS[1], KEYS[2]
 local owner, count, lease, quarantine, name, watched, watched_for = unpack(ARGV)
 local record = redis.call('HMGET', memory_key, 'memory', 'age')

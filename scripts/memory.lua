@@ -7,6 +7,10 @@
 -- ARGV[1]  a name for the memory if it is new
 --
 -- Reply: {known age in ms, name of the memory}
+
+--- include common/present_memory.lua
+--- include common/check_memory.lua
+
 local memory_key, name = KEYS[1], ARGV[1]
 local record = redis.call('HMGET', memory_key, 'memory', 'age')
 local present = present_memory()

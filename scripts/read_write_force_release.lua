@@ -8,6 +8,11 @@
 -- ARGV[4…] the owners
 --
 -- Reply: 1 if one of them held it so, else 0.
+
+--- include common/foreign_hash.lua
+--- include common/read_write.lua
+--- include common/force.lua
+
 local hash = KEYS[1]
 local prefix, given_mode, channel = ARGV[1], ARGV[2], ARGV[3]
 check_lock(hash)

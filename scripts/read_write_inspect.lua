@@ -9,6 +9,9 @@
 --
 -- Of a hash with more than 1000 fields only 1000 are read, so that a hash of a million fields under the
 -- lock's name does not block Redis; the number is still that of all fields.
+
+--- include common/foreign_hash.lua
+
 local hash, channel = KEYS[1], ARGV[1]
 check_lock(hash)
 local max, all = 1000, redis.call('HLEN', hash)

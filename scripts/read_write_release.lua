@@ -10,6 +10,11 @@
 --
 -- Reply: 0 if the owner held the lock, else -1. When the lock becomes free and no client in the
 -- wait queue gets it, "1" (wake all) is published after a writer, and "0" (wake one) after the last reader.
+
+--- include common/foreign_hash.lua
+--- include common/wait_queue.lua
+--- include common/read_write.lua
+
 local hash = KEYS[1]
 local owner, prefix, channel, queue_key, settings = unpack(ARGV)
 local held = redis.call('HMGET', hash, owner, owner .. ':write')

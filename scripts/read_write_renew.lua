@@ -9,6 +9,9 @@
 -- Reply, one number per lock: RENEWED, GONE if there is no key, TAKEN if it belongs to another
 -- owner. A key of another type counts as TAKEN; it must not fail the other locks. Any other
 -- error does not depend on the locks, and is the reply.
+
+--- include common/read_write.lua
+
 local renewed = {}
 for i, key in ipairs(KEYS) do
   local owner, lease, prefix = ARGV[3 * i - 2], tonumber(ARGV[3 * i - 1]), ARGV[3 * i]

@@ -22,6 +22,11 @@
 --                               and wanted to write has lost its read holds
 --        {ABSENT, 0, ""}        the lock is free, so there is nothing to re-enter; or, with
 --                               ARGV[6], the owner has no hold to release
+
+--- include common/foreign_hash.lua
+--- include common/wait_queue.lua
+--- include common/read_write.lua
+
 local hash = KEYS[1]
 local owner, writes, reads, lease, prefix, releases, channel, queue_key, settings, entry, notified = unpack(ARGV)
 writes, reads, lease, releases = tonumber(writes), tonumber(reads), tonumber(lease), releases == '1'

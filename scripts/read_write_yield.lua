@@ -17,6 +17,11 @@
 --        {NOT_RELEASED, 0} it keeps the lock in its mode, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is free now and left to
 --                          foreign clients, else 0
+
+--- include common/foreign_hash.lua
+--- include common/wait_queue.lua
+--- include common/read_write.lua
+
 local hash = KEYS[1]
 local owner, lease, forced, prefix, channel, queue_key, settings, entry = unpack(ARGV)
 forced = forced == '1'

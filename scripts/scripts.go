@@ -1,6 +1,7 @@
 // Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per operation. The header of a file
-// documents its KEYS, ARGV and reply, and its first lines name them in the same order. The parts that are prepended to
-// the files are in common/. docs/glossary.md defines the terms.
+// documents its KEYS, ARGV and reply, and its first lines name them in the same order. A line "--- include common/x.lua"
+// stands for that file, which has what several scripts need. A script includes it as late as it can, since the definitions in
+// it cost time in Redis. docs/glossary.md defines the terms.
 //
 // The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Beside Redisson's
 // keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
@@ -95,17 +96,36 @@ var (
 //go:embed *.lua common/*.lua
 var files embed.FS
 
-// script returns the script in the file of that name, with the parts before it, which are names of files in common/. It
-// adds the variant for sharded pub/sub.
-func script(name, parts string, reply Shape) *Script {
-	source := ""
-	for _, part := range strings.Fields(parts) {
-		source += read("common/" + part)
-	}
-	source += read(name)
+// script returns the script in the file of that name, and adds the variant for sharded pub/sub.
+func script(name string, reply Shape) *Script {
+	source := expand(name+".lua", map[string]bool{})
 	s := New(name, define(pubSub, source), reply)
 	s.Sharded = New(name, define(shardedPubSub, source), reply)
 	return s
+}
+
+// include begins a line of a file that stands for another file.
+const include = "--- include "
+
+// expand returns the text of a file. The text of each file that it includes, and that is not in the script yet, replaces
+// the line that includes it.
+func expand(file string, has map[string]bool) string {
+	source, err := files.ReadFile(file)
+	if err != nil {
+		panic(err)
+	}
+	var text strings.Builder
+	for line := range strings.Lines(string(source)) {
+		part, isInclude := strings.CutPrefix(line, include)
+		switch part = strings.TrimSpace(part); {
+		case !isInclude:
+			text.WriteString(line)
+		case !has[part]:
+			has[part] = true
+			text.WriteString(expand(part, has))
+		}
+	}
+	return text.String()
 }
 
 // define defines the constants that a source uses, and those of pub/sub.
@@ -118,124 +138,103 @@ func define(more []constant, source string) string {
 	return source
 }
 
-func read(file string) string {
-	source, err := files.ReadFile(file + ".lua")
-	if err != nil {
-		panic(err)
-	}
-	return string(source)
-}
-
 // New returns a script with the given source.
 func New(name, source string, reply Shape) *Script {
 	sum := sha1.Sum([]byte(source))
 	return &Script{Name: name, Source: source, SHA: hex.EncodeToString(sum[:]), Reply: reply}
 }
 
-// The common parts of the scripts that use the wait queue, of the plain and the fenced lock, and of the
-// read/write lock; and those of the synchronizers.
-const (
-	waitQueue       = "wait_queue_entries wait_queue_read wait_queue_order wait_queue_transfer wait_queue_claim wait_queue"
-	queueCommon     = "take other_keys foreign_hash foreign_fields number tokens " + waitQueue + " ask_holder"
-	plainCommon     = queueCommon + " admit"
-	readWriteCommon = queueCommon + " read_write"
-	onceCommon      = "number record once"
-	permitsCommon   = onceCommon + " take other_keys wait_queue_entries permits_queue"
-)
-
 // The operations on the plain lock.
 var (
-	Acquire = script("acquire", "take acquire_free foreign_hash confirm_entry acquire_refused other_keys number tokens "+
-		waitQueue+" ask_holder admit", Shape{Numbers: 1, Texts: 1, Nil: true})
-	Release = script("release", "release_unwanted take release_to_next other_keys foreign_hash foreign_fields number tokens "+
-		waitQueue+" ask_holder admit", Shape{Numbers: 1})
-	Renew        = script("renew", "", Shape{Numbers: 1})
-	Keep         = script("keep", "foreign_hash foreign_fields", Shape{Numbers: 1})
-	Yield        = script("yield", plainCommon, Shape{Numbers: 2})
-	ForceRelease = script("force_release", "foreign_hash foreign_fields ask_holder force", Shape{Numbers: 1})
-	Inspect      = script("inspect", "foreign_hash", Shape{Numbers: 2, Texts: 2})
+	Acquire      = script("acquire", Shape{Numbers: 1, Texts: 1, Nil: true})
+	Release      = script("release", Shape{Numbers: 1})
+	Renew        = script("renew", Shape{Numbers: 1})
+	Keep         = script("keep", Shape{Numbers: 1})
+	Yield        = script("yield", Shape{Numbers: 2})
+	ForceRelease = script("force_release", Shape{Numbers: 1})
+	Inspect      = script("inspect", Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations that take a lock with fencing tokens, a lock on one server of a RedLock, and
 // several locks of any kind.
 var (
-	FencedAcquire   = script("fenced_acquire", plainCommon+" confirm_entry", Shape{Numbers: 2, Texts: 1})
-	Draw            = script("draw", "number tokens", Shape{Numbers: 2, Texts: 1})
-	MajorityAcquire = script("majority_acquire", "take foreign_hash present_memory check_memory", Shape{Numbers: 2, Texts: 2})
-	Memory          = script("memory", "present_memory check_memory", Shape{Numbers: 1, Texts: 1})
-	AcquireAll      = script("acquire_all", readWriteCommon, Shape{Numbers: 2, Texts: 2})
-	YieldAll        = script("yield_all", readWriteCommon, Shape{Numbers: 2})
+	FencedAcquire   = script("fenced_acquire", Shape{Numbers: 2, Texts: 1})
+	Draw            = script("draw", Shape{Numbers: 2, Texts: 1})
+	MajorityAcquire = script("majority_acquire", Shape{Numbers: 2, Texts: 2})
+	Memory          = script("memory", Shape{Numbers: 1, Texts: 1})
+	AcquireAll      = script("acquire_all", Shape{Numbers: 2, Texts: 2})
+	YieldAll        = script("yield_all", Shape{Numbers: 2})
 )
 
 // The operations on the fair lock that differ from the plain lock's.
 var (
-	SyncQueue        = script("sync_queue", "take other_keys foreign_hash foreign_fields", Shape{Numbers: 2, Texts: 2})
-	FairForceRelease = script("fair_force_release", "other_keys foreign_hash foreign_fields ask_holder force", Shape{Numbers: 1})
-	FairInspect      = script("fair_inspect", "other_keys foreign_hash", Shape{Numbers: 2, Texts: 2})
+	SyncQueue        = script("sync_queue", Shape{Numbers: 2, Texts: 2})
+	FairForceRelease = script("fair_force_release", Shape{Numbers: 1})
+	FairInspect      = script("fair_inspect", Shape{Numbers: 2, Texts: 2})
 )
 
 // The operations on the read/write lock.
 var (
-	ReadWriteSet          = script("read_write_set", readWriteCommon, Shape{Numbers: 2, Texts: 1})
-	ReadWriteRelease      = script("read_write_release", readWriteCommon, Shape{Numbers: 1})
-	ReadWriteRenew        = script("read_write_renew", readWriteCommon, Shape{Numbers: 1})
-	ReadWriteYield        = script("read_write_yield", readWriteCommon, Shape{Numbers: 2})
-	ReadWriteForceRelease = script("read_write_force_release", readWriteCommon+" force", Shape{Numbers: 1})
-	ReadWriteInspect      = script("read_write_inspect", "foreign_hash", Shape{Numbers: 3, Texts: 2})
-	CountWaiters          = script("count_waiters", readWriteCommon, Shape{Numbers: 1})
+	ReadWriteSet          = script("read_write_set", Shape{Numbers: 2, Texts: 1})
+	ReadWriteRelease      = script("read_write_release", Shape{Numbers: 1})
+	ReadWriteRenew        = script("read_write_renew", Shape{Numbers: 1})
+	ReadWriteYield        = script("read_write_yield", Shape{Numbers: 2})
+	ReadWriteForceRelease = script("read_write_force_release", Shape{Numbers: 1})
+	ReadWriteInspect      = script("read_write_inspect", Shape{Numbers: 3, Texts: 2})
+	CountWaiters          = script("count_waiters", Shape{Numbers: 1})
 )
 
 // The operations on the semaphore.
 var (
-	SemaphoreAcquire = script("semaphore_acquire", permitsCommon, Shape{Numbers: 2})
-	SemaphoreAdd     = script("semaphore_add", permitsCommon+" add", Shape{Numbers: 2})
-	SemaphoreYield   = script("semaphore_yield", permitsCommon+" add", Shape{Numbers: 2})
-	SemaphoreSet     = script("semaphore_set", onceCommon, Shape{Numbers: 2})
-	SemaphoreDrain   = script("semaphore_drain", onceCommon, Shape{Numbers: 1})
-	SemaphoreInspect = script("semaphore_inspect", onceCommon, Shape{Numbers: 2})
+	SemaphoreAcquire = script("semaphore_acquire", Shape{Numbers: 2})
+	SemaphoreAdd     = script("semaphore_add", Shape{Numbers: 2})
+	SemaphoreYield   = script("semaphore_yield", Shape{Numbers: 2})
+	SemaphoreSet     = script("semaphore_set", Shape{Numbers: 2})
+	SemaphoreDrain   = script("semaphore_drain", Shape{Numbers: 1})
+	SemaphoreInspect = script("semaphore_inspect", Shape{Numbers: 2})
 )
 
 // The operations on the latch.
 var (
-	LatchSet       = script("latch_set", onceCommon, Shape{Numbers: 2})
-	LatchCountDown = script("latch_count_down", onceCommon, Shape{Numbers: 1})
-	LatchInspect   = script("latch_inspect", onceCommon, Shape{Numbers: 1})
+	LatchSet       = script("latch_set", Shape{Numbers: 2})
+	LatchCountDown = script("latch_count_down", Shape{Numbers: 1})
+	LatchInspect   = script("latch_inspect", Shape{Numbers: 1})
 )
 
 // SynchronizerDelete deletes a semaphore or a latch.
-var SynchronizerDelete = script("synchronizer_delete", onceCommon, Shape{Numbers: 2})
+var SynchronizerDelete = script("synchronizer_delete", Shape{Numbers: 2})
 
 // ForgetCommand removes the records of commands about semaphores and latches.
-var ForgetCommand = script("forget_command", "record", Shape{Numbers: 1})
+var ForgetCommand = script("forget_command", Shape{Numbers: 1})
 
 // The operations on the records in which Systems describe themselves.
 var (
-	SystemRenew   = script("system_renew", "", Shape{Numbers: 1})
-	SystemRemove  = script("system_remove", "", Shape{Numbers: 1})
-	SystemInspect = script("system_inspect", "", Shape{Numbers: 1, Texts: 1})
-	SystemList    = script("system_list", "", Shape{Numbers: 2, Texts: 1})
+	SystemRenew   = script("system_renew", Shape{Numbers: 1})
+	SystemRemove  = script("system_remove", Shape{Numbers: 1})
+	SystemInspect = script("system_inspect", Shape{Numbers: 1, Texts: 1})
+	SystemList    = script("system_list", Shape{Numbers: 2, Texts: 1})
 )
 
 // The operations on the whereabouts of a singleton.
 var (
-	SingletonSet     = script("singleton_set", "other_keys whereabouts", Shape{Numbers: 1})
-	SingletonInspect = script("singleton_inspect", "whereabouts", Shape{Texts: 2})
+	SingletonSet     = script("singleton_set", Shape{Numbers: 1})
+	SingletonInspect = script("singleton_inspect", Shape{Texts: 2})
 )
 
 // The operations on the entries of a cluster's grains.
 var (
-	GrainsRegister   = script("grains_register", "", Shape{Texts: 2})
-	GrainsUnregister = script("grains_unregister", "", Shape{Numbers: 1})
-	GrainsMark       = script("grains_mark", "", Shape{Numbers: 1})
+	GrainsRegister   = script("grains_register", Shape{Texts: 2})
+	GrainsUnregister = script("grains_unregister", Shape{Numbers: 1})
+	GrainsMark       = script("grains_mark", Shape{Numbers: 1})
 )
 
 // The operations on the expirable semaphore.
 var (
-	ExpirableAcquire = script("expirable_acquire", onceCommon+" expirable other_keys", Shape{Numbers: 2})
-	ExpirableRelease = script("expirable_release", onceCommon+" expirable other_keys restore", Shape{Numbers: 2})
-	ExpirableRenew   = script("expirable_renew", "expirable", Shape{Texts: 1})
-	ExpirableSet     = script("expirable_set", onceCommon+" expirable other_keys restore present_memory", Shape{Numbers: 1})
-	ExpirableInspect = script("expirable_inspect", onceCommon+" expirable", Shape{Numbers: 3, Texts: 1})
+	ExpirableAcquire = script("expirable_acquire", Shape{Numbers: 2})
+	ExpirableRelease = script("expirable_release", Shape{Numbers: 2})
+	ExpirableRenew   = script("expirable_renew", Shape{Texts: 1})
+	ExpirableSet     = script("expirable_set", Shape{Numbers: 1})
+	ExpirableInspect = script("expirable_inspect", Shape{Numbers: 3, Texts: 1})
 )
 
 // All lists every script, for tests and for loading in advance.

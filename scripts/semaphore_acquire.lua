@@ -12,6 +12,10 @@
 --
 -- Reply: {how many waiters got their permits, the permits that are free then, and not left to others}; {NO_KEY, 0} if
 -- there is no semaphore
+
+--- include common/once.lua
+--- include common/permits_queue.lua
+
 local semaphore, record = KEYS[1], KEYS[2]
 local command, queue_key, settings, client, entry = unpack(ARGV, 1, 5)
 return once(record, command, function()

@@ -12,6 +12,11 @@
 -- ARGV[8]  "1": the client leaves the wait queue
 --
 -- Reply: {1: added, 0: the semaphore does not exist; the permits that are free then}
+
+--- include common/once.lua
+--- include common/permits_queue.lua
+--- include common/add.lua
+
 local semaphore, record = KEYS[1], KEYS[2]
 local command, permits, if_exists, channel, queue_key, settings, client, leaves = unpack(ARGV)
 return once(record, command, function()

@@ -5,6 +5,9 @@
 -- ARGV[1]  the number of the command
 --
 -- Reply: how many were free
+
+--- include common/once.lua
+
 local semaphore, record, command = KEYS[1], KEYS[2], ARGV[1]
 return once(record, command, function()
   local free = count_of(semaphore) or 0

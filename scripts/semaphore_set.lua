@@ -8,6 +8,9 @@
 -- ARGV[4]  the semaphore's channel, on which the permits are published
 --
 -- Reply: {1: created, 0: it existed; the permits that are free then}
+
+--- include common/once.lua
+
 local semaphore, record = KEYS[1], KEYS[2]
 local command, permits, ttl, channel = unpack(ARGV)
 return once(record, command, function()

@@ -12,6 +12,12 @@
 --
 -- Reply: {1: given back, 0: no other client waits, NO_KEY: the semaphore does not exist; the permits
 -- that are free then}
+
+--- include common/once.lua
+--- include common/wait_queue_entries.lua
+--- include common/permits_queue.lua
+--- include common/add.lua
+
 local semaphore, record = KEYS[1], KEYS[2]
 local command, permits, channel, queue_key, settings, client, forced = unpack(ARGV)
 

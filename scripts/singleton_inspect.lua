@@ -4,4 +4,7 @@
 -- ARGV     none
 --
 -- Reply: {at, left}; each is "" if it is missing
+
+--- include common/whereabouts.lua
+
 return {read_whereabouts(KEYS[1])}

@@ -11,6 +11,10 @@
 -- ARGV[6]  the key of the lock's token counter
 --
 -- Reply: 1, or 0 if the field was written with a higher token, the token is above the counter, or the line is too long
+
+--- include common/other_keys.lua
+--- include common/whereabouts.lua
+
 local whereabouts, field, token, text, max, ttl = KEYS[1], ARGV[1], tonumber(ARGV[2]), ARGV[3], tonumber(ARGV[4]), ARGV[5]
 local last = tonumber(beside('GETRANGE', ARGV[6], 0, 20) or '') or math.huge -- unknown: the counter is missing
 if token > last then

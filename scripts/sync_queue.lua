@@ -27,6 +27,12 @@
 --
 -- While a cluster moves the slot, the queue may be on the other server. The script then
 -- ignores it: the lock is released, and taken if it is free, even if others wait.
+
+--- include common/take.lua
+--- include common/other_keys.lua
+--- include common/foreign_hash.lua
+--- include common/foreign_fields.lua
+
 local hash = KEYS[1]
 local uuid, releasing, allowed, up_to, waiter_timeout, queue, timeouts, channel = unpack(ARGV, 1, 8)
 up_to, waiter_timeout = tonumber(up_to), tonumber(waiter_timeout)

@@ -7,6 +7,10 @@
 --          there are none
 --
 -- Reply: {1: deleted, 0: there was none; 0}
+
+--- include common/number.lua
+--- include common/once.lua
+
 local counter, record, command, channel = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 return once(record, command, function()
   if not number_of(counter, MAX_NUMBER, 'permits or missing count-downs') then

@@ -17,6 +17,10 @@
 --        {NOT_RELEASED, 0} it keeps the lock, with hold count 1; the lease starts now
 --        {RELEASED, open}  it has released the lock; open is 1 if the lock is left to foreign
 --                          clients, else 0
+
+--- include common/foreign_fields.lua
+--- include common/wait_queue.lua
+
 local hash = KEYS[1]
 local owner, lease, forced, channel, queue_key, settings, counter, entry = unpack(ARGV)
 forced = forced == '1'

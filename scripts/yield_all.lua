@@ -13,6 +13,14 @@
 --
 -- Reply: {RELEASED, 0}  the owner held all locks
 --        {ABSENT, 0}    it did not; those that it held are released
+
+--- include common/other_keys.lua
+--- include common/foreign_hash.lua
+--- include common/foreign_fields.lua
+--- include common/wait_queue_entries.lua
+--- include common/wait_queue.lua
+--- include common/read_write.lua
+
 local owner, settings, entry = ARGV[1], ARGV[2], ARGV[3]
 local held_all, queues = true, {}
 local sizes = {} -- of all wait queues, before the first write: one may be another application's key

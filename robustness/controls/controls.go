@@ -60,7 +60,7 @@ var All = []Control{
 	},
 	{
 		Name: "release of any owner", Rule: "3, 5 a release names its term", Broken: "release deletes the lock of any owner",
-		Edits: []Edit{{"scripts/common/release_unwanted.lua", "redis.call('HDEL', hash, owner) == 1", "redis.call('DEL', hash) == 1"}},
+		Edits: []Edit{{"scripts/release.lua", "redis.call('HDEL', hash, owner) == 1", "redis.call('DEL', hash) == 1"}},
 		Plan:  plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},
 	{
@@ -149,7 +149,7 @@ var All = []Control{
 		Broken: "the lease of a transfer is shorter than its receiver assumes",
 		Edits: []Edit{
 			{"scripts/common/wait_queue_transfer.lua", "entry.mode, entry.ttl, joins)", "entry.mode, 100, joins)"},
-			{"scripts/common/release_to_next.lua", "take(hash, ttl, client", "take(hash, 100, client"},
+			{"scripts/release.lua", "take(hash, ttl, client", "take(hash, 100, client"},
 		},
 		Plan: plan(traffic.Style{Kind: traffic.Plain, Workers: 2, Hold: ms(150, 400), Think: ms(0, 30)}), Faults: "nothing reaches Redis",
 	},

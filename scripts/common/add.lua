@@ -1,4 +1,8 @@
--- Common part of the scripts that add permits; prepended to each of them, after permits_queue.lua.
+-- Common part of the scripts that add permits.
+
+--- include common/permits_queue.lua
+--- include common/once.lua
+--- include common/wait_queue_entries.lua
 
 -- Returns the reply and the change of a command that adds permits; see once. They are published for clients that are
 -- not in the wait queue, which is nil if it is not here. leaves: the client leaves it.

@@ -1,5 +1,9 @@
--- Common part of the scripts that take a plain or a fenced lock; prepended to each of
--- them, after wait_queue.lua.
+-- Common part of the scripts that take a plain or a fenced lock.
+
+--- include common/foreign_hash.lua
+--- include common/wait_queue_entries.lua
+--- include common/wait_queue.lua
+--- include common/ask_holder.lua
 
 -- Decides whether an owner may take a lock (count is 1), or set its hold count. Returns whether the
 -- lock is free. If the owner may not, also returns for how many ms it is refused, and the holder. Without

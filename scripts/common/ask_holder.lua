@@ -1,4 +1,4 @@
--- Common part of the scripts that meet the holder of a plain or a fenced lock; prepended to each of them.
+-- Common part of the scripts that meet the holder of a plain or a fenced lock.
 
 -- Asks the process of a holder for the lock, which may linger there without a hold; see internal/lock/linger.go. Only
 -- processes in which locks may linger subscribe to this channel.

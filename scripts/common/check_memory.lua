@@ -1,4 +1,4 @@
--- Common part of the scripts that write the memory of a RedLock's server; prepended to each of them.
+-- Common part of the scripts that write the memory of a RedLock's server.
 
 -- Fails if a hash has other fields than the name and the age of a memory, which were read from it: another
 -- application then uses the key.

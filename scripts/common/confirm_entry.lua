@@ -1,4 +1,6 @@
--- Common part of the scripts that take a plain or a fenced lock; prepended to each of them, after foreign_hash.lua.
+-- Common part of the scripts that take a plain or a fenced lock.
+
+--- include common/foreign_hash.lua
 
 -- Confirms the entry of a process whose try is refused, if nothing else has to be done. Most tries of processes that
 -- wait end here. It does the same as wait_queue_claim.lua, and leaves rarer cases and all errors to it. With it, a refused

@@ -1,4 +1,4 @@
--- Common part of the scripts of the expirable semaphore; prepended to each of them.
+-- Common part of the scripts of the expirable semaphore.
 --
 -- A refused command must neither lose a permit nor make one. So each Redis command that a change needs is called
 -- before it without effect.

@@ -1,5 +1,8 @@
--- Common part of the scripts that free a lock with one owner by force; prepended to each of them,
--- after foreign_fields.lua and ask_holder.lua.
+-- Common part of the scripts that free a lock with one owner by force.
+
+--- include common/foreign_hash.lua
+--- include common/foreign_fields.lua
+--- include common/ask_holder.lua
 
 -- Ends the holds of the owners in ARGV, from the given one on. Reports whether one of them held the lock; then asks the
 -- process of that owner for it, which may not begin another hold if the lock has stayed there without one.

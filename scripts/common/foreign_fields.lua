@@ -1,4 +1,6 @@
--- Common part of the scripts that end holds; prepended to each of them, after foreign_hash.lua.
+-- Common part of the scripts that end holds.
+
+--- include common/foreign_hash.lua
 
 -- Reports whether the mode of a lock is that of a read/write lock, or missing.
 local function is_our_mode(hash)

@@ -1,5 +1,4 @@
--- Common part of the scripts that read other owners in a lock's hash, or end their holds; prepended to each
--- of them.
+-- Common part of the scripts that read other owners in a lock's hash, or end their holds.
 --
 -- A key with the name of a lock may belong to another application. Such a key is never changed, shown or
 -- waited for: the script fails, and its error has no field and no value of the key. An owner of a lock is

@@ -1,4 +1,4 @@
--- Common part of the scripts that calculate with a number of Redis; prepended to each of them.
+-- Common part of the scripts that calculate with a number of Redis.
 --
 -- A number of Lua is a double: it is exact up to 2^53. Larger numbers, and texts that are not
 -- written as Redis writes an integer, are refused.

@@ -1,5 +1,4 @@
--- Common part of the scripts that add or subtract, which must not have their effect twice; prepended to
--- each of them, after number.lua and record.lua.
+-- Common part of the scripts that add or subtract, which must not have their effect twice.
 --
 -- A client numbers the commands that it sends about a key. It has one of them outstanding, and repeats
 -- that one, under its number, until it gets the reply. Another key, the record, has its last command and the
@@ -9,6 +8,9 @@
 --
 -- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
+
+--- include common/number.lua
+--- include common/record.lua
 
 -- Carries out a command, unless it was carried out before. decide() reads, publishes, changes the entries of a wait
 -- queue, and returns the reply, a list of numbers, and change(), which makes all other writes; nil if there are none. An

@@ -1,5 +1,4 @@
--- Common part of the scripts that use keys beside the lock's hash; prepended to each of
--- them.
+-- Common part of the scripts that use keys beside the lock's hash.
 --
 -- A key beside the hash may not exist, so it is not in KEYS: while a cluster moves a slot,
 -- Redis sends a script to the server that has its key, and refuses a script with several KEYS

@@ -1,10 +1,15 @@
--- Common part of the scripts of the semaphore, after wait_queue_entries.lua: the processes that wait for permits. The
--- keys and the entries are those of a lock's wait queue.
+-- Common part of the scripts of the semaphore: the processes that wait for permits. The keys and the entries have the
+-- same form as those of a lock's wait queue.
 --
 -- An entry wants as many permits as the first waiter of its process, the field <tokens>; its <mode> is "0". No permits
 -- are transferred, since they have no lease: a process that died would take them with it. Entries only say which
 -- processes to wake, and which permits to leave to them: the free permits are for the first entries, as far as they
 -- suffice. So each release wakes as many processes as it serves, and each process gets its turn.
+
+--- include common/take.lua
+--- include common/other_keys.lua
+--- include common/once.lua
+--- include common/wait_queue_entries.lua
 
 -- How many processes a script wakes at most. Others find out by themselves.
 local MAX_WOKEN = 1000

@@ -1,8 +1,14 @@
--- Common part of the scripts of the read/write lock; prepended to each of them.
+-- Common part of the scripts of the read/write lock.
 --
 -- The lock is a hash: "mode" -> "read" or "write", owner -> its read holds, owner:write ->
 -- its write holds. Each read hold has a key beside the hash that lives as long as its
 -- lease.
+
+--- include common/take.lua
+--- include common/other_keys.lua
+--- include common/foreign_hash.lua
+--- include common/foreign_fields.lua
+--- include common/number.lua
 
 -- Only so many read holds of an owner have leases of their own; more would carry no information.
 local MAX_HOLDS = 10000

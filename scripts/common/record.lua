@@ -1,4 +1,4 @@
--- Common part of the scripts that read the record of a client's last command; prepended to each of them.
+-- Common part of the scripts that read the record of a client's last command.
 --
 -- The record is "<number> <reply>": the number of the command, and the numbers of its reply, with spaces between them.
 

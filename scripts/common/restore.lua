@@ -1,9 +1,11 @@
--- Common part of the scripts that know of a waiting "restore"; prepended to each of them, after number.lua and
--- other_keys.lua.
+-- Common part of the scripts that know of a waiting "restore".
 --
 -- Its key has "<memory><when it may be carried out, epoch ms>:<how many permits are taken>". That counts only in the
 -- memory that wrote it, and as long as the permits that were taken still are, or have been given back: data that comes
 -- back from a disk or a replica has an old time, and permits that have vanished since may still be trusted.
+
+--- include common/number.lua
+--- include common/other_keys.lua
 
 -- The length of the longest value: two ids, and two numbers.
 local MAX_RESTORE = 150

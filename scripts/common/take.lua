@@ -1,4 +1,4 @@
--- Common part of the scripts that take a lock; prepended to each of them.
+-- Common part of the scripts that take a lock.
 
 -- Makes the hash of a free lock, from fields and values, with its TTL. A user who may not set a
 -- TTL must not leave a lock without one: the hash is then deleted again.

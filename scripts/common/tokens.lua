@@ -1,5 +1,6 @@
--- Common part of the scripts that draw fencing tokens; prepended to each of them, after
--- number.lua.
+-- Common part of the scripts that draw fencing tokens.
+
+--- include common/number.lua
 
 -- Draws n tokens from a counter, all above a number that a client has had, and returns the last. A
 -- counter below that number is first set to it. Returns nil, without a change, if the key is not a

@@ -1,5 +1,25 @@
 -- The last part of the wait queue: a client leaves it, or releases the lock. See wait_queue_entries.lua.
 
+--- include common/take.lua
+--- include common/other_keys.lua
+--- include common/wait_queue_entries.lua
+--- include common/wait_queue_read.lua
+--- include common/wait_queue_order.lua
+--- include common/wait_queue_transfer.lua
+--- include common/wait_queue_claim.lua
+
+-- Returns the number of fields of a wait queue, or nil if it is not here; see other_keys.lua. own: an owner that cannot
+-- get the lock, since another one holds it; entry is what it adds. If it adds none, and nothing is to be removed, 0 is
+-- returned.
+local function size_of(key, own, entry)
+  local n = beside('HLEN', key)
+  if n and n > 0 and own and entry == '' then
+    local values = beside('HMGET', key, string.match(own, '^[^:]*'), 'open')
+    return values and (values[1] or values[2]) and n or values and 0
+  end
+  return n
+end
+
 -- Makes a waiter the only owner of a free plain or fenced lock.
 local function give_plain(hash)
   return function(owner, _, ttl)

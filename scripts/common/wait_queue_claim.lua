@@ -1,6 +1,9 @@
 -- The fifth part of the wait queue: a client asks for the lock, and gets an entry if it is refused. See
 -- wait_queue_entries.lua.
 
+--- include common/other_keys.lua
+--- include common/wait_queue_entries.lua
+
 -- Adds the claims to a queue that has transfers.
 local function add_claims(queue)
   local now = queue.now

@@ -1,5 +1,5 @@
--- The wait queue of a lock, in which its waiting processes have entries: how it is stored. It is the first of six
--- parts, which are prepended to the scripts that use a wait queue, after take.lua and other_keys.lua:
+-- The wait queue of a lock, in which its waiting processes have entries: how it is stored. It is the first of
+-- six parts. Scripts include the last, which includes the others:
 --
 --   wait_queue_entries.lua   what is stored
 --   wait_queue_read.lua      how it is read and written

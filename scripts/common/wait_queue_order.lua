@@ -1,5 +1,9 @@
 -- The third part of the wait queue: the entries in their order. See wait_queue_entries.lua.
 
+--- include common/other_keys.lua
+--- include common/wait_queue_entries.lua
+--- include common/wait_queue_read.lua
+
 -- How many entries are read at a time at most.
 local MAX_AT_ONCE = 100
 

@@ -1,19 +1,11 @@
 -- The second part of the wait queue: how it is read and written. See wait_queue_entries.lua.
 
+--- include common/take.lua
+--- include common/other_keys.lua
+--- include common/wait_queue_entries.lua
+
 -- The time (epoch, µs) for all wait queues of a script: in different orders, two clients would wait for each other.
 local script_time
-
--- Returns the number of fields of a wait queue, or nil if it is not here; see other_keys.lua. own: an owner that cannot
--- get the lock, since another one holds it; entry is what it adds. If it adds none, and nothing is to be removed, 0 is
--- returned.
-local function size_of(key, own, entry)
-  local n = beside('HLEN', key)
-  if n and n > 0 and own and entry == '' then
-    local values = beside('HMGET', key, string.match(own, '^[^:]*'), 'open')
-    return values and (values[1] or values[2]) and n or values and 0
-  end
-  return n
-end
 
 -- Reports whether an entry is before another.
 local function is_before(a, b)

@@ -1,5 +1,11 @@
 -- The fourth part of the wait queue: which client is the first, and how it gets the lock. See wait_queue_entries.lua.
 
+--- include common/foreign_hash.lua
+--- include common/other_keys.lua
+--- include common/tokens.lua
+--- include common/wait_queue_entries.lua
+--- include common/wait_queue_read.lua
+
 -- For how many µs a free lock is reserved for a MultiLock at most.
 local MAX_RESERVED = 60000000
 

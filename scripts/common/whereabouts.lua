@@ -1,4 +1,4 @@
--- Common part of the scripts about the whereabouts of a singleton; prepended to each of them.
+-- Common part of the scripts about the whereabouts of a singleton.
 
 -- How long a field may be: a longer one is another application's.
 local MAX_READ = 4000000
