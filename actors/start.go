@@ -60,7 +60,7 @@ func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtim
 		ID: r.id, Server: r.server, Host: r.host, Config: &r.cfg.Config, Now: r.Now, NextTerm: func() uint64 { return r.terms.Add(1) },
 		Options: kinds.LockOptions{
 			Client: r.id, WaiterTimeout: cfg.WaiterTimeout,
-			WaitQueue: kinds.WaitQueue{OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, SeesListeners: !r.redis.Cluster()},
+			WaitQueue: kinds.WaitQueue{OpenTime: cfg.OpenTime(), OpenEvery: cfg.ForcedYield, OneServer: !r.redis.Cluster()},
 		},
 	})
 	r.shells = shell.NewPool(r.stray, func(surplus *shell.Shell) { r.toGuardian(&retired{surplus.PID}) })

@@ -39,7 +39,7 @@ end
 
 --- include common/admit.lua
 
-local free, ttl, other, alone = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
+local free, ttl, other, queue_was_empty = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl then
   return {ttl, other}
 elseif free then
@@ -49,7 +49,7 @@ else
   redis.call('PEXPIRE', hash, lease)
   redis.call('HSET', hash, owner, count)
 end
-if not alone then
+if not queue_was_empty then
   return {OTHERS_WAIT, ''}
 end
 return nil

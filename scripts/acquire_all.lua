@@ -96,8 +96,8 @@ local function refuse(i, ttl, other)
     whole = whole and (not queue or queue.has_entry())
   end
   for _, lock in ipairs(locks) do
-    local is_plain, asks = lock.kind == 'plain' or lock.kind == 'fenced', server_is_alone(settings)
-    if lock.busy and is_plain and asks and (entry == '' or lock.queue.number == 0) then
+    local is_plain = lock.kind == 'plain' or lock.kind == 'fenced'
+    if lock.busy and is_plain and has_one_server(settings) and (entry == '' or lock.queue.number == 0) then
       ask_holder(lock.hash, lock.holder)
     end
     if lock.queue then

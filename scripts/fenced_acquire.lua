@@ -37,14 +37,14 @@ end
 --- include common/tokens.lua
 --- include common/admit.lua
 
-local free, ttl, other, alone = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
+local free, ttl, other, queue_was_empty = admit(hash, owner, count, queue_key, settings, counter, entry, notified)
 if ttl == -2 then
   return {ABSENT, 0, ''}
 elseif ttl then
   return {REFUSED, ttl, other}
 end
 -- The counter comes first: if it is refused, the lock stays as it is.
-local status, token = alone and GRANTED or OTHERS_WAIT, 0
+local status, token = queue_was_empty and GRANTED or OTHERS_WAIT, 0
 if wanted == '0' then
   local ends = beside('PTTL', counter)
   if ends and ends >= 0 and try_draw(counter, 0, 0) then

@@ -23,8 +23,8 @@ for i, key in ipairs(KEYS) do
       lease_read(prefix, owner, n, n, lease)
     end
     local left = redis.call('PTTL', key)
-    local alone = left <= lease or redis.call('HLEN', key) == 1 + (mine[1] and 1 or 0) + (mine[2] and 1 or 0)
-    redis.call('PEXPIRE', key, alone and lease or left)
+    local others_last_longer = left > lease and redis.call('HLEN', key) ~= 1 + (mine[1] and 1 or 0) + (mine[2] and 1 or 0)
+    redis.call('PEXPIRE', key, others_last_longer and left or lease)
     renewed[i] = RENEWED
   else
     renewed[i] = redis.call('EXISTS', key) == 1 and TAKEN or GONE

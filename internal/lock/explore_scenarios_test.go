@@ -191,7 +191,7 @@ var tinyConfig = machine.Config{
 
 // waitQueueOf are the settings of the wait queue in Redis.
 func waitQueueOf(c *machine.Config) redismodel.WaitQueue {
-	return redismodel.WaitQueue{OpenTime: c.OpenTime(), SeesListeners: true}
+	return redismodel.WaitQueue{OpenTime: c.OpenTime(), OneServer: true}
 }
 
 // scenarios returns the settings of all small worlds.

@@ -130,10 +130,10 @@ func randomWorld(kind int, t *choices) *world {
 		Rate: oneOf(t, 1, 1.009, 0.991), Name: redismodel.Owner.String,
 		Pick: func(fields []redismodel.Field) int { return t.pick(len(fields)) },
 	}
-	s.setup.WaitQueue.SeesListeners = t.pick(4) != 1
+	s.setup.WaitQueue.OneServer = t.pick(4) != 1
 	s.setup.WaitQueue.OpenEvery = oneOf(t, 0, time.Second, 300*ms)
 	s.unequalPolls = t.pick(2) == 1
-	if s.setup.WaitQueue.SeesListeners { // in a cluster no lease lingers
+	if s.setup.WaitQueue.OneServer { // in a cluster no lease lingers
 		s.config.Linger = oneOf(t, 0, s.config.Watchdog/3, 50*ms)
 	}
 	return newWorld(s, t, 1+oneOf(t, 1, 0, 2))

@@ -29,7 +29,7 @@ var (
 // duration of a sequence does not matter.
 const waiterTimeout = 21 * time.Second
 
-var queueSettings = protocol.WaitQueue{OpenTime: 15 * time.Second, SeesListeners: true}
+var queueSettings = protocol.WaitQueue{OpenTime: 15 * time.Second, OneServer: true}
 
 var (
 	leases = []time.Duration{13 * time.Second, 33 * time.Second, 73 * time.Second}
@@ -121,7 +121,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 		}
 	}
 	queue := redismodel.WaitQueue{
-		OpenTime: queueSettings.OpenTime, SeesListeners: true,
+		OpenTime: queueSettings.OpenTime, OneServer: true,
 	}
 	s.setup = &redismodel.Setup{
 		Kinds: kinds, WaiterTimeout: waiterTimeout, WaitQueue: queue, Name: s.owner,

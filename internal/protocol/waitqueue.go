@@ -16,14 +16,14 @@ type WaitQueue struct {
 	OpenTime time.Duration
 	// OpenEvery is the interval at which the lock is left to foreign clients that are not seen to wait; 0 is never.
 	OpenEvery time.Duration
-	// SeesListeners: the server is not part of a cluster, and so knows all subscribers.
-	SeesListeners bool
+	// OneServer: the server is not part of a cluster, and so knows all subscribers.
+	OneServer bool
 }
 
 // settings returns the settings as the scripts take them: one argument, since they rarely need it. The locks of a process
 // share the text.
 func (o *WaitQueue) settings() unique.Handle[string] {
-	return unique.Make(ms(o.OpenTime) + " " + digit(o.SeesListeners) + " " + ms(o.OpenEvery))
+	return unique.Make(ms(o.OpenTime) + " " + digit(o.OneServer) + " " + ms(o.OpenEvery))
 }
 
 func (l *Lock) waitQueueSettings() string {

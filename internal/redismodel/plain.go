@@ -22,7 +22,7 @@ func (r *run) plain(part int) lock.Result {
 	ours := l.holds(r.owner)
 	switch r.Kind {
 	case lock.Acquire:
-		alone, holder := !l.anyEntry(), r.holder(l)
+		wasEmpty, holder := !l.anyEntry(), r.holder(l)
 		if !ours && r.Count == 1 {
 			r.place(part)
 		}
@@ -30,14 +30,14 @@ func (r *run) plain(part int) lock.Result {
 		case l.Free() && r.Count != 1:
 			return result(lock.Absent)
 		case l.Free() && !r.mayTake(part, false), !l.Free() && !ours:
-			if alone || r.Entry.Term == 0 {
+			if wasEmpty || r.Entry.Term == 0 {
 				r.ask(part, holder)
 			}
 			return r.refuseAndEnter(part)
 		}
 		r.leaveWaitQueue(l)
 		r.set(l, r.Count)
-		return lock.Result{Outcome: lock.Done, Alone: alone}
+		return lock.Result{Outcome: lock.Done, Alone: wasEmpty}
 	case lock.Release:
 		switch {
 		case !ours && r.Count == 0:
@@ -89,7 +89,7 @@ func (r *run) holder(l *Lock) Owner { return r.some(l).Owner }
 
 // ask asks the process of a holder for the lock, which may stay there without a hold.
 func (r *run) ask(part int, holder Owner) {
-	if holder.Term != 0 && !holder.Kept && r.setup.WaitQueue.SeesListeners {
+	if holder.Term != 0 && !holder.Kept && r.setup.WaitQueue.OneServer {
 		r.publish(Publication{Part: part, To: AskedChannel(holder.Client), Transfer: machine.Transfer{Term: holder.Term}})
 	}
 }

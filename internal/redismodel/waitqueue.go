@@ -12,7 +12,7 @@ import (
 // WaitQueue are the settings of the wait queue; see protocol.WaitQueue.
 type WaitQueue struct {
 	OpenTime, OpenEvery time.Duration
-	SeesListeners       bool
+	OneServer           bool
 }
 
 // Entry is a client's entry in the wait queue.
@@ -267,7 +267,7 @@ func (r *run) each(l *Lock, entries []Entry, each func(Entry) (more bool)) {
 				return
 			}
 		case !p.Listens:
-		case r.setup.WaitQueue.SeesListeners && r.Subscribers(TurnChannel(p.Client)) == 0:
+		case r.setup.WaitQueue.OneServer && r.Subscribers(TurnChannel(p.Client)) == 0:
 			r.dropEntry(l, p.Client)
 		case !each(p):
 			return
@@ -371,7 +371,7 @@ func (r *run) waiting(l *Lock) (foreign, entries int) {
 			foreign++
 		}
 	}
-	if r.setup.WaitQueue.SeesListeners {
+	if r.setup.WaitQueue.OneServer {
 		foreign += max(r.Subscribers(Owner{})-r.Subscribers(Waiters), 0)
 	}
 	return foreign, entries

@@ -21,10 +21,10 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
   end
   local granted, rest = free or ours, nil
   local size = size_of(key, not granted and owner, entry)
-  local alone = size == 0
+  local queue_was_empty = size == 0
   if size and (size > 0 or not granted and entry ~= '') then
     local queue = wait_queue(size, key, settings, hash, owner, counter, give_plain(hash))
-    alone = queue.number == 0
+    queue_was_empty = queue.number == 0
     if ours then
       queue.leave()
     else
@@ -32,10 +32,10 @@ local function admit(hash, owner, count, key, settings, counter, entry, notified
     end
   end
   if granted then
-    return free, nil, nil, alone
+    return free, nil, nil, queue_was_empty
   elseif rest then
     return free, rest, ''
-  elseif not free and (alone or entry == '') and server_is_alone(settings) then -- in a cluster no lock lingers
+  elseif not free and (queue_was_empty or entry == '') and has_one_server(settings) then -- in a cluster no lock lingers
     ask_holder(hash, holder)
   end
   return free, redis.call('PTTL', hash), free and redis.call('HRANDFIELD', hash) or holder

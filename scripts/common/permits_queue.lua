@@ -22,14 +22,15 @@ local AT_ONCE = 8
 -- those behind it have moved up.
 local function open_queue(semaphore, key, settings, client)
   local order = order_of(key)
-  local members, alone = beside('ZCARD', order), server_is_alone(settings)
-  if not members or members > 0 and not alone and not beside('EXISTS', key, order) then
+  local members, one_server = beside('ZCARD', order), has_one_server(settings)
+  if not members or members > 0 and not one_server and not beside('EXISTS', key, order) then
     return nil -- while a slot is moved, one of the two may be on the other server
   end
   local size = members > 0 and beside('ZCOUNT', order, 0, '+inf') or 0
   local mine = members > 0 and beside('HGET', key, client)
   return {
-    semaphore = semaphore, key = key, order = order, client = client, alone = alone, sees_subscribers = SHARDED or alone,
+    semaphore = semaphore, key = key, order = order, client = client,
+    one_server = one_server, sees_subscribers = SHARDED or one_server,
     size = size, own = mine and string.find(mine, ' 1$') and 1 or 0, mine = mine, dropped = false,
   }
 end
@@ -125,7 +126,7 @@ local function enter(queue, wanted)
   local old = queue.own == 1 and parse_entry(queue.client, queue.mine, now)
   local text = string.format('%s %.0f ', old and old.arrived or string.format('%.0f', now), now) .. wanted
   local entry = parse_entry(queue.client, text, now)
-  if not entry or not queue.alone and queue.size == 0 and not beside('EXISTS', queue.semaphore, queue.key, queue.order) then
+  if not entry or not queue.one_server and queue.size == 0 and not beside('EXISTS', queue.semaphore, queue.key, queue.order) then
     return
   end
   -- Those that have expired. Of these, visit_entries finds only the ones that listen.

@@ -38,8 +38,8 @@
 --
 -- An entry in the ARGV of a script is "<ttl> <term> <seq> <mode> <tokens> <listens>", with " r" after
 -- it if it reserves the lock, and "" for none. After the "r" is for how many µs the client has waited for
--- several locks that no single script takes; see add_since. The settings are "<open time> <alone> <period>": for how
--- many ms a lock is left to foreign clients; "1" if the server is alone, and so knows all subscribers; and
+-- several locks that no single script takes; see add_since. The settings are "<open time> <one server> <period>": for how
+-- many ms a lock is left to foreign clients; "1" if there is one server, no cluster, so that it knows all subscribers; and
 -- every how many ms a lock is left to foreign clients that are not seen (0: never). Clients may differ in
 -- their TTL, and each trusts a transfer for its own.
 --
@@ -57,8 +57,8 @@ local function order_of(key)
   return (string.gsub(key, 'queue', 'order', 1))
 end
 
--- Reports whether the server is alone, which the settings of a wait queue say.
-local function server_is_alone(settings)
+-- Reports whether there is one server, no cluster.
+local function has_one_server(settings)
   return string.find(settings, ' 1 ', 1, true) ~= nil
 end
 

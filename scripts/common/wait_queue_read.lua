@@ -21,18 +21,18 @@ local function read_entries(size, key, settings, hash, client)
     script_time = clock[1] * 1000000 + clock[2]
   end
   local now, order = script_time, order_of(key)
-  local open_time, alone, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
+  local open_time, one_server, every = string.match(settings, '^(%d+) ([01]) (%d+)$')
   open_time, every = tonumber(open_time), tonumber(every)
   local queue = {
-    key = key, order = order, client = client, now = now, open_time = open_time, alone = alone == '1', every = every,
+    key = key, order = order, client = client, now = now, open_time = open_time, one_server = one_server == '1', every = every,
     turns = 0, number = size and beside('ZCOUNT', order, -HALF, '(0'),
   }
   -- A server to which a cluster moves the slot refuses EXISTS, unless all keys are here.
   local here = queue.number and ((size == 0) == (queue.number == 0) or beside('EXISTS', key, order))
 
-  -- Reports whether all of the lock's keys are here. A server that is alone has no slots to move.
+  -- Reports whether all of the lock's keys are here. One server has no slots to move.
   function queue.all_here()
-    return here and (queue.alone or beside('EXISTS', hash, key, order))
+    return here and (queue.one_server or beside('EXISTS', hash, key, order))
   end
 
   -- Sets a field, unless the server is out of memory; a client without an entry polls. entry: the field is its own. The

@@ -13,7 +13,7 @@ local MAX_RESERVED = 60000000
 local function add_transfers(queue, key, hash, counter, give)
   local now = queue.now
   queue.channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. of_lock(key)
-  queue.sees_subscribers = SHARDED or queue.alone -- with sharded pub/sub, the server has all subscribers of the lock
+  queue.sees_subscribers = SHARDED or queue.one_server -- with sharded pub/sub, the server has all subscribers of the lock
 
   -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet
   -- gets no transfer, and keeps no client waiting.
