@@ -104,9 +104,9 @@ local function refuse(i, ttl, other)
       local shares = lock.kind == 'read' or lock.kind == 'write'
       local joins = lock.busy and shares and value_of(lock.hash, 'mode') == 'read'
       if not whole and lock.queue.has_entry() then
-        lock.queue.leave_and_pass_on(joins)
+        lock.queue.leave_and_transfer(joins)
       elseif joins then
-        lock.queue.pass_unblocked()
+        lock.queue.transfer_unblocked()
       end
       lock.queue.enter(entry_for(lock.kind, entry), not whole, busy > (lock.busy and 1 or 0))
     end
@@ -181,7 +181,7 @@ for _, lock in ipairs(locks) do
     redis.call('HSET', lock.hash, unpack(fields))
   end
   if lock.queue and lock.kind == 'read' then
-    lock.queue.pass_on(true, false, lock.free)
+    lock.queue.transfer_next(true, false, lock.free)
   end
 end
 return {GRANTED, 0, table.concat(tokens, ','), ''}

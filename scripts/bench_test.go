@@ -38,7 +38,7 @@ func with(s *scripts.Script, old, text string) *scripts.Script {
 func BenchmarkWaitQueue(b *testing.B) {
 	server := redistest.Start(b)
 	for _, n := range []int{1, 32, 200, 1000, 2000} {
-		handover := func(b *testing.B, instead map[*scripts.Script]*scripts.Script) {
+		transfer := func(b *testing.B, instead map[*scripts.Script]*scripts.Script) {
 			q := fill(b, server, n)
 			q.instead = instead
 			holder := n
@@ -48,8 +48,8 @@ func BenchmarkWaitQueue(b *testing.B) {
 				holder = (holder + 1) % (n + 1)
 			}
 		}
-		b.Run(fmt.Sprint("handover-", n), func(b *testing.B) { handover(b, nil) })
-		b.Run(fmt.Sprint("handover-full-", n), func(b *testing.B) { handover(b, full) })
+		b.Run(fmt.Sprint("transfer-", n), func(b *testing.B) { transfer(b, nil) })
+		b.Run(fmt.Sprint("transfer-full-", n), func(b *testing.B) { transfer(b, full) })
 		b.Run(fmt.Sprint("yield-", n), func(b *testing.B) {
 			q := fill(b, server, n)
 			holder := n

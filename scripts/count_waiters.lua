@@ -17,7 +17,7 @@ local hash = KEYS[1]
 local client, queue_key, settings, prefix = unpack(ARGV)
 local queue = wait_queue(size_of(queue_key), queue_key, settings, hash, client, '', give_to(hash, prefix))
 local waiting, foreign = queue.others()
-if waiting > 0 and value_of(hash, 'mode') == 'read' and queue.pass_unblocked() then
+if waiting > 0 and value_of(hash, 'mode') == 'read' and queue.transfer_unblocked() then
   waiting, foreign = queue.others()
 end
 return {waiting + foreign}

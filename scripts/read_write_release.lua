@@ -22,21 +22,21 @@ local ours = held[1] or held[2]
 local free = ours and leave(hash, owner, prefix, held[1])
 -- The lock is released even if the wait queue is malformed.
 local here, size = pcall(size_of, queue_key)
-local ok, passed = true, false
+local ok, transferred = true, false
 if here and size and size > 0 then
-  ok, passed = pcall(function()
+  ok, transferred = pcall(function()
     local queue = wait_queue(size, queue_key, settings, hash, owner, '', give_to(hash, prefix))
     if ours then
       queue.leave()
     else
       queue.withdraw(value_of(hash, 'mode') == 'read')
     end
-    return free and queue.hand_over(queue.others())
+    return free and queue.end_turn(queue.others())
   end)
 end
 if not ours then
   return -1
-elseif free and not (ok and passed) then
+elseif free and not (ok and transferred) then
   redis.call(PUBLISH, channel, held[2] and '1' or '0')
 end
 return 0

@@ -75,10 +75,10 @@ if granted then
   if writing and writes == 0 then
     redis.call(PUBLISH, channel, '1') -- readers may join now; Redisson does not publish this
     if queue then
-      pcall(queue.pass_on, true, not releases) -- the hold ends even if the wait queue is malformed
+      pcall(queue.transfer_next, true, not releases) -- the hold ends even if the wait queue is malformed
     end
   elseif queue and writes == 0 and not ours then
-    queue.pass_on(true, false, free)
+    queue.transfer_next(true, false, free)
   end
   return {GRANTED, 0, ''}
 elseif rest then

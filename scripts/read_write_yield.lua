@@ -33,15 +33,15 @@ if not held[1] and not held[2] then
 end
 local length, foreign = queue.others()
 if length > 0 or foreign > 0 or forced then
-  local free, passed, open = leave(hash, owner, prefix, held[1]), nil, nil
+  local free, transferred, open = leave(hash, owner, prefix, held[1]), nil, nil
   queue.leave(queue.term(entry))
   if free then
-    passed, open = queue.hand_over(length, foreign, true, forced)
-    if not passed then
+    transferred, open = queue.end_turn(length, foreign, true, forced)
+    if not transferred then
       redis.call(PUBLISH, channel, held[2] and '1' or '0')
     end
   else
-    queue.pass_unblocked()
+    queue.transfer_unblocked()
   end
   queue.enter(entry, true)
   return {RELEASED, open and 1 or 0}

@@ -36,8 +36,8 @@ local size = type(entries) == 'number' and entries or 0
 
 -- Most releases of contended locks end here: all that wait are processes which listen, and the first of them gets the lock.
 -- The rest of the script would do the same, and does it in rarer cases and after all errors. With this, a release takes
--- 0.4 of the CPU time in Redis: 26 µs, not 66; with parse_entry it would be 30. To compare handover-32 with
--- handover-full-32: go test -run '^$' -bench WaitQueue/handover ./scripts
+-- 0.4 of the CPU time in Redis: 26 µs, not 66; with parse_entry it would be 30. To compare transfer-32 with
+-- transfer-full-32: go test -run '^$' -bench WaitQueue/transfer ./scripts
 if freed and not foreign and size > 0 then
   local ok, done = pcall(function()
     local order = string.gsub(queue_key, 'queue', 'order', 1)
@@ -82,20 +82,20 @@ if foreign then
 end
 if count == '0' then
   -- The lock is released even if the wait queue is malformed.
-  local ok, passed = true, false
+  local ok, transferred = true, false
   if size > 0 then
-    ok, passed = pcall(function()
+    ok, transferred = pcall(function()
       local queue = wait_queue(size, queue_key, settings, hash, owner, counter, give_plain(hash))
       if not freed then
         return queue.withdraw()
       end
       queue.leave()
-      return queue.hand_over(queue.others())
+      return queue.end_turn(queue.others())
     end)
   end
   if not freed then
     return -1
-  elseif not ok or not passed then
+  elseif not ok or not transferred then
     redis.call(PUBLISH, channel, '0')
   end
   return 0

@@ -34,8 +34,8 @@ if length > 0 or foreign > 0 or forced then
   redis.call('HDEL', hash, owner)
   keep_foreign(hash)
   queue.leave(queue.term(entry))
-  local passed, open = queue.hand_over(length, foreign, true, forced)
-  if not passed then
+  local transferred, open = queue.end_turn(length, foreign, true, forced)
+  if not transferred then
     redis.call(PUBLISH, channel, '0')
   end
   queue.enter(entry, true)

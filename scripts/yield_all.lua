@@ -1,5 +1,5 @@
--- Yields several locks that one owner has taken together: ends its holds, passes each lock on, and adds
--- an entry at the end of all wait queues. One script does that, so that clients that want several locks
+-- Yields several locks that one owner has taken together: ends its holds, transfers each lock that becomes free,
+-- and adds an entry at the end of all wait queues. One script does that, so that clients that want several locks
 -- have the same order in all of their wait queues.
 --
 -- KEYS[i]  the hash of the i-th lock
@@ -45,22 +45,22 @@ for i, hash in ipairs(KEYS) do
     end
   end
   held_all = held_all and held
-  local size, passed = sizes[i], false
+  local size, transferred = sizes[i], false
   if size and (size > 0 or entry ~= '') then
     local queue = wait_queue(size, key, settings, hash, owner, counter, give)
     local joins = not held and (kind == 'read' or kind == 'write') and value_of(hash, 'mode') == 'read'
     if held then
       queue.leave()
-      passed = free and queue.hand_over(queue.others())
+      transferred = free and queue.end_turn(queue.others())
     elseif entry ~= '' and not joins then
       queue.leave()
-      queue.pass_expired()
+      queue.transfer_expired()
     else
       queue.withdraw(joins)
     end
     queues[#queues + 1] = {enter = queue.enter, entry = entry_for(kind, entry)}
   end
-  if free and not passed then
+  if free and not transferred then
     redis.call(PUBLISH, channel, wrote and '1' or '0')
   end
 end

@@ -48,7 +48,7 @@ func (r *run) plain(part int) lock.Result {
 		case r.Count == 0:
 			r.leaveWaitQueue(l)
 			l.put(r.owner, Counts{})
-			r.passOnOrOpen(part, false)
+			r.endTurn(part, false)
 		default:
 			r.set(l, r.Count)
 		}

@@ -32,7 +32,7 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.Release:
 		r.leaveWaitQueue(l)
 		if written := held.Exclusive > 0; r.empty(l, r.owner) {
-			r.passOnOrOpen(part, written)
+			r.endTurn(part, written)
 		}
 		return result(lock.Done)
 	case r.Kind == lock.Renew:
@@ -50,7 +50,7 @@ func (r *run) readWrite(part int) lock.Result {
 				return r.yielded(part, written)
 			}
 			r.leaveToYield(l)
-			r.passUnblocked(part)
+			r.transferUnblocked(part)
 			r.enterAnew(part)
 			return result(lock.Done)
 		}
@@ -59,7 +59,7 @@ func (r *run) readWrite(part int) lock.Result {
 	case r.Kind == lock.CountWaiters:
 		others := r.others(l)
 		if _, entries := r.waiting(l); entries > 0 && !l.Free() && !l.Written() {
-			r.passUnblocked(part)
+			r.transferUnblocked(part)
 			others = r.others(l)
 		}
 		return lock.Result{Outcome: lock.Done, Others: others}
@@ -123,7 +123,7 @@ func (r *run) setReadWrite(part int) lock.Result {
 	}
 	if !granted {
 		if joins := !free && !ours && !written && want == (Counts{Shared: 1}); joins {
-			r.passUnblocked(part)
+			r.transferUnblocked(part)
 		}
 		return r.refuseAndEnter(part)
 	}
@@ -134,9 +134,9 @@ func (r *run) setReadWrite(part int) lock.Result {
 	r.hold(l, want)
 	if held.Exclusive > 0 && want.Exclusive == 0 {
 		r.publish(Publication{Part: part, All: true})
-		r.passOn(part, false)
+		r.transferNext(part, false)
 	} else if !ours && want.Exclusive == 0 {
-		r.passOn(part, first)
+		r.transferNext(part, first)
 	}
 	return result(lock.Done)
 }

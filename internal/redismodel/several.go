@@ -79,7 +79,7 @@ func (r *run) takeAll() lock.Result {
 		l.put(r.owner, held)
 		r.pexpire(l, lease)
 		if r.setup.Kinds[i] == ReadPart {
-			r.passOn(i, first)
+			r.transferNext(i, first)
 		}
 	}
 	return answer

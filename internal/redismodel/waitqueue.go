@@ -176,7 +176,7 @@ func (r *run) enterAll() {
 		for i := range r.Parts() {
 			r.askPart(i)
 			if r.busy(i) && !r.parts[i].Written() {
-				r.passUnblocked(i)
+				r.transferUnblocked(i)
 			}
 		}
 		return
@@ -200,7 +200,7 @@ func (r *run) enterAll() {
 		if !whole && slices.ContainsFunc(r.parts[i].Entries, has) {
 			r.stepBack(i)
 		} else if r.busy(i) && !r.parts[i].Written() {
-			r.passUnblocked(i)
+			r.transferUnblocked(i)
 		}
 		if whole {
 			r.enter(i, busy > 1 || busy == 1 && !r.busy(i))
@@ -315,7 +315,7 @@ func (r *run) mayTake(part int, shared bool) bool {
 	if !r.ahead(l) {
 		return true
 	}
-	r.passFound(part)
+	r.transferFound(part)
 	return shared && !l.Free() && !l.Written() && !r.writerAhead(l)
 }
 

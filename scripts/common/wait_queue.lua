@@ -48,27 +48,27 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
     return true
   end
 
-  -- Removes the client's entry, and passes the lock on to clients that it has kept waiting. joins: readers hold the
-  -- lock, and a writer that leaves has kept those behind it from joining them. A client with others before it has kept
+  -- Removes the client's entry, and transfers the lock to clients that it has kept waiting. joins: readers hold the
+  -- lock, and a writer that leaves has kept the clients behind it from joining them. A client with others before it has kept
   -- no other waiting for the free lock. Reports whether there was an entry.
-  function queue.leave_and_pass_on(joins)
+  function queue.leave_and_transfer(joins)
     local first = not joins and queue.mine and queue.is_first()
     local left = queue.leave()
     if joins and left then
-      queue.pass_on(true)
+      queue.transfer_next(true)
     elseif joins then
-      queue.pass_unblocked()
+      queue.transfer_unblocked()
     elseif first and left then
-      queue.pass_free()
+      queue.transfer_free()
     end
     return left
   end
 
   -- Removes the entry of a client that stops waiting, or whose hold has expired before its release came: nothing else
-  -- passes on the free lock.
+  -- transfers the free lock.
   function queue.withdraw(joins)
-    if not queue.leave_and_pass_on(joins) and not joins and were_some then
-      queue.pass_free()
+    if not queue.leave_and_transfer(joins) and not joins and were_some then
+      queue.transfer_free()
     end
   end
 
@@ -99,11 +99,11 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
     return length, foreign
   end
 
-  -- Passes on a lock that has just become free, or leaves it to foreign clients: in proportion, or
-  -- if that is forced, or at the beginning of every period, since some of them cannot be seen. length and
+  -- Ends the turn of the client, which has just released the lock. Transfers the lock, or leaves it to foreign clients: in
+  -- proportion, or if that is forced, or at the beginning of every period, since some of them cannot be seen. length and
   -- foreign are the results of others. yields: the holder wants the lock again. Reports whether the lock was
   -- transferred, and whether it is left to foreign clients.
-  function queue.hand_over(length, foreign, yields, forced)
+  function queue.end_turn(length, foreign, yields, forced)
     local now, every = queue.now, queue.every
     local due = length > 0 and every > 0 and now / 1000 % every < math.min(queue.open_time, every / 100)
     if forced or due or foreign > 0 and (length > 0 or yields) and queue.turns * foreign >= length then
@@ -117,7 +117,7 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
       queue.turns = queue.turns + 1
       queue.set('turns', string.format('%.0f', queue.turns))
     end
-    return queue.pass_on() ~= nil, false
+    return queue.transfer_next() ~= nil, false
   end
 
   return queue

@@ -73,16 +73,16 @@ local function add_claims(queue)
     if first and tonumber(first.reserved) > 0 and now >= queue.reserved_until(first) then
       queue.reserve(first, '-') -- the holder of another lock of that MultiLock may wait for this one
     end
-    local passed = queue.ahead() and queue.pass_found()
-    first = passed == nil and queue.reserving()
+    local transferred = queue.ahead() and queue.transfer_found()
+    first = transferred == nil and queue.reserving()
     if first then
       return false, math.max(math.ceil((queue.reserved_until(first) - now) / 1000), 1)
     end
-    return not passed or shared and passed == '1' and not queue.ahead(true)
+    return not transferred or shared and transferred == '1' and not queue.ahead(true)
   end
 
-  -- Reports whether the client may join the readers that hold the lock. If so, the script passes the lock
-  -- on to the readers before and behind it too.
+  -- Reports whether the client may join the readers that hold the lock. If so, the script transfers the
+  -- lock to the readers before and behind it too.
   function queue.may_join()
     queue.ask()
     return not queue.ahead(true)
@@ -109,7 +109,7 @@ local function add_claims(queue)
       return true
     end
     if joins and not free then
-      queue.pass_unblocked()
+      queue.transfer_unblocked()
     end
     queue.enter(entry)
     return false, rest

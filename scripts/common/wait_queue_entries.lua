@@ -20,7 +20,7 @@
 --                  its turn channel. The entry of a MultiLock reserves the lock: it gets no
 --                  transfer, but while it is the first, a free lock is reserved for it since <reserved>, for half of
 --                  its <ttl>, but at most MAX_RESERVED: "0" is not yet, and "-" no longer, since that was too long.
---                  If it wants to read, it keeps no reader from joining others; see pass_on for when it is woken
+--                  If it wants to read, it keeps no reader from joining others; see transfer_next for when it is woken
 --   open        -> until when (epoch, µs) the free lock is left to foreign clients
 --   turns       -> how many transfers there were since it was last left to them, while any waited
 --

@@ -86,7 +86,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- Makes a waiter the owner. Returns false while the slot is being moved, since the hash cannot be created
   -- again on the old server, and the counter may be on the other; and if another application has put
   -- something into the hash.
-  local function transfer(entry, joins)
+  local function transfer_to(entry, joins)
     if not joins then
       if not queue.all_here() or beside('EXISTS', hash) == 1 then
         return false
@@ -122,24 +122,24 @@ local function add_transfers(queue, key, hash, counter, give)
   -- readers hold the lock. asks: the client asks for the lock, and gets it from the script itself. begins: reading
   -- begins with this script. MultiLocks that could not join readers before, and can now, are woken. Returns the mode in
   -- which the lock is held then, nil if it was not transferred; and whether it is reserved for a MultiLock from now on.
-  function queue.pass_on(joins, asks, begins)
-    local passed, reads
+  function queue.transfer_next(joins, asks, begins)
+    local transferred, reads -- the mode in which the lock was transferred; whether readers are woken
     if asks then
       queue.ask()
     end
     local entry, i = queue.from(1)
     while entry do
       local exclusive, asking = entry.mode == '0' and entry.listens, queue.asks(entry)
-      if entry.reserved and entry.mode == '1' and (joins or passed) then
+      if entry.reserved and entry.mode == '1' and (joins or transferred) then
         local unblocked = queue.vacated and is_before(queue.vacated, entry)
         reads = reads or not asking and (begins or not joins or unblocked)
-      elseif entry.reserved or exclusive and (asking or joins or passed)
-        or not asking and not transfer(entry, joins or passed) then
+      elseif entry.reserved or exclusive and (asking or joins or transferred)
+        or not asking and not transfer_to(entry, joins or transferred) then
         break
       elseif not asking then
-        passed = entry.mode
+        transferred = entry.mode
       end
-      if passed == '0' then
+      if transferred == '0' then
         break
       end
       entry, i = queue.from(i + 1)
@@ -148,22 +148,22 @@ local function add_transfers(queue, key, hash, counter, give)
       -- All processes that wait are woken: so not with each reader that joins others.
       redis.call(PUBLISH, queue.channel, '0')
     end
-    local first = not joins and not passed and queue.reserving()
+    local first = not joins and not transferred and queue.reserving()
     local begun = first and first.reserved == '0'
     if begun then
       queue.reserve(first, string.format('%.0f', now))
     end
-    return passed, begun
+    return transferred, begun
   end
 
-  -- Passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is reserved
-  -- from now on does not know that the lock is free, and is woken. Returns the mode as pass_on does.
-  function queue.pass_found()
-    local passed, begun = queue.pass_on()
+  -- Transfers a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is reserved
+  -- from now on does not know that the lock is free, and is woken. Returns the mode as transfer_next does.
+  function queue.transfer_found()
+    local transferred, begun = queue.transfer_next()
     if begun then
       redis.call(PUBLISH, queue.channel, '0')
     end
-    return passed
+    return transferred
   end
 
   -- Reports whether the lock is free, and not left to foreign clients.
@@ -171,25 +171,24 @@ local function add_transfers(queue, key, hash, counter, give)
     return not (queue.open and queue.open > now) and redis.call('EXISTS', hash) == 0
   end
 
-  -- Passes on a lock that is free and not left to others. If no client gets it, that is published.
-  function queue.pass_free()
-    if is_free() and not queue.pass_on() then
+  -- Transfers the lock if it is free and not left to others. If no client gets it, that is published.
+  function queue.transfer_free()
+    if is_free() and not queue.transfer_next() then
       redis.call(PUBLISH, queue.channel, '0')
     end
   end
 
-  -- Passes on a lock that the client has no hold of any more, if it is free.
-  function queue.pass_expired()
+  -- Transfers the lock if it is free: the hold of the client has ended before this command.
+  function queue.transfer_expired()
     if is_free() then
-      queue.pass_found()
+      queue.transfer_found()
     end
   end
 
-  -- Passes on the lock, which readers hold, if a writer that is gone kept others from joining them. Reports whether it
-  -- did.
-  function queue.pass_unblocked()
+  -- Lets others join the readers that hold the lock, if a writer that has gone kept them from it. Reports whether it did.
+  function queue.transfer_unblocked()
     if queue.vacated then
-      queue.pass_on(true)
+      queue.transfer_next(true)
       return true
     end
   end

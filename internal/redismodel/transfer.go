@@ -9,11 +9,11 @@ import (
 
 // How a lock is transferred to the clients in its wait queue.
 
-// passOn transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
+// transferNext transfers a free lock to the first entry, or to all readers before the first writer. If readers hold
 // the lock, more readers may join them. MultiLocks that may get no transfer: they are woken if readers get the free lock,
 // if reading begins with this command, or if a writer before them has left. begun: the free lock is reserved for a MultiLock
 // from now on.
-func (r *run) passOn(part int, begins bool) (begun bool) {
+func (r *run) transferNext(part int, begins bool) (begun bool) {
 	l := &r.parts[part]
 	begins = begins || l.Free()
 	wakes := false
@@ -29,7 +29,7 @@ func (r *run) passOn(part int, begins bool) (begun bool) {
 		case p.Reserves || p.Mode == machine.Exclusive && !l.Free():
 			return false
 		}
-		r.transfer(part, p)
+		r.transferTo(part, p)
 		return p.Mode == machine.Shared
 	})
 	if wakes {
@@ -53,23 +53,23 @@ func (r *run) unblocked(l *Lock, p Entry) bool {
 	return any && slices.Index(l.Entries, p) >= place
 }
 
-// passUnblocked passes on a lock that readers hold, if a writer that is gone kept others from joining them.
-func (r *run) passUnblocked(part int) {
+// transferUnblocked lets others join the readers that hold a lock, if a writer that has gone kept them from it.
+func (r *run) transferUnblocked(part int) {
 	if _, any := r.vacated[&r.parts[part]]; any {
-		r.passOn(part, false)
+		r.transferNext(part, false)
 	}
 }
 
-// passFound passes on a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it
+// transferFound transfers a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it
 // is reserved from now on is woken.
-func (r *run) passFound(part int) {
-	if r.passOn(part, false) {
+func (r *run) transferFound(part int) {
+	if r.transferNext(part, false) {
 		r.publish(Publication{Part: part})
 	}
 }
 
-// transfer makes the client of an entry the holder.
-func (r *run) transfer(part int, p Entry) {
+// transferTo makes the client of an entry the holder.
+func (r *run) transferTo(part int, p Entry) {
 	l := &r.parts[part]
 	to := run{
 		Server: r.Server, client: p.Client, owner: Owner{Client: p.Client, Term: p.Term},
@@ -85,9 +85,9 @@ func (r *run) transfer(part int, p Entry) {
 	r.publish(Publication{Part: part, To: TurnChannel(p.Client), Transfer: machine.Transfer{Term: p.Term, Seq: p.Seq, Tokens: tokens}})
 }
 
-// passOnOrOpen passes on a lock that has just become free, or leaves it to foreign clients when they are due.
+// endTurn transfers a lock that has just become free, or leaves it to foreign clients when they are due.
 // It reports whether the lock is left to them.
-func (r *run) passOnOrOpen(part int, written bool) bool {
+func (r *run) endTurn(part int, written bool) bool {
 	l := &r.parts[part]
 	foreign, entries := r.waiting(l)
 	yields := r.Kind == lock.Yield
@@ -101,7 +101,7 @@ func (r *run) passOnOrOpen(part int, written bool) bool {
 		l.Turns++
 		r.touch(l)
 	}
-	if r.passOn(part, false); l.Free() {
+	if r.transferNext(part, false); l.Free() {
 		r.publish(Publication{Part: part, All: written})
 	}
 	return false
@@ -113,11 +113,11 @@ func (r *run) isOpenTime() bool {
 	return s.OpenEvery > 0 && r.Clock()%s.OpenEvery < min(s.OpenTime, s.OpenEvery/100)
 }
 
-// yielded passes on a lock that its holder has yielded, and adds the holder's entry at the end.
+// yielded transfers a lock that its holder has yielded, and adds the holder's entry at the end.
 func (r *run) yielded(part int, written bool) lock.Result {
 	answer := result(lock.Done)
 	r.leaveToYield(&r.parts[part])
-	if r.passOnOrOpen(part, written) {
+	if r.endTurn(part, written) {
 		answer.Others = 1
 	}
 	r.enterAnew(part)
@@ -135,18 +135,18 @@ func (r *run) leaveToYield(l *Lock) {
 // isFree reports whether a lock is free, and not left to others.
 func (r *run) isFree(l *Lock) bool { return l.Free() && l.OpenUntil <= r.now }
 
-// passFree passes on a lock that is free and not left to others. If no client gets it, that is published.
-func (r *run) passFree(part int) {
+// transferFree transfers a lock that is free and not left to others. If no client gets it, that is published.
+func (r *run) transferFree(part int) {
 	l := &r.parts[part]
 	if !r.isFree(l) {
 		return
 	}
-	if r.passOn(part, false); l.Free() {
+	if r.transferNext(part, false); l.Free() {
 		r.publish(Publication{Part: part})
 	}
 }
 
-// stepBack removes the entry of a client, and passes the lock on to clients that it has kept waiting: a writer those
+// stepBack removes the entry of a client, and transfers the lock to clients that it has kept waiting: a writer those
 // behind it from joining readers, and the first those behind it from the free lock. It reports whether there was one.
 func (r *run) stepBack(part int) (left bool) {
 	l := &r.parts[part]
@@ -161,28 +161,28 @@ func (r *run) stepBack(part int) (left bool) {
 	}
 	switch left = r.leaveWaitQueue(l); {
 	case left && reading:
-		r.passOn(part, false)
+		r.transferNext(part, false)
 	case reading:
-		r.passUnblocked(part)
+		r.transferUnblocked(part)
 	case left && first:
-		r.passFree(part)
+		r.transferFree(part)
 	}
 	return left
 }
 
 // withdraw removes the entry of a client that stops waiting, or whose hold has expired before its release came, and
-// passes on the free lock, unless others were before it. The yield of a MultiLock adds an entry again.
+// transfers the free lock, unless others were before it. The yield of a MultiLock adds an entry again.
 func (r *run) withdraw(part int) {
 	l := &r.parts[part]
 	reading := !l.Free() && !l.Written()
 	if r.Kind != lock.Yield && r.Entry.Term != 0 && !reading {
 		if r.leaveWaitQueue(l); r.isFree(l) {
-			r.passFound(part)
+			r.transferFound(part)
 		}
 		return
 	}
 	some := len(l.Entries) > 0
 	if !r.stepBack(part) && !reading && some {
-		r.passFree(part)
+		r.transferFree(part)
 	}
 }
