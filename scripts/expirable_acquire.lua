@@ -19,6 +19,7 @@
 -- expires, -1 if none does}; {NO_KEY, -1} if no number of permits is set
 
 --- include common/once.lua
+--- include common/counts.lua
 --- include common/expirable.lua
 --- include common/other_keys.lua
 

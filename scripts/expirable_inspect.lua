@@ -6,7 +6,7 @@
 --
 -- Reply: {free, taken, all, "set"}; {0, taken, 0, ""} if no number of permits is set
 
---- include common/once.lua
+--- include common/counts.lua
 --- include common/expirable.lua
 
 local free_key, taken_key = KEYS[1], KEYS[2]

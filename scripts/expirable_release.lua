@@ -16,6 +16,7 @@
 -- many clients received the publication}
 
 --- include common/once.lua
+--- include common/counts.lua
 --- include common/expirable.lua
 --- include common/restore.lua
 

@@ -17,6 +17,7 @@
 
 --- include common/number.lua
 --- include common/once.lua
+--- include common/counts.lua
 
 local latch, record, ids_key = KEYS[1], KEYS[2], KEYS[3]
 local command, channel, down = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -10,6 +10,7 @@
 
 --- include common/number.lua
 --- include common/once.lua
+--- include common/counts.lua
 
 local latch, record = KEYS[1], KEYS[2]
 local command, count, channel = ARGV[1], ARGV[2], ARGV[3]

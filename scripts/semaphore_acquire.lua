@@ -14,6 +14,7 @@
 -- there is no semaphore
 
 --- include common/once.lua
+--- include common/counts.lua
 --- include common/permits_queue.lua
 
 local semaphore, record = KEYS[1], KEYS[2]

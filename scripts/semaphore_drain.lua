@@ -7,6 +7,7 @@
 -- Reply: how many were free
 
 --- include common/once.lua
+--- include common/counts.lua
 
 local semaphore, record, command = KEYS[1], KEYS[2], ARGV[1]
 return once(record, command, function()

@@ -6,7 +6,7 @@
 -- Reply: {the permits that are free, the TTL of the semaphore in ms: -1: none, -2: there is no
 -- semaphore}
 
---- include common/once.lua
+--- include common/counts.lua
 
 local semaphore = KEYS[1]
 return {count_of(semaphore) or 0, redis.call('PTTL', semaphore)}

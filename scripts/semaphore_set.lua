@@ -10,6 +10,7 @@
 -- Reply: {1: created, 0: it existed; the permits that are free then}
 
 --- include common/once.lua
+--- include common/counts.lua
 
 local semaphore, record = KEYS[1], KEYS[2]
 local command, permits, ttl, channel = unpack(ARGV)

@@ -14,6 +14,7 @@
 -- that are free then}
 
 --- include common/once.lua
+--- include common/counts.lua
 --- include common/wait_queue_entries.lua
 --- include common/permits_queue.lua
 --- include common/add.lua

@@ -10,6 +10,7 @@
 
 --- include common/number.lua
 --- include common/once.lua
+--- include common/counts.lua
 
 local counter, record, command, channel = KEYS[1], KEYS[2], ARGV[1], ARGV[2]
 return once(record, command, function()

@@ -1,7 +1,7 @@
 -- Common part of the scripts that add permits.
 
 --- include common/permits_queue.lua
---- include common/once.lua
+--- include common/counts.lua
 --- include common/wait_queue_entries.lua
 
 -- Returns the reply and the change of a command that adds permits; see once. They are published for clients that are

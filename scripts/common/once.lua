@@ -9,7 +9,6 @@
 -- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
 
---- include common/number.lua
 --- include common/record.lua
 
 -- Carries out a command, unless it was carried out before. decide() reads, publishes, changes the entries of a wait
@@ -52,27 +51,3 @@ local function once(record, number, decide, late)
   end
   return reply
 end
-
--- The largest number of permits that Redisson can read.
-local MAX_PERMITS = 2147483647
-
--- Fails the script if the number of free permits would be out of range.
-local function check_permits(free)
-  if math.abs(free) > MAX_PERMITS then
-    error('BADVALUE there would be ' .. (free > 0 and 'more than ' or 'fewer than -') .. MAX_PERMITS .. ' permits', 0)
-  end
-end
-
--- Returns the number under a key, or nil if there is no such key. Fails if it is further than max from zero.
-local function number_of(key, max, what)
-  local value = text_of(key)
-  local n = value and exactly(value)
-  if value and not (n and math.abs(n) <= max) then
-    refuse_value(key, value, 'the number of ' .. what .. ' is an integer up to ' .. string.format('%.0f', max) ..
-      '; delete the key, and set the number again')
-  end
-  return n or nil
-end
-
--- Returns how many permits are free, or nil if there are no permits.
-local function count_of(key) return number_of(key, MAX_PERMITS, 'permits') end

@@ -8,7 +8,7 @@
 
 --- include common/take.lua
 --- include common/other_keys.lua
---- include common/once.lua
+--- include common/counts.lua
 --- include common/wait_queue_entries.lua
 
 -- How many processes a script wakes at most. Others find out by themselves.
