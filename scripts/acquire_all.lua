@@ -171,7 +171,7 @@ for _, lock in ipairs(locks) do
     fields[3], fields[4] = 'mode', lock.kind
   end
   if lock.kind == 'read' then
-    redis.call('SET', lock.prefix .. ':' .. owner .. ':rwlock_timeout:1', '1', 'PX', lease)
+    redis.call('SET', lease_key(lock.prefix, owner, 1), '1', 'PX', lease)
   end
   if lock.free then
     take(lock.hash, lease, unpack(fields))

@@ -57,8 +57,8 @@ if freed and not foreign and size > 0 then
     if math.abs(now - seen) >= ttl * 1000 or every ~= '0' and now / 1000 % every < math.min(open_time, every / 100) then
       return false
     end
-    local turn = 'lockkeeper_turn:' .. client
-    local waiters = 'lockkeeper_waiters' .. string.sub(queue_key, #'lockkeeper_wait_queue' + 1)
+    local turn = TURN_CHANNEL .. client
+    local waiters = WAITERS_CHANNEL .. string.sub(queue_key, #WAIT_QUEUE_KEY + 1)
     local n = redis.call('PUBSUB', NUMSUB, turn, channel, waiters)
     if n[2] == 0 or n[4] > n[6] then
       return false

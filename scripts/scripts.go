@@ -1,7 +1,7 @@
 // Package scripts holds the Lua scripts that Lockkeeper runs inside Redis, one file per operation. The header of a file
 // documents its KEYS, ARGV and reply, and its first lines name them in the same order. A line "--- include common/x.lua"
 // stands for that file, which has what several scripts need. A script includes it as late as it can, since the definitions in
-// it cost time in Redis. docs/glossary.md defines the terms.
+// it cost time in Redis. Names in capitals that no file defines are from this one. docs/glossary.md defines the terms.
 //
 // The scripts leave the same state in Redis as Redisson's: the same key, field, channel and payload. Beside Redisson's
 // keys they have their own, which begin with lockkeeper_ after any prefix. They set the hold count instead of adding to
@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 )
 
 // Script is one operation: its Lua source, the SHA-1 of the source for EVALSHA, and the
@@ -86,6 +88,24 @@ var constants = []constant{
 	{"MAX_QUEUE_FIELDS", maxQueueFields}, {"MAX_ENTRY_TTL", MaxEntryTTL},
 }
 
+// texts are names for texts in the scripts: what the keys or channels of all locks have in common. The text replaces the
+// name, which costs nothing in Redis.
+var texts = [][2]string{
+	{"TURN_CHANNEL", keyspace.TurnChannel("")},
+	{"ASKED", strings.TrimPrefix(keyspace.AskedChannel(""), keyspace.TurnChannel(""))},
+	{"WAITERS_CHANNEL", beforeName(keyspace.Waiters)},
+	{"WAIT_QUEUE_KEY", beforeName(keyspace.WaitQueue)},
+	{"LOCK_CHANNEL", beforeName(keyspace.Channel)},
+	{"READ_WRITE_CHANNEL", beforeName(keyspace.ReadWriteChannel)},
+	{"READ_LEASE_KEY", keyspace.ReadLease},
+}
+
+// beforeName returns the beginning of a key or channel of a lock, up to the colon before the lock's name.
+func beforeName(of func(name string) string) string {
+	before, _, _ := strings.Cut(of(""), ":")
+	return before
+}
+
 // Sharded pub/sub has its own commands: a channel has a slot, as a key has, and its messages and subscribers stay on the
 // slot's server.
 var (
@@ -128,12 +148,15 @@ func expand(file string, has map[string]bool) string {
 	return text.String()
 }
 
-// define defines the constants that a source uses, and those of pub/sub.
+// define defines the constants that a source uses, also those of pub/sub, and replaces the names of texts.
 func define(more []constant, source string) string {
 	for _, c := range slices.Concat(constants, more) {
 		if strings.Contains(source, c.name) {
 			source = fmt.Sprintf("local %s = %v\n", c.name, c.value) + source
 		}
+	}
+	for _, of := range texts {
+		source = strings.ReplaceAll(source, of[0], "'"+of[1]+"'")
 	}
 	return source
 }

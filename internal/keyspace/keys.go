@@ -28,7 +28,7 @@ var keyForms = [...]keyForm{
 	ofToken:          {before: "redisson_lock_token:", holds: "the counter of a lock's fencing tokens"},
 	ofQueue:          {before: "redisson_lock_queue:", holds: "the queue of a fair lock"},
 	ofTimeouts:       {before: "redisson_lock_timeout:", holds: "the timeouts of a fair lock's queue"},
-	ofLease:          {behind: ":rwlock_timeout:", open: true, holds: "the lease of a reader"},
+	ofLease:          {behind: ReadLease, open: true, holds: "the lease of a reader"},
 	ofWaitQueue:      {before: "lockkeeper_wait_queue:", holds: "the processes that wait for a lock"},
 	ofReadWriteQueue: {before: "lockkeeper_read_write_queue:", holds: "the processes that wait for a read/write lock"},
 	ofWaitOrder:      {before: "lockkeeper_wait_order:", holds: "the order of the processes that wait for a lock"},
@@ -41,6 +41,9 @@ var keyForms = [...]keyForm{
 	ofSystems:        {behind: "{lockkeeper_systems}", perPrefix: true, holds: "the list of the processes"},
 	ofSystem:         {behind: "{lockkeeper_systems}:", open: true, perPrefix: true, holds: "the record of a process"},
 }
+
+// ReadLease stands between a reader and the number of its lease, in the key of the lease.
+const ReadLease = ":rwlock_timeout:"
 
 const (
 	ofToken = iota

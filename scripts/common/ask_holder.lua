@@ -5,6 +5,6 @@
 local function ask_holder(hash, holder)
   local client, term = string.match(holder, '^([^:]*):([1-9]%d*)$')
   if client then
-    redis.pcall(PUBLISH, 'lockkeeper_turn:' .. client .. ':asked', term .. ' 0 0 ' .. hash)
+    redis.pcall(PUBLISH, TURN_CHANNEL .. client .. ASKED, term .. ' 0 0 ' .. hash)
   end
 end

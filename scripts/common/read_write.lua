@@ -22,7 +22,7 @@ local function holds_of(text)
 end
 
 local function lease_key(prefix, owner, i)
-  return prefix .. ':' .. owner .. ':rwlock_timeout:' .. i
+  return prefix .. ':' .. owner .. READ_LEASE_KEY .. i
 end
 
 -- Sets the lease of an owner's i-th read hold; before is how many read holds it had. Redis

@@ -113,12 +113,12 @@ end
 -- Returns the number of subscribers of a lock's channel that do not use its wait queue, as far as this server has them.
 -- Clients that use it also subscribe to a second channel.
 local function foreign_subscribers(key, channel)
-  local n = redis.call('PUBSUB', NUMSUB, channel, 'lockkeeper_waiters' .. of_lock(key))
+  local n = redis.call('PUBSUB', NUMSUB, channel, WAITERS_CHANNEL .. of_lock(key))
   return math.max(n[2] - n[4], 0)
 end
 
 -- Returns the channel on which the client of an entry hears that its turn has come. With sharded pub/sub, a client has one
 -- for each lock, since the channel must be in the lock's slot.
 local function turn_channel(key, entry)
-  return 'lockkeeper_turn:' .. entry.client .. (SHARDED and of_lock(key) or '')
+  return TURN_CHANNEL .. entry.client .. (SHARDED and of_lock(key) or '')
 end

@@ -12,7 +12,7 @@ local MAX_RESERVED = 60000000
 -- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; give is that of wait_queue.
 local function add_transfers(queue, key, hash, counter, give)
   local now = queue.now
-  queue.channel = (counter == '' and 'redisson_rwlock' or 'redisson_lock__channel') .. of_lock(key)
+  queue.channel = (counter == '' and READ_WRITE_CHANNEL or LOCK_CHANNEL) .. of_lock(key)
   queue.sees_subscribers = SHARDED or queue.one_server -- with sharded pub/sub, the server has all subscribers of the lock
 
   -- Reports whether an entry counts, and removes it if its client no longer listens. An entry that does not listen yet

@@ -29,7 +29,7 @@ func TestImports_RunOneWay(t *testing.T) {
 		"internal/observe":            {"internal/host", "internal/machine", "messages"},
 		"internal/expirable":          {"internal/machine", "internal/requestqueue"},
 		"internal/semaphore":          {"internal/machine", "internal/requestqueue"},
-		"scripts":                     {},
+		"scripts":                     {"internal/keyspace"},
 		"messages":                    {},
 		"internal/singleton":          {},
 		"internal/whereabouts":        {"internal/keyspace", "internal/redisclient", "internal/singleton", "scripts"},
