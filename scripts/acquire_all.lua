@@ -79,9 +79,9 @@ local function open(lock, must)
   return lock.queue
 end
 
--- Refuses because of the i-th lock, and adds the entry to all wait queues. A client that lacks one in
--- any of them gets a new place in all: in different orders, two clients would wait for each other. A
--- lock for which it has kept others waiting then goes to them.
+-- Refuses because of the i-th lock, and adds the entry to all wait queues. A client without an entry in one
+-- of them gets a new place in all: in different orders, two clients would wait for each other. The locks for which
+-- the client has kept others waiting go to them.
 local function refuse(i, ttl, other)
   local whole, busy = true, 0
   for _, lock in ipairs(locks) do

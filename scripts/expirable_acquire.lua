@@ -1,8 +1,9 @@
--- Takes permits for the waiters of a process, in their order: for each all that it wants, or none for it and for those
--- behind it. Frees permits that have expired.
+-- Takes permits for the waiters of a process, in their order. Each waiter gets all permits that it wants; if they are not
+-- free, it gets none, and neither do the waiters behind it. Frees permits that have expired.
 --
--- While the first waiter of a process wants several permits and not all are free, those that are free are reserved for it:
--- other processes take none. Otherwise they would take each permit as it is released. One process at a time is served so.
+-- While the first waiter of a process wants several permits and not all are free, the free permits are reserved for it:
+-- other processes take none. Otherwise they would take each permit as it is released. Permits are reserved for one process
+-- at a time.
 --
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
@@ -10,10 +11,10 @@
 -- ARGV[1]  the number of the command
 -- ARGV[2]  the channel, on which the number of free permits is published if permits had expired, or are no longer
 --          reserved for this client
--- ARGV[3]  the key that says for which client permits are reserved, which may not exist: KEYS[3] of that client
+-- ARGV[3]  the key that says for which client permits are reserved, by its KEYS[3]; the key may not exist
 -- ARGV[4]  for how long permits are reserved for this client if its first waiter wants several, in ms; 0: it does not wait
--- ARGV[5…] for each waiter: the lease in ms, how many permits it wants, and their ids. Without any, no permits are reserved
---          for this client any more
+-- ARGV[5…] for each waiter: the lease in ms, how many permits it wants, and their ids. Without any, permits are no longer
+--          reserved for this client
 --
 -- Reply: {how many waiters got their permits; in how many ms the next of the permits taken before
 -- expires, -1 if none does}; {NO_KEY, -1} if no number of permits is set

@@ -1,6 +1,6 @@
 -- Gives back the permits of some holds, whichever client has taken them, unless the number of permits is no longer set. A
--- late command does so too: no two permits have the same id, and a permit cannot be given back twice. Commands
--- of an actor that was abandoned may arrive after those of the next.
+-- late command does so too: no two permits have the same id, and a permit cannot be given back twice. The commands of an
+-- abandoned actor may arrive after the next actor's.
 --
 -- KEYS[1]  the permits that are free, a string
 -- KEYS[2]  the permits that are taken, a sorted set: id, 16 bytes -> when it expires, in epoch ms
@@ -10,10 +10,10 @@
 --          several how many they are; nothing if none is free
 -- ARGV[3]  the key of a waiting "restore", which may not exist; see restore.lua. While no number is set, permits that
 --          are given back have not vanished, and hold it up no further
--- ARGV[4…] for each hold, of which there are 32 at most: how many permits it has, and their ids
+-- ARGV[4…] for each of at most 32 holds: how many permits it has, and their ids
 --
--- Reply: {of which holds all permits were taken until now, 1 for the first, plus 2 for the second, plus 4 …; how
--- many clients received the publication}
+-- Reply: {the sum of 1 if all permits of the first hold were taken until now, 2 for the second hold, 4 for the third …;
+-- how many clients received the publication}
 
 --- include common/once.lua
 --- include common/counts.lua

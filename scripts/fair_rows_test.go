@@ -36,7 +36,7 @@ var fairTables = []table{
 			name: "past one without a timeout", reply: "[0 30000 v:1 ]",
 			before: "v:1=1 30000 /v:2@330 u:1@630 v:3 v:4@1230", after: "v:1=1 30000 /v:2@330 v:3 v:4@930",
 		},
-		{name: "not those of others", before: "v:1=1 30000 /v:1@330 w:1@630", reply: "[0 30000 v:1 ]", after: same},
+		{name: "not the waiters of others", before: "v:1=1 30000 /v:1@330 w:1@630", reply: "[0 30000 v:1 ]", after: same},
 		{name: "the only waiter of a free lock", before: "/u:1@330", args: "take=0", reply: "[0 0  ]", published: "0"},
 		// dead waiters: the timeouts of those behind count from those before
 		{name: "first of a free lock, since now", before: "/v:2@0 w:3@299", reply: "[0 299000  ]", after: "/w:3@299", published: "w:3"},

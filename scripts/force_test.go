@@ -67,7 +67,7 @@ func TestManyOwners_HideNoForeignField(t *testing.T) {
 	}
 }
 
-// A hash with too many fields to check keeps those of another application, too.
+// A hash with too many fields to check also keeps the fields of another application.
 func TestReadWriteRelease_KeepsManyForeignFields(t *testing.T) {
 	d := onRedis(t)
 	lock := redistest.Name(t)

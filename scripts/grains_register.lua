@@ -4,7 +4,7 @@
 -- KEYS[1]  the entries of the cluster, a hash: grain or member -> entry or mark
 -- KEYS[2]  the counter of tokens
 -- KEYS[3]  the lease of this member
--- KEYS[4]  the lease of the member of the expected entry; that of this member without one
+-- KEYS[4]  the lease of the member of the expected entry; this member's lease if no entry is expected
 -- ARGV[1]  the grain
 -- ARGV[2]  this member
 -- ARGV[3]  the expected entry, or ""

@@ -5,10 +5,10 @@
 --
 -- Reply: {ttl in ms (-1: no TTL, -2: free), subscribers, number of fields, fields, hold count}. A field is
 -- an owner that reads, or owner:write. The fields have blanks between them, and owner:write is the first
--- if there is one. The hold count is that of the first. Both are "" if the lock is free.
+-- if there is one. The hold count belongs to the first field. Both are "" if the lock is free.
 --
 -- Of a hash with more than 1000 fields only 1000 are read, so that a hash of a million fields under the
--- lock's name does not block Redis; the number is still that of all fields.
+-- lock's name does not block Redis; the number still counts all fields.
 
 --- include common/foreign_hash.lua
 

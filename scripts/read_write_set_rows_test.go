@@ -17,7 +17,7 @@ var readWriteSetTable = table{
 			before: "mode=write u:1:write=1 30000", after: "mode=write u:1:write=1 u:1=2 40000, u:1#1 40000, u:1#2 40000",
 		},
 		{
-			name: "own, and read no more", args: "writes=1 reads=0 lease=40000", reply: "[1 0 ]",
+			name: "own, and no longer read", args: "writes=1 reads=0 lease=40000", reply: "[1 0 ]",
 			before: "mode=write u:1:write=1 u:1=1 30000, u:1#1 30000", after: "mode=write u:1:write=1 40000",
 		},
 		{

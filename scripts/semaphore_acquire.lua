@@ -1,5 +1,5 @@
--- Takes permits for the waiters of a process, in their order, for as many of them as the free permits
--- suffice for. Permits for which another process has waited for longer are left to that.
+-- Takes permits for the waiters of a process, in their order, as long as the free permits suffice. Leaves
+-- permits to the processes that have waited for longer.
 --
 -- KEYS[1]  the semaphore, a string: the permits that are free
 -- KEYS[2]  the record of the client's last command
@@ -42,7 +42,7 @@ return once(record, command, function()
     if entry == '' or served > 0 or #ARGV < first then
       leave(queue)
     end
-    -- If it has taken all that its entry wanted, those that are left suffice for no others than before.
+    -- If it has taken all that its entry wanted, the other permits suffice for the same processes as before.
     queue.dropped = gone or queue.dropped and taken < queue.wanted
     if entry ~= '' and served <= #ARGV - first then
       enter(queue, entry) -- at the end, if some were served: the other processes have their turn first

@@ -171,7 +171,7 @@ var semaphoreTables = []table{
 			before: "'7' 60000", after: "'9' 60000, %u.3.1.9",
 		},
 		{name: "to none, too few", before: "'-1'", reply: "[1 1]", after: "'1', %u.3.1.1", published: "1"},
-		{name: "none any more", reply: "[-2 0]", after: "%u.3.-2.0"},
+		{name: "none left", reply: "[-2 0]", after: "%u.3.-2.0"},
 		{name: "carried out before", before: "'7', %u.3.0.9", listeners: "2", reply: "[0 9]", after: same},
 		{name: "wrong type", before: "a=1", reply: "-WRONGTYPE", after: same},
 	}},

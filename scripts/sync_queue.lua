@@ -203,10 +203,10 @@ for owner, score in pairs(timeout) do
   end
 end
 if known then
-  for i = 1, #moved, 1000 do -- Lua's stack takes no more than some thousands
+  for i = 1, #moved, 1000 do -- Lua's stack takes some thousands at most
     beside('ZADD', timeouts, unpack(moved, i, math.min(i + 999, #moved)))
   end
-  -- Also those that are not in the queue at all: Redisson never puts them there.
+  -- Also the timeouts of owners that are not in the queue: Redisson has none.
   for owner in pairs(scores) do
     if not timeout[owner] then
       beside('ZREM', timeouts, owner)
@@ -222,7 +222,7 @@ if known and #stay > 0 then
 end
 
 local head = stay[1]
--- Also if the hold has expired before its release came: nothing else wakes the first waiter then.
+-- The first waiter is also woken if the hold has expired before its release came: nothing else does that.
 if not holder and not (head and leases[head]) and (freed ~= '' or head ~= waiters[1]) then
   redis.call(PUBLISH, head and channel .. ':' .. head or channel, '0') -- a MultiLock is in no queue
 end

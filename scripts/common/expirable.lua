@@ -36,7 +36,7 @@ local MAX_EXPIRED = 1000
 -- The time of permits that never expire, as Redisson writes them.
 local NEVER = 922337203685477
 
--- Returns the time in ms by the server's clock, since those of clients differ.
+-- Returns the time in ms by the server's clock: the clocks of clients differ.
 local function epoch_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)

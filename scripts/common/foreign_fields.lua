@@ -2,7 +2,7 @@
 
 --- include common/foreign_hash.lua
 
--- Reports whether the mode of a lock is that of a read/write lock, or missing.
+-- Reports whether the mode of a lock is missing, or a mode of a read/write lock.
 local function is_our_mode(hash)
   local mode = value_of(hash, 'mode')
   return mode == 'read' or mode == 'write' or not mode and redis.call('HEXISTS', hash, 'mode') == 0

@@ -45,8 +45,8 @@ local function count_in(hash, field)
 end
 
 -- Returns some of the fields of a lock's hash, and their values; none if there is no such key. Fails if
--- one of them is not a lock's. names are two fields of the hash, or its only one, if they are known. Values
--- are read only once the names are those of owners, and all values are as short as hold counts.
+-- one of them is not a lock's. names are two fields of the hash, or its only one, if they are known. The values
+-- are read only if all names are owners, and all values are as short as hold counts.
 local function check_lock(hash, names)
   if not names or names[2] then
     names = redis.call('HRANDFIELD', hash, MAX_SEEN)

@@ -3,18 +3,17 @@
 -- A client numbers the commands that it sends about a key. It has one of them outstanding, and repeats
 -- that one, under its number, until it gets the reply. Another key, the record, has its last command and the
 -- reply. A command that was carried out gets that reply again and does nothing. A command that arrives after
--- a later one is late: no request waits for its reply, and it fails, unless it cannot have its effect twice
--- anyway.
+-- a later one is late: no request waits for its reply. It fails, unless it cannot have its effect twice.
 --
 -- The record lasts for an hour after the client's last command. So a client must not repeat a command
 -- for longer than that.
 
 --- include common/record.lua
 
--- Carries out a command, unless it was carried out before. decide() reads, publishes, changes the entries of a wait
--- queue, and returns the reply, a list of numbers, and change(), which makes all other writes; nil if there are none. An
--- error before change() leaves no other trace; an error in change() must undo its writes. With late, a late command is carried
--- out, but not recorded.
+-- Carries out a command, unless it was carried out before. decide() reads, publishes, and changes the entries of a wait
+-- queue. It returns the reply, a list of numbers, and change(), which makes all other writes; nil if there are none. An
+-- error before change() leaves no other trace. change() must undo its writes if it fails. With late, a late command is
+-- carried out, but not recorded.
 local function once(record, number, decide, late)
   local keep = 3600000
   local last, said, before = read_record(record)

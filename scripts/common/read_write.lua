@@ -10,7 +10,7 @@
 --- include common/foreign_fields.lua
 --- include common/number.lua
 
--- Only so many read holds of an owner have leases of their own; more would carry no information.
+-- Only so many read holds of an owner have leases of their own; more of them would say nothing new.
 local MAX_HOLDS = 10000
 
 -- How many owners are checked when the holds of one end.
@@ -27,7 +27,7 @@ end
 
 -- Sets the lease of an owner's i-th read hold; before is how many read holds it had. Redis
 -- refuses no PEXPIRE when it is out of memory. Without the first of these keys a reader counts
--- as dead; the others carry no more information, and are omitted if they cannot be written here.
+-- as dead; the others carry no further information, and are omitted if they cannot be written here.
 local function lease_read(prefix, owner, i, before, lease)
   local key = lease_key(prefix, owner, i)
   if i > before or beside('PEXPIRE', key, lease) ~= 1 then
@@ -119,9 +119,9 @@ local function look_at(hash, prefix, fields)
   return foreign, longest, dead
 end
 
--- Ends holds: removes fields of the hash, those of their owners. Reports whether the lock is free now. It lasts as long as
--- the longest remaining hold. A hash with fields of another application stays, without a TTL. One command removes all
--- that goes, after all that is read: if Redis refuses one, no lock without an owner is left, which would keep all out.
+-- Ends holds: removes the fields of their owners from the hash. Reports whether the lock is free now. The lock lasts as long
+-- as the longest remaining hold. A hash with fields of another application stays, without a TTL. One command removes all
+-- fields, after all reads: if Redis refuses a command, it leaves no lock without an owner, which would keep every client out.
 local function end_holds(hash, prefix, ended)
   local ends, fields = {}, {}
   for _, field in ipairs(ended) do
@@ -148,7 +148,7 @@ local function end_holds(hash, prefix, ended)
   return over and not foreign
 end
 
--- Ends all holds of the owner; reads is how many of them are read holds. Reports whether the lock is free now.
+-- Ends all holds of the owner, which has so many read holds. Reports whether the lock is free now.
 local function leave(hash, owner, prefix, reads)
   end_leases(owner, prefix, reads)
   return end_holds(hash, prefix, {owner, owner .. ':write'})
@@ -161,7 +161,7 @@ local function give_to(hash, prefix)
   end
 end
 
--- Returns the entry that a MultiLock adds to the wait queue of one of its locks: it shares only one that it reads.
+-- Returns the entry that a MultiLock adds to the wait queue of one of its locks. It shares only a lock that it reads.
 local function entry_for(kind, entry)
   return (string.gsub(entry, '^(%d+ %d+ %d+) [01] ', kind == 'read' and '%1 1 ' or '%1 0 '))
 end

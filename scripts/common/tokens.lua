@@ -4,7 +4,7 @@
 
 -- Draws n tokens from a counter, all above a number that a client has had, and returns the last. A
 -- counter below that number is first set to it. Returns nil, without a change, if the key is not a
--- counter, or has no more tokens.
+-- counter, or has too few tokens left.
 local function try_draw(counter, n, above)
   local token = redis.pcall('INCRBY', counter, n)
   if type(token) == 'number' then

@@ -49,8 +49,8 @@ local function wait_queue(size, key, settings, hash, owner, counter, give)
   end
 
   -- Removes the client's entry, and transfers the lock to clients that it has kept waiting. joins: readers hold the
-  -- lock, and a writer that leaves has kept the clients behind it from joining them. A client with others before it has kept
-  -- no other waiting for the free lock. Reports whether there was an entry.
+  -- lock, and a writer that leaves has kept the clients behind it from joining them. A client behind others has kept
+  -- no client waiting for the free lock. Reports whether there was an entry.
   function queue.leave_and_transfer(joins)
     local first = not joins and queue.mine and queue.is_first()
     local left = queue.leave()

@@ -14,7 +14,7 @@ local function add_claims(queue)
   end
 
   -- Returns the entry in ARGV as it is now, and its text; nil if it is malformed. old: the entry that it confirms.
-  -- Otherwise that of a MultiLock was added when the client began to wait: after the "r" is for how long it has waited.
+  -- A new entry of a MultiLock counts from when the client began to wait: behind the "r" is for how long it has waited.
   -- reserved: as in the text of such an entry.
   local function parse_wanted(wanted, old, reserved)
     local core, waited = string.match(wanted, '^(.*) r(%d*)$')
@@ -23,9 +23,9 @@ local function add_claims(queue)
     return parse_entry(queue.client, text, now), text
   end
 
-  -- Before a MultiLock asks that has waited: gives it the place of that time if it has no entry. So MultiLocks have
-  -- the same order in all wait queues, and the first of them is kept waiting only by holders and by clients that have
-  -- waited for longer.
+  -- Gives a MultiLock that has waited, and has no entry, the place of the time when it began, before it asks. So MultiLocks
+  -- have the same order in all wait queues, and the first of them waits only for holders and for clients that have waited
+  -- for longer.
   function queue.add_since(wanted)
     local entry = not queue.mine and string.find(wanted, ' r%d') and parse_wanted(wanted, nil, '0')
     if entry then
@@ -40,9 +40,8 @@ local function add_claims(queue)
     return mine and not mine.gone and not mine.is_new
   end
 
-  -- Adds an entry for the client, or confirms the one that it has; last: at a new place, usually the end. busy: it
-  -- wants several locks, of which another is not free, so that a renewed reservation would keep this one
-  -- free in vain.
+  -- Adds an entry for the client, or confirms the one that it has; last: at a new place, usually the end. busy: the client
+  -- wants several locks, and another of them is not free. A renewed reservation would keep this lock free in vain.
   function queue.enter(wanted, last, busy)
     local old = queue.mine and not queue.mine.gone and queue.mine
     if wanted == '' or old and tonumber(old.term) > queue.term(wanted) then
@@ -57,7 +56,7 @@ local function add_claims(queue)
   end
 
   -- Reports whether the client may take the free lock; shared: together with readers that get it before;
-  -- outside: the client waits as a foreign client. If the lock is left to others, rest is for how many ms.
+  -- outside: the client waits as a foreign client. If the lock is left to others, also returns for how many ms.
   function queue.may_take(shared, notified, outside)
     queue.ask()
     if queue.open and queue.open > now then
@@ -90,8 +89,8 @@ local function add_claims(queue)
 
   -- Decides whether the client may take a lock that it does not hold. free: the lock is free. joins: the
   -- client wants to share it; if it is not free, with the readers that hold it. notified: "1" if the client
-  -- was notified of a release since it was last refused. Reports whether it may; if not, it adds the entry,
-  -- and rest is for how many ms the free lock is left to others.
+  -- was notified of a release since it was last refused. Reports whether the client may; if not, adds the entry,
+  -- and also returns for how many ms the free lock is left to others.
   function queue.claim(free, joins, notified, entry)
     queue.add_since(entry)
     local may, rest

@@ -1,5 +1,5 @@
--- The wait queue of a lock, in which its waiting processes have entries: how it is stored. It is the first of
--- six parts. Scripts include the last, which includes the others:
+-- How the wait queue of a lock is stored, in which waiting processes have entries. This is the first of six parts. Scripts
+-- include the last, which includes the others:
 --
 --   wait_queue_entries.lua   what is stored
 --   wait_queue_read.lua      how it is read and written
@@ -28,8 +28,8 @@
 --
 --   "-<client uuid>" -> minus when the entry expires, so that the first to expire are the last below 0
 --   client uuid      -> when the entry was added, if it counts: it listens, or reserves the lock. If it does neither,
---                       that minus 2 * HALF, so that foreign clients are below all others. A MultiLock for which the
---                       lock is no longer reserved has none
+--                       2 * HALF are subtracted, so that foreign clients are below all others. A MultiLock for which
+--                       the lock is no longer reserved has no such member
 --
 -- If the two do not agree, since one was lost or has garbage, the order is made anew from the hash.
 --
@@ -117,8 +117,8 @@ local function foreign_subscribers(key, channel)
   return math.max(n[2] - n[4], 0)
 end
 
--- Returns the channel on which the client of an entry hears that its turn has come. With sharded pub/sub, a client has one
--- for each lock, since the channel must be in the lock's slot.
+-- Returns the channel on which the client of an entry hears that its turn has come. With sharded pub/sub, a client has a
+-- channel for each lock, since the channel must be in the lock's slot.
 local function turn_channel(key, entry)
   return TURN_CHANNEL .. entry.client .. (SHARDED and of_lock(key) or '')
 end

@@ -9,7 +9,7 @@
 -- For how many µs a free lock is reserved for a MultiLock at most.
 local MAX_RESERVED = 60000000
 
--- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; give is that of wait_queue.
+-- Adds the transfers to a queue that has an order. counter is the key of the lock's token counter; see wait_queue for give.
 local function add_transfers(queue, key, hash, counter, give)
   local now = queue.now
   queue.channel = (counter == '' and READ_WRITE_CHANNEL or LOCK_CHANNEL) .. of_lock(key)
@@ -53,7 +53,7 @@ local function add_transfers(queue, key, hash, counter, give)
     return true
   end
 
-  -- Reports whether an entry is before that of the client that asks; exclusive: one that does not share.
+  -- Reports whether another entry is before the entry of the client that asks; exclusive: an entry that does not share.
   function queue.ahead(exclusive)
     local entry, i = queue.from(1)
     while entry and not queue.asks(entry) do
@@ -65,7 +65,7 @@ local function add_transfers(queue, key, hash, counter, give)
     return false
   end
 
-  -- Returns the first entry if it is that of a MultiLock, which does not ask.
+  -- Returns the first entry if it belongs to a MultiLock that does not ask.
   function queue.reserving()
     local entry = queue.from(1)
     return entry and not queue.asks(entry) and entry.reserved and entry
@@ -83,9 +83,9 @@ local function add_transfers(queue, key, hash, counter, give)
 
   local foreign -- whether the hash that readers seem to hold is another application's; nil if that was not checked
 
-  -- Makes a waiter the owner. Returns false while the slot is being moved, since the hash cannot be created
-  -- again on the old server, and the counter may be on the other; and if another application has put
-  -- something into the hash.
+  -- Makes a waiter the owner. Returns false while the slot is being moved: the hash cannot be created again on the
+  -- old server, and the counter may be on the other. Also returns false if another application has put something
+  -- into the hash.
   local function transfer_to(entry, joins)
     if not joins then
       if not queue.all_here() or beside('EXISTS', hash) == 1 then
@@ -123,7 +123,7 @@ local function add_transfers(queue, key, hash, counter, give)
   -- begins with this script. MultiLocks that could not join readers before, and can now, are woken. Returns the mode in
   -- which the lock is held then, nil if it was not transferred; and whether it is reserved for a MultiLock from now on.
   function queue.transfer_next(joins, asks, begins)
-    local transferred, reads -- the mode in which the lock was transferred; whether readers are woken
+    local transferred, reads -- the mode of the transfer; whether MultiLocks that read are woken
     if asks then
       queue.ask()
     end
@@ -145,7 +145,7 @@ local function add_transfers(queue, key, hash, counter, give)
       entry, i = queue.from(i + 1)
     end
     if reads then
-      -- All processes that wait are woken: so not with each reader that joins others.
+      -- This wakes all processes that wait, so it does not happen with each reader that joins others.
       redis.call(PUBLISH, queue.channel, '0')
     end
     local first = not joins and not transferred and queue.reserving()
@@ -156,8 +156,8 @@ local function add_transfers(queue, key, hash, counter, give)
     return transferred, begun
   end
 
-  -- Transfers a lock that was found free: its hold has expired, or its key was deleted. A MultiLock for which it is reserved
-  -- from now on does not know that the lock is free, and is woken. Returns the mode as transfer_next does.
+  -- Transfers a lock that was found free: its hold has expired, or its key was deleted. If the lock is reserved for a MultiLock
+  -- from now on, wakes that: it does not know that the lock is free. Returns the mode as transfer_next does.
   function queue.transfer_found()
     local transferred, begun = queue.transfer_next()
     if begun then
