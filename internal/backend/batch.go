@@ -59,9 +59,8 @@ func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisc
 }
 
 func (b *batch) read(done func(Reply)) receive {
-	return func(tag uint64, reply redisclient.Reply) {
-		_, result := b.members[0].lock.Read(tag, reply)
-		r := Reply{Result: result}
+	return func(_ uint64, reply redisclient.Reply) {
+		r := Reply{Result: b.members[0].lock.Read(reply)}
 		if i := protocol.Refuser(reply); r.Outcome == lock.Refused && i >= 0 && i < len(b.members) {
 			r.Busy = b.members[i].channels()
 		}

@@ -45,7 +45,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 	call := m.lock.Vote(&c, quarantine, m.server.knownMemory(), uuid.NewString(), deadline)
 	m.mu.Unlock()
 	read := m.read(m.timeAnswer(deadline, done))
-	call.To = receive(func(tag uint64, reply redisclient.Reply) {
+	call.To = receive(func(seq uint64, reply redisclient.Reply) {
 		if reply.Err == nil {
 			age := time.Duration(0)
 			name, out := protocol.Voted(reply)
@@ -54,7 +54,7 @@ func (m *member) vote(c lock.Command, quarantine time.Duration, deadline time.Ti
 			}
 			m.server.memory.note(name, age, m.server.System.Now())
 		}
-		read(tag, reply)
+		read(seq, reply)
 	})
 	m.server.redis.Run(call)
 }

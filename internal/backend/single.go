@@ -38,12 +38,12 @@ func (s *single) renew(c *lock.Command, deadline time.Time, to redisclient.Recei
 // Inspect implements Backend.
 func (s *single) Inspect(deadline time.Time, done func(protocol.View, error)) {
 	call := s.lock.Inspect(deadline)
-	call.To = receive(func(tag uint64, reply redisclient.Reply) {
+	call.To = receive(func(_ uint64, reply redisclient.Reply) {
 		if reply.Err != nil {
 			done(protocol.View{}, reply.Err)
 			return
 		}
-		done(s.lock.View(tag, reply), nil)
+		done(s.lock.View(reply), nil)
 	})
 	s.server.redis.Run(call)
 }
@@ -66,9 +66,8 @@ func (s *single) try(c lock.Command) func(time.Time, func(Reply)) {
 
 // read returns a receiver that reads a reply and passes it to done.
 func (s *single) read(done func(Reply)) receive {
-	return func(tag uint64, reply redisclient.Reply) {
-		_, result := s.lock.Read(tag, reply)
-		r := Reply{Result: result}
+	return func(_ uint64, reply redisclient.Reply) {
+		r := Reply{Result: s.lock.Read(reply)}
 		if r.Outcome == lock.Refused {
 			r.Busy = s.channels()
 		}
@@ -77,10 +76,10 @@ func (s *single) read(done func(Reply)) receive {
 }
 
 // receive makes a function a redisclient.Receiver.
-type receive func(tag uint64, reply redisclient.Reply)
+type receive func(seq uint64, reply redisclient.Reply)
 
 // Replied implements redisclient.Receiver.
-func (f receive) Replied(tag uint64, reply redisclient.Reply) { f(tag, reply) }
+func (f receive) Replied(seq uint64, reply redisclient.Reply) { f(seq, reply) }
 
 // direct is a single that is not part of another lock, as most locks are. It receives the replies to all its
 // commands itself, so that no command allocates a receiver.
@@ -116,9 +115,8 @@ func (d *direct) force(c lock.Command, deadline time.Time) {
 }
 
 // Replied implements redisclient.Receiver.
-func (d *direct) Replied(tag uint64, reply redisclient.Reply) {
-	seq, result := d.lock.Read(tag, reply)
-	d.to.Replied(seq, Reply{Result: result})
+func (d *direct) Replied(seq uint64, reply redisclient.Reply) {
+	d.to.Replied(seq, Reply{Result: d.lock.Read(reply)})
 }
 
 // CleanUp implements Backend.

@@ -12,7 +12,7 @@ import (
 // as in the plain lock.
 type fair struct{ plain }
 
-func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
+func (f fair) call(l *Lock, c lock.Command) redisclient.Call {
 	switch {
 	case c.Kind == lock.SyncQueue:
 		released := ""
@@ -28,27 +28,28 @@ func (f fair) call(l *Lock, c lock.Command) (redisclient.Call, replyFormat) {
 		// A member of a MultiLock, which does not queue.
 		return l.syncQueue("", digit(true), 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == lock.Release && c.Count == 0:
-		call, _ := l.syncQueue(l.Owner(c.Term), digit(false), 0, nil)
-		return call, queueReleased
+		call := l.syncQueue(l.Owner(c.Term), digit(false), 0, nil)
+		call.Format = queueReleased
+		return call
 	case c.Kind == lock.ForceRelease:
 		args := append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)
-		return redisclient.Call{Script: scripts.FairForceRelease, Keys: l.hash(), Args: args}, forced
+		return redisclient.Call{Script: scripts.FairForceRelease, Format: forced, Keys: l.hash(), Args: args}
 	}
 	return f.plain.call(l, c)
 }
 
 // syncQueue makes the call of the sync_queue script. how says whether it may take the lock, and which waiters join.
-func (l *Lock) syncQueue(released, how string, top uint64, entries []lock.QueueEntry) (redisclient.Call, replyFormat) {
+func (l *Lock) syncQueue(released, how string, top uint64, entries []lock.QueueEntry) redisclient.Call {
 	args := make([]string, 0, 8+3*len(entries))
 	args = append(args, l.options.Client, released, how, strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout),
 		l.queue, l.timeouts, l.Channel)
 	for _, e := range entries {
 		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
 	}
-	return redisclient.Call{Script: scripts.SyncQueue, Keys: l.hash(), Args: args}, queueSynced
+	return redisclient.Call{Script: scripts.SyncQueue, Format: queueSynced, Keys: l.hash(), Args: args}
 }
 
 // inspect returns the length of the queue instead of the number of subscribers.
-func (fair) inspect(l *Lock) (redisclient.Call, replyFormat) {
-	return redisclient.Call{Script: scripts.FairInspect, Keys: l.hash(), Args: []string{l.queue}}, inspected
+func (fair) inspect(l *Lock) redisclient.Call {
+	return redisclient.Call{Script: scripts.FairInspect, Format: inspected, Keys: l.hash(), Args: []string{l.queue}}
 }

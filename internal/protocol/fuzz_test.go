@@ -16,17 +16,13 @@ import (
 
 const clientID = "11111111-2222-3333-4444-555555555555"
 
-// question is a call about a lock, with the tag of its reply.
+// question is a call about a lock, with the format of its reply.
 type question struct {
 	lock *Lock
-	tag  uint64
+	how  replyFormat
 	// kind is the kind of the command; 0: an inspection.
 	kind lock.CommandKind
 }
-
-func (q question) replyFormat() replyFormat { return replyFormat(q.tag & (1<<replyFormatBits - 1)) }
-
-const seqOfAll = 12345
 
 // questions returns the calls of all formats.
 func questions() (all []question) {
@@ -44,15 +40,15 @@ func questions() (all []question) {
 			commands = append(commands, lock.Command{Kind: lock.CountWaiters})
 		}
 		for _, c := range commands {
-			c.Seq, c.Term, c.Lease = seqOfAll, 3, 30*time.Second
-			all = append(all, question{l, l.Call(&c, time.Time{}).Seq, c.Kind})
+			c.Term, c.Lease = 3, 30*time.Second
+			all = append(all, question{l, l.Call(&c, time.Time{}).Format, c.Kind})
 		}
-		c := lock.Command{Kind: lock.Acquire, Seq: seqOfAll, Term: 3, Lease: time.Second, Count: 1, Tokens: 1}
+		c := lock.Command{Kind: lock.Acquire, Term: 3, Lease: time.Second, Count: 1, Tokens: 1}
 		all = append(all,
-			question{l, l.Renewal(&c, time.Time{}).Seq, lock.Renew},
-			question{l, l.Inspect(time.Time{}).Seq, 0},
-			question{l, l.Vote(&c, time.Second, Memory{}, "", time.Time{}).Seq, lock.Acquire},
-			question{l, AcquireAll([]Member{{Lock: l}}, &c, time.Time{}).Seq, lock.Acquire})
+			question{l, l.Renewal(&c, time.Time{}).Format, lock.Renew},
+			question{l, l.Inspect(time.Time{}).Format, 0},
+			question{l, l.Vote(&c, time.Second, Memory{}, "", time.Time{}).Format, lock.Acquire},
+			question{l, AcquireAll([]Member{{Lock: l}}, &c, time.Time{}).Format, lock.Acquire})
 	}
 	return all
 }
@@ -92,6 +88,7 @@ func FuzzRead(f *testing.F) {
 			reply = redisclient.Reply{Err: redisio.Classify(errors.New(s + "lost"))}
 			reply.Err.Transient = flags&4 != 0
 		}
+		reply.Format = q.how
 		if q.kind != 0 {
 			checkResult(t, q, reply)
 		} else if reply.Err == nil {
@@ -101,14 +98,13 @@ func FuzzRead(f *testing.F) {
 }
 
 func checkResult(t *testing.T, q question, reply redisclient.Reply) {
-	seq, r := q.lock.Read(q.tag, reply)
-	how, field := q.replyFormat(), reply.S[0]
+	r := q.lock.Read(reply)
+	how, field := q.how, reply.S[0]
 	check := func(ok bool, what string) {
 		if !ok {
 			t.Errorf("kind %d, reply format %d: %s: %+v was read as %+v", q.lock.Kind, how, what, reply, r)
 		}
 	}
-	check(seq == seqOfAll, "the reply is to another command")
 	check(r.Outcome >= lock.Done && r.Outcome <= lock.Failed && (r.Outcome == lock.Failed) == (r.Err != nil), "the outcome")
 	check(r.Err == nil || strings.TrimSpace(r.Err.Error()) != "", "the error has no text")
 	if reply.Err != nil {
@@ -158,7 +154,7 @@ func sameTTL(ttl time.Duration, ms int64) bool {
 
 // checkView checks a view. Counts that are not numbers, and any number of readers, may occur in Redis.
 func checkView(t *testing.T, q question, reply redisclient.Reply) {
-	v := q.lock.View(q.tag, reply)
+	v := q.lock.View(reply)
 	readWrite := q.lock.Kind == ReadWrite
 	if v.Locked != (reply.N[0] != -2) || !sameTTL(v.TTL, reply.N[0]) || !strings.HasPrefix(reply.S[0], v.Holder) ||
 		v.Mode != machine.Exclusive && (v.Mode != machine.Shared || !readWrite) ||

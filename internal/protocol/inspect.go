@@ -33,13 +33,13 @@ type View struct {
 
 // Inspect returns the call that reads the state of the lock; View reads its reply.
 func (l *Lock) Inspect(deadline time.Time) redisclient.Call {
-	call, how := l.format.inspect(l)
+	call := l.format.inspect(l)
 	call.Deadline = deadline
-	return tagged(call, 0, how)
+	return call
 }
 
 // View reads the reply to Inspect.
-func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
+func (l *Lock) View(reply redisclient.Reply) View {
 	ttl := reply.N[0]
 	v := View{Locked: ttl != scripts.NoKey, TTL: -1, Subscribers: int(reply.N[1]), Holder: reply.S[0]}
 	v.Count, _ = strconv.Atoi(reply.S[1])
@@ -48,7 +48,7 @@ func (l *Lock) View(tag uint64, reply redisclient.Reply) View {
 	}
 	switch {
 	case !v.Locked:
-	case replyFormat(tag) == inspectedHolders:
+	case reply.Format == inspectedHolders:
 		v.Holders = int(reply.N[2])
 		v.Owners = ownersOf(v.Holder)
 		v.Holder, _, _ = strings.Cut(v.Holder, " ")

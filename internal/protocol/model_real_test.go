@@ -28,14 +28,14 @@ type real struct {
 }
 
 type reply struct {
-	tag uint64
+	seq uint64
 	redisclient.Reply
 }
 
 type replies chan reply
 
 // Replied implements redisclient.Receiver.
-func (r replies) Replied(tag uint64, got redisclient.Reply) { r <- reply{tag, got} }
+func (r replies) Replied(seq uint64, got redisclient.Reply) { r <- reply{seq, got} }
 
 func startReal(t *testing.T) *real {
 	t.Helper()
@@ -84,11 +84,10 @@ func (r *real) run(t *testing.T, members []protocol.Member, part int, command lo
 		r.redis.Run(call)
 	}
 	got := <-r.replies
-	seq, result := member.Read(got.tag, got.Reply)
-	if seq != command.Seq {
-		t.Fatalf("the reply to command %d is read as one to %d", command.Seq, seq)
+	if got.seq != command.Seq {
+		t.Fatalf("the reply to command %d is one to %d", command.Seq, got.seq)
 	}
-	return result
+	return member.Read(got.Reply)
 }
 
 // subscribe subscribes a client to a channel, or unsubscribes it.

@@ -12,38 +12,38 @@ import (
 // that draws tokens makes it Redisson's RFencedLock, which has a counter beside the hash.
 type plain struct{}
 
-func (plain) call(l *Lock, c lock.Command) (call redisclient.Call, how replyFormat) {
+func (plain) call(l *Lock, c lock.Command) (call redisclient.Call) {
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
-		call.Script, call.SecondCall, how = scripts.FencedAcquire, draw, fencedAcquired
+		call.Script, call.SecondCall, call.Format = scripts.FencedAcquire, draw, fencedAcquired
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
 			l.waitQueue, l.waitQueueSettings(), entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Acquire:
-		call.Script, how = scripts.Acquire, acquired
+		call.Script, call.Format = scripts.Acquire, acquired
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.waitQueue, l.waitQueueSettings(), l.Tokens, entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Release:
-		call.Script, how = scripts.Release, released
+		call.Script, call.Format = scripts.Release, released
 		call.Args = []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), l.Channel, l.waitQueue, l.waitQueueSettings(), l.Tokens,
 		}
 	case c.Kind == lock.Keep:
-		call.Script, how = scripts.Keep, renewed
+		call.Script, call.Format = scripts.Keep, renewed
 		call.Args = []string{l.Owner(c.Term), l.Keeper(c.Term), ms(c.Lease)}
 	case c.Kind == lock.Yield:
-		call.Script, how = scripts.Yield, yielded
+		call.Script, call.Format = scripts.Yield, yielded
 		call.Args = []string{
 			l.Owner(c.Term), ms(c.Lease), digit(c.Forced), l.Channel, l.waitQueue, l.waitQueueSettings(), l.Tokens, entry(&c),
 		}
 	case c.Kind == lock.ForceRelease:
-		call.Script, how = scripts.ForceRelease, forced
+		call.Script, call.Format = scripts.ForceRelease, forced
 		call.Args = append([]string{l.Channel}, c.Owners...)
 	}
-	return call, how
+	return call
 }
 
 // tokens returns how many tokens to draw from each counter, and the number that they must exceed.
@@ -62,8 +62,8 @@ func draw(acquire *redisclient.Call) redisclient.Call {
 	return redisclient.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
 }
 
-func (plain) inspect(l *Lock) (redisclient.Call, replyFormat) {
-	return redisclient.Call{Script: scripts.Inspect, Keys: l.hash(), Args: []string{l.Channel}}, inspected
+func (plain) inspect(l *Lock) redisclient.Call {
+	return redisclient.Call{Script: scripts.Inspect, Format: inspected, Keys: l.hash(), Args: []string{l.Channel}}
 }
 
 func (plain) renewal() *scripts.Script { return scripts.Renew }

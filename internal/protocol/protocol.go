@@ -68,10 +68,10 @@ type further struct {
 
 // format makes the calls of the commands of one kind.
 type format interface {
-	// call makes the command's call, and returns the format of its reply.
-	call(l *Lock, c lock.Command) (redisclient.Call, replyFormat)
+	// call makes the command's call, with the format of its reply.
+	call(l *Lock, c lock.Command) redisclient.Call
 	// inspect makes the call that reads the state of the lock.
-	inspect(l *Lock) (redisclient.Call, replyFormat)
+	inspect(l *Lock) redisclient.Call
 	renewal() *scripts.Script
 }
 
@@ -138,11 +138,11 @@ func (l *Lock) ChannelOf(term uint64) string {
 
 // Call returns the command as a call of package redisclient.
 func (l *Lock) Call(c *lock.Command, deadline time.Time) redisclient.Call {
-	call, how := l.format.call(l, *c)
-	call.Deadline = deadline
+	call := l.format.call(l, *c)
+	call.Deadline, call.Seq = deadline, c.Seq
 	call.Urgent = c.Kind != lock.Acquire && c.Kind != lock.SyncQueue
 	call.Confirm = !l.options.Unconfirmed && extendsTrust(c)
-	return tagged(call, c.Seq, how)
+	return call
 }
 
 // extendsTrust reports whether the command may extend a lease, give a token to a hold, or keep a lock after it.
@@ -155,7 +155,7 @@ func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal 
 	n := redisclient.Renewal{
 		Script: l.format.renewal(), Key: l.Key(), Owner: l.Owner(c.Term), Lease: c.Lease, Immediate: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
-		Deadline: deadline, Seq: c.Seq<<replyFormatBits | uint64(renewed),
+		Deadline: deadline, Seq: c.Seq, Format: renewed,
 	}
 	if l.Kind == ReadWrite {
 		n.Extra = []string{l.holds}

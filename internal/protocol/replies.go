@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// replyFormat is the format of a reply. The headers of the scripts document them.
-type replyFormat uint8
+// replyFormat is the format of a reply, as in redisclient.Reply. The headers of the scripts document them.
+type replyFormat = uint8
 
 const (
 	acquired         replyFormat = iota // acquire
@@ -31,19 +31,7 @@ const (
 	voted                               // majority_acquire
 	inspected                           // inspect, fair_inspect
 	inspectedHolders                    // read_write_inspect
-	replyFormats                        // their number
-
-	replyFormatBits = 4
 )
-
-// A further format that does not fit does not compile.
-const _ = uint(1<<replyFormatBits - replyFormats)
-
-// tagged adds the format of the reply to the Seq of a call.
-func tagged(call redisclient.Call, seq uint64, how replyFormat) redisclient.Call {
-	call.Seq = seq<<replyFormatBits | uint64(how)
-	return call
-}
 
 // unexpected returns the result for a reply of the right shape that no script gives.
 func unexpected(reply redisclient.Reply) lock.Result {
@@ -51,14 +39,13 @@ func unexpected(reply redisclient.Reply) lock.Result {
 	return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Unsure: true, Err: err}}
 }
 
-// Read returns the number of the command, and its result, from a reply to Call or Renewal.
-func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Result) {
-	seq = tag >> replyFormatBits
+// Read returns the result of a command from the reply to its Call or Renewal.
+func (l *Lock) Read(reply redisclient.Reply) (r lock.Result) {
 	if err := reply.Err; err != nil {
-		return seq, lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: err, Transient: err.Transient, Unsure: err.Unsure}}
+		return lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: err, Transient: err.Transient, Unsure: err.Unsure}}
 	}
 	r.Outcome = lock.Done
-	n, how := reply.N, replyFormat(tag&(1<<replyFormatBits-1))
+	n, how := reply.N, reply.Format
 	switch how {
 	case acquired:
 		switch {
@@ -100,7 +87,7 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 		case n[0] != scripts.Granted:
 			l.refused(&r, n[1], reply.S[0])
 		case r.OwnTerm == 0:
-			return seq, unexpected(reply)
+			return unexpected(reply)
 		}
 		r.Freed = reply.S[1] == "1"
 	case queueReleased:
@@ -111,7 +98,7 @@ func (l *Lock) Read(tag uint64, reply redisclient.Reply) (seq uint64, r lock.Res
 	if why := reply.Unconfirmed; why != nil && (r.Outcome == lock.Renewed || r.Outcome == lock.Done && how != yielded) {
 		r = lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Err: why, Transient: why.Transient, Unsure: true, Unconfirmed: true}}
 	}
-	return seq, r
+	return r
 }
 
 // status reads {status, value, text …}.

@@ -52,7 +52,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
 	whole.Entry.Reserves = true
 	call := redisclient.Call{
-		Script: scripts.AcquireAll, Confirm: true, Deadline: deadline,
+		Script: scripts.AcquireAll, Format: allAcquired, Confirm: true, Deadline: deadline, Seq: c.Seq,
 		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
 	for _, m := range members {
@@ -67,7 +67,7 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 		call.Keys = append(call.Keys, keys...)
 		call.Args = append(call.Args, kind, beside, m.waitQueue)
 	}
-	return tagged(call, c.Seq, allAcquired)
+	return call
 }
 
 // YieldAll returns the call that releases several locks, and adds their owner's entry at the end of their wait
@@ -77,7 +77,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 	whole := lock.Command{Seq: c.Seq, Entry: c.Entry}
 	whole.Entry.Reserves = true
 	call := redisclient.Call{
-		Script: scripts.YieldAll, Deadline: deadline, Urgent: true,
+		Script: scripts.YieldAll, Format: yielded, Urgent: true, Deadline: deadline, Seq: c.Seq,
 		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},
 	}
 	for _, m := range members {
@@ -85,7 +85,7 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 		call.Keys = append(call.Keys, m.Key())
 		call.Args = append(call.Args, kind, beside, m.waitQueue, m.Channel)
 	}
-	return tagged(call, c.Seq, yielded)
+	return call
 }
 
 // Refuser returns the index of the member that refused an AcquireAll.
@@ -105,13 +105,13 @@ type Memory struct {
 // Vote returns the call of an Acquire on one server of a RedLock. The server refuses if its
 // memory is not known to be as old as quarantine. fresh is the name for a new memory.
 func (l *Lock) Vote(c *lock.Command, quarantine time.Duration, known Memory, fresh string, deadline time.Time) redisclient.Call {
-	return tagged(redisclient.Call{
-		Script: scripts.MajorityAcquire, Keys: []string{l.Key(), known.Key}, Deadline: deadline,
+	return redisclient.Call{
+		Script: scripts.MajorityAcquire, Format: voted, Keys: []string{l.Key(), known.Key}, Deadline: deadline, Seq: c.Seq,
 		Args: []string{
 			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), ms(quarantine),
 			fresh, known.Name, strconv.FormatInt(known.Age.Milliseconds(), 10),
 		},
-	}, c.Seq, voted)
+	}
 }
 
 // Voted returns the name of the server's memory from a reply to Vote, and for how long the server will not vote.

@@ -23,6 +23,8 @@ type Call struct {
 	// Confirm makes the call wait until the replicas of AwaitReplicas have what the script has
 	// written; see Reply.Unconfirmed.
 	Confirm bool
+	// Format says how the caller is to read the reply: it is Reply.Format.
+	Format uint8
 	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
 	// sent.
 	Deadline time.Time
@@ -44,12 +46,20 @@ type Receiver interface {
 // reply, in order; Nil reports a nil reply.
 type Reply struct {
 	Nil bool
-	N   [3]int64
-	S   [2]string
-	Err *redisio.Error
+	// Format is that of the Call or the Renewal.
+	Format uint8
+	N      [3]int64
+	S      [2]string
+	Err    *redisio.Error
 	// Unconfirmed is why it is not certain that the replicas have what the script has written. It is
 	// nil if they have it, or if Call.Confirm is false.
 	Unconfirmed *redisio.Error
+}
+
+// reply delivers the reply to the call.
+func (c *Call) reply(r Reply) {
+	r.Format = c.Format
+	c.To.Replied(c.Seq, r)
 }
 
 func (c *Call) command(b rueidis.Builder) rueidis.Completed {

@@ -122,7 +122,7 @@ func (p *pool) submit(c Call) {
 	p.mu.Lock()
 	if p.closed {
 		p.mu.Unlock()
-		go c.To.Replied(c.Seq, Reply{Err: errClosed})
+		go c.reply(Reply{Err: errClosed})
 		return
 	}
 	p.pending++
@@ -324,7 +324,7 @@ func (c *Call) tooLate(now time.Time) bool {
 	if c.Deadline.After(now) {
 		return false
 	}
-	c.To.Replied(c.Seq, Reply{Err: errNotSent})
+	c.reply(Reply{Err: errNotSent})
 	return true
 }
 
@@ -348,7 +348,7 @@ func unknownScript(result rueidis.RedisResult) bool {
 // changed, the reply is from a former master.
 func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *redisio.Error, disconnects uint64) {
 	if p.disconnects.Load() != disconnects {
-		c.To.Replied(c.Seq, Reply{Err: errMoved})
+		c.reply(Reply{Err: errMoved})
 		return
 	}
 	if many, ok := c.To.(batchReceiver); ok {
@@ -361,7 +361,7 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *redisio
 		reply = p.runSecond(c)
 		reply.Unconfirmed = cmp.Or(reply.Unconfirmed, unconfirmed)
 	}
-	c.To.Replied(c.Seq, reply)
+	c.reply(reply)
 }
 
 // runSecond runs the second call; see Call.SecondCall. Its error is always Unsure, since the first one was carried out.

@@ -29,11 +29,19 @@ type Renewal struct {
 	Confirm bool
 	// Immediate sends the renewal at once instead of waiting for others.
 	Immediate bool
+	// Format is like Call.Format.
+	Format uint8
 	// Deadline ends the wait for the reply; see RenewalDeadline.
 	Deadline time.Time
 	// To receives a Reply whose N[0] is scripts.Renewed, scripts.Gone or scripts.Taken.
 	To  Receiver
 	Seq uint64
+}
+
+// reply delivers the reply to the renewal.
+func (n *Renewal) reply(r Reply) {
+	r.Format = n.Format
+	n.To.Replied(n.Seq, r)
 }
 
 // RenewalDeadline returns the Deadline of a renewal whose reply should arrive by one time and is useless after another.
@@ -182,7 +190,7 @@ func renewalCall(batch []Renewal) Call {
 // Replied delivers one reply to all receivers of the batch.
 func (b renewalBatchCall) Replied(_ uint64, reply Reply) {
 	for _, n := range b {
-		n.To.Replied(n.Seq, reply)
+		n.reply(reply)
 	}
 }
 
@@ -225,6 +233,6 @@ func (b renewalBatchCall) deliverBatch(p *pool, result rueidis.RedisResult, unco
 	}
 	for i, n := range b {
 		p.watch.reportRenewal(renewed[i], nil)
-		n.To.Replied(n.Seq, Reply{N: [3]int64{renewed[i]}, Unconfirmed: unconfirmed})
+		n.reply(Reply{N: [3]int64{renewed[i]}, Unconfirmed: unconfirmed})
 	}
 }
