@@ -16,9 +16,10 @@ func (plain) call(l *Lock, c lock.Command) (call redisclient.Call) {
 	call.Keys = l.hash()
 	switch {
 	case c.Kind == lock.Acquire && c.Tokens > 0 && l.Tokens != "":
-		call.Script, call.SecondCall, call.Format = scripts.FencedAcquire, draw, fencedAcquired
+		wanted := tokens(&c)
+		call.Script, call.Second, call.Format = scripts.FencedAcquire, draw(l.Tokens, wanted), fencedAcquired
 		call.Args = []string{
-			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), tokens(&c), l.Tokens,
+			l.Owner(c.Term), strconv.Itoa(c.Count), ms(c.Lease), wanted, l.Tokens,
 			l.waitQueue, l.waitQueueSettings(), entry(&c), digit(c.Notified),
 		}
 	case c.Kind == lock.Acquire:
@@ -55,11 +56,11 @@ func tokens(c *lock.Command) string {
 	return string(text)
 }
 
-// draw makes the call that an acquire still needs when the counter may be on another server. Its tokens are
+// draw returns the second script of an acquire, for a counter that may be on another server. Its tokens are
 // higher than those of all earlier owners. If it is so late that the next owner has drawn already, the lease is
 // over, and nothing is granted.
-func draw(acquire *redisclient.Call) redisclient.Call {
-	return redisclient.Call{Script: scripts.Draw, Keys: acquire.Args[4:5], Args: acquire.Args[3:4]}
+func draw(counter, wanted string) redisclient.Second {
+	return redisclient.Second{Script: scripts.Draw, Key: counter, Arg: wanted}
 }
 
 func (plain) inspect(l *Lock) redisclient.Call {

@@ -28,13 +28,18 @@ type Call struct {
 	// Deadline bounds the wait for the reply. A call that is still queued at the deadline is not
 	// sent.
 	Deadline time.Time
-	// SecondCall returns a second call, which is run after a reply whose first number is TokensLeft. It is
-	// the part of the script that needs a key on another server, while a cluster moves the slot. It
-	// has a script, keys and arguments. It runs within the same Deadline, and its reply is the reply
-	// to both.
-	SecondCall func(*Call) Call
-	To         Receiver
-	Seq        uint64
+	// Second is run after a reply whose first number is TokensLeft. It is the part of the script that
+	// needs a key on another server, while a cluster moves the slot. It runs within the same Deadline,
+	// and its reply is the reply to both.
+	Second Second
+	To     Receiver
+	Seq    uint64
+}
+
+// Second is the second script of a Call, with its one key and its one argument.
+type Second struct {
+	Script   *scripts.Script
+	Key, Arg string
 }
 
 // Receiver receives the replies to its calls, on a goroutine of the pool. It must not block.

@@ -25,7 +25,7 @@ func TestReply_HasTheFormatOfItsCall(t *testing.T) {
 	r.RunHere(t.Context(), &here)
 	drawn := call(redistest.Soon())
 	drawn.Script, drawn.Args = lua("return 2", number), nil
-	drawn.SecondCall = func(*Call) Call { return Call{Script: count, Keys: drawn.Keys, Args: []string{"9"}} }
+	drawn.Second = Second{Script: count, Key: "hash", Arg: "9"}
 	r.Run(drawn)
 	for _, key := range []string{held(t, s), held(t, s), redistest.Name(t)} {
 		n := renewal(key, in, seq)

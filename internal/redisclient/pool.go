@@ -357,17 +357,18 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *redisio
 	}
 	reply := c.read(result)
 	reply.Err, reply.Unconfirmed = p.explainMoved(reply.Err), unconfirmed
-	if c.SecondCall != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
+	if c.Second.Script != nil && reply.Err == nil && reply.N[0] == scripts.TokensLeft {
 		reply = p.runSecond(c)
 		reply.Unconfirmed = cmp.Or(reply.Unconfirmed, unconfirmed)
 	}
 	c.reply(reply)
 }
 
-// runSecond runs the second call; see Call.SecondCall. Its error is always Unsure, since the first one was carried out.
+// runSecond runs Call.Second. Its error is always Unsure, since the first one was carried out.
 func (p *pool) runSecond(c *Call) Reply {
-	second := c.SecondCall(c)
-	second.Deadline, second.Confirm = c.Deadline, c.Confirm
+	second := Call{
+		Script: c.Second.Script, Keys: []string{c.Second.Key}, Args: []string{c.Second.Arg}, Deadline: c.Deadline, Confirm: c.Confirm,
+	}
 	result, unconfirmed := p.ask(context.Background(), &second)
 	reply := second.read(result)
 	reply.Unconfirmed = unconfirmed
