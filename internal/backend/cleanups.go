@@ -5,7 +5,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
@@ -27,15 +26,24 @@ type cleanups struct {
 
 // cleanup releases what an ended term may still hold. It is tried until a point in time.
 type cleanup struct {
-	try   func(deadline time.Time, done func(Reply))
+	try   attempt
 	until machine.Instant
 	// done gets the outcome, unless it is nil.
 	done func(certain bool)
 }
 
-// cleanup makes the cleanup of a command, which may last for its TTL from now on.
-func (s *Server) cleanup(try func(time.Time, func(Reply)), c lock.Command, done func(certain bool)) cleanup {
-	return cleanup{try: try, until: s.System.Now() + max(c.MaxTTL, c.Lease), done: done}
+// attempt sends a release once. It calls done once, on any goroutine: a release that has failed may be repeated if the
+// failure is transient.
+type attempt func(deadline time.Time, done func(failed, transient bool))
+
+// outcomeTo returns a function that passes the outcome of a reply to the done of an attempt.
+func outcomeTo(done func(failed, transient bool)) func(Reply) {
+	return func(r Reply) { done(r.failed(), r.Transient) }
+}
+
+// cleanup makes a cleanup of what Redis keeps for ttl from now on.
+func (s *Server) cleanup(try attempt, ttl time.Duration, done func(certain bool)) cleanup {
+	return cleanup{try: try, until: s.System.Now() + ttl, done: done}
 }
 
 const (
@@ -112,26 +120,26 @@ func (k *cleanups) send(batch []cleanup, done func(confirmed bool)) {
 	deadline := time.Now().Add(k.server.callTimeout)
 	for _, c := range batch {
 		if k.server.System.Now() >= c.until { // it has expired
-			all.add(k.handleReply(c, Reply{}))
+			all.add(k.handleOutcome(c, false, false))
 			continue
 		}
-		c.try(deadline, func(r Reply) { all.add(k.handleReply(c, r)) })
+		c.try(deadline, func(failed, transient bool) { all.add(k.handleOutcome(c, failed, transient)) })
 	}
 }
 
-// handleReply handles a reply, and reports whether the release must be retried.
-func (k *cleanups) handleReply(c cleanup, r Reply) (retry bool) {
+// handleOutcome handles the outcome of an attempt, and reports whether the release must be retried.
+func (k *cleanups) handleOutcome(c cleanup, failed, transient bool) (retry bool) {
 	k.mu.Lock()
 	k.sent--
-	if retry = r.failed() && r.Transient && !k.closed; retry {
+	if retry = failed && transient && !k.closed; retry {
 		k.queue = append(k.queue, c)
 	}
 	k.mu.Unlock()
-	if r.failed() && !retry {
+	if failed && !retry {
 		k.server.LeaveToExpire(c.until)
 	}
 	if !retry && c.done != nil {
-		c.done(!r.failed())
+		c.done(!failed)
 	}
 	return retry
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/expirable"
-	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 )
@@ -53,15 +52,9 @@ func (s *ExpirableSemaphore) Channels(uint64) []Channel {
 // CleanUp repeats a Release in the background until it is certain that the permits are back, or ttl
 // is over; see Backend.CleanUp.
 func (s *ExpirableSemaphore) CleanUp(c expirable.Command, ttl time.Duration, done func(certain bool)) {
-	try := func(deadline time.Time, done func(Reply)) {
+	try := func(deadline time.Time, done func(failed, transient bool)) {
 		never := func(redisclient.Call) bool { return false }
-		s.Run(&c, deadline, never, func(r expirable.Result) {
-			reply := Reply{Result: lock.Result{Outcome: lock.Done}}
-			if r.Err != nil {
-				reply.Result = lock.Result{Outcome: lock.Failed, Failure: r.Failure}
-			}
-			done(reply)
-		})
+		s.Run(&c, deadline, never, func(r expirable.Result) { done(r.Err != nil, r.Transient) })
 	}
-	s.server.cleanups.start(s.server.cleanup(try, lock.Command{MaxTTL: ttl}, done))
+	s.server.cleanups.start(s.server.cleanup(try, ttl, done))
 }

@@ -100,7 +100,9 @@ func (m *majority) evict(c lock.Command, inspections []inspection, deadline time
 		on.releaseOf(owners, deadline, done)
 	}
 	goOn := func(on *member) {
-		try := func(deadline time.Time, done func(Reply)) { on.releaseOf(owners, deadline, done) }
+		try := func(deadline time.Time, done func(failed, transient bool)) {
+			on.releaseOf(owners, deadline, outcomeTo(done))
+		}
 		on.server.cleanups.add(cleanup{try: try, until: on.server.System.Now() + left})
 	}
 	m.free(free, goOn, func(t tally) {

@@ -75,7 +75,7 @@ func (m *member) cleanUp(c lock.Command, done func(certain bool)) {
 func (m *member) retryRelease(c lock.Command) { m.server.cleanups.add(m.release(c, nil)) }
 
 func (m *member) release(c lock.Command, done func(certain bool)) cleanup {
-	return m.server.cleanup(m.try(m.wire.Command(asRelease(c))), c, done)
+	return m.cleanup(m.wire.Command(asRelease(c)), done)
 }
 
 func (m *member) inspect(deadline time.Time, done func(protocol.View, error)) {

@@ -176,9 +176,9 @@ func TestCleanups_TakesTheLongestWaitingFirst(t *testing.T) {
 		if i%2 == 0 {
 			until = now
 		}
-		try := func(_ time.Time, done func(Reply)) {
+		try := func(_ time.Time, done func(failed, transient bool)) {
 			tried += name
-			done(replies[name])
+			done(replies[name].failed(), replies[name].Transient)
 		}
 		k.add(cleanup{try: try, until: until, done: func(certain bool) {
 			if ended += name; certain == (name == "5") {
@@ -215,9 +215,9 @@ func TestCleanups_TakesTheLongestWaitingFirst(t *testing.T) {
 func TestCleanups_SendsFewAtATime(t *testing.T) {
 	k := &NewServer(clock(0), nil, Config{}).cleanups
 	k.running = true // no timer
-	var waiting []func(Reply)
+	var waiting []func(failed, transient bool)
 	for range 10 * cleanupBatch {
-		k.add(cleanup{try: func(_ time.Time, done func(Reply)) { waiting = append(waiting, done) }, until: time.Hour})
+		k.add(cleanup{try: func(_ time.Time, done func(failed, transient bool)) { waiting = append(waiting, done) }, until: time.Hour})
 	}
 	for range 3 {
 		k.sendRound()
@@ -225,7 +225,7 @@ func TestCleanups_SendsFewAtATime(t *testing.T) {
 			t.Fatalf("%d are in progress, want %d", len(waiting), cleanupBatch)
 		}
 		for _, done := range waiting {
-			done(failing(true, false))
+			done(true, true)
 		}
 		k.timer.Stop()
 		waiting = nil
@@ -240,7 +240,7 @@ func TestServer_ClosedRetriesNothing(t *testing.T) {
 	s := NewServer(clock(0), nil, Config{})
 	ended := 0
 	s.cleanups.add(cleanup{
-		try:   func(_ time.Time, done func(Reply)) { done(failing(true, false)) },
+		try:   func(_ time.Time, done func(failed, transient bool)) { done(true, true) },
 		until: time.Hour,
 		done: func(certain bool) {
 			if ended++; certain {

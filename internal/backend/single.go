@@ -57,11 +57,16 @@ func (s *single) Channels(term uint64) []Channel {
 
 func (s *single) channels() []Channel { return []Channel{{s.server, s.lock.Channel, s.lock.Waiters()}} }
 
-// try returns a function that makes one try of a cleanup.
-func (s *single) try(c lock.Command) func(time.Time, func(Reply)) {
-	return func(deadline time.Time, done func(Reply)) {
-		s.server.redis.Run(s.call(&c, deadline, s.read(done)))
+// attempt returns the attempt of a cleanup.
+func (s *single) attempt(c lock.Command) attempt {
+	return func(deadline time.Time, done func(failed, transient bool)) {
+		s.server.redis.Run(s.call(&c, deadline, s.read(outcomeTo(done))))
 	}
+}
+
+// cleanup makes the cleanup of a release.
+func (s *single) cleanup(c lock.Command, done func(certain bool)) cleanup {
+	return s.server.cleanup(s.attempt(c), max(c.MaxTTL, c.Lease), done)
 }
 
 // read returns a receiver that reads a reply and passes it to done.
@@ -121,5 +126,5 @@ func (d *direct) Replied(seq uint64, reply redisclient.Reply) {
 
 // CleanUp implements Backend.
 func (d *direct) CleanUp(c lock.Command, done func(certain bool)) {
-	d.server.cleanups.start(d.server.cleanup(d.try(c), c, done))
+	d.server.cleanups.start(d.cleanup(c, done))
 }
