@@ -27,6 +27,9 @@ const (
 	Reentry
 	NotReplicated
 	NoPermits
+
+	// NumReasons is the number of reasons, with 0.
+	NumReasons
 )
 
 // Details of refusals.
@@ -45,12 +48,12 @@ const (
 
 // String returns the reason as the messages spell it, in lower case.
 func (r Reason) String() string {
-	names := [...]string{
+	names := [NumReasons]string{
 		"unspecified", "invalid", "held", "timed out", "cancelled", "queue full", "closed", "unavailable", "rejected",
 		"crashed", "not held", "lost", "expired", "gone", "taken", "forced", "max hold", "re-entry", "not replicated",
 		"no permits",
 	}
-	if int(r) < len(names) {
+	if r < NumReasons {
 		return names[r]
 	}
 	return fmt.Sprintf("reason %d", r)

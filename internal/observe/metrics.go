@@ -133,7 +133,7 @@ func (s subject) kindWord() string {
 type word uint8
 
 const (
-	byRedis = word(machine.NoPermits) + 1 + iota
+	byRedis = word(machine.NumReasons) + iota
 	byHandOff
 	byTransfer
 	byReentry

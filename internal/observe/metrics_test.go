@@ -50,6 +50,18 @@ func TestMetrics_AreDocumented(t *testing.T) {
 	}
 }
 
+// Each reason has its own number among the words, and no way or result has it.
+func TestWords_BeginWithTheReasons(t *testing.T) {
+	for number, name := range messages.Reason_name {
+		if got := word(number).String(); got != reasonWord(machine.Reason(number)) {
+			t.Errorf("%s has the word %s", name, got)
+		}
+	}
+	if byRedis.String() != "redis" {
+		t.Errorf("the first word behind the reasons is %v", byRedis)
+	}
+}
+
 type countingMeter struct {
 	noop.Meter
 	add func(name string, n int64, attributes attribute.Set)

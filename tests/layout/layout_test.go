@@ -159,6 +159,9 @@ func TestEnumerations_HaveEqualNumbers(t *testing.T) {
 	}
 	modes := []messages.Mode{machine.Exclusive: messages.Mode_MODE_EXCLUSIVE, machine.Shared: messages.Mode_MODE_SHARED}
 	same(t, reasons, len(messages.Reason_name))
+	if int(machine.NumReasons) != len(messages.Reason_name) {
+		t.Errorf("there are %d reasons, and %d in package messages", machine.NumReasons, len(messages.Reason_name))
+	}
 	same(t, modes, len(messages.Mode_name))
 }
 
