@@ -197,7 +197,7 @@ func (a *lockActor) IsFor(m any) bool {
 
 // requested makes an event of a request.
 func (a *lockActor) requested(call *request.Call) {
-	if kinds.Of(call.LockKind()).Format != a.format {
+	if kinds.Of(call.LockKind()).StoredAs != a.format {
 		a.otherFormat(call)
 		return
 	}

@@ -57,7 +57,7 @@ func (a *lockActor) ListedAs() (kinds.Key, messages.Kind) { return a.key, a.form
 func (a *lockActor) Leaving() bool { return a.gate.Closed() }
 
 // SameKey reports whether locks of two kinds, if they have the same name, are one lock on one key in Redis.
-func SameKey(a, b messages.Kind) bool { return kinds.Of(a).Format == kinds.Of(b).Format }
+func SameKey(a, b messages.Kind) bool { return kinds.Of(a).StoredAs == kinds.Of(b).StoredAs }
 
 // inUseText says that the actor of a name cannot serve a request for a kind.
 func inUseText(a *lockActor, wanted messages.Kind) string {
@@ -67,7 +67,7 @@ func inUseText(a *lockActor, wanted messages.Kind) string {
 
 func newLockActor(rt *Runtime, free *shell.Shell, key kinds.Key, kind messages.Kind, members *request.Members) *lockActor {
 	a := &lockActor{
-		rt: rt, key: key, shell: free, pid: free.PID, process: free.Process, format: kinds.Of(kind).Format, until: new(atomic.Int64),
+		rt: rt, key: key, shell: free, pid: free.PID, process: free.Process, format: kinds.Of(kind).StoredAs, until: new(atomic.Int64),
 	}
 	label := key.Name
 	a.alarm = rt.clocks.Alarm(rt.spawned.Add(1), a)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
@@ -56,41 +57,19 @@ var system = Rights{
 	channels: []derived{{from: keyspace.TurnChannel, ofClient: true}, {from: keyspace.Waiters}},
 }
 
-var plainScripts = []*scripts.Script{
-	scripts.Acquire, scripts.Release, scripts.Renew, scripts.Keep, scripts.Yield, scripts.ForceRelease, scripts.Inspect,
+// ofForm returns the rights for the locks of a form.
+func ofForm(f *forms.Form) Rights {
+	r := Rights{Kind: f.Name, scripts: f.Scripts}
+	for _, key := range f.Keys() {
+		r.keys = append(r.keys, derived{from: key.From, more: key.More})
+	}
+	for _, channel := range f.Channels() {
+		r.channels = append(r.channels, derived{from: channel.From, more: channel.More})
+	}
+	return system.and(r)
 }
 
-// plain includes the rights for fencing tokens: the process that releases a lock draws the token of
-// the process to which the lock is transferred.
-var plain = system.and(Rights{
-	Kind:     "plain and fenced",
-	scripts:  append([]*scripts.Script{scripts.FencedAcquire, scripts.Draw}, plainScripts...),
-	keys:     []derived{{from: keyspace.Token}},
-	channels: []derived{{from: keyspace.Channel}},
-})
-
-// kinds are the rights for locks on one Redis.
-var kinds = []Rights{
-	plain,
-	system.and(Rights{
-		Kind:     "fair",
-		scripts:  append([]*scripts.Script{scripts.SyncQueue, scripts.FairForceRelease, scripts.FairInspect}, plainScripts...),
-		keys:     []derived{{from: keyspace.Queue}, {from: keyspace.Timeouts}},
-		channels: []derived{{from: keyspace.Channel}, {from: keyspace.Channel, more: ":*"}}, // for MultiLocks, and one for each waiter
-	}),
-	system.and(Rights{
-		Kind: "read/write",
-		scripts: []*scripts.Script{
-			scripts.ReadWriteSet, scripts.ReadWriteRelease, scripts.ReadWriteRenew, scripts.ReadWriteYield,
-			scripts.ReadWriteForceRelease, scripts.ReadWriteInspect, scripts.CountWaiters,
-		},
-		keys: []derived{
-			{from: keyspace.ReadWriteQueue}, {from: keyspace.ReadWriteOrder},
-			{from: keyspace.Holds, more: ":*"}, // and the leases of the readers
-		},
-		channels: []derived{{from: keyspace.ReadWriteChannel}},
-	}),
-}
+var plain = ofForm(forms.Plain)
 
 // synchronizers are the rights for semaphores and latches.
 var synchronizers = []Rights{
@@ -131,9 +110,13 @@ var singleton = plain.and(Rights{
 // ACL returns the rights for each kind of lock on one Redis, for MultiLocks of these, for RedLocks and for singletons,
 // for each synchronizer, and for all of them together.
 func ACL() []Rights {
-	multi := Rights{scripts: []*scripts.Script{scripts.AcquireAll, scripts.YieldAll}}
-	for _, k := range kinds {
-		multi = multi.and(k)
+	multi, all := Rights{scripts: []*scripts.Script{scripts.AcquireAll, scripts.YieldAll}}, Rights{}
+	var kinds []Rights
+	for _, f := range forms.All {
+		kind := ofForm(f)
+		if kinds, all = append(kinds, kind), all.and(kind); f.Member.Word != "" {
+			multi = multi.and(kind)
+		}
 	}
 	multi.Kind = "MultiLock"
 	red := plain.and(Rights{
@@ -141,7 +124,7 @@ func ACL() []Rights {
 		scripts: []*scripts.Script{scripts.MajorityAcquire, scripts.Memory},
 		keys:    []derived{{from: keyspace.Memory}},
 	})
-	all := multi.and(red).and(singleton)
+	all = all.and(multi).and(red).and(singleton)
 	for _, s := range synchronizers {
 		all = all.and(s)
 	}

@@ -43,7 +43,7 @@ func (b *batch) onlyServer() *Server { return b.members[0].server }
 
 // fair reports whether one of the members is a fair lock.
 func (b *batch) fair() bool {
-	return slices.ContainsFunc(b.members, func(m *member) bool { return m.wire.Kind == protocol.Fair })
+	return slices.ContainsFunc(b.members, func(m *member) bool { return m.wire.Form.Queue != nil })
 }
 
 // call makes a call about all members. The first one returns the owner of the term.

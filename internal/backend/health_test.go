@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
 )
@@ -105,7 +106,7 @@ func TestAll_AcquiresNothingWhileAServerIsSilent(t *testing.T) {
 	first, frozen := redistest.Start(t), redistest.Start(t)
 	name := redistest.Name(t)
 	on := []*Server{open(t, first.URL()), open(t, frozen.URL())}
-	a := newAll([]Part{{Server: on[0], Name: name}, {Server: on[1], Name: name}}, options())
+	a := newAll([]Part{{Server: on[0], Form: forms.Plain, Name: name}, {Server: on[1], Form: forms.Plain, Name: name}}, options())
 	taken := func(n uint64) lock.Outcome {
 		t.Helper()
 		r := ran(t, a, term(n))
@@ -177,7 +178,7 @@ func TestMajority_FarServersVote(t *testing.T) {
 	proxies[1].Delay(10 * time.Millisecond)
 	proxies[2].Delay(150 * time.Millisecond)
 	m := newMajority(on, name, options())
-	if r := ran(t, newMember(Part{Server: on[0], Name: name}, options()), term(1)); r.Outcome != lock.Done { // of another owner
+	if r := ran(t, newMember(Part{Server: on[0], Form: forms.Plain, Name: name}, options()), term(1)); r.Outcome != lock.Done { // of another owner
 		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	for n := range uint64(3) { // first without knowing how far they are
@@ -195,7 +196,7 @@ func TestMajority_FarServersVote(t *testing.T) {
 			t.Fatalf("server %d has %v", i, keys)
 		}
 	}
-	if r := ran(t, newMember(Part{Server: on[2], Name: name}, options()), term(1)); r.Outcome != lock.Done {
+	if r := ran(t, newMember(Part{Server: on[2], Form: forms.Plain, Name: name}, options()), term(1)); r.Outcome != lock.Done {
 		t.Fatalf("a free lock was not taken: %+v", r)
 	}
 	force := lock.Command{Kind: lock.ForceRelease, Seq: 100, Lease: time.Minute}

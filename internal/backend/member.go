@@ -21,7 +21,7 @@ type member struct {
 }
 
 func newMember(p Part, options *protocol.Options) *member {
-	l := p.Server.lock(p.Kind, p.Name, options)
+	l := p.Server.lock(p.Form, p.Name, options)
 	return &member{single: single{server: p.Server, lock: l}, wire: protocol.Member{Lock: l, Mode: p.Mode, Fenced: p.Fenced}}
 }
 

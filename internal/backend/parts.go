@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -12,7 +13,7 @@ import (
 // Part is a member of a MultiLock.
 type Part struct {
 	Server *Server
-	Kind   protocol.Kind
+	Form   *forms.Form
 	Name   string
 	Mode   machine.Mode
 	// Fenced parts draw a fencing token.
@@ -43,7 +44,7 @@ func newAll(parts []Part, options *protocol.Options) part {
 			combined.parts = append(combined.parts, newBatch(members))
 		}
 	}
-	if one, single := combined.parts[0].(*member); len(combined.parts) == 1 && !(single && one.wire.Kind == protocol.Fair) {
+	if one, single := combined.parts[0].(*member); len(combined.parts) == 1 && !(single && one.wire.Form.Queue != nil) {
 		return combined.parts[0]
 	}
 	// A fair lock is a part even if it is the only one: it is yielded by a release, as its queue wants.

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redistest"
@@ -15,7 +16,7 @@ import (
 func onTwoServers(t *testing.T) (a, b, c Part) {
 	name := redistest.Name(t)
 	on := []*Server{open(t, redistest.Start(t).URL()), open(t, redistest.Start(t).URL())}
-	return Part{Server: on[0], Name: name + "a"}, Part{Server: on[1], Name: name + "b"}, Part{Server: on[0], Name: name + "c"}
+	return Part{Server: on[0], Form: forms.Plain, Name: name + "a"}, Part{Server: on[1], Form: forms.Plain, Name: name + "b"}, Part{Server: on[0], Form: forms.Plain, Name: name + "c"}
 }
 
 // A MultiLock leaves other wait queues if a member that is free is reserved for another MultiLock: one takes a and c
@@ -81,10 +82,10 @@ func TestAll_GoesBeforeAnotherThatHasWaitedForLess(t *testing.T) {
 func TestAll_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
 	name := redistest.Name(t)
 	servers := []*redistest.Server{redistest.Start(t), redistest.Start(t)}
-	first := Part{Server: open(t, servers[1].URL()), Name: name + "a"}
+	first := Part{Server: open(t, servers[1].URL()), Form: forms.Plain, Name: name + "a"}
 	parts, on := []Part{first}, open(t, servers[0].URL())
 	for i := range 40 {
-		parts = append(parts, Part{Server: on, Name: fmt.Sprint(name, "b", i)})
+		parts = append(parts, Part{Server: on, Form: forms.Plain, Name: fmt.Sprint(name, "b", i)})
 	}
 	apart, holdFirst, holdLast := newAll(parts, options()), newAll(parts[:1], options()), newAll(parts[40:], options())
 	waits := term(8)
@@ -118,7 +119,7 @@ func TestAll_HasOnePlaceInTheQueuesOfAScript(t *testing.T) {
 // A MultiLock that Redis rejects has not waited when it is acquired again.
 func TestAll_HasNotWaitedAfterARejection(t *testing.T) {
 	name, servers := redistest.Name(t), []*redistest.Server{redistest.Start(t), redistest.Start(t)}
-	parts := []Part{{Server: open(t, servers[0].URL()), Name: name + "a"}, {Server: open(t, servers[1].URL()), Name: name + "b"}}
+	parts := []Part{{Server: open(t, servers[0].URL()), Form: forms.Plain, Name: name + "a"}, {Server: open(t, servers[1].URL()), Form: forms.Plain, Name: name + "b"}}
 	both, holdA := newAll(parts, options()), newAll(parts[:1], options())
 	waits := term(8)
 	waits.Entry = lock.Entry{Term: 8, TTL: time.Minute, Reserves: true}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
@@ -147,7 +148,7 @@ func TestMajority_HealsWithTheLastCommandOnly(t *testing.T) {
 				defer one.unanswered.mu.Unlock()
 				return len(one.unanswered.underWay) == 0
 			})
-			r := ran(t, newMember(Part{Server: s, Name: name}, options()), take)
+			r := ran(t, newMember(Part{Server: s, Form: forms.Plain, Name: name}, options()), take)
 			if r.Outcome != lock.Refused || r.TTL > test.lease || r.TTL < test.lease-redistest.Limit {
 				t.Errorf("%v, ttl %v", r.Outcome, r.TTL)
 			}

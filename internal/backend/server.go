@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -62,9 +63,9 @@ func NewServer(system System, redis *redisclient.Redis, cfg Config) *Server {
 	return s
 }
 
-// lock returns the lock of a kind and name on this Server.
-func (s *Server) lock(kind protocol.Kind, name string, options *protocol.Options) *protocol.Lock {
-	l := protocol.New(kind, s.prefix+name, options)
+// lock returns the lock of a form and name on this Server.
+func (s *Server) lock(form *forms.Form, name string, options *protocol.Options) *protocol.Lock {
+	l := protocol.New(form, s.prefix+name, options)
 	if l.Tokens != "" && s.tokenCounter != "" {
 		l.Tokens = s.tokenCounter
 	}

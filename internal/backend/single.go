@@ -4,6 +4,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -93,9 +94,9 @@ type direct struct {
 	to Receiver
 }
 
-// Single returns the Backend for the lock of that kind and name on one Redis.
-func Single(s *Server, kind protocol.Kind, name string, options *protocol.Options, to Receiver) Backend {
-	return &direct{single: single{server: s, lock: s.lock(kind, name, options)}, to: to}
+// Single returns the Backend for the lock of that form and name on one Redis.
+func Single(s *Server, form *forms.Form, name string, options *protocol.Options, to Receiver) Backend {
+	return &direct{single: single{server: s, lock: s.lock(form, name, options)}, to: to}
 }
 
 // Run implements Backend.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/rueidis"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
@@ -22,11 +23,11 @@ func (in Inspector) readDerived(ctx context.Context, views []Lock) error {
 	var commands []rueidis.Completed
 	channels, queues := make([]string, len(views)), make([]*hash, len(views))
 	for i, v := range views {
-		key := in.Prefix + v.Name
-		channels[i], queues[i] = keyspace.Channel(key), &hash{key: keyspace.WaitQueue(key)}
+		key, form := in.Prefix+v.Name, forms.Plain
 		if v.Kind == KindReadWrite {
-			channels[i], queues[i].key = keyspace.ReadWriteChannel(key), keyspace.ReadWriteQueue(key)
+			form = forms.ReadWrite
 		}
+		channels[i], queues[i] = form.Channel(key), &hash{key: form.WaitQueue(key)}
 		commands = append(commands, in.Command("GETRANGE", keyspace.Token(key), "0", longestNumber), in.Command("LLEN", keyspace.Queue(key)),
 			in.Command("LRANGE", keyspace.Queue(key), "0", "0"),
 			in.Command("HRANDFIELD", queues[i].key, strconv.Itoa(maxOwners)))

@@ -15,7 +15,7 @@ type listed struct {
 	leaving atomic.Bool
 }
 
-func (l *listed) ListedAs() (Key, messages.Kind) { return KeyOf(l.call), Of(l.call.Kind).Format }
+func (l *listed) ListedAs() (Key, messages.Kind) { return KeyOf(l.call), Of(l.call.Kind).StoredAs }
 func (l *listed) Leaving() bool                  { return l.leaving.Load() }
 
 func listedFor(op request.Op, kind messages.Kind) *listed {

@@ -7,10 +7,10 @@ import (
 	"time"
 
 	"github.com/lockkeeper-go/lockkeeper/internal/backend"
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
@@ -134,9 +134,8 @@ type Row struct {
 	*request.Traits
 	// Remain are the keys of a name that a free lock may leave in Redis until they expire.
 	Remain []func(name string) string
-	// Features are those of a lock on one key, and Stored is its form in Redis.
+	// Features are those of a lock on one key.
 	Features lock.Features
-	Stored   protocol.Kind
 	// new makes the Adapter of a synchronizer that is not a lock.
 	new func(s *System, name string, a Actor) Adapter
 }
@@ -145,38 +144,51 @@ type Row struct {
 // of them for the other: both are locks, or both are numbers, the free permits or the count of a latch.
 func SameType(a, b messages.Kind) bool { return Of(a).IsLock() == Of(b).IsLock() }
 
-// waitQueue and readWriteQueue are the keys of wait queues.
-var (
-	waitQueue      = []func(string) string{keyspace.WaitQueue, keyspace.WaitOrder}
-	readWriteQueue = []func(string) string{keyspace.ReadWriteQueue, keyspace.ReadWriteOrder}
-)
-
-// Table registers each kind. What its requests depend on is in package request.
+// Table has the row of each kind. Here are those of the synchronizers; the row of a lock follows from its traits, which
+// are in package request.
 var Table = map[messages.Kind]*Row{
-	messages.Kind_KIND_PLAIN:  {Remain: waitQueue, Features: lock.Features{Tokens: 1, WaitQueue: true}, Stored: protocol.Plain},
-	messages.Kind_KIND_FENCED: {Remain: waitQueue, Features: lock.Features{Tokens: 1, WaitQueue: true}, Stored: protocol.Plain},
-	messages.Kind_KIND_FAIR:   {Remain: waitQueue, Features: lock.Features{Fair: true}, Stored: protocol.Fair},
-	messages.Kind_KIND_READ_WRITE: {
-		Remain: readWriteQueue, Features: lock.Features{Shares: true, WaitQueue: true}, Stored: protocol.ReadWrite,
-	},
-	messages.Kind_KIND_RED:                 {},
-	messages.Kind_KIND_MULTI:               {},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {new: newExpirable},
-	messages.Kind_KIND_SEMAPHORE:           {Remain: waitQueue, new: newSemaphore},
+	messages.Kind_KIND_SEMAPHORE:           {Remain: []func(string) string{keyspace.WaitQueue, keyspace.WaitOrder}, new: newSemaphore},
 	messages.Kind_KIND_LATCH:               {new: newLatch},
 }
 
 // byNumber is Table as a slice, since every request looks kinds up several times.
 var byNumber = func() (all []*Row) {
-	for kind := range messages.Kind(len(Table)) {
-		if Table[kind] == nil {
+	for kind := range messages.Kind(len(messages.Kind_name)) {
+		if _, known := messages.Kind_name[int32(kind)]; !known {
 			panic(fmt.Sprintf("package kinds: the numbers of the kinds have a gap at %d", kind))
 		}
-		Table[kind].Traits = request.TraitsOf(kind)
-		all = append(all, Table[kind])
+		row := Table[kind]
+		if row == nil {
+			row = new(Row)
+			Table[kind] = row
+		}
+		row.Traits = request.TraitsOf(kind)
+		if row.Form != nil {
+			row.Features, row.Remain = featuresOf(row.Traits), waitQueueOf(row.Form)
+		}
+		all = append(all, row)
 	}
 	return all
 }()
+
+// featuresOf returns the features of a lock on one key.
+func featuresOf(t *request.Traits) lock.Features {
+	f := lock.Features{Fair: t.Form.Queue != nil, Shares: t.Shared}
+	f.WaitQueue = t.Form.WaitQueue != nil && !f.Fair
+	if t.Form.Tokens != nil {
+		f.Tokens = 1
+	}
+	return f
+}
+
+// waitQueueOf returns the keys of the wait queue of a lock.
+func waitQueueOf(f *forms.Form) []func(name string) string {
+	if f.WaitQueue == nil {
+		return nil
+	}
+	return []func(string) string{f.WaitQueue, f.WaitOrder}
+}
 
 // Of returns the row of a kind; for an unknown kind, that of a plain lock.
 func Of(kind messages.Kind) *Row {

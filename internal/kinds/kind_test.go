@@ -3,26 +3,24 @@ package kinds
 import (
 	"testing"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Locks of one format, and no others, have one form in Redis.
-func TestTable_StoresEachFormatInItsForm(t *testing.T) {
-	forms := map[protocol.Kind]messages.Kind{}
+// Only a plain and a fenced lock may use one key of Redis at the same time.
+func TestTable_StoresOnlyPlainAndFencedAlike(t *testing.T) {
 	for kind, row := range Table {
-		if !row.IsLock() || row.Consists != request.OneKey {
-			continue
+		want := kind
+		if kind == messages.Kind_KIND_FENCED {
+			want = messages.Kind_KIND_PLAIN
 		}
-		if format, known := forms[row.Stored]; known && format != row.Format || Of(row.Format).Stored != row.Stored {
-			t.Errorf("%v is stored as %v, of another format", kind, row.Stored)
+		if row.StoredAs != want || (row.Form != nil) != (row.IsLock() && row.Consists == request.OneKey) {
+			t.Errorf("%v is stored as %v, in the form %+v", kind, row.StoredAs, row.Form)
 		}
-		forms[row.Stored] = row.Format
 	}
 }
 
-// A kind without rows, here and in package request, would be a plain lock.
+// A kind without a row in package request would be a plain lock.
 func TestTable_HasEveryKind(t *testing.T) {
 	plain := request.TraitsOf(-1)
 	for number, name := range messages.Kind_name {

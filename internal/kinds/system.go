@@ -123,7 +123,7 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 	if l.features.Tokens > 0 {
 		l.tokens.sources = []tokenSource{{s.Server, spec.Name}}
 	}
-	l.Backend = backend.Single(s.Server, spec.Kind.Stored, spec.Name, &s.options, l)
+	l.Backend = backend.Single(s.Server, spec.Kind.Form, spec.Name, &s.options, l)
 	return l, l.client
 }
 
@@ -140,7 +140,7 @@ func (s *System) withNewClient() *protocol.Options {
 // RedLock.
 func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
 	part := backend.Part{
-		Server: server, Kind: Of(m.Kind).Stored, Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
+		Server: server, Form: Of(m.Kind).Form, Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
 	}
 	if Of(m.Kind).Consists == request.SeveralServers {
 		part.Majority = servers

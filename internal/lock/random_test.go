@@ -11,10 +11,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 	"github.com/lockkeeper-go/lockkeeper/internal/redismodel"
 	requests "github.com/lockkeeper-go/lockkeeper/internal/request"
 )
@@ -40,17 +40,17 @@ var kindsOfLocks = []struct {
 func TestKinds_AreAllInWorlds(t *testing.T) {
 	type kindOfLock struct {
 		lock.Features
-		protocol.Kind
+		*forms.Form
 	}
 	random, explored := map[kindOfLock]bool{}, map[kindOfLock]bool{}
 	for _, k := range kindsOfLocks {
-		random[kindOfLock{k.features, k.parts[0].Stored()}] = true
+		random[kindOfLock{k.features, k.parts[0].Form()}] = true
 	}
 	for _, of := range scenariosOf {
-		explored[kindOfLock{of.features, of.parts[0].Stored()}] = true
+		explored[kindOfLock{of.features, of.parts[0].Form()}] = true
 	}
 	for kind, row := range kinds.Table {
-		k := kindOfLock{row.Features, row.Stored}
+		k := kindOfLock{row.Features, row.Form}
 		if one := row.IsLock() && row.Consists == requests.OneKey; one && !(random[k] && explored[k]) {
 			t.Errorf("%v: in random worlds %v, explored %v", kind, random[k], explored[k])
 		}

@@ -55,7 +55,7 @@ func Exclusive(form kinds.Form, _ *kinds.Row) bool { return form.Mode == message
 
 // OnePerFormat fits one exclusive kind of each format in Redis.
 func OnePerFormat(form kinds.Form, row *kinds.Row) bool {
-	return Exclusive(form, row) && row.Format == form.Kind
+	return Exclusive(form, row) && row.StoredAs == form.Kind
 }
 
 // HasWaitQueue fits kinds whose processes stand in our wait queue.

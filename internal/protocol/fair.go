@@ -3,6 +3,7 @@ package protocol
 import (
 	"strconv"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -10,9 +11,18 @@ import (
 
 // fair is Redisson's fair lock: the plain lock with a queue of its waiters in Redis. Hold counts and TTL are
 // as in the plain lock.
-type fair struct{ plain }
+type fair struct {
+	plain
+	queue, timeouts string
+}
 
-func (f fair) call(l *Lock, c lock.Command) redisclient.Call {
+func init() {
+	formats[forms.Fair] = func(of *forms.Form, name string) format {
+		return &fair{queue: of.Queue(name), timeouts: of.Timeouts(name)}
+	}
+}
+
+func (f *fair) call(l *Lock, c lock.Command) redisclient.Call {
 	switch {
 	case c.Kind == lock.SyncQueue:
 		released := ""
@@ -23,26 +33,26 @@ func (f fair) call(l *Lock, c lock.Command) redisclient.Call {
 		if !c.Take && c.Behind != 0 {
 			how = l.Owner(c.Behind)
 		}
-		return l.syncQueue(released, how, c.Top, c.Entries)
+		return f.syncQueue(l, released, how, c.Top, c.Entries)
 	case c.Kind == lock.Acquire && c.Count == 1:
 		// A member of a MultiLock, which does not queue.
-		return l.syncQueue("", digit(true), 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
+		return f.syncQueue(l, "", digit(true), 0, []lock.QueueEntry{{Term: c.Term, Lease: c.Lease, Try: true}})
 	case c.Kind == lock.Release && c.Count == 0:
-		call := l.syncQueue(l.Owner(c.Term), digit(false), 0, nil)
+		call := f.syncQueue(l, l.Owner(c.Term), digit(false), 0, nil)
 		call.Format = queueReleased
 		return call
 	case c.Kind == lock.ForceRelease:
-		args := append([]string{l.queue, l.timeouts, l.Channel}, c.Owners...)
+		args := append([]string{f.queue, f.timeouts, l.Channel}, c.Owners...)
 		return redisclient.Call{Script: scripts.FairForceRelease, Format: forced, Keys: l.hash(), Args: args}
 	}
 	return f.plain.call(l, c)
 }
 
 // syncQueue makes the call of the sync_queue script. how says whether it may take the lock, and which waiters join.
-func (l *Lock) syncQueue(released, how string, top uint64, entries []lock.QueueEntry) redisclient.Call {
+func (f *fair) syncQueue(l *Lock, released, how string, top uint64, entries []lock.QueueEntry) redisclient.Call {
 	args := make([]string, 0, 8+3*len(entries))
 	args = append(args, l.options.Client, released, how, strconv.FormatUint(top, 10), ms(l.options.WaiterTimeout),
-		l.queue, l.timeouts, l.Channel)
+		f.queue, f.timeouts, l.Channel)
 	for _, e := range entries {
 		args = append(args, l.Owner(e.Term), ms(e.Lease), digit(!e.Try))
 	}
@@ -50,6 +60,8 @@ func (l *Lock) syncQueue(released, how string, top uint64, entries []lock.QueueE
 }
 
 // inspect returns the length of the queue instead of the number of subscribers.
-func (fair) inspect(l *Lock) redisclient.Call {
-	return redisclient.Call{Script: scripts.FairInspect, Format: inspected, Keys: l.hash(), Args: []string{l.queue}}
+func (f *fair) inspect(l *Lock) redisclient.Call {
+	return redisclient.Call{Script: scripts.FairInspect, Format: inspected, Keys: l.hash(), Args: []string{f.queue}}
 }
+
+func (f *fair) member(*Lock) (string, [2]string) { return "", [2]string{f.queue, f.timeouts} }

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
@@ -27,16 +28,16 @@ type question struct {
 // questions returns the calls of all formats.
 func questions() (all []question) {
 	options := &Options{Client: clientID, WaiterTimeout: 5 * time.Second}
-	for _, kind := range []Kind{Plain, Fair, ReadWrite} {
-		l := New(kind, "orders", options)
+	for _, form := range forms.All {
+		l := New(form, "orders", options)
 		commands := []lock.Command{
 			{Kind: lock.Acquire, Count: 1}, {Kind: lock.Acquire, Count: 1, Tokens: 1}, {Kind: lock.Acquire, Count: 2},
 			{Kind: lock.Release}, {Kind: lock.Release, Count: 1}, {Kind: lock.Yield}, {Kind: lock.ForceRelease},
 		}
-		switch kind {
-		case Fair:
+		switch form {
+		case forms.Fair:
 			commands = append(commands, lock.Command{Kind: lock.SyncQueue, Take: true, Entries: []lock.QueueEntry{{Term: 3, Lease: time.Second}}})
-		case ReadWrite:
+		case forms.ReadWrite:
 			commands = append(commands, lock.Command{Kind: lock.CountWaiters})
 		}
 		for _, c := range commands {
@@ -102,7 +103,7 @@ func checkResult(t *testing.T, q question, reply redisclient.Reply) {
 	how, field := q.how, reply.S[0]
 	check := func(ok bool, what string) {
 		if !ok {
-			t.Errorf("kind %d, reply format %d: %s: %+v was read as %+v", q.lock.Kind, how, what, reply, r)
+			t.Errorf("%s, reply format %d: %s: %+v was read as %+v", q.lock.Form.Name, how, what, reply, r)
 		}
 	}
 	check(r.Outcome >= lock.Done && r.Outcome <= lock.Failed && (r.Outcome == lock.Failed) == (r.Err != nil), "the outcome")
@@ -155,10 +156,10 @@ func sameTTL(ttl time.Duration, ms int64) bool {
 // checkView checks a view. Counts that are not numbers, and any number of readers, may occur in Redis.
 func checkView(t *testing.T, q question, reply redisclient.Reply) {
 	v := q.lock.View(reply)
-	readWrite := q.lock.Kind == ReadWrite
+	readWrite := q.lock.Form == forms.ReadWrite
 	if v.Locked != (reply.N[0] != -2) || !sameTTL(v.TTL, reply.N[0]) || !strings.HasPrefix(reply.S[0], v.Holder) ||
 		v.Mode != machine.Exclusive && (v.Mode != machine.Shared || !readWrite) ||
 		v.Locked && !readWrite && v.Holders != 1 || !v.Locked && v.Holders != 0 {
-		t.Errorf("kind %d: %+v was read as %+v", q.lock.Kind, reply, v)
+		t.Errorf("%s: %+v was read as %+v", q.lock.Form.Name, reply, v)
 	}
 }

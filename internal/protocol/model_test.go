@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
 	"github.com/lockkeeper-go/lockkeeper/internal/kinds"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
@@ -47,14 +48,14 @@ var kindsOfLocks = map[string][]redismodel.Kind{
 
 // Each form in which a kind of lock is stored is compared.
 func TestModel_HasEveryKind(t *testing.T) {
-	compared := map[protocol.Kind]bool{}
+	compared := map[*forms.Form]bool{}
 	for _, models := range kindsOfLocks {
 		if len(models) == 1 {
-			compared[models[0].Stored()] = true
+			compared[models[0].Form()] = true
 		}
 	}
 	for kind, row := range kinds.Table {
-		if row.IsLock() && row.Consists == request.OneKey && !compared[row.Stored] {
+		if row.IsLock() && row.Consists == request.OneKey && !compared[row.Form] {
 			t.Errorf("%v is not compared with the model", kind)
 		}
 	}
@@ -112,7 +113,7 @@ func newSequence(r *real, choices *rand.Rand, kinds []redismodel.Kind) *sequence
 	for c := range s.members {
 		options := &protocol.Options{Client: fmt.Sprintf("%08x-0000-4000-8000-%012d", c, locks), WaiterTimeout: waiterTimeout, WaitQueue: queueSettings}
 		for part, kind := range kinds {
-			m := protocol.Member{Lock: protocol.New(kind.Stored(), fmt.Sprintf("lock-%d-%d", locks, part), options)}
+			m := protocol.Member{Lock: protocol.New(kind.Form(), fmt.Sprintf("lock-%d-%d", locks, part), options)}
 			m.Fenced = kind == redismodel.Fenced
 			if kind == redismodel.ReadPart {
 				m.Mode = machine.Shared

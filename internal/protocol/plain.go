@@ -3,6 +3,7 @@ package protocol
 import (
 	"strconv"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
@@ -11,6 +12,10 @@ import (
 // plain is Redisson's RLock: a hash with one field, owner -> hold count. An acquire
 // that draws tokens makes it Redisson's RFencedLock, which has a counter beside the hash.
 type plain struct{}
+
+func init() {
+	formats[forms.Plain] = func(*forms.Form, string) format { return plain{} }
+}
 
 func (plain) call(l *Lock, c lock.Command) (call redisclient.Call) {
 	call.Keys = l.hash()
@@ -67,4 +72,6 @@ func (plain) inspect(l *Lock) redisclient.Call {
 	return redisclient.Call{Script: scripts.Inspect, Format: inspected, Keys: l.hash(), Args: []string{l.Channel}}
 }
 
-func (plain) renewal() *scripts.Script { return scripts.Renew }
+func (plain) renewal() (*scripts.Script, []string) { return scripts.Renew, nil }
+
+func (plain) member(l *Lock) (string, [2]string) { return l.Tokens, [2]string{l.Key(), l.Key()} }

@@ -8,20 +8,10 @@ import (
 	"time"
 	"unique"
 
-	"github.com/lockkeeper-go/lockkeeper/internal/keyspace"
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/redisclient"
 	"github.com/lockkeeper-go/lockkeeper/scripts"
-)
-
-// Kind is the kind of a lock on one Redis. A fenced lock is a plain one, some of whose acquires draw a token.
-type Kind uint8
-
-// The kinds.
-const (
-	Plain Kind = iota
-	Fair
-	ReadWrite
 )
 
 // Options are the settings of the commands.
@@ -38,7 +28,7 @@ type Options struct {
 
 // Lock is one lock on one Redis.
 type Lock struct {
-	Kind Kind
+	Form *forms.Form
 	// Channel is the channel of its release; for a fair lock, the prefix of those channels.
 	Channel string
 	// Tokens is the key of its token counter; "" for a kind without one.
@@ -51,44 +41,37 @@ type Lock struct {
 	waitQueue string
 	// settings are Options.WaitQueue as the scripts take them. The locks of a process share them.
 	settings unique.Handle[string]
-	// further is nil for a plain lock.
-	*further
 	// field caches the owner field of the term fieldTerm.
 	field     string
 	fieldTerm uint64
 }
 
-// further are the keys that not all locks have.
-type further struct {
-	// queue and timeouts are those of a fair lock.
-	queue, timeouts string
-	// holds is the prefix of the keys of a read/write lock's read leases.
-	holds string
-}
-
-// format makes the calls of the commands of one kind.
+// format makes the calls of the commands of one lock, as its form wants them.
 type format interface {
 	// call makes the command's call, with the format of its reply.
 	call(l *Lock, c lock.Command) redisclient.Call
 	// inspect makes the call that reads the state of the lock.
 	inspect(l *Lock) redisclient.Call
-	renewal() *scripts.Script
+	// renewal returns the script that renews leases, and its arguments for each after the owner and the lease.
+	renewal() (script *scripts.Script, extra []string)
+	// member returns what the scripts about several locks need of a member besides its own key: a key that is an
+	// argument, and two that are in KEYS.
+	member(l *Lock) (beside string, keys [2]string)
 }
 
-// New returns a lock of a kind. name is its key.
-func New(kind Kind, name string, options *Options) *Lock {
+// formats has, for each form, the function that makes the format of a lock. The files of the formats add them.
+var formats = map[*forms.Form]func(f *forms.Form, name string) format{}
+
+// New returns a lock of a form. name is its key.
+func New(form *forms.Form, name string, options *Options) *Lock {
 	l := &Lock{
-		Kind: kind, Channel: keyspace.Channel(name),
-		waitQueue: keyspace.WaitQueue(name), options: options, keys: [1]string{name},
+		Form: form, Channel: form.Channel(name), format: formats[form](form, name), options: options, keys: [1]string{name},
 	}
-	switch kind {
-	case Fair:
-		l.format, l.further = fair{}, &further{queue: keyspace.Queue(name), timeouts: keyspace.Timeouts(name)}
-	case ReadWrite:
-		l.format, l.Channel = readWrite{}, keyspace.ReadWriteChannel(name)
-		l.waitQueue, l.further = keyspace.ReadWriteQueue(name), &further{holds: keyspace.Holds(name)}
-	default:
-		l.format, l.Tokens = plain{}, keyspace.Token(name)
+	if form.WaitQueue != nil {
+		l.waitQueue = form.WaitQueue(name)
+	}
+	if form.Tokens != nil {
+		l.Tokens = form.Tokens(name)
 	}
 	return l
 }
@@ -130,7 +113,7 @@ func (l *Lock) ownTerm(field string) uint64 {
 
 // ChannelOf returns the channel on which a waiter of that term is notified of a release.
 func (l *Lock) ChannelOf(term uint64) string {
-	if l.Kind == Fair {
+	if l.Form.Queue != nil {
 		return l.Channel + ":" + l.Owner(term)
 	}
 	return l.Channel
@@ -152,15 +135,12 @@ func extendsTrust(c *lock.Command) bool {
 
 // Renewal returns a Renew command as a renewal of package redisclient.
 func (l *Lock) Renewal(c *lock.Command, deadline time.Time) redisclient.Renewal {
-	n := redisclient.Renewal{
-		Script: l.format.renewal(), Key: l.Key(), Owner: l.Owner(c.Term), Lease: c.Lease, Immediate: c.Immediate,
+	script, extra := l.format.renewal()
+	return redisclient.Renewal{
+		Script: script, Key: l.Key(), Owner: l.Owner(c.Term), Lease: c.Lease, Extra: extra, Immediate: c.Immediate,
 		Confirm:  !l.options.Unconfirmed,
 		Deadline: deadline, Seq: c.Seq, Format: renewed,
 	}
-	if l.Kind == ReadWrite {
-		n.Extra = []string{l.holds}
-	}
-	return n
 }
 
 func ms(d time.Duration) string {

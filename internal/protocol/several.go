@@ -20,7 +20,7 @@ type Member struct {
 
 // Command returns the command for this member.
 func (m Member) Command(c lock.Command) lock.Command {
-	if m.Kind == ReadWrite && m.Mode == machine.Shared {
+	if m.isShared() {
 		c.Count, c.Shared = 0, c.Count
 	}
 	c.Mode, c.Entry.Mode, c.Entry.Reserves = m.Mode, m.Mode, true
@@ -31,19 +31,20 @@ func (m Member) Command(c lock.Command) lock.Command {
 	return c
 }
 
-// form returns the member's kind for scripts about several locks, and the key beside its own.
-func (m Member) form() (kind, beside string) {
-	switch {
+func (m Member) isShared() bool { return m.Mode == machine.Shared && m.Form.Member.Shared != "" }
+
+// form returns the word for the member's form in scripts about several locks, and its keys; see format.
+func (m Member) form() (word, beside string, keys [2]string) {
+	beside, keys = m.format.member(m.Lock)
+	switch words := &m.Form.Member; {
 	case m.Fenced:
-		return "fenced", m.Tokens
-	case m.Kind == Fair:
-		return "fair", m.Tokens
-	case m.Kind == ReadWrite && m.Mode == machine.Shared:
-		return "read", m.holds
-	case m.Kind == ReadWrite:
-		return "write", m.holds
+		keys[0] = m.Tokens
+		return words.Fenced, beside, keys
+	case m.isShared():
+		return words.Shared, beside, keys
+	default:
+		return words.Word, beside, keys
 	}
-	return "plain", m.Tokens
 }
 
 // AcquireAll returns the call that takes all of several locks or none, in one script. They must be in one slot.
@@ -56,16 +57,9 @@ func AcquireAll(members []Member, c *lock.Command, deadline time.Time) redisclie
 		Args: []string{first.Owner(c.Term), ms(c.Lease), tokens(c), first.waitQueueSettings(), entry(&whole), digit(c.Notified)},
 	}
 	for _, m := range members {
-		kind, beside := m.form()
-		keys := []string{m.Key(), m.Key(), m.Key()}
-		switch kind {
-		case "fenced":
-			keys[1] = m.Tokens
-		case "fair":
-			keys[1], keys[2] = m.queue, m.timeouts
-		}
-		call.Keys = append(call.Keys, keys...)
-		call.Args = append(call.Args, kind, beside, m.waitQueue)
+		word, beside, keys := m.form()
+		call.Keys = append(call.Keys, m.Key(), keys[0], keys[1])
+		call.Args = append(call.Args, word, beside, m.waitQueue)
 	}
 	return call
 }
@@ -81,9 +75,9 @@ func YieldAll(members []Member, c *lock.Command, deadline time.Time) redisclient
 		Args: []string{first.Owner(c.Term), first.waitQueueSettings(), entry(&whole)},
 	}
 	for _, m := range members {
-		kind, beside := m.form()
+		word, beside, _ := m.form()
 		call.Keys = append(call.Keys, m.Key())
-		call.Args = append(call.Args, kind, beside, m.waitQueue, m.Channel)
+		call.Args = append(call.Args, word, beside, m.waitQueue, m.Channel)
 	}
 	return call
 }

@@ -35,7 +35,7 @@ func (l *Lock) waitQueueSettings() string {
 
 // Waiters returns the channel to which a waiter subscribes besides that of the release; "" for a fair lock.
 func (l *Lock) Waiters() string {
-	if l.Kind == Fair {
+	if l.Form.Queue != nil {
 		return ""
 	}
 	return keyspace.Waiters(l.Key())

@@ -15,9 +15,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
 	"github.com/lockkeeper-go/lockkeeper/internal/lock"
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
-	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
 // Kind is a kind of lock on one Redis.
@@ -34,13 +34,13 @@ const (
 	WritePart
 )
 
-var stored = [...]protocol.Kind{
-	Plain: protocol.Plain, Fenced: protocol.Plain, Fair: protocol.Fair,
-	ReadWrite: protocol.ReadWrite, ReadPart: protocol.ReadWrite, WritePart: protocol.ReadWrite,
+var formOf = [...]*forms.Form{
+	Plain: forms.Plain, Fenced: forms.Plain, Fair: forms.Fair,
+	ReadWrite: forms.ReadWrite, ReadPart: forms.ReadWrite, WritePart: forms.ReadWrite,
 }
 
-// Stored returns the form of the kind in Redis.
-func (k Kind) Stored() protocol.Kind { return stored[k] }
+// Form returns the form of the kind in Redis.
+func (k Kind) Form() *forms.Form { return formOf[k] }
 
 // MaxParts bounds the locks of a MultiLock in the model.
 const MaxParts = 2

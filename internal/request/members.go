@@ -69,6 +69,8 @@ func NewMembers(given []Member) (*Members, error) {
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
 		case TraitsOf(one.Kind).Consists == SeveralLocks:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
+		case TraitsOf(one.Kind).Form != nil && TraitsOf(one.Kind).Form.Member.Word == "":
+			return nil, fmt.Errorf("%s cannot be a member of a MultiLock: it is taken alone", TraitsOf(one.Kind).Word)
 		}
 		if err := one.System.Rules().checkLock(one.Kind, one.Mode, one.Name); err != nil {
 			return nil, err

@@ -1,14 +1,21 @@
 package request
 
-import "github.com/lockkeeper-go/lockkeeper/messages"
+import (
+	"slices"
+
+	"github.com/lockkeeper-go/lockkeeper/internal/forms"
+	"github.com/lockkeeper-go/lockkeeper/messages"
+)
 
 // Traits are the facts about a kind. How lock actors serve it is in package kinds, whose rows have these.
 type Traits struct {
 	// Word names the kind, with its article, in messages to users.
 	Word string
-	// Format is the format of a lock of the kind in Redis. Locks of one name that differ in it exclude each other as
-	// users of the key.
-	Format messages.Kind
+	// Form is the form of a lock of the kind in Redis; nil for kinds that are not one lock on one Redis.
+	Form *forms.Form
+	// StoredAs is the first kind of the same form. Locks of one name that differ in it exclude each other as users of
+	// the key.
+	StoredAs messages.Kind
 	// Consists names the parts of the lock.
 	Consists Composition
 	// Fenced says that a hold draws a fencing token of its own lock.
@@ -47,18 +54,26 @@ func (t *Traits) IsLock() bool { return t.HasOwners() && !t.Permits }
 
 // traits has a row for each kind.
 var traits = [...]Traits{
-	messages.Kind_KIND_PLAIN: {Word: "a plain or fenced lock", Format: messages.Kind_KIND_PLAIN, MinimumTime: true},
+	messages.Kind_KIND_PLAIN: {Word: "a plain or fenced lock", Form: forms.Plain, MinimumTime: true},
 	// A plain and a fenced lock are the same hash; only what a hold draws beside it differs.
-	messages.Kind_KIND_FENCED:     {Word: "a plain or fenced lock", Format: messages.Kind_KIND_PLAIN, Fenced: true, MinimumTime: true},
-	messages.Kind_KIND_FAIR:       {Word: "a fair lock", Format: messages.Kind_KIND_FAIR, MinimumTime: true},
-	messages.Kind_KIND_READ_WRITE: {Word: "a read/write lock", Format: messages.Kind_KIND_READ_WRITE, Shared: true},
-	messages.Kind_KIND_RED:        {Word: "a RedLock", Format: messages.Kind_KIND_RED, Consists: SeveralServers},
-	messages.Kind_KIND_MULTI:      {Word: "a MultiLock", Format: messages.Kind_KIND_MULTI, Consists: SeveralLocks},
-	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {
-		Word: "an expirable semaphore", Format: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, Permits: true,
-	},
-	messages.Kind_KIND_SEMAPHORE: {Word: "a semaphore", Format: messages.Kind_KIND_SEMAPHORE, Consists: SemaphoreKey},
-	messages.Kind_KIND_LATCH:     {Word: "a latch", Format: messages.Kind_KIND_LATCH, Consists: LatchKey},
+	messages.Kind_KIND_FENCED:              {Word: "a plain or fenced lock", Form: forms.Plain, Fenced: true, MinimumTime: true},
+	messages.Kind_KIND_FAIR:                {Word: "a fair lock", Form: forms.Fair, MinimumTime: true},
+	messages.Kind_KIND_READ_WRITE:          {Word: "a read/write lock", Form: forms.ReadWrite, Shared: true},
+	messages.Kind_KIND_RED:                 {Word: "a RedLock", Consists: SeveralServers},
+	messages.Kind_KIND_MULTI:               {Word: "a MultiLock", Consists: SeveralLocks},
+	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {Word: "an expirable semaphore", Permits: true},
+	messages.Kind_KIND_SEMAPHORE:           {Word: "a semaphore", Consists: SemaphoreKey},
+	messages.Kind_KIND_LATCH:               {Word: "a latch", Consists: LatchKey},
+}
+
+func init() {
+	for kind := range traits {
+		traits[kind].StoredAs = messages.Kind(kind)
+		same := func(t Traits) bool { return t.Form != nil && t.Form == traits[kind].Form }
+		if first := slices.IndexFunc(traits[:], same); first >= 0 {
+			traits[kind].StoredAs = messages.Kind(first)
+		}
+	}
 }
 
 // TraitsOf returns the traits of a kind; for an unknown kind, those of a plain lock.
