@@ -135,7 +135,7 @@ func (s *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow
 	if err := request.CheckPermits(how, int64(n)); err != nil {
 		return false, invalid(op, s.Name(), err)
 	}
-	out, err := s.ask(ctx, op, request.OpSetPermits, &request.Permit{How: how, Count: int64(n)})
+	out, err := s.ask(ctx, op, request.OpSet, &request.Permit{How: how, Count: int64(n)})
 	return out.Done, err
 }
 

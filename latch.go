@@ -38,7 +38,7 @@ func (l *Latch) Name() string {
 // TrySetCount sets the count to n, from 1 to 10^12, and so closes the latch. If the latch is closed
 // already, it does nothing and returns false.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
-	a, err := l.ask(ctx, "set the count of", request.NewCountCall(request.OpSetPermits, n))
+	a, err := l.ask(ctx, "set the count of", request.NewCountCall(request.OpSet, n))
 	return a.Done, err
 }
 

@@ -52,7 +52,7 @@ func (s *Semaphore) Name() string {
 // TrySetPermits creates the semaphore with n permits, unless it exists, and reports whether it did.
 // The semaphore is deleted after the ttl, even if permits are taken; zero is no ttl.
 func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration) (set bool, err error) {
-	call := request.NewCountCall(request.OpSetPermits, int64(n))
+	call := request.NewCountCall(request.OpSet, int64(n))
 	call.TTL = ttl
 	a, err := s.ask(ctx, "set the permits of", call)
 	return a.Done, err
@@ -62,7 +62,7 @@ func (s *Semaphore) TrySetPermits(ctx context.Context, n int, ttl time.Duration)
 // free until enough are released. Meanwhile a process hands permits off to its own waiters for at most
 // Config.HandOffLimit.
 func (s *Semaphore) AddPermits(ctx context.Context, n int) error {
-	_, err := s.ask(ctx, "add permits to", request.NewCountCall(request.OpAddPermits, int64(n)))
+	_, err := s.ask(ctx, "add permits to", request.NewCountCall(request.OpAdd, int64(n)))
 	return err
 }
 

@@ -14,7 +14,7 @@ func TestList_DoesNotHoldUpClose(t *testing.T) {
 	for what, use := range map[string]func(t *testing.T, o *observed, name string){
 		"lock": func(t *testing.T, o *observed, name string) { o.use(t, name) },
 		"semaphore": func(t *testing.T, o *observed, name string) {
-			call := request.NewCountCall(request.OpSetPermits, 1)
+			call := request.NewCountCall(request.OpSet, 1)
 			call.Kind, call.Name = messages.Kind_KIND_SEMAPHORE, name
 			o.DoCount(t.Context(), call)
 		},

@@ -70,7 +70,7 @@ func (a expirableAdapter) Event(call *request.Call, hold uint64, owner machine.O
 		return func(m machine.Machine, now machine.Instant) {
 			m.(*expirable.Semaphore).ReleaseID(now, call.Permit.ID, call)
 		}
-	case request.OpSetPermits:
+	case request.OpSet:
 		return func(m machine.Machine, now machine.Instant) {
 			m.(*expirable.Semaphore).Set(now, setModes[call.Permit.How], int(call.Permit.Count), call)
 		}

@@ -131,11 +131,11 @@ func (a *semaphoreAdapter) release(p *semaphore.Pool, now machine.Instant, call 
 }
 
 var changes = map[request.Op]semaphore.CommandKind{
-	request.OpSetPermits: semaphore.Set,
-	request.OpAddPermits: semaphore.Add,
-	request.OpDrain:      semaphore.Drain,
-	request.OpInspect:    semaphore.Inspect,
-	request.OpDelete:     semaphore.Delete,
+	request.OpSet:     semaphore.Set,
+	request.OpAdd:     semaphore.Add,
+	request.OpDrain:   semaphore.Drain,
+	request.OpInspect: semaphore.Inspect,
+	request.OpDelete:  semaphore.Delete,
 }
 
 func (a *semaphoreAdapter) Channels(uint64) []backend.Channel {

@@ -18,6 +18,7 @@ type Op uint8
 // The operations of a Call. Every Call gets one Outcome.
 const (
 	OpAcquire Op = iota
+	// OpRelease ends a hold, gives permits back, or counts a latch down.
 	OpRelease
 	OpCancel
 	OpForceRelease
@@ -27,10 +28,11 @@ const (
 	OpExtend
 	// OpReleaseID gives back a permit by its id.
 	OpReleaseID
-	// OpSetPermits sets how many permits there are, or the count of a latch.
-	OpSetPermits
-	// OpAddPermits and OpDrain are for semaphores.
-	OpAddPermits
+	// OpSet sets how many permits there are, or the count of a latch.
+	OpSet
+	// OpAdd adds permits to a semaphore.
+	OpAdd
+	// OpDrain takes all free permits of a semaphore.
 	OpDrain
 	// OpDelete deletes a semaphore or a latch.
 	OpDelete
@@ -51,8 +53,8 @@ var operations = [OpList + 1]struct {
 	OpEnsure:       {false, machine.NotDone},
 	OpExtend:       {false, machine.NotDone},
 	OpReleaseID:    {true, machine.NotFreed},
-	OpSetPermits:   {false, machine.NotDone},
-	OpAddPermits:   {false, machine.NotDone},
+	OpSet:          {false, machine.NotDone},
+	OpAdd:          {false, machine.NotDone},
 	OpDrain:        {false, machine.NotDone},
 	OpDelete:       {false, machine.NotDone},
 	OpList:         {false, machine.NotDone},

@@ -10,11 +10,11 @@ import (
 )
 
 // Count has the arguments of a Call about a semaphore or a latch. On a latch, OpAcquire waits until it is open,
-// OpRelease counts down, and OpSetPermits sets the count.
+// OpRelease counts down, and OpSet sets the count.
 type Count struct {
 	// N is the number of permits.
 	N int64
-	// TTL is that of a semaphore that OpSetPermits makes; 0 for none.
+	// TTL is that of a semaphore that OpSet makes; 0 for none.
 	TTL time.Duration
 	// IfExists makes an OpRelease succeed although there is no semaphore.
 	IfExists bool
@@ -53,15 +53,15 @@ func (call *Call) IsLatch() bool { return TraitsOf(call.Kind).Consists == LatchK
 
 func (c *Count) check(call *Call) error {
 	switch latch := call.IsLatch(); {
-	case latch && call.Op == OpSetPermits && (c.N < 1 || c.N > maxCount):
+	case latch && call.Op == OpSet && (c.N < 1 || c.N > maxCount):
 		return fmt.Errorf("the count is %d, and must be between 1 and %d", c.N, maxCount)
 	case len(c.ID) > maxID:
 		return fmt.Errorf("the id has %d bytes, and %d are allowed", len(c.ID), maxID)
 	case (call.Op == OpAcquire || call.Op == OpRelease) && !latch && (c.N < 1 || c.N > machine.MaxPermits):
 		return fmt.Errorf("%d permits: a request is for 1 to %d", c.N, machine.MaxPermits)
-	case call.Op == OpSetPermits && !latch && (c.N < 0 || c.N > machine.MaxPermits):
+	case call.Op == OpSet && !latch && (c.N < 0 || c.N > machine.MaxPermits):
 		return fmt.Errorf("%d permits: a semaphore has 0 to %d", c.N, machine.MaxPermits)
-	case call.Op == OpAddPermits && (c.N < -machine.MaxPermits || c.N > machine.MaxPermits):
+	case call.Op == OpAdd && (c.N < -machine.MaxPermits || c.N > machine.MaxPermits):
 		return fmt.Errorf("%d more permits: at most %d can be added or taken away", c.N, machine.MaxPermits)
 	case c.TTL != 0 && (c.TTL < MinLease || c.TTL > MaxLease):
 		return fmt.Errorf("the TTL is %v, and must be between %v and %v", c.TTL, MinLease, MaxLease)

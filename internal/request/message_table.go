@@ -24,7 +24,7 @@ var requestMessages = byType(
 	aboutLock(OpForceRelease, readForceRelease),
 	aboutLock(OpInspect, func(*Rules, *messages.Inspect, *Call, *ByMessage) error { return nil }),
 	aboutLock(OpReleaseID, readReleaseByID),
-	aboutLock(OpSetPermits, readSetExpirablePermits),
+	aboutLock(OpSet, readSetExpirablePermits),
 
 	aboutSemaphore(OpAcquire, func(m *messages.AcquirePermits, call *Call) error {
 		call.Count.N = orOne(m.Permits)
@@ -35,8 +35,8 @@ var requestMessages = byType(
 		return nil
 	}),
 	aboutSemaphore(OpCancel, func(*messages.CancelPermits, *Call) error { return nil }),
-	aboutSemaphore(OpSetPermits, readTrySetPermits),
-	aboutSemaphore(OpAddPermits, func(m *messages.AddPermits, call *Call) error {
+	aboutSemaphore(OpSet, readTrySetPermits),
+	aboutSemaphore(OpAdd, func(m *messages.AddPermits, call *Call) error {
 		call.Count.N = int64(m.Permits)
 		return nil
 	}),
@@ -50,7 +50,7 @@ var requestMessages = byType(
 		return nil
 	}),
 	aboutLatch(OpCancel, func(*messages.CancelAwait, *Call) error { return nil }),
-	aboutLatch(OpSetPermits, func(m *messages.TrySetCount, call *Call) error {
+	aboutLatch(OpSet, func(m *messages.TrySetCount, call *Call) error {
 		call.Count.N = m.Count
 		return nil
 	}),
@@ -158,7 +158,7 @@ func aboutCount[M any](op Op, kind messages.Kind, noun string, name func(M, *ByM
 // fits returns an error if the operation is not for that kind of lock.
 func (call *Call) fits() error {
 	switch permits := TraitsOf(call.Kind).Permits; {
-	case (call.Op == OpReleaseID || call.Op == OpSetPermits) && !permits:
+	case (call.Op == OpReleaseID || call.Op == OpSet) && !permits:
 		return fmt.Errorf("the request is for KIND_EXPIRABLE_SEMAPHORE only, and not for %v", call.Kind)
 	case call.Op == OpForceRelease && permits:
 		return fmt.Errorf("the request is not for %v: release a permit by its id", call.Kind)

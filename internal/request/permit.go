@@ -20,7 +20,7 @@ type Permit struct {
 	Until atomic.Int64
 	// Shown says that an id was shown, so that the permits are not handed off in this process.
 	Shown atomic.Bool
-	// How and Count are arguments of OpSetPermits. Of OpAcquire, Count is the number of permits if
+	// How and Count are arguments of OpSet. Of OpAcquire, Count is the number of permits if
 	// none is set yet; 0 if the caller does not say.
 	How   messages.SetPermitsHow
 	Count int64
