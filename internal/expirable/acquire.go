@@ -38,10 +38,7 @@ func (s *Semaphore) acquireReplied(o op, r Result) {
 		return
 	}
 	if r.Served > 0 {
-		s.turnUntil = s.now + s.cfg.HandOffLimit
-		if s.nextForcedYield == 0 {
-			s.nextForcedYield = s.now + s.cfg.ForcedYield
-		}
+		s.startTurn()
 		s.reserved = 0
 	}
 	for _, req := range o.requests[:min(r.Served, len(o.requests))] {

@@ -18,7 +18,7 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 	b := giveBack{permits: h.permits, ref: ref, until: h.takenUntil()}
 	if s.queue.Len() > 0 && handsOff && h.until-s.now > s.cfg.Watchdog/3 {
 		if next := s.queue.Head(); next.Lease == 0 && !next.Shown && next.Count == h.permits.N {
-			if s.now < s.turnUntil {
+			if !s.turn.IsOver(s.now) {
 				s.queue.Pop()
 				if s.reserved == next.ID && s.queue.Len() > 0 && s.queue.Head().reserves() {
 					s.reserved = s.queue.Head().ID // Redis knows only the process
@@ -29,11 +29,15 @@ func (s *Semaphore) release(h *hold, shown bool, ref any) {
 				s.effects.Answer(ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
 				return
 			}
-			b.yields, s.turnUntil = true, s.now+s.cfg.HandOffLimit
+			b.yields = true
+			s.startTurn()
 		}
 	}
 	s.giveBack(b)
 }
+
+// startTurn starts the first turn, or another one.
+func (s *Semaphore) startTurn() { s.turn.Start(s.now, s.cfg.HandOffLimit, s.cfg.ForcedYield) }
 
 func (s *Semaphore) startRelease() {
 	o := op{kind: Release, count: fits(min(len(s.back), releaseBatch), func(i int) int { return s.back[i].permits.N })}
@@ -60,8 +64,8 @@ func (s *Semaphore) releaseReplied(o op, r Result) {
 		others--
 	}
 	switch {
-	case o.yields && (others > 0 || s.now >= s.nextForcedYield):
-		s.nextForcedYield = s.now + s.cfg.ForcedYield
+	case o.yields && (others > 0 || s.turn.IsForced(s.now)):
+		s.turn.ForcedAt = s.now + s.cfg.ForcedYield
 		s.tryAt(s.now + s.cfg.OpenTime())
 		s.wait.defers = true
 	case !s.wait.defers && s.queue.Len() > 0:

@@ -65,11 +65,10 @@ type Semaphore struct {
 	renewAt Instant
 	atRisk  bool
 	riskErr string
-	// turnUntil is the end of the time in which permits are handed off in memory. From nextForcedYield on, the next
-	// yield lets other processes go first even if none is seen to wait.
-	turnUntil, nextForcedYield Instant
-	wait                       waiting
-	sub                        machine.Subscription
+	// turn is the time in which permits are handed off in memory.
+	turn machine.Turn
+	wait waiting
+	sub  machine.Subscription
 	// lost are the holds that were lost last, to explain it to a late Release.
 	lost machine.Losses
 

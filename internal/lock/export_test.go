@@ -102,7 +102,7 @@ func (l *Lock) KnowsTerm(term uint64) bool {
 // for that is under way.
 func (l *Lock) ReaderCouldJoin(now machine.Instant) bool {
 	return l.queue.Len() > 0 && l.mayJoin(l.queue.Head()) && l.main.kind == opNone && l.renewal.kind == opNone &&
-		now < l.lease.handOffUntil
+		!l.lease.turn.IsOver(now)
 }
 
 // Next returns the next effect, if there is one.

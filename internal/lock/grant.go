@@ -67,7 +67,7 @@ func (l *Lock) grantReplied(o op, r Result) {
 // noteLease records a lease that o has just taken or set.
 func (l *Lock) noteLease(o op, r Result) {
 	l.lease.counts, l.lease.mode = once(o.mode), o.mode
-	l.lease.sealed, l.lease.recounts = false, 0
+	l.lease.sealing = sealing{}
 	l.lease.fixed = o.fixed
 	l.lease.length = o.lease
 	l.lease.until = 0

@@ -24,8 +24,7 @@ func (localOrder) longestWaiting() time.Duration { return 0 }
 func (localOrder) grant(l *Lock, o op, r Result) {
 	if o.kind == opAcquire {
 		l.noteAlone(o, r)
-		l.spent.newTurn()
-		l.lease.turn = turn{handOffUntil: l.now + l.cfg.HandOffLimit, nextForcedYield: l.now + l.cfg.ForcedYield}
+		l.startTurn()
 	}
 	l.noteLease(o, r)
 	if l.queue.Len() > 0 && l.queue.Head() == o.request && !(o.request.Fenced && l.lease.tokens.counterRegressed) {
@@ -51,7 +50,7 @@ func (localOrder) answerHandOff(l *Lock, o op, r Result) {
 
 func (localOrder) handOff(l *Lock, ref any) {
 	switch {
-	case l.now >= l.lease.handOffUntil || l.lease.sealed:
+	case l.lease.turn.IsOver(l.now) || l.lease.sealed:
 		l.yield(ref)
 	case l.order.canHandOff(l, l.queue.Head()):
 		// Of goroutines that are woken, Go runs the last one first. That has to be the releasing one, so
@@ -86,5 +85,5 @@ func (localOrder) wake(l *Lock) (at machine.Instant, ok bool) {
 	case l.lease.sealed:
 		return l.lease.recountAt, true
 	}
-	return l.lease.handOffUntil, true
+	return l.lease.turn.Until, true
 }

@@ -132,20 +132,19 @@ type lease struct {
 	// wants it. lingering: it is without a hold now.
 	lingerUntil      machine.Instant
 	asked, lingering bool
-	turn
+	// turn is the time in which the process may hand the lease off to its own waiters.
+	turn machine.Turn
+	sealing
 }
 
-// turn is the time in which the process may hand the lease off to its own waiters.
-type turn struct {
-	// At handOffUntil, the process must ask whether others wait; at nextForcedYield, it must release the
-	// lock even if none is seen to wait.
-	handOffUntil    machine.Instant
-	nextForcedYield machine.Instant
-	// sealed: others wait, so no further reader may share the lease. At recountAt, the process
-	// asks again whether they wait; recounts is the number of times that it has asked.
-	sealed    bool
+// sealing is what the lock knows of other processes that wait while its readers share the lease.
+type sealing struct {
+	// sealed: others wait, so no further reader may share the lease.
+	sealed bool
+	// recountAt is the time at which the process asks again whether others wait.
 	recountAt machine.Instant
-	recounts  int
+	// recounts is the number of times that it has asked.
+	recounts int
 }
 
 // waiting is what the lock knows while it contends for a lease.

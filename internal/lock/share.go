@@ -48,9 +48,9 @@ func (l *Lock) admit() bool {
 	case l.isSealed():
 	case l.lease.sealed:
 		l.countWaiters() // they may have left
-	case l.now >= l.lease.nextForcedYield:
+	case l.lease.turn.IsForced(l.now):
 		l.seal() // others may wait without being seen
-	case l.now >= l.lease.handOffUntil:
+	case l.lease.turn.IsOver(l.now):
 		l.countWaiters()
 	default:
 		return true

@@ -8,6 +8,12 @@ import (
 
 // The end of a turn: at the hand-off limit, the process asks Redis whether others wait, and gives up the lock if so.
 
+// startTurn starts the first turn of a term, or another one.
+func (l *Lock) startTurn() {
+	l.spent.newTurn()
+	l.lease.turn.Start(l.now, l.cfg.HandOffLimit, l.cfg.ForcedYield)
+}
+
 // yield asks Redis whether others wait, now that the hand-off limit is reached.
 func (l *Lock) yield(ref any) {
 	l.dropRenewal()
@@ -24,7 +30,7 @@ func (l *Lock) yield(ref any) {
 
 func (l *Lock) yieldCommand(o *op, c *Command) {
 	l.suspected = false
-	c.Kind, c.Forced = Yield, l.now >= l.lease.nextForcedYield
+	c.Kind, c.Forced = Yield, l.lease.turn.IsForced(l.now)
 	if o.next != 0 {
 		l.takeEntry(c, o.next)
 	}
@@ -37,8 +43,7 @@ func (l *Lock) yieldReplied(o op, r Result) {
 		l.main = op{}
 		l.wait.sent = nil
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed, HandedOff: true})
-		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
-		l.spent.newTurn()
+		l.startTurn()
 		l.noteLease(o, r)
 	case Done:
 		l.answer(o.ref, machine.Answer{Kind: machine.Freed})
@@ -69,17 +74,16 @@ func (l *Lock) countWaitersReplied(_ op, r Result) {
 	case r.Outcome == Failed:
 		reason, detail := r.Why()
 		l.wait.lastErr = detail
-		l.lease.handOffUntil = l.now + l.backoff(0, l.cfg.Watchdog) // ask again then
-		l.lease.recountAt = l.lease.handOffUntil
+		l.lease.turn.Until = l.now + l.backoff(0, l.cfg.Watchdog) // ask again then
+		l.lease.recountAt = l.lease.turn.Until
 		l.refuseTries(reason, detail)
 	case r.Others > 0:
 		l.seal()
 	default:
 		if l.lease.sealed {
-			l.lease.sealed, l.lease.recounts = false, 0
-			l.lease.nextForcedYield = l.now + l.cfg.ForcedYield
+			l.lease.sealing, l.lease.turn = sealing{}, machine.Turn{}
 		}
-		l.lease.handOffUntil = l.now + l.cfg.HandOffLimit
+		l.lease.turn.Start(l.now, l.cfg.HandOffLimit, l.cfg.ForcedYield)
 	}
 }
 

@@ -34,20 +34,18 @@ func (p *Pool) answerOverdue(returns []permitReturn, now Instant, why string) []
 
 // mayHandOff reports whether permits that come back may go to local waiters.
 func (p *Pool) mayHandOff() bool {
-	over := p.turn.running && p.now >= p.turn.until
-	return !over && !p.latch && p.queue.Len() > 0 && p.call.kind != Yield && p.now >= p.wait.deferUntil
+	return !p.turnIsOver() && !p.latch && p.queue.Len() > 0 && p.call.kind != Yield && p.now >= p.wait.deferUntil
 }
 
 // startTurn starts a turn if none is running.
 func (p *Pool) startTurn() {
-	if p.turn.running {
-		return
-	}
-	p.turn.running, p.turn.until = true, p.now+p.cfg.HandOffLimit
-	if p.turn.nextForcedYield == 0 {
-		p.turn.nextForcedYield = p.now + p.jitter(p.cfg.ForcedYield)
+	if p.turn == (machine.Turn{}) {
+		p.turn.Start(p.now, p.cfg.HandOffLimit, p.jitter(p.cfg.ForcedYield))
 	}
 }
+
+// turnIsOver reports whether a turn has ended, and no yield has followed.
+func (p *Pool) turnIsOver() bool { return p.turn != (machine.Turn{}) && p.turn.IsOver(p.now) }
 
 // handOff gives permits that came back to the requests that wait here. It hands off all permits of a return or none. Redis
 // may reject the rest of a divided return, and the answer to its request would say that no permits were given back.
@@ -95,8 +93,8 @@ func (p *Pool) give(returns []permitReturn) (rest []permitReturn) {
 		return p.countDown(returns)
 	}
 	c := call{command: Command{Kind: Give, Leaves: p.leaves()}}
-	if p.turn.running && p.now >= p.turn.until && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
-		c.command = Command{Kind: Yield, Forced: p.now >= p.turn.nextForcedYield}
+	if p.turnIsOver() && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
+		c.command = Command{Kind: Yield, Forced: p.turn.IsForced(p.now)}
 	}
 	same := 0
 	for same < len(returns) && c.command.N <= machine.MaxPermits-int64(returns[same].n) {
@@ -127,7 +125,7 @@ func (p *Pool) giveReplied(r *Result) {
 	case r.Err == nil && c.kind == Yield && r.N[0] == 0:
 		p.end()
 		p.pendingReturns = slices.Concat(c.returns, p.pendingReturns)
-		p.turn.until = p.now + p.cfg.HandOffLimit
+		p.turn.Start(p.now, p.cfg.HandOffLimit, 0) // another one
 	case r.Err == nil && p.latch:
 		p.end()
 		p.countedDown(&c, r.N[0])
@@ -141,7 +139,7 @@ func (p *Pool) giveReplied(r *Result) {
 			p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
 		}
 		if c.kind == Yield {
-			p.turn = turn{}
+			p.turn = machine.Turn{}
 			p.wait.deferUntil = p.now + p.cfg.OpenTime()
 			p.trySoon()
 		}

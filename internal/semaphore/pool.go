@@ -34,8 +34,9 @@ type Pool struct {
 	// entry is how many permits the entry of the process in the wait queue waits for; 0 if it has none.
 	entry int
 	wait  waiting
-	turn  turn
-	sub   machine.Subscription
+	// turn is the time in which permits are handed off within the process; zero if no turn is running.
+	turn machine.Turn
+	sub  machine.Subscription
 	// closing: no request gets permits any more; from closeAt on nothing is awaited.
 	closing bool
 	closeAt Instant
@@ -55,14 +56,6 @@ type waiting struct {
 	refused bool
 	tries   int
 	lastErr string
-}
-
-// turn is a time in which permits are handed off within the process.
-type turn struct {
-	running bool
-	// until is the end of the turn: permits that come back later are given back with a Yield. From nextForcedYield on,
-	// a Yield gives them back even if no waiter is seen; 0 if no turn is running.
-	until, nextForcedYield Instant
 }
 
 // Request asks for permits. Of machine.Request, the fields ID, Owner, Try, Deadline and Ref have the same meaning here.

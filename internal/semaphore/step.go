@@ -19,7 +19,7 @@ func (p *Pool) Asked(now Instant, _ uint64) {
 	p.begin(now)
 	defer p.settle()
 	if p.leaves() {
-		p.turn.until = min(p.turn.until, p.now)
+		p.turn.Until = min(p.turn.Until, p.now)
 	}
 	p.wait.refusalIsStale = true
 	p.trySoon()

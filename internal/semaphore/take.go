@@ -25,10 +25,10 @@ func (p *Pool) leaves() bool { return p.entry > 0 && p.queue.Len() == 0 }
 
 // leaveAt is when it leaves the wait queue then. In a turn, the next waiter may come at once.
 func (p *Pool) leaveAt() Instant {
-	if p.turn.running && !p.closing {
-		return p.turn.until
+	if p.closing {
+		return p.now
 	}
-	return p.now
+	return max(p.turn.Until, p.now)
 }
 
 // leave removes the entry from the wait queue, or tries to until it has expired.

@@ -94,7 +94,7 @@ var All = []Control{
 		Edits: []Edit{
 			{"internal/lock/end.go", "if l.holds.len() > 0 && l.now >= l.lease.until {", "if false {"},
 			{"internal/lock/local_order.go", "		l.hasTimeLeft()", "		true"},
-			{"internal/lock/local_order.go", "	case l.now >= l.lease.handOffUntil || l.lease.sealed:", "	case l.lease.sealed:"},
+			{"internal/lock/local_order.go", "	case l.lease.turn.IsOver(l.now) || l.lease.sealed:", "	case l.lease.sealed:"},
 		},
 		Plan: plan(busyOn(traffic.Plain)), Faults: "pause a client",
 	},
