@@ -115,13 +115,10 @@ func (s *Semaphore) notRenewed(f machine.Failure) {
 	}
 	s.retryLater(&s.renewal, f)
 	s.renewAt = s.renewal.Due
-	if !s.atRisk || !f.IsNoReply() {
-		s.riskErr = f.Err.Error()
-	}
-	if s.atRisk {
+	warn := false
+	if s.riskErr, warn = s.atRisk.Failed(&f, s.riskErr); !warn {
 		return
 	}
-	s.atRisk = true
 	for _, h := range s.watched() {
 		s.effects.Add(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Answer: machine.Answer{
 			HoldID: h.id, Until: h.end(), Detail: "the permit could not be renewed: " + s.riskErr,

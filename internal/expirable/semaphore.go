@@ -60,10 +60,11 @@ type Semaphore struct {
 	backAt Instant
 	sets   []set
 
-	// renewAt is the time at which the watchdog renews, 0 if it has nothing to renew. atRisk: its last try failed, and
-	// riskErr says why.
+	// renewAt is the time at which the watchdog renews; 0 if it has nothing to renew.
 	renewAt Instant
-	atRisk  bool
+	// atRisk says that the last renewal has failed, and that the holders were warned.
+	atRisk machine.AtRisk
+	// riskErr is the error of the renewals that have failed since the last one that succeeded.
 	riskErr string
 	// turn is the time in which permits are handed off in memory.
 	turn machine.Turn

@@ -115,8 +115,8 @@ type lease struct {
 	mode   machine.Mode
 	// fixed: the lease has a fixed end, and the watchdog does not renew it.
 	fixed bool
-	// atRisk: the last renewal has failed, and the holders were notified.
-	atRisk bool
+	// atRisk says that the last renewal has failed, and that the holders were warned.
+	atRisk machine.AtRisk
 	// transferred: another process has transferred the lock, and no hold is granted yet.
 	transferred bool
 	// unansweredModes says, by mode, whether an unanswered command may still set that mode. unanswered is the shortest lease

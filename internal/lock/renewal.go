@@ -141,13 +141,10 @@ func (l *Lock) renewalReplied(r Result) {
 		l.retryLater(&l.renewal.op, r)
 		l.refuseTries(reason, detail) // they wait for a renewal in order to join
 		l.ensures = failIf(l, l.ensures, func(ensure) bool { return true }, machine.Unavailable, detail)
-		if !l.lease.atRisk || !r.IsNoReply() {
-			l.wait.lastErr = detail
-		}
-		if l.lease.atRisk {
+		warn := false
+		if l.wait.lastErr, warn = l.lease.atRisk.Failed(&r.Failure, l.wait.lastErr); !warn {
 			return
 		}
-		l.lease.atRisk = true
 		for h := range l.holds.all() {
 			l.effects.Add(machine.Effect{Kind: machine.NotifyAtRisk, Ref: h.ref, Term: l.lease.term, Answer: machine.Answer{
 				HoldID: h.id, Until: l.holdUntil(h), Tokens: h.tokens, Detail: "the lease could not be renewed: " + detail,

@@ -15,8 +15,7 @@ type Failure struct {
 // NoReply is the failure of a command whose reply did not come in time.
 var NoReply = Failure{Err: errors.New("no reply from Redis in time"), Transient: true, Unsure: true}
 
-// IsNoReply reports whether it says only that no reply came. The last tries before the end of a lease have so little time
-// that they fail like this, so the error of an earlier one says more.
+// IsNoReply reports whether the failure says only that no reply came.
 func (f *Failure) IsNoReply() bool { return f.Err != nil && f.Err.Error() == NoReply.Err.Error() }
 
 // Why returns the reason and the detail of the refusals that a failure leads to.
