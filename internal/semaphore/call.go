@@ -53,7 +53,7 @@ func (p *Pool) longPause(tries int) time.Duration {
 // retryNow shortens the pauses after rejections and of leave, at the end of the System.
 func (p *Pool) retryNow() {
 	p.rejects.nextAt, p.rejects.tries = 0, min(p.rejects.tries, 1)
-	if (p.call.Rejected() || p.leaving()) && !p.call.InFlight {
+	if (p.call.Rejected() || p.call.leaves) && !p.call.InFlight {
 		p.call.Tries = 0
 		p.send()
 	}

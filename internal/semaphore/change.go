@@ -44,7 +44,7 @@ func (p *Pool) changeReplied(r *Result) {
 			p.pendingReturns = append([]permitReturn{{n: int(r.N[0]), ifExists: true}}, p.pendingReturns...)
 		}
 	case Inspect:
-		if r.N[1] == noKey && !p.latch {
+		if r.N[1] == noKey && p.counter.mustBeSet() {
 			p.refuseChange(c.change.Ref, machine.NoPermits, machine.NoNumber)
 			return
 		}
@@ -53,7 +53,8 @@ func (p *Pool) changeReplied(r *Result) {
 		answer.Done, answer.N = r.N[0] == 1, r.N[1]
 	}
 	p.effects.Answer(c.change.Ref, answer)
-	for c.kind == Set && !p.latch && len(p.changes) > 0 && p.changes[0].Kind == Set && p.changes[0].until <= c.began+p.cfg.TryTime() {
+	isSet := c.kind == Set && p.counter.mustBeSet()
+	for isSet && len(p.changes) > 0 && p.changes[0].Kind == Set && p.changes[0].until <= c.began+p.cfg.TryTime() {
 		p.effects.Answer(p.changes[0].Ref, machine.Answer{Kind: machine.Changed, N: answer.N}) // it came before, and the number is set
 		p.changes = p.changes[1:]
 	}

@@ -60,7 +60,8 @@
 //	take.go      contending for permits
 //	give.go      giving permits back, handing them over, and turns
 //	change.go    commands that do not wait for permits
-//	latch.go     what is different for a latch
+//	counter.go   what differs between permits and latches
+//	latch.go     the count of a latch
 //	waiters.go   the requests that wait: served, or refused
 //	call.go      the command: sending it, and sending it again
 //	pool.go      the state

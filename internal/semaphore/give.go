@@ -25,7 +25,7 @@ func (p *Pool) answerOverdue(returns []permitReturn, now Instant, why string) []
 	returns = slices.Clone(returns)
 	for i, one := range returns {
 		if one.ref != nil && now >= one.until {
-			p.refuseReturn(one.ref, machine.Unavailable, why+"; "+p.words("the permits are given back", "it is counted down")+" in the background")
+			p.refuseReturn(one.ref, machine.Unavailable, why+"; "+p.counter.words().returned+" in the background")
 			returns[i].ref = nil
 		}
 	}
@@ -34,7 +34,7 @@ func (p *Pool) answerOverdue(returns []permitReturn, now Instant, why string) []
 
 // mayHandOff reports whether permits that come back may go to local waiters.
 func (p *Pool) mayHandOff() bool {
-	return !p.turnIsOver() && !p.latch && p.queue.Len() > 0 && p.call.kind != Yield && p.now >= p.wait.deferUntil
+	return !p.turnIsOver() && !p.counter.together() && p.queue.Len() > 0 && p.call.kind != Yield && p.now >= p.wait.deferUntil
 }
 
 // startTurn starts a turn if none is running.
@@ -88,10 +88,7 @@ func (p *Pool) exactMatch(all []permitReturn) (returns, permits int) {
 
 // give sends a command that gives back the first of the returns, and returns the others. At the end of a turn, the
 // permits are given back only if other processes wait.
-func (p *Pool) give(returns []permitReturn) (rest []permitReturn) {
-	if p.latch {
-		return p.countDown(returns)
-	}
+func (permits) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
 	c := call{command: Command{Kind: Give, Leaves: p.leaves()}}
 	if p.turnIsOver() && p.now >= p.wait.deferUntil && p.queue.Len() > 0 {
 		c.command = Command{Kind: Yield, Forced: p.turn.IsForced(p.now)}
@@ -122,30 +119,9 @@ func (p *Pool) giveReplied(r *Result) {
 		p.rejects.tries = 0
 	}
 	switch {
-	case r.Err == nil && c.kind == Yield && r.N[0] == 0:
-		p.end()
-		p.pendingReturns = slices.Concat(c.returns, p.pendingReturns)
-		p.turn.Start(p.now, p.cfg.HandOffLimit, 0) // another one
-	case r.Err == nil && p.latch:
-		p.end()
-		p.countedDown(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
-		for _, one := range c.returns {
-			if r.N[0] <= 0 && !one.ifExists { // the replies of a Give and of a Yield differ
-				p.refuseReturn(one.ref, machine.NoPermits, machine.NoNumber+"; nothing is given back")
-				continue
-			}
-			p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
-		}
-		if c.kind == Yield {
-			p.turn = machine.Turn{}
-			p.wait.deferUntil = p.now + p.cfg.OpenTime()
-			p.trySoon()
-		}
-		if c.kind == Yield || c.command.Leaves {
-			p.entry = 0
-		}
+		p.counter.given(p, &c, r)
 	case r.Transient && !c.expired: // it is sent again
 	case c.Unsure:
 		p.call.returns = p.answerOverdue(c.returns, math.MaxInt64, r.Err.Error())
@@ -153,6 +129,31 @@ func (p *Pool) giveReplied(r *Result) {
 		p.reportRejection()
 	default:
 		p.giveRejected(r)
+	}
+}
+
+// given answers the requests that have given permits back. A Yield that saw no other process has not given them back, and
+// another turn begins.
+func (permits) given(p *Pool, c *call, r *Result) {
+	if c.kind == Yield && r.N[0] == 0 {
+		p.pendingReturns = slices.Concat(c.returns, p.pendingReturns)
+		p.turn.Start(p.now, p.cfg.HandOffLimit, p.cfg.ForcedYield)
+		return
+	}
+	for _, one := range c.returns {
+		if r.N[0] <= 0 && !one.ifExists { // the replies of a Give and of a Yield differ
+			p.refuseReturn(one.ref, machine.NoPermits, machine.NoNumber+"; nothing is given back")
+			continue
+		}
+		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: r.N[0] == 1})
+	}
+	if c.kind == Yield {
+		p.turn = machine.Turn{}
+		p.wait.deferUntil = p.now + p.cfg.OpenTime()
+		p.trySoon()
+	}
+	if c.kind == Yield || c.command.Leaves {
+		p.entry = 0
 	}
 }
 

@@ -2,32 +2,44 @@ package semaphore
 
 import "github.com/lockkeeper-go/lockkeeper/internal/machine"
 
-// A latch is a Pool without permits. A request to acquire waits until the count of the latch is zero, and count-downs
-// take the place of permits that are given back. Take reads the count and Give counts down; the number in their
-// replies is the count then, zero if the latch is open. Set and Inspect are as for a semaphore.
+// latch is the counter of a latch. A request to acquire waits until the count is zero, and count-downs take the place of
+// permits that are given back. Take reads the count and Give counts down; the number in their replies is the count then,
+// zero if the latch is open. Set and Inspect are as for a semaphore.
+type latch struct{}
 
 // NewLatch returns the Pool of a latch without waiters; see New.
-func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, latch: true} }
+func NewLatch(cfg *machine.Config) Pool { return Pool{cfg: cfg, counter: latch{}} }
 
-// readCount asks for the count.
-func (p *Pool) readCount() {
+func (latch) together() bool { return true }
+
+func (latch) mustBeSet() bool { return false }
+
+func (latch) words() words {
+	return words{"the latch is closed", "it is counted down", "it may have been counted down"}
+}
+
+// take asks for the count, or counts down, since the reply to a count-down has the count, too.
+func (l latch) take(p *Pool) {
+	if len(p.pendingReturns) > 0 {
+		p.pendingReturns = l.give(p, p.pendingReturns)
+		return
+	}
 	p.wait.refusalIsStale = false
 	p.start(call{command: Command{Kind: Take}, last: p.lastWaiter()})
 }
 
-func (p *Pool) countRead(c *call, count int64) {
+func (latch) taken(p *Pool, c *call, r *Result) {
 	p.wait.tries, p.wait.lastErr = 0, ""
-	if count > 0 {
+	if r.N[0] > 0 {
 		p.retryUnserved(c.last)
 		return
 	}
 	p.grantUpTo(c.last)
 }
 
-// countDown sends a command for the first count-downs of returns, and returns the others. The command is for count-downs
-// without an id, or for a bounded number of count-downs with one. They are not mixed, since Redis rejects the latter if
-// the key of the ids has a foreign value.
-func (p *Pool) countDown(returns []permitReturn) (rest []permitReturn) {
+// give sends one command for count-downs without an id, or for a bounded number of count-downs with one. They are not
+// mixed, since Redis rejects the latter if the key of the ids has a foreign value.
+func (latch) give(p *Pool, returns []permitReturn) (rest []permitReturn) {
 	p.wait.refusalIsStale = false
 	c := call{command: Command{Kind: Give}, last: p.lastWaiter()}
 	same, named := 0, returns[0].id != ""
@@ -44,11 +56,11 @@ func (p *Pool) countDown(returns []permitReturn) (rest []permitReturn) {
 	return returns[same:]
 }
 
-func (p *Pool) countedDown(c *call, count int64) {
+func (l latch) given(p *Pool, c *call, r *Result) {
 	for _, one := range c.returns {
-		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: count})
+		p.effects.Answer(one.ref, machine.Answer{Kind: machine.Freed, Done: true, N: r.N[0]})
 	}
-	p.countRead(c, count) // while there are always more count-downs, no other command reads it
+	l.taken(p, c, r) // while there are always more count-downs, no other command reads the count
 }
 
 // grantUpTo grants the requests up to last: the latch was open at some time after they came. Later requests may have come

@@ -13,10 +13,9 @@ import (
 // An event that panics half way has therefore changed nothing. Data behind its slices is never
 // changed, only replaced or appended to.
 type Pool struct {
-	cfg *machine.Config
-	// latch: it is the count of a latch; see NewLatch.
-	latch bool
-	now   Instant
+	cfg     *machine.Config
+	counter counter
+	now     Instant
 	// nextNumber is the number of the next command.
 	nextNumber uint64
 
@@ -121,6 +120,8 @@ type call struct {
 	last, newest uint64
 	// lastWork is the work of the last command. It outlasts the call.
 	lastWork work
+	// leaves: the command only removes the entry from the wait queue; see leave.
+	leaves bool
 }
 
 // work is what a command does. There may always be more of each, so they take turns.
@@ -146,7 +147,7 @@ func (c *call) work() work {
 
 // New returns a pool without requests. Before every event, SetNextNumber must have given
 // it a number higher than those of all commands about that name before.
-func New(cfg *machine.Config) Pool { return Pool{cfg: cfg} }
+func New(cfg *machine.Config) Pool { return Pool{cfg: cfg, counter: permits{}} }
 
 // HasNextNumber reports whether the pool has the number of its next command.
 func (p *Pool) HasNextNumber() bool { return p.nextNumber != 0 }
@@ -186,11 +187,4 @@ func (p *Pool) Outstanding() (holders []machine.Holder, pending []any) { return 
 
 func (p *Pool) jitter(d time.Duration) time.Duration {
 	return p.cfg.Jitter(d, p.nextNumber+uint64(p.call.Tries))
-}
-
-func (p *Pool) words(semaphore, latch string) string {
-	if p.latch {
-		return latch
-	}
-	return semaphore
 }

@@ -18,13 +18,13 @@ func (p *Pool) Acquire(now Instant, req Request) {
 	switch {
 	case p.closing:
 		p.refuse(req.Ref, machine.Closed, machine.Closing)
-	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.latch:
-		p.refuse(req.Ref, machine.Held, "others wait already: "+p.whyRefused())
+	case req.Try && p.queue.Len() > 0 && p.wait.refused && !p.counter.together():
+		p.refuse(req.Ref, machine.Held, "others wait already: "+p.counter.words().refused)
 	case p.queue.Len() >= p.cfg.QueueLimit:
 		p.refuse(req.Ref, machine.QueueFull, fmt.Sprintf("%d requests wait already, and their limit is %d", p.queue.Len(), p.cfg.QueueLimit))
 	default:
 		p.queue.Push(&req)
-		if p.latch && req.Try {
+		if req.Try && p.counter.together() {
 			p.wait.refusalIsStale = true
 			p.trySoon()
 		}

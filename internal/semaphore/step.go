@@ -72,11 +72,11 @@ func (p *Pool) dropExpired() {
 		case p.wait.lastErr != "":
 			p.refuse(req.Ref, machine.Unavailable, p.wait.lastErr)
 		case req.Try && refused:
-			p.refuse(req.Ref, machine.Held, p.whyRefused())
+			p.refuse(req.Ref, machine.Held, p.counter.words().refused)
 		case !refused:
 			p.refuse(req.Ref, machine.Unavailable, p.cfg.NoAnswer())
 		default:
-			p.refuse(req.Ref, machine.TimedOut, p.whyRefused())
+			p.refuse(req.Ref, machine.TimedOut, p.counter.words().refused)
 		}
 	}
 	p.call.returns = p.answerOverdue(p.call.returns, p.now, p.lastError())
@@ -119,7 +119,7 @@ func (p *Pool) replied(r *Result) {
 		}
 		p.call.Failed(p.now, r.Failure, pause(p.call.Tries))
 		if p.now >= p.call.until {
-			if !p.leaving() {
+			if !p.call.leaves {
 				p.reportLost(r.Err.Error())
 			}
 			p.call.expired, p.call.Unsure = true, false
@@ -155,7 +155,7 @@ func (p *Pool) wantsFewer() bool {
 
 // proceed sends the next command, if there is one to send.
 func (p *Pool) proceed() {
-	if p.leaving() && !p.call.InFlight && (p.awaited() || len(p.pendingReturns) > 0) {
+	if p.call.leaves && !p.call.InFlight && (p.awaited() || len(p.pendingReturns) > 0) {
 		p.end() // another command comes first, and may do the same
 	}
 	if p.call.kind != 0 {
@@ -166,19 +166,19 @@ func (p *Pool) proceed() {
 	}
 	if len(p.rejects.returns) > 0 && p.now >= p.givesAgainAt() {
 		// in a separate command, since Redis may reject these returns and accept others
-		p.rejects.returns = p.give(p.rejects.returns)
+		p.rejects.returns = p.counter.give(p, p.rejects.returns)
 		return
 	}
 	for i := range numWorks {
 		switch next := (p.call.lastWork + 1 + i) % numWorks; {
 		case next == returns && len(p.pendingReturns) > 0:
-			p.pendingReturns = p.give(p.pendingReturns)
+			p.pendingReturns = p.counter.give(p, p.pendingReturns)
 			return
 		case next == changes && len(p.changes) > 0:
 			p.change()
 			return
-		case next == takes && p.queue.Len() > 0 && p.now >= p.wait.nextAt && !(p.latch && len(p.pendingReturns) > 0):
-			p.take() // the reply to a count-down has the count, too
+		case next == takes && p.queue.Len() > 0 && p.now >= p.wait.nextAt:
+			p.counter.take(p)
 			return
 		}
 	}

@@ -1,11 +1,7 @@
 package semaphore
 
 // take asks for the permits of the first waiting requests.
-func (p *Pool) take() {
-	if p.latch {
-		p.readCount()
-		return
-	}
+func (permits) take(p *Pool) {
 	first := p.queue.Front(batch)
 	wanted := make([]int, len(first))
 	for i, req := range first {
@@ -33,31 +29,23 @@ func (p *Pool) leaveAt() Instant {
 
 // leave removes the entry from the wait queue, or tries to until it has expired.
 func (p *Pool) leave() {
-	p.start(call{command: Command{Kind: Take}})
+	p.start(call{command: Command{Kind: Take}, leaves: true})
 	p.call.until = p.now + p.cfg.EntryTimeout()
-}
-
-// leaving reports whether the command under way is that of leave.
-func (p *Pool) leaving() bool {
-	return p.call.kind == Take && len(p.call.command.Wanted) == 0 && !p.latch
 }
 
 // takeReplied handles the reply to a Take.
 func (p *Pool) takeReplied(r *Result) {
 	c := p.call
 	switch {
-	case r.Err == nil && p.latch:
-		p.end()
-		p.countRead(&c, r.N[0])
 	case r.Err == nil:
 		p.end()
-		p.handOut(&c, r)
-	case p.leaving():
+		p.counter.taken(p, &c, r)
+	case c.leaves:
 		if !r.Transient || c.expired || p.closing { // the entry expires
 			p.end()
 			p.entry = 0
 		}
-	case c.Unsure && (r.Transient || !p.latch): // an earlier try may have taken permits, which must be given back
+	case c.Unsure && (r.Transient || len(c.command.Wanted) > 0): // an earlier try may have taken permits, which must be given back
 		if p.wait.lastErr = r.Err.Error(); !r.Transient {
 			p.rejectWaiting(r)
 			p.reportRejection()
@@ -73,9 +61,9 @@ func (p *Pool) takeReplied(r *Result) {
 	}
 }
 
-// handOut hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
+// taken hands out the permits that a Take has taken. The reply says how many of the requests that the Take named are
 // served.
-func (p *Pool) handOut(c *call, r *Result) {
+func (permits) taken(p *Pool, c *call, r *Result) {
 	served := max(int(r.N[0]), 0)
 	p.wait.tries, p.wait.lastErr = 0, ""
 	if served >= len(c.command.Wanted) || c.command.Entry.N == 0 || r.N[0] < 0 {

@@ -32,14 +32,14 @@ func (p *Pool) retryUnserved(last uint64) {
 	}
 }
 
-// refuseTries refuses the tries up to last, which a command could not serve, and the tries behind a request that waits,
-// unless it is for a latch.
+// refuseTries refuses the tries up to last, which a command could not serve, and those that would have to overtake a
+// request that waits.
 func (p *Pool) refuseTries(last uint64) {
 	first, waits := p.queue.FirstWaiting()
 	for _, req := range p.queue.RemoveTries(func(req *Request) bool {
-		return req.ID <= last || waits && req.ID > first.ID && !p.latch
+		return req.ID <= last || waits && req.ID > first.ID && !p.counter.together()
 	}) {
-		p.refuse(req.Ref, machine.Held, p.whyRefused())
+		p.refuse(req.Ref, machine.Held, p.counter.words().refused)
 	}
 }
 
@@ -83,10 +83,9 @@ func (p *Pool) refuseAll(reason machine.Reason, detail string) {
 // abandon ends the command, forgets what is not given back, and answers their requests.
 func (p *Pool) abandon(reason machine.Reason, detail string) {
 	p.closing = true
-	unsure := p.words("the permits may have been given back", "it may have been counted down")
 	for _, one := range p.call.returns {
 		if p.call.InFlight || p.call.Unsure {
-			p.refuseReturn(one.ref, machine.Unavailable, unsure+": "+detail)
+			p.refuseReturn(one.ref, machine.Unavailable, p.counter.words().mayBeReturned+": "+detail)
 		} else {
 			p.refuseReturn(one.ref, reason, detail)
 		}
@@ -94,7 +93,7 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 	for _, one := range p.pendingReturns {
 		p.refuseReturn(one.ref, reason, detail)
 	}
-	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect && !p.leaving() {
+	if len(p.pendingReturns)+len(p.rejects.returns) > 0 || p.call.kind != 0 && p.call.kind != Inspect && !p.call.leaves {
 		p.reportLost(detail)
 	}
 	p.mayArrive = p.mayArrive || p.call.kind != 0
@@ -102,9 +101,4 @@ func (p *Pool) abandon(reason machine.Reason, detail string) {
 		p.leaveChange(reason, detail)
 	}
 	p.call, p.pendingReturns, p.rejects.returns, p.entry = call{}, nil, nil, 0
-}
-
-// whyRefused says why a request waits, or was not granted.
-func (p *Pool) whyRefused() string {
-	return p.words("there are too few permits", "the latch is closed")
 }
