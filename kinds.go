@@ -57,7 +57,7 @@ func (l *ReadWrite) Write() *Lock {
 // ErrInvalid.
 func (s *System) LockOf(m *messages.Lock) *Lock {
 	traits := request.TraitsOf(m.GetKind())
-	switch several := traits.Consists == request.SeveralLocks; {
+	switch several := traits.Composition == request.SeveralLocks; {
 	case m == nil:
 		return &Lock{invalid: errors.New("the message is nil")}
 	case traits.Permits:

@@ -33,12 +33,12 @@ func (a *lockActor) unlist() {
 // here check whether they still hold it.
 func (a *lockActor) suspectSharedKeys() {
 	keys := a.members
-	if a.key.Made == request.OneKey {
+	if a.key.Composition == request.OneKey {
 		keys = []request.Member{{System: a.rt, Name: a.key.Name}}
 	}
 	for _, key := range keys {
 		rt := key.System.(*Runtime)
-		if one := rt.locks.Get(kinds.Key{Name: key.Name, Made: request.OneKey}); one != nil && one != a {
+		if one := rt.locks.Get(kinds.Key{Name: key.Name, Composition: request.OneKey}); one != nil && one != a {
 			one.post(suspicion{one})
 		}
 		for other, members := range rt.composites.Range {

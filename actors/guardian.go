@@ -174,7 +174,7 @@ func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 func (g *guardian) spawn(ctx actor.Context) *shell.Shell {
 	spawned := g.rt.shells.New()
 	spawned.PID = ctx.Spawn(g.rt.props(func() actor.Actor { return spawned }, spawned))
-	spawned.Process, _ = g.rt.actor.ProcessRegistry.GetLocal(spawned.PID.Id)
+	spawned.Process, _ = g.rt.system.ProcessRegistry.GetLocal(spawned.PID.Id)
 	g.children[spawned.PID.Id] = spawned
 	g.countChildren(1)
 	return spawned

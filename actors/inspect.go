@@ -77,7 +77,7 @@ func (a *lockActor) servers() []*backend.Server {
 
 // keys returns the keys of the lock in Redis: several for a MultiLock.
 func (a *lockActor) keys() (keys []string) {
-	if a.key.Made != request.SeveralLocks {
+	if a.key.Composition != request.SeveralLocks {
 		return []string{a.rt.cfg.KeyPrefix + a.key.Name}
 	}
 	for _, each := range a.members {

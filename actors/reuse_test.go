@@ -76,7 +76,7 @@ func TestReusedActor_SurvivesItsCrash(t *testing.T) {
 		t.Fatal("the next lock has a PID of its own")
 	}
 	directives := make(chan actor.Directive, 1)
-	o.actor.EventStream.Subscribe(func(e any) {
+	o.system.EventStream.Subscribe(func(e any) {
 		if event, ok := e.(*actor.SupervisorEvent); ok {
 			directives <- event.Directive
 		}
@@ -258,7 +258,7 @@ func TestRetired_EndsAFreeShell(t *testing.T) {
 			r.crowded.Store(crowded)
 			r.Deliver(retires.pid, abandon{})
 			there := func(s *shell.Shell) bool {
-				_, is := r.actor.ProcessRegistry.GetLocal(s.PID.Id)
+				_, is := r.system.ProcessRegistry.GetLocal(s.PID.Id)
 				return is
 			}
 			redistest.Eventually(t, "the shell of the one that retires to end", func() bool { return !there(retires.shell) })

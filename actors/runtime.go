@@ -66,10 +66,10 @@ type Runtime struct {
 	// kinds makes the Adapter of each lock actor.
 	kinds *kinds.System
 	// rules check the requests.
-	rules request.Rules
-	actor *actor.ActorSystem
-	root  *actor.RootContext
-	redis *redisclient.Redis
+	rules  request.Rules
+	system *actor.ActorSystem
+	root   *actor.RootContext
+	redis  *redisclient.Redis
 	// stopWatchingMaster unregisters suspectAll.
 	stopWatchingMaster func()
 	// server is that Redis, as locks use it.

@@ -42,7 +42,7 @@ func (r *Runtime) claim(free *shell.Shell, key kinds.Key, first *request.Call) *
 // mailbox. It returns nil if the guardian has to handle the request: an inspection claims no name, and new
 // keys of other forms are rare.
 func (r *Runtime) claimFree(key kinds.Key, call *request.Call) *lockActor {
-	if key.Made == request.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
+	if key.Composition == request.OneKey && call.Op != request.OpInspect && r.rules.Check(call) == nil {
 		if free := r.shells.Take(); free != nil {
 			return r.claim(free, key, call)
 		}
@@ -72,7 +72,7 @@ func newLockActor(rt *Runtime, free *shell.Shell, key kinds.Key, kind messages.K
 	label := key.Name
 	a.alarm = rt.clocks.Alarm(rt.spawned.Add(1), a)
 	spec := kinds.Spec{Kind: kinds.Of(kind), Name: key.Name, Observer: &a.observer}
-	switch key.Made {
+	switch key.Composition {
 	case request.SeveralLocks:
 		label, a.members = members.String(), members.Sorted
 		spec.Members, spec.Tokens = partsOf(members.Sorted), members.Fenced

@@ -25,7 +25,7 @@ import (
 func Start(system *actor.ActorSystem, client rueidis.Client, cfg Config) *Runtime {
 	r := &Runtime{
 		cfg:     cfg,
-		actor:   system,
+		system:  system,
 		root:    system.Root.Copy(),
 		redis:   redisclient.New(client, min(cfg.Renewal/50, 100*time.Millisecond)),
 		id:      uuid.NewString(),

@@ -123,7 +123,7 @@ func (s *subscriber) transferred(payload string) {
 		return
 	}
 	for _, made := range [...]request.Composition{request.OneKey, request.SemaphoreKey} {
-		if to := s.rt.locks.Get(kinds.Key{Name: name, Made: made}); to != nil {
+		if to := s.rt.locks.Get(kinds.Key{Name: name, Composition: made}); to != nil {
 			to.post(&transferred{to, transfer})
 		}
 	}

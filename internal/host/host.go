@@ -16,7 +16,7 @@ import (
 // the event stream. Each may block or panic, so it runs on a goroutine that does nothing else, and
 // holders are notified of a loss before.
 type Host struct {
-	actor  *actor.ActorSystem
+	system *actor.ActorSystem
 	logger *slog.Logger
 
 	logs, events, meter, spans queue
@@ -24,7 +24,7 @@ type Host struct {
 
 // New returns the Host that runs what belongs to an actor system.
 func New(system *actor.ActorSystem, logger *slog.Logger) *Host {
-	return &Host{actor: system, logger: printable.Logger(logger), meter: queue{batchDelay: batchDelay}, spans: queue{batchDelay: batchDelay}}
+	return &Host{system: system, logger: printable.Logger(logger), meter: queue{batchDelay: batchDelay}, spans: queue{batchDelay: batchDelay}}
 }
 
 // Log logs a line. The arguments are as for slog, and must not change afterwards.
@@ -50,7 +50,7 @@ func (h *Host) reportDroppedLogs(n int, _ any) {
 }
 
 // Publish publishes an event on the event stream.
-func (h *Host) Publish(event any) { h.Announce(func() { h.actor.EventStream.Publish(event) }) }
+func (h *Host) Publish(event any) { h.Announce(func() { h.system.EventStream.Publish(event) }) }
 
 // Announce calls f, which publishes events, on a goroutine of the Host.
 func (h *Host) Announce(f func()) {

@@ -12,8 +12,8 @@ import (
 // kind of the same name (see Directory.Conflicting). Locks that are made of several have keys of their own; the name of
 // a MultiLock lists its members.
 type Key struct {
-	Name string
-	Made request.Composition
+	Name        string
+	Composition request.Composition
 }
 
 // String returns the name of the lock, or those of the members.
@@ -22,9 +22,9 @@ func (k Key) String() string { return k.Name }
 // KeyOf returns the key of the lock actor that serves a call.
 func KeyOf(call *request.Call) Key {
 	if call.Members != nil {
-		return Key{Name: call.Members.ID(), Made: request.SeveralLocks}
+		return Key{Name: call.Members.ID(), Composition: request.SeveralLocks}
 	}
-	return Key{Name: call.Name, Made: Of(call.Kind).Consists}
+	return Key{Name: call.Name, Composition: Of(call.Kind).Composition}
 }
 
 // Listed is a lock actor in a Directory.
@@ -45,7 +45,7 @@ type Directory[A Listed] struct {
 
 // Get returns the actor of a key; the zero value if there is none.
 func (d *Directory[A]) Get(key Key) (a A) {
-	if found, ok := d.actors[key.Made].Load(key.Name); ok {
+	if found, ok := d.actors[key.Composition].Load(key.Name); ok {
 		return found.(A)
 	}
 	return a
@@ -68,12 +68,12 @@ func (d *Directory[A]) All(yield func(A) bool) {
 // type.
 func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
 	single := []request.Composition{request.OneKey, request.SemaphoreKey, request.LatchKey}
-	if !slices.Contains(single, key.Made) {
+	if !slices.Contains(single, key.Composition) {
 		return none
 	}
 	for _, made := range single {
-		a := d.Get(Key{Name: key.Name, Made: made})
-		if a == none || made == key.Made || a.Leaving() {
+		a := d.Get(Key{Name: key.Name, Composition: made})
+		if a == none || made == key.Composition || a.Leaving() {
 			continue
 		}
 		if _, format := a.ListedAs(); !call.Op.Frees() || SameType(format, call.LockKind()) {
@@ -92,12 +92,12 @@ func (d *Directory[A]) Add(a A, first *request.Call) (added bool) {
 	if other := d.Get(key); other != none && !other.Leaving() || d.Conflicting(key, first) != none {
 		return false
 	}
-	d.actors[key.Made].Store(key.Name, a)
+	d.actors[key.Composition].Store(key.Name, a)
 	return true
 }
 
 // Remove removes an actor, if it is there.
 func (d *Directory[A]) Remove(a A) {
 	key, _ := a.ListedAs()
-	d.actors[key.Made].CompareAndDelete(key.Name, a)
+	d.actors[key.Composition].CompareAndDelete(key.Name, a)
 }

@@ -14,7 +14,7 @@ func TestTable_StoresOnlyPlainAndFencedAlike(t *testing.T) {
 		if kind == messages.Kind_KIND_FENCED {
 			want = messages.Kind_KIND_PLAIN
 		}
-		if row.StoredAs != want || (row.Form != nil) != (row.IsLock() && row.Consists == request.OneKey) {
+		if row.StoredAs != want || (row.Form != nil) != (row.IsLock() && row.Composition == request.OneKey) {
 			t.Errorf("%v is stored as %v, in the form %+v", kind, row.StoredAs, row.Form)
 		}
 	}

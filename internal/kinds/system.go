@@ -104,7 +104,7 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 		return spec.Kind.new(s, spec.Name, a), s.ID
 	}
 	l := &lockAdapter{system: s, actor: a, client: s.ID, observer: spec.Observer}
-	switch spec.Kind.Consists {
+	switch spec.Kind.Composition {
 	case request.SeveralLocks:
 		options := s.withNewClient()
 		l.client = options.Client
@@ -142,7 +142,7 @@ func PartOf(m request.Member, server *backend.Server, servers []*backend.Server)
 	part := backend.Part{
 		Server: server, Form: Of(m.Kind).Form, Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,
 	}
-	if Of(m.Kind).Consists == request.SeveralServers {
+	if Of(m.Kind).Composition == request.SeveralServers {
 		part.Majority = servers
 	}
 	return part

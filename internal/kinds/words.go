@@ -12,7 +12,7 @@ func Words() (locks, synchronizers []string) {
 		switch word := messages.Kind(kind).LogValue().String(); {
 		case t.new != nil:
 			synchronizers = append(synchronizers, word)
-		case t.Consists == request.OneKey:
+		case t.Composition == request.OneKey:
 			locks = append(locks, word)
 		}
 	}

@@ -51,7 +51,7 @@ func TestKinds_AreAllInWorlds(t *testing.T) {
 	}
 	for kind, row := range kinds.Table {
 		k := kindOfLock{row.Features, row.Form}
-		if one := row.IsLock() && row.Consists == requests.OneKey; one && !(random[k] && explored[k]) {
+		if one := row.IsLock() && row.Composition == requests.OneKey; one && !(random[k] && explored[k]) {
 			t.Errorf("%v: in random worlds %v, explored %v", kind, random[k], explored[k])
 		}
 	}

@@ -55,7 +55,7 @@ func TestModel_HasEveryKind(t *testing.T) {
 		}
 	}
 	for kind, row := range kinds.Table {
-		if row.IsLock() && row.Consists == request.OneKey && !compared[row.Form] {
+		if row.IsLock() && row.Composition == request.OneKey && !compared[row.Form] {
 			t.Errorf("%v is not compared with the model", kind)
 		}
 	}

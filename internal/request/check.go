@@ -173,7 +173,7 @@ func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Durati
 			}
 		}
 	}
-	if TraitsOf(kind).Consists == SeveralServers && lease > r.Config.Watchdog {
+	if TraitsOf(kind).Composition == SeveralServers && lease > r.Config.Watchdog {
 		return fmt.Errorf("the lease is %v, and on a RedLock it must not be longer than Watchdog, which is %v", lease, r.Config.Watchdog)
 	}
 	return nil
@@ -181,7 +181,7 @@ func (r *Rules) CheckRed(kind messages.Kind, members *Members, lease time.Durati
 
 // nameMembers checks the lock that a message names, and gives the call the members of a MultiLock.
 func (r *Rules) nameMembers(call *Call, lock *messages.Lock) (err error) {
-	if TraitsOf(lock.Kind).Consists != SeveralLocks {
+	if TraitsOf(lock.Kind).Composition != SeveralLocks {
 		if len(lock.Members) > 0 {
 			return fmt.Errorf("members are for KIND_MULTI only, and not for %v", lock.Kind)
 		}

@@ -49,7 +49,7 @@ func (r *Rules) checkCount(call *Call) error {
 }
 
 // IsLatch reports whether a call is about a latch.
-func (call *Call) IsLatch() bool { return TraitsOf(call.Kind).Consists == LatchKey }
+func (call *Call) IsLatch() bool { return TraitsOf(call.Kind).Composition == LatchKey }
 
 func (c *Count) check(call *Call) error {
 	switch latch := call.IsLatch(); {

@@ -23,7 +23,7 @@ type Member struct {
 
 // systems returns the systems in whose Redis it has a key.
 func (m Member) systems() []System {
-	if TraitsOf(m.Kind).Consists == SeveralServers {
+	if TraitsOf(m.Kind).Composition == SeveralServers {
 		return m.System.Rules().RedLock()
 	}
 	return []System{m.System}
@@ -67,7 +67,7 @@ func NewMembers(given []Member) (*Members, error) {
 		switch {
 		case !TraitsOf(one.Kind).IsLock():
 			return nil, fmt.Errorf("%v cannot be a member of a MultiLock, whose members are locks", one.Kind)
-		case TraitsOf(one.Kind).Consists == SeveralLocks:
+		case TraitsOf(one.Kind).Composition == SeveralLocks:
 			return nil, errors.New("a MultiLock cannot be a member of a MultiLock: name its members instead")
 		case TraitsOf(one.Kind).Form != nil && TraitsOf(one.Kind).Form.Member.Word == "":
 			return nil, fmt.Errorf("%s cannot be a member of a MultiLock: it is taken alone", TraitsOf(one.Kind).Word)

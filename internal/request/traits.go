@@ -16,8 +16,8 @@ type Traits struct {
 	// StoredAs is the first kind of the same form. Locks of one name that differ in it exclude each other as users of
 	// the key.
 	StoredAs messages.Kind
-	// Consists names the parts of the lock.
-	Consists Composition
+	// Composition names the parts of the lock.
+	Composition Composition
 	// Fenced says that a hold draws a fencing token of its own lock.
 	Fenced bool
 	// Shared says that a hold may have the shared mode.
@@ -43,11 +43,11 @@ const (
 
 // DrawsTokens reports whether a hold draws fencing tokens: its own, or those of its members or servers.
 func (t *Traits) DrawsTokens() bool {
-	return t.Fenced || t.Consists == SeveralLocks || t.Consists == SeveralServers
+	return t.Fenced || t.Composition == SeveralLocks || t.Composition == SeveralServers
 }
 
 // HasOwners reports whether holds have owners. Requests about a kind without owners have messages of their own.
-func (t *Traits) HasOwners() bool { return t.Consists != SemaphoreKey && t.Consists != LatchKey }
+func (t *Traits) HasOwners() bool { return t.Composition != SemaphoreKey && t.Composition != LatchKey }
 
 // IsLock reports whether the kind is no synchronizer.
 func (t *Traits) IsLock() bool { return t.HasOwners() && !t.Permits }
@@ -59,11 +59,11 @@ var traits = [...]Traits{
 	messages.Kind_KIND_FENCED:              {Word: "a plain or fenced lock", Form: forms.Plain, Fenced: true, MinimumTime: true},
 	messages.Kind_KIND_FAIR:                {Word: "a fair lock", Form: forms.Fair, MinimumTime: true},
 	messages.Kind_KIND_READ_WRITE:          {Word: "a read/write lock", Form: forms.ReadWrite, Shared: true},
-	messages.Kind_KIND_RED:                 {Word: "a RedLock", Consists: SeveralServers},
-	messages.Kind_KIND_MULTI:               {Word: "a MultiLock", Consists: SeveralLocks},
+	messages.Kind_KIND_RED:                 {Word: "a RedLock", Composition: SeveralServers},
+	messages.Kind_KIND_MULTI:               {Word: "a MultiLock", Composition: SeveralLocks},
 	messages.Kind_KIND_EXPIRABLE_SEMAPHORE: {Word: "an expirable semaphore", Permits: true},
-	messages.Kind_KIND_SEMAPHORE:           {Word: "a semaphore", Consists: SemaphoreKey},
-	messages.Kind_KIND_LATCH:               {Word: "a latch", Consists: LatchKey},
+	messages.Kind_KIND_SEMAPHORE:           {Word: "a semaphore", Composition: SemaphoreKey},
+	messages.Kind_KIND_LATCH:               {Word: "a latch", Composition: LatchKey},
 }
 
 func init() {

@@ -211,7 +211,7 @@ var All = []Control{
 	{
 		Name: "release of a copied grant", Rule: "18 only a grant that did not reach its requester is released",
 		Broken: "any copy of a grant that becomes a dead letter is released",
-		Edits: []Edit{{"actors/guardian.go", "	<-g.started ", `	r.actor.EventStream.Subscribe(func(event any) {
+		Edits: []Edit{{"actors/guardian.go", "	<-g.started ", `	r.system.EventStream.Subscribe(func(event any) {
 		if dead, ok := event.(*actor.DeadLetterEvent); ok {
 			if m, ok := dead.Message.(*messages.Acquired); ok {
 				r.Deliver(r.guardian, &messages.Release{Lock: m.Lock, HoldId: m.HoldId})
@@ -266,7 +266,7 @@ var All = []Control{
 	{
 		Name: "an actor per kind", Rule: "12 one actor owns one key", Broken: "a plain and a fenced lock of one name have separate actors",
 		Edits: []Edit{
-			{"internal/kinds/directory.go", "Made: Of(call.Kind).Consists}", "Made: request.SeveralServers + 1 + request.Composition(call.Kind)}"},
+			{"internal/kinds/directory.go", "Composition: Of(call.Kind).Composition}", "Composition: request.SeveralServers + 1 + request.Composition(call.Kind)}"},
 			{"internal/kinds/directory.go", "request.OneKey, request.SemaphoreKey, request.LatchKey}", "request.OneKey}"},
 		},
 		Plan: plan(busyOn(traffic.APIs)),
