@@ -29,7 +29,7 @@ func Request(ctx actor.Context, message any) {
 	}
 }
 
-// requestFrom is Request for the System of a guardian.
+// requestFrom does the work of Request for the System of a guardian.
 func requestFrom(guardian *actor.PID, ctx actor.Context, message any) {
 	e := *actor.WrapEnvelope(message)
 	if e.Sender = ctx.Self(); isStopped(ctx) {
@@ -47,12 +47,11 @@ func isStopped(ctx actor.Context) bool {
 	return is
 }
 
-// Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. It is for
-// goroutines: an actor must not block. The error is actor.ErrDeadLetter if the actor stops before it has
-// answered, and the cause of ctx if ctx ends first; the actor may have carried out the request in both cases. A System
-// takes back what it has granted to an Ask that has ended; another answer that arrives later is a dead letter, which
-// proto.actor logs. If the actor is on another node, Ask does
-// not notice that it stops, and waits until ctx ends.
+// Ask sends a message with the span of ctx (see [WithTrace]) to an actor, and waits for the answer. Only goroutines may
+// call Ask: an actor must not block. The error is actor.ErrDeadLetter if the actor stops before it has answered, and
+// the cause of ctx if ctx ends first; the actor may have carried out the request in both cases. A System takes back
+// what it has granted to an Ask that has ended; any other late answer is a dead letter, which proto.actor logs. Ask
+// does not notice that an actor on another node stops, and waits until ctx ends.
 func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message any) (answer any, err error) {
 	switch {
 	case ctx == nil:
@@ -81,7 +80,7 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 		case answer = <-process.answers:
 			return asked(answer)
 		case <-process.terminated:
-			if registered() { // it waits for its children to stop, and still answers
+			if registered() { // the actor waits for its children to stop, and still answers
 				due = time.After(delivery.StoppingPause)
 				continue
 			}
@@ -100,12 +99,12 @@ func Ask(ctx context.Context, root *actor.RootContext, pid *actor.PID, message a
 		if process.state.CompareAndSwap(askWaits, askLeft) {
 			return nil, err
 		}
-		return asked(<-process.answers) // it may be a grant, which would be lost
+		return asked(<-process.answers) // the answer may be a grant, which would be lost
 	}
 }
 
-// gonePause is the time between two checks of Ask for the actor. proto.actor says nothing of one that panics over its
-// Stopped: it has stopped if it is missing twice.
+// gonePause is the time between two checks of Ask for the actor. proto.actor sends no Terminated for an actor that
+// panics over its Stopped: an actor that is missing in two checks has stopped.
 const gonePause = 2 * time.Second
 
 func asked(m any) (answer any, err error) {
@@ -120,11 +119,11 @@ func isActor(process actor.Process) bool {
 	return is
 }
 
-// answerProcess is the process that receives the answer of an Ask, its first message. proto.actor's futures do not
+// answerProcess receives the answer of an Ask: the first message that is sent to it. proto.actor's futures do not
 // support a context, are not notified that the actor stops, and have a data race if two messages arrive.
 type answerProcess struct {
 	answers chan any
-	// terminated has a value when proto.actor has said that the recipient has.
+	// terminated has a value when proto.actor has reported that the recipient has stopped.
 	terminated chan struct{}
 	state      atomic.Int32
 }
@@ -143,8 +142,8 @@ func (a *answerProcess) SendUserMessage(_ *actor.PID, m any) {
 	}
 }
 
-// Wait returns actor.ErrTimeout if Ask has returned without an answer, as a future's does: a grant that comes then is
-// given back.
+// Wait returns actor.ErrTimeout if Ask has returned without an answer, as the Wait of a future does: the System takes
+// back a grant that comes after that.
 func (a *answerProcess) Wait() error {
 	if a.state.Load() == askLeft {
 		return actor.ErrTimeout
@@ -165,9 +164,9 @@ func (a *answerProcess) SendSystemMessage(_ *actor.PID, m any) {
 // Stop implements actor.Process.
 func (*answerProcess) Stop(*actor.PID) {}
 
-// WithTrace returns an envelope of message that carries the span of ctx in its header (traceparent and
-// tracestate, W3C Trace Context). Without a span in ctx it returns message. If message is an envelope, its
-// sender is kept. Use Send for the result: proto.actor's RequestFuture would wrap it again; see [Ask].
+// WithTrace returns an envelope of message that carries the span of ctx in its header (traceparent and tracestate, W3C
+// Trace Context). Without a span in ctx WithTrace returns message. If message is an envelope, its sender is kept. Use
+// Send for the result: proto.actor's RequestFuture would wrap it again; see [Ask].
 func WithTrace(ctx context.Context, message any) any {
 	if ctx == nil {
 		return message

@@ -10,17 +10,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// callTree is the state of a hold, the root, and of all holds that have re-entered it. For the
-// lock actor they are one hold, and it notifies the root. The tree holds the lock until all of
-// them are released, in any order. A re-entry uses the owner of the root.
+// callTree is the state of a hold, the root, and of all holds that have re-entered it. For the lock actor the tree is
+// one hold, and the lock actor notifies the root. The tree holds the lock until all its holds are released, in any
+// order. A re-entry uses the owner of the root.
 //
 // The mutex of the root guards the state of all holds of the tree.
 type callTree struct {
 	// reentries are the re-entries that are held or whose context is not cancelled yet.
 	reentries map[*Hold]struct{}
-	lost      error
-	// loss is cancelled only by the loss of the tree. It is created with the root's context,
-	// for holds that are acquired with a derived context; see follow.
+	// lost is why the tree was lost; nil while it is held, and after a release.
+	lost error
+	// loss is cancelled only by the loss of the tree. The root's contextIn creates it, for holds
+	// that are acquired with a derived context; see follow.
 	loss       context.Context
 	cancelLoss context.CancelCauseFunc
 }
@@ -123,8 +124,8 @@ func (h *Hold) end() {
 	root.settle()
 }
 
-// lose ends all holds of the root's call tree. A hold that was released before stays released,
-// but the loss cancels its context if nothing else has. Only the first call has an effect.
+// lose ends all holds of the root's call tree. A hold that was released before stays released, but the loss cancels its
+// context unless that is cancelled already. Only the first call has an effect.
 func (h *Hold) lose(why error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -165,8 +166,8 @@ func (h *Hold) settle() {
 	delete(h.root.reentries, h)
 }
 
-// isWithin reports whether the hold is held and was acquired with the context of the other hold
-// or with one derived from it.
+// isWithin reports whether the hold is held and was acquired with the context of the other hold or with a derived
+// context.
 func (h *Hold) isWithin(other *Hold) bool {
 	if h.ended != nil {
 		return false
@@ -189,8 +190,8 @@ func (h *Hold) cancelWith(cause error) {
 	}
 }
 
-// follow cancels the context when an outer hold of another lock is lost, or at once if one is lost
-// already. It ignores the release of the outer hold, since this lock is still held.
+// follow cancels the context when an outer hold of another lock is lost, or at once if such a hold is lost already. A
+// release of the outer hold changes nothing, since this lock is still held.
 func (h *Hold) follow() {
 	cancel := h.cancel
 	for outer := h.outer; outer != nil; outer = outer.outer {

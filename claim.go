@@ -26,7 +26,7 @@ import (
 //			b.invoices.Acquire(ctx, request)
 //		case bill:
 //			if m.under != b.invoices.Held() {
-//				return // it is of a hold that has ended
+//				return // the bill belongs to a hold that has ended
 //			}
 //			…
 //			b.invoices.Release(ctx)
@@ -34,29 +34,30 @@ import (
 //	}
 //
 // A Claim ends with the instance of its actor. When the actor is restarted, the Claim releases what it holds and
-// withdraws its request; the next instance begins without the lock, and its Claim ignores what was meant for the last
-// one. When the actor stops, the System releases the lock; no Release is needed.
+// withdraws its request; the next instance begins without the lock, and its Claim ignores the answers to the last
+// instance. When the actor stops, the System releases the lock; no Release is needed.
 //
 // An actor may have several Claims, each for another lock. Only the actor itself may use them, while it handles a
-// message. An Acquire goes to the System that [From] returns, the one that was started last in the actor system, and what
-// follows goes to the same.
+// message. An Acquire goes to the System that [From] returns: the System that was started last in the actor system. The
+// Release of that hold goes to the same System.
 type Claim struct {
 	state claimState
-	// id is the correlation id of the present or last Acquire: no other has it, in any life of the actor; guardian is that
-	// of the System that it went to, and life its process: the guardian of another System may have the name since.
-	id       string
+	// id is the correlation id of the present or last Acquire. No other Acquire has this id, in any life of the actor.
+	id string
+	// guardian is the guardian of the System that received that Acquire.
 	guardian *actor.PID
-	life     actor.Process
-	lock     *messages.Lock
-	held     *messages.Acquired
+	// life is the process of guardian: the guardian of another System may have the name since.
+	life actor.Process
+	lock *messages.Lock
+	held *messages.Acquired
 	// next is sent when the release is answered.
 	next *messages.Acquire
 	err  error
-	// left are the requests whose withdrawal has failed, by their ids: what they are granted is given back.
+	// left are the requests whose withdrawal has failed, by their ids: a late grant to such a request is given back.
 	left map[string]leftRequest
 }
 
-// leftRequest is a request of a Claim that may be granted still, by the System of a guardian.
+// leftRequest is a request of a Claim that the System of a guardian may still grant.
 type leftRequest struct {
 	lock     *messages.Lock
 	guardian *actor.PID
@@ -92,10 +93,11 @@ const (
 	ClaimReleased ClaimEvent = "released"
 )
 
-// Acquire requests the lock, and Handle returns ClaimGranted or ClaimRefused later. The request says which lock, for how
-// long it waits, and its lease. The actor is the owner, and no re-entry is granted: the request is refused with ErrReentry
-// if the actor has the lock by another Claim or request. While the Claim waits for the lock or has it, Acquire does
-// nothing; after a Release it waits for the answer to that. A correlation_id is the Claim's own, in place of the request's.
+// Acquire requests the lock, and Handle returns ClaimGranted or ClaimRefused later. The request says which lock, for
+// how long it waits, and its lease. The actor is the owner, and no re-entry is granted: the request is refused with
+// ErrReentry if the actor has the lock by another Claim or request. While the Claim waits for the lock or has it,
+// Acquire does nothing; after a Release, Acquire waits for the answer to the Release. The Claim replaces the
+// correlation_id of the request with its own.
 func (c *Claim) Acquire(ctx actor.Context, request *messages.Acquire) {
 	if c == nil || ctx == nil || c.state == claimWaiting || c.state == claimHeld {
 		return
@@ -139,7 +141,7 @@ func (c *Claim) Release(ctx actor.Context) {
 	switch c.state {
 	case claimWaiting:
 		if isStopped(ctx) {
-			return // its request ends with it
+			return // the System ends the request of an actor that stops
 		}
 		c.request(ctx, &messages.Cancel{Lock: c.lock, CorrelationId: c.id})
 	case claimHeld:
@@ -154,8 +156,8 @@ func (c *Claim) release(hold string) *messages.Release {
 	return &messages.Release{Lock: c.lock, HoldId: hold, CorrelationId: c.id}
 }
 
-// Handle looks at the message that the actor is handling, and returns what it has changed. Call it first, with every
-// message, also with those of proto.actor.
+// Handle looks at the message that the actor is handling, and returns what the message has changed. Call it first, with
+// every message, also with those of proto.actor.
 func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 	if c == nil || ctx == nil {
 		return ClaimUnchanged
@@ -165,7 +167,7 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		asked := c.state == claimWaiting || c.state == claimReleasing
 		c.Release(ctx)
 		if asked {
-			c.request(ctx, c.release("")) // a grant may be on its way, of which only the owner is known
+			c.request(ctx, c.release("")) // a grant may be on its way, and its hold id is not known
 		}
 		for _, one := range c.left {
 			requestFrom(one.guardian, ctx, &messages.Cancel{Lock: one.lock})
@@ -173,7 +175,8 @@ func (c *Claim) Handle(ctx actor.Context) ClaimEvent {
 		}
 		*c = Claim{} // the next instance may be the same value
 	case *actor.DeadLetterResponse:
-		// It does not say what it answers: some message of the actor, or a request to a System that is closed.
+		// A DeadLetterResponse does not say what it answers: any message of the actor, or a request to a System that is
+		// closed.
 		if now, lives := ctx.ActorSystem().ProcessRegistry.GetLocal(c.guardian.GetId()); !lives || !request.SameLife(now, c.life) {
 			return c.answeredBy(ctx, m)
 		}
@@ -211,11 +214,11 @@ func (c *Claim) answeredLate(ctx actor.Context, one leftRequest, message any) {
 	}
 }
 
-// step decides what follows from a message that is for the present Acquire. It returns a request to be sent, or nil.
+// step handles a message that is for the present Acquire. It returns a request to be sent, or nil.
 func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 	switch m := message.(type) {
 	case *messages.Acquired:
-		if c.state != claimWaiting { // it has withdrawn the request
+		if c.state != claimWaiting { // the Claim has withdrawn the request
 			return c.release(m.HoldId), ClaimUnchanged
 		}
 		c.state, c.held, c.err = claimHeld, m, nil
@@ -231,12 +234,12 @@ func (c *Claim) step(message any) (request proto.Message, happened ClaimEvent) {
 	case *messages.NotAcquired:
 		err := ErrorOf(m)
 		if c.state == claimReleasing {
-			err = nil // as it was to be
+			err = nil // the request was withdrawn, as the Claim asked
 		}
 		happened = c.answered(err)
 	case *messages.Released:
 		happened = c.answered(nil)
-	case *actor.DeadLetterResponse: // without the lock
+	case *actor.DeadLetterResponse: // the System is closed
 		op := "acquire"
 		if c.state == claimReleasing {
 			op = "release"
@@ -283,8 +286,9 @@ func (c *Claim) ended(err error, as ClaimEvent) ClaimEvent {
 }
 
 // Held returns the grant of the hold, with its token, and nil while the actor does not have the lock, as far as Handle
-// has seen: a loss during a handler shows in the next one. It is the same for the whole hold, and another one for each
-// hold: put it into the messages that the actor sends itself, and ignore those of another hold.
+// has seen: a loss during a handler shows in the next handler. The pointer is the same for the whole hold, and differs
+// between holds: put it into the messages that the actor sends itself, and ignore messages with the pointer of another
+// hold.
 func (c *Claim) Held() *messages.Acquired {
 	if c == nil {
 		return nil

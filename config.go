@@ -33,52 +33,48 @@ type Config struct {
 	// Renewal is the time between two renewals of such a lock by the watchdog. Default: a third of
 	// Watchdog; at most half of it, so that a single failed renewal does not lose the lock.
 	Renewal time.Duration
-	// HandOffLimit is the time for which this process may hand a lock off to its own waiters before
-	// it yields to other processes. A longer limit gives more grants per second, and longer waits
-	// for other processes: each of them waits for a turn of every other. When the lock is left to
-	// foreign clients, such as Redisson, no System that waits acquires it for twice this time.
-	// Default 5 ms; at most a third of Watchdog.
+	// HandOffLimit is the time for which this process may hand a lock off to its own waiters before it yields to other
+	// processes. A longer limit gives more grants per second, and longer waits for other processes: each process waits
+	// for a turn of every other process. When the lock is left to foreign clients, such as Redisson, no System that
+	// waits acquires it for twice this time. Default 5 ms; at most a third of Watchdog.
 	HandOffLimit time.Duration
-	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the moment it
-	// was taken from Redis. Until then the process acquires and releases it again without Redis. It is for work that comes
-	// back to the same process, above all if Redis is far away. Another process that waits for the lock, or tries, asks for
-	// it, and it is released at once; the try itself is refused. Clients that do not ask, such as Redisson or a RedLock,
-	// get the lock after this time at the latest. If the process dies, the lock is free when its lease ends. See
-	// docs/using.md. Default 0: a lock is released when its holder releases it; at most a third of Watchdog. In a cluster
-	// New fails with ErrInvalid.
+	// Linger is the time for which a plain or a fenced lock may linger in this process without a holder, from the
+	// moment it was taken from Redis. Until then the process acquires and releases it again without Redis. Use Linger
+	// if the same process acquires the lock again and again, above all if Redis is far away. Another process that waits
+	// for the lock, or tries once, asks for the lock, and this process releases it at once; the try itself is refused.
+	// Clients that do not ask, such as Redisson or a RedLock, get the lock after this time at the latest. If the
+	// process dies, the lock is free when its lease ends. See docs/using.md. Default 0: a lock is released when its
+	// holder releases it; at most a third of Watchdog. In a cluster New fails with ErrInvalid.
 	Linger time.Duration
-	// Poll is the longest time between two tries of a waiting process, or half of Watchdog if
-	// that is shorter, except for fair locks and RedLocks. The tries make up for lost messages and keep the
-	// process's entry in the wait queue, which lasts for twice this time without them. That is
-	// also the first TTL of a lock that is transferred to the process, and so the longest time
-	// for which a process that dies while it waits can block others. Default 1 s; at least 10 ms.
-	// Waiters in the wait queue try every 12 h at least.
+	// Poll is the longest time between two tries of a waiting process, or half of Watchdog if that is shorter, except
+	// for fair locks and RedLocks. The tries make up for lost messages and keep the process's entry in the wait queue,
+	// which lasts for twice this time without a try. Twice this time is also the first TTL of a lock that is
+	// transferred to the process, and so the longest time for which a process that dies while it waits can block
+	// others. Default 1 s; at least 10 ms. Waiters in the wait queue try every 12 h at least.
 	Poll time.Duration
-	// CallTimeout is the time that Redis has to answer before a call is repeated or given up. For a
-	// renewal it is a quarter of what is left of the lease if that is shorter. Default 2 s; at least
-	// 10 ms.
+	// CallTimeout is the time that Redis has to answer before a call is repeated or given up. A renewal has at most a
+	// quarter of what is left of the lease. Default 2 s; at least 10 ms.
 	CallTimeout time.Duration
-	// Replicas is the number of replicas of Redis that must have received a lease, and the fencing tokens
-	// drawn with it, before the lease is trusted: at a grant, a re-entry and a renewal. Set it if
-	// a replica may be promoted to master, since the replica may not know the latest grants. A
-	// grant that is not confirmed within ReplicaTimeout is undone: a request that does not wait is
-	// refused with ErrNotReplicated, a waiting one tries again. A hold whose renewals are not
-	// confirmed is lost when its lease ends.
+	// Replicas is the number of replicas of Redis that must have received a lease, and the fencing tokens drawn with
+	// it, before the lease is trusted: at a grant, a re-entry and a renewal. Set Replicas if a replica may be promoted
+	// to master, since the replica may not know the latest grants. A grant that is not confirmed within ReplicaTimeout
+	// is undone: a request that does not wait is refused with ErrNotReplicated, a waiting request tries again. A hold
+	// whose renewals are not confirmed is lost when its lease ends.
 	//
-	// All processes must use the same number. If locks must be granted while a replica is missing,
-	// as after a failover, it must be less than the number of replicas; see docs/guarantees.md.
-	// Each grant costs one round trip to the replicas, a local hand-off costs none. Each command to
-	// Redis about a plain semaphore or a latch costs one as well, including refused tries and releases, but
-	// not Available and Count; it takes effect when it is confirmed, and is repeated until then. A RedLock
-	// does not use Replicas. Default 0: no replica is waited for.
+	// All processes must use the same number. If locks must be granted while a replica is missing, as after a failover,
+	// the number must be less than the number of replicas; see docs/guarantees.md. Each grant costs one round trip to
+	// the replicas, a local hand-off costs none. Each command to Redis about a plain semaphore or a latch also costs a
+	// round trip, including refused tries and releases, but not Available and Count. Such a command takes effect when
+	// the replicas have confirmed it, and is repeated until then. A RedLock does not use Replicas. Default 0: no
+	// replica is waited for.
 	Replicas int
-	// ReplicaTimeout is the time that the replicas have to confirm; three quarters of the time that
-	// Redis may take to answer if that is shorter, so leases that are short compared with the lag of
-	// the replicas are not renewed. Default and maximum: half of CallTimeout; at least 1 ms.
+	// ReplicaTimeout is the time that the replicas have to confirm, at most three quarters of the time that Redis has
+	// to answer. So leases that are short compared with the lag of the replicas are not renewed. Default and maximum:
+	// half of CallTimeout; at least 1 ms.
 	ReplicaTimeout time.Duration
-	// WaiterTimeout is the time for which a waiter for a fair lock keeps its queue entry in Redis
-	// after the last sign of life of its process, and so the longest time for which a dead process
-	// delays later waiters. Default 5 s (in Redisson 5 min), or three times Poll, the minimum, if that is longer.
+	// WaiterTimeout is the time for which a waiter for a fair lock keeps its queue entry in Redis after the last sign
+	// of life of its process, and so the longest time for which a dead process delays later waiters. Default 5 s (in
+	// Redisson 5 min); at least three times Poll, which is the default if Poll is long.
 	WaiterTimeout time.Duration
 	// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub. All processes that
 	// use the same locks must use the same mode. Default ShardedAuto, as in Redisson
@@ -94,34 +90,38 @@ type Config struct {
 	// Default: empty.
 	KeyPrefix string
 	// OneTokenCounter makes all fenced locks and singletons of this KeyPrefix draw their tokens from one counter. By
-	// default each name has a counter of its own, which stays in Redis for ever. Set this if the program uses many names
-	// only once, such as one for each order. All processes that use fenced locks or singletons of this KeyPrefix must have
-	// the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says how to turn it on for names that have
-	// had tokens. In a cluster New fails with ErrInvalid.
+	// default each name has a counter of its own, which stays in Redis for ever. Set OneTokenCounter if the program
+	// uses many names only once, such as a name for each order. All processes that use fenced locks or singletons of
+	// this KeyPrefix must have the same setting, and none may use Redisson's RFencedLock. docs/kinds.md says how to
+	// turn it on for names that have had tokens. In a cluster New fails with ErrInvalid.
 	OneTokenCounter bool
 	// Application names the program in the record that the System keeps in Redis, so that other
 	// processes can report which process holds a lock; see Process. At most 256 bytes of UTF-8.
 	// Default: the name of the program's file. The record also has the host name and the process id.
 	Application string
-	// Anonymous keeps no record. It saves a script every 5 s, or with a Watchdog above 30 s every sixth of that, at
-	// least once a minute.
+	// Anonymous keeps no record. This saves a script every 5 s, or with a Watchdog above 30 s every sixth of Watchdog,
+	// and at least once a minute.
 	Anonymous bool
 	// Logger receives what needs an operator's attention. Default: the logger of the actor system, and for Open without
-	// WithActorSystem none. Its handler runs on a separate goroutine and may block or panic. Up to 1024 records wait for
-	// it; further ones are dropped, and a record reports how many. Close waits for it for at most a second.
+	// WithActorSystem none. The logger's handler runs on a separate goroutine and may block or panic. Up to 1024
+	// records wait for the handler; further records are dropped, and a record reports how many. Close waits for the
+	// handler for at most a second.
 	Logger *slog.Logger
-	// A request that waits longer than LongWait causes a warning, which names the current holder, and
-	// so does a lock that is held longer than LongHold. The warning is repeated each time the
-	// duration has doubled. Of the requests that wait for one lock, only the first causes it. Waits and
-	// holds of Elect, Lead and LeaderProps are not logged, nor waits for a Semaphore or a Latch. Default
-	// 0: no warning; otherwise at least 10 ms.
-	LongWait, LongHold time.Duration
-	// HoldStacks records the stack of each goroutine that acquires a lock, for the warning of
-	// LongHold. It costs a few microseconds and 256 bytes per hold.
+	// LongWait is the time after which a request that waits causes a warning, which names the current holder. The
+	// warning is repeated each time the duration has doubled. Only the first request that waits for a lock causes
+	// warnings. Waits of Elect, Lead and LeaderProps, and for a Semaphore or a Latch, are not logged. Default 0: no
+	// warning; otherwise at least 10 ms.
+	LongWait time.Duration
+	// LongHold is the time after which a lock that is held causes a warning. The warning is repeated each time the
+	// duration has doubled. Holds of Elect, Lead and LeaderProps are not logged. Default 0: no warning; otherwise at
+	// least 10 ms.
+	LongHold time.Duration
+	// HoldStacks records the stack of each goroutine that acquires a lock, for the warning of LongHold. Each hold costs
+	// a few microseconds and 256 bytes more.
 	HoldStacks bool
-	// Meter receives the metrics listed in docs/operate.md. Default: nothing is measured. New
-	// creates its instruments; a separate goroutine uses them, where they may block or panic.
-	// Meanwhile counts accumulate, and up to 16,384 histogram values are kept.
+	// Meter receives the metrics listed in docs/operate.md. Default: nothing is measured. New creates its instruments;
+	// a separate goroutine uses the instruments, which may block or panic. Meanwhile counts accumulate, and up to
+	// 16,384 histogram values are kept.
 	Meter metric.Meter
 	// Tracer creates spans, as children of the callers' spans, with the lock's name (lockkeeper.lock) and lockkeeper.kind.
 	// A span of an error has the status Error. The spans are
@@ -133,23 +133,22 @@ type Config struct {
 	//   - lockkeeper.hold, from the grant to the end, with the events at_risk and lost (with lockkeeper.reason);
 	//   - lockkeeper.release, from the request to its answer, with the event released or refused (with lockkeeper.reason).
 	//
-	// Default: no spans. The tracer runs on a separate goroutine and may block or panic; up to 1024 spans wait for it, and
-	// further ones are dropped.
+	// Default: no spans. The tracer runs on a separate goroutine and may block or panic; up to 1024 spans wait for the
+	// tracer, and further spans are dropped.
 	Tracer trace.Tracer
-	// Middleware handles the requests by message before their lock does, outermost first: for
-	// tracing, or to refuse requests. It does not see requests of goroutines, timers or replies of
-	// Redis. While it blocks, only further messages for the same lock wait. If it panics, the
-	// request is refused with REASON_CRASHED, unless it releases or withdraws something: then it
-	// passes. It must answer a request that it does not pass on.
+	// Middleware handles the requests by message before their lock does, outermost first: for tracing, or to refuse
+	// requests. Middleware does not see requests of goroutines, timers or replies of Redis. While it blocks, only
+	// further messages for the same lock wait. If it panics, the request is refused with REASON_CRASHED; but a request
+	// that releases or withdraws something passes. Middleware must answer a request that it does not pass on.
 	Middleware []actor.ReceiverMiddleware
 }
 
-// longest bounds the times that are added to each other and to the clock: ten years.
+// longest bounds the times that are added to each other and to the clock.
 const longest = 10 * 365 * 24 * time.Hour
 
-// forcedYield is the time between two yields of a lock to foreign clients although none is seen, because some
-// wait without subscribing. In a cluster without sharded pub/sub, where most of them listen on
-// another server, the lock is left to them every forcedYieldHandOffs hand-off limits instead.
+// forcedYield is the time between two yields of a lock to foreign clients although none is seen, because some wait
+// without subscribing. In a cluster without sharded pub/sub, most foreign clients listen on another server: there the
+// lock is left to foreign clients every forcedYieldHandOffs hand-off limits instead.
 const (
 	forcedYield         = 2 * time.Second
 	forcedYieldHandOffs = 20
@@ -229,7 +228,7 @@ func (c Config) validate() error {
 	return nil
 }
 
-// tokenCounter returns the key of the counter of all tokens; "" if each fenced lock has one of its own.
+// tokenCounter returns the key of the counter of all tokens; "" if each fenced lock has a counter of its own.
 func (c Config) tokenCounter() string {
 	if !c.OneTokenCounter {
 		return ""
@@ -240,8 +239,8 @@ func (c Config) tokenCounter() string {
 // sharedTokens is the name of the counter of OneTokenCounter, behind the key prefix.
 const sharedTokens = "lockkeeper_tokens"
 
-// actors returns the settings of the actors. sharded reports whether the server is a cluster with
-// sharded pub/sub; blind, whether it is a cluster without, where a server sees only its own subscribers.
+// actors returns the settings of the actors. sharded: the server is a cluster with sharded pub/sub. blind: the server
+// is a cluster without sharded pub/sub, where a server sees only its own subscribers.
 func (c Config) actors(sharded, blind bool) actors.Config {
 	yield := forcedYield
 	if blind {
@@ -259,10 +258,10 @@ func (c Config) actors(sharded, blind bool) actors.Config {
 	}
 }
 
-// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub (SSUBSCRIBE and SPUBLISH
-// instead of SUBSCRIBE and PUBLISH). Clients with different modes do not receive each other's messages:
-// a waiter gets the lock only when it tries again, and Redisson when the holder's TTL has ended. The
-// modes are those of Redisson's shardedSubscriptionMode. They have no effect outside a cluster.
+// ShardedPubSub selects when locks in a Redis Cluster use sharded pub/sub (SSUBSCRIBE and SPUBLISH instead of SUBSCRIBE
+// and PUBLISH). Clients with different modes do not receive each other's messages: a waiter gets the lock only when it
+// tries again, and Redisson when the holder's TTL has ended. Redisson's shardedSubscriptionMode has the same modes.
+// They have no effect outside a cluster.
 type ShardedPubSub uint8
 
 // The modes.

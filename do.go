@@ -13,16 +13,16 @@ const releaseTimeout = 5 * time.Second
 
 var errUnconfirmed = fmt.Errorf("%w: it has not answered within %v, and the release is still being tried", ErrUnavailable, releaseTimeout)
 
-// Do acquires the lock, runs f, and releases the lock, even if ctx has ended or f panics. The
-// context of f is a child of ctx, and is also cancelled when the lock is lost; f must return
-// then. HoldFrom returns the hold of that context, for example for its fencing token. As with
-// Hold.Context, an Acquire with that context re-enters the lock, also in goroutines that f starts.
+// Do acquires the lock, runs f, and releases the lock, even if ctx has ended or f panics. The context of f is a child
+// of ctx, and is also cancelled when the lock is lost; f must return then. HoldFrom returns the hold of that context,
+// for example for its fencing token. An Acquire with that context re-enters the lock, as with Hold.Context, also in
+// goroutines that f starts.
 //
-// If the lock was not acquired, f is not called, and Do returns the error of Acquire. Otherwise it
-// returns the error of f. The error also wraps ErrLost if the lock was lost before f returned,
-// since another owner may have held it meanwhile. If Redis does not confirm the release within
-// 5 s, Do logs a warning, and the error also wraps ErrNotReleased and the reason; the lock is free
-// when its TTL ends at the latest. Both hold even if f returned nil.
+// If the lock was not acquired, f is not called, and Do returns the error of Acquire. Otherwise it returns the error of
+// f. The error also wraps ErrLost if the lock was lost before f returned, since another owner may have held the lock
+// meanwhile. If Redis does not confirm the release within 5 s, Do logs a warning, and the error also wraps
+// ErrNotReleased and the reason; the lock is free when its TTL ends at the latest. Do returns these errors even if f
+// returned nil.
 //
 // If f panics or calls [runtime.Goexit], Do releases the lock, and the panic or exit continues.
 //

@@ -10,10 +10,11 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// WithDrain ends the context of the work d before the lock may be lost, unless its lease is renewed until then: so the
-// work has d to stop while no other process can hold the lock. The cause of the context wraps ErrLost, but the lock is
-// still held, and is released when the work has returned. The default is that the context ends when the lock is lost;
-// then another process may hold it already, as it may despite a drain when the key was deleted or released by force.
+// WithDrain ends the context of the work d before the lock may be lost, unless its lease is renewed until then. So the
+// work has the time d to stop, while no other process can hold the lock. The cause of the context wraps ErrLost, but
+// the lock is still held, and is released when the work has returned. By default the context ends when the lock is
+// lost; another process may hold the lock already then. That may happen despite a drain when the key was deleted or
+// released by force.
 //
 // If less than d is left at the grant, as after a late answer or a transfer by another process, and the lease cannot be
 // renewed, the work is not called: Do, Spawn and Respond fail, mostly with ErrUnavailable.
@@ -22,12 +23,12 @@ import (
 // lock again. With a hold of Acquire, look at Hold.Left instead.
 //
 // d must be positive and so short that one renewal may fail: less than Watchdog − Renewal − CallTimeout (instead of
-// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog and 2 ms less for clocks that differ; 17.698 s
-// by default. With a fixed lease it must instead be less than the lease, less 1 % and 2 ms; with a max hold also less than
-// that.
+// CallTimeout a quarter of Watchdog if that is shorter), and 1 % of Watchdog and 2 ms less for clocks that differ;
+// 17.698 s by default. With a fixed lease d must instead be less than the lease, less 1 % and 2 ms; with a max hold
+// also less than the max hold.
 //
-// The work may still overlap with that of another process if it does not return within d, or if the process or its
-// machine stops meanwhile. Only a fencing token keeps out what it writes then.
+// The work may still overlap with the work of another process if it does not return within d, or if the process or its
+// machine stops meanwhile. Only a fencing token keeps out what the work writes then.
 func WithDrain(d time.Duration) WorkOption {
 	return workOption(func(r *acquireOptions) { r.drain = &d })
 }
@@ -104,7 +105,7 @@ func (h *Hold) watchDrain(ctx context.Context) (stop func(), err error) {
 	return func() { close(stopped) }, nil
 }
 
-// beginDrain ends the context of a hold that lasts.
+// beginDrain ends the context of the hold, unless the hold has ended.
 func (h *Hold) beginDrain(left time.Duration) {
 	h.root.mu.Lock()
 	defer h.root.mu.Unlock()

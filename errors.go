@@ -13,8 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The errors, for errors.Is. Calls about a lock, a semaphore or a latch return an *Error that wraps one of
-// them, or the error of the caller's context.
+// The errors, for errors.Is. Calls about a lock, a semaphore or a latch return an *Error that wraps one of these
+// errors, or the error of the caller's context.
 var (
 	// ErrInvalid: the request is not valid; the text says what is allowed.
 	ErrInvalid = errors.New("invalid request")
@@ -28,11 +28,11 @@ var (
 	ErrQueueFull = errors.New("queue is full")
 	// ErrClosed: the System is closing or closed.
 	ErrClosed = errors.New("system is closed")
-	// ErrUnavailable: Redis did not answer in time, or could not do it then, as while its memory is full. Trying again
-	// may help.
+	// ErrUnavailable: Redis did not answer in time, or could not carry out the request then, as while its memory is
+	// full. Trying again may help.
 	ErrUnavailable = errors.New("redis is unavailable")
-	// ErrRejected: Redis refuses the request, and would refuse it again; the text has the error of
-	// Redis and what to do.
+	// ErrRejected: Redis refuses the request, and would refuse it again; the text has the error of Redis and says what
+	// to do.
 	ErrRejected = errors.New("redis rejected the request")
 	// ErrCrashed: the actor of the lock, the semaphore or the latch crashed while it handled the
 	// request, or was stopped after many crashes.
@@ -42,11 +42,11 @@ var (
 	// ErrReentry: the caller already holds the lock and may not re-enter it this way:
 	// WithoutReentry was given, or a reader wants to write.
 	ErrReentry = errors.New("lock cannot be re-entered")
-	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time, and it was
-	// undone; or the lease of an Extend, see there. See Config.Replicas. Trying again may help.
+	// ErrNotReplicated: too few replicas of Redis have confirmed the grant in time, and the grant was undone.
+	// Hold.Extend returns it if too few have confirmed the lease. See Config.Replicas. Trying again may help.
 	ErrNotReplicated = errors.New("not replicated")
-	// ErrNoPermits: the number of permits is not set under that name. It never was, or Redis has lost
-	// its data. Set it, or use ExpirableSemaphore.WithTotal.
+	// ErrNoPermits: the number of permits is not set under that name. It was never set, or Redis has lost its data. Set
+	// the number, or use ExpirableSemaphore.WithTotal.
 	ErrNoPermits = errors.New("no number of permits is set")
 	// ErrLost: the hold was lost before it was released.
 	ErrLost = errors.New("lock was lost")
@@ -84,7 +84,7 @@ type Error struct {
 	// Reason is the reason in the answer by message.
 	Reason messages.Reason
 	Detail string
-	// Err is one of the package's errors, or the error of a context, or wraps several of them.
+	// Err is one of the package's errors or the error of a context, or wraps several errors.
 	Err error
 }
 
@@ -153,10 +153,10 @@ type permitLostError struct{}
 func (permitLostError) Error() string { return "permit was lost" }
 func (permitLostError) Unwrap() error { return ErrLost }
 
-// ErrorOf converts the answer to a request by message to an error; it returns nil for an answer that is not a
-// refusal. The error is an *[Error] that wraps the error which the methods of a [Lock] return for the same
-// reason. For a LeaseLost it is the cause of a lost hold's context. For proto.actor's DeadLetterResponse, the
-// answer after Close, it is ErrClosed.
+// ErrorOf converts the answer to a request by message to an error; it returns nil for an answer that is not a refusal.
+// The error is an *[Error] that wraps the error which the methods of a [Lock] return for the same reason. For a
+// LeaseLost the error is the cause of a lost hold's context. For proto.actor's DeadLetterResponse, the answer after
+// Close, it wraps ErrClosed.
 func ErrorOf(answer any) error {
 	switch m := answer.(type) {
 	case *messages.NotAcquired:

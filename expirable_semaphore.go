@@ -10,14 +10,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// ExpirableSemaphore is a semaphore whose permits have holders and leases, Redisson's
-// RPermitExpirableSemaphore. In all processes together at most as many are held as there are. A permit
-// is renewed while it is held and becomes free when its holder dies; a holder that loses its permit is
-// notified. An ExpirableSemaphore is only a name with methods, like a Lock.
+// ExpirableSemaphore is a semaphore whose permits have holders and leases, Redisson's RPermitExpirableSemaphore. All
+// processes together hold at most as many permits as there are. A permit is renewed while it is held and becomes free
+// when its holder dies; a holder that loses its permit is notified. An ExpirableSemaphore is only a name with methods,
+// like a Lock.
 //
-// Set the number of permits once for all processes, for instance with TrySetPermits. Until then, and
-// after Redis has lost its data, Acquire fails with ErrNoPermits. A process that is to set it by itself uses
-// only WithTotal: a TrySetPermits at each start does not wait for permits from before the loss.
+// Set the number of permits once for all processes, for instance with TrySetPermits. Until then, and after Redis has
+// lost its data, Acquire fails with ErrNoPermits. If each process is to set the number by itself, use only WithTotal: a
+// TrySetPermits at each start does not wait for permits from before the loss.
 type ExpirableSemaphore struct{ lock *Lock }
 
 // ExpirableSemaphore returns the expirable semaphore of that name. See Lock for valid names.
@@ -25,10 +25,10 @@ func (s *System) ExpirableSemaphore(name string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{&Lock{runtime: s.inner(), kind: messages.Kind_KIND_EXPIRABLE_SEMAPHORE, name: name}}
 }
 
-// WithTotal returns the same semaphore with a number of permits, at least 1, for its Acquire, TryAcquire and Do:
-// they set it if no number is set, because this is the first use or because Redis has lost its data. That takes
-// Config.Watchdog, the time until all earlier permits have expired; permits that this System still holds stay taken.
-// TrySetPermits sets the number at once. If n is not valid, all methods of the returned semaphore fail with
+// WithTotal returns the same semaphore with a number of permits, at least 1, for its Acquire, TryAcquire and Do: they
+// set the number if none is set, because this is the first use or because Redis has lost its data. Setting the number
+// takes Config.Watchdog, the time until all earlier permits have expired; permits that this System still holds stay
+// taken. TrySetPermits sets the number at once. If n is not valid, all methods of the returned semaphore fail with
 // ErrInvalid.
 //
 // Other Systems should have the same Watchdog: permits that they have acquired with a longer WithLease
@@ -82,12 +82,11 @@ func (s *ExpirableSemaphore) Do(ctx context.Context, f func(ctx context.Context)
 	return s.inner().Do(ctx, f, options...)
 }
 
-// ReleaseID releases the permit with that id, which another process may hold, for instance a Java
-// process. A holder in this System is notified of the loss at once, a holder in another process at its
-// next renewal, with a fixed lease at its end or Release; all permits that it has acquired together go
-// back then. ReleaseID fails with ErrNotHeld if there is no such permit, and with ErrInvalid if id does not
-// consist of 32 hexadecimal digits. It returns after at most Config.CallTimeout and 250 ms, even if ctx
-// never ends.
+// ReleaseID releases the permit with that id, which another process may hold, for instance a Java process. A holder in
+// this System is notified of the loss at once, a holder in another process at its next renewal, with a fixed lease at
+// its end or Release; all permits that the holder has acquired together go back then. ReleaseID fails with ErrNotHeld
+// if there is no such permit, and with ErrInvalid if id does not consist of 32 hexadecimal digits. It returns after at
+// most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (s *ExpirableSemaphore) ReleaseID(ctx context.Context, id string) error {
 	const op = "release"
 	parsed, err := request.ParsePermitID(id)
@@ -106,23 +105,23 @@ func (s *ExpirableSemaphore) TrySetPermits(ctx context.Context, n int) (set bool
 	return s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TRY, n)
 }
 
-// SetPermits sets the number of permits, free and taken together. While more are taken than that, Redis
-// grants none. A process still hands permits off to its own waiters, but gives one up at every
-// Config.HandOffLimit until the number is right.
+// SetPermits sets the number of permits, free and taken together. While more permits are taken, Redis grants none. A
+// process still hands permits off to its own waiters, but gives up one permit at every Config.HandOffLimit until the
+// number is right.
 func (s *ExpirableSemaphore) SetPermits(ctx context.Context, n int) error {
 	_, err := s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_TOTAL, n)
 	return err
 }
 
-// AddPermits adds n permits, or removes some if n is negative. If fewer are free than are to be removed,
-// the rest is removed as permits are released; see SetPermits.
+// AddPermits adds n permits, or removes permits if n is negative. If too few permits are free, the rest is removed as
+// permits are released; see SetPermits.
 func (s *ExpirableSemaphore) AddPermits(ctx context.Context, n int) error {
 	_, err := s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_ADD, n)
 	return err
 }
 
 // Delete deletes the semaphore, and reports whether it did: not if there is no number of permits, or while a permit is
-// taken. Those that wait for permits then get ErrNoPermits; with WithTotal, an Acquire sets the number again.
+// taken. Waiting requests then fail with ErrNoPermits; with WithTotal, an Acquire sets the number again.
 func (s *ExpirableSemaphore) Delete(ctx context.Context) (deleted bool, err error) {
 	return s.set(ctx, messages.SetPermitsHow_SET_PERMITS_HOW_DELETE, 0)
 }
@@ -139,10 +138,9 @@ func (s *ExpirableSemaphore) set(ctx context.Context, how messages.SetPermitsHow
 	return out.Done, err
 }
 
-// Available returns how many permits are free. It is negative while more are taken than there should
-// be, after SetPermits or AddPermits. It fails with ErrNoPermits if no number of permits is set, and
-// returns after at most Config.CallTimeout and 250 ms, even if ctx never ends. The same applies to
-// Acquired and Total.
+// Available returns how many permits are free. The number is negative while more permits are taken than there should
+// be, after SetPermits or AddPermits. Available fails with ErrNoPermits if no number of permits is set, and returns
+// after at most Config.CallTimeout and 250 ms, even if ctx never ends. The same applies to Acquired and Total.
 func (s *ExpirableSemaphore) Available(ctx context.Context) (int, error) {
 	status, err := s.count(ctx)
 	return int(status.GetFreePermits()), err
@@ -186,9 +184,9 @@ func (p *Permit) inner() *Hold {
 	return p.hold
 }
 
-// ID returns the id of the permit in Redis, 32 hexadecimal digits, by which other clients can release
-// it, with ReleaseID or with Redisson. Call ID before Release: afterwards the permit may have another
-// holder. A permit whose ID was called is not handed off to the next waiter of this process.
+// ID returns the id of the permit in Redis, 32 hexadecimal digits. Other clients can release the permit by this id,
+// with ReleaseID or with Redisson. Call ID before Release: afterwards the permit may have another holder. A permit
+// whose ID was called is not handed off to the next waiter of this process.
 func (p *Permit) ID() string {
 	if ids := p.IDs(); len(ids) > 0 {
 		return ids[0]
@@ -196,7 +194,7 @@ func (p *Permit) ID() string {
 	return ""
 }
 
-// IDs returns the ids of all permits that were acquired together (WithPermits), of which ID returns the first.
+// IDs returns the ids of all permits that were acquired together (WithPermits). ID returns the first of them.
 func (p *Permit) IDs() []string {
 	if p.inner().checkUsable() != nil {
 		return nil
@@ -225,7 +223,7 @@ func (p *Permit) Extend(ctx context.Context, d time.Duration) error { return p.i
 // KeepAlive makes the watchdog renew the lease of the permit from now on; see Hold.KeepAlive.
 func (p *Permit) KeepAlive(ctx context.Context) error { return p.inner().KeepAlive(ctx) }
 
-// Release releases the permit. It returns nil when Redis has confirmed that, or when the next waiter
-// of this process has the permit. The errors are those of Hold.Release. It returns after at most
-// Config.CallTimeout and 250 ms, even if ctx never ends.
+// Release releases the permit. It returns nil when Redis has confirmed the release, or when the next waiter of this
+// process has the permit. The errors are those of Hold.Release. It returns after at most Config.CallTimeout and 250 ms,
+// even if ctx never ends.
 func (p *Permit) Release(ctx context.Context) error { return p.inner().Release(ctx) }

@@ -29,33 +29,35 @@ type Hold struct {
 	count  int
 	owner  machine.Owner
 	tokens []int64
-	// until is the end of the lease's validity; the lock actor updates it while the hold lasts.
-	// bound is the end of the hold's own fixed lease or max hold, 0 if it has none. The two
-	// differ if the lease is shared. The root's bound applies to the call tree; the lock actor
-	// changes it when the hold gets another lease.
+	// until is the end of the lease's validity. The lock actor updates it while the hold lasts.
 	until *atomic.Int64
+	// bound is the end of the hold's own fixed lease or max hold; 0 if it has neither. It differs from until if other
+	// holds share the lease. The bound of the root applies to the call tree. The lock actor changes it when the hold
+	// gets another lease.
 	bound atomic.Int64
 
 	released atomic.Bool
 	// root is the hold that this one re-entered, or the hold itself.
 	root *Hold
-	mu   sync.Mutex // that of the root guards the fields below, for its whole call tree
-	// ended is why the hold ended, nil while it lasts.
+	// mu guards the fields below. The mutex of the root guards them for the whole call tree.
+	mu sync.Mutex
+	// ended is why the hold ended; nil while it lasts.
 	ended error
-	// cause is why the hold's context is cancelled. It may be set before the context is created.
+	// cause is why the context of the hold is cancelled. It may be set before the context is created.
 	cause    error
 	ctx      context.Context
 	cancel   context.CancelCauseFunc
 	unfollow []func() bool
-	callTree // the root's
+	callTree // used in the root only
 }
 
 // rareFields has the fields that few holds need.
 type rareFields struct {
 	onRisk func(left time.Duration)
 	permit *request.Permit // of an expirable semaphore
-	// drain is that of WithDrain. drained, which the mutex of the root guards, says that it has begun.
-	drain   time.Duration
+	// drain is the time given to WithDrain.
+	drain time.Duration
+	// drained: the drain has begun. The mutex of the root guards it.
 	drained bool
 	// endChanged receives when the end of a hold with a drain has changed.
 	endChanged chan struct{}
@@ -102,11 +104,10 @@ func (h *Hold) checkUsable() error {
 // given to Acquire, but not its deadline or cancellation, which end only the wait. For work
 // that should end with the caller's context too, use Lock.Do.
 //
-// When the lock is lost, the context is cancelled; its cause (context.Cause) is an *Error that
-// wraps ErrLost and gives the reason. The same happens when this hold was acquired with the
-// Context of a hold of another lock, and that hold is lost. The context is also cancelled once
-// this hold and all holds of the lock that were acquired with this context, or with one derived
-// from it, are released.
+// When the lock is lost, the context is cancelled; its cause (context.Cause) is an *Error that wraps ErrLost and gives
+// the reason. The same happens when this hold was acquired with the Context of a hold of another lock, and that hold is
+// lost. The context is also cancelled once this hold and all holds of the lock that were acquired with this context, or
+// with a context derived from it, are released.
 //
 // An Acquire of the same lock with this context re-enters the lock. Goroutines that share the
 // context therefore do not exclude each other. Give them the context from before the Acquire,
@@ -166,7 +167,8 @@ func (h *Hold) Left() time.Duration {
 }
 
 // left returns the time for which the hold is good if its lease is not renewed; 0 or less if it has ended. The next
-// term of the lock uses the same variable for its lease, after this hold has ended: so that is read first.
+// term of the lock uses the same variable for its lease, after this hold has ended: so left reads the lease before it
+// looks whether the hold has ended.
 func (h *Hold) left() time.Duration {
 	if h.checkUsable() != nil {
 		return 0
@@ -188,9 +190,9 @@ func (h *Hold) goodUntil() machine.Instant {
 	return until
 }
 
-// Token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. It is
-// higher than the tokens of all earlier holds, so the protected resource can refuse a writer
-// that has not noticed the loss of its lock. A re-entry has the token of the hold it re-enters, if that has one.
+// Token returns the fencing token of a hold of a fenced lock, and 0 for other kinds. It is higher than the tokens of
+// all earlier holds, so the protected resource can refuse a writer that has not noticed the loss of its lock. A
+// re-entry has the token of the hold that it re-enters, if that hold has a token.
 func (h *Hold) Token() int64 {
 	if h.checkUsable() != nil || !request.TraitsOf(h.lock.kind).Fenced || len(h.tokens) == 0 {
 		return 0
@@ -215,12 +217,11 @@ func (h *Hold) Count() int {
 	return h.count
 }
 
-// Ensure ensures that the lock stays held for at least d from now. It renews the lease if needed, and
-// otherwise does not call Redis, so that it does not notice a deleted key. It fails with ErrLost or
-// ErrNotHeld if the hold has ended, with ErrUnavailable if the renewal failed, and with ErrInvalid if
-// d is longer than the rest of a fixed lease or a max hold (even if other holds share the lease for
-// longer) or than the watchdog's TTL less 1 % and 2 ms. It returns after at most Config.CallTimeout and 250 ms, even if
-// ctx never ends.
+// Ensure ensures that the lock stays held for at least d from now. Ensure renews the lease if needed, and otherwise
+// does not call Redis, so that it does not notice a deleted key. It fails with ErrLost or ErrNotHeld if the hold has
+// ended, with ErrUnavailable if the renewal failed, and with ErrInvalid if d is longer than the rest of a fixed lease
+// or a max hold (even if other holds share the lease for longer) or than the watchdog's TTL less 1 % and 2 ms. It
+// returns after at most Config.CallTimeout and 250 ms, even if ctx never ends.
 func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	const op = "ensure"
 	if err := h.checkUsable(); err != nil {
@@ -244,15 +245,16 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Extend gives the hold a fixed lease of d from now on, in place of its fixed lease or of the watchdog: the hold is lost
-// at its end, 1 % and 2 ms earlier by the clock of this process. d may be longer or shorter than what is left. It is at
-// least 10 ms, and for a RedLock at most Config.Watchdog. KeepAlive makes the watchdog renew the lease again.
+// Extend gives the hold a fixed lease of d from now on, in place of its fixed lease or of the watchdog: the hold is
+// lost at the end of d, 1 % and 2 ms earlier by the clock of this process. d may be longer or shorter than what is
+// left. It is at least 10 ms, and for a RedLock at most Config.Watchdog. KeepAlive makes the watchdog renew the lease
+// again.
 //
-// Extend returns nil when Redis has confirmed the lease, with Config.Replicas also its replicas. It applies to the
-// whole call tree: to the first hold and to all that have re-entered it. While other holds of this System share the
-// lease of a read lock, the watchdog renews it, and the hold still ends at the end of d; so Left is then no longer than
-// Config.Watchdog. A shorter lease of a read/write lock does not shorten its TTL in Redis, since others may read under
-// it: if the process is killed, the lock is free when the longer lease would have ended.
+// Extend returns nil when Redis has confirmed the lease, with Config.Replicas also its replicas. The lease applies to
+// the whole call tree: to the first hold and to all holds that have re-entered it. While other holds of this System
+// share the lease of a read lock, the watchdog renews it, and the hold still ends at the end of d; so Left is then no
+// longer than Config.Watchdog. A shorter lease of a read/write lock does not shorten its TTL in Redis, since others may
+// read under it: if the process is killed, the lock is free when the longer lease would have ended.
 //
 // Its errors are:
 //
@@ -261,8 +263,8 @@ func (h *Hold) Ensure(ctx context.Context, d time.Duration) error {
 //     minimum time (WithAtLeast).
 //   - the cause of ctx: Extend goes on in the background.
 //   - ErrUnavailable, ErrNotReplicated, ErrRejected: Redis has not confirmed the lease, and may have set it or may set
-//     it later. A longer lease does not count then. One that is shorter than what is left, or than the watchdog's, may
-//     count in this process nevertheless: see Left. Extend may be called again. A longer lease also fails with
+//     it later. A longer lease does not count then. A lease that is shorter than what is left, or than the watchdog's,
+//     may count in this process nevertheless: see Left. Extend may be called again. A longer lease also fails with
 //     ErrUnavailable while an unanswered command may still set a shorter one.
 //   - ErrCrashed: the lock actor has crashed; if Err returns nil, call Extend again. ErrClosed: the System was closed.
 //
@@ -275,12 +277,12 @@ func (h *Hold) Extend(ctx context.Context, d time.Duration) error {
 	return h.extend(ctx, d, wrong)
 }
 
-// KeepAlive makes the watchdog renew the lease from now on, as if the hold had been acquired without WithLease. A max hold
-// stays. The errors, and the time after which it returns, are those of Extend. If Redis has not confirmed it, the hold
-// ends with its fixed lease at the latest.
+// KeepAlive makes the watchdog renew the lease from now on, as if the hold had been acquired without WithLease. A max
+// hold stays. KeepAlive has the errors of Extend, and returns after the same time. If Redis has not confirmed the
+// lease, the hold ends with its fixed lease at the latest.
 func (h *Hold) KeepAlive(ctx context.Context) error { return h.extend(ctx, 0, nil) }
 
-// extend gives the hold another lease, unless wrong says that it is not valid; 0 is that of the watchdog.
+// extend gives the hold another lease, unless wrong says that the lease is not valid; 0 is the lease of the watchdog.
 func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) error {
 	const op = "extend"
 	if err := h.checkUsable(); err != nil {
@@ -304,12 +306,12 @@ func (h *Hold) extend(ctx context.Context, lease time.Duration, wrong error) err
 // Release releases the hold. It returns nil when Redis has confirmed the release, when the
 // next waiter of this process has the lock, or when the lock stays in the process (Config.Linger).
 //
-// ctx bounds only the wait for that confirmation; the release is carried out even if ctx ends.
-// If ctx never ends, Release returns when the lease and a call to Redis that is in progress then
-// have ended, at the latest. Its errors are:
+// ctx bounds only the wait for the confirmation; the release is carried out even if ctx ends. If ctx never ends,
+// Release returns when the lease and a call to Redis that is in progress then have ended, at the latest. Its errors
+// are:
 //
-//   - ErrLost: the lock was lost before.
-//   - ErrNotHeld: the hold was released before, also if that Release has returned ErrLost; see Err.
+//   - ErrLost: the lock was lost before the Release.
+//   - ErrNotHeld: the hold was released before, also if the earlier Release has returned ErrLost; see Err.
 //   - ErrNotReleased: Redis did not confirm the release before ctx ended, or at all. The release is
 //     retried in the background, unless the error also wraps ErrRejected: Redis would refuse it again.
 //     The lock is free when its TTL ends at the latest.

@@ -29,9 +29,8 @@ func (s *System) ReadWriteLock(name string) *ReadWrite {
 // ReadWrite is a read/write lock, Redisson's RReadWriteLock: either many readers hold it, or one
 // writer does.
 //
-// A writer becomes a reader by calling Read().Acquire with the context of its write hold, and
-// then releasing the write hold. A reader cannot become a writer (ErrReentry), since two
-// readers that tried would wait for each other.
+// A writer becomes a reader by calling Read().Acquire with the context of its write hold, and then releasing the write
+// hold. A reader cannot become a writer (ErrReentry): two readers that tried would wait for each other.
 type ReadWrite struct {
 	system *System
 	name   string
@@ -74,15 +73,15 @@ func (s *System) LockOf(m *messages.Lock) *Lock {
 	return &Lock{runtime: s.inner(), kind: m.Kind, mode: m.Mode, name: m.Name}
 }
 
-// MultiLock returns a lock that acquires all of 1 to 64 locks or none. They may be of any kind
-// except MultiLock, and of several Systems. While it waits for one member it holds none of the
-// others. The loss of one member is the loss of the MultiLock.
+// MultiLock returns a lock that acquires all of 1 to 64 locks or none. The locks may be of any kind except MultiLock,
+// and of several Systems. While the MultiLock waits for one member, it holds no other member. The loss of one member is
+// the loss of the MultiLock.
 //
 // Release a MultiLock, and end its waits, before closing a System of its members: members of a closed
 // System, and places in their wait queues, are left to expire, and the hold is lost.
 //
-// No key may be among the locks twice. If it is in one System, the error is ErrInvalid; in several
-// Systems that use the same Redis, ErrRejected.
+// No two of the locks may have the same key. The error is ErrInvalid if both are of one System, and ErrRejected if they
+// are of several Systems that use the same Redis.
 //
 // A MultiLock has an owner of its own: a caller that holds a member and acquires the MultiLock
 // waits for itself.
@@ -105,10 +104,10 @@ func MultiLock(locks ...*Lock) *Lock {
 // NewRedLock.
 type RedLock struct{ home *System }
 
-// NewRedLock returns a RedLock on independent Redis servers. It needs one System for each server, 3
-// or 5 of them, with the same Config in all processes. The first System runs the lock actors, and
-// its guardian takes the requests by message (KIND_RED). The error is ErrInvalid if the Systems
-// cannot form a RedLock, for instance because two are on the same server.
+// NewRedLock returns a RedLock on independent Redis servers. A RedLock needs one System for each server, 3 or 5 of
+// them, with the same Config in all processes. The first System runs the lock actors, and its guardian takes the
+// requests by message (KIND_RED). The error is ErrInvalid if the Systems cannot form a RedLock, for instance because
+// two are on the same server.
 //
 // NewRedLock waits at most half a second for the servers to identify themselves. A server that does
 // not answer (see ConnectLater for one that is down) is identified when it first votes: if two

@@ -9,10 +9,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Latch is Redisson's RCountDownLatch: Wait blocks until the latch has been counted down, by any
-// processes. A latch is open unless it has a count. After as many count-downs it opens, and stays open
-// until a new count is set. A Latch is only a name with methods: make as many as needed, and use them
-// from any goroutine.
+// Latch is Redisson's RCountDownLatch: Wait blocks until the latch has been counted down, by any processes. A latch is
+// open unless it has a count. It opens after as many count-downs as the count, and stays open until a new count is set.
+// A Latch is only a name with methods: make as many as needed, and use them from any goroutine.
 //
 // A method other than Wait returns after at most Config.CallTimeout and 250 ms, even if ctx never
 // ends. Its errors are ErrUnavailable, ErrRejected, ErrInvalid, ErrClosed, ErrCrashed, and the cause
@@ -35,8 +34,8 @@ func (l *Latch) Name() string {
 	return l.name
 }
 
-// TrySetCount sets the count to n, from 1 to 10^12, and so closes the latch. If the latch is closed
-// already, it does nothing and returns false.
+// TrySetCount sets the count to n, from 1 to 10^12, and so closes the latch. If the latch is closed already,
+// TrySetCount does nothing and returns false.
 func (l *Latch) TrySetCount(ctx context.Context, n int64) (set bool, err error) {
 	a, err := l.ask(ctx, "set the count of", request.NewCountCall(request.OpSet, n))
 	return a.Done, err
@@ -81,9 +80,9 @@ func (l *Latch) Wait(ctx context.Context, options ...WaitOption) error {
 	return err
 }
 
-// Delete opens the latch until a count is set again, also for those that wait, and reports whether it was closed. Use
-// it for a latch whose count-downs will not come: it would stay closed in Redis for ever. If it fails with
-// ErrUnavailable, the latch may have been deleted.
+// Delete opens the latch until a count is set again, also for the calls that wait, and reports whether it was closed.
+// Use Delete for a latch whose count-downs will not come: the latch would stay closed in Redis for ever. If Delete
+// fails with ErrUnavailable, the latch may have been deleted.
 func (l *Latch) Delete(ctx context.Context) (deleted bool, err error) {
 	a, err := l.ask(ctx, "delete", request.NewCountCall(request.OpDelete, 0))
 	return a.Done, err

@@ -8,19 +8,18 @@ import (
 	"time"
 )
 
-// The back-off before the next attempt doubles from firstBackoff to maxBackoff, minus a
-// random part of up to a half. It is reset after a term longer than maxBackoff.
+// The back-off before the next attempt doubles from firstBackoff to maxBackoff, minus a random part of up to a half. A
+// term longer than maxBackoff resets it.
 const (
 	firstBackoff = 100 * time.Millisecond
 	maxBackoff   = 10 * time.Second
 )
 
-// Elect calls lead while it holds the lock, so that one of all processes that call it leads.
-// It waits for the lock, calls lead as Do does, and returns the result of Do once lead has
-// returned. If the lock was lost meanwhile, Elect discards the result of lead and waits for the
-// lock again after a back-off of up to 10 s. It does the same if Acquire fails with
-// ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, or with ErrRejected when it has led before or was
-// called longer than Config.CallTimeout ago: a password or a right may be changed while it waits. It returns any
+// Elect calls lead while it holds the lock, so that one of all processes that call Elect leads. It waits for the lock,
+// calls lead as Do does, and returns the result of Do once lead has returned. If the lock was lost meanwhile, Elect
+// discards the result of lead and waits for the lock again after a back-off of up to 10 s. It does the same if Acquire
+// fails with ErrUnavailable, ErrNotReplicated, ErrQueueFull or ErrCrashed, or with ErrRejected when it has led before
+// or was called longer than Config.CallTimeout ago: a password or a right may be changed while it waits. It returns any
 // other error of Acquire. If ctx ends after Redis has rejected the last try, the error also wraps ErrRejected.
 //
 // The context of lead is a child of ctx, and is also cancelled when the lock is lost. lead must
@@ -48,7 +47,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 		o.work = invalid("elect", l.Name(), errNoFunction)
 		return
 	}
-	var rejection error // of the last try, unless one that waits was accepted since
+	var rejection error // of the last try, unless Redis has accepted a request that waits since then
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
 		asked := time.Now()
 		hold, err := l.acquire(ctx, "acquire", r)
@@ -71,7 +70,7 @@ func (l *Lock) elect(ctx context.Context, lead func(ctx context.Context) error, 
 		if rejection = nil; errors.Is(err, ErrRejected) {
 			rejection = err
 		}
-		if rejection != nil && (before == nil || l.isPastCall(asked)) { // it was accepted meanwhile
+		if rejection != nil && (before == nil || l.isPastCall(asked)) { // Redis accepted the candidacy meanwhile
 			backoff = firstBackoff
 			l.runtime.Log(slog.LevelError, "Redis rejects a candidate, and this process waits to lead again", "lock", l.Name(), "error", err)
 		}
@@ -91,17 +90,16 @@ func (l *Lock) isPastCall(began time.Time) bool {
 // lead, and returns when lead has returned and the lock is released, or when the ctx of resign ends.
 // Allow it more than 5 s, the time for which Do waits for Redis to confirm the release.
 //
-// If lead fails before that, by an error or [runtime.Goexit], Lead logs the error, and this process waits for
-// the lock again after a back-off of up to 10 s. If lead returns nil, or Elect would return an error of Acquire,
-// Lead logs that, and this process does not lead again. So it ends if Redis rejects it at the beginning, since the
-// rights or the name may be wrong, and waits again, with a line in the log, if Redis rejects it later. A panic of
-// lead ends the program, as in any goroutine.
+// If lead fails before that, by an error or [runtime.Goexit], Lead logs the error, and this process waits for the lock
+// again after a back-off of up to 10 s. If lead returns nil, or Elect would return an error of Acquire, Lead logs the
+// reason, and this process does not lead again. So Lead ends if Redis rejects its first request, since the rights or
+// the name may be wrong, and waits again, with a line in the log, if Redis rejects a later request. A panic of lead
+// ends the program, as in any goroutine.
 //
-// resign returns nil if the lock is free or was never acquired, and lead has returned nil, the error of
-// its context, the cause of its context, or an error that wraps only that cause. Otherwise it returns the
-// error of Elect, which also wraps ErrNotReleased if the release is not confirmed. An error that wraps
-// context.Canceled is returned, since it may come from another context. If lead has failed and has not led
-// since, resign returns its error.
+// resign returns nil if the lock is free or was never acquired, and lead has returned nil, the error or the cause of
+// its context, or an error that wraps only that cause. Otherwise it returns the error of Elect, which also wraps
+// ErrNotReleased if the release is not confirmed. An error that wraps context.Canceled is returned, since it may come
+// from another context. If lead has failed and has not led since, resign returns its error.
 func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption) (resign func(ctx context.Context) error) {
 	candidacy, cancel := context.WithCancelCause(context.Background())
 	ended := make(chan error, 1)
@@ -115,7 +113,7 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 	}()
 	return func(ctx context.Context) error {
 		if ctx == nil {
-			return invalid("resign", l.Name(), errNoContext) // it continues to lead
+			return invalid("resign", l.Name(), errNoContext) // the process continues to lead
 		}
 		cancel(errResigned)
 		select {
@@ -129,8 +127,8 @@ func (l *Lock) Lead(lead func(ctx context.Context) error, options ...LeadOption)
 	}
 }
 
-// campaign runs Elect until its context ends, lead returns nil, or an Acquire fails for good. It sets the outcome of the
-// last one.
+// campaign runs Elect until its context ends, lead returns nil, or an Acquire fails for good. It sets the outcome of
+// the last Elect.
 func (l *Lock) campaign(ctx context.Context, lead func(ctx context.Context) error, r *acquireOptions, c *candidacy, o *outcome) error {
 	var last outcome
 	for backoff := firstBackoff; ; backoff = min(2*backoff, maxBackoff) {
@@ -165,7 +163,7 @@ func (l *Lock) campaign(ctx context.Context, lead func(ctx context.Context) erro
 	}
 }
 
-// isEndOf reports whether err is the error or the cause of ctx, which has ended, or wraps nothing but the cause.
+// isEndOf reports whether err is the error or the cause of ctx, which has ended, or wraps only the cause.
 func isEndOf(ctx context.Context, err error) bool {
 	if err == ctx.Err() {
 		return true
@@ -200,10 +198,10 @@ func mayPass(err error) bool {
 	return errors.Is(err, ErrUnavailable) || errors.Is(err, ErrNotReplicated) || errors.Is(err, ErrQueueFull) || errors.Is(err, ErrCrashed)
 }
 
-// WithEnded makes the System call f, in a new goroutine, when the candidacy has ended without being asked to, so that this
-// process does not lead again: err is nil if the work is done or the child of a leader has stopped, and otherwise what
-// Elect would return. A panic in f is logged. The default is that only a metric and, of Lead and LeaderProps, a log line
-// report it.
+// WithEnded makes the System call f, in a new goroutine, when the candidacy has ended without being asked to, so that
+// this process does not lead again: err is nil if the work is done or the child of a leader has stopped, and otherwise
+// what Elect would return. A panic in f is logged. By default only a metric reports the end and, for Lead and
+// LeaderProps, a log line.
 func WithEnded(f func(err error)) LeadOption {
 	return leadOption(func(r *acquireOptions) {
 		if f == nil {
@@ -232,8 +230,9 @@ func (l *Lock) newCandidacy(ctx context.Context, r *acquireOptions) *candidacy {
 	return &candidacy{lock: l, ctx: ctx, ended: r.ended, began: time.Now()}
 }
 
-// wasAccepted reports whether an Acquire was rejected and Redis had accepted the candidacy before, so that it may do so
-// again. Redis answers the first Acquire within the time of a call, so one that waits longer was accepted.
+// wasAccepted reports whether an Acquire was rejected and Redis had accepted the candidacy before, so that Redis may
+// accept it again. Redis answers the first Acquire within the time of a call, so a candidacy that waits longer was
+// accepted.
 func (c *candidacy) wasAccepted(err error) bool {
 	return errors.Is(err, ErrRejected) && (c.led || c.lock.isPastCall(c.began))
 }
@@ -252,7 +251,7 @@ func (c *candidacy) end(o *outcome) {
 	}
 }
 
-// result returns how the candidacy has ended, as docs/operate.md has it.
+// result returns how the candidacy has ended, in the words of docs/operate.md.
 func (o *outcome) result(candidacy context.Context) string {
 	var refused *Error
 	switch {

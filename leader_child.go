@@ -8,9 +8,9 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// leaderChild sees to it that the child of a leader always stops, and is not restarted after its term or while it
-// stops. proto.actor alone would restart it: a restart that arrives while an actor waits for its own children to stop
-// turns the stop into a restart, a restart after the stop revives the actor, and so does a panic while it stops.
+// leaderChild makes sure that the child of a leader always stops, and is not restarted after its term or while it
+// stops. proto.actor alone would restart the child: a restart that arrives while an actor waits for its own children to
+// stop turns the stop into a restart, a restart after the stop revives the actor, and so does a panic while it stops.
 // Strategies like childBackoff send a restart later than the leader sends the stop.
 type leaderChild struct {
 	lock *Lock
@@ -20,7 +20,7 @@ type leaderChild struct {
 	ends atomic.Bool
 
 	stopping, stopped bool
-	// discarded: the present instance is one that must not start. It gets no messages.
+	// discarded: the present instance must not start, and gets no messages.
 	discarded bool
 }
 
@@ -64,14 +64,14 @@ func (c *leaderChild) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 }
 
 // isGone reports whether proto.actor has removed the child, which happens before its Stopped, and the child is not
-// handling that. It may be called on any goroutine.
+// handling the Stopped. isGone may be called on any goroutine.
 func (c *leaderChild) isGone(system *actor.ActorSystem) bool {
 	_, lives := system.ProcessRegistry.GetLocal(c.pid.Id)
 	return !lives && !c.ends.Load() && c.pid.Address == system.Address() // the host may spawn it on another node
 }
 
-// refuseRestart has the stop of the child go on. It does not send the stop: the children of the child may have stopped
-// already, and the child would be restarted before it handles the message.
+// refuseRestart continues the stop of the child. It does not send another stop: the children of the child may have
+// stopped already, and the child would be restarted before it handles the message.
 func (c *leaderChild) refuseRestart(ctx actor.ReceiverContext) {
 	child, ok := ctx.(actor.MessageInvoker)
 	switch {

@@ -9,10 +9,10 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// LeaderProps returns the props of an actor that leads while it holds the lock, so that one of all processes
-// that spawn it leads. It waits for the lock as Elect does. While it leads it has a child, with the props that
-// the function child returns for this term. The term's context is like that of Do: it ends when the lock is
-// lost or the leader stops, and HoldFrom returns its hold, for example for the fencing token.
+// LeaderProps returns the props of an actor that leads while it holds the lock, so that one of all processes that spawn
+// it leads. The leader waits for the lock as Elect does. While it leads it has a child, with the props that the
+// function child returns for this term. The term's context is like the context of Do: it ends when the lock is lost or
+// the leader stops, and HoldFrom returns its hold, for example for the fencing token.
 //
 // A child that crashes is restarted within its term, any number of times, with a growing delay. For another
 // supervisor strategy, Configure the props with [actor.WithSupervisor]. No strategy restarts the child after its
@@ -57,10 +57,12 @@ type leader struct {
 	props   func(term context.Context) *actor.Props
 	options []LeadOption
 
-	candidacy context.Context // of its Elect
+	// candidacy is the context of the leader's Elect.
+	candidacy context.Context
 	resign    context.CancelCauseFunc
-	// alive is cancelled by noChild, when this leader has no child and will have none.
-	alive   context.Context
+	// alive ends when this leader has no child and will have none.
+	alive context.Context
+	// noChild cancels alive.
 	noChild context.CancelFunc
 	// released is closed when Elect has returned; nil if Elect was not called.
 	released chan struct{}
@@ -98,7 +100,7 @@ func (l *leader) Receive(ctx actor.Context) {
 		l.begin(ctx, m)
 	case lostTerm:
 		if m.term == l.term && l.child != nil {
-			l.lock.runtime.Stop(l.child) // ctx.Stop would run the host's subscribers if it is handling its Stopped
+			l.lock.runtime.Stop(l.child) // ctx.Stop would run the host's subscribers if the child is handling its Stopped
 		}
 	case *actor.Terminated:
 		if l.child != nil && m.Who.Equal(l.child) {
@@ -175,8 +177,8 @@ var errNoProps = errors.New("the function that makes the child's props has retur
 
 var errExited = errors.New("the function that makes the child's props has ended its goroutine (runtime.Goexit)")
 
-// A child that is gone for goneLooks times has stopped, even if the leader was not notified: the host's middleware may
-// still be handling its Stopped before that.
+// A child that is gone at goneLooks looks in a row has stopped, even if the leader was not notified. At the first looks
+// the host's middleware may still be handling its Stopped.
 const goneInterval, goneLooks = time.Second, 10
 
 // elect runs Elect for the leader. The lock is not released before the child has stopped.

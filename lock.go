@@ -20,10 +20,10 @@ type Lock struct {
 	kind    messages.Kind
 	mode    messages.Mode
 	name    string
-	// members are those of a MultiLock; invalid is why the lock cannot be used.
+	// members are the members of a MultiLock; nil for other kinds.
 	members *request.Members
 	invalid error
-	// total is the number of permits, for WithTotal.
+	// total is the number of permits that ExpirableSemaphore.WithTotal has given; 0 if none.
 	total int64
 }
 
@@ -67,11 +67,11 @@ func (l *Lock) checkCall(ctx context.Context) error {
 	return l.checkUsable()
 }
 
-// Acquire waits until the lock is granted. When ctx ends, it withdraws the request and returns the
-// cause of ctx (and ErrTimeout if a deadline was exceeded). Its other errors are
-// ErrTimeout (with WithWait(0) ErrHeld), ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable (only with
-// WithWait or WithLease, or if the lease is over before Redis has answered), ErrNotReplicated (only with
-// WithWait), ErrRejected, ErrInvalid, ErrCrashed, and of a re-entry ErrLost.
+// Acquire waits until the lock is granted. When ctx ends, Acquire withdraws the request and returns the cause of ctx
+// (and ErrTimeout if a deadline was exceeded). Its other errors are ErrTimeout (with WithWait(0) ErrHeld),
+// ErrQueueFull, ErrReentry, ErrClosed, ErrUnavailable (only with WithWait or WithLease, or if the lease is over before
+// Redis has answered), ErrNotReplicated (only with WithWait), ErrRejected, ErrInvalid, ErrCrashed, and for a re-entry
+// ErrLost.
 //
 // ctx bounds only the wait. The end of ctx does not release the lock, and does not cancel the
 // hold's Context; see Do for a function that ends with ctx.
@@ -175,10 +175,10 @@ func (l *Lock) same(other *Lock) bool {
 	return l.members == nil && other.members == nil && actors.SameKey(l.kind, other.kind) && l.name == other.name
 }
 
-// ForceRelease releases the lock if one of the owners holds it, in any process, and reports whether
-// one of them did. Owners are those of Status.Owners; without any, they are the current owners in
-// Redis. Even if the command reaches Redis late, it does not release the hold of another owner. After
-// an error the lock may have been released, or may be released later.
+// ForceRelease releases the lock if one of the owners holds it, in any process, and reports whether an owner held it.
+// Owners are as in Status.Owners; without any, ForceRelease means the current owners in Redis. Even if the command
+// reaches Redis late, it does not release the hold of another owner. After an error the lock may have been released, or
+// may be released later.
 //
 // A holder in this System is notified at once, a holder in another System at its next renewal, with a fixed lease
 // at its release or the end of the lease. ForceRelease returns after at most Config.CallTimeout and 250 ms, even if
@@ -199,16 +199,17 @@ func (l *Lock) ForceRelease(ctx context.Context, owners ...string) (wasHeld bool
 
 // Status is the state of a lock at one moment.
 type Status struct {
-	// Locked reports whether the lock is held, or stays in a process (Config.Linger); HeldHere, whether this System holds it.
-	Locked   bool
+	// Locked reports whether the lock is held, or stays in a process (Config.Linger).
+	Locked bool
+	// HeldHere reports whether this System holds the lock.
 	HeldHere bool
-	// Shared reports whether readers hold the lock. Holders is the number of clients that
-	// hold it; a writer that also reads counts twice.
-	Shared  bool
+	// Shared reports whether readers hold the lock.
+	Shared bool
+	// Holders is the number of clients that hold the lock; a writer that also reads counts twice.
 	Holders int
-	// Holder is the owner field in Redis, "<client uuid>:<number>"; of several, any one.
-	// HoldCount is the hold count of that holder.
-	Holder    string
+	// Holder is the owner field of a holder in Redis, "<client uuid>:<number>"; with several holders, of any holder.
+	Holder string
+	// HoldCount is the hold count of Holder.
 	HoldCount int
 	// Owners are all owner fields, without ":write"; at most 1000 readers.
 	Owners []string
@@ -223,16 +224,20 @@ type Status struct {
 	Subscribers int
 	// Token is the fencing token of this System's hold; 0 if there is none.
 	Token int64
-	// HeldFor is the time for which this System has held the lock; of several holders, the first.
+	// HeldFor is the time for which the first holder in this System has held the lock.
+	HeldFor time.Duration
 	// WaitingFor is the time for which the first request that waits in this System has waited.
-	HeldFor, WaitingFor time.Duration
-	// HolderWaiters is the number of requests for the lock that wait in the process of the holder. HeldAtLeast is
-	// the minimum time for which that process has held the lock. For another process they come from its record,
-	// which is some seconds old; they are -1 and 0 if the record does not have them. For a free lock they are 0.
+	WaitingFor time.Duration
+	// HolderWaiters is the number of requests for the lock that wait in the process of the holder; 0 for a free lock.
+	// For another process the number comes from its record, which is some seconds old; it is -1 if the record does not
+	// have the number.
 	HolderWaiters int
-	HeldAtLeast   time.Duration
-	// Note is that of WithNote of the holder; "" if it has none, or if it is not known. For another process it comes from
-	// its record, which has it a moment after the grant. Other clients may have written it: escape it where it is shown.
+	// HeldAtLeast is the minimum time for which the process of the holder has held the lock; 0 for a free lock. For
+	// another process it comes from its record, and is 0 if the record does not have it.
+	HeldAtLeast time.Duration
+	// Note is the text that the holder has given WithNote; "" if there is none, or if the note is not known. For another
+	// process the note comes from its record, a moment after the grant. Other clients may have written the note: escape
+	// it where it is shown.
 	Note string
 }
 

@@ -20,23 +20,26 @@ type LockInfo struct {
 	// Kind may also be KIND_EXPIRABLE_SEMAPHORE, KIND_SEMAPHORE or KIND_LATCH. Semaphores and latches have no
 	// holder: only Waiters and Waiting are set.
 	Kind messages.Kind
-	// Held reports whether this System holds the lock, and Shared whether it holds it for reading.
-	// Holders is the number of holders in this System, which share one lease; those of permits have one each.
-	Held, Shared bool
-	Holders      int
-	// Count, Token and Age are those of the first holder: its hold count, its fencing token (0
-	// if it has none, and for a MultiLock), and the time for which it has held the lock. Of an
-	// expirable semaphore, Count is the number of permits that this System holds.
+	// Held reports whether this System holds the lock.
+	Held bool
+	// Shared reports whether this System holds the lock for reading.
+	Shared bool
+	// Holders is the number of holders in this System, which share one lease; each holder of permits has its own lease.
+	Holders int
+	// Count is the hold count of the first holder. For an expirable semaphore it is the number of permits that this
+	// System holds.
 	Count int
+	// Token is the fencing token of the first holder; 0 if it has none, and for a MultiLock.
 	Token int64
-	Age   time.Duration
-	// Note is that of WithNote; of several holders, that of the first which has one.
+	// Age is the time for which the first holder has held the lock.
+	Age time.Duration
+	// Note is the text given to WithNote by the first holder that has a note.
 	Note string
-	// Lease is the time for which the lease is still valid if it is not renewed; of permits, the shortest.
+	// Lease is the time for which the lease is still valid if it is not renewed; of several permits, the shortest time.
 	Lease time.Duration
-	// Waiters is the number of requests that wait in this System. Waiting is the time for
-	// which the first of them has waited.
+	// Waiters is the number of requests that wait in this System.
 	Waiters int
+	// Waiting is the time for which the first request that waits in this System has waited.
 	Waiting time.Duration
 }
 

@@ -22,9 +22,11 @@ type OpenOption func(*openRequest)
 
 // openRequest is what the options of an Open ask for.
 type openRequest struct {
-	// amend has changes of the client's options; final has those that are made last.
-	amend, final []func(*rueidis.ClientOption)
-	config       Config
+	// amend has changes of the client's options.
+	amend []func(*rueidis.ClientOption)
+	// final has the changes that are made last.
+	final  []func(*rueidis.ClientOption)
+	config Config
 	// actors is the caller's actor system; nil if Open creates one.
 	actors *actor.ActorSystem
 	// invalid is why an option cannot be used.
@@ -44,9 +46,9 @@ func WithActorSystem(system *actor.ActorSystem) OpenOption {
 	}
 }
 
-// WithTLS connects with TLS, also to Sentinels and even if the URL begins with redis://. Set RootCAs
-// for a private CA, and Certificates for client certificates. Without a ServerName, the certificate of
-// each server must be for the host name in its address or for one of the names in the URL.
+// WithTLS connects with TLS, also to Sentinels and even if the URL begins with redis://. Set RootCAs for a private CA,
+// and Certificates for client certificates. Without a ServerName, the certificate of each server must be for the host
+// name in its address or for a name in the URL.
 func WithTLS(c *tls.Config) OpenOption {
 	return func(r *openRequest) {
 		if c == nil { // the connection would not use TLS
@@ -80,18 +82,16 @@ func WithClientOption(f func(o *rueidis.ClientOption)) OpenOption {
 	}
 }
 
-// Open connects to the Redis of a URL, and starts a System in a new actor system, or in that of
-// WithActorSystem. It does the work of Connect and New; see redisio.Connect for the URLs, which may
-// name Sentinels and clusters. Close of the System also closes the client, and the actor system if
-// Open has created it. Without a Config.Logger nothing is logged, or with WithActorSystem by that
-// system's logger.
+// Open connects to the Redis of a URL, and starts a System in a new actor system, or in the system given to
+// WithActorSystem. Open does the work of Connect and New; see redisio.Connect for the URLs, which may name Sentinels
+// and clusters. Close of the System also closes the client, and the actor system if Open has created it. Without a
+// Config.Logger nothing is logged; with WithActorSystem, the logger of that actor system is used.
 //
-// ctx bounds the time to connect; it need not end, since a server that does not answer is given up
-// after a few seconds. The error is ErrInvalid if the URL or an option is wrong, for instance if the
-// URL is that of a Sentinel and lacks master_set. It is ErrUnavailable if Redis does not answer, the file
-// of option password_file cannot be read, or ctx ends; trying again may help. It is ErrRejected if Redis
-// refuses the client, if one side does not accept the TLS certificate of the other, or if a server of a
-// cluster refuses to list the other servers.
+// ctx bounds the time to connect; it need not end, since a server that does not answer is given up after a few seconds.
+// The error is ErrInvalid if the URL or an option is wrong, for instance if the URL names Sentinels and lacks
+// master_set. The error is ErrUnavailable if Redis does not answer, the file of option password_file cannot be read, or
+// ctx ends; trying again may help. The error is ErrRejected if Redis refuses the client, if one side does not accept
+// the TLS certificate of the other, or if a server of a cluster refuses to list the other servers.
 func Open(ctx context.Context, url string, options ...OpenOption) (*System, error) {
 	const op = "open"
 	if ctx == nil {
@@ -148,16 +148,16 @@ func ownActors(logs slog.Handler) *actor.ActorSystem {
 		actor.WithDeadLetterThrottleInterval(time.Millisecond)) // the throttle has a goroutine for that long
 }
 
-// openedResources is what Open has created for its System, and what Close closes.
+// openedResources are the resources that Open has created for its System, and that Close closes.
 type openedResources struct {
 	client rueidis.Client
-	actors *actor.ActorSystem // nil if it is the caller's
+	actors *actor.ActorSystem // nil if the actor system is the caller's
 	logs   *host.Handler      // of actors; nil if there is no logger
 	once   sync.Once
 	closed chan struct{}
 }
 
-// logHandler returns the log handler of an actor system of its own. The given one may block or panic.
+// logHandler returns the log handler of an actor system that Open creates. The handler of logger may block or panic.
 func (o *openedResources) logHandler(logger *slog.Logger) slog.Handler {
 	if logger == nil {
 		return slog.DiscardHandler
@@ -177,7 +177,7 @@ func (o *openedResources) close() {
 	close(o.closed)
 }
 
-// closeAfter calls close once the System has ended, and waits for that or for ctx.
+// closeAfter calls close once the System has ended, and waits for the end of close or of ctx.
 func (o *openedResources) closeAfter(ctx context.Context, ended <-chan struct{}) {
 	o.once.Do(func() {
 		go func() {

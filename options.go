@@ -8,14 +8,14 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// Option changes how a lock, or a permit of an expirable semaphore, is acquired. All methods that acquire one take it:
-// Acquire and TryAcquire, those that take a [WorkOption], and those that take a [LeadOption].
+// Option changes how a lock, or a permit of an expirable semaphore, is acquired. Acquire and TryAcquire take it, and so
+// do the methods that take a [WorkOption] or a [LeadOption].
 type Option interface {
 	WorkOption
 	forHolds()
 }
 
-// WorkOption is an option of the methods that run work under a lock: Do, Spawn and Respond, and those that take a
+// WorkOption is an option of the methods that run work under a lock: Do, Spawn and Respond, and the methods that take a
 // [LeadOption].
 type WorkOption interface {
 	LeadOption
@@ -35,26 +35,25 @@ type WaitOption interface {
 	applyWait(*request.CountCall)
 }
 
-// WithWait bounds the wait, in addition to the context; d must not be negative. With zero, the method
-// tries once, and fails with ErrHeld instead of waiting. The default is that only the context bounds
-// the wait. TryAcquire never waits, whatever d is.
+// WithWait bounds the wait, in addition to the context; d must not be negative. With zero, the method tries once, and
+// fails with ErrHeld instead of waiting. By default only the context bounds the wait. TryAcquire never waits, whatever
+// d is.
 func WithWait(d time.Duration) WaitOption { return waitOption(d) }
 
-// WithLease asks for a fixed lease of at least 10 ms. It is not renewed, and the hold is lost
-// when it ends. The default is that the watchdog renews the lease until the hold is released
-// or the process ends. WithLease cannot be combined with WithMaxHold.
+// WithLease asks for a fixed lease of at least 10 ms. The lease is not renewed, and the hold is lost when the lease
+// ends. By default the watchdog renews the lease until the hold is released or the process ends. WithLease cannot be
+// combined with WithMaxHold.
 //
-// The lease begins when Redis is asked for it. If it is over when Redis answers, the request is
-// refused with ErrUnavailable then; this is no bound of the wait.
+// The lease begins when Redis is asked for it. If the lease is over when Redis answers, the request is refused with
+// ErrUnavailable then; the lease does not bound the wait.
 //
 // A re-entry joins the hold. If the hold has a fixed lease, a lease that ends later prolongs
 // the hold for its whole call tree. A lease that ends before the hold, or any lease for a hold
 // that the watchdog renews, is refused with ErrInvalid.
 func WithLease(d time.Duration) Option { return lockOption(func(r *acquireOptions) { r.lease = &d }) }
 
-// WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. The default is
-// that there is no bound. A re-entry with this option is refused with ErrInvalid if the hold may last
-// longer.
+// WithMaxHold bounds how long the watchdog keeps the hold alive; d is at least 10 ms. By default there is no bound. A
+// re-entry with this option is refused with ErrInvalid if the hold may last longer.
 func WithMaxHold(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.maxHold = &d })
 }
@@ -65,34 +64,35 @@ func WithMaxHold(d time.Duration) Option {
 // to be alive for that.
 // Release returns as usual. A re-entry can only prolong the time.
 //
-// It is for plain, fenced and fair locks, and a MultiLock of such locks. A process that dies while it holds the lock
-// leaves it for the rest of the lease, as without the option; a loss of the lock, other than by WithMaxHold, or a forced
-// release ends the time.
-// Waiters get the lock up to Config.Poll after the time, which is 1 % and 2 ms longer by the clock of Redis.
+// WithAtLeast may be used with plain, fenced and fair locks, and with a MultiLock of such locks. A process that dies
+// while it holds the lock leaves it for the rest of the lease, as without the option; a loss of the lock, other than by
+// WithMaxHold, or a forced release ends the time. Waiters get the lock up to Config.Poll after the time, which is 1 %
+// and 2 ms longer by the clock of Redis.
 func WithAtLeast(d time.Duration) Option {
 	return lockOption(func(r *acquireOptions) { r.atLeast = &d })
 }
 
-// WithNote shows a text with the hold, for others to see: the address of a leader, a user, a job. It is at most 256
-// bytes of UTF-8; "" is none, the default. [Lock.Inspect], [Lock.Watch], the program lockkeeper and the console show
-// it as long as the lock is held, in any process; of permits, the console shows the first of its own process. The
-// System keeps it in its record in Redis, which it writes after the grant: others see it a moment later (some 100 ms),
-// which delays no call. They see none of a System that is Anonymous, and those of the longest holds if the notes of a
-// System have more than 3 to 7 KiB together.
+// WithNote shows a text with the hold to other processes: the address of a leader, a user, a job. The text is at most
+// 256 bytes of UTF-8; the default is "", no note. [Lock.Inspect], [Lock.Watch], the program lockkeeper and the console
+// show the note as long as the lock is held, in any process; for permits, the console shows the first note of its own
+// process. The System keeps the note in its record in Redis, which it writes after the grant: other processes see the
+// note a moment later (some 100 ms), and no call waits for that. They see no note of a System that is Anonymous. If the
+// notes of a System have more than 3 to 7 KiB together, they see the notes of the longest holds.
 //
-// A note is never shown for the hold of another process. When a lock passes on within its process, the note of the
-// last hold may be seen for a moment. Of several holders in one process, which share one lease, the note of the
-// first is shown that has one. A re-entry joins the hold, and its note is not shown.
+// A note is never shown for the hold of another process. When a lock is handed off within its process, the note of the
+// last hold may be seen for a moment. If several holders in one process share a lease, the first note among them is
+// shown. A re-entry joins the hold, and its note is not shown.
 func WithNote(text string) Option { return lockOption(func(r *acquireOptions) { r.note = text }) }
 
-// WithPermits takes n permits of an ExpirableSemaphore together, all or none; n is from 1 to 1000, and 1 by default. They
-// are one [Permit]: they are renewed, extended and released together, and the loss of one is the loss of all.
+// WithPermits takes n permits of an ExpirableSemaphore together, all or none; n is from 1 to 1000, and 1 by default.
+// They are one [Permit]: they are renewed, extended and released together, and the loss of one permit is the loss of
+// all.
 //
-// The requests of a process are served in their order, so those behind it wait until n permits are free. While it is the
-// first that waits in its process, the permits that are free are kept for it, and no process takes them before. If several
-// processes wait for several permits each, they are kept for one after the other, in no particular order; another Acquire
-// for one permit may come in between. Redisson's clients do not know of that. If there are fewer than n permits in all,
-// the request waits until the number is raised.
+// The requests of a process are served in their order, so later requests wait until n permits are free. While the
+// request is the first that waits in its process, Redis keeps the free permits for it, and no process takes them
+// before. If several processes wait for several permits each, Redis keeps the permits for one process after the other,
+// in no particular order; another Acquire for one permit may come in between. Redisson's clients also take permits that
+// are kept. If there are fewer than n permits in all, the request waits until the number is raised.
 func WithPermits(n int) Option {
 	return lockOption(func(r *acquireOptions) {
 		if r.permits = n; n < 1 {
@@ -101,9 +101,9 @@ func WithPermits(n int) Option {
 	})
 }
 
-// WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a
-// renewal succeeds, the hold is lost after the time left. A panic in f is logged. The default is that
-// only the loss is reported, by the context of the hold.
+// WithAtRisk makes the System call f, in a new goroutine, when renewals begin to fail. Unless a renewal succeeds, the
+// hold is lost after the time left. A panic in f is logged. By default only the loss is reported, by the context of the
+// hold.
 func WithAtRisk(f func(left time.Duration)) Option {
 	return lockOption(func(r *acquireOptions) {
 		if f == nil {
@@ -113,12 +113,11 @@ func WithAtRisk(f func(left time.Duration)) Option {
 	})
 }
 
-// WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the
-// default. It is for goroutines that may have the Context of a hold but must not share the lock. An
-// ExpirableSemaphore has no re-entry.
+// WithoutReentry makes Acquire fail with ErrReentry instead of granting a re-entry, which is the default. Use it for
+// goroutines that may have the Context of a hold but must not share the lock. An ExpirableSemaphore has no re-entry.
 func WithoutReentry() Option { return lockOption(func(r *acquireOptions) { r.noReentry = true }) }
 
-// acquireOptions has what the options of an Acquire ask for; a time that was not given is nil.
+// acquireOptions has the values of the options of an Acquire; a time that was not given is nil.
 type acquireOptions struct {
 	lease, wait, maxHold, atLeast, drain *time.Duration
 	noReentry, leads                     bool

@@ -19,9 +19,9 @@ import (
 // Process describes the process of a Redis client, from the record that its System keeps in Redis.
 // The record of a process that was killed lasts longer than its locks.
 type Process struct {
-	// Client is the client part of the owner field, a UUID. It is the only field that is set for
-	// a client without a record: a Redisson client, or a System that is Anonymous, of a version
-	// without records, or not allowed to write one; in a cluster, also while the server of the records is down.
+	// Client is the client part of the owner field, a UUID. It is the only field that is set for a client without a
+	// record: a Redisson client, or a System that is Anonymous, of a version without records, or not allowed to write
+	// its record; in a cluster, also while the server of the records is down.
 	Client string
 	// Application is Config.Application.
 	Application string
@@ -69,11 +69,11 @@ func processFrom(m *messages.Process) Process {
 	return p
 }
 
-// Systems returns the processes of all Systems with the same KeyPrefix that have a record on this
-// Redis: those that run, and those that were killed a short while ago (see Process.Overdue). A
-// RedLock has a record on the server of its first System. The cost is one script per 50 Systems,
-// independent of the number of keys. Of more than 10,000 Systems it returns 10,000, and [ErrMore]. The
-// error may also be ErrUnavailable, ErrRejected, ErrClosed, or the cause of ctx.
+// Systems returns the processes of all Systems with the same KeyPrefix that have a record on this Redis: Systems that
+// run, and Systems that were killed a short while ago (see Process.Overdue). A RedLock has a record on the server of
+// its first System. The cost is one script per 50 Systems, independent of the number of keys. If there are more than
+// 10,000 Systems, Systems returns 10,000 processes and [ErrMore]. The error may also be ErrUnavailable, ErrRejected,
+// ErrClosed, or the cause of ctx.
 func (s *System) Systems(ctx context.Context) ([]Process, error) {
 	if s.inner() == nil {
 		return nil, fmt.Errorf("lockkeeper: systems: %w: the System is nil", ErrInvalid)
@@ -109,7 +109,7 @@ func (s *System) sentinelOf(err *redisio.Error) error {
 	return ErrRejected
 }
 
-// record returns the record of this process, or nil if the System is to keep none.
+// record returns the record of this process, or nil if the System keeps no record.
 func (c Config) record() *records.Record {
 	if c.Anonymous {
 		return nil
@@ -130,8 +130,7 @@ func programName() string {
 
 const module = "github.com/lockkeeper-go/lockkeeper"
 
-// version returns the version of Lockkeeper that the program was built with, or "" if that is not
-// known.
+// version returns the version of Lockkeeper that the program was built with, or "" if the version is not known.
 func version() string {
 	info, _ := debug.ReadBuildInfo()
 	if info == nil {

@@ -20,9 +20,9 @@ import (
 // has lost its data, Acquire and TryAcquire fail with ErrNoPermits even if they would wait. The System does
 // not set the number again, since it cannot know when the permits that were acquired before are released.
 //
-// Permits have no owner. Any client may release permits that another has acquired. The permits of a
-// process that has died, or that has closed its System without releasing them, stay taken until a client
-// releases them with Release or AddPermits.
+// Permits have no owner. Any client may release permits that another client has acquired. The permits of a process that
+// has died, or that has closed its System without releasing them, stay taken until a client releases them with Release
+// or AddPermits.
 //
 // Within a System, permits are acquired in order of arrival: a request for few permits never overtakes
 // an earlier request for many. Processes take turns: while others wait, each hands permits off to its own
@@ -93,8 +93,8 @@ func applyWaits(options []WaitOption, call *request.CountCall) error {
 	return nil
 }
 
-// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few are free,
-// or are left for requests that wait in this System or in another process.
+// TryAcquire tries once to acquire n permits and does not wait. It fails with ErrHeld if too few permits are free, also
+// because free permits are left for requests that wait in this System or in another process.
 func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	call := request.NewCountCall(request.OpAcquire, int64(n))
 	call.Try = true
@@ -102,17 +102,17 @@ func (s *Semaphore) TryAcquire(ctx context.Context, n int) error {
 	return err
 }
 
-// Release releases n permits, which another client may have acquired. If the semaphore does not exist, it
-// fails with ErrNoPermits: Redis has lost the semaphore of those permits. After ErrUnavailable, or if ctx
-// ends, do not release the permits again: the System keeps trying in the background. After any other
-// error they were not released.
+// Release releases n permits, which another client may have acquired. If the semaphore does not exist, Release fails
+// with ErrNoPermits: Redis has lost the semaphore of those permits. After ErrUnavailable, or if ctx ends, do not
+// release the permits again: the System keeps trying in the background. After any other error the permits were not
+// released.
 func (s *Semaphore) Release(ctx context.Context, n int) error {
 	_, err := s.ask(ctx, "release permits of", request.NewCountCall(request.OpRelease, int64(n)))
 	return err
 }
 
-// ReleaseIfExists is like Release, but it is not an error if the semaphore does not exist. It reports
-// whether the semaphore exists.
+// ReleaseIfExists is like Release, but returns no error if the semaphore does not exist. It reports whether the
+// semaphore exists.
 func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, err error) {
 	call := request.NewCountCall(request.OpRelease, int64(n))
 	call.IfExists = true
@@ -120,23 +120,24 @@ func (s *Semaphore) ReleaseIfExists(ctx context.Context, n int) (released bool, 
 	return a.Done, err
 }
 
-// Drain acquires all free permits and returns their number. The number is negative if AddPermits has
-// removed more permits than were free; then Drain sets it to zero. If no number is set, it is 0, without an error.
+// Drain acquires all free permits and returns their number. The number is negative if AddPermits has removed more
+// permits than were free; then Drain sets it to zero. If no number is set, Drain returns 0 and no error.
 func (s *Semaphore) Drain(ctx context.Context) (n int, err error) {
 	a, err := s.ask(ctx, "drain", request.NewCountCall(request.OpDrain, 0))
 	return int(a.N), err
 }
 
-// Delete deletes the semaphore, and reports whether there was one. Those that wait for permits get ErrNoPermits, and so
-// does a later Release, unless the permits are set again before: it adds its permits to the new ones, since Redis does
-// not know who has permits. If Delete fails with ErrUnavailable, the semaphore may have been deleted.
+// Delete deletes the semaphore, and reports whether it existed. Requests that wait for permits fail with ErrNoPermits,
+// and so does a later Release. If the permits are set again before that Release, it adds its permits to the new ones,
+// since Redis does not know which clients have permits. If Delete fails with ErrUnavailable, the semaphore may have
+// been deleted.
 func (s *Semaphore) Delete(ctx context.Context) (deleted bool, err error) {
 	a, err := s.ask(ctx, "delete", request.NewCountCall(request.OpDelete, 0))
 	return a.Done, err
 }
 
-// Available returns how many permits are free. It is negative if AddPermits has removed more permits than
-// were free. It fails with ErrNoPermits if no number of permits is set.
+// Available returns how many permits are free. The number is negative if AddPermits has removed more permits than were
+// free. Available fails with ErrNoPermits if no number of permits is set.
 func (s *Semaphore) Available(ctx context.Context) (n int, err error) {
 	a, err := s.ask(ctx, "look at", request.NewCountCall(request.OpInspect, 0))
 	return int(a.N), err

@@ -45,16 +45,16 @@ func (s *Singleton) Name() string {
 // long: the instance has that long to stop when its lease cannot be renewed.
 //
 // To hand over, stop the candidate. The instance ends the message that it is handling and stops; the messages behind it
-// go to the next instance. Close the System, and shut down the remote, after that: Close releases the lock at once, as that
-// of any leader, so that the next instance may start while this one is still stopping.
+// go to the next instance. Close the System, and shut down the remote, after that. Close releases the lock at once, as
+// for any leader: the next instance may start while this instance is still stopping.
 //
-// The mailbox of the instance must not block, as that of [actor.Bounded] does when it is full. Its own receiver middleware
-// must pass on the headers of messages, and must not panic over [actor.Stopped].
+// The mailbox of the instance must not block, as an [actor.Bounded] mailbox does when it is full. Its own receiver
+// middleware must pass on the headers of messages, and must not panic over [actor.Stopped].
 //
-// An instance handles no message after the end of its lease, even if its process was paused meanwhile. It logs an error if
-// it stops later than that: then the next one may have run beside it. A sender of a message that it does not handle is
-// answered with [actor.DeadLetterResponse]. Messages that other actors send to the instance's own PID are not moved to
-// the next instance: use the proxy for what must not get lost.
+// An instance handles no message after the end of its lease, even if its process was paused meanwhile. If the instance
+// stops later than that, an error is logged: the next instance may have run beside it. The sender of a message that the
+// instance does not handle is answered with [actor.DeadLetterResponse]. Messages that other actors send to the
+// instance's own PID are not moved to the next instance: use the proxy for messages that must not get lost.
 func (s *Singleton) Props(child func(term context.Context) *actor.Props, options ...LeadOption) *actor.Props {
 	if s == nil || s.lock.checkUsable() != nil || child == nil {
 		return (&Lock{invalid: errNoSingleton}).LeaderProps(child)
@@ -79,19 +79,19 @@ func defaultDrain(c *machine.Config) time.Duration {
 	return min(c.Watchdog/6, longestDrain(c)/2)
 }
 
-// Proxy returns the props of an actor that forwards the messages that it is sent to the instance, on any node: each at
-// most once, and in order. The messages must be protobuf messages. The instance sees their senders and headers, and
-// answers directly.
+// Proxy returns the props of an actor that forwards its messages to the instance, on any node: each message at most
+// once, and in order. The messages must be protobuf messages. The instance sees their senders and headers, and answers
+// directly.
 //
-// While there is no instance, or while 64 messages are not begun, up to 1,000 messages wait, each for at most 10 s or the
-// time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not handled is
-// refused. So is one whose outcome is not known, because the process of the instance was killed or is cut off. The proxy
-// also refuses what it has when it stops. The sender of a message that is refused is answered with
-// [actor.DeadLetterResponse]; if there is none, the proxy publishes an [actor.DeadLetterEvent]. Between processes an answer
-// may be lost: a sender that needs one must bound its wait.
+// While there is no instance, or while 64 messages are not begun, up to 1,000 messages wait, each for at most 10 s or
+// the time of [WithWait], which must be positive. The wait begins anew at a hand-over. A message that is not handled is
+// refused. So is a message whose outcome is not known, because the process of the instance was killed or is cut off.
+// When the proxy stops, it refuses the messages that it has. The sender of a message that is refused is answered with
+// [actor.DeadLetterResponse]; if there is no sender, the proxy publishes an [actor.DeadLetterEvent]. Between processes
+// an answer may be lost: a sender that needs an answer must bound its wait.
 //
-// A process needs one proxy for each singleton that it sends to: the order is that of a proxy. A proxy without messages
-// costs nothing.
+// A process needs one proxy for each singleton that it sends to: the messages of one proxy are in order. A proxy
+// without messages costs nothing.
 func (s *Singleton) Proxy(options ...WaitOption) *actor.Props {
 	return s.proxyProps(options)
 }

@@ -23,9 +23,9 @@ const (
 	headerSender = "lockkeeper-sender" // the address, a space and the id, if the message has a sender
 )
 
-// gate is the process, in front of an instance, to which proxies send, and the middleware of the instance. There is one for
-// each term. It is not an actor, since an actor that stops drops its mail silently: what the instance has begun is
-// known at any time.
+// gate is the process, in front of an instance, to which proxies send, and the middleware of the instance. Each term
+// has its own gate. A gate is not an actor, since an actor that stops drops its mail silently: the gate always knows
+// which messages the instance has begun.
 type gate struct {
 	singleton *Singleton
 	term      context.Context
@@ -35,15 +35,17 @@ type gate struct {
 
 	// receiving makes the instance get the messages in the order of the ledger.
 	receiving sync.Mutex
-	mu        sync.Mutex // guards what follows
-	ledger    singleton.Ledger[*actor.PID]
-	isOpen    bool
-	closed    chan struct{} // closed when the instance begins to stop
+	// mu guards the fields below.
+	mu     sync.Mutex
+	ledger singleton.Ledger[*actor.PID]
+	isOpen bool
+	// closed is closed when the instance begins to stop.
+	closed chan struct{}
 }
 
 var _ actor.Process = (*gate)(nil)
 
-// middleware sees what the instance handles.
+// middleware sees the messages that the instance handles.
 func (g *gate) middleware(next actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
 		switch e.Message.(type) {
@@ -120,7 +122,7 @@ func (g *gate) SendUserMessage(_ *actor.PID, m any) {
 	g.mu.Unlock()
 	switch {
 	case !open:
-		runtime.Deliver(proxy, &actor.DeadLetterResponse{}) // a hint that spares it the wait for an answer
+		runtime.Deliver(proxy, &actor.DeadLetterResponse{}) // a hint that spares the proxy the wait for an answer
 	case isProbe:
 		runtime.Deliver(proxy, hereMessage(here))
 	case taken:
@@ -140,10 +142,11 @@ func hereMessage(h singleton.GateState) *messages.SingletonHere {
 	}
 }
 
-// begin returns the message that the instance is to handle, as its sender has sent it; nil if it must not handle it.
+// begin returns the message that the instance is to handle, as its sender has sent it; nil if the instance must not
+// handle it.
 func (g *gate) begin(ctx actor.ReceiverContext, e *actor.MessageEnvelope) *actor.MessageEnvelope {
 	runtime := g.singleton.lock.runtime
-	if e.GetHeader(headerProxy) == "" { // it was sent to the PID of the instance
+	if e.GetHeader(headerProxy) == "" { // the message was sent to the PID of the instance
 		if g.hold.Valid() {
 			return e
 		}
@@ -179,7 +182,8 @@ func received(e *actor.MessageEnvelope) *actor.MessageEnvelope {
 	return original
 }
 
-// publish writes where the instance is, until it begins to stop. It writes it again every Renewal: Redis may lose it.
+// publish writes to Redis where the instance is, until the instance begins to stop. It writes again every Renewal,
+// since Redis may lose the entry.
 func (g *gate) publish(at singleton.Place) {
 	s := g.singleton
 	config := s.lock.runtime.Rules().Config
@@ -223,8 +227,8 @@ func (g *gate) publish(at singleton.Place) {
 // firstRetry is the first pause after a failed write to Redis.
 const firstRetry = 50 * time.Millisecond
 
-// leave is called when the instance has stopped. It leaves in Redis what the instance has begun, before the lock is
-// released; if the lock is lost already, it does not wait.
+// leave is called when the instance has stopped. It writes to Redis which messages the instance has begun, before the
+// lock is released; if the lock is lost already, leave does not wait.
 func (g *gate) leave(system *actor.ActorSystem) {
 	g.close()
 	s, left := g.singleton, g.hold.Left()
@@ -232,7 +236,7 @@ func (g *gate) leave(system *actor.ActorSystem) {
 		s.lock.runtime.Log(slog.LevelError, "the instance of a singleton has stopped after its lease had ended, "+
 			"and another one may have run beside it", "singleton", s.Name())
 	}
-	if g.pid == nil { // it has never been open
+	if g.pid == nil { // the gate has never been open
 		return
 	}
 	defer system.ProcessRegistry.Remove(g.pid)
@@ -253,5 +257,5 @@ func (g *gate) leave(system *actor.ActorSystem) {
 	}
 }
 
-// longestLeave bounds the wait of the lock's release for Redis to have what the instance has begun.
+// longestLeave bounds the time for which the release of the lock waits until the write of leave is in Redis.
 const longestLeave = 2 * time.Second

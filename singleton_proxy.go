@@ -82,12 +82,13 @@ type proxy struct {
 	singleton *Singleton
 	outbox    *singleton.Outbox[letter]
 	timer     *time.Timer
-	// watched is the gate that it watches; nil if there is none.
+	// watched is the gate that the proxy watches; nil if there is none.
 	watched *actor.PID
 	// failed: the last look has failed.
 	failed bool
-	// absent is the gate that the last look has found, and that cannot be reached; warned: that is in the log.
+	// absent is the gate that the last look has found, and that cannot be reached.
 	absent string
+	// warned: the log has a warning about absent.
 	warned bool
 }
 
@@ -111,7 +112,7 @@ func (l letter) size() int {
 
 // lookupDone is sent to the proxy when Redis has replied where the instance is, or has not.
 type lookupDone struct {
-	// by is the outbox that has asked: another proxy may have the PID since.
+	// by is the outbox that has asked: by now another proxy may have the PID.
 	by  *singleton.Outbox[letter]
 	at  singleton.Whereabouts
 	err error
@@ -155,7 +156,7 @@ func (p *proxy) Receive(ctx actor.Context) {
 		p.act(ctx, p.outbox.HandleState(now, singleton.GateState{
 			Proxy: m.Proxy, Gate: m.Gate, Probe: m.Probe, Received: m.Received, Begun: m.Begun, Forgotten: m.Forgotten,
 		}))
-	case *actor.DeadLetterResponse: // the gate is closed, or its node does not have it any more
+	case *actor.DeadLetterResponse: // the gate is closed, or its node no longer has it
 		p.act(ctx, p.outbox.Suspect(now))
 	case *actor.Terminated: // the node has ended, or the connection is broken
 		if p.watched != nil && m.Who.Equal(p.watched) {
@@ -174,8 +175,8 @@ func (p *proxy) Receive(ctx actor.Context) {
 // noAddress is the address of an actor system without proto.actor's remote.
 const noAddress = "nonhost"
 
-// warnWithoutRemote logs, once for each gate, that it is in another process, and that one of the two has no remote. The
-// gate of an instance that has just ended in this process is found no second time.
+// warnWithoutRemote logs, once for each gate, that the gate is in another process, and that one of the two processes
+// has no remote. The gate of an instance that has just ended in this process is not found a second time.
 func (p *proxy) warnWithoutRemote(ctx actor.Context, at singleton.Place) {
 	_, here := ctx.ActorSystem().ProcessRegistry.GetLocal(gateName(at.Gate))
 	remote := at.Address != noAddress && ctx.Self().Address != noAddress
@@ -191,7 +192,7 @@ func (p *proxy) warnWithoutRemote(ctx actor.Context, at singleton.Place) {
 	}
 }
 
-// act carries out what the outbox wants.
+// act carries out the actions of the outbox.
 func (p *proxy) act(ctx actor.Context, do singleton.Actions[letter]) {
 	p.refuse(do.Refused)
 	place := p.outbox.Place()
@@ -286,7 +287,7 @@ func (r *refusals) report(message any, sender *actor.PID) {
 	})
 }
 
-// refuseMail refuses a message that the proxy has got and does not handle.
+// refuseMail refuses a message that the proxy has received and does not handle.
 func (r *refusals) refuseMail(message any, sender *actor.PID) {
 	switch message.(type) {
 	case timeToTick, lookupDone, *messages.SingletonHere, *actor.DeadLetterResponse, actor.SystemMessage, actor.AutoReceiveMessage:

@@ -27,13 +27,13 @@ type Done struct {
 var ErrStopped = errors.New("the actor that does the work is stopped")
 
 // Spawn runs work under the lock for an actor, without blocking the actor. It spawns a child that runs Do in a
-// goroutine, sends the actor a *[Done], and stops. The context of the work is that of Do, with the span of the
-// message that the actor is handling. It ends when the lock is lost, and with ErrStopped as a cause when the child
-// is stopped or the actor is stopped or restarted. The work must return then: the child has stopped only when the
-// work has returned and the lock is released. An actor that stops may not receive the Done, and while it handles its
-// Stopped, no work is done.
+// goroutine, sends the actor a *[Done], and stops. The context of the work is the context of Do, with the span of the
+// message that the actor is handling. It ends when the lock is lost, and with ErrStopped as a cause when the child is
+// stopped or the actor is stopped or restarted. The work must return then: the child has stopped only when the work has
+// returned and the lock is released. An actor that stops may not receive the Done, and while it handles its Stopped, no
+// work is done.
 //
-// Each Spawn has a new owner. To withdraw it, stop the child. With a nil ctx Spawn does nothing, and the PID does
+// Each Spawn has a new owner. To withdraw a Spawn, stop the child. With a nil ctx Spawn does nothing, and the PID does
 // not belong to an actor.
 func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, options ...WorkOption) *actor.PID {
 	return l.spawn(ctx, work, options, actor.Context.Self, func(child *actor.PID, err error) any {
@@ -41,13 +41,13 @@ func (l *Lock) Spawn(ctx actor.Context, work func(ctx context.Context) error, op
 	})
 }
 
-// Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The result
-// is what the function answer returns for the error of Do (see [Done.Err]). It is sent even if the actor stops. If
+// Respond is like Spawn, but sends the result to the sender of the message that the actor is handling. The function
+// answer returns the result, given the error of Do (see [Done.Err]). The result is sent even if the actor stops. If
 // answer panics, calls [runtime.Goexit] or returns nil, the result is a *messages.Failed.
 func (l *Lock) Respond(ctx actor.Context, work func(ctx context.Context) error, answer func(err error) any,
 	options ...WorkOption) *actor.PID {
 	if answer == nil {
-		work = nil // it is not done
+		work = nil // the work is not done
 		answer = func(error) any {
 			const detail = "the function that makes the answer is nil"
 			return &messages.Failed{Lock: &messages.Lock{Name: l.Name()}, Reason: messages.Reason_REASON_INVALID, Detail: detail}
@@ -83,13 +83,13 @@ type worker struct {
 	to     *actor.PID
 	answer func(child *actor.PID, err error) any
 
-	// ended is closed when perform has returned and result is set; nil if it was not called.
+	// ended is closed when perform has returned and result is set; nil if perform was not called.
 	ended  chan struct{}
 	result any
 }
 
-// spawn starts the worker. While the actor handles its Stopped, the worker gets no parent, and stops at once: proto.actor
-// would make dead letters of what it says to the parent.
+// spawn starts the worker. While the actor handles its Stopped, the worker gets no parent, and stops at once:
+// proto.actor would make dead letters of the worker's messages to the parent.
 func (w *worker) spawn(ctx actor.Context) *actor.PID {
 	props := actor.PropsFromProducer(func() actor.Actor { return w })
 	if isStopped(ctx) {
@@ -120,7 +120,7 @@ func (w *worker) Receive(ctx actor.Context) {
 	case *actor.Stopped:
 		if w.ended == nil {
 			w.ended = make(chan struct{})
-			go func() { // answer may end its goroutine, which must not be that of the actor
+			go func() { // not on the goroutine of the actor: answer may end its goroutine
 				defer close(w.ended)
 				w.setResult(ctx.Self(), w.stopped())
 			}()
@@ -158,8 +158,9 @@ func unpanicked(ctx context.Context, work func(ctx context.Context) error) (err 
 	return work(ctx)
 }
 
-// setResult sets the result. The result is a Failed if the function answer panics, ends the goroutine or returns nil, which
-// is no message: the recipient's mailbox would take it for its end, and look for it again and again.
+// setResult sets the result. The result is a Failed if the function answer panics, ends the goroutine or returns nil.
+// nil is no message: the recipient's mailbox would take nil for the end of the mailbox, and look for a message again
+// and again.
 func (w *worker) setResult(self *actor.PID, err error) {
 	detail := "the function that makes the answer has ended its goroutine (runtime.Goexit)"
 	defer func() {
@@ -175,8 +176,8 @@ func (w *worker) setResult(self *actor.PID, err error) {
 	detail = "the function that makes the answer has returned nil, which is no message"
 }
 
-// tell sends a message from an actor or a goroutine of ours, which the host must not hold up: over a message to an actor
-// that has stopped, proto.actor's Send runs the host's subscribers to the event stream.
+// tell sends a message from an actor or a goroutine of Lockkeeper, which the host must not hold up: proto.actor's Send
+// to an actor that has stopped runs the host's subscribers to the event stream.
 func (l *Lock) tell(system *actor.ActorSystem, to *actor.PID, message any) {
 	if l.checkUsable() != nil { // no lock is held
 		system.Root.Send(to, message)

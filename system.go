@@ -11,8 +11,8 @@
 //		return work(ctx) // ctx is cancelled, with the cause, when the lock is lost
 //	})
 //
-// To start, use [Open]. Use [New] with a client of [Connect] if the client is also used for other things, and with one
-// of [ConnectLater] for a server that may be down.
+// To start, use [Open]. Use [New] with a client of [Connect] if the client is also used for other things, and with a
+// client of [ConnectLater] if the server may be down.
 //
 // What to use for what:
 //
@@ -30,7 +30,7 @@
 //
 //   - [Lock.Do]: a function runs under the lock.
 //   - [Lock.Acquire], [Lock.TryAcquire]: the lock is released elsewhere than it is acquired.
-//   - [Lock.Lead]: a function runs in one of all processes, as long as that holds the lock. [Lock.Elect] is the
+//   - [Lock.Lead]: a function runs in one of all processes, as long as that process holds the lock. [Lock.Elect] is the
 //     same without a goroutine of its own.
 //   - [Lock.Watch]: which process holds the lock, and each change; [WithNote] is a text that others see with a hold.
 //
@@ -42,7 +42,7 @@
 //   - [System.Singleton]: such an actor, with proxies that forward messages to it from all processes.
 //   - [Claim]: the actor owns the lock itself, and is notified of grants and losses.
 //   - [Request]: the same without a Claim, and for semaphores and latches: the actor gets the messages of package
-//     messages; [ErrorOf] is the error in one. [Ask] is for goroutines that send a message to an actor.
+//     messages; [ErrorOf] returns the error in an answer. [Ask] sends a message to an actor from a goroutine.
 //
 // Module grains runs the grains of proto.actor's cluster, each at most once.
 //
@@ -72,10 +72,12 @@ type System struct {
 	runtime *actors.Runtime
 	// owned is what Open has created for the System; nil if New was called.
 	owned *openedResources
-	// What singletons need: the actor system, what runs the host's code, and their whereabouts in Redis.
+	// actors is the actor system, for singletons.
 	actors *actor.ActorSystem
-	host   *host.Host
-	board  *whereabouts.Board
+	// host runs the host's code.
+	host *host.Host
+	// board has the whereabouts of singletons in Redis.
+	board *whereabouts.Board
 }
 
 // GuardianName is the id of the guardian's PID, by which other nodes can address it over proto.actor's remote:
@@ -88,9 +90,9 @@ var extensionID = extensions.NextExtensionID()
 // ExtensionID makes a System an extension of its actor system.
 func (s *System) ExtensionID() extensions.ExtensionID { return extensionID }
 
-// Connect opens a client for New, from a Redis URL and with the settings that suit Lockkeeper; see
-// redisio.Connect. The error is ErrInvalid if the URL is wrong, ErrUnavailable if Redis does not answer or
-// the file of option password_file cannot be read, and ErrRejected if Redis refuses the client.
+// Connect opens a client for New, from a Redis URL and with the settings that suit Lockkeeper; see redisio.Connect. The
+// error is ErrInvalid if the URL is wrong, ErrUnavailable if Redis does not answer or the file of option password_file
+// cannot be read, and ErrRejected if Redis refuses the client.
 func Connect(url string) (rueidis.Client, error) {
 	client, err := redisio.Connect(url)
 	return connectResult("connect", client, err)
@@ -176,9 +178,9 @@ func From(system *actor.ActorSystem) *System {
 	return s
 }
 
-// Guardian returns the address for the requests of package messages. After Close, and for a
-// nil System, a request becomes a dead letter, and proto.actor answers its sender with a
-// DeadLetterResponse; unless the actor system has another System by then, which has the name.
+// Guardian returns the address for the requests of package messages. After Close, and for a nil System, a request
+// becomes a dead letter, and proto.actor answers its sender with a DeadLetterResponse; unless another System in the
+// actor system has the name by then.
 func (s *System) Guardian() *actor.PID {
 	if s.inner() == nil {
 		return actor.NewPID("nonhost", "no Lockkeeper system")
@@ -208,17 +210,16 @@ func (s *System) ID() string {
 // goroutines. Later calls fail with ErrClosed; see Guardian for later messages. Close may be
 // called more than once.
 //
-// If ctx ends first, Close returns an error. Locks and expirable permits whose release Redis has not
-// confirmed are free when their leases end. Permits of a Semaphore whose release Redis has not confirmed
-// may stay taken, and count-downs of a Latch may be missing: the error mentions this, and the log names
-// them. Permits of a Semaphore that the program has not released stay taken in any case. If ctx never
-// ends and Redis does not answer, Close returns after at most twice the longest lease, five
-// Config.CallTimeout and 3 s. Close also returns an error if a release cannot succeed, for instance because the
-// Redis client was closed before the System; it wraps ErrRejected if Redis rejects what is to be released
-// or withdrawn.
+// If ctx ends first, Close returns an error. Locks and expirable permits whose release Redis has not confirmed are free
+// when their leases end. Permits of a Semaphore whose release Redis has not confirmed may stay taken, and count-downs
+// of a Latch may be missing: the error mentions this, and the log names them. Permits of a Semaphore that the program
+// has not released stay taken in any case. If ctx never ends and Redis does not answer, Close returns after at most
+// twice the longest lease, five Config.CallTimeout and 3 s. Close also returns an error if a release cannot succeed,
+// for instance because the Redis client was closed before the System; the error wraps ErrRejected if Redis rejects a
+// release or a withdrawal.
 //
-// Close also closes the client and the actor system if Open has created them. If ctx ends first,
-// that happens in the background, when the calls to Redis in progress have ended.
+// Close also closes the client and the actor system if Open has created them. If ctx ends first, they are closed in the
+// background, when the calls to Redis in progress have ended.
 func (s *System) Close(ctx context.Context) error {
 	if s.inner() == nil {
 		return fmt.Errorf("lockkeeper: close: %w: the System is nil", ErrInvalid)

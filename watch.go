@@ -16,10 +16,10 @@ import (
 
 // Change is the state of a lock that [Lock.Watch] yields.
 type Change struct {
-	// Status is that of Inspect, as of the last read.
+	// Status is the Status that Inspect returns, as of the last read.
 	Status
-	// Since is a time from which the lock has had its present owners, or has been free: the time of their grant in
-	// this process, from the record of their process, or when this System saw it first.
+	// Since is a time from which the lock has had its present owners, or has been free: the time of their grant in this
+	// process or from the record of their process, or the time at which this System first saw the state.
 	Since time.Time
 }
 
@@ -28,18 +28,20 @@ type Change struct {
 //
 //	for change, err := range sys.Lock("leader").Watch(ctx) {
 //
-// A slow loop misses states in between, but always gets the latest one. A state that lasts for less than Config.Poll may
-// be missed. A note may come after its hold and go before it, as a change of its own.
+// A slow loop misses states in between, but always gets the latest state. A state that lasts for less than Config.Poll
+// may be missed. A note may come after its hold and go before it, as a change of its own.
 //
-// Watch yields ErrUnavailable when Redis does not answer, once, and the state again when it does. A loop may go on after
-// such an error, and after ErrCrashed. Any other error is the last: the cause of ctx, ErrClosed, ErrRejected or ErrInvalid.
+// Watch yields ErrUnavailable once when Redis does not answer, and the state again when Redis answers. A loop may go on
+// after such an error, and after ErrCrashed. Any other error is the last: the cause of ctx, ErrClosed, ErrRejected or
+// ErrInvalid.
 //
 // An actor is sent the states by [Lock.Follow].
 //
-// The cost: a System with any number of watchers of a lock has one goroutine for it. It reads the lock with one or two
-// scripts every Config.Poll, and at once when a message says that it was released, at most ten times a second. A transfer
-// to a waiter in another process, an expired lease and the grant of a free lock cause no message, and are seen within
-// 1.1 times Poll. The System is subscribed to the release, so it counts in Status.Subscribers.
+// The cost: a System with any number of watchers of a lock has one goroutine for the lock. This goroutine reads the
+// lock with one or two scripts every Config.Poll, and at once when a message says that the lock was released, at most
+// ten times a second. A transfer to a waiter in another process, an expired lease and the grant of a free lock cause no
+// message, and are seen within 1.1 times Poll. The System is subscribed to these messages, so Status.Subscribers counts
+// it.
 func (l *Lock) Watch(ctx context.Context) iter.Seq2[Change, error] {
 	const op = "watch"
 	return func(yield func(Change, error) bool) {
@@ -93,19 +95,20 @@ type Changed struct {
 	Change
 	// Lock is the lock's name.
 	Lock string
-	// Err is what [Lock.Watch] yields instead of a state.
+	// Err is the error that [Lock.Watch] yields instead of a state.
 	Err error
 	// Follow is the PID that Follow has returned.
 	Follow *actor.PID
 }
 
-// Follow sends the actor a *[Changed] with the state of the lock, and another one for each that [Lock.Watch] yields. So an
-// actor knows the leader, and hears of the next: it has been sent the latest state, which may have been true only when it
-// was seen. At most about ten are sent a second, however long the actor takes to handle them.
+// Follow sends the actor a *[Changed] with the state of the lock, and another for each state that [Lock.Watch] yields.
+// So an actor knows the leader, and hears of the next leader. The latest Changed has the latest state that the System
+// has seen, which may be out of date. Follow sends at most about ten a second, however long the actor takes to handle
+// them.
 //
-// Follow spawns a child, which ends with the actor, also when that is restarted: call Follow in Started. Nothing is sent
-// after that. To follow no longer, stop the child. After an error that is final (see Watch), the child stops. With a nil
-// ctx Follow does nothing, and the PID does not belong to an actor.
+// Follow spawns a child, which stops when the actor stops or is restarted: call Follow in Started. To follow no longer,
+// stop the child. Follow sends nothing after the child has stopped. After an error that is final (see Watch), the child
+// stops. With a nil ctx Follow does nothing, and the PID does not belong to an actor.
 func (l *Lock) Follow(ctx actor.Context) *actor.PID {
 	if ctx == nil {
 		return actor.NewPID("nonhost", "no work")
