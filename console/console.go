@@ -8,17 +8,17 @@
 //
 // # Cost
 //
-// One goroutine refreshes the data for all viewers, and only while there are any. It asks the System for
-// its locks, and Redis for the records of all Systems and for the state of at most 100 locks. The data
-// is used for an interval, so further viewers do not cost Redis anything. Each page is written once for all
-// viewers with the same query. A lock that the System does not use can be looked up by its name, and is shown
-// only to the viewers that look it up; WithFleet lists all locks.
+// One goroutine refreshes the data for all viewers, and only while there are viewers. It asks the System for its locks,
+// and Redis for the records of all Systems and for the state of at most 100 locks. The data is used for an interval, so
+// further viewers do not cost Redis anything. Each page is written once for all viewers with the same query. A lock
+// that the System does not use can be looked up by its name, and is shown only to the viewers that look it up;
+// WithFleet lists all locks.
 //
 // # Access
 //
-// The console has no authentication: mount it behind the protection of the service's other internal
-// pages, and name the hosts of that service with WithHosts, since requests for other hosts are
-// refused. It changes nothing, unless WithForceRelease is given.
+// The console has no authentication: mount it behind the protection of the service's other internal pages, and name the
+// hosts of that service with WithHosts, since requests for other hosts are refused. The console changes nothing, unless
+// WithForceRelease is given.
 package console
 
 import (
@@ -37,11 +37,11 @@ const (
 	maxRows = 100
 	// maxViewers bounds the viewers at the same time.
 	maxViewers = 100
-	// maxName bounds the names that are looked up, in bytes. It is the limit for names of locks.
+	// maxName bounds the names that are looked up, in bytes, like the names of locks.
 	maxName = 512
 )
 
-// Option configures Handler. A nil Option, and one for a nil Journal, context or client, has no effect.
+// Option configures Handler. A nil Option, and an Option for a nil Journal, context or client, has no effect.
 type Option func(*console)
 
 // WithJournal shows the events of a Journal, and the grants, refusals and losses per second. Without a
@@ -156,7 +156,7 @@ func (c *console) release(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	was, err := lock.ForceRelease(r.Context(), owners...)
-	if !was && err == nil && q.Kind == inspect.KindReadWrite { // readers may hold it
+	if !was && err == nil && q.Kind == inspect.KindReadWrite { // readers may hold the lock
 		was, err = c.sys.ReadWriteLock(q.Name).Read().ForceRelease(r.Context(), owners...)
 	}
 	if err != nil {

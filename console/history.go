@@ -17,9 +17,9 @@ type Event struct {
 }
 
 const (
-	// maxEvents bounds the events of a console and of a Journal. eventsOfOne bounds the events of one lock,
-	// so that a busy lock does not displace those of others.
-	maxEvents   = 500
+	// maxEvents bounds the events of a console and of a Journal.
+	maxEvents = 500
+	// eventsOfOne bounds the events of one lock, so that a busy lock does not displace the events of other locks.
 	eventsOfOne = 20
 	// rateSpan is the time over which a rate is measured, if there were two refreshes in it.
 	rateSpan = 30 * time.Second
@@ -28,17 +28,18 @@ const (
 // history has the changes between the refreshes of the console.
 type history struct {
 	mu sync.Mutex // guards the fields below
-	// holders are those at the last refresh.
+	// holders are the holders at the last refresh.
 	holders map[lockID]holder
 	events  []Event
 	counted []counted
 }
 
-// holder is the owner of a lock at the last refresh, or the state of a synchronizer, and when it was seen first. listed
-// reports whether the System held the lock or waited for it.
+// holder is the owner of a lock at the last refresh, or the state of a synchronizer.
 type holder struct {
-	owner  string
-	since  time.Time
+	owner string
+	// since is when the console saw the owner or the state first.
+	since time.Time
+	// listed reports whether the System held the lock or waited for it.
 	listed bool
 }
 
@@ -53,7 +54,7 @@ func (h *history) add(e Event) {
 	h.events = keep(h.events, e)
 }
 
-// keep appends an event. If there are too many of the same lock, or of all, it removes the oldest of these.
+// keep appends an event. If there are too many events of the same lock, or of all locks, it removes the oldest of them.
 func keep(events []Event, e Event) []Event {
 	of := 0
 	for _, other := range events {

@@ -8,10 +8,10 @@ import (
 	"strings"
 )
 
-// WithHosts names the hosts under which the console is served, without ports. A request for another
-// host gets 421 (Misdirected Request): otherwise another site could make its own name resolve to this
-// server, and its page could read the console (DNS rebinding). localhost, its subdomains and IP addresses
-// are always served; without WithHosts only these are.
+// WithHosts names the hosts under which the console is served, without ports. A request for another host gets 421
+// (Misdirected Request): otherwise another site could make its own name resolve to this server, and its page could read
+// the console (DNS rebinding). localhost, its subdomains and IP addresses are always served; without WithHosts, only
+// they are served.
 func WithHosts(hosts ...string) Option {
 	return func(c *console) {
 		for _, host := range hosts {

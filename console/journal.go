@@ -15,8 +15,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// Journal records for the console what a System logs and counts: the last losses and warnings, also
-// while there is no viewer. It has no goroutines, and keeps at most 500 events, and 20 of one lock.
+// Journal records for the console the log and the counts of a System: the last losses and warnings, also while there is
+// no viewer. It has no goroutines, and keeps at most 500 events, and 20 events of one lock.
 type Journal struct {
 	mu     sync.Mutex // guards events
 	events []Event

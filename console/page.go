@@ -39,7 +39,7 @@ func (c *console) lookedUp(q query) (id lockID) {
 	return id
 }
 
-// text returns the text of a snapshot for a query. It is written once for all viewers with that query.
+// text returns the text of a snapshot for a query. The text is written once for all viewers with that query.
 func (c *console) text(s *snapshot, q query, f form) ([]byte, error) {
 	return s.renderings.get(rendering{q, f}, func() ([]byte, error) { return c.write(f, c.view(s, q)) })
 }

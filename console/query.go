@@ -11,14 +11,18 @@ import (
 
 // query is the query of a page. Viewers with the same query get the same page.
 type query struct {
-	// Filter is a text that the names of the listed locks contain. Name and Kind are set for the page of one lock,
-	// which has no Filter and no Page.
-	Filter, Name, Kind string
-	// Sort is by what the rows are sorted: sortHold, sortName, or the longest wait.
+	// Filter is a text that the names of the listed locks contain.
+	Filter string
+	// Name is set for the page of one lock, which has no Filter and no Page.
+	Name string
+	// Kind is the kind of the lock Name.
+	Kind string
+	// Sort is the order of the rows: sortHold, sortName, or the longest wait.
 	Sort string
-	// Fleet is set for the locks of all Systems, and Page counts from 0.
+	// Fleet is set for the locks of all Systems.
 	Fleet bool
-	Page  int
+	// Page counts from 0.
+	Page int
 }
 
 const (

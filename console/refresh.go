@@ -59,7 +59,7 @@ func (c *console) askListed(ctx context.Context, s *snapshot) {
 }
 
 // askLookUps asks Redis about the locks that viewers look up, all concurrently, so that a slow or failed look-up does
-// not affect another one. An error belongs to one look-up.
+// not affect other look-ups. An error belongs to one look-up.
 func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID) {
 	s.lookUps = map[lockID]*lock{}
 	for _, id := range lookUps {
@@ -71,7 +71,7 @@ func (c *console) askLookUps(ctx context.Context, s *snapshot, lookUps []lockID)
 		case !ok:
 		case (l.Asked || l.err != nil) && l.Kind != inspect.KindExpirableSemaphore:
 			s.lookUps[l.id()] = l
-		default: // it is not among the first rows, or a look-up shows more: its row for other viewers does not change
+		default: // the lock is not among the first rows, or a look-up shows more: the row for other viewers does not change
 			own := *l
 			own.Asked, own.err = false, nil
 			s.lookUps[l.id()] = &own
@@ -152,8 +152,8 @@ func (s *snapshot) addJournal(j *Journal) {
 	}
 }
 
-// lockKinds are the kinds of locks that can be looked up. Synchronizers can be, too; they have no holder that could be
-// released by force.
+// lockKinds are the kinds of locks that can be looked up. Synchronizers can be looked up, too; they have no holder that
+// could be released by force.
 var lockKinds, synchronizerKinds = kinds.Words()
 
 // lock returns the lock of a kind and name, or nil if it cannot be asked for its holder.

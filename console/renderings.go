@@ -5,8 +5,8 @@ import "sync"
 // maxKept bounds the texts that are kept for one snapshot, in bytes: some 60 pages of 100 rows.
 const maxKept = 4 << 20
 
-// renderings are the texts of a snapshot. Each is written once, for all viewers with the same query, and kept as long
-// as the snapshot.
+// renderings are the texts of a snapshot. Each text is written once, for all viewers with the same query, and kept as
+// long as the snapshot.
 type renderings struct {
 	mu   sync.Mutex // guards the fields below
 	made map[rendering]*text
@@ -27,8 +27,8 @@ type text struct {
 	err   error
 }
 
-// get returns a text, which the first call writes. A text that exceeds the limit is not kept: it is shared only with
-// viewers that ask for it while it is written.
+// get returns a text, which the first call writes. A text that exceeds the limit is not kept: only viewers that ask for
+// the text while it is written share it.
 func (r *renderings) get(which rendering, write func() ([]byte, error)) ([]byte, error) {
 	r.mu.Lock()
 	t := r.made[which]

@@ -17,28 +17,34 @@ type snapshot struct {
 	// Client is the client UUID of the System.
 	Client  string   `json:"client"`
 	Systems []system `json:"systems"`
-	// Locks are the locks and synchronizers that this System holds or waits for. In a view they are one page of these,
-	// or the lock that is looked up.
+	// Locks are the locks and synchronizers that this System holds or waits for. In a view they are one page of these
+	// locks, or the lock that is looked up.
 	Locks []lock `json:"locks"`
-	// Held and Waiters count the holds and the waiting requests in this System.
-	Held    int `json:"held"`
+	// Held is the number of holds in this System.
+	Held int `json:"held"`
+	// Waiters is the number of waiting requests in this System.
 	Waiters int `json:"waiters"`
-	// Counts and Rates are nil without a Journal.
+	// Counts is nil without a Journal.
 	Counts *counts `json:"counts,omitempty"`
+	// Rates is nil without a Journal.
 	Rates  *rates  `json:"rates,omitempty"`
 	Events []Event `json:"events"`
-	// Errors are the errors of the refresh. In a snapshot they concern all viewers, in a view also its locks.
+	// Errors are the errors of the refresh. In a snapshot they concern all viewers; a view also has the errors of its
+	// locks.
 	Errors []string `json:"errors,omitempty"`
-	// MoreSystems and MoreLocks are the numbers of those that were left out.
+	// MoreSystems is the number of Systems that were left out.
 	MoreSystems int `json:"more_systems,omitempty"`
-	MoreLocks   int `json:"more_locks,omitempty"`
+	// MoreLocks is the number of locks that were left out.
+	MoreLocks int `json:"more_locks,omitempty"`
 	// SystemsCut reports that there are still more Systems, whose records were not read.
 	SystemsCut bool `json:"systems_cut,omitempty"`
 
-	// closed reports whether the System is closed; listed, whether it has listed its locks.
-	closed, listed bool
-	// lookUps are the locks that viewers have looked up, each with its error. They share the lock with Locks if Redis
-	// was asked about that row.
+	// closed reports whether the System is closed.
+	closed bool
+	// listed reports whether the System has listed its locks.
+	listed bool
+	// lookUps are the locks that viewers have looked up, each with its error. A lock is shared with Locks if Redis was
+	// asked about its row.
 	lookUps    map[lockID]*lock
 	renderings *renderings
 }
@@ -59,7 +65,7 @@ type system struct {
 	// Seen is the time since the record was renewed, in ms.
 	Seen    int64 `json:"seen"`
 	Overdue bool  `json:"overdue,omitempty"`
-	// Here reports whether it is the System of the console.
+	// Here reports whether the process is the System of the console.
 	Here bool `json:"here,omitempty"`
 }
 
@@ -78,39 +84,45 @@ func systemOf(p lockkeeper.Process, here string) system {
 type lock struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"`
-	// Held reports whether it is held; Here, whether by this System; Shared, whether by readers.
-	Held   bool `json:"held"`
-	Here   bool `json:"here"`
+	// Held reports whether the lock is held.
+	Held bool `json:"held"`
+	// Here reports whether this System holds the lock.
+	Here bool `json:"here"`
+	// Shared reports whether readers hold the lock.
 	Shared bool `json:"shared,omitempty"`
-	// Holders is the number of clients that hold it in Redis; the number of holds here if Redis was not asked.
+	// Holders is the number of clients that hold the lock in Redis; the number of holds here if Redis was not asked.
 	Holders int `json:"holders"`
-	// Owner is the owner field of a holder, and Process its process.
+	// Owner is the owner field of a holder.
 	Owner string `json:"owner,omitempty"`
 	// Owners are all owner fields, for a forced release.
-	Owners  []string `json:"owners,omitempty"`
-	Process *system  `json:"process,omitempty"`
-	// Note is what the holder says of its hold.
+	Owners []string `json:"owners,omitempty"`
+	// Process is the process of Owner.
+	Process *system `json:"process,omitempty"`
+	// Note is the note of the hold; see lockkeeper.WithNote.
 	Note  string `json:"note,omitempty"`
 	Count int    `json:"count,omitempty"`
-	// Since is when the lock was granted here. For a holder in another process it is when the console saw it first,
-	// or the time from its record, whichever is earlier, and AtLeast is true.
-	Since   *time.Time `json:"since,omitempty"`
-	AtLeast bool       `json:"at_least,omitempty"`
-	Token   int64      `json:"token,omitempty"`
+	// Since is when the lock was granted here. For a holder in another process it is the time from its record, or the
+	// time at which the console first saw the holder, whichever is earlier.
+	Since *time.Time `json:"since,omitempty"`
+	// AtLeast reports that the holder may have held the lock before Since: it is in another process.
+	AtLeast bool  `json:"at_least,omitempty"`
+	Token   int64 `json:"token,omitempty"`
 	// Lease is the rest of the lease; negative if the key has no TTL.
 	Lease int64 `json:"lease,omitempty"`
-	// Waiters is the number of requests that wait in this System, and Waiting for how long the first of them has waited;
-	// in the list of all Systems, for how long a process has, as far as that is known.
-	// Listeners is the number of subscribed clients; for a fair lock, the length of the queue. HolderWaiters is the number
-	// of requests that wait in the process of another holder, from its record of some seconds ago.
-	Waiters       int            `json:"waiters"`
-	Waiting       int64          `json:"waiting,omitempty"`
-	Listeners     inspect.Number `json:"listeners"`
+	// Waiters is the number of requests that wait in this System.
+	Waiters int `json:"waiters"`
+	// Waiting is the time for which the first of these requests has waited. In the list of all Systems it is the time
+	// for which a process has waited, as far as that is known.
+	Waiting int64 `json:"waiting,omitempty"`
+	// Listeners is the number of subscribed clients; for a fair lock, the length of the queue.
+	Listeners inspect.Number `json:"listeners"`
+	// HolderWaiters is the number of requests that wait in the process of another holder, from its record of some
+	// seconds ago.
 	HolderWaiters inspect.Number `json:"holder_waiters"`
-	// State is what a semaphore or a latch has in Redis, in words.
+	// State is the state of a semaphore or a latch in Redis, in words.
 	State string `json:"state,omitempty"`
-	// Takers are the processes that have permits of an expirable semaphore, each with how many; only in a look-up, and
-	// only WithFleet.
+	// Takers are the processes that have permits of an expirable semaphore, each with its number of permits; only in a
+	// look-up, and only WithFleet.
 	Takers []string `json:"takers,omitempty"`
 	// Asked reports whether Redis was asked about this lock. If not, the fields are from this System
 	// alone.
@@ -122,7 +134,7 @@ type lock struct {
 	err error
 }
 
-// Others describes how many requests wait in other processes, as far as that is known; "" if none does.
+// Others describes how many requests wait in other processes, as far as that is known; "" if there are none.
 func (l lock) Others() string {
 	if !l.Asked || l.State != "" {
 		return ""
@@ -170,7 +182,7 @@ func (l *lock) id() lockID { return lockID{l.Kind, l.Name} }
 // byWait compares for the order of the rows: the longest wait is first, then the longest hold.
 func byWait(a, b lock) int { return cmp.Or(cmp.Compare(b.Waiting, a.Waiting), byHold(a, b)) }
 
-// byHold puts the longest hold first, and what is not held last.
+// byHold puts the longest hold first, and locks that are not held last.
 func byHold(a, b lock) int { return a.since().Compare(b.since()) }
 
 func byName(a, b lock) int {

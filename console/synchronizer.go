@@ -11,7 +11,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/inspect"
 )
 
-// askSynchronizer adds the state of a semaphore or a latch in Redis, if it is one.
+// askSynchronizer adds the state in Redis, if l is a semaphore or a latch.
 func (c *console) askSynchronizer(ctx context.Context, l *lock) (err error) {
 	if l.Name == "" || len(l.Name) > maxName {
 		return nil
@@ -53,8 +53,8 @@ func permits(free int) string {
 	return fmt.Sprintf("%d free permits", free)
 }
 
-// askTakers adds the processes that have permits of an expirable semaphore. With very many, only those whose permits end
-// first are known.
+// askTakers adds the processes that have permits of an expirable semaphore. With very many processes, only the
+// processes whose permits end first are known.
 func (c *console) askTakers(ctx context.Context, l *lock) error {
 	counter, err := c.inspector.Counter(ctx, l.Name)
 	if err != nil || counter == nil {

@@ -37,7 +37,7 @@ const (
 // maxErrors bounds the errors of a view.
 const maxErrors = 3
 
-// view returns the part of a snapshot for a query. It has only the errors of the selected locks.
+// view returns the part of a snapshot for a query. The view has only the errors of the selected locks.
 func (c *console) view(s *snapshot, q query) *view {
 	selected := *s
 	v := &view{snapshot: &selected, query: q, HasFleet: c.inspector != nil, Journal: c.journal != nil, MayRelease: c.mayRelease}

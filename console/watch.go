@@ -15,12 +15,15 @@ type watch struct {
 	mu      sync.Mutex // guards the fields below
 	viewers map[*viewer]struct{}
 	running bool
+	// ctx is the context of the current refresh.
+	ctx context.Context
 	// cancel ends the current refresh; it is called when the last viewer has left.
-	ctx    context.Context
 	cancel context.CancelFunc
 	last   *snapshot
-	// changes counts the changes that viewers have made, and shown how many of them last includes.
-	changes, shown int
+	// changes is the number of changes that viewers have made.
+	changes int
+	// shown is the number of changes that last includes.
+	shown int
 	// wake ends the wait for the next refresh, for a viewer that looks up a lock which last lacks.
 	wake chan struct{}
 }
@@ -31,7 +34,7 @@ type lockID struct{ kind, name string }
 // viewer is a request for a page or for its changes.
 type viewer struct {
 	of *watch
-	// lookUp is the lock that it looks up, if any.
+	// lookUp is the lock that the viewer looks up, if any.
 	lookUp lockID
 	// changed has a value when there is a new snapshot.
 	changed chan struct{}
@@ -46,7 +49,7 @@ const (
 	minPause = 200 * time.Millisecond
 )
 
-// join adds a viewer, on which the caller must call leave. It returns nil if there are too many.
+// join adds a viewer, on which the caller must call leave. It returns nil if there are too many viewers.
 func (w *watch) join(lookUp lockID) *viewer {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,7 +179,7 @@ func (w *watch) publish(ctx context.Context) {
 	for v := range w.viewers {
 		select {
 		case v.changed <- struct{}{}:
-		default: // it is notified already, and will get the newest
+		default: // the viewer is notified already, and will get the newest snapshot
 		}
 	}
 }

@@ -8,8 +8,8 @@
 //		lockkeepertest.Lose(t, locks.Lock("orders")) // what does the program do now?
 //	}
 //
-// The package is a module of its own, so that the embedded Redis (miniredis) is no dependency of
-// a program that uses the package in its tests.
+// The package is a module of its own, so that the embedded Redis (miniredis) is not a dependency of a program that uses
+// the package in its tests.
 //
 // The embedded Redis has neither clusters nor ACL rules. Tests that depend on them, or on the
 // speed of Redis, need a real server.
@@ -37,7 +37,7 @@ const limit = 30 * time.Second
 type Redis struct {
 	server *miniredis.Miniredis
 
-	mu     sync.Mutex // guards what follows, and the order of ticks
+	mu     sync.Mutex // guards the fields below, and the order of ticks
 	clocks []*boottime.Suspendable
 }
 
@@ -88,8 +88,8 @@ func (r *Redis) Open(t testing.TB, config lockkeeper.Config) *lockkeeper.System 
 	return r.OpenIn(t, actors, config)
 }
 
-// OpenIn is Open in the test's own actor system, for programs whose actors acquire locks. Without a config.Logger it
-// logs with that of the actor system.
+// OpenIn is Open in the test's own actor system, for programs whose actors acquire locks. Without a config.Logger the
+// System uses the logger of the actor system.
 func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeeper.Config) *lockkeeper.System {
 	t.Helper()
 	switch {
@@ -121,13 +121,13 @@ func (r *Redis) OpenIn(t testing.TB, actors *actor.ActorSystem, config lockkeepe
 	return sys
 }
 
-// Lose waits until the System of this lock holds it, and releases it by force. When Lose returns the
-// holder has been notified: its hold has ended with ErrLost. After `lockkeeper release --force`, in
-// another process, a holder notices that only at its next renewal. The test fails if the System does not
-// hold the lock within 30 s. The System may also be one that the test has opened on a real Redis. A test that
-// interrupts the work under the lock waits for a signal from that first: it may begin later than the hold.
+// Lose waits until the System of this lock holds it, and releases the lock by force. When Lose returns, the holder has
+// been notified: its hold has ended with ErrLost. After `lockkeeper release --force`, in another process, a holder
+// notices the loss only at its next renewal. The test fails if the System does not hold the lock within 30 s. The test
+// may have opened the System on a real Redis. A test that interrupts the work under the lock first waits for a signal
+// from the work, which may begin later than the hold.
 //
-// A permit of an expirable semaphore is lost by ReleaseID with its ID, that of a Do by [Redis.Forget].
+// To lose a permit of an expirable semaphore, call ReleaseID with its ID; to lose the permit of a Do, [Redis.Forget].
 func Lose(t testing.TB, lock *lockkeeper.Lock) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), limit)
@@ -153,16 +153,16 @@ func Lose(t testing.TB, lock *lockkeeper.Lock) {
 	}
 }
 
-// Fail makes Redis refuse every command, like a Redis that is still starting, until Recover or the
-// end of the test. A holder is warned that its lease is at risk (WithAtRisk), and loses the lock when
-// the lease is over; with a short Config.Watchdog that is soon. A request with a wait fails with
-// ErrUnavailable at its end. For a Redis that does not answer at all, stop a real one (SIGSTOP).
+// Fail makes Redis refuse every command, like a Redis that is still starting, until Recover or the end of the test. A
+// holder is warned that its lease is at risk (WithAtRisk), and loses the lock when the lease is over, which is soon
+// with a short Config.Watchdog. A request with a wait fails with ErrUnavailable when the wait ends. For a Redis that
+// does not answer at all, stop a real server (SIGSTOP).
 func (r *Redis) Fail() { r.fail("LOADING the Redis of this test fails on demand") }
 
 // Recover ends a Fail.
 func (r *Redis) Recover() { r.fail("") }
 
-// ids is what a Redis says of itself in INFO, and miniredis does not.
+// ids are the ids that a Redis has in INFO, and miniredis does not.
 const ids = "run_id:embedded\r\nmaster_replid:embedded\r\n"
 
 // fail makes Redis refuse every command with that text, if it has one.
@@ -184,8 +184,8 @@ func (r *Redis) fail(text string) {
 	})
 }
 
-// tick sets the clock of Redis before a command that no script sends. While a script runs its clock stands still, as in a
-// real Redis: otherwise a key could expire between two commands of one script.
+// tick sets the clock of Redis before a command that no script sends. While a script runs, the clock stands still, as
+// in a real Redis: otherwise a key could expire between two commands of one script.
 func (r *Redis) tick(cmd string) {
 	if cmd != "EVAL" && cmd != "EVALSHA" { // a script cannot send these
 		if !r.server.TryLock() { // a script runs, and may have sent this command
@@ -199,20 +199,19 @@ func (r *Redis) tick(cmd string) {
 }
 
 // Forget makes Redis lose all its data, like a Redis that restarts empty after a crash. Holders of locks and of
-// expirable permits are notified with the next renewal, after Config.Renewal at the latest; a hold with a
-// fixed lease stays valid until its end. Semaphores then have no number of permits: requests fail with
-// ErrNoPermits until it is set again; those of an ExpirableSemaphore.WithTotal set it after Config.Watchdog.
+// expirable permits are notified with the next renewal, after Config.Renewal at the latest; a hold with a fixed lease
+// stays valid until its end. Semaphores then have no number of permits: requests fail with ErrNoPermits until the
+// number is set again; requests of an ExpirableSemaphore.WithTotal set it after Config.Watchdog.
 func (r *Redis) Forget() {
 	if r.started() {
 		r.server.FlushAll()
 	}
 }
 
-// Advance lets d pass as if the machine of every System had been suspended while Redis kept running:
-// keys whose TTL is over expire, and holders whose lease is over lose their locks. Longer leases
-// continue. Timers of package time do not fire sooner, and the clock by which Redis measures the
-// waiters of a fair lock (Config.WaiterTimeout) and expirable permits does not move: one that is lost
-// stays taken.
+// Advance lets d pass as if the machine of every System had been suspended while Redis kept running: keys whose TTL is
+// over expire, and holders whose lease is over lose their locks. Longer leases continue. Timers of package time do not
+// fire sooner. The clock by which Redis measures the waiters of a fair lock (Config.WaiterTimeout) and expirable
+// permits does not move: a lost permit stays taken.
 func (r *Redis) Advance(d time.Duration) {
 	if !r.started() {
 		return

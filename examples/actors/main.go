@@ -1,6 +1,6 @@
-// Actors shows actors that take turns under one lock, by message. Importers write rows to one
-// ledger. The first crashes during its work and is restarted by its supervisor; the second loses
-// the lock. All rows arrive, and each of them once.
+// Actors shows actors that take turns under one lock, by message. Importers write rows to one ledger. The first
+// importer crashes during its work, and its supervisor restarts it; the second loses the lock. All rows arrive, and
+// each row once.
 //
 //	go run ./examples/actors
 package main
@@ -22,7 +22,7 @@ var ledgerLock = &messages.Acquire{Lock: &messages.Lock{Name: "ledger"}} // rene
 // job is the work of an importer. It outlives the importer.
 type job struct {
 	name     string
-	imported atomic.Int64     // the rows of it in the ledger, which stands for a table
+	imported atomic.Int64     // its rows in the ledger, which stands for a table
 	mishaps  map[int64]func() // by row; each happens once
 	finished chan struct{}
 }
@@ -58,7 +58,7 @@ func (i *importer) Receive(ctx actor.Context) {
 	case *actor.Started: // each life begins here, also after a crash
 		i.ledger.Acquire(ctx, ledgerLock)
 	case nextRow:
-		if m.under == i.ledger.Held() { // otherwise it was sent under a hold that is over
+		if m.under == i.ledger.Held() { // otherwise the message was sent under a hold that is over
 			i.importRow(ctx, m)
 		}
 	}

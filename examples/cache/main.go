@@ -1,5 +1,5 @@
-// Cache shows a read/write lock: requests read a cached page at the same time, and when it is out
-// of date one of them renews it while the others wait.
+// Cache shows a read/write lock: requests read a cached page at the same time. When the page is out of date, one
+// request renews it while the others wait.
 //
 //	go run ./examples/cache
 package main
@@ -28,7 +28,7 @@ func read(ctx context.Context, locks *lockkeeper.ReadWrite, p *page) (text strin
 		return "", err
 	}
 	if !p.fresh {
-		// A reader cannot become a writer, since two that tried would wait for each other.
+		// A reader cannot become a writer: two readers that tried would wait for each other.
 		if err := reading.Release(ctx); err != nil {
 			return "", err
 		}
@@ -48,7 +48,7 @@ func renew(ctx context.Context, locks *lockkeeper.ReadWrite, p *page) (*lockkeep
 		return nil, err
 	}
 	defer writing.Release(context.WithoutCancel(ctx))
-	if !p.fresh { // no other request has renewed it meanwhile
+	if !p.fresh { // no other request has renewed the page meanwhile
 		p.renewed++
 		p.text, p.fresh = fmt.Sprintf("edition %d", p.renewed), true
 	}

@@ -2,7 +2,7 @@
 //
 //	go run ./examples/console -http localhost:8080
 //
-// Without -http it reads its own page, and ends.
+// Without -http the program reads its own page, and ends.
 package main
 
 import (
@@ -61,7 +61,7 @@ func main() {
 	printLocks(page)
 }
 
-// trade acquires some locks, of which one is lost, and waits for others.
+// trade acquires some locks, loses one of them, and waits for others.
 func trade(ctx context.Context, shop, billing *lockkeeper.System) {
 	hold := func(lock *lockkeeper.Lock) *lockkeeper.Hold {
 		hold, err := lock.Acquire(ctx)

@@ -1,5 +1,5 @@
-// Fairqueue shows a fair lock: it is granted in order of arrival, over all processes. A plain
-// lock prefers waiters in the process that holds it, which is faster.
+// Fairqueue shows a fair lock, which is granted in order of arrival, over all processes. A plain lock prefers waiters
+// in the process that holds it, which is faster.
 //
 //	go run ./examples/fairqueue
 package main

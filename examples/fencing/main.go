@@ -23,7 +23,7 @@ import (
 // can change what was read. The highest token is kept in the record itself, so that both change
 // together.
 //
-// In an SQL database it is a column and a condition. In one transaction, a read is
+// In an SQL database the guard is a column and a condition. In one transaction, a read is
 //
 //	UPDATE stock SET token = $1 WHERE id = $2 AND token <= $1
 //	SELECT boxes FROM stock WHERE id = $2
@@ -46,7 +46,7 @@ redis.call('HSET', KEYS[1], 'token', unpack(ARGV))
 return {'1', unpack(redis.call('HGETALL', KEYS[1]))}
 `)
 
-// errLate is the store's refusal of a holder that has lost the lock to a later one.
+// errLate is the store's refusal of a holder that has lost the lock to a later holder.
 var errLate = errors.New("too late")
 
 // stock is a record behind the guard.

@@ -1,5 +1,5 @@
-// Forwarding shows actors that forward requests to the leader. Each desk takes orders, but only the one that holds the
-// lock serves them. The note of its hold is its address, and each desk follows the lock: it is sent a message when the
+// Forwarding shows actors that forward requests to the leader. Each desk takes orders, but only the desk that holds the
+// lock serves them. The note of its hold is its address. Each desk follows the lock: it receives a message when the
 // leader has changed.
 //
 //	go run ./examples/forwarding
@@ -22,7 +22,8 @@ import (
 
 var leaderLock = &messages.Lock{Name: "leader"}
 
-// order is answered by served. One that was forwarded is not forwarded again: the leader may have changed meanwhile.
+// order is answered by served. An order that was forwarded is not forwarded again: the leader may have changed
+// meanwhile.
 type order struct {
 	what      string
 	forwarded bool
@@ -34,10 +35,11 @@ type served struct{ what, by string }
 type desk struct {
 	name string
 	sys  *lockkeeper.System
-	// leads: it holds the lock. leader is the desk that does, as far as is known, and may be out of date; nil for none.
-	leads  bool
+	// leads: the desk holds the lock.
+	leads bool
+	// leader is the desk that holds the lock, as far as this desk knows; nil for none.
 	leader *actor.PID
-	// kept are the orders that came without a leader. A real desk refuses some if there are many.
+	// kept are the orders that came without a leader. A real desk refuses orders if there are many.
 	kept []*actor.MessageEnvelope
 }
 
@@ -63,7 +65,7 @@ func (d *desk) Receive(ctx actor.Context) {
 	}
 }
 
-// campaign asks for the lock. The note is the address of this desk: with proto.actor's remote, that of its node.
+// campaign asks for the lock. The note is the address of this desk, which includes its node with proto.actor's remote.
 func (d *desk) campaign(ctx actor.Context) {
 	self := ctx.Self()
 	ctx.Request(d.sys.Guardian(), &messages.Acquire{Lock: leaderLock, Note: self.Address + "/" + self.Id})
@@ -119,7 +121,7 @@ func main() {
 		ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 		defer cancel()
 		answer, err := lockkeeper.Ask(ctx, system.Root, d, order{what: what})
-		for errors.Is(err, actor.ErrDeadLetter) { // it was forwarded to a leader that has just stopped
+		for errors.Is(err, actor.ErrDeadLetter) { // the order was forwarded to a leader that has just stopped
 			time.Sleep(50 * time.Millisecond)
 			answer, err = lockkeeper.Ask(ctx, system.Root, d, order{what: what})
 		}

@@ -1,5 +1,5 @@
-// Leader shows the election of a leader: of all the processes of a service, one does the work that
-// only one may do. When it stops, or loses the lock, another one takes over.
+// Leader shows the election of a leader: of all the processes of a service, one does the work that only one may do.
+// When the leader stops, or loses the lock, another process takes over.
 //
 //	go run ./examples/leader
 package main
@@ -40,8 +40,8 @@ func main() {
 	fmt.Println(<-terms)
 	fmt.Println(<-terms)
 
-	// Here an operator releases the lock by force. The leader is notified at once if its own process
-	// did it, otherwise with the next renewal.
+	// Here an operator releases the lock by force. The leader is notified at once if its own process released it,
+	// otherwise with the next renewal.
 	_, err := there.Lock("leader").ForceRelease(context.Background())
 	demo.Check(err)
 	fmt.Println(<-terms)

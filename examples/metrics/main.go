@@ -1,6 +1,5 @@
-// Metrics shows the metrics of Lockkeeper as Prometheus reads them: an OpenTelemetry meter whose
-// reader is an exporter for Prometheus, behind an HTTP handler. docs/operate.md has a dashboard and
-// alerting rules for them.
+// Metrics shows the metrics of Lockkeeper as Prometheus reads them: an OpenTelemetry meter whose reader is an exporter
+// for Prometheus, behind an HTTP handler. docs/operate.md has a dashboard and alerting rules.
 //
 //	go run ./examples/metrics
 package main
@@ -49,10 +48,10 @@ func main() {
 
 	ctx := context.Background()
 	demo.Check(sys.Lock("reports").Do(ctx, func(ctx context.Context) error {
-		_, err := sys.Lock("reports").TryAcquire(context.Background()) // another holder, since it is another context
+		_, err := sys.Lock("reports").TryAcquire(context.Background()) // another holder, since the context is another
 		fmt.Println("a second one is refused:", err != nil)
 		return sys.Lock("reports").Do(ctx, func(context.Context) error { return nil })
 	}))
-	closeSystem() // after that all is counted
+	closeSystem() // then everything is counted
 	scrape("http://" + listener.Addr().String())
 }

@@ -63,7 +63,7 @@ func main() {
 
 	demo.Check(anna.handle(ctx, "1001", func(context.Context) {
 		fmt.Println("anna is packing order 1001")
-		// Meanwhile the queue delivers it once more, to another worker, and then the next one.
+		// Meanwhile the queue delivers the order once more, to another worker, and then the next order.
 		demo.Check(bert.handle(ctx, "1001", quickly))
 		demo.Check(bert.handle(ctx, "1002", quickly))
 	}))

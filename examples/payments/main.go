@@ -127,7 +127,7 @@ func start(ctx context.Context, name, redis string, leads chan<- string) *servic
 	return s
 }
 
-// handle serves a payment. The span is like that of the middleware otelhttp.
+// handle serves a payment. The span is like a span of the middleware otelhttp.
 func (s *service) handle(w http.ResponseWriter, r *http.Request) {
 	ctx, span := s.traces.Tracer("shop").Start(r.Context(), "POST /pay")
 	defer span.End()
@@ -171,7 +171,7 @@ func main() {
 		return nil
 	}))
 	fmt.Println("for an account with an impossible name the answer is", post(north, strings.Repeat("x", 600)))
-	for !strings.Contains(metrics(north), "lockkeeper_refusals_total") { // they come within 0.25 s
+	for !strings.Contains(metrics(north), "lockkeeper_refusals_total") { // the metrics come within 0.25 s
 	}
 
 	north.stop(ctx)

@@ -1,5 +1,4 @@
-// Quickstart shows in a few seconds what Lockkeeper does. It needs only Go: the Redis is inside
-// the program.
+// Quickstart shows Lockkeeper in a few seconds. It needs only Go: the Redis is inside the program.
 //
 //	go run ./examples/quickstart
 package main
@@ -23,7 +22,7 @@ func main() {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 
-	// An embedded Redis. An application connects to its own.
+	// An embedded Redis. An application connects to its own Redis.
 	redis := miniredis.NewMiniRedis()
 	redis.ClockTTL(true) // keys expire
 	check(redis.Start())

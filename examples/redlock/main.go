@@ -1,9 +1,8 @@
-// Redlock shows a lock on the majority of three independent Redis servers: it survives the loss
-// of one.
+// Redlock shows a lock on the majority of three independent Redis servers: the lock survives the loss of one server.
 //
 //	go run ./examples/redlock
 //
-// It starts three servers of its own, for which redis-server must be installed (build/need.sh redis-server).
+// The program starts three servers of its own, for which redis-server must be installed (build/need.sh redis-server).
 package main
 
 import (
@@ -22,8 +21,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/examples/internal/demo"
 )
 
-// A server that has just started may have lost locks: it has no vote until it was watched for the
-// time of the watchdog. The default of 30 s would make a long example.
+// A server that has just started may have lost locks: it has no vote until the process has watched it for the time of
+// the watchdog. The default of 30 s would make a long example.
 const watchdog = 2 * time.Second
 
 // join starts a process that uses the lock: it has a System on each server.

@@ -17,7 +17,7 @@ import (
 
 const permits, workers = 10, 50
 
-// service counts its calls, and the most of them at the same time.
+// service counts its calls, and the highest number of calls at the same time.
 type service struct{ calls, most, served atomic.Int64 }
 
 func (s *service) call() {

@@ -1,5 +1,5 @@
-// Transfer shows a MultiLock: money moves between two accounts under the locks of both. Either all
-// of the locks are acquired or none, so transfers in opposite directions cannot deadlock.
+// Transfer shows a MultiLock: money moves between two accounts under the locks of both. A MultiLock acquires all of its
+// locks or none, so transfers in opposite directions cannot deadlock.
 //
 //	go run ./examples/transfer
 package main

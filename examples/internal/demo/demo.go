@@ -1,4 +1,4 @@
-// Package demo is the set-up that the examples share; quickstart has its own in one file.
+// Package demo is the set-up that the examples share; quickstart has its own set-up, in one file.
 package demo
 
 import (
@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// URL is that of the flag -redis, or of a Redis inside this process.
+// URL returns the URL of the flag -redis, or of a Redis inside this process.
 func URL() (url string, stop func()) {
 	given := flag.String("redis", "", "`URL` of a Redis; without it, there is one inside this program")
 	flag.Parse()

@@ -1,5 +1,5 @@
-// Bank shows grains: accounts, each of which exists at most once in several processes. They take deposits. One process is
-// stopped, and its accounts move to others; another one is killed, and they move again.
+// Bank shows grains: accounts that take deposits. Each account exists at most once in several processes. One process is
+// stopped, and its accounts move to other processes; another process is killed, and its accounts move again.
 //
 //	go run -C examples/processes/bank .
 package main
@@ -30,7 +30,7 @@ func node(url string) (bank *cluster.Cluster, leave func() error, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// The accounts of a killed process are missed for as long as Watchdog, so that is short here.
+	// The accounts of a killed process are missing for as long as Watchdog, so Watchdog is short here.
 	directory, err := grains.New(client, grains.Config{Locks: lockkeeper.Config{Watchdog: 2 * time.Second}})
 	if err != nil {
 		return nil, nil, err
@@ -114,7 +114,7 @@ func tour(url string) error {
 				if err == nil {
 					fmt.Println("account", account, "has", balance.(*wrapperspb.StringValue).Value)
 					break
-				} // the deposit may be made or not: it is made once
+				} // the deposit may be made or not: a repeated request makes it once
 			}
 		}
 	}

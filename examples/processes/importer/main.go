@@ -1,5 +1,5 @@
-// Importer shows a singleton: an actor that exists once in several processes. It imports rows. One process is stopped, and
-// the importer moves to another one; that one is killed, and it moves again.
+// Importer shows a singleton: an actor that exists once in several processes. It imports rows. One process is stopped,
+// and the importer moves to another process; that process is killed, and the importer moves again.
 //
 //	go run -C examples/processes/importer .
 package main
@@ -26,7 +26,7 @@ func node(ctx context.Context, url string) (system *actor.ActorSystem, locks *lo
 	system = actor.NewActorSystem(actor.WithLoggerFactory(func(*actor.ActorSystem) *slog.Logger { return slog.New(slog.DiscardHandler) }))
 	network := remote.NewRemote(system, remote.Configure("127.0.0.1", 0))
 	network.Start()
-	// The importer of a killed process is missed for as long as Watchdog, so that is short here.
+	// The importer of a killed process is missing for as long as Watchdog, so Watchdog is short here.
 	locks, err = lockkeeper.Open(ctx, url,
 		lockkeeper.WithActorSystem(system),
 		lockkeeper.WithConfig(lockkeeper.Config{Watchdog: 2 * time.Second}),
@@ -46,7 +46,7 @@ type importer struct {
 
 func (i *importer) Receive(ctx actor.Context) {
 	if row, ok := ctx.Message().(*wrapperspb.StringValue); ok {
-		// Here it would write the row to a database, with the fencing token of lockkeeper.HoldFrom(i.term).
+		// Here the importer would write the row to a database, with the fencing token of lockkeeper.HoldFrom(i.term).
 		ctx.Respond(wrapperspb.String(i.process + " has imported " + row.Value))
 	}
 }
