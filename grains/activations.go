@@ -5,8 +5,8 @@ import "sync/atomic"
 // activations decides what a member runs, in one term after another. It does no I/O, and is used by one goroutine. P is a
 // process that has asked for a grain.
 //
-// A grain is registered, runs, and stops. A process that asks for it before the registration has its reply waits for that;
-// one that asks while it stops is refused, and asks again.
+// A grain is registered, runs, and stops. A process that asks before the registration has its reply waits for the
+// reply. A process that asks while the grain stops is refused, and asks again.
 type activations[P any] struct {
 	all map[string]*activation[P]
 	// open: there is a term that has not begun to end.
@@ -20,25 +20,25 @@ type activation[P any] struct {
 	grain string
 	// runs is false until the registration has its reply.
 	runs bool
-	// token is that of the registration.
+	// token is the token of the registration.
 	token   int64
 	waiting []P
 	// stopping is set by the grain.
 	stopping *atomic.Bool
 }
 
-// answer is what a process that has asked gets.
+// answer is the answer to a process that has asked for a grain.
 type answer uint8
 
 const (
-	// later: when the registration has its reply.
+	// later: the answer follows when the registration has its reply.
 	later answer = iota
 	refused
 	running
 )
 
-// ask is called when a process asks for a grain. The activation is to be registered if register is true; with the answer
-// running, it is the one that runs.
+// ask is called when a process asks for a grain. If register is true, the caller registers the activation; with the
+// answer running, the activation runs already.
 func (a *activations[P]) ask(grain string, from P) (it *activation[P], what answer, register bool) {
 	it = a.all[grain]
 	switch {
@@ -62,8 +62,9 @@ func (a *activations[P]) add(grain string, waiting ...P) *activation[P] {
 	return it
 }
 
-// registered is called with the reply to the registration of an activation; token is 0 if it was refused or failed. If starts
-// is true, the grain is to be started. If not, the waiting processes are refused, and the entry is removed if there is a token.
+// registered is called with the reply to the registration of an activation; token is 0 if the registration was refused
+// or failed. If starts is true, the caller starts the grain. If not, the caller refuses the waiting processes, and
+// removes the entry if there is a token.
 func (a *activations[P]) registered(it *activation[P], token int64) (starts bool) {
 	it.token = token
 	if token == 0 || !a.open {
@@ -95,7 +96,7 @@ func (a *activations[P]) stopped(it *activation[P], held bool) {
 // begin begins a term.
 func (a *activations[P]) begin() { a.open, a.late = true, 0 }
 
-// close ends the term, and returns the grains that are to be stopped. The term is over when none is left.
+// close ends the term, and returns the grains that are to be stopped. The term is over when all have stopped.
 func (a *activations[P]) close() (run []*activation[P]) {
 	a.open = false
 	for _, it := range a.all {

@@ -19,22 +19,23 @@ const activatorName = "lockkeeper-grains"
 // resume is shared, since proto.actor keeps a process for every strategy value.
 var resume = actor.NewOneForOneStrategy(0, 0, func(any) actor.Directive { return actor.ResumeDirective })
 
-// activator is the parent of the grains of this process. It must never restart, since that would stop them; its supervisor
-// resumes it.
+// activator is the parent of the grains of this process. It must never restart, since a restart would stop the grains;
+// its supervisor resumes it.
 type activator struct {
 	d    *Directory
 	has  activations[*actor.PID]
 	pids map[string]*actor.PID // of the grains that run
 	term *term
-	last int64 // the highest token that it was given in this term
+	last int64 // the highest token that the activator was given in this term
 	over *termOver
 }
 
-// termOver says that a term ends. stopped is closed when its last grain has stopped; late is the number of those that have
-// stopped after the end of the lease.
+// termOver says that a term ends.
 type termOver struct {
+	// stopped is closed when the last grain of the term has stopped.
 	stopped chan struct{}
-	late    int
+	// late is the number of grains that have stopped after the end of the lease.
+	late int
 }
 
 // registered is the reply to a registration.
@@ -44,10 +45,10 @@ type registered struct {
 	err   error
 }
 
-// checkEntries asks for a look at entries of grains that run, in the term of a member: at some, or at all.
+// checkEntries asks for a look at some entries of grains that run, or at all of them.
 type checkEntries struct{ all bool }
 
-// checkedEntries says which entries of a member Redis does not have. If behind is true, it may have lost others as well.
+// checkedEntries says which entries of a member Redis does not have. If behind is true, Redis may have lost other entries too.
 type checkedEntries struct {
 	member string
 	lost   []entryOf
@@ -64,7 +65,7 @@ func (d *Directory) startActivator() error {
 	props := actor.PropsFromProducer(func() actor.Actor { return &activator{d: d, pids: map[string]*actor.PID{}} },
 		actor.WithGuardian(resume), actor.WithSupervisor(d.post.Host.Supervisor(actor.DefaultSupervisorStrategy())))
 	pid, err := d.cluster.ActorSystem.Root.SpawnNamed(props, activatorName)
-	if err == nil { // else it is that of another Directory
+	if err == nil { // else the name belongs to another Directory
 		d.activator = pid
 	}
 	return err
@@ -139,7 +140,7 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 	if !a.has.registered(m.it, m.token) {
 		var response proto.Message = &cluster.ActivationResponse{Failed: true}
 		if entry, is := m.err.(entryChanged); is {
-			response = wrapperspb.String(string(entry)) // which says where it is
+			response = wrapperspb.String(string(entry)) // the entry says where the grain is
 		}
 		a.refuse(m.it, response)
 		return
@@ -149,7 +150,7 @@ func (a *activator) registered(ctx actor.Context, m *registered) {
 		if err != errNoLease {
 			a.d.post.Host.Error("a grain cannot be started", "grain", m.it.grain, "error", err)
 		}
-		a.has.stopped(m.it, true) // it has never run
+		a.has.stopped(m.it, true) // the grain has never run
 		a.refuse(m.it, &cluster.ActivationResponse{Failed: true})
 		return
 	}
@@ -185,7 +186,8 @@ func (a *activator) start(ctx actor.Context, it *activation[*actor.PID]) (pid *a
 	return pid, err
 }
 
-// A PID has no slash of an identity: the PID of grain "x/y" would be that of the child "y" of grain "x".
+// A PID has no slash of an identity: otherwise the grain "x/y" and the child "y" of the grain "x" would have the same
+// PID.
 var (
 	escapes   = strings.NewReplacer("%", "%25", "/", "%2F")
 	unescapes = strings.NewReplacer("%25", "%", "%2F", "/")
@@ -202,7 +204,7 @@ func grainOf(pid *actor.PID) string {
 	return kind + "/" + unescapes.Replace(identity)
 }
 
-// stops lets a grain stop that panics while it does. proto.actor would restart it.
+// stops lets a grain stop even if it panics meanwhile: proto.actor would restart the grain.
 func (a *activator) stops(it *activation[*actor.PID]) actor.ReceiverMiddleware {
 	return func(next actor.ReceiverFunc) actor.ReceiverFunc {
 		return func(ctx actor.ReceiverContext, e *actor.MessageEnvelope) {
@@ -230,8 +232,9 @@ func (a *activator) stopped(ctx actor.Context, it *activation[*actor.PID]) {
 	a.refuse(it, nil)
 }
 
-// check looks at entries on another goroutine: a grain without an entry may start elsewhere. The mark of this member says
-// whether a failover has lost any. What an operator removes is found by a look at some of the entries, chosen at random.
+// check looks at entries on another goroutine: a grain without an entry may start elsewhere. The mark of this member
+// says whether a failover has lost entries. If an operator has removed an entry, a look at some of the entries, chosen
+// at random, finds that.
 func (a *activator) check(ctx actor.Context, all bool) {
 	if a.term == nil {
 		return
@@ -282,7 +285,7 @@ func (a *activator) checked(ctx actor.Context, m *checkedEntries) {
 	}
 }
 
-// refuse answers the processes that wait for an activation that is not there, and removes its entry.
+// refuse answers the processes that wait for an activation that does not run, and removes its entry.
 func (a *activator) refuse(it *activation[*actor.PID], response proto.Message) {
 	for _, from := range it.answered() {
 		a.d.post.Deliver(from, response)

@@ -1,4 +1,4 @@
-// Package grains runs proto.actor's grains so that each of them has at most one activation in all processes.
+// Package grains runs proto.actor's grains so that each grain has at most one activation in all processes.
 //
 // A [Directory] is an identity lookup and a cluster provider. The members of the cluster are the processes that hold a
 // lock of Lockkeeper in Redis, and Redis has which member is responsible for which grain:
@@ -41,30 +41,32 @@ import (
 
 // Config configures a Directory. The zero value of a field selects its default.
 type Config struct {
-	// Locks configures the System of the Directory. Its Watchdog is the lease of a member: the grains of a process that
-	// was killed are missed for so long. Its default is 10 s here. Its Poll, 1 s by default, is the interval at which a
-	// process looks for members. Use the same KeyPrefix, Watchdog and Poll in all processes. Its Linger is not used.
+	// Locks configures the System of the Directory. Locks.Watchdog is the lease of a member: the grains of a process
+	// that was killed are missing for that time. Its default is 10 s here. Locks.Poll, 1 s by default, is the interval
+	// at which a process looks for members. Use the same KeyPrefix, Watchdog and Poll in all processes. Locks.Linger is
+	// not used.
 	Locks lockkeeper.Config
 	// Drain is the time that a grain may take to handle a message or to stop, when the lease of its member cannot be renewed,
 	// without running beside its successor; see [lockkeeper.WithDrain] for its limits. Default: a sixth of Locks.Watchdog.
 	Drain time.Duration
-	// Activation is the time that a lookup waits for a grain that no member can run yet. It should be less than the timeout of
-	// requests, which is 5 s by default. Default 4.5 s.
+	// Activation is the time that a lookup waits for a grain that no member can run yet. Set it to less than the
+	// timeout of requests, which is 5 s by default. Default 4.5 s.
 	Activation time.Duration
-	// Place selects the member that is to run a grain, from those that have its kind; there is at least one. It is called
-	// on the goroutine of the request, when this process does not know where the grain is, and the member is asked first: it
-	// starts the grain only if no other member is responsible for it. So use the same Place in all processes, and let it
-	// select the same member for a grain again, or lookups take another round. Default: by a hash of the grain.
+	// Place selects the member that is to run a grain, from the members that have its kind; there is at least one.
+	// Place is called on the goroutine of the request, when this process does not know where the grain is. The selected
+	// member is asked first, and starts the grain only if no other member is responsible for the grain. So use the same
+	// Place in all processes, and let it select the same member for a grain again, or lookups take another round.
+	// Default: by a hash of the grain.
 	Place func(members []Member, kind, identity string) Member
 }
 
 // Member is a process that runs grains.
 type Member struct {
-	// ID is another one for each term of the member: a process that has lost its lease comes back with a new one.
+	// ID differs for each term of the member: a process that has lost its lease comes back with a new ID.
 	ID string
-	// Address is that of its actor system.
+	// Address is the address of the member's actor system.
 	Address string
-	// Kinds are the kinds of grains that it runs.
+	// Kinds are the kinds of grains that the member runs.
 	Kinds []string
 }
 
@@ -74,38 +76,44 @@ type Directory struct {
 	cfg     Config
 	client  rueidis.Client
 	started atomic.Bool
-	// What follows is set by start.
+	// start sets the fields below.
 	cluster   *cluster.Cluster
 	locks     atomic.Pointer[lockkeeper.System]
-	post      *delivery.Post // runs no code of the host where that delays grains
+	post      *delivery.Post // runs no code of the host where this would delay grains
 	redis     store
 	sweeper   *sweeper
 	activator *actor.PID // nil for a client
-	// begun is closed when the start has ended, and running before that if it has succeeded.
-	begun, running chan struct{}
+	// begun is closed when the start has ended.
+	begun chan struct{}
+	// running is closed before begun if the start has succeeded.
+	running chan struct{}
 
-	// announcer shows the members to proto.actor. announced is the list that it is to show; nil if it has shown it.
+	// announcer shows the members to proto.actor.
 	announcer *host.Host
+	// announced is the list that announcer is to show; nil if announcer has shown it.
 	announced atomic.Pointer[cluster.Members]
 
-	view     atomic.Pointer[view]
+	view atomic.Pointer[view]
+	// looking guards topology and cursor.
 	looking  sync.Mutex
-	topology topology      // guarded by looking
-	cursor   uint64        // in the entries, of the next look for those of members that have left; guarded by looking
-	look     chan struct{} // asks for a look at the members
-	silent   sync.Map      // when a member has not answered, by its id
-	counts   counts
+	topology topology
+	// cursor is where the next look for entries of members that have left begins.
+	cursor uint64
+	look   chan struct{} // asks for a look at the members
+	silent sync.Map      // when a member has not answered, by its id
+	counts counts
 	// unobserve ends the reading of counts by the meter; nil if there is none.
 	unobserve func() error
 	term      atomic.Pointer[term]
 
-	// candidacy ends when the Directory leaves, and ctx ends with all else.
+	// candidacy ends when the Directory leaves.
 	candidacy context.Context
 	resign    context.CancelFunc
 	resigned  chan struct{}
-	ctx       context.Context
-	end       context.CancelFunc
-	done      sync.WaitGroup
+	// ctx ends after the candidacy, and with it all goroutines.
+	ctx  context.Context
+	end  context.CancelFunc
+	done sync.WaitGroup
 }
 
 var (
@@ -120,8 +128,8 @@ func invalid(err error) error {
 	return fmt.Errorf("lockkeeper: grains: %w: %w", lockkeeper.ErrInvalid, err)
 }
 
-// New returns a Directory, for cluster.Configure. The client is one of [lockkeeper.Connect]; close it after Leave. The error
-// is ErrInvalid.
+// New returns a Directory, for cluster.Configure. Use a client of [lockkeeper.Connect], and close it after Leave. The
+// error is ErrInvalid.
 func New(client rueidis.Client, cfg Config) (*Directory, error) {
 	if client == nil {
 		return nil, invalid(errors.New("the client is nil"))
@@ -135,7 +143,7 @@ func New(client rueidis.Client, cfg Config) (*Directory, error) {
 	if cfg.Locks.Poll == 0 {
 		cfg.Locks.Poll = time.Second
 	}
-	cfg.Locks.Linger = min(cfg.Locks.Linger, 0) // other processes must see at once that a member leaves; New refuses a negative one
+	cfg.Locks.Linger = min(cfg.Locks.Linger, 0) // other processes must see at once that a member leaves; New refuses a negative Linger
 	if cfg.Drain == 0 {
 		cfg.Drain = cfg.Locks.Watchdog / 6
 	}
@@ -156,12 +164,12 @@ func New(client rueidis.Client, cfg Config) (*Directory, error) {
 // Lookup returns the identity lookup for cluster.Configure. Use it together with Provider.
 func (d *Directory) Lookup() cluster.IdentityLookup { return lookup{d} }
 
-// Provider returns the cluster provider for cluster.Configure. Its StartMember returns when this process has its lease; its
-// StartClient makes this process one that runs no grains. The error, with which the methods of cluster.Cluster panic, is that
-// of [lockkeeper.New], or of the first try to acquire the lease or to read the members, within 10 s.
+// Provider returns the cluster provider for cluster.Configure. Its StartMember returns when this process has its lease;
+// its StartClient makes this process a client, which runs no grains. The methods of cluster.Cluster panic with the
+// error of [lockkeeper.New], or of the first try to acquire the lease or to read the members, within 10 s.
 func (d *Directory) Provider() cluster.ClusterProvider { return provider{d} }
 
-// System returns the System that holds the lease of this member. Its locks are for the grains as well. It is nil before
+// System returns the System that holds the lease of this member. The grains may use its locks too. It is nil before
 // cluster.StartMember or StartClient, and Leave closes it.
 func (d *Directory) System() *lockkeeper.System {
 	if d == nil {
@@ -170,14 +178,14 @@ func (d *Directory) System() *lockkeeper.System {
 	return d.locks.Load()
 }
 
-// Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. The
-// grains handle the messages in front of them before; other members run them from then on. Of a member, Leave returns 1.5
-// times Poll later, when other processes have noticed it. Stop what sends requests before, and call Leave before
-// cluster.Shutdown.
+// Leave stops the grains of this process, gives up their entries in Redis and the lease, and closes the System. First
+// the grains handle the messages that are in their mailboxes; from then on other members run them. On a member, Leave
+// returns 1.5 times Poll later, when other processes have noticed that it has left. Stop the senders of requests before
+// Leave, and call Leave before cluster.Shutdown.
 //
-// If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released before
-// the last grain has stopped: other members have the grains then, or when the lease has ended because this process has.
-// Leave may be called again. During the start it waits until that has ended.
+// If ctx ends first, the grains handle no more messages, and Leave returns the cause of ctx. The lease is not released
+// before the last grain has stopped. Other members run the grains after the release, or when the lease has ended
+// because this process has ended. Leave may be called again. During the start, Leave waits until the start has ended.
 func (d *Directory) Leave(ctx context.Context) error {
 	switch {
 	case d == nil || d.client == nil:
@@ -188,13 +196,13 @@ func (d *Directory) Leave(ctx context.Context) error {
 	d.resign()
 	if d.started.CompareAndSwap(false, true) {
 		close(d.begun)
-		return nil // it has never been started, and cannot be any more
+		return nil // the Directory has never been started, and can no longer be started
 	}
 	select {
 	case <-d.begun:
 	case <-ctx.Done():
 		select {
-		case <-d.begun: // so there may be grains, which handle no more messages
+		case <-d.begun: // there may be grains: they handle no further messages
 		default:
 			return fmt.Errorf("lockkeeper: grains: the start has not ended: %w", context.Cause(ctx))
 		}
@@ -202,7 +210,7 @@ func (d *Directory) Leave(ctx context.Context) error {
 	select {
 	case <-d.running:
 	default:
-		return nil // its start has failed
+		return nil // the start has failed
 	}
 	select {
 	case <-d.resigned:
@@ -213,9 +221,9 @@ func (d *Directory) Leave(ctx context.Context) error {
 		return fmt.Errorf("lockkeeper: grains: not all grains have stopped: %w", context.Cause(ctx))
 	}
 	if d.activator != nil {
-		select { // until other processes have seen it: what they send meanwhile to PIDs that they remember is refused, not lost
+		select { // until other processes have seen that this member has left: a message to a PID that they remember is refused, not lost
 		case <-time.After(d.cfg.Locks.Poll + d.cfg.Locks.Poll/2):
-		case <-d.ctx.Done(): // it has left before
+		case <-d.ctx.Done(): // the Directory has left before
 		case <-ctx.Done():
 		}
 	}
@@ -224,13 +232,13 @@ func (d *Directory) Leave(ctx context.Context) error {
 	return d.close(ctx)
 }
 
-// close ends what start has begun.
+// close ends the goroutines and the System that start has begun.
 func (d *Directory) close(ctx context.Context) error {
 	if d.activator != nil {
 		d.post.DeliverSystem(d.activator, &actor.Stop{})
 	}
 	if d.unobserve != nil {
-		d.post.Host.Measure(func() { _ = d.unobserve() }) // it waits for all that the meter's other callbacks do
+		d.post.Host.Measure(func() { _ = d.unobserve() }) // it waits for the other callbacks of the meter
 	}
 	defer d.post.Host.Flush()
 	d.announcer.Flush()
@@ -279,7 +287,7 @@ func (d *Directory) start(c *cluster.Cluster, member bool) error {
 // startTimeout bounds how long StartMember waits for its lease.
 const startTimeout = 10 * time.Second
 
-// open starts what clients need as well.
+// open starts what both members and clients need.
 func (d *Directory) open(c *cluster.Cluster) (err error) {
 	logger := d.cfg.Locks.Logger
 	if logger == nil {
@@ -312,7 +320,7 @@ func (l lookup) Get(identity *cluster.ClusterIdentity) *actor.PID { return l.d.g
 // RemovePid implements cluster.IdentityLookup.
 func (lookup) RemovePid(*cluster.ClusterIdentity, *actor.PID) {}
 
-// Shutdown implements cluster.IdentityLookup. It is for programs that have not called Leave.
+// Shutdown implements cluster.IdentityLookup, for programs that have not called Leave.
 func (l lookup) Shutdown() {
 	ctx, cancel := context.WithTimeout(context.Background(), shutdownTimeout)
 	defer cancel()

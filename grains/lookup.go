@@ -20,15 +20,15 @@ const (
 	longestPause = 200 * time.Millisecond
 )
 
-// askTimeout is the time that a member may take to answer, and maxHops the number of members that are asked without a
-// pause, each named by the one before.
 const (
+	// askTimeout is the time that a member may take to answer.
 	askTimeout = time.Second
-	maxHops    = 4
+	// maxHops is the number of members that are asked without a pause, each named by the member before.
+	maxHops = 4
 )
 
-// get returns the PID of a grain, or nil if there is none within Config.Activation. A member that is asked for a grain starts
-// it. The lookup waits itself, since its callers treat nil as a failure.
+// get returns the PID of a grain, or nil if there is none within Config.Activation. A member that is asked for a grain
+// starts the grain. The lookup itself waits, since its callers treat nil as a failure.
 func (d *Directory) get(identity *cluster.ClusterIdentity) *actor.PID {
 	if identity == nil || d.System() == nil || !utf8.ValidString(identity.GetKind()) || !utf8.ValidString(identity.GetIdentity()) {
 		return nil
@@ -56,14 +56,15 @@ func (d *Directory) get(identity *cluster.ClusterIdentity) *actor.PID {
 type search struct {
 	d        *Directory
 	identity *cluster.ClusterIdentity
-	// entry is that of the grain in Redis, as far as it is known.
+	// entry is the entry of the grain in Redis; "" if it is not known.
 	entry string
-	// failed are the members that could not run it.
+	// failed are the members that could not run the grain.
 	failed map[string]bool
 }
 
-// ask asks the member that is responsible for the grain, or if that is not known, the one that should have it: it starts the
-// grain unless another one is responsible, and answers with the entry then. more is true if that is new.
+// ask asks the member that is responsible for the grain. If no such member is known, it asks the member that
+// Config.Place selects. That member starts the grain, unless another member is responsible: then it answers with the
+// entry of the grain, and more is true.
 func (s *search) ask(ctx context.Context) (pid *actor.PID, more bool) {
 	members := *s.d.view.Load()
 	member, known := members[memberOf(s.entry)]
@@ -76,7 +77,7 @@ func (s *search) ask(ctx context.Context) (pid *actor.PID, more bool) {
 		}
 		member = s.d.cfg.Place(may, s.identity.Kind, s.identity.Identity)
 		if s.entry != "" {
-			s.d.lookSoon() // it may be that of a new member
+			s.d.lookSoon() // the entry may name a new member
 		}
 	}
 	deadline, _ := ctx.Deadline()
@@ -103,8 +104,8 @@ func (s *search) ask(ctx context.Context) (pid *actor.PID, more bool) {
 	return nil, false
 }
 
-// candidates returns the members that may run a grain and have not failed. Those that have not answered lately, and may be
-// dead, are among them only if there are no others.
+// candidates returns the members that may run a grain and have not failed. Members that have not answered lately, and
+// may be dead, are among them only if there are no others.
 func (d *Directory) candidates(kind string, failed map[string]bool) []Member {
 	var may, silent []Member
 	for _, m := range *d.view.Load() {

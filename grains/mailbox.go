@@ -9,8 +9,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 )
 
-// mailbox is the mailbox of a grain. It passes a message on only while the grain may begin it, and otherwise reports it to its
-// sender, as for a PID without a process: also messages behind a stop, which proto.actor drops silently.
+// mailbox is the mailbox of a grain. It passes a message on only while the grain may begin it. Otherwise it reports the
+// message to its sender, as for a PID without a process. This includes messages behind a stop, which proto.actor drops
+// silently.
 type mailbox struct {
 	actor.Mailbox
 	post   *delivery.Post
@@ -40,7 +41,7 @@ func (m *mailbox) RegisterHandlers(invoker actor.MessageInvoker, dispatcher acto
 // InvokeSystemMessage implements actor.MessageInvoker.
 func (m *mailbox) InvokeSystemMessage(message any) {
 	switch message.(type) {
-	case *actor.Restart: // proto.actor would turn a stop that waits for children into it, and revive what has stopped
+	case *actor.Restart: // proto.actor would turn a stop that waits for children into a restart, and revive a stopped grain
 		if !m.it.begins(m.serves()) {
 			message = &actor.Stop{}
 			m.stop()
@@ -51,8 +52,8 @@ func (m *mailbox) InvokeSystemMessage(message any) {
 	m.MessageInvoker.InvokeSystemMessage(message)
 }
 
-// stop is called when the grain begins to stop. A mailbox that is suspended, because the grain has crashed, goes on: what is
-// in it is refused.
+// stop is called when the grain begins to stop. A mailbox that is suspended, because the grain has crashed, goes on,
+// and refuses its messages.
 func (m *mailbox) stop() {
 	m.it.stopping.Store(true)
 	m.end()

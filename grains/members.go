@@ -13,7 +13,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper"
 )
 
-// view has the members whose leases lasted at the last look, by their ids. It is a hint: a registration looks at the leases.
+// view has the members whose leases lasted at the last look, by their ids. A view is only a hint: a registration looks
+// at the leases.
 type view map[string]Member
 
 // callTimeout bounds a call to Redis.
@@ -24,7 +25,7 @@ func (d *Directory) watch() {
 	const perPoll = 20 // looks that are asked for, at most
 	for reported := false; d.ctx.Err() == nil; {
 		ctx, cancel := context.WithTimeout(d.ctx, callTimeout)
-		err := d.refresh(ctx) // if it fails, the last view stays
+		err := d.refresh(ctx) // on an error the last view stays
 		cancel()
 		refused := errors.Is(err, lockkeeper.ErrRejected)
 		if refused && !reported {
@@ -52,7 +53,7 @@ func (d *Directory) lookSoon() {
 }
 
 // refresh reads which processes are members. It never shows an older view after a newer one: proto.actor would block a
-// member that was missing in one view for good.
+// member for good that was missing in one view.
 func (d *Directory) refresh(ctx context.Context) error {
 	d.looking.Lock()
 	defer d.looking.Unlock()
@@ -70,7 +71,7 @@ func (d *Directory) refresh(ctx context.Context) error {
 	grace := d.cfg.Locks.Poll / 4
 	missing := d.topology.update(alive, time.Now(), grace)
 	for _, m := range missing {
-		d.cluster.PidCache.RemoveByMember(m) // so that nothing is on its way there when proto.actor ends the connection
+		d.cluster.PidCache.RemoveByMember(m) // so that no message is on its way there when proto.actor ends the connection
 	}
 	if len(missing) > 0 {
 		time.AfterFunc(grace, d.lookSoon)
@@ -80,7 +81,7 @@ func (d *Directory) refresh(ctx context.Context) error {
 	if t == nil {
 		return nil
 	}
-	if _, is := alive[t.member.ID]; !is && t.hold.Valid() { // Redis has lost it
+	if _, is := alive[t.member.ID]; !is && t.hold.Valid() { // Redis has lost the record
 		return failed(d.redis.join(ctx, t.member))
 	}
 	for id := range alive {
@@ -92,8 +93,8 @@ func (d *Directory) refresh(ctx context.Context) error {
 	return failed(err)
 }
 
-// announce shows a list of members to proto.actor, which runs the host's log handler and its subscribers to the event stream
-// meanwhile. They delay no look: if they block, proto.actor sees the latest list afterwards.
+// announce shows a list of members to proto.actor, which runs the host's log handler and the subscribers to the event
+// stream. This code of the host delays no look: if it blocks, proto.actor sees the latest list afterwards.
 func (d *Directory) announce(members cluster.Members) {
 	if d.announced.Swap(&members) == nil {
 		d.announcer.Announce(func() { d.cluster.MemberList.UpdateClusterTopology(*d.announced.Swap(nil)) })
@@ -115,8 +116,8 @@ func (d *Directory) join(ctx context.Context) error {
 	}
 }
 
-// campaign makes this process a member, under another id for each term, until it resigns. first gets what comes of the first
-// term.
+// campaign makes this process a member, under another id for each term, until it resigns. first receives the result of
+// the first term's start.
 func (d *Directory) campaign(first chan<- error) {
 	defer close(d.resigned)
 	for pause := firstPause; d.candidacy.Err() == nil; {
@@ -159,7 +160,7 @@ func (d *Directory) campaign(first chan<- error) {
 
 var errDrained = errors.New("the lease of the member was not renewed")
 
-// serve runs grains until ctx ends. Then it stops them, and returns when the last one has stopped.
+// serve runs grains until ctx ends. Then it stops the grains, and returns when the last grain has stopped.
 func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	hold := lockkeeper.HoldFrom(ctx)
 	t := &term{
@@ -173,7 +174,7 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	}
 	d.term.Store(t)
 	d.counts.terms.Add(1)
-	d.post.Deliver(d.activator, t) // which, unlike Root.Send, runs no sender middleware of the host's
+	d.post.Deliver(d.activator, t) // unlike Root.Send, Deliver runs no sender middleware of the host
 	_ = d.refresh(ctx)             // so that this process finds its own grains at once
 	ready()
 	d.checkEntries(ctx)
@@ -190,7 +191,8 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 			"grains have stopped after the lease of their member had ended, and others may have run beside them",
 			"grains", over.late)
 	}
-	// The entries of this member hinder no other one when its lease is released: they are removed to keep Redis tidy.
+	// The entries of this member hinder no other member when its lease is released: they are removed to keep Redis
+	// tidy.
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), callTimeout)
 	defer cancel()
 	if d.sweeper.flush(last) {
@@ -199,8 +201,8 @@ func (d *Directory) serve(ctx context.Context, id string, ready func()) error {
 	return nil
 }
 
-// checkEntries lets the activator look at its entries again and again, until ctx ends: Redis may have lost some, by a
-// failover or an operator.
+// checkEntries lets the activator look at its entries again and again, until ctx ends: a failover or an operator may
+// have removed entries.
 func (d *Directory) checkEntries(ctx context.Context) {
 	ticker := time.NewTicker(d.cfg.Locks.Watchdog / 3)
 	defer ticker.Stop()
@@ -214,7 +216,7 @@ func (d *Directory) checkEntries(ctx context.Context) {
 	}
 }
 
-// awaitStop returns when all grains of a term have stopped. When their time runs out, they begin no more messages.
+// awaitStop returns when all grains of a term have stopped. When their time runs out, they begin no further messages.
 func awaitStop(t *term, stopped <-chan struct{}) {
 	timer := time.NewTimer(0)
 	defer timer.Stop()

@@ -7,7 +7,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 )
 
-// counts is what a Directory has done. The meter reads it when it collects, so counting costs nothing else.
+// counts are the counts of a Directory. The meter reads them when it collects, so counting costs nothing else.
 type counts struct{ running, starts, terms, unregistered, refused, late atomic.Int64 }
 
 // instruments are the metrics of grains, as in docs/operate.md.

@@ -12,14 +12,15 @@ import (
 	"google.golang.org/protobuf/reflect/protoregistry"
 )
 
-// ServerOption makes proto.actor's remote survive messages that it cannot read. A message of a protobuf type that this process
-// does not link ends the process otherwise: another node, perhaps of a newer version, can end it. With this option the message
-// becomes a dead letter, so its sender is answered with [actor.DeadLetterResponse], and the type is logged. What the
-// remote cannot handle for another reason ends the connection. It is for all users of the remote, with grains or without:
+// ServerOption makes proto.actor's remote survive messages that it cannot read. Otherwise a message of a protobuf type
+// that this process does not link ends the process: another node, perhaps of a newer version, can end it. With this
+// option the message becomes a dead letter, so its sender is answered with [actor.DeadLetterResponse], and the type is
+// logged. A message that the remote cannot handle for another reason ends the connection. Use this option in every
+// program that uses the remote, with grains or without:
 //
 //	remote.Configure(host, port, remote.WithServerOptions(grains.ServerOption(system)))
 //
-// WithServerOptions replaces the options of an earlier one: pass all in one call.
+// WithServerOptions replaces the options of an earlier call: pass all in one call.
 func ServerOption(system *actor.ActorSystem) grpc.ServerOption {
 	if system == nil {
 		return grpc.EmptyServerOption{}

@@ -19,18 +19,18 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/scripts"
 )
 
-// store is what Redis has of a cluster, in one slot: the members, which member is responsible for which grain, and a counter of
-// tokens. Beside it are the leases of the members, which are locks.
+// store is the data of a cluster in Redis, in one slot: the members, which member is responsible for which grain, and a
+// counter of tokens. The leases of the members are locks, outside this data.
 //
-// The entry of a grain is "<id of the member>#<token>". It says which member is responsible; only that member knows what
-// runs. An entry counts as long as the lease of its member lasts.
+// The entry of a grain is "<id of the member>#<token>". The entry says which member is responsible; only that member
+// knows whether the grain runs. An entry counts as long as the lease of its member lasts.
 //
-// Each member has an entry as well, its mark, which every registration of it writes together with that of the grain. A Redis
-// that has the last mark has all that was written before it, so a member with any number of grains sees from one entry
-// whether a failover has lost some.
+// Each member has an entry too, its mark. Every registration by the member writes the mark together with the entry of
+// the grain. A Redis that has the last mark has all earlier writes, so a member with any number of grains sees from one
+// entry whether a failover has lost entries.
 //
-// Members and entries have a TTL, which each member renews: what is left when the last one is killed, or when a failover brings
-// back what had been removed, goes some time.
+// Members and entries have a TTL, which each member renews. So the data expires when the last member was killed, or
+// when a failover has brought back removed data.
 type store struct {
 	client rueidis.Client
 	// scripts runs the registrations.
@@ -39,8 +39,9 @@ type store struct {
 	name    string // the beginning of all keys, without the prefix
 	// newest is the highest token that this process knows.
 	newest *atomic.Int64
-	// ttl is that of the members and the entries, in ms. An entry must last for longer than the lease of its member, or
-	// another member could start the grain: for that, no renewal of it must succeed for an hour in which those of the lease do.
+	// ttl is the TTL of the members and the entries, in ms. An entry must last longer than the lease of its member, or
+	// another member could start the grain. It is an hour longer: the entry would end first only if for an hour no
+	// renewal of the entry succeeded while the renewals of the lease did.
 	ttl int64
 }
 
@@ -113,9 +114,9 @@ type received redisclient.Reply
 
 func (r *received) Replied(_ uint64, reply redisclient.Reply) { *r = received(reply) }
 
-// register makes a member responsible for a grain, and returns the token of the activation that it may start. It must start none
-// on anything but the reply of this call. last is the highest token that it was given in this term. An error may leave the entry
-// behind: with Replicas, when too few have confirmed it.
+// register makes a member responsible for a grain, and returns the token of the activation that the member may start.
+// Only the reply of this call allows the member to start it. last is the highest token that the member was given in
+// this term. An error may leave the entry behind: with Replicas, when too few replicas have confirmed it.
 func (s store) register(grain, member, expected string, last int64) (token int64, err error) {
 	other := memberOf(expected)
 	if other == "" {
@@ -199,7 +200,8 @@ func (s store) keep(ctx context.Context) error {
 // maxEntries bounds how long a call keeps Redis busy.
 const maxEntries = 500
 
-// unregister removes entries, if they are still the same. With a member, it does that only if its lease has ended.
+// unregister removes entries, if they are still the same. With a member, it removes them only if the member's lease has
+// ended.
 func (s store) unregister(ctx context.Context, member string, gone []entryOf) error {
 	keys := []string{s.entries()}
 	if member != "" {
@@ -212,9 +214,9 @@ func (s store) unregister(ctx context.Context, member string, gone []entryOf) er
 	return unregisterScript.Exec(ctx, s.client, keys, args).Error()
 }
 
-// bury removes what is left of members whose leases have ended: the records of the dead ones, and their entries, as
-// well as those that a failover brings back after their member has left. They hinder no grain, so a look takes one page
-// of the entries, from the cursor on, and returns that of the next one: it does not delay the next view, however many
+// bury removes the records of the dead members, and the entries of members that are not alive, which a failover may also
+// have brought back after their member has left. Such entries hinder no grain. So a look takes one page of the entries,
+// from the cursor on, and returns the cursor of the next page: it does not delay the next view, however many entries
 // there are.
 func (s store) bury(ctx context.Context, cursor uint64, alive view, dead []string) (next uint64, err error) {
 	page, err := s.client.Do(ctx, s.client.B().Hscan().Key(s.entries()).Cursor(cursor).Count(maxEntries).Build()).AsScanEntry()
@@ -270,8 +272,8 @@ func (s store) forget(ctx context.Context, member string) error {
 		s.client.Do(ctx, s.client.B().Hdel().Key(s.members()).Field(member).Build()).Error())
 }
 
-// list returns the members whose leases last, and the ids of those whose leases have ended. It fails if another application
-// has written any of the records, so that none is taken for that of a dead member.
+// list returns the members whose leases last, and the ids of the members whose leases have ended. It fails if another
+// application has written any of the records, so that no foreign record is taken for the record of a dead member.
 func (s store) list(ctx context.Context) (alive map[string]Member, dead []string, err error) {
 	records, err := s.client.Do(ctx, s.client.B().Hgetall().Key(s.members()).Build()).AsStrMap()
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 // entryText returns the entry of a grain that a member has registered with a token.
 func entryText(member string, token int64) string { return member + "#" + strconv.FormatInt(token, 10) }
 
-// sweeper removes the entries of grains that have stopped, many in one call. An entry that stays does no harm: it names a
-// member which registers the grain again when it is asked, or one that is dead, which is buried.
+// sweeper removes the entries of grains that have stopped, many in one call. An entry that stays does no harm. The
+// member that it names registers the grain again when it is asked; a dead member's entries are buried.
 type sweeper struct {
 	sweep func(context.Context, []entryOf) error
 
@@ -69,7 +69,7 @@ func (s *sweeper) step(ctx context.Context, ends bool) (more bool) {
 	return true
 }
 
-// flush removes the last entries of a term, and reports whether none has stayed in it.
+// flush removes the last entries of a term, and reports whether all entries of the term are removed.
 func (s *sweeper) flush(ctx context.Context) bool {
 	for s.step(ctx, false) {
 	}

@@ -8,11 +8,11 @@ import (
 	"github.com/asynkron/protoactor-go/cluster"
 )
 
-// topology is what proto.actor knows of the members. It has a member for a while longer than the view. When a member leaves
-// the topology, proto.actor ends the connection to it, and loses what is on its way there. Before that each process forgets the
-// PIDs of its grains, and the member refuses what was sent to them.
+// topology has the members that proto.actor knows. It keeps a member for a while longer than the view does. When a
+// member leaves the topology, proto.actor ends the connection to the member, and loses the messages on their way there.
+// Before that, each process forgets the PIDs of the member's grains, and the member refuses the messages to them.
 //
-// A process keeps the id of its first term here, since its connection must outlast the others.
+// A process keeps the id of its first term here, since its connection must outlast its later terms.
 type topology struct {
 	members map[string]Member    // by their addresses
 	missing map[string]time.Time // since when, by the addresses of members

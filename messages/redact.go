@@ -35,7 +35,7 @@ func redact(m protoreflect.Message) {
 	m.Range(func(field protoreflect.FieldDescriptor, _ protoreflect.Value) bool {
 		options := field.Options().(*descriptorpb.FieldOptions)
 		if options.GetDebugRedact() {
-			// All such fields are strings, or lists of them; the generator ensures that.
+			// All such fields are strings, or lists of strings; the generator ensures that.
 			if hidden := protoreflect.ValueOfString("[redacted]"); field.IsList() {
 				list := m.NewField(field)
 				list.List().Append(hidden)

@@ -14,10 +14,10 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// deadConnection is the time that a ping may take before its connection is closed. rueidis pings a connection
-// that has received nothing for a second. All renewals of a key use the same connection, so a dead one
-// must be noticed before the lease ends. But a busy process must not close a live one: with a hundred busy
-// goroutines per processor, a ping may take 4 s.
+// deadConnection is the time that a ping may take before its connection is closed. rueidis pings a connection that has
+// received nothing for a second. All renewals of a key use the same connection, so a dead connection must be noticed
+// before the lease ends. But a busy process must not close a live connection: with a hundred busy goroutines per
+// processor, a ping may take 4 s.
 const deadConnection = 5 * time.Second
 
 // helloTimeout is the time that a server may take to reply to HELLO or ROLE.
@@ -27,14 +27,14 @@ const helloTimeout = 2 * time.Second
 //
 //	redis://[user[:password]@]host[:port][/database][?option=value…]
 //
-// The scheme redis is for one server, which may belong to a cluster. The scheme redis-cluster is for a
-// cluster, even with a single address; a server outside a cluster is refused. The scheme redis-sentinel
-// is for Sentinels, as is redis with the option master_set, the Sentinels' name for the master. rediss,
-// rediss-cluster and rediss-sentinel use TLS, also to the Sentinels. A cluster and Sentinels may have
-// several addresses, host:port,host:port, of which one must answer. A client of Sentinels listens to all
-// of them, and moves all its connections as soon as one names another master.
+// The scheme redis is for one server, which may belong to a cluster. The scheme redis-cluster is for a cluster, even
+// with a single address; a server outside a cluster is refused. The scheme redis-sentinel is for Sentinels; so is redis
+// with the option master_set, the Sentinels' name for the master. rediss, rediss-cluster and rediss-sentinel use TLS,
+// also to the Sentinels. A cluster and Sentinels may have several addresses, host:port,host:port; at least one address
+// must answer. A client of Sentinels listens to all of them, and moves all its connections as soon as a Sentinel names
+// another master.
 //
-// The options are those of rueidis.ParseURL (addr, client_name, db, dial_timeout, master_set, protocol,
+// The options are the options of rueidis.ParseURL (addr, client_name, db, dial_timeout, master_set, protocol,
 // skip_verify, write_timeout, …), and
 //
 //	password_file                         a file with the password, which is read for each connection: it
@@ -44,7 +44,7 @@ const helloTimeout = 2 * time.Second
 //	tls_ca                                a file with the CAs to trust, instead of the system's
 //	tls_cert, tls_key                     files with the certificate of this client, and its key
 //	tls_server_name                       the name in the certificates of the servers. Default: the
-//	                                      host in the server's address, or in one of the URL's
+//	                                      host in the server's address, or in an address of the URL
 //
 // Any other option is refused. The client has the settings that Lockkeeper needs: no retries and
 // no client-side cache. The caller closes it.
@@ -58,11 +58,10 @@ func Connect(redisURL string) (rueidis.Client, error) {
 	return ConnectWith(context.Background(), options)
 }
 
-// ConnectLater is like Connect, for a single server that may be down. If the server does not
-// answer within dial_timeout (5 s by default), it still returns the client, and every call
-// tries to connect until one succeeds; until then calls fail with a transient error. It
-// supports neither clusters nor Sentinel, where the first server provides the addresses of the
-// others.
+// ConnectLater is like Connect, for a single server that may be down. If the server does not answer within dial_timeout
+// (5 s by default), ConnectLater still returns the client, and every call tries to connect until a call succeeds; until
+// then calls fail with a transient error. ConnectLater supports neither clusters nor Sentinel, where the first server
+// provides the addresses of the others.
 func ConnectLater(redisURL string) (rueidis.Client, error) {
 	options, err := Options(redisURL)
 	if err != nil {

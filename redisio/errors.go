@@ -21,7 +21,7 @@ type Error struct {
 	Transient bool
 	// Unsure reports that the script may have run, or may still run.
 	Unsure bool
-	// Hint is what to do about the error; it may be empty.
+	// Hint says what to do about the error; it may be empty.
 	Hint string
 	// Err is the error of the client.
 	Err error

@@ -23,12 +23,12 @@ var errNotMaster = &Error{Transient: true, Err: errors.New("the server that the 
 // for Sentinels moves only when the failover has ended, seconds after the new master has taken over, and
 // moves its subscriptions even later.
 //
-// From the moment when a Sentinel has chosen the replica to promote until it names it as the master,
-// nothing is sent: the old master would accept a write that the new one does not have.
+// From the moment when a Sentinel has chosen the replica to promote until it names the replica as the master, nothing
+// is sent: the old master would accept a write that the new one does not have.
 type follower struct {
 	set               string
 	dial              dialFunc
-	servers, watchers rueidis.ClientOption // without an address
+	servers, watchers rueidis.ClientOption // without addresses
 	// disconnects counts the times that all connections to the master were closed.
 	disconnects atomic.Uint64
 
@@ -106,7 +106,7 @@ func follow(ctx context.Context, options rueidis.ClientOption, dial dialFunc) (r
 	return nil, err
 }
 
-// find asks the configured Sentinels, and waits until one of them names a master or all have failed.
+// find asks the configured Sentinels, and waits until a Sentinel names a master or all have failed.
 func (f *follower) find(ctx context.Context, addresses []string) (err error) {
 	for range f.watch(addresses, true) {
 		select {
@@ -201,8 +201,8 @@ func (f *follower) resume(paused chan struct{}) {
 	}
 }
 
-// disconnectAll closes all connections to the master; mu is held. Because of the PING, rueidis notices that
-// before the next call fails.
+// disconnectAll closes all connections to the master; mu is held. Because of the PING, rueidis notices the closed
+// connections before the next call fails.
 func (f *follower) disconnectAll() {
 	f.disconnects.Add(1)
 	f.endConnections()
@@ -227,8 +227,8 @@ func (f *follower) recordDemotion() {
 }
 
 // nextMaster returns the new master and the epoch of its configuration, or "" if the master stays. The latest
-// configuration is used. An earlier one is used if the master has replied that it is a replica, or if a
-// majority of the Sentinels answers and none names it.
+// configuration is used. An earlier configuration is used if the master has replied that it is a replica, or if a
+// majority of the Sentinels answers and no Sentinel names the master.
 func (f *follower) nextMaster() (master string, epoch uint64) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

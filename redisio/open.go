@@ -48,9 +48,9 @@ func ConnectWith(ctx context.Context, options rueidis.ClientOption) (rueidis.Cli
 	return nil, cannotConnect(options, &Error{Transient: true, Err: context.Cause(ctx)})
 }
 
-// newClient opens a client. Of several addresses, one must answer. If another one is dead, rueidis may look for the
-// servers of the cluster before any address has answered, or return the error of the dead address although a server
-// has answered. So newClient tries up to three times within a second.
+// newClient opens a client. At least one of several addresses must answer. If another address is dead, rueidis may look
+// for the servers of the cluster before any address has answered, or return the error of the dead address although a
+// server has answered. So newClient tries up to three times within a second.
 func newClient(options rueidis.ClientOption) (client rueidis.Client, err error) {
 	began := time.Now()
 	for try := 1; ; try++ {

@@ -9,8 +9,8 @@ import (
 	"github.com/redis/rueidis"
 )
 
-// errPasswordFile is wrapped by the errors about the option of that name, which say what is wrong with the file. They do
-// not quote what it contains.
+// errPasswordFile is wrapped by the errors about the option password_file, which say what is wrong with the file. They
+// do not quote the content of the file.
 var errPasswordFile = errors.New("option password_file")
 
 // usePasswordFile makes a client read its password from a file for each connection, so that the password can be

@@ -16,10 +16,11 @@ import (
 )
 
 const (
-	// askPause is the pause between two questions to a Sentinel for the master. It is also asked whenever it publishes a
-	// change.
+	// askPause is the pause between two questions to a Sentinel for the master. A Sentinel is also asked whenever it
+	// publishes a change.
 	askPause = time.Second
-	// minAskPause is the first pause if the server that it names is not the master yet; it then doubles up to askPause.
+	// minAskPause is the first pause if the server that the Sentinel names is not the master yet; the pause then
+	// doubles up to askPause.
 	minAskPause = 100 * time.Millisecond
 	// askTimeout is the time that a Sentinel may take to answer.
 	askTimeout = 2 * time.Second
@@ -28,7 +29,7 @@ const (
 // chosen is the channel on which a Sentinel publishes which replica it is about to promote.
 const chosen = "+selected-slave"
 
-// changes are the channels on which it publishes that the master may have changed.
+// changes are the channels on which a Sentinel publishes that the master may have changed.
 var changes = []string{chosen, "+promoted-slave", "+switch-master", "+config-update-from", "+reboot", "+sentinel"}
 
 var errSentinelReply = &Error{Hint: "is there a proxy that changes replies?", Err: errors.New("unexpected reply from the Sentinel")}
@@ -36,9 +37,9 @@ var errSentinelReply = &Error{Hint: "is there a proxy that changes replies?", Er
 // sentinel is a Sentinel that a follower asks. The follower's mutex guards its fields.
 type sentinel struct {
 	configured bool // by the user; other Sentinels were named by a Sentinel
-	// master is its last answer, "" if it does not answer. epoch is the number of the
-	// configuration, which grows with every failover.
+	// master is the Sentinel's last answer; "" if the Sentinel does not answer.
 	master string
+	// epoch is the number of the Sentinel's configuration, which grows with every failover.
 	epoch  uint64
 	others []string
 	failed bool
@@ -58,7 +59,7 @@ func (s *sentinel) wake() {
 func ofSentinels(options rueidis.ClientOption) rueidis.ClientOption {
 	s := options.Sentinel
 	options.Username, options.Password, options.ClientName = s.Username, s.Password, s.ClientName
-	options.AuthCredentialsFn = nil // it is for the servers
+	options.AuthCredentialsFn = nil // the credentials are for the servers
 	options.Dialer, options.TLSConfig, options.SelectDB = s.Dialer, s.TLSConfig, 0
 	options.Sentinel, options.ForceSingleClient = rueidis.SentinelOption{}, true
 	return options
@@ -79,8 +80,8 @@ func (f *follower) watch(addresses []string, configured bool) (added []string) {
 	return added
 }
 
-// keepAsking asks a Sentinel until the follower is closed, or until the Sentinel neither answers nor is named
-// by another one.
+// keepAsking asks a Sentinel until the follower is closed, or until the Sentinel neither answers nor is named by
+// another Sentinel.
 func (f *follower) keepAsking(address string, s *sentinel) {
 	for {
 		err := f.askAndListen(address, s)
@@ -96,7 +97,7 @@ func (f *follower) keepAsking(address string, s *sentinel) {
 }
 
 // recordFailure records that a Sentinel does not answer, and reports whether it is removed. A configured Sentinel is
-// not, nor one that another Sentinel names.
+// not removed, nor a Sentinel that another Sentinel names.
 func (f *follower) recordFailure(address string, s *sentinel, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -117,9 +118,9 @@ func (f *follower) recordFailure(address string, s *sentinel, err error) bool {
 	return true
 }
 
-// askAndListen asks a Sentinel and listens to it over one connection, until that breaks. If the user may not
-// listen, no client is opened, since it would notice a failover late. If the right is removed later, the
-// Sentinel is still asked.
+// askAndListen asks a Sentinel and listens to it over one connection, until the connection breaks. If the user may not
+// listen, no client is opened, since the client would notice a failover late. If the right to listen is removed later,
+// the Sentinel is still asked.
 func (f *follower) askAndListen(address string, s *sentinel) error {
 	ctx, cancel := context.WithCancelCause(f.ctx)
 	defer cancel(nil)

@@ -74,8 +74,8 @@ func untrusted(err error) bool {
 		errors.As(err, &remote) && remote.Op == "remote error" && strings.Contains(remote.Error(), "certificate")
 }
 
-// refusal returns why the server has refused the client's certificate, or err if it has not. In TLS 1.3
-// it does so after the handshake, and its error is lost if the client writes first; so refusal connects
+// refusal returns why the server has refused the client's certificate, or err if the server has not refused it. In TLS
+// 1.3 the server refuses after the handshake, and its error is lost if the client writes first; so refusal connects
 // again and only reads.
 func (o *opening) refusal(options rueidis.ClientOption, err error) error {
 	config := options.TLSConfig

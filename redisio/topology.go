@@ -43,8 +43,8 @@ func checkMode(ctx context.Context, client rueidis.Client, options rueidis.Clien
 	return client, nil
 }
 
-// whySingle returns why a client is for a single server although that belongs to a cluster. rueidis returns
-// such a client if the server refuses to list the others; locks on other servers could not be reached.
+// whySingle returns why a client is for a single server although the server belongs to a cluster. rueidis returns such
+// a client if the server refuses to list the others; locks on other servers could not be reached.
 func whySingle(ctx context.Context, client rueidis.Client, options rueidis.ClientOption) error {
 	if options.ForceSingleClient {
 		return errOneServer
@@ -58,8 +58,8 @@ func whySingle(ctx context.Context, client rueidis.Client, options rueidis.Clien
 	return &Error{Transient: true, Err: errOneServer}
 }
 
-// checkAsking returns an error if the user may not send ASKING. While a slot is being moved, the old server
-// would redirect its calls to the new one, and that would redirect them back, until their deadline.
+// checkAsking returns an error if the user may not send ASKING. While a slot is being moved, the old server would
+// redirect the client's calls to the new server, and the new server would redirect them back, until their deadline.
 func checkAsking(ctx context.Context, client rueidis.Client) error {
 	for _, node := range client.Nodes() {
 		err := node.Do(ctx, node.B().Arbitrary("ASKING").Build()).Error()

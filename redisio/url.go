@@ -24,7 +24,7 @@ var urlOptions = map[string][]string{
 	"tls_ca": nil, "tls_cert": nil, "tls_key": nil, "tls_server_name": nil, "write_timeout": nil,
 }
 
-// The options that need TLS, and those that need Sentinels.
+// The options that need TLS, and the options that need Sentinels.
 var (
 	tlsOptions      = []string{"skip_verify", "tls_ca", "tls_cert", "tls_key", "tls_server_name"}
 	sentinelOptions = []string{"sentinel_password", "sentinel_username"}
@@ -39,10 +39,9 @@ const (
 // Options reads a Redis URL; see Connect.
 func Options(redisURL string) (options rueidis.ClientOption, err error) {
 	options, err = parse(redisURL)
-	// A password whose special characters are not encoded is parsed as a port, a path or
-	// a host: if there is an @ in the URL, no part of it may be quoted. The same applies
-	// to an encoded @, since too much of the URL may be encoded. If there is none behind the
-	// addresses, the options are certainly options, and the name of a file may be shown.
+	// A password whose special characters are not encoded is parsed as a port, a path or a host: if there is an @ in
+	// the URL, no part of it may be quoted. The same applies to an encoded @, since too much of the URL may be encoded.
+	// If there is no @ behind the addresses, the options are certainly options, and the name of a file may be shown.
 	_, _, rest := split(redisURL)
 	addresses := strings.Join(options.InitAddress, ",")
 	at, encoded := strings.Contains(redisURL, "@"), strings.Contains(redisURL, "%40")
@@ -59,7 +58,7 @@ func Options(redisURL string) (options rueidis.ClientOption, err error) {
 			err = parseError.Err // without the URL
 		}
 		if shown := printable.Text(err.Error()); shown != err.Error() {
-			err = errors.New(shown) // it may quote the URL
+			err = errors.New(shown) // the error may quote the URL
 		}
 		if aboutFile { // the form of the URL is right
 			return options, fmt.Errorf("redis URL cannot be used: %w", err)

@@ -1,6 +1,5 @@
-// Command gen writes lockkeeper.pb.go from lockkeeper.proto. It compiles with a
-// protobuf compiler written in Go, so no protoc has to be installed, and it is
-// a module of its own, so that its dependencies are not those of Lockkeeper.
+// Command gen writes lockkeeper.pb.go from lockkeeper.proto. It compiles with a protobuf compiler written in Go, so no
+// protoc has to be installed, and it is a module of its own, so that Lockkeeper does not have its dependencies.
 //
 // It runs in its own folder; see the go:generate line in messages.go.
 package main
@@ -28,8 +27,8 @@ import (
 )
 
 const (
-	// registered is the path under which the file is known to protobuf, in
-	// this process and in every other one that it talks to.
+	// registered is the path under which protobuf knows the file, in this process and in every process that it talks
+	// to.
 	registered = "lockkeeper/v1/lockkeeper.proto"
 	input      = "../../lockkeeper.proto"
 	output     = "../../lockkeeper.pb.go"
@@ -133,11 +132,10 @@ func withImports(list []*descriptorpb.FileDescriptorProto, file protoreflect.Fil
 // stringMethod matches the String method that protoc-gen-go writes for a message.
 var stringMethod = regexp.MustCompile(`func \(x \*(\w+)\) String\(\) string \{\n\treturn protoimpl\.X\.MessageStringOf\(x\)\n\}\n`)
 
-// redact keeps fields marked with debug_redact out of logs, which
-// protoc-gen-go does not do: String goes through the function redacted,
-// LogValue gives slog the same text, and encoding/json, which slog's JSON
-// handler uses for a message inside another value, skips the fields. Nothing is
-// lost by that: messages are written as JSON by protojson, which ignores tags.
+// redact keeps fields marked with debug_redact out of logs, which protoc-gen-go does not do: String goes through the
+// function redacted, LogValue gives slog the same text, and encoding/json, which slog's JSON handler uses for a message
+// inside another value, skips the fields. This loses nothing: messages are written as JSON by protojson, which ignores
+// tags.
 func redact(src []byte, file protoreflect.FileDescriptor) ([]byte, error) {
 	messages := file.Messages()
 	if n := len(stringMethod.FindAll(src, -1)); n != messages.Len() {
