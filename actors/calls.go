@@ -19,7 +19,7 @@ const closedText = "the Lockkeeper system is closed"
 func (r *Runtime) Do(ctx context.Context, call *request.Call) (out request.Outcome, answered bool) {
 	ended, within := ctx.Done(), context.Background()
 	if r.observer.Traces() {
-		within = ctx // the client may have spans of its own
+		within = ctx // the client may make its own spans
 	}
 	call.RunsErrands = ended == nil
 	r.submit(call)
@@ -46,14 +46,14 @@ func (r *Runtime) submit(call *request.Call) {
 		a = r.claimFree(key, call)
 	}
 	if a != nil {
-		a.process.SendUserMessage(a.pid, call) // also when it has stopped: its mailbox refuses then
+		a.process.SendUserMessage(a.pid, call) // also to an actor that has stopped: its mailbox refuses the call
 	} else if !r.toGuardian(call) {
 		r.tooLate(call)
 	}
 }
 
 // Withdraw cancels an Acquire whose context has ended, and returns at once. A grant that has arrived is released; the
-// lock actor releases one that arrives later. The outcome is empty if there is no answer yet.
+// lock actor releases a grant that arrives later. The outcome is empty if there is no answer yet.
 func (r *Runtime) Withdraw(acquire *request.Call) request.Outcome {
 	acquire.Withdrawn.Store(true) // in case the cancel overtakes the acquire
 	r.submit(acquire.About(request.OpCancel, 0))
@@ -77,13 +77,13 @@ func (r *Runtime) refuse(call *request.Call, reason machine.Reason, detail strin
 		}
 		r.host.Warn("a request without a sender was refused", what, name, "detail", detail)
 	}
-	if call.Op == request.OpAcquire { // first: once it is answered, a goroutine may use its memory again
+	if call.Op == request.OpAcquire { // first: after the answer, a goroutine may use the memory of the call again
 		r.observer.Refused(call.LockKind(), reason)
 	}
 	refusal := request.Refusal(call.Op, reason, detail)
 	givesBack := call.Op == request.OpRelease && call.Count != nil && reason != machine.Invalid
 	if !call.Requester().Answered(r, call, &refusal) && givesBack {
-		r.kinds.Forget(name, isLatch, detail) // no requester knows that it was refused
+		r.kinds.Forget(name, isLatch, detail) // no requester learns of the refusal
 	}
 }
 
@@ -104,7 +104,7 @@ func (r *Runtime) refuseAny(m any, sender *actor.PID, reason machine.Reason, det
 	}
 }
 
-// stray handles a message that is for a lock actor no more: a request goes back to the guardian.
+// stray handles a message for a lock actor that has left: a request goes back to the guardian.
 func (r *Runtime) stray(ctx actor.Context) {
 	m := ctx.Message()
 	if call, ok := unrepeated(m).(*request.Call); ok {
@@ -122,7 +122,8 @@ func (r *Runtime) frees(m any, sender *actor.PID) bool {
 	return call != nil && err == nil && call.Op.Frees()
 }
 
-// refuseMiddleware refuses a request that the middleware has crashed over, or that has passed it too late.
+// refuseMiddleware refuses a request over which the middleware has crashed, or which has passed the middleware too
+// late.
 func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
 	if panicked == nil {
 		r.refuseAny(m, sender, machine.Closed, closedText)
@@ -131,14 +132,14 @@ func (r *Runtime) refuseMiddleware(m any, sender *actor.PID, panicked any) {
 	r.refuseAny(m, sender, machine.Crashed, fmt.Sprintf("the middleware panicked while handling the request: %v", panicked))
 }
 
-// DoCount submits a call about a semaphore or a latch, and waits for its answer; answered is false if ctx ends
-// first. What is granted then is given back. The call must not be used again.
+// DoCount submits a call about a semaphore or a latch, and waits for its answer; answered is false if ctx ends first. A
+// grant after that is given back. The call must not be used again.
 func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a request.CountAnswer, answered bool) {
 	r.submit(&call.Call)
 	if _, out := call.Future.Await(ctx.Done()); out != nil {
 		a = request.CountAnswerOf(out)
 		out.Free()
-		if a.Reason == 0 { // what has refused it may still look at it: the actor is not the only one that refuses
+		if a.Reason == 0 { // a refusal may come from another goroutine, which may still read the call
 			call.Release()
 		}
 		return a, true
@@ -151,8 +152,8 @@ func (r *Runtime) DoCount(ctx context.Context, call *request.CountCall) (a reque
 	return request.CountAnswerOf(&out), out.Kind != 0
 }
 
-// Lend implements kinds.Actor: a call is an errand for a caller that still waits for its answer, for the
-// one whose request this is about, or for the one that waits for its outcome. It reports whether there is one.
+// Lend implements kinds.Actor. It offers the call as an errand to a goroutine that waits: the caller whose request is
+// being handled, or with forWaiter the first waiter. It reports whether the goroutine takes the errand.
 func (a *lockActor) Lend(forWaiter bool, call redisclient.Call) bool {
 	helper, waiting := a.helper, false
 	if helper == nil && forWaiter {

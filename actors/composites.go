@@ -10,9 +10,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// A MultiLock has a lock actor of its own, beside those of its members: with client ids of
-// their own they exclude each other in Redis, like unrelated clients. But a forced release of one
-// ends holds of the other, and holders in this process are notified at once.
+// A MultiLock has its own lock actor, beside the lock actors of its members. They have different client ids, so they
+// exclude each other in Redis, like unrelated clients. But a forced release of a member ends the MultiLock's hold, and
+// the reverse: holders in this process are notified at once.
 
 // registerWithMembers adds the lock to the composites of the systems of its members.
 func (a *lockActor) registerWithMembers() {
@@ -50,8 +50,8 @@ func (a *lockActor) suspectSharedKeys() {
 	}
 }
 
-// suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has
-// become the master, and may not know the last grants of the old one.
+// suspectAll makes every lock actor check in Redis whether it still holds its lock: another server has become the
+// master, and may not know the last grants of the old master.
 func (r *Runtime) suspectAll() {
 	for a := range r.locks.All {
 		a.post(suspicion{a})

@@ -1,5 +1,5 @@
-// Package actors runs locks as proto.actor actors. It is no API: its functions take internal types, and change without
-// notice. Programs import package lockkeeper.
+// Package actors runs locks as proto.actor actors. It is not an API: its functions take internal types, and change
+// without notice. Programs import package lockkeeper.
 //
 // # The tree
 //
@@ -14,39 +14,39 @@
 //
 // The guardian spawns a lock actor, in a shell, at the first request for its key (guardian.go, spawn.go). It passes
 // requests to the lock actor, supervises it, and stops it when it has been idle for Config.Idle. A plain and a fenced
-// lock with the same key in Redis share one actor; for another kind, an idle one leaves. A MultiLock and a RedLock have
-// a lock actor of their own.
+// lock with the same key in Redis share one actor; for another kind, an idle actor leaves. A MultiLock and a RedLock
+// have their own lock actors.
 //
 // To proto.actor, a shell and its lock actor are one actor (package shell). A shell has one lock actor at a time: if
-// there are more than 1,024, idle lock actors leave early, and their shells go to the next locks.
-// A request names its key, and other messages the lock actor that they are for: one that comes late reaches no other.
+// there are more than 1,024, idle lock actors leave early, and their shells go to the next locks. A request names its
+// key, and any other message names its lock actor: a late message does not reach the next lock actor of the shell.
 //
 // # A lock actor
 //
-// lock_actor.go shows what a lock actor has, and all that it handles. It makes no decisions: a machine does, which is a
+// lock_actor.go has the state of a lock actor, and all messages that it handles. A machine makes the decisions: a
 // lock.Lock, an expirable.Semaphore or a semaphore.Pool. The actor turns requests, timers and replies into events of
-// its machine, and carries out the effects that come back (effects.go): commands to Redis, answers, and notifications
-// of a loss. A kinds.Adapter has what differs by kind. The actor never waits: a command goes out through package
-// backend, and its reply comes back as a message.
+// its machine, and carries out the effects that the machine returns (effects.go): commands to Redis, answers, and
+// notifications of a loss. A kinds.Adapter has what differs by kind. The actor never waits: a command goes out through
+// package backend, and its reply comes back as a message.
 //
-// Requests come as a request.Call. A goroutine makes one itself; the guardian makes one of each message. Those that
-// cannot be granted yet wait in the machine's queue (internal/requestqueue).
+// Requests come as a request.Call. A goroutine makes its Call itself; the guardian makes a Call of each message.
+// Requests that cannot be granted yet wait in the machine's queue (internal/requestqueue).
 //
 // The way of a command, from a request to its answer:
 //
 //	request.Call → lock_actor.go → machine → effect Send → kinds.Adapter → backend → protocol → scripts/*.lua
 //	answer       ← effect Reply  ← machine ← kinds.Reply, a message      ← redisclient ← Redis
 //
-// The functions on it, for a plain lock. Acquire only puts the request into the queue; settle, deferred, then does what
-// the state allows, and adds effects; perform carries them out:
+// The functions on this way, for a plain lock. Acquire only puts the request into the queue; settle, deferred, then
+// does what the state allows, and adds effects; perform carries them out:
 //
 //	lockActor.Receive → requested → acquire → handle → step → lock.Lock.Acquire → settle → advance → attempt → start →
 //	send (the effect Send)
 //	lockActor.carryOut → performAll → perform → lockAdapter.Send → direct.Run: protocol.Lock.Call makes a
 //	redisclient.Call of the script, which redisclient.Redis.Run sends → pool.work → Call.command: EVALSHA
 //
-// If the goroutine that made the request waits, and nothing ends its wait but the answer, it runs the call itself:
-// direct.Run lends it (lockActor.Lend).
+// If the goroutine that made the request waits, and only the answer ends its wait, the goroutine runs the call itself:
+// direct.Run lends the call to it (lockActor.Lend).
 //
 // The way of a renewal:
 //
@@ -56,39 +56,50 @@
 //
 // # Releases and transfers
 //
-// The subscriber forwards every message on the channels of a lock to its lock actor: the lock may be
-// free, which is a reason to ask Redis. It subscribes to the turn channel too, on the same connection
-// and before all others, and until Close: there another process announces that it has transferred a
-// lock to this system, which grants it. A lock actor that misses a message finds out with its next try.
+// The subscriber forwards every message on the channels of a lock to its lock actor: the lock may be free, which is a
+// reason to ask Redis. It also subscribes to the turn channel, on the same connection, before all other channels, and
+// until Close. On the turn channel another process announces that it has transferred a lock to this system, which
+// grants the lock. A lock actor that misses a message finds out with its next try.
 //
-// In a cluster with sharded pub/sub there is a connection to each master that has channels, and a turn
-// channel for each lock that is waited for, since a channel belongs to a slot there.
+// In a cluster with sharded pub/sub there is a connection to each master that has channels, and each lock that is
+// waited for has its own turn channel, since a channel belongs to a slot there.
 //
 // # Supervision
 //
-// The guardian is resumed when it panics. It is never restarted, since that would stop its children. The subscriber
-// is resumed, and loses no more than the hint that it crashed over. A lock actor is restarted with the same state.
-// One that crashes more than 10 times within 10 s is given up: its holders are notified of the loss, its waiters are
-// refused, its key is released, and then it stops. No failure is escalated to the host's actors.
+// The guardian is resumed when it panics. It is never restarted, since a restart would stop its children. The
+// subscriber is resumed, and loses only the hint over which it crashed. A lock actor is restarted with the same state.
+// A lock actor that crashes more than 10 times within 10 s is given up: its holders are notified of the loss, its
+// waiters are refused, its key is released, and then it stops. No failure is escalated to the host's actors.
+//
+// # How a lock actor leaves
+//
+//	retire         it is idle: for Config.Idle, or while there are many lock actors, or at Close
+//	otherFormat    it is idle, and a request wants another kind of lock under its key
+//	giveUp         it has crashed too often, was stopped, or Close no longer waits for Redis; endAll answers all
+//	ending         its state after giveUp and otherFormat, until the guardian stops it
+//	letGo, gone    it is certain to leave, and ends its watches and its alarm; it has left
+//	late           a reply from Redis after giveUp; settleLate handles any message after the stop
+//
+// A kinds.Adapter does its part of these in Retires (before the gate closes), Cleanups, Abandon, Late and Gone.
 //
 // # What survives a crash of a lock actor
 //
-// Everything: holder, hold count, queue, lease and renewals are in the lockActor, and a restart goes on with that. An
-// event is applied to a copy of the lock, which then replaces the original in one assignment; effects not yet carried
-// out are part of the copy. The message that was being handled is answered with CRASHED if it was a request, and
+// A crash loses nothing: holder, hold count, queue, lease and renewals are in the lockActor, and a restart continues with
+// them. An event is applied to a copy of the lock, which then replaces the original in one assignment; effects not yet
+// carried out are part of the copy. The message that was being handled is answered with CRASHED if it was a request, and
 // handled again if nothing else would repeat it. All of this happens in the actor's own mailbox, before the supervisor
 // learns of the crash. The state therefore needs no mutex: only the actor touches it.
 //
 // # Scheduling
 //
-// The guardian, the lock actors and the subscriber have a mailbox of package internal/mailbox. If its actor
-// is not running, the mailbox runs it on the sender's goroutine: handling a message takes a microsecond
-// or two, less than waking another goroutine. After 16 messages the actor moves to a goroutine of the System,
-// so no sender works for all the others. The guardian always runs on such a goroutine, since it
-// must not run inside a lock actor that sends to it.
+// The guardian, the lock actors and the subscriber have a mailbox of package internal/mailbox. If its actor is not
+// running, the mailbox runs it on the sender's goroutine: handling a message takes a microsecond or two, less than
+// waking another goroutine. After 16 messages the actor moves to a goroutine of the System, so no sender works for all
+// other senders. The guardian always runs on such a goroutine, since it must not run inside a lock actor that sends to
+// it.
 //
-// A stopping actor of proto.actor drops its messages; ours answers them (see package delivery). A gate counts the
-// requests on their way to a lock actor, so it retires only after it has seen all of them.
+// A stopping actor of proto.actor drops its messages; a lock actor answers them (see package delivery). A gate counts
+// the requests on their way to a lock actor, which retires only after it has seen all of them.
 //
 // # Goroutines
 //
@@ -100,12 +111,12 @@
 //	host queues    up to 4; they run the host's log handler, meter, tracer and event subscribers
 //	redisclient    up to 25, in a cluster or with Replicas more; see package redisclient
 //
-// Host code (middleware, log handler, meter, tracer, event-stream subscribers) may block or panic. It
-// runs where nothing waits for it (see package internal/host), and after holders are notified.
+// Host code (middleware, log handler, meter, tracer, event-stream subscribers) may block or panic. It runs where
+// nothing waits for it (see package internal/host), and after holders are notified.
 //
 // # Callers that are goroutines
 //
-// The Call of a goroutine finds its lock actor in a table, or gets one in a free shell, bypassing the guardian, and the
-// goroutine waits on a future. A caller that would only wait may get an errand: it runs a script on its own
+// The Call of a goroutine bypasses the guardian: it finds its lock actor in a table, or starts a lock actor in a free
+// shell. The goroutine waits on a future. A caller that would only wait may get an errand: it runs a script on its own
 // goroutine, which saves two wake-ups.
 package actors

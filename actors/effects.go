@@ -10,8 +10,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// step applies an event to a copy of the machine and, if that went well, replaces the machine by it. A panic on
-// the way leaves it as it was.
+// step applies an event to a copy of the machine, and then replaces the machine by the copy. A panic on the way leaves
+// the machine as it was.
 func (a *lockActor) step(event kinds.Event) {
 	a.now = a.rt.Now()
 	before, next := a.machine, a.adapter.Draft(a.machine)
@@ -20,7 +20,7 @@ func (a *lockActor) step(event kinds.Event) {
 	a.adapter.Replaced(before, next)
 }
 
-// handle applies an event and carries out what follows from it. source is the message that the event came from.
+// handle applies an event and carries out its effects. source is the message that the event came from.
 func (a *lockActor) handle(source any, event kinds.Event) {
 	a.step(event)
 	a.accepted = source
@@ -29,7 +29,7 @@ func (a *lockActor) handle(source any, event kinds.Event) {
 }
 
 // undelivered handles an answer that no requester received: it gives back what the answer granted or drained, and
-// repeats a release or count-down that Redis rejected, or reports one that came too late.
+// repeats a release or count-down that Redis rejected, or reports a release that came too late.
 func (a *lockActor) undelivered(call *request.Call, answer *machine.Answer) {
 	switch {
 	case answer.Kind == machine.Granted && call.IsLatch(): // there is nothing to give back
@@ -42,10 +42,9 @@ func (a *lockActor) undelivered(call *request.Call, answer *machine.Answer) {
 	}
 }
 
-// giveBack releases a hold or n permits, or counts down. It does not carry out the effects: performAll, which is
-// running, does that next.
+// giveBack releases a hold or n permits, or counts down. performAll, which is running, carries out the effects next.
 func (a *lockActor) giveBack(call *request.Call, answer *machine.Answer, n int64) {
-	a.helper = nil // it belongs to another request
+	a.helper = nil // the helper belongs to another request
 	release := &request.Call{
 		Op: request.OpRelease, Kind: call.Kind, Mode: call.Mode, By: request.Unawaited{}, DropsMinimum: call.BeganHold(answer),
 	}
@@ -168,7 +167,7 @@ func (a *lockActor) reply(call *request.Call, answer *machine.Answer) {
 }
 
 // ownerAnswered records that a request of an owner is answered. A re-entry is part of the hold that it joined, and
-// permits of a semaphore are no hold.
+// permits of a semaphore are not a hold.
 func (a *lockActor) ownerAnswered(call *request.Call, answer *machine.Answer) {
 	owner := ownerOf(call)
 	if owner == nil {
@@ -184,7 +183,7 @@ func (a *lockActor) ownerAnswered(call *request.Call, answer *machine.Answer) {
 
 // ownerDone ends one use of an owner, which may be nil.
 func (a *lockActor) ownerDone(owner *owners.Owner) {
-	if owner != nil && a.ctx != nil { // without a context the actor is being given up, and its watches with it
+	if owner != nil && a.ctx != nil { // without a context the actor is being given up, and its watches end with it
 		a.owners.EndUse(a.watcher(), owner)
 	}
 }
@@ -197,8 +196,8 @@ func (a *lockActor) survive() {
 }
 
 // setAlarm sets the alarm for when the lock or a line for the log needs it, or when the actor has been idle for long
-// enough. An alarm that goes off too early costs one message; so it is only ever moved forward, which spares most steps
-// from touching it.
+// enough. An alarm that goes off too early costs one message. So the alarm is only moved to an earlier time, and most
+// steps leave it alone.
 func (a *lockActor) setAlarm() {
 	at, wanted := a.machine.NextWake()
 	if remindAt, too := a.remindAt(); too && (!wanted || remindAt < at) {

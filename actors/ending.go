@@ -13,16 +13,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/shell"
 )
 
-// ending is the state of a lock actor that was given up, or leaves for another kind. The actor refuses what is
-// still in its mailbox, and stops when that is empty and the key is released.
+// ending is the state of a lock actor that was given up, or leaves for another kind. The actor refuses the messages
+// that are still in its mailbox, and stops when the mailbox is empty and the key is released.
 type ending struct {
 	reason machine.Reason
 	detail string
 	// sent is the number of requests that were sent before the gate was closed.
 	sent uint64
 	// cleanups remove everything of the machine from Redis; the list never changes.
-	// pendingCleanups is the number of runs of them that have not ended.
-	cleanups        []kinds.Cleanup
+	cleanups []kinds.Cleanup
+	// pendingCleanups is the number of runs of cleanups that have not ended.
 	pendingCleanups int
 	// stopAsked: the guardian has been asked to stop the actor.
 	stopAsked bool
@@ -30,8 +30,8 @@ type ending struct {
 	returned []*request.Call
 }
 
-// letGo ends the watches and the alarm of an actor that leaves, once that is certain: one that stays needs them. Before
-// that comes Retires, while no other actor can be started for the name.
+// letGo ends the watches and the alarm of an actor that is certain to leave: an actor that stays needs them. Retires is
+// called before, while no other actor can be started for the name.
 func (a *lockActor) letGo() {
 	a.owners.Forget(a.watcher())
 	a.stopAlarm()
@@ -69,8 +69,8 @@ func (a *lockActor) giveUp(reason machine.Reason, detail string, awaits bool) {
 	a.ending.check(a)
 }
 
-// retire lets the actor leave, unless requests are on their way to it: the next lock gets its shell if there are many,
-// else the guardian stops it. It does that with middleware, too, whose actor it ends then.
+// retire lets the actor leave, unless requests are on their way to it: if there are many actors, the next lock gets its
+// shell; else the guardian stops it. With middleware the guardian always stops it, to end the middleware actor too.
 func (a *lockActor) retire() bool {
 	a.adapter.Retires(a.machine, a.closing)
 	if !a.gate.CloseIf(a.seen) {
@@ -87,10 +87,10 @@ func (a *lockActor) retire() bool {
 	return true
 }
 
-// noteIdle notes an actor that has become idle, if there are many, and asks the one to leave that has been idle
-// longest. Actors of names that are used once would all stay for Config.Idle. The one that leaves does so on this
-// goroutine, and if its next lock becomes idle meanwhile, the next one after it: rarely a second, since a grant takes a
-// round trip to Redis.
+// noteIdle notes an actor that has become idle, if there are many actors, and asks the actor to leave that has been
+// idle longest. Otherwise actors of names that are used once would all stay for Config.Idle. The actor leaves on this
+// goroutine. If the next lock of its shell becomes idle meanwhile, another actor leaves here too; that is rare, since a
+// grant takes a round trip to Redis.
 func (a *lockActor) noteIdle() {
 	if a.rt.crowded.Load() && !a.inRing.Swap(true) {
 		if oldest := a.rt.idleRing.Push(a); oldest != nil {
@@ -116,8 +116,8 @@ func (a *lockActor) retireIfIdle() bool {
 }
 
 // otherFormat handles a request for another kind of lock of the same name, which Redis would keep in another format
-// under the same key. It is refused while this one is in use; else this actor leaves for another, which gets the
-// requests in their order.
+// under the same key. The request is refused while this actor is in use; else this actor leaves for a new actor, which
+// gets the requests in their order.
 func (a *lockActor) otherFormat(call *request.Call) {
 	if !a.idle() || a.owners.InUse() {
 		a.accepted = call
@@ -130,8 +130,8 @@ func (a *lockActor) otherFormat(call *request.Call) {
 	a.ending.receive(a, call, nil)
 }
 
-// endAll notifies all holders and refuses all waiting requests. It needs nothing of the machine but its lists, and
-// returns it.
+// endAll notifies all holders and refuses all waiting requests. It needs only the lists of the machine, and returns the
+// machine.
 func (a *lockActor) endAll(reason machine.Reason, detail string) (before machine.Machine) {
 	holders, pending := a.machine.Outstanding()
 	before, term := a.machine, a.machine.Summary().Term
@@ -168,10 +168,11 @@ func (a *lockActor) late(reply *kinds.Reply) {
 	}
 }
 
-// settleLate handles what reaches an actor after it has stopped: it refuses a request, and settles a reply of Redis.
+// settleLate handles a message that reaches an actor after the actor has stopped: it refuses a request, and settles a
+// reply of Redis.
 func (r *Runtime) settleLate(m any, sender *actor.PID) {
 	if reply, ok := unrepeated(m).(*kinds.Reply); ok {
-		if a := reply.To.(*lockActor); a.ending != nil { // its state does not change any more
+		if a := reply.To.(*lockActor); a.ending != nil { // its state no longer changes
 			a.late(reply)
 		}
 		return
@@ -186,11 +187,11 @@ func (r *Runtime) settleLate(m any, sender *actor.PID) {
 	r.refuseAny(m, sender, machine.Closed, closedText)
 }
 
-// receive handles a message to a lock actor that was given up: it refuses requests, or returns them to the guardian if
-// it leaves for another kind; it counts finished cleanups; abandon ends the wait for them.
+// receive handles a message to a lock actor that is ending. It refuses requests, or returns them to the guardian if the
+// actor leaves for another kind. It counts finished cleanups; abandon ends the wait for them.
 func (e *ending) receive(a *lockActor, m any, sender *actor.PID) {
 	if _, stopping := m.(*actor.Stopping); stopping {
-		if e.returned != nil && a.gate.Enter() { // it is not the guardian that stops it, and that takes no formatChange now
+		if e.returned != nil && a.gate.Enter() { // the guardian has not stopped it, and takes no formatChange now
 			for _, call := range e.returned {
 				a.rt.tooLate(call)
 			}
@@ -219,7 +220,7 @@ func (e *ending) receive(a *lockActor, m any, sender *actor.PID) {
 	e.check(a)
 }
 
-// check asks the guardian to stop the actor once it has seen all requests and awaits no cleanup.
+// check asks the guardian to stop the actor once the actor has seen all requests and awaits no cleanup.
 func (e *ending) check(a *lockActor) {
 	if e.pendingCleanups <= 0 && a.seen >= e.sent && !e.stopAsked {
 		e.stopAsked = true
@@ -234,12 +235,12 @@ const (
 	crashWindow = 10 * time.Second
 )
 
-// Begins implements delivery.CrashHandler. The next message may reuse the memory of the last one (see
-// request.NewCountCall), so the pointers to that are cleared.
+// Begins implements delivery.CrashHandler. The next message may reuse the memory of the last message (see
+// request.NewCountCall), so the pointers to the last message are cleared.
 func (a *lockActor) Begins() { a.counted, a.accepted = nil, nil }
 
-// Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it had
-// already been taken over. An actor that does nothing but crash is given up.
+// Crashed implements delivery.CrashHandler. The message that was being handled is answered or repeated, unless it was
+// accepted already. An actor that crashes again and again is given up.
 func (a *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	a.rt.host.Error("a lock actor crashed", "lock", a.observer.Label(), "panic", reason)
 	m := unrepeated(swallowed)
@@ -272,15 +273,15 @@ func (a *lockActor) Crashed(swallowed any, sender *actor.PID, reason any) {
 	}
 }
 
-// repeat sends the message of the crash to the actor again if no other component will resend it, and reports whether
-// it did. It repeats replies of Redis, messages of other actors, and requests that free something: their sender may
-// have gone. The message is repeated until it is handled, or the actor is given up.
+// repeat sends the message of the crash to the actor again, unless another component will resend it, and reports
+// whether it has sent the message. It repeats replies of Redis, messages of other actors, and requests that free
+// something: their sender may have gone. The message is repeated until it is handled, or the actor is given up.
 func (a *lockActor) repeat(swallowed any, sender *actor.PID) bool {
 	switch m := unrepeated(swallowed).(type) {
 	case *kinds.Reply, *actor.Terminated, unlocked, listening, *transferred, suspicion, shutdown, abandon:
 		return a.rt.Deliver(a.pid, &again{m})
 	case *request.Call:
-		return m.Op.Frees() && a.gate.Enter() && // it counts as one more request
+		return m.Op.Frees() && a.gate.Enter() && // the repeated message counts as one more request
 			a.rt.Deliver(a.pid, &actor.MessageEnvelope{Message: &again{m}, Sender: sender})
 	}
 	return false

@@ -16,9 +16,9 @@ import (
 )
 
 // guardian is the parent of all lock actors and of the subscriber. It spawns a lock actor at the first request for its
-// key, passes requests on, and stops the actor when it has retired. It is the only address that users need.
+// key, passes requests on, and stops the actor when it has retired. Users need only the address of the guardian.
 //
-// It must never restart, since that would stop its children; its supervisor resumes it.
+// It must never restart, since a restart would stop its children; its supervisor resumes it.
 type guardian struct {
 	rt *Runtime
 	// children are the shells, most of them with a lock actor, by the id of their PID; also those that are leaving.
@@ -45,7 +45,7 @@ func (r *Runtime) startGuardian() {
 	}
 	props := actor.PropsFromProducer(func() actor.Actor { return g },
 		actor.WithGuardian(resume), r.post.WithMailbox(box, nil), actor.WithDispatcher(&r.goroutines))
-	if _, taken := r.root.SpawnNamed(props, request.GuardianName); taken != nil { // by that of another System
+	if _, taken := r.root.SpawnNamed(props, request.GuardianName); taken != nil { // by the guardian of another System
 		r.root.Spawn(props)
 	}
 	<-g.started // lock actors of other systems use the subscriber too
@@ -81,13 +81,13 @@ func (g *guardian) Receive(ctx actor.Context) {
 		g.releaseMiddleware(m.Key.(kinds.Key))
 	case *retired:
 		ctx.Stop(m.pid)
-		if !g.rt.crowded.Load() { // those without a lock do not outlast the crowd
+		if !g.rt.crowded.Load() { // shells without a lock actor do not outlast the crowd
 			if free := g.rt.shells.Take(); free != nil {
 				ctx.Stop(free.PID)
 			}
 		}
 	case *formatChange:
-		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and it says so again
+		if m.by.gate.CloseIf(m.seen) { // else more requests are on their way, and another formatChange follows
 			g.rt.locks.Remove(m.by)
 			for _, call := range m.calls {
 				g.pass(ctx, call)
@@ -110,8 +110,8 @@ func (g *guardian) Receive(ctx actor.Context) {
 	}
 }
 
-// receive handles a message from outside: it checks a request, and sends it through the host's middleware, if there is
-// any.
+// receive handles a message from outside: it checks a request, and sends the request through the host's middleware, if
+// there is middleware.
 func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header actor.ReadonlyMessageHeader, isAdmitted bool) {
 	call, err := g.rt.rules.Read(m, sender)
 	switch {
@@ -139,7 +139,8 @@ func (g *guardian) receive(ctx actor.Context, m any, sender *actor.PID, header a
 // ends reports whether no more requests are accepted.
 func (g *guardian) ends() bool { return g.closing != nil || g.stopping }
 
-// pass hands a request to the actor of its lock. A lock that has none gets one: in a free shell, or in a new one.
+// pass hands a request to the actor of its lock. A lock without an actor gets an actor, in a free shell or in a new
+// shell.
 func (g *guardian) pass(ctx actor.Context, call *request.Call) {
 	if err := g.rt.rules.Check(call); err != nil {
 		g.rt.refuse(call, machine.Invalid, err.Error())
@@ -180,7 +181,7 @@ func (g *guardian) spawn(ctx actor.Context) *shell.Shell {
 	return spawned
 }
 
-// Above maxActors lock actors, one that is idle leaves early: see noteIdle. Each takes 3 kB.
+// Above maxActors lock actors, idle lock actors leave early: see noteIdle. Each takes 3 kB.
 const maxActors = 1024
 
 func (g *guardian) countChildren(more int64) {
@@ -192,8 +193,8 @@ func (g *guardian) countChildren(more int64) {
 }
 
 // HandleFailure implements actor.SupervisorStrategy for the children. It restarts a lock actor, with the same state,
-// and resumes the subscriber, and a lock actor that is leaving. What the crash has left open was settled before, by the
-// child's own side: see Crashed.
+// and resumes the subscriber, and a lock actor that is leaving. The child's own side has settled before what the crash
+// left open: see Crashed.
 func (g *guardian) HandleFailure(_ *actor.ActorSystem, supervisor actor.Supervisor, child *actor.PID,
 	_ *actor.RestartStatistics, reason, _ any) {
 	directive := actor.ResumeDirective

@@ -28,7 +28,7 @@ func (a *lockActor) inspect(source any, call *request.Call) {
 	})
 }
 
-// inspected adds to the state in Redis what only this process knows, and answers the Inspect.
+// inspected completes the state in Redis with the knowledge of this process, and answers the Inspect.
 func (a *lockActor) inspected(m *inspection) {
 	a.accepted = m
 	if _, pending := a.inspections[m.call]; !pending {
@@ -89,9 +89,8 @@ func (a *lockActor) keys() (keys []string) {
 // listBatch lock actors are asked before their answers are read.
 const listBatch = 256
 
-// Locks returns the state of every lock that the system holds or waits for, and of every semaphore and
-// latch that it waits for, as far as it is known without Redis. It asks each lock actor in turn. complete
-// is false if ctx ends first.
+// Locks returns the state of every lock that the system holds or waits for, and of every semaphore and latch that it
+// waits for, as far as it is known without Redis. It asks each lock actor in turn. complete is false if ctx ends first.
 func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete bool) {
 	var asked []*request.Call
 	read := func() bool {
@@ -109,7 +108,7 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 		return true
 	}
 	for a := range r.locks.All {
-		if !a.gate.Enter() { // it is leaving, and was idle
+		if !a.gate.Enter() { // the actor is leaving, and was idle
 			continue
 		}
 		call := &request.Call{Op: request.OpList, Kind: a.format, Name: a.key.Name}
@@ -122,12 +121,12 @@ func (r *Runtime) Locks(ctx context.Context) (all []*messages.Status, complete b
 	return all, read()
 }
 
-// local returns what is known of the lock without Redis.
+// local returns the state of the lock that is known without Redis.
 func (a *lockActor) local() status.Lock {
 	return status.Lock{Machine: a.machine, Label: a.observer.Label(), Several: len(a.members) > 0, Now: a.rt.Now()}
 }
 
-// show keeps up to date what others read of the lock.
+// show updates the state of the lock that other goroutines read.
 func (a *lockActor) show() {
 	now := a.machine.Summary()
 	if until := int64(now.LeaseUntil); a.until.Load() != until {
@@ -139,7 +138,7 @@ func (a *lockActor) show() {
 	a.shown.Set(now.Term, now.Waiters, a.now)
 }
 
-// ownRecord returns the record of the system with its notes; nil if it keeps none.
+// ownRecord returns the record of the system with its notes; nil if the system keeps no record.
 func (r *Runtime) ownRecord() *records.Record {
 	if r.cfg.Record == nil {
 		return nil

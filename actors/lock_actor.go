@@ -26,29 +26,29 @@ import (
 // PID and mailbox (spawn.go).
 //
 // A crash loses nothing: the actor is restarted with the same state, which an event changes only once it is complete.
-// The actor alone touches the state, while it handles a message or after that has crashed. What is shared with others
-// is marked; what never changes may be read by all.
+// Only the actor touches the state, while it handles a message or after a crash over it. Shared fields are marked; all
+// may read fields that never change.
 type lockActor struct {
 	rt  *Runtime
 	key kinds.Key
-	// shell has the mailbox; pid and process are those of the shell.
+	// shell has the mailbox, the PID and the process of the actor.
 	shell   *shell.Shell
 	pid     *actor.PID
 	process actor.Process
 
-	// format is that of the lock in Redis. Requests for another format of the
-	// same key are refused while this one is in use.
+	// format is the format of the lock in Redis. While the lock is in use, requests for another format are refused.
 	format messages.Kind
 	// client is the client part of the owner field.
 	client string
 	// adapter has what differs by kind of lock.
 	adapter kinds.Adapter
-	// members are the locks that it is made of; none if it is one lock on one key.
+	// members are the locks of a MultiLock or a RedLock; none if the lock has one key.
 	members    []request.Member
 	subscribed []backend.Channel
 
-	// gate is shared with all senders to the actor; seen is the actor's side of it.
+	// gate counts the requests that are sent to the actor. All senders share it.
 	gate delivery.Gate
+	// seen is the number of these requests that the actor has seen.
 	seen uint64
 
 	alarm alarm.Alarm
@@ -59,13 +59,14 @@ type lockActor struct {
 	inRing    atomic.Bool // see noteIdle
 	owners    *owners.Set // nil until an actor makes a request
 
-	// until is the end of the validity of the hold, shared with the holder. A Hold may be kept for
-	// longer than its lock actor lives, so it is no part of this struct.
+	// until is the end of the validity of the hold, shared with the holder. A Hold may be kept for longer than its lock
+	// actor lives, so the time is not a part of this struct.
 	until *atomic.Int64
 
-	// machine decides, and is replaced by every event; now is the time of the last event.
+	// machine decides. Every event replaces it.
 	machine machine.Machine
-	now     machine.Instant
+	// now is the time of the last event.
+	now machine.Instant
 	// inspections are the requests that await the state of the lock in Redis.
 	inspections map[*request.Call]struct{}
 	shown       records.Shown
@@ -76,13 +77,15 @@ type lockActor struct {
 	helper *request.Call
 	// ctx is the context of the message being handled, nil between messages.
 	ctx actor.Context
-	// counted is the message being handled, once it is counted as seen, and accepted once its handling is certain. After a
-	// crash it is neither counted again nor refused.
-	counted, accepted any
-	crashes           []machine.Instant
-	// closing: the System closes, and the actor leaves as soon as it has given everything back. inspects: it was started
-	// for an inspection, and leaves when it has answered.
-	closing, inspects bool
+	// counted is the message being handled, once it is counted as seen. A crash does not count it again.
+	counted any
+	// accepted is the message being handled, once its handling is certain. A crash does not refuse it.
+	accepted any
+	crashes  []machine.Instant
+	// closing: the System closes, and the actor leaves as soon as it has given everything back.
+	closing bool
+	// inspects: the actor was started for an inspection, and leaves when it has answered.
+	inspects bool
 	// ending is set once the lock is given up, or leaves for another kind.
 	ending *ending
 }
@@ -96,7 +99,7 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		return
 	}
 	switch m := m.(type) {
-	// A request, by a goroutine or by message. Those that cannot be granted yet wait in the machine's queue.
+	// A request, by a goroutine or by message. A request that cannot be granted yet waits in the machine's queue.
 	case *request.Call:
 		a.requested(m)
 
@@ -138,13 +141,13 @@ func (a *lockActor) Receive(ctx actor.Context) {
 	case suspicion:
 		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Suspect(now) })
 
-	// There are many lock actors: those that are idle leave.
+	// There are many lock actors: idle actors leave.
 	case leaveIfIdle:
 		if a.idle() && !a.owners.InUse() {
 			a.retire()
 		}
 
-	// The system is closing: release everything, or wait for Redis no longer.
+	// The system is closing: release everything, or no longer wait for Redis.
 	case shutdown:
 		a.closing = true
 		a.handle(m, func(on machine.Machine, now machine.Instant) { on.Close(now) })
@@ -152,8 +155,8 @@ func (a *lockActor) Receive(ctx actor.Context) {
 		a.giveUp(machine.Closed, "the Lockkeeper system was closed before Redis confirmed the release", false)
 
 	case *actor.Started:
-		a.stopAlarm() // after a crash: whatever it was set to, it is set anew
-		a.carryOut()  // and what the crash has left undone
+		a.stopAlarm() // after a crash the alarm is set anew
+		a.carryOut()  // also effects that the crash has left undone
 	case *actor.Stopping:
 		a.stopping()
 	default:
@@ -218,7 +221,7 @@ func (a *lockActor) requested(call *request.Call) {
 	case request.OpList:
 		a.accepted = call
 		request.Goroutine{}.Inspected(a.rt, call, a.local().Listed())
-		a.carryOut() // a Close may wait for nothing but this
+		a.carryOut() // a Close may wait only for this
 	default:
 		hold, owner := a.holdOf(call)
 		switch event := a.adapter.Event(call, hold, owner); {
@@ -254,12 +257,13 @@ func (a *lockActor) acquire(call *request.Call) {
 	})
 }
 
-// newID numbers a request. Numbers grow over the whole system, and their lower half is
-// random: an id of an actor that has left fits nothing in a later one.
+// newID numbers a request. Numbers grow over the whole system, and their lower half is random: an id from an actor that
+// has left matches nothing in a later actor.
 func (a *lockActor) newID() uint64 { return a.rt.requests.Add(1)<<20 | rand.Uint64N(1<<20) }
 
-// registerOwner returns the owner number for an Acquire; 0 for none. It watches an owner that is an actor, and counts
-// this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its hold.
+// registerOwner returns the owner number for an Acquire; 0 if it has no owner. It watches an owner that is an actor,
+// and counts this use. A goroutine's first Acquire of a lock gets a new number; a re-entry names the number of its
+// hold.
 func (a *lockActor) registerOwner(call *request.Call) machine.Owner {
 	if pid, process := call.Requester().Owner(); pid != nil {
 		if a.owners == nil {
@@ -280,7 +284,7 @@ func (a *lockActor) watcher() owners.Watcher {
 	return owners.Watcher{Post: &a.rt.post, Rules: &a.rt.rules, PID: a.pid, Numbers: &a.rt.owners}
 }
 
-// ownerOf returns the record of the owner of a request; nil if it has none.
+// ownerOf returns the record of the owner of a request; nil if it has no owner.
 func ownerOf(call *request.Call) *owners.Owner {
 	owner, _ := call.Record.(*owners.Owner)
 	return owner
@@ -298,7 +302,7 @@ func (a *lockActor) holdOf(call *request.Call) (id uint64, owner machine.Owner) 
 	return id, owner
 }
 
-// tick makes the machine do what is due, most often the renewal of a lease: see advance and startRenewal in package
+// tick makes the machine do its due work, most often the renewal of a lease: see advance and startRenewal in package
 // lock. setAlarm has set the alarm to the machine's NextWake.
 func (a *lockActor) tick() {
 	if a.retireIfIdle() {
@@ -320,8 +324,8 @@ func (a *lockActor) ownerGone(owner *owners.Owner) {
 	}
 }
 
-// stopping handles a stop that the guardian may not have asked for: no more requests come,
-// all are answered and notified, and the lock is released.
+// stopping handles a stop that the guardian may not have asked for: no further requests come, all requests are answered
+// and all holders notified, and the lock is released.
 func (a *lockActor) stopping() {
 	a.stopAlarm()
 	if !a.idle() {

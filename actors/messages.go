@@ -13,21 +13,21 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// The messages that the actors send to themselves and to one another. Any of them may come too
-// late for an actor that has left: it is dropped then.
+// The messages that the actors send to themselves and to one another. A message that comes too late, for an actor that
+// has left, is dropped.
 
 // To a lock actor.
 type (
 	// wakeUp: a renewal, another try, or the end of a wait or of a lease is due. It carries no term: the machine gets
 	// the time, and does what is due by then.
 	wakeUp struct{ to *lockActor }
-	// unlocked: a message came on a channel of the lock's.
+	// unlocked: a message came on a channel of the lock.
 	unlocked struct {
 		to      listener
 		channel backend.Channel
 	}
-	// listening: a channel of the lock's is subscribed, again or for the first time;
-	// for the waiter of that term, if it has a channel of its own.
+	// listening: a channel of the lock is subscribed, again or for the first time; for the waiter of that term, if the
+	// waiter has its own channel.
 	listening struct {
 		to      listener
 		channel backend.Channel
@@ -54,7 +54,7 @@ type (
 	leaveIfIdle struct{ to *lockActor }
 	// shutdown: release everything and leave.
 	shutdown struct{}
-	// abandon: wait for Redis no longer, and leave.
+	// abandon: leave without waiting for Redis.
 	abandon struct{}
 	// cleanedUp: one of the cleanups that the actor awaits before it leaves is done, or no longer needed.
 	cleanedUp struct{}
@@ -66,11 +66,10 @@ type (
 type (
 	// retired: the lock actor may be stopped, its gate is closed.
 	retired struct{ pid *actor.PID }
-	// formatChange: by leaves once it has seen all that it was sent, and these are the requests for the next actor, whose
-	// lock has another format.
+	// formatChange: by leaves once it has seen all its requests, for a lock of another format.
 	formatChange struct {
 		by    *lockActor
-		calls []*request.Call
+		calls []*request.Call // for the next actor
 		seen  uint64
 	}
 	// closeAll: refuse new requests and shut down every lock; done is closed after the last.
@@ -81,7 +80,7 @@ type (
 
 // To the subscriber.
 type (
-	// listener gets what is published on a channel: a lock actor, or a listenFunc.
+	// listener gets the messages of a channel: a lock actor, or a listenFunc.
 	listener  interface{ post(m any) }
 	subscribe struct {
 		to      listener
@@ -105,8 +104,8 @@ func unrepeated(m any) any {
 	return m
 }
 
-// post sends the actor a message of ours. It does not look the actor up: with many leases to renew, that was a fifth of
-// the work. If the actor has stopped, its mailbox settles the message (see package delivery).
+// post sends the actor a message of this package. It does not look the actor up: with many leases to renew, look-ups
+// were a fifth of the work. If the actor has stopped, its mailbox settles the message (see package delivery).
 func (a *lockActor) post(m any) {
 	defer a.rt.host.Recover("a recipient panicked")
 	a.process.SendUserMessage(a.pid, m)

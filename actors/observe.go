@@ -9,7 +9,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// What is measured, traced and logged is in package observe. Here are the snapshots that it gets.
+// Package observe measures, traces and logs. Here are the snapshots that it gets.
 
 // load counts the requests that wait and the locks that are held.
 func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
@@ -23,10 +23,10 @@ func (r *Runtime) load(ctx context.Context) (waiting int64, held int, ok bool) {
 	return waiting, held, complete
 }
 
-// Observer returns what measures, traces and logs for the System.
+// Observer returns the Observer that measures, traces and logs for the System.
 func (r *Runtime) Observer() *observe.Observer { return r.observer }
 
-// about returns what is observed of a request after its answer, when the Call may be in use again.
+// about returns the data of a request that is observed after its answer, when the Call may be in use again.
 func (a *lockActor) about(call *request.Call) observe.Request {
 	of := observe.Request{Kind: call.LockKind(), Leads: call.Leads, Since: call.From}
 	if a.rt.observer.Traces() {
@@ -35,7 +35,7 @@ func (a *lockActor) about(call *request.Call) observe.Request {
 	return of
 }
 
-// hold returns what a line about a hold says.
+// hold describes a hold for a line in the log.
 func (a *lockActor) hold(call *request.Call, term uint64, now machine.Instant) observe.Hold {
 	h := observe.Hold{Kind: call.LockKind(), Ref: call, Client: a.client, Term: term, Age: now - call.From}
 	if id, ok := call.PermitID(); ok {
@@ -60,8 +60,7 @@ func (a *lockActor) observeStep() {
 	a.observer.StepEnded(now.Holds, now.Waiters, kind)
 }
 
-// firstWaiter returns the request whose wait is logged when it lasts long, and firstHolder the request whose hold is
-// logged. Both return nil if there is none.
+// firstWaiter returns the request whose wait is logged when it lasts long; nil if there is none.
 func (a *lockActor) firstWaiter() *request.Call {
 	if call, ok := a.machine.FirstWaiter().(*request.Call); ok && a.rt.cfg.LongWait > 0 && !call.Leads && call.Count == nil {
 		return call
@@ -69,6 +68,7 @@ func (a *lockActor) firstWaiter() *request.Call {
 	return nil
 }
 
+// firstHolder returns the request whose hold is logged when it lasts long; nil if there is none.
 func (a *lockActor) firstHolder() *request.Call {
 	if now := a.machine.Summary(); now.Holds > 0 && a.rt.cfg.LongHold > 0 && !now.FirstRef.(*request.Call).Leads {
 		return now.FirstRef.(*request.Call)
@@ -89,7 +89,7 @@ func (a *lockActor) remindAt() (at machine.Instant, wanted bool) {
 	return a.observer.RemindAt(startOf(a.firstWaiter()), startOf(a.firstHolder()))
 }
 
-// remind logs what has lasted long, and reports whether there was anything.
+// remind logs a wait and a hold that have lasted long, and reports whether it has logged anything.
 func (a *lockActor) remind() (logged bool) {
 	now, waits, holds := a.rt.Now(), a.firstWaiter(), a.firstHolder()
 	waitIsLong, holdIsLong := a.observer.LongTimes(now, startOf(waits), startOf(holds))
@@ -106,8 +106,8 @@ func (a *lockActor) remind() (logged bool) {
 	return waitIsLong || holdIsLong
 }
 
-// inspectsForLongWait reports whether an Inspect for a line about a long wait is under way. A second one would log the
-// same.
+// inspectsForLongWait reports whether an Inspect for a line about a long wait is under way. A second Inspect would log
+// the same line.
 func (a *lockActor) inspectsForLongWait() bool {
 	for call := range a.inspections {
 		if _, asks := call.By.(longWait); asks {

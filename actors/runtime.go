@@ -33,25 +33,28 @@ type Config struct {
 	machine.Config
 	// KeyPrefix is put before every lock's name.
 	KeyPrefix string
-	// TokenCounter is that of backend.Config.
+	// TokenCounter is the TokenCounter of backend.Config.
 	TokenCounter string
-	// Sharded says that the server is a cluster with sharded pub/sub, which is used.
+	// Sharded says that the server is a cluster, and that locks use sharded pub/sub.
 	Sharded bool
-	// A fair lock's waiter keeps its place for WaiterTimeout after the last sign of life of its process.
+	// WaiterTimeout is the time for which a fair lock's waiter keeps its place after the last sign of life of its
+	// process.
 	WaiterTimeout time.Duration
-	// Replicas is the number of replicas that must have a lease, within ReplicaTimeout, before it is trusted.
-	Replicas       int
+	// Replicas is the number of replicas that must have a lease before it is trusted.
+	Replicas int
+	// ReplicaTimeout is the time that the replicas have to confirm the lease.
 	ReplicaTimeout time.Duration
-	// Record is what the system says of its process in Redis; nil if it says nothing. The Client
-	// and the times are filled in.
+	// Record is the record of the process in Redis; nil if there is none. The system fills in the Client and the times.
 	Record *records.Record
-	// An unused lock actor stays alive for Idle.
+	// Idle is the time for which an unused lock actor stays alive.
 	Idle time.Duration
 	// Middleware handles every request by message before its lock does; see package internal/middleware.
 	Middleware []actor.ReceiverMiddleware
 	Logger     *slog.Logger
-	// A wait longer than LongWait and a hold longer than LongHold are logged; 0: never.
-	LongWait, LongHold time.Duration
+	// LongWait is the time after which a wait is logged; 0: never.
+	LongWait time.Duration
+	// LongHold is the time after which a hold is logged; 0: never.
+	LongHold time.Duration
 	// HoldStacks makes holders keep their stacks; see request.Holder.
 	HoldStacks bool
 	// Meter may be nil; then nothing is measured.
@@ -72,24 +75,25 @@ type Runtime struct {
 	redis  *redisclient.Redis
 	// stopWatchingMaster unregisters suspectAll.
 	stopWatchingMaster func()
-	// server is that Redis, as locks use it.
+	// server is the Redis of redis, as locks use it.
 	server *backend.Server
 
 	// id is the client part of every owner field in Redis.
-	id string
-	// clock is the system's clock; endBeat ends its beat.
-	clock   boottime.Clock
+	id    string
+	clock boottime.Clock
+	// endBeat ends the beat of clock.
 	endBeat func()
 	locks   kinds.Directory[*lockActor]
 	// composites are the lock actors, of this system and of others, whose locks have members here.
 	composites sync.Map
-	// red are the systems of the RedLock of this system, which is the first of them; nil if it has none.
+	// red are the systems of the RedLock of which this system is the first; nil if there is none.
 	red      atomic.Pointer[[]*Runtime]
 	host     *host.Host
 	post     delivery.Post
 	observer *observe.Observer
-	// notes are the notes of the holds, and watches are the locks that are watched.
-	notes   records.Notes
+	// notes are the notes of the holds.
+	notes records.Notes
+	// watches are the locks that are watched.
 	watches watch.Hub
 
 	// effects has the memory for effects while they are performed.
@@ -114,28 +118,32 @@ type Runtime struct {
 
 	// stopped is closed when the guardian has stopped, with all its children.
 	stopped chan struct{}
-	// closed is set when Close begins; left is closed when the lock actors have gone, and complete reports whether
-	// every lock was released by then; ended is closed when the goroutines have gone too.
-	closed   atomic.Bool
-	left     chan struct{}
-	ended    chan struct{}
+	// closed is set when Close begins.
+	closed atomic.Bool
+	// left is closed when the lock actors have gone.
+	left chan struct{}
+	// complete reports whether every lock was released when left was closed.
 	complete bool
+	// ended is closed when the goroutines have gone too.
+	ended chan struct{}
 
-	// Every request changes these counters, so they are not in one line of the processor's cache with
-	// what every request reads.
+	// Every request changes these counters. They must not share a line of the processor's cache with fields that every
+	// request reads.
 	_ cpu.CacheLinePad
 	// terms numbers the terms of all locks: no number is used twice.
 	terms atomic.Uint64
-	// requests numbers the requests, and owners the owners that make them.
-	requests, owners atomic.Uint64
-	_                cpu.CacheLinePad
+	// requests numbers the requests.
+	requests atomic.Uint64
+	// owners numbers the owners that make requests.
+	owners atomic.Uint64
+	_      cpu.CacheLinePad
 }
 
 // Guardian returns the address for the requests of package messages.
 func (r *Runtime) Guardian() *actor.PID { return r.guardian }
 
-// toGuardian sends a message to the guardian, and reports whether it is there. When it has stopped, the guardian of the
-// next System has its name.
+// toGuardian sends a message to the guardian, and reports whether the guardian is there. When it has stopped, the
+// guardian of the next System has its name.
 func (r *Runtime) toGuardian(m any) (taken bool) {
 	return r.post.DeliverTo(r.guardianProcess, r.guardian, m)
 }
@@ -146,14 +154,13 @@ func (r *Runtime) Rules() *request.Rules { return &r.rules }
 // Watches returns the locks that are watched.
 func (r *Runtime) Watches() *watch.Hub { return &r.watches }
 
-// Foreign reports whether a PID is that of a process on another node.
+// Foreign reports whether a PID belongs to a process on another node.
 func (r *Runtime) Foreign(pid *actor.PID) bool { return r.rules.Foreign(pid) }
 
 // ID returns the client part of this system's owner fields, a UUID.
 func (r *Runtime) ID() string { return r.id }
 
-// Deliver sends a message and reports whether there was a recipient, and DeliverTo whether there was that one; see
-// delivery.Post.
+// Deliver sends a message and reports whether there was a recipient; see delivery.Post.
 func (r *Runtime) Deliver(pid *actor.PID, message any) (taken bool) {
 	return r.post.Deliver(pid, message)
 }
@@ -174,7 +181,7 @@ func (r *Runtime) Log(level slog.Level, message string, args ...any) {
 // CallHost runs a function of the host program, such as one given as an option.
 func (r *Runtime) CallHost(what string, f func()) { r.host.Call(what, f) }
 
-// Supervisor returns a strategy that decides like one of proto.actor's; see host.Host.
+// Supervisor returns a strategy that decides like of; see host.Host.
 func (r *Runtime) Supervisor(of actor.SupervisorStrategy) actor.SupervisorStrategy {
 	return r.host.Supervisor(of)
 }
@@ -189,7 +196,7 @@ func (r *Runtime) KeepsStacks() bool { return r.cfg.HoldStacks }
 func (r *Runtime) Closed() bool { return r.closed.Load() }
 
 // Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
-// Redis has not confirmed them, and nothing makes up for them.
+// Redis has not confirmed a release or a count-down, and nothing makes up for it.
 func (r *Runtime) Forgotten() (permits, counts bool) {
 	return r.kinds.Forgotten()
 }

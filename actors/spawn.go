@@ -15,24 +15,24 @@ import (
 )
 
 // A lock gets its actor: guardian.pass, or claimFree on the goroutine of a request, takes a free shell or spawns a new
-// one, and claims it for a new lockActor. The guardian supervises the shell, and so the lock actor in it.
+// shell, and claims it for a new lockActor. The guardian supervises the shell, and so the lock actor in it.
 
-// claim gives a shell to the lock actor of a key, for a first request, which has entered its gate then. It returns nil
-// if the key has an actor by now, or one that conflicts, or if the guardian takes no more requests.
+// claim gives a shell to the lock actor of a key, for a first request, which has entered the gate of the actor then. It
+// returns nil if the key has an actor by now, or a conflicting actor, or if the guardian takes no further requests.
 //
 // An actor of the same key that is still leaving was idle, or is given up; either way it does not interfere with the
-// new one. Nor does one that was started for an inspection: it is not in the table, so it claims no name, and it leaves
-// when it has answered.
+// new actor. Nor does an actor that was started for an inspection: it is not in the table, so it claims no name, and it
+// leaves when it has answered.
 func (r *Runtime) claim(free *shell.Shell, key kinds.Key, first *request.Call) *lockActor {
 	a := newLockActor(r, free, key, first.LockKind(), first.Members)
 	a.inspects = first.Op == request.OpInspect
-	a.gate.Enter() // it must not retire before the request has come
+	a.gate.Enter() // the actor must not retire before the request has come
 	if !free.Enter(a) || !a.inspects && !r.locks.Add(a, first) {
 		free.PutBack()
 		return nil
 	}
 	a.registerWithMembers()
-	if a.gate.Closed() { // it was stopped or given up meanwhile, and the request will be refused
+	if a.gate.Closed() { // the actor was stopped or given up meanwhile, and the request will be refused
 		a.unlist()
 	}
 	return a

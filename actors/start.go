@@ -101,7 +101,7 @@ func endOf(err *redisclient.Error) observe.CallEnd {
 	return observe.Rejected
 }
 
-// register writes the record of the system, if it is to have one.
+// register writes the record of the system, if it has a record.
 func (r *Runtime) register() {
 	if r.cfg.Record == nil {
 		return
@@ -132,7 +132,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 	case <-done:
 	}
 	if first {
-		<-r.left // all callers are answered, and all holders notified, which needs no Redis
+		<-r.left // all callers are answered and all holders notified, without Redis
 	}
 	select {
 	case <-r.left:
@@ -145,7 +145,7 @@ func (r *Runtime) Close(done <-chan struct{}) (complete bool) {
 // Ended is closed when the actors and goroutines have ended, after a Close.
 func (r *Runtime) Ended() <-chan struct{} { return r.ended }
 
-// released reports whether nothing is left in Redis that has to expire, as far as is known.
+// released reports whether nothing is left in Redis that has to expire, as far as the system knows.
 func (r *Runtime) released() bool {
 	return r.complete && r.server.Released()
 }
@@ -167,7 +167,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 		}
 	}
 	r.observer.Closed()
-	r.redis.AwaitReplies(done) // an answer that comes late may have to be followed up
+	r.redis.AwaitReplies(done) // a late answer may need a further command
 	r.server.Close(done)
 	close(r.left)
 	r.server.Unregister(r.released(), done)
@@ -176,7 +176,7 @@ func (r *Runtime) end(done <-chan struct{}) {
 	r.subscriber.close()
 	alive, _ := r.post.System.ProcessRegistry.Get(r.guardian)
 	if alive == r.guardianProcess && r.post.DeliverSystem(r.guardian, &actor.Stop{}) {
-		<-r.stopped // and with it the subscriber
+		<-r.stopped // the subscriber has stopped, too
 	}
 	r.stopWatchingMaster()
 	r.redis.Close()

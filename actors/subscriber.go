@@ -19,8 +19,8 @@ type listenFunc struct{ notify func() }
 
 func (f *listenFunc) post(any) { f.notify() }
 
-// Listen calls notify for each message on the channels of a lock's release, and each time that one is subscribed, until
-// stop is called. notify must not block.
+// Listen calls notify for each message on the channels of a lock's release, and each time such a channel is subscribed,
+// until stop is called. notify must not block.
 func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Members, notify func()) (stop func()) {
 	list := []request.Member{{System: r, Kind: kind, Name: name}}
 	if members != nil {
@@ -37,11 +37,11 @@ func (r *Runtime) Listen(kind messages.Kind, name string, members *request.Membe
 	}
 }
 
-// subscriber forwards the messages on the channels of locks to the lock actors that wait for
-// them, and each transfer on the turn channel to the lock actor whose turn it is, or each question to that which is
-// asked for its lock. A system has one subscriber.
+// subscriber forwards the messages on the channels of locks to the lock actors that wait for them. It forwards a
+// transfer on the turn channel to the lock actor whose turn it is, and a question to the lock actor that is asked for
+// its lock. A system has one subscriber.
 //
-// A crash resumes it, with all that it knows.
+// After a crash it is resumed, with its state.
 type subscriber struct {
 	rt            *Runtime
 	pid           *actor.PID
@@ -74,7 +74,8 @@ func newSubscriber(rt *Runtime) *subscriber {
 	return s
 }
 
-// of returns the channels of a waiter on a channel, which comes last: a subscriber to that alone is a foreign client.
+// of returns the channels of a waiter on a channel, which comes last: a client that subscribes only to that channel is
+// foreign.
 func (s *subscriber) of(channel backend.Channel) []string {
 	switch {
 	case channel.Waiters == "":
@@ -111,8 +112,8 @@ func (s *subscriber) Receive(ctx actor.Context) {
 	}
 }
 
-// transferred brings a transfer or a question to the lock actor, or wakes that of a semaphore. If the lock actor has
-// left, the short TTL of the transfer ends it.
+// transferred brings a transfer or a question to the lock actor, or wakes the actor of a semaphore. If the lock actor
+// has left, the short TTL of the transfer ends it.
 func (s *subscriber) transferred(payload string) {
 	key, transfer, ok := kinds.ParseTransfer(payload)
 	if !ok {
@@ -145,7 +146,7 @@ func (s *subscriber) add(m *subscribe) {
 	all[m.to] = m
 }
 
-// drop reports whether it was the last on its channel.
+// drop removes a listener, and reports whether it was the last listener of its channel.
 func (s *subscriber) drop(m *unsubscribe) (last bool) {
 	all := s.listeners[m.channel.Name]
 	if _, listened := all[m.to]; !listened {

@@ -155,15 +155,20 @@ func TestContributing_NamesEveryFolder(t *testing.T) {
 	}
 }
 
-// Package actors grew after it had been made small. It may shrink, and these bounds with it.
+// Package actors grew after it had been made small. It may shrink, and these bounds with it. Comments are not counted.
 func TestActors_StaySmall(t *testing.T) {
 	files, switches, lines := 0, 0, 0
 	for name, text := range sources(t, ".go") {
 		if strings.HasPrefix(name, "actors/") && !strings.HasSuffix(name, "_test.go") {
-			files, switches, lines = files+1, switches+strings.Count(text, ".(type) {"), lines+strings.Count(text, "\n")
+			files, switches = files+1, switches+strings.Count(text, ".(type) {")
+			for line := range strings.Lines(text) {
+				if !strings.HasPrefix(strings.TrimSpace(line), "//") {
+					lines++
+				}
+			}
 		}
 	}
-	if files > 14 || switches > 6 || lines > 2650 {
-		t.Errorf("actors has %d files, %d type switches and %d lines; 14, 6 and 2650 are allowed", files, switches, lines)
+	if files > 14 || switches > 6 || lines > 2205 {
+		t.Errorf("actors has %d files, %d type switches and %d lines without comments; 14, 6 and 2205 are allowed", files, switches, lines)
 	}
 }
