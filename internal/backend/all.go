@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// all takes all of several parts or none: a MultiLock. The parts are taken one after another, always in the
-// same order, and none is held while waiting for another, so there is no deadlock.
+// all takes all of several parts or none: a MultiLock. The parts are taken one after another, always in the same order,
+// and no part is held while waiting for another, so there is no deadlock.
 type all struct {
 	parts     []part
 	sameNamed []sameNamed // of each part; nil if no part has any
@@ -33,14 +33,14 @@ func (a *all) run(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// isSilent reports whether the server of a part has stopped answering. Then no part is taken: each try
-// would hold it until the deadline, and fail.
+// isSilent reports whether the server of a part has stopped answering. Then no part is taken: each try would hold parts
+// until the deadline, and fail.
 func (a *all) isSilent() bool {
 	return slices.ContainsFunc(a.parts, func(part part) bool { return part.onlyServer() != nil && part.onlyServer().isSilent() })
 }
 
-// skip replies to a try that is not made. It leaves the wait queues that earlier tries entered, because others wait for
-// the first entry.
+// skip replies to a try that is not made. It leaves the wait queues that earlier tries entered, because other clients
+// wait for the first entry.
 func (a *all) skip(c lock.Command, done func(Reply)) {
 	var answering []part
 	for _, part := range a.parts[:a.entries.leaveAll()] {
@@ -67,7 +67,7 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		}
 		sum := sum(c, replies)
 		if isFull(c) && sum.failed() && !sum.Transient {
-			// The release ends because one part has failed permanently; the others must not stay held.
+			// The release ends because one part has failed permanently; the other parts must not stay held.
 			for _, answer := range answers {
 				if answer.failed() {
 					answer.from.retryRelease(c)
@@ -77,7 +77,7 @@ func (a *all) each(c lock.Command, deadline time.Time, done func(Reply)) {
 		done(sum)
 	}
 	answers := &collect[answer]{n: len(a.parts), judge: func(answers []answer, last bool) (func(), bool) {
-		// A lost part decides a renewal; the replies of the others may be late.
+		// A lost part decides a renewal; the replies of the other parts may be late.
 		if last || c.Kind == lock.Renew && answers[len(answers)-1].Outcome == lock.Absent {
 			return func() { answered(answers) }, true
 		}

@@ -16,15 +16,17 @@ type acquisition struct {
 	c               lock.Command
 	began, deadline time.Time
 	done            func(Reply)
-	// taken is the number of parts that were taken, and tokens are their fencing tokens.
-	taken  int
+	// taken is the number of parts that were taken.
+	taken int
+	// tokens are the fencing tokens of these parts.
 	tokens []int64
 }
 
 var errTooSlow = errors.New("the locks could not be taken together in time")
 
-// next takes the next part, or ends the try if there is none. A server has only the time that it should need if other
-// clients wait for that meanwhile: parts are held, or there may be entries in the wait queues of others.
+// next takes the next part, or ends the try if there is no other part. A server has only the time that it should need
+// if other clients wait meanwhile: because parts are held, or because other parts may have entries in their wait
+// queues.
 func (a *acquisition) next() {
 	if a.taken == len(a.parts) {
 		a.end(Reply{Result: lock.Result{Outcome: lock.Done, Tokens: a.tokens}})
@@ -35,7 +37,7 @@ func (a *acquisition) next() {
 		a.fail(lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errTooSlow}})
 		return
 	}
-	// For each part anew: otherwise the entry would be later by the time that the parts before have taken.
+	// Set for each part: otherwise the entry would be later by the time that the earlier parts have taken.
 	a.c.Entry.Waited = a.entries.waitingTime(a.c.Entry.TTL, now)
 	until := a.deadline
 	if server := a.parts[a.taken].onlyServer(); (a.taken > 0 || a.entries.mayExist()) && server != nil {
@@ -57,7 +59,7 @@ func (a *acquisition) next() {
 // take takes one part.
 func (a *acquisition) take(until time.Time) {
 	one := a.c
-	one.Above = one.Above[min(len(a.tokens), len(one.Above)):] // those of the counters of the parts from here on
+	one.Above = one.Above[min(len(a.tokens), len(one.Above)):] // only for the counters of the parts from here on
 	a.parts[a.taken].run(one, until, a.handleReply)
 }
 

@@ -1,6 +1,6 @@
-// Package backend stores locks and semaphores, behind one interface, on one Redis, as all of several locks (a
-// MultiLock), or on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by one
-// script, as a batch.
+// Package backend stores locks, semaphores and latches in Redis. A Backend stores a lock on one Redis, as all of several
+// locks (a MultiLock), or on a majority of servers (a RedLock). Members of a MultiLock that are in one slot are taken by
+// one script, as a batch. A Semaphore stores a semaphore or a latch, and an ExpirableSemaphore an expirable semaphore.
 //
 // A backend carries out the commands of the machines, and makes no decisions about holds. It never waits: its
 // Receiver gets the reply to a command. A release that must be repeated until nothing stays in Redis is a
@@ -20,13 +20,13 @@ type Backend interface {
 	Place
 	// Run carries out a command by the deadline, and delivers the reply to the Receiver.
 	Run(c lock.Command, deadline time.Time)
-	// CleanUp repeats the release of a term in the background, until it is certain that nothing is left, or MaxTTL
-	// is over. At the end it calls done, which must not block, and reports whether that is certain. A closed Server
-	// tries once.
+	// CleanUp repeats the release of a term in the background, until it is certain that nothing is left, or MaxTTL is
+	// over. At the end it calls done, which must not block, and reports whether it is certain that nothing is left. A
+	// closed Server tries once.
 	CleanUp(c lock.Command, done func(certain bool))
 }
 
-// Place has the methods that the backends of locks and of expirable semaphores have in common.
+// Place has the methods that the backends of locks and of expirable semaphores share.
 type Place interface {
 	// Inspect reads the state of the lock. It calls done once, on any goroutine; done must not block.
 	Inspect(deadline time.Time, done func(protocol.View, error))
@@ -46,8 +46,9 @@ type Receiver interface {
 // Reply is the reply to a command.
 type Reply struct {
 	lock.Result
-	// Busy are the channels of the parts that others hold, or that may be free by now: a message on one of them comes
-	// before the lock can be taken. Messages on other channels may be ignored; some are caused by our own roll-backs.
+	// Busy are the channels of the parts that other owners hold, or that may be free by now: a message on one of these
+	// channels comes before the lock can be taken. Messages on other channels may be ignored; some come from roll-backs
+	// of this backend.
 	Busy []Channel
 }
 
@@ -95,7 +96,7 @@ type several struct {
 
 func (s *several) Run(c lock.Command, deadline time.Time) {
 	s.run(c, deadline, func(r Reply) {
-		r.Alone = false // also of a single part: its owner is none that others could ask for the lock
+		r.Alone = false // also for a single part: other processes cannot ask its owner for the lock
 		s.to.Replied(c.Seq, r)
 	})
 }

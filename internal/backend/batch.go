@@ -46,7 +46,7 @@ func (b *batch) fair() bool {
 	return slices.ContainsFunc(b.members, func(m *member) bool { return m.wire.Form.Queue != nil })
 }
 
-// call makes a call about all members. The first one returns the owner of the term.
+// call makes a call about all members. The first member returns the owner of the term.
 func (b *batch) call(of func([]protocol.Member, *lock.Command, time.Time) redisclient.Call,
 	c *lock.Command, deadline time.Time) redisclient.Call {
 	members := make([]protocol.Member, len(b.members))

@@ -8,13 +8,13 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// cleanups are the releases that one server has not confirmed and no request waits for: of a lock that was
-// abandoned, or of a part while its MultiLock counts as released. Each is sent again until the server confirms it, or
-// the TTL is over. While the server does not answer, only a few of them are sent at a time.
+// cleanups are the releases that one server has not confirmed and no request waits for: of a lock that was abandoned,
+// or of a part while its MultiLock counts as released. Each release is sent again until the server confirms it, or the
+// TTL is over. While the server does not answer, only a few releases are sent at a time.
 type cleanups struct {
 	server *Server
 
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	queue []cleanup
 	// running: a round is in progress, or the timer will start one.
 	running bool
@@ -119,7 +119,7 @@ func (k *cleanups) send(batch []cleanup, done func(confirmed bool)) {
 	all := &collect[bool]{n: len(batch), judge: whenAll(func(retry []bool) { done(slices.Contains(retry, false)) })}
 	deadline := time.Now().Add(k.server.callTimeout)
 	for _, c := range batch {
-		if k.server.System.Now() >= c.until { // it has expired
+		if k.server.System.Now() >= c.until { // the key has expired
 			all.add(k.handleOutcome(c, false, false))
 			continue
 		}

@@ -9,14 +9,14 @@ import (
 )
 
 // Counter is the counter of a fenced lock's tokens, as far as this System knows it. All lock actors of the System that
-// draw from it share it: the tokens of a fenced lock grow although a MultiLock has had the last ones.
+// draw from the counter share it: the tokens of a fenced lock grow although a MultiLock has drawn the last tokens.
 type Counter struct {
 	name string
 	// highest is the highest token that was drawn.
 	highest atomic.Int64
-	// The fields below are guarded by the mutex of counters. users is the number of the lock actors; unusedSince is the
-	// time at which the last of them left.
-	users       int
+	// users is the number of lock actors that use the counter. The mutex of counters guards it, and unusedSince.
+	users int
+	// unusedSince is the time at which the last user left.
 	unusedSince machine.Instant
 }
 
@@ -33,15 +33,15 @@ func (c *Counter) NoteDrawn(token int64) {
 	}
 }
 
-// counters are those of one Server. A counter is forgotten when no lock actor has used it for some time.
+// counters are the counters of one Server. A counter is forgotten when no lock actor has used it for some time.
 type counters struct {
 	keepFor time.Duration
 	// count is the number of counters. Most Systems have none.
 	count atomic.Int64
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	byName map[string]*Counter
-	// unused are the counters without users, in the order in which they lost them. Some may have found users since.
+	// unused are the counters without users, in the order in which they lost their users. Some may have users again.
 	unused []unused
 }
 
@@ -53,7 +53,7 @@ type unused struct {
 // Counter returns the counter of a lock, for one more user, which leaves it with LeaveCounter.
 func (s *Server) Counter(name string) *Counter { return s.counters.enter(name, s.System.Now()) }
 
-// KnownCounter is Counter if there is one already; otherwise it returns nil.
+// KnownCounter is like Counter, but returns nil if there is no counter yet.
 func (s *Server) KnownCounter(name string) *Counter {
 	if s.counters.count.Load() == 0 {
 		return nil
@@ -101,7 +101,8 @@ func (all *counters) leave(c *Counter, now machine.Instant) {
 	}
 }
 
-// forget removes counters that were not used for long. It looks at two at most, and each use adds one at most.
+// forget removes counters that were not used for long. It looks at two counters at most, and each use adds one counter
+// at most.
 func (all *counters) forget(now machine.Instant) {
 	for range min(2, len(all.unused)) {
 		first := all.unused[0]

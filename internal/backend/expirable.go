@@ -19,8 +19,8 @@ func NewExpirableSemaphore(s *Server, name, client string) *ExpirableSemaphore {
 	return &ExpirableSemaphore{server: s, permits: protocol.NewExpirableSemaphore(s.prefix+name, client)}
 }
 
-// Run carries out a command by the deadline; the reply to a renewal may come after it. It calls done once, on any
-// goroutine; done must not block. lend may take over the call.
+// Run carries out a command by the deadline; the reply to a renewal may come after the deadline. It calls done once, on
+// any goroutine; done must not block. lend may take over the call.
 func (s *ExpirableSemaphore) Run(c *expirable.Command, deadline time.Time, lend func(redisclient.Call) bool, done func(expirable.Result)) {
 	if c.Kind == expirable.Renew {
 		deadline = s.server.redis.RenewalDeadline(deadline, deadline.Add(c.Latest-c.Deadline))

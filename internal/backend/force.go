@@ -13,8 +13,8 @@ import (
 // A forced release names the owners to release, and the script compares. So a command that arrives late, when
 // another owner holds the lock, frees nothing.
 
-// name calls named with a forced release that names its owners. If the caller has not named any, these are the
-// owners that hold the lock now, and that of its term. If the inspection fails, failed gets the reply.
+// name calls named with a forced release that names its owners. If the caller has not named owners, they are the owners
+// that hold the lock now, and the owner of the command's term. If the inspection fails, failed gets the reply.
 func (s *single) name(c lock.Command, deadline time.Time, named func(lock.Command), failed func(Reply)) {
 	if c.Owners != nil {
 		named(c)

@@ -15,19 +15,20 @@ import (
 // deadline, or within half a second, is silent. It is probed in the background until it answers. A cluster is never
 // silent, since only some of its servers may be.
 type health struct {
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	silent bool
 	// took is the time that the slowest of the last answers took; 0 before the first.
 	took time.Duration
-	// timer starts the next probe. closed: there are no more probes.
-	timer  *time.Timer
+	// timer starts the next probe.
+	timer *time.Timer
+	// closed: no further probes are made.
 	closed bool
 }
 
 const (
 	// probePause is the pause between two probes.
 	probePause = 100 * time.Millisecond
-	// minTimeout is the shortest time that a server has to answer while locks on others are held.
+	// minTimeout is the shortest time that a server has to answer while locks on other servers are held.
 	minTimeout = 500 * time.Millisecond
 )
 
@@ -56,7 +57,7 @@ func (s *Server) answerBy(now, deadline time.Time) time.Time {
 	return soon
 }
 
-// timeAnswer wraps the done of a call. It records whether the server has answered, and how long that took.
+// timeAnswer wraps the done of a call. It records whether the server has answered, and how long the answer took.
 func (s *single) timeAnswer(deadline time.Time, done func(Reply)) func(Reply) {
 	sent := time.Now()
 	return func(r Reply) {
@@ -79,7 +80,7 @@ func (s *single) noteSilent() {
 	}
 }
 
-// markSilent marks the server as silent, and reports whether it was not.
+// markSilent marks the server as silent, and reports whether it was not silent before.
 func (h *health) markSilent() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

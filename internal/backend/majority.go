@@ -18,7 +18,7 @@ type majority struct {
 	members []*member
 	// quarantine is the age that a server's memory must have for it to vote.
 	quarantine time.Duration
-	// lastEnded is the last term that was released; a grant to it that arrives later is released as well.
+	// lastEnded is the last term that was released; a grant to that term that arrives later is released, too.
 	lastEnded atomic.Uint64
 	// refused are the refusals of the last try that a majority did not grant.
 	refused atomic.Pointer[[]vote]
@@ -123,7 +123,8 @@ func (m *majority) set(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// heal restores the lease on servers that have lost it. If a later command for a longer lease was sent there, that does so.
+// heal restores the lease on servers that have lost it. If a later command for a longer lease was sent to a server,
+// that command restores it.
 func (m *majority) heal(c lock.Command, absent []vote) {
 	c.Kind = lock.Acquire
 	for _, v := range absent {
@@ -162,9 +163,9 @@ func (m *majority) release(c lock.Command, deadline time.Time, done func(Reply))
 	})
 }
 
-// free releases the lock on every server. A majority completes the release, but the others are retried: a key that
-// is left on one of them matters as soon as another server is down. Once there is a majority, retry is called for
-// each server that has failed, or fails later.
+// free releases the lock on every server. A majority completes the release, but the release is retried on the other
+// servers: a key that is left on a server matters as soon as another server is down. Once there is a majority, retry is
+// called for each server that has failed, or fails later.
 func (m *majority) free(free func(on *member, done func(Reply)), retry func(on *member), done func(tally)) {
 	enough := false
 	late := func(votes []vote) {

@@ -9,10 +9,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// acquire asks all servers concurrently. It ends with a majority, or when that is impossible and refusal can say what
-// to wait for; the grants of a minority are then released. A far server counts like a near one. A server that does not
-// answer is not waited for when a majority has answered: two processes would otherwise block each other until its call
-// has timed out.
+// acquire asks all servers concurrently. It ends with a majority, or when a majority is impossible and refusal can say
+// what to wait for; the grants of a minority are then released. A far server counts like a near server. When a majority
+// has answered, acquire does not wait for a server that does not answer: two processes would otherwise block each other
+// until the call to that server has timed out.
 func (m *majority) acquire(c lock.Command, deadline time.Time, done func(Reply)) {
 	var limit cutOff
 	answers := &collect[vote]{n: len(m.members)}
@@ -79,8 +79,8 @@ func (m *majority) vote(on *member, c lock.Command, quarantine time.Duration, de
 	})
 }
 
-// giveBack releases the grants. It waits for the servers that have granted the lock. Servers
-// that failed get the release as well, and those that have not answered yet get it when they do.
+// giveBack releases the grants. It waits for the servers that have granted the lock. Servers that failed get the
+// release, too; servers that have not answered yet get it when they answer.
 func (m *majority) giveBack(c lock.Command, t tally, done func(Reply)) {
 	var before []vote
 	if last := m.refused.Swap(&t.refused); last != nil {

@@ -12,8 +12,8 @@ import (
 )
 
 // force frees the lock on all servers, whichever client holds it. It first reads the owners, and then releases only
-// those: a command that arrives late, when another owner holds the lock, has no effect, and can be repeated where it
-// has failed.
+// these owners: a command that arrives late, when another owner holds the lock, has no effect, and can be repeated
+// where it has failed.
 func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 	var limit cutOff
 	evict := func(inspections []inspection) { m.evict(c, inspections, deadline, done) }
@@ -24,7 +24,7 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 		case last, held >= m.quorum():
 			limit.stop()
 			return func() { evict(inspections) }, true
-		case answered >= m.quorum(): // as in acquire; a minority must be freed as well
+		case answered >= m.quorum(): // as in acquire; a minority must be freed, too
 			now := time.Now()
 			half := now.Add(deadline.Sub(now) / 2) // the releases follow
 			limit.set(answerBy(missing(m, inspections), now, half), func() {
@@ -48,7 +48,7 @@ func (m *majority) force(c lock.Command, deadline time.Time, done func(Reply)) {
 	}
 }
 
-// heldOn counts the servers that have answered, and those of them on which the lock is held.
+// heldOn counts the servers that have answered, and of these the servers on which the lock is held.
 func heldOn(inspections []inspection) (answered, held int) {
 	for _, l := range inspections {
 		if l.err == nil {
@@ -61,7 +61,8 @@ func heldOn(inspections []inspection) (answered, held int) {
 	return answered, held
 }
 
-// evict releases the owners that hold the lock. A majority completes it; the others are retried.
+// evict releases the owners that hold the lock. A majority completes the release; the release is retried on the other
+// servers.
 func (m *majority) evict(c lock.Command, inspections []inspection, deadline time.Time, done func(Reply)) {
 	var owners []string
 	left := max(c.Lease, c.MaxTTL)
@@ -86,7 +87,7 @@ func (m *majority) evict(c lock.Command, inspections []inspection, deadline time
 		done(m.failure(failed))
 		return
 	}
-	// Each server that has not answered may belong to a majority that held it.
+	// Each server that has not answered may belong to a majority that held the lock.
 	forced := Reply{Result: lock.Result{Outcome: lock.Done, WasHeld: held+len(m.members)-answered >= m.quorum()}}
 	if len(owners) == 0 {
 		done(forced)

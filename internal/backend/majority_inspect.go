@@ -22,7 +22,7 @@ func (m *majority) inspect(deadline time.Time, done func(protocol.View, error)) 
 	}
 }
 
-// view combines the answers of the servers. known reports whether the missing answers cannot change it.
+// view combines the answers of the servers. known reports whether the missing answers cannot change the view.
 func (m *majority) view(inspections []inspection) (seen protocol.View, known bool, err error) {
 	holders, answered, largest := map[string][]protocol.View{}, 0, 0
 	seen.TTL = -1
@@ -51,8 +51,8 @@ func (m *majority) view(inspections []inspection) (seen protocol.View, known boo
 	return seen, largest+len(m.members)-len(inspections) < m.quorum(), nil
 }
 
-// agreed combines the views of a majority with the same holder. A server that has not carried out the last
-// re-entry yet has another hold count; known reports whether a majority has the same one.
+// agreed combines the views of a majority with the same holder. A server that has not carried out the last re-entry yet
+// has another hold count; known reports whether a majority has the same hold count.
 func (m *majority) agreed(views []protocol.View) (seen protocol.View, known bool) {
 	same := map[int][]protocol.View{}
 	for _, v := range views {

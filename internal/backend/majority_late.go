@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// missing returns the servers that are not among those that have answered.
+// missing returns the servers that have not answered.
 func missing[A interface{ from() *member }](m *majority, answers []A) (servers []*member) {
 	for _, on := range m.members {
 		if !slices.ContainsFunc(answers, func(a A) bool { return a.from() == on }) {
@@ -18,7 +18,7 @@ func missing[A interface{ from() *member }](m *majority, answers []A) (servers [
 func (v vote) from() *member       { return v.on }
 func (l inspection) from() *member { return l.on }
 
-// answerBy returns the time by which the slowest of the servers should answer, judging by the last answers of each.
+// answerBy returns the time by which the slowest of the servers should answer, judging by their last answers.
 func answerBy(servers []*member, now, deadline time.Time) (by time.Time) {
 	for _, on := range servers {
 		if each := on.server.answerBy(now, deadline); each.After(by) {

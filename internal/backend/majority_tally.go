@@ -63,10 +63,11 @@ func largestHolder(refused []vote) (of vote, held int) {
 
 // refusal returns why there was no majority. before are the refusals of the try before.
 //
-// Every majority that becomes free later must have one of the busy servers, or waiters would sleep. As few as possible
-// are busy: minorities of other waiters come and go, and waiting for those would cause endless retries. If the servers
-// of one owner, and those that failed, prevent every majority, the others do not matter. Nor do they if the owners that
-// have refused the last try as well do, such as the holders of plain locks: each try of a waiter has another owner.
+// Every majority that becomes free later must have one of the busy servers, or waiters would sleep. As few servers as
+// possible are busy: minorities of other waiters come and go, and waiting for them would cause endless retries. If the
+// servers of one owner, and the servers that failed, prevent every majority, the other servers do not matter. Nor do
+// they matter if every majority is prevented by owners that have also refused the last try, such as the holders of
+// plain locks: each try of a waiter has another owner.
 func (m *majority) refusal(t tally, before []vote) Reply {
 	if len(t.refused) == 0 || len(t.failed) >= m.minBlocking() {
 		return m.failure(t)
@@ -92,13 +93,13 @@ func (m *majority) refusal(t tally, before []vote) Reply {
 		r.TTL = rand.N(maxSplitPause) // this owner has a minority, and no owner has a majority
 		return r
 	}
-	// The TTL ends when so many of these holds have expired that the others may be a majority.
+	// The TTL ends when so many of these holds have expired that the other servers may be a majority.
 	ends := slices.SortedFunc(slices.Values(refused), func(a, b vote) int { return cmp.Compare(uint64(a.TTL), uint64(b.TTL)) })
 	r.TTL = ends[max(len(ends)-m.minBlocking(), 0)].TTL
 	return r
 }
 
-// repeated returns those of the refusals that were there before, of the same owner on the same server.
+// repeated returns the refusals that were also in before, of the same owner on the same server.
 func repeated(refused, before []vote) (lasting []vote) {
 	for _, v := range refused {
 		if slices.ContainsFunc(before, func(b vote) bool { return b.on == v.on && b.Holder == v.Holder }) {
@@ -111,7 +112,7 @@ func repeated(refused, before []vote) (lasting []vote) {
 // errNoVote is the error if there is no majority although every server has answered.
 var errNoVote = errors.New("a majority of the servers does not have the lock")
 
-// failure returns a failure with the number of servers that failed, and the error of one of them.
+// failure returns a failure with the number of servers that failed, and the error of one server.
 func (m *majority) failure(t tally) Reply {
 	if len(t.failed) == 0 {
 		return Reply{Result: lock.Result{Outcome: lock.Failed, Failure: machine.Failure{Transient: true, Err: errNoVote}}}

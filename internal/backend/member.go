@@ -15,7 +15,7 @@ import (
 type member struct {
 	single
 	wire protocol.Member
-	// granted is the last term to which a vote has granted the lock, or may have.
+	// granted is the last term to which a vote has granted the lock, or may have granted it.
 	granted    atomic.Uint64
 	unanswered unanswered // of a RedLock
 }
@@ -84,5 +84,5 @@ func (m *member) inspect(deadline time.Time, done func(protocol.View, error)) {
 
 func (m *member) onlyServer() *Server { return m.server }
 
-// mayHold reports whether a vote here has granted the lock to a term, or may have.
+// mayHold reports whether a vote here has granted the lock to a term, or may have granted it.
 func (m *member) mayHold(term uint64) bool { return m.granted.Load() >= term }

@@ -15,8 +15,8 @@ import (
 )
 
 // memory records the name and the age of the memory of a RedLock's server. A server that was started, flushed or
-// promoted may have lost locks, and does not vote before they have expired. The time is measured here and not by
-// the server, whose clock may be set.
+// promoted may have lost locks, and does not vote before they have expired. The time is measured here and not by the
+// server, whose clock may be set.
 type memory struct {
 	mu         sync.Mutex
 	name       string
@@ -57,8 +57,8 @@ func (s *Server) knownMemory() protocol.Memory {
 // discoverTime is the time that Discover waits for the servers.
 const discoverTime = 500 * time.Millisecond
 
-// Discover identifies the servers of a RedLock. It waits at most 500 ms for servers that are down or hang: those are
-// identified by their first vote.
+// Discover identifies the servers of a RedLock. It waits at most 500 ms for servers that are down or hang: these
+// servers are identified by their first vote.
 func Discover(servers []*Server) {
 	answered := make(chan struct{})
 	answers := &collect[struct{}]{n: len(servers), judge: whenAll(func([]struct{}) { close(answered) })}

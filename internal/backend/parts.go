@@ -18,7 +18,7 @@ type Part struct {
 	Mode   machine.Mode
 	// Fenced parts draw a fencing token.
 	Fenced bool
-	// Majority are the servers of a RedLock if the part is one; Server is then the first of them.
+	// Majority are the servers of the part if it is a RedLock; Server is then the first of them.
 	Majority []*Server
 }
 
@@ -47,7 +47,7 @@ func newAll(parts []Part, options *protocol.Options) part {
 	if one, single := combined.parts[0].(*member); len(combined.parts) == 1 && !(single && one.wire.Form.Queue != nil) {
 		return combined.parts[0]
 	}
-	// A fair lock is a part even if it is the only one: it is yielded by a release, as its queue wants.
+	// A fair lock is a part even if it is the only part: a release yields it, as its queue requires.
 	combined.sameNamed = sameNamedIn(combined.parts)
 	return combined
 }
@@ -55,10 +55,11 @@ func newAll(parts []Part, options *protocol.Options) part {
 // Batches groups the indices of the parts by script, in the order in which they are taken. Their fencing tokens are in
 // the same order.
 //
-// Two locks have the same order in every MultiLock of which both are members. Otherwise two MultiLocks that share them
-// would often keep one reserved each and wait for the other, until one leaves its entry; see queueEntries.leave. So the
-// order is that of the parts, which is by name, and in a cluster by slot; a script takes neighbours on one server or in
-// one slot. RedLocks come last: which of their servers have been taken is not certain; see sameNamed.
+// Two locks have the same order in every MultiLock that has both as members. Otherwise two MultiLocks that share them
+// would often each keep one lock reserved and wait for the other lock, until one MultiLock leaves its entry; see
+// queueEntries.leave. So the locks are in the order of the parts, by name, and in a cluster by slot; a script takes
+// neighbours on one server or in one slot. RedLocks come last: which of their servers have been taken is not certain;
+// see sameNamed.
 func Batches(parts []Part) (batches [][]int) {
 	type location struct {
 		server *Server
@@ -97,7 +98,7 @@ func Batches(parts []Part) (batches [][]int) {
 	return batches
 }
 
-// Releases returns the channels on which the releases of locks are published that no waiter is notified of otherwise.
+// Releases returns the channels on which locks publish a release that is not meant for one waiter.
 func Releases(parts []Part) []Channel { return newAll(parts, &protocol.Options{}).channels() }
 
 // Majority returns the Backend of a RedLock, a lock on a majority of servers.

@@ -8,21 +8,24 @@ import (
 )
 
 // queueEntries records which entries the tries of a lock of several parts have left in the wait queues. The tries of a
-// lock follow one another, but the reply to one that was given up may come during the next.
+// lock follow one another, but the reply to a try that was given up may come during the next try.
 type queueEntries struct {
 	mu sync.Mutex
-	// Only the first queuedParts parts may have an entry.
+	// queuedParts is the number of the first parts, which may have an entry.
 	queuedParts int
-	// reservedSince is the time of the first refusal by a free part that is reserved for another client, zero after any
-	// other reply. refusedBy is the index of that part.
+	// reservedSince is the time of the first refusal by a free part that is reserved for another client; zero after any
+	// other reply.
 	reservedSince time.Time
-	refusedBy     int
-	// waitingSince is the beginning of the first try that was refused after the lock was last held or given up, zero if
-	// none was. lastTry is the end of the last one.
-	waitingSince, lastTry time.Time
+	// refusedBy is the index of that part.
+	refusedBy int
+	// waitingSince is the beginning of the first try that was refused after the lock was last held or given up; zero if
+	// no try was refused.
+	waitingSince time.Time
+	// lastTry is the end of the last try.
+	lastTry time.Time
 }
 
-// leaveAfter is the time after which a MultiLock leaves the parts behind a reserved one to another client. Most
+// leaveAfter is the time after which a MultiLock leaves the parts behind a reserved part to another client. Most
 // reservations end before, and a client that left its entries each time would starve.
 const leaveAfter = 100 * time.Millisecond
 
@@ -40,7 +43,7 @@ func (e *queueEntries) waitingTime(ttl time.Duration, now time.Time) time.Durati
 	return max(now.Sub(e.waitingSince), time.Microsecond)
 }
 
-// noteTry notes the end of a try, and when it began. A request that Redis rejects does not wait any more.
+// noteTry notes the end of a try, and when it began. A request that Redis rejects no longer waits.
 func (e *queueEntries) noteTry(c *lock.Command, r *Reply, began, now time.Time) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,7 +57,7 @@ func (e *queueEntries) noteTry(c *lock.Command, r *Reply, began, now time.Time) 
 	}
 }
 
-// noteGivenUp notes that the lock does not wait any more.
+// noteGivenUp notes that the lock no longer waits.
 func (e *queueEntries) noteGivenUp() {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -68,7 +71,7 @@ func (e *queueEntries) mayExist() bool {
 	return e.queuedParts > 0
 }
 
-// leaveAll notes that all entries are removed, and returns the number of the first parts that may have one.
+// leaveAll notes that all entries are removed, and returns the number of the first parts, which may have an entry.
 func (e *queueEntries) leaveAll() (queuedParts int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

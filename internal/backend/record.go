@@ -13,9 +13,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// record keeps the record that describes the System in Redis: it writes it at once, renews it, and removes it at the
-// end. The record outlives every lease, so that a lock can be traced to a process that was killed as long as the lock
-// exists.
+// record keeps the record that describes the System in Redis: it writes the record at once, renews it, and removes it
+// at the end. The record outlives every lease, so that a lock can be traced to a process that was killed as long as the
+// lock exists.
 type record struct {
 	server  *Server
 	content protocol.Record
@@ -27,24 +27,28 @@ type record struct {
 	// coveredUntil is a time: the record outlives the leases that end before.
 	coveredUntil atomic.Int64
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// longestLease is the end of the longest lease so far.
 	longestLease machine.Instant
 	timer        *time.Timer
-	// busy: a call is in progress; answered is closed at its end.
-	busy     bool
+	// busy: a call is in progress.
+	busy bool
+	// answered is closed at the end of the call in progress.
 	answered chan struct{}
 	closed   bool
-	// lastWrite is the time at which the last write began; stale: the work has changed since.
+	// lastWrite is the time at which the last write began.
 	lastWrite time.Time
-	stale     bool
-	// failed: the last try has failed, and the timer starts the next. reported: onRefused was called.
-	failed, reported bool
+	// stale: the work has changed since lastWrite.
+	stale bool
+	// failed: the last try has failed, and the timer starts the next try.
+	failed bool
+	// reported: onRefused was called.
+	reported bool
 }
 
-// The TTL of a record is twice the watchdog's, and at least minRecordTTL. It is renewed every twelfth of that, and at
-// least every maxRecordInterval: a process that was killed is overdue before its leases end, and its record outlives
-// them.
+// The TTL of a record is twice the watchdog's, and at least minRecordTTL. The record is renewed every twelfth of its
+// TTL, and at least every maxRecordInterval: a process that was killed is overdue before its leases end, and its record
+// outlives them.
 const (
 	minRecordTTL      = time.Minute
 	maxRecordInterval = time.Minute
@@ -53,9 +57,9 @@ const (
 // changePause is the minimum time between two writes because the work has changed.
 const changePause = 100 * time.Millisecond
 
-// Register keeps a record that describes the System in Redis. work adds the locks that it holds and waits for, each
-// time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis refuses
-// the record permanently; the System then has none.
+// Register keeps a record that describes the System in Redis. work adds the locks that the System holds and waits for,
+// each time that the record is written; it must not block. refused is called, once and on any goroutine, if Redis
+// refuses the record permanently; the System then has no record.
 func (s *Server) Register(content protocol.Record, watchdog time.Duration, work func(*protocol.Record), refused func(error)) {
 	ttl, every := recordTimes(watchdog)
 	s.keep(content, ttl, every, work, refused)
@@ -91,8 +95,8 @@ func (r *record) outlive(until machine.Instant) {
 	}
 }
 
-// RecordChanged writes the record, if there is one, soon: the work has changed in a way that others should see. It does
-// not block. However often it is called, there are at most ten writes a second.
+// RecordChanged writes the record, if there is one, soon: the work has changed in a way that other processes should
+// see. It does not block. However often it is called, there are at most ten writes a second.
 func (s *Server) RecordChanged() {
 	r := s.record
 	if r == nil {
@@ -103,7 +107,7 @@ func (s *Server) RecordChanged() {
 	switch {
 	case r.busy:
 		r.stale = true
-	case r.timer != nil && !r.closed && !r.failed: // otherwise the next write follows anyway, or there is none
+	case r.timer != nil && !r.closed && !r.failed: // otherwise the next write follows anyway, or no write follows
 		r.timer.Reset(max(changePause-time.Since(r.lastWrite), 0))
 	}
 }
@@ -166,8 +170,8 @@ func (r *record) handleReply(coveredUntil machine.Instant, err *redisio.Error) {
 	}
 }
 
-// Unregister ends the renewals of the record. It removes the record if nothing else is left in Redis, and waits for
-// that until done is closed.
+// Unregister ends the renewals of the record. If nothing else is left in Redis, it removes the record, and waits for
+// the removal until done is closed.
 func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 	r := s.record
 	if r == nil {
@@ -199,7 +203,7 @@ func (s *Server) Unregister(nothingLeft bool, done <-chan struct{}) {
 }
 
 // RecordOf reads the record of a client's System from the servers. It calls done once, on any goroutine, with only
-// Client set if there is none.
+// Client set if there is no record.
 func RecordOf(client string, servers []*Server, deadline time.Time, done func(protocol.Record)) {
 	found := &collect[protocol.Record]{n: len(servers), judge: func(all []protocol.Record, last bool) (func(), bool) {
 		one := all[len(all)-1]
@@ -219,12 +223,12 @@ func RecordOf(client string, servers []*Server, deadline time.Time, done func(pr
 // recordPage is the number of records that one call reads: as 8 KiB each they hold Redis for some 5 ms.
 const recordPage = 50
 
-// ErrMore is the error if there are more Systems than those whose records were read.
+// ErrMore is the error if there are Systems whose records were not read.
 var ErrMore = errors.New("there are more Systems than are listed")
 
-// Records reads the records of all Systems, page by page, and calls done once, on any
-// goroutine. It reads at most protocol.MaxSystems, and the error is ErrMore if there are more. Each page has the time
-// of one call. When left is closed, it stops after the current page, and does not call done.
+// Records reads the records of all Systems, page by page, and calls done once, on any goroutine. It reads at most
+// protocol.MaxSystems records, and the error is ErrMore if there are more Systems. Each page has the time of one call.
+// When left is closed, it stops after the current page, and does not call done.
 func (s *Server) Records(left <-chan struct{}, done func([]protocol.Record, error)) {
 	var all []protocol.Record
 	var read func(first int)

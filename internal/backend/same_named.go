@@ -9,19 +9,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// A MultiLock cannot have one key twice: the first release of the key would leave nothing for the second. Whether two
-// servers are the same Redis is not known, so the acquisition of the second key looks whether the first is there.
+// A MultiLock cannot have one key twice: the first release of the key would leave nothing for the second. It is not
+// known whether two servers are the same Redis, so the acquisition of the second key looks whether the first key is
+// there.
 
 // sameNamed are the members of a part whose key names also occur in earlier parts, on other servers.
 type sameNamed struct {
 	members []*member
 	// surelyTaken: the earlier parts have surely taken those keys. A RedLock takes them only on a majority of servers.
 	surelyTaken bool
-	// knownDifferent: they are not the same keys.
+	// knownDifferent: the keys are surely not the same.
 	knownDifferent atomic.Bool
 }
 
-// sameNamedIn returns the sameNamed of each part; nil if there are none.
+// sameNamedIn returns the sameNamed of each part; nil if no part has any.
 func sameNamedIn(parts []part) []sameNamed {
 	all, taken, found := make([]sameNamed, len(parts)), map[string]bool{}, false
 	for i, part := range parts {
@@ -55,7 +56,7 @@ func membersOf(p part) (members []*member, isMajority bool) {
 	return nil, false
 }
 
-// check calls done with an error if the term holds one of the keys already, which only an earlier part can have taken.
+// check calls done with an error if the term already holds one of the keys, which only an earlier part can have taken.
 func (s *sameNamed) check(term uint64, deadline time.Time, done func(error)) {
 	if len(s.members) == 0 || s.knownDifferent.Load() {
 		done(nil)

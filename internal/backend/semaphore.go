@@ -19,10 +19,11 @@ type PermitReceiver interface {
 type Semaphore struct {
 	server *Server
 	wire   wire
-	// channel is that of the permits, or of the latch. waiters is the channel to which a waiter subscribes besides; "" for a
-	// latch.
-	channel, waiters string
-	to               PermitReceiver
+	// channel is the channel of the permits, or of the latch.
+	channel string
+	// waiters is the channel to which a waiter also subscribes; "" for a latch.
+	waiters string
+	to      PermitReceiver
 }
 
 // wire makes the calls of its commands.
@@ -50,8 +51,8 @@ func (s *Semaphore) Run(c semaphore.Command, deadline time.Time) {
 	s.server.redis.Run(call)
 }
 
-// DeleteRecord removes the record of the client's last command from Redis, unless it is of a later number. If that fails,
-// the record expires.
+// DeleteRecord removes the record of the client's last command from Redis, unless the record has a later number. If
+// that fails, the record expires.
 func (s *Semaphore) DeleteRecord(number uint64) {
 	s.server.deleteRecord(s.wire, number)
 }

@@ -28,14 +28,15 @@ type Server struct {
 	health   health
 	cleanups cleanups
 	counters counters
-	// record describes the System in Redis; nil if it does not keep a record.
+	// record describes the System in Redis; nil if the System keeps no record.
 	record *record
 	// leftoversExpireAt is the time at which the last key expires whose release has failed permanently.
 	leftoversExpireAt atomic.Int64
 }
 
-// System is the user of a Server. Now returns the time on its clock.
+// System is the user of a Server.
 type System interface {
+	// Now returns the time on the System's clock.
 	Now() machine.Instant
 }
 
@@ -47,7 +48,7 @@ type Config struct {
 	CallTimeout time.Duration
 	// Quarantine is the age that the memory of a RedLock's server must have for it to vote.
 	Quarantine time.Duration
-	// TokenCounter is the key of the token counter of all fenced locks; "" if each has one of its own.
+	// TokenCounter is the key of the token counter of all fenced locks; "" if each lock has its own counter.
 	TokenCounter string
 	// KeepTokens is the time for which the highest token of a counter is known after its last use.
 	KeepTokens time.Duration
@@ -72,7 +73,7 @@ func (s *Server) lock(form *forms.Form, name string, options *protocol.Options) 
 	return l
 }
 
-// LeaveToExpire records that a key may stay in Redis until then.
+// LeaveToExpire records that a key may stay in Redis until a time.
 func (s *Server) LeaveToExpire(until machine.Instant) {
 	for {
 		last := s.leftoversExpireAt.Load()
@@ -87,8 +88,8 @@ func (s *Server) Released() bool {
 	return s.cleanups.complete() && int64(s.System.Now()) >= s.leftoversExpireAt.Load()
 }
 
-// Close ends the background work. It sends the remaining releases once more, and waits for them
-// until done. When the Redis is closed as well, no goroutine is left.
+// Close ends the background work. It sends the remaining releases once more, and waits for them until done. When the
+// Redis is closed, too, no goroutine is left.
 func (s *Server) Close(done <-chan struct{}) {
 	s.health.close()
 	s.cleanups.close(done)

@@ -26,7 +26,7 @@ func (s *single) call(c *lock.Command, deadline time.Time, to redisclient.Receiv
 	return call
 }
 
-// renew sends a renewal, which shares a script with others. Its reply may come after the deadline.
+// renew sends a renewal, which shares a script with other renewals. Its reply may come after the deadline.
 func (s *single) renew(c *lock.Command, deadline time.Time, to redisclient.Receiver) {
 	deadline = s.server.redis.RenewalDeadline(deadline, deadline.Add(c.Latest-c.Deadline))
 	s.mu.Lock()
@@ -87,8 +87,8 @@ type receive func(seq uint64, reply redisclient.Reply)
 // Replied implements redisclient.Receiver.
 func (f receive) Replied(seq uint64, reply redisclient.Reply) { f(seq, reply) }
 
-// direct is a single that is not part of another lock, as most locks are. It receives the replies to all its
-// commands itself, so that no command allocates a receiver.
+// direct is a single that is not part of another lock, like most locks. It receives the replies to all its commands
+// itself, so that no command allocates a receiver.
 type direct struct {
 	single
 	to Receiver

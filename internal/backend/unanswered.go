@@ -10,25 +10,27 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// unanswered are the commands of a term that may still set its lease on a server: they have no reply. A RedLock goes on when
-// a majority has answered, so package lock does not know that a command is on its way to another server, and may cut short
-// there what a later command sets.
+// unanswered are the commands of a term that may still set its lease on a server: they have no reply. A RedLock goes on
+// when a majority has answered. So package lock does not know that a command is on its way to another server, where it
+// may shorten the lease that a later command has set.
 type unanswered struct {
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	term uint64
-	// lease and count are those of the last command of the term.
+	// lease is the lease of the last command of the term.
 	lease time.Duration
+	// count is the hold count of the last command of the term.
 	count int
-	// underWay are the leases of the commands that await a reply, and lost is the shortest of those that got none.
+	// underWay are the leases of the commands that await a reply.
 	underWay []time.Duration
-	lost     machine.Unanswered
+	// lost is the shortest lease of the commands that got no reply.
+	lost machine.Unanswered
 }
 
 var errCutShort = errors.New("an earlier, unanswered command may still shorten the lease")
 
-// begin notes that a command is sent, and returns the shortest lease that those before it may set after it. They may be
-// on other connections, so that one is carried out last whose reply comes first. Those of earlier terms change nothing in
-// this one.
+// begin notes that a command is sent, and returns the shortest lease that earlier commands may set after it. Earlier
+// commands may be on other connections: the command whose reply comes first may be carried out last. Commands of
+// earlier terms change nothing in this term.
 func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -42,8 +44,8 @@ func (u *unanswered) begin(c *lock.Command) (before machine.Unanswered) {
 	return before
 }
 
-// mayRestore reports whether the command may be sent again although later ones were: it cuts short nothing that the last
-// one has set, and sets the same count.
+// mayRestore reports whether the command may be sent again although later commands were sent: it does not shorten the
+// lease that the last command has set, and sets the same count.
 func (u *unanswered) mayRestore(c *lock.Command) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -59,8 +61,8 @@ func (u *unanswered) shortest() machine.Unanswered {
 	return shortest
 }
 
-// end notes the reply to a command, and returns what it is worth: a lease that another one may cut short does not count.
-// before is what begin has returned.
+// end notes the reply to a command, and returns the reply as it counts: a lease that another command may shorten does
+// not count. before is the result of begin.
 func (u *unanswered) end(c *lock.Command, before machine.Unanswered, r Reply) Reply {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -21,9 +21,9 @@ const (
 	KindExpirableSemaphore = "expirable_semaphore"
 	KindSemaphore          = "semaphore"
 	KindLatch              = "latch"
-	// KindCounter is any of them: without waiters and taken permits they look the same.
+	// KindCounter is any of these kinds: without waiters and taken permits they look the same.
 	KindCounter = "semaphore, expirable_semaphore, or latch"
-	// kindUnset is either of these, with waiters but without a number.
+	// kindUnset is a semaphore or an expirable semaphore, with waiters but without a number.
 	kindUnset = "semaphore, or expirable_semaphore"
 )
 
@@ -39,17 +39,18 @@ type Counter struct {
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
 	Kind      string `json:"kind"`
-	// Count is the number of free permits, or of the remaining count-downs of a latch. It is unknown if Redis has
-	// no number, or an invalid one; then Problem says why.
-	Count   Number `json:"count"`
+	// Count is the number of free permits, or of the remaining count-downs of a latch. It is unknown if Redis has no
+	// number, or an invalid number.
+	Count Number `json:"count"`
+	// Problem says why Count is unknown.
 	Problem string `json:"problem,omitempty"`
 	// TTL is in ms; -1 for a key that never expires, and NoKey if there is none.
 	TTL int64 `json:"ttl"`
 	// Waiters is the number of subscribed clients.
 	Waiters Number `json:"waiters"`
-	// Taken is the number of taken permits of an expirable semaphore, and Permits are those that end first. A
-	// permit whose lease has ended is free.
-	Taken   int64    `json:"taken,omitempty"`
+	// Taken is the number of taken permits of an expirable semaphore. A permit whose lease has ended is free.
+	Taken int64 `json:"taken,omitempty"`
+	// Permits are the taken permits that end first.
 	Permits []Permit `json:"permits,omitempty"`
 }
 
@@ -104,8 +105,9 @@ func (in Inspector) Counter(ctx context.Context, name string) (*Counter, error) 
 	return c, in.identifyPermits(ctx, c)
 }
 
-// counters reads the synchronizers with these keys. If they are named, the result has the first permits, and a problem
-// if these belong to another application. Otherwise data of other applications, and unreadable data, is left out.
+// counters reads the synchronizers with these keys. If the keys are named, the result has the first permits, and a
+// problem if the permits belong to another application. Otherwise data of other applications, and unreadable data, is
+// left out.
 func (in Inspector) counters(ctx context.Context, keys []string, named bool) (all []Counter, err error) {
 	clock, err := in.Client.Do(ctx, in.Client.B().Time().Build()).AsIntSlice()
 	if err != nil {
@@ -210,7 +212,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	case waits.N > 0:
 		c.Kind = KindSemaphore
 	default:
-		limit = maxExact // it may be a latch
+		limit = maxExact // the key may be a latch
 	}
 	if unset {
 		c.Problem = Unset
@@ -227,7 +229,7 @@ func (c *Counter) read(got []rueidis.RedisResult, waits, waitsForLatch Number, f
 	return true, nil
 }
 
-// identifyPermits finds the processes that hold the permits: the id of a permit begins with that of the System.
+// identifyPermits finds the processes that hold the permits: the id of a permit begins with the id of its System.
 func (in Inspector) identifyPermits(ctx context.Context, c *Counter) error {
 	views := []Lock{{Name: c.Name, Owners: make([]Owner, len(c.Permits))}}
 	for i, p := range c.Permits {

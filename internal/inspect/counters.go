@@ -15,7 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Names are those of the counters that a pass over the keys has found.
+// Names are the names of the counters that a pass over the keys has found.
 type Names struct {
 	prefix, pattern string
 	records         map[string][]string // by key: the keys of the records of commands
@@ -25,13 +25,13 @@ func (in Inspector) names(pattern string) Names {
 	return Names{in.Prefix, pattern, map[string][]string{}}
 }
 
-// match reports whether a key is that of a name that matches.
+// match reports whether a key belongs to a name that matches.
 func (n Names) match(key string) bool {
 	name, ours := strings.CutPrefix(key, n.prefix)
 	return ours && matches(n.pattern, name)
 }
 
-// matching returns the keys of those names that match.
+// matching returns the keys of the names that match.
 func (n Names) matching(keys []string) []string {
 	return slices.DeleteFunc(keys, func(key string) bool { return key == n.prefix || !n.match(key) })
 }
@@ -43,7 +43,8 @@ func (n Names) add(keys []string, records ...string) {
 	}
 }
 
-// of returns the keys of the names that match and from which a key may be derived, and the type that it has then.
+// of returns the keys of the names that match and from which the key derived may be derived, and the type that derived
+// has then.
 func (n Names) of(derived string) (keys []string, kind string) {
 	if end := strings.LastIndexByte(derived, ':'); end >= 0 && clientID.MatchString(derived[end+1:]) {
 		return n.matching(keyspace.NamesIn(keyspace.Calls, derived[:end])), "string"
@@ -52,8 +53,8 @@ func (n Names) of(derived string) (keys []string, kind string) {
 }
 
 // separate adds the names from which keys are derived, and returns the keys of hashes whose names match, if locks is
-// set. It asks Redis only for the types of keys that may be one of these. A key whose type the user may not know is taken
-// for one of these: to read it shows whether it is.
+// set. It asks Redis only for the types of keys that may be derived keys or such hashes. If the user may not know the
+// type of a key, the key counts as one: reading it shows whether it is.
 func (in Inspector) separate(ctx context.Context, keys []string, names Names, locks bool) (hashes []string, err error) {
 	keys = slices.DeleteFunc(keys, func(key string) bool {
 		of, _ := names.of(key)
@@ -88,11 +89,11 @@ func (in Inspector) separate(ctx context.Context, keys []string, names Names, lo
 	return hashes, err
 }
 
-// Counters lists the semaphores, expirable semaphores and latches whose names match, sorted by name, without the
-// taken permits. In Redis they are numbers, as many other keys are. So it finds only those with taken permits that
-// expire, those for which Lockkeeper has run a command within the last hour, and those with subscribers, even if they
-// have no number (see Unset). Those that the user may not read are left out. With an error it also returns those that
-// it has found.
+// Counters lists the semaphores, expirable semaphores and latches whose names match, sorted by name, without the taken
+// permits. In Redis they are numbers, as many other keys are. So Counters finds only synchronizers with taken permits
+// that expire, with a command of Lockkeeper within the last hour, or with subscribers, even if they have no number (see
+// Unset). Synchronizers that the user may not read are left out. With an error Counters also returns the synchronizers
+// that it has found.
 func (in Inspector) Counters(ctx context.Context, pattern string) ([]Counter, error) {
 	names, err := in.counterNames(ctx, pattern)
 	all, failed := in.CountersOf(ctx, names)
@@ -136,8 +137,8 @@ func (in Inspector) CountersOf(ctx context.Context, names Names) (all []Counter,
 	return all, lacking
 }
 
-// withoutDuplicates removes a name without a number if the same derived keys belong to another name: those of "N" and
-// of "{N}" are the same.
+// withoutDuplicates removes a name without a number if the same derived keys belong to another name: "N" and "{N}" have
+// the same derived keys.
 func withoutDuplicates(all []Counter) []Counter {
 	unset := map[string]bool{}
 	for _, c := range all {
@@ -154,7 +155,7 @@ func withoutDuplicates(all []Counter) []Counter {
 // refused returns the counters of the keys whose last command was refused because no number is set, according to the
 // command records; see scripts/common/record.lua.
 func (in Inspector) refused(ctx context.Context, found map[string][]string, known map[string]bool) (all []Counter) {
-	keys := map[string]string{} // by the record; if two keys have the same, the one without braces
+	keys := map[string]string{} // by the record; if two keys have the same record, the key without braces
 	for key, records := range found {
 		for _, record := range records {
 			if other, there := keys[record]; !known[record] && (!there || len(key) < len(other)) {

@@ -96,9 +96,9 @@ func (in Inspector) readQueues(ctx context.Context, views []*Lock) {
 	}
 }
 
-// Listeners counts the subscribers of channels. In a cluster it adds those of the shard channels, which the servers of
-// their slots know, and those of other channels that are connected to one server. A number is unknown if a server
-// does not answer or the user may not ask.
+// Listeners counts the subscribers of channels. In a cluster it adds the subscribers of shard channels, which the
+// servers of their slots know, and the subscribers of other channels, as one server knows them. A number is unknown if
+// a server does not answer or the user may not ask.
 func (in Inspector) Listeners(ctx context.Context, channels []string) map[string]Number {
 	counts, err := in.Client.Do(ctx, in.Client.B().PubsubNumsub().Channel(channels...).Build()).AsIntMap()
 	all := map[string]Number{}

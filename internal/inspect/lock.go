@@ -23,8 +23,8 @@ type Lock struct {
 	Name string `json:"name"`
 	// NameBytes is the name if it is not UTF-8, which JSON cannot express; nil if it is.
 	NameBytes []byte `json:"name_base64,omitempty"`
-	// Kind is plain, fenced, fair or read_write. A lock whose hash is that of a plain lock is fenced if
-	// it has a counter of tokens, and fair if it has a queue.
+	// Kind is plain, fenced, fair or read_write. The hashes of plain, fenced and fair locks look the same: a lock with
+	// a counter of tokens is fenced, and a lock with a queue is fair.
 	Kind   string  `json:"kind"`
 	Held   bool    `json:"held"`
 	Owners []Owner `json:"owners,omitempty"`
@@ -47,7 +47,8 @@ type Lock struct {
 // Waiter is an entry of a queue.
 type Waiter struct {
 	Field string `json:"field"`
-	// Waiting is the time in ms that it has waited, by the clock of Redis; unknown in the queue of a fair lock.
+	// Waiting is the time in ms for which the waiter has waited, by the clock of Redis; unknown in the queue of a fair
+	// lock.
 	Waiting Number  `json:"waiting"`
 	Process Process `json:"process"`
 }
@@ -58,11 +59,11 @@ type Owner struct {
 	// Mode is read or write, for a read/write lock.
 	Mode  string `json:"mode,omitempty"`
 	Count Number `json:"count"`
-	// HeldAtLeast is the minimum time for which the owner has held the lock, in ms. Waiters is the number of
-	// requests for the lock that waited in its process. Both come from the record of the process, which may be some
-	// seconds old; see Process.Seen.
+	// HeldAtLeast is the minimum time for which the owner has held the lock, in ms. It comes from the record of the
+	// process, which may be some seconds old; see Process.Seen.
 	HeldAtLeast Number `json:"held_at_least"`
-	Waiters     Number `json:"waiters"`
+	// Waiters is the number of requests for the lock that waited in the process of the owner, from the same record.
+	Waiters Number `json:"waiters"`
 	// Note is the note of the owner about its hold, from the same record.
 	Note    string  `json:"note,omitempty"`
 	Process Process `json:"process"`
@@ -95,7 +96,7 @@ type Inspector struct {
 	Client rueidis.Client
 	Prefix string
 	// Unread, if it is not nil, gets each key that List and Counters leave out since Redis refuses to read it: the user
-	// may not, or it has another type.
+	// may not read the key, or the key has another type.
 	Unread func(key string, err error)
 }
 
@@ -123,9 +124,9 @@ func (in Inspector) all(ctx context.Context, commands []rueidis.Completed) []rue
 	return in.Client.DoMulti(ctx, commands...)
 }
 
-// Inspect reads the locks with these keys. Keys that are not locks are left out, unless named is set: then a
-// missing key is a free lock, and another key is an error. If some of several named keys cannot be read because
-// a server of a cluster does not answer, the others are returned with the error.
+// Inspect reads the locks with these keys. Keys that are not locks are left out, unless named is set: then a missing
+// key is a free lock, and another key is an error. If some of several named keys cannot be read because a server of a
+// cluster does not answer, the other keys are returned with the error.
 func (in Inspector) Inspect(ctx context.Context, keys []string, named bool) (views []Lock, err error) {
 	for read := 1; len(keys) > 0; read++ {
 		more, changed, failed := in.inspect(ctx, keys, named, read == maxReads)
@@ -134,13 +135,13 @@ func (in Inspector) Inspect(ctx context.Context, keys []string, named bool) (vie
 	return views, err
 }
 
-// maxReads bounds the times that a key is read if it changes between two steps of that.
+// maxReads bounds the times that a key is read if it changes between two steps of the read.
 const maxReads = 10
 
 var errChanged = errors.New("the lock has changed while it was read")
 
-// inspect reads the locks once, and returns the keys of those that have changed meanwhile. The last time it shows them by
-// the names of their owners.
+// inspect reads the locks once, and returns the keys of the locks that have changed meanwhile. The last time it shows
+// such locks by the names of their owners.
 func (in Inspector) inspect(ctx context.Context, keys []string, named, last bool) (views []Lock, changed []string, err error) {
 	var commands []rueidis.Completed
 	for _, key := range keys {
@@ -192,7 +193,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 	n, err := results[0].AsInt64()
 	if err != nil {
 		if _, refused := rueidis.IsRedisErr(err); refused && !named && !redisio.Classify(err).Transient {
-			return false, nil // the type has changed, or the user may not read it
+			return false, nil // the type has changed, or the user may not read the key
 		}
 		return false, fmt.Errorf("%q: %w", key, redisio.Classify(err))
 	}
@@ -200,7 +201,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 		return false, fmt.Errorf("%q: %w", key, redisio.Classify(of.err))
 	}
 	if fields != nil && len(fields) <= maxOwners {
-		n = int64(len(fields)) // it may have changed since HLEN
+		n = int64(len(fields)) // the number may have changed since HLEN
 	}
 	if isLock := v.read(fields, n); !isLock && (!named || n > 0) {
 		if of.changed {
@@ -215,7 +216,7 @@ func (v *Lock) take(results []rueidis.RedisResult, of *hash, named bool) (is boo
 	if v.TTL, err = results[2].AsInt64(); err != nil {
 		return false, redisio.Classify(err)
 	}
-	if v.TTL == -2 { // it has expired since
+	if v.TTL == -2 { // the key has expired since
 		v.Held, v.Owners, v.TTL = false, nil, 0
 	}
 	return named || v.Held, nil
@@ -275,8 +276,8 @@ func (v *Lock) read(fields [][2]string, n int64) bool {
 	return v.Held
 }
 
-// readNames takes the owners from the names of the fields, and reports whether they are those of a held lock. Their values,
-// the hold counts, have changed since.
+// readNames takes the owners from the names of the fields, and reports whether they are the fields of a held lock. The
+// values of the fields, the hold counts, have changed since.
 func (v *Lock) readNames(names []string) bool {
 	*v = Lock{Name: v.Name, NameBytes: v.NameBytes, Kind: KindPlain}
 	if slices.Contains(names, "mode") {
@@ -304,8 +305,8 @@ func (v *Lock) addOwner(name string, count Number) {
 	v.Owners = append(v.Owners, owner)
 }
 
-// HolderWaiters returns the number of requests that wait in the processes of the owners; unknown if it is for one of
-// them.
+// HolderWaiters returns the number of requests that wait in the processes of the owners; unknown if the number of one
+// process is unknown.
 func (v *Lock) HolderWaiters() Number {
 	n := Known(0)
 	for _, o := range v.Owners {

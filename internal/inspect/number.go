@@ -7,7 +7,7 @@ import (
 	"strconv"
 )
 
-// Number is a number that may be unknown; an unknown one is null in JSON.
+// Number is a number that may be unknown; an unknown number is null in JSON.
 type Number struct {
 	N     int64
 	Known bool
@@ -43,7 +43,7 @@ func (n *Number) UnmarshalJSON(text []byte) (err error) {
 	return err
 }
 
-// plus returns the sum; it is unknown if one of the two is.
+// plus returns the sum; it is unknown if one of the numbers is unknown.
 func (n Number) plus(other Number) Number {
 	if !n.Known || !other.Known {
 		return Number{}
@@ -63,7 +63,8 @@ var looksLikeNumber = regexp.MustCompile(`^(-?[0-9]{1,19}|[0-9]{20})$`)
 // holdCount matches hold counts; see scripts/common/foreign_hash.lua. Another value belongs to another application.
 var holdCount = regexp.MustCompile(`^[0-9]{1,18}$`)
 
-// exact parses a number as the scripts do. If they refuse it, it is unknown, and problem is the reason.
+// exact parses a number as the scripts do. If the scripts refuse the text, the number is unknown, and problem is the
+// reason.
 func exact(what, text string, limit int64) (n Number, problem string) {
 	value, err := strconv.ParseInt(text, 10, 64)
 	switch {

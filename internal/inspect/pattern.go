@@ -66,8 +66,8 @@ func inClass(pattern string, b byte) (is bool, rest string) {
 	return is != not, strings.TrimPrefix(pattern, "]")
 }
 
-// ends reports whether what is appended to a pattern is an element of its own: no bracket is open at the end, and the
-// last byte is not a backslash that quotes.
+// ends reports whether a text that is appended to a pattern begins a new element: no bracket is open at the end, and
+// the last byte is not a backslash that quotes.
 func ends(pattern string) bool {
 	const mark = "*"
 	for pattern += mark; pattern != "" && pattern != mark; {

@@ -101,8 +101,8 @@ func (o *Owner) add(r protocol.Record, key string) {
 // maxPrefixes bounds the prefixes of a name with which a record is looked for.
 const maxPrefixes = 8
 
-// records returns the possible keys of the record of a client that holds a lock. The key prefix of its
-// System may be the given one, none, or any beginning of the key that ends like a prefix, as in "app:".
+// records returns the possible keys of the record of a client that holds a lock. The key prefix of its System may be
+// the given prefix, empty, or any beginning of the key that ends like a prefix, as in "app:".
 func (in Inspector) records(name, client string) []string {
 	prefixes, key := []string{in.Prefix}, in.Prefix+name
 	if in.Prefix != "" {
@@ -139,8 +139,8 @@ func (in Inspector) read(ctx context.Context, keys []string) (all []protocol.Rec
 // ErrMoreSystems: there are more Systems than Systems lists.
 var ErrMoreSystems = fmt.Errorf("there are more Systems than the first %d of the list, whose records are read", protocol.MaxSystems)
 
-// Systems lists the processes of all Systems. If there are more than protocol.MaxSystems, it returns that many and
-// ErrMoreSystems.
+// Systems lists the processes of all Systems. If there are more than protocol.MaxSystems, it returns
+// protocol.MaxSystems processes and ErrMoreSystems.
 func (in Inspector) Systems(ctx context.Context) (all []Process, err error) {
 	ids, err := in.systems(ctx)
 	if err != nil && !errors.Is(err, ErrMoreSystems) {

@@ -16,8 +16,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// scan calls page with the keys that match the pattern, on every known master: all, or those of a type. If one does not
-// answer, scan continues with the others, and names it in the error.
+// scan calls page with the keys that match the pattern, on every known master: all keys, or the keys of a type. If a
+// master does not answer, scan continues with the other masters, and names it in the error.
 func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(keys []string) error) error {
 	masters, missing := slots.Masters(ctx, in.Client)
 	for _, address := range slices.Sorted(maps.Keys(masters)) {
@@ -38,8 +38,8 @@ func (in Inspector) scan(ctx context.Context, pattern, kind string, page func(ke
 	return missing
 }
 
-// scanNode is scan on one server. A page has the keys of so many SCANs that there are PageSize: often few keys match, and
-// a page takes several round trips.
+// scanNode is scan on one server. A page has the keys of several SCANs, until there are PageSize keys: often few keys
+// match.
 func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, page func(keys []string) error) error {
 	var keys []string
 	for cursor := uint64(0); ; {
@@ -67,17 +67,17 @@ func scanNode(ctx context.Context, node rueidis.Client, pattern, kind string, pa
 // ErrMore: there are more locks than List may return.
 var ErrMore = errors.New("there are more locks than are listed")
 
-// List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more than limit, or if
-// it fails, it returns those that it has found, with an error.
+// List reads the locks on all masters whose names match, by SCAN, sorted by name. If there are more locks than limit,
+// or if List fails, it returns the locks that it has found, with an error.
 func (in Inspector) List(ctx context.Context, pattern string, limit int) ([]Lock, error) {
 	return in.list(ctx, limit, func(page func(keys []string) error) error {
 		return in.scan(ctx, quotePattern(in.Prefix)+pattern, "hash", page)
 	})
 }
 
-// Find is List without a limit, and finds in the same pass over the keys the names for CountersOf: each key that is derived
-// from a name contains it. Without a pattern almost all keys match, so it is left to SCAN to find the hashes, and there
-// is another pass for the names.
+// Find is List without a limit. In the same pass over the keys it finds the names for CountersOf: each key that is
+// derived from a name contains the name. Without a pattern almost all keys match, so SCAN finds the hashes, and another
+// pass finds the names.
 func (in Inspector) Find(ctx context.Context, pattern string) (all []Lock, names Names, err error) {
 	if pattern == "*" {
 		if all, err = in.List(ctx, pattern, math.MaxInt); err != nil && in.Client.Mode() != rueidis.ClientModeCluster {
@@ -120,7 +120,8 @@ func (in Inspector) list(ctx context.Context, limit int, scan func(page func(key
 	return all, cmp.Or(err, in.Identify(ctx, all))
 }
 
-// withoutForeign leaves out hashes with other fields than a lock, with one command for each key: there may be many.
+// withoutForeign leaves out hashes with other fields than a lock, with one command for each key: there may be many
+// keys.
 func (in Inspector) withoutForeign(ctx context.Context, keys []string) (rest []string) {
 	var commands []rueidis.Completed
 	for _, key := range keys {

@@ -16,7 +16,7 @@ var errForeign = errors.New(
 	"the sorted set of the permits that are taken has other members than ids of 16 bytes: it is another application's")
 
 // firstMembers are ranges of ZRANGE, the same as in scripts/common/expirable.lua: the first member is checked before
-// the others are read, since those of another application may be large.
+// the other members are read, since members of another application may be large.
 var firstMembers = [][]string{{"0", "0"}, {"0", "15"}, {"-1", "-1"}}
 
 // members are the members of a sorted set in the last range that was read. The error is errForeign if one is not an

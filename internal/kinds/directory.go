@@ -8,15 +8,15 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Key identifies a lock actor within a system. One actor owns one key in Redis: there is none beside it for another
-// kind of the same name (see Directory.Conflicting). Locks that are made of several have keys of their own; the name of
-// a MultiLock lists its members.
+// Key identifies a lock actor within a system. One actor owns one key in Redis: no actor beside it serves another kind
+// of the same name (see Directory.Conflicting). Locks that are made of several locks or servers have their own Keys;
+// the name of a MultiLock lists its members.
 type Key struct {
 	Name        string
 	Composition request.Composition
 }
 
-// String returns the name of the lock, or those of the members.
+// String returns the name of the lock, or the names of the members.
 func (k Key) String() string { return k.Name }
 
 // KeyOf returns the key of the lock actor that serves a call.
@@ -30,16 +30,16 @@ func KeyOf(call *request.Call) Key {
 // Listed is a lock actor in a Directory.
 type Listed interface {
 	comparable
-	// ListedAs returns its key, and the format of the lock in Redis.
+	// ListedAs returns the actor's key, and the format of the lock in Redis.
 	ListedAs() (Key, messages.Kind)
-	// Leaving reports whether it takes no requests any more.
+	// Leaving reports whether the actor no longer takes requests.
 	Leaving() bool
 }
 
 // Directory lists the lock actors of a system. Any goroutine may use it. The zero value is empty.
 type Directory[A Listed] struct {
 	adding sync.Mutex
-	// actors has those of each composition by name: a string is hashed faster than a struct.
+	// actors has the actors of each composition by name: a string is hashed faster than a struct.
 	actors [request.LatchKey + 1]sync.Map
 }
 
@@ -62,10 +62,10 @@ func (d *Directory[A]) All(yield func(A) bool) {
 	}
 }
 
-// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore. It
-// returns the zero value if there is none, if it is leaving, if key is made of several, or if the call only frees
-// something, which must reach Redis, even if the name has been tried by mistake: Redis refuses it if the key has another
-// type.
+// Conflicting returns the actor that owns the same key in Redis as something else, such as a latch beside a semaphore.
+// It returns the zero value if there is no such actor, if the actor is leaving, if key is made of several locks or
+// servers, or if the call only frees something. Such a call must reach Redis, even if it names the wrong kind by
+// mistake: Redis refuses it if the key has another type.
 func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
 	single := []request.Composition{request.OneKey, request.SemaphoreKey, request.LatchKey}
 	if !slices.Contains(single, key.Composition) {
@@ -83,7 +83,8 @@ func (d *Directory[A]) Conflicting(key Key, call *request.Call) (none A) {
 	return none
 }
 
-// Add adds an actor for a first request, unless the key has one that is not leaving, or Conflicting finds one.
+// Add adds an actor for a first request, unless the key has an actor that is not leaving, or Conflicting finds an
+// actor.
 func (d *Directory[A]) Add(a A, first *request.Call) (added bool) {
 	var none A
 	key, _ := a.ListedAs()

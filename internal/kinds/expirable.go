@@ -20,7 +20,7 @@ type expirableAdapter struct {
 	*backend.ExpirableSemaphore
 	system *System
 	actor  Actor
-	// idPrefix is the beginning of the ids of its permits.
+	// idPrefix is the beginning of the ids of the semaphore's permits.
 	idPrefix [8]byte
 }
 
@@ -53,7 +53,7 @@ func (a expirableAdapter) Acquire(m machine.Machine, now machine.Instant, req ma
 // has the permit. The rest is random: 64 bits, which cannot be guessed.
 func (a expirableAdapter) newPermitID() (id machine.PermitID) {
 	n := copy(id[:], a.idPrefix[:])
-	_, _ = rand.Read(id[n:]) // it never fails
+	_, _ = rand.Read(id[n:]) // rand.Read never fails
 	return id
 }
 
@@ -102,8 +102,8 @@ func (a expirableAdapter) Inspect(deadline time.Time, done func(*messages.Status
 	a.ExpirableSemaphore.Inspect(deadline, toStatus(done))
 }
 
-// Retires removes the record of the last command at the end of the System, as that of a semaphore does. The next actor
-// of a name has the same record, and does not know what its predecessors have sent.
+// Retires removes the record of the last command at the end of the System, as semaphoreAdapter.Retires does. The next
+// actor of a name has the same record, and does not know which commands its predecessors have sent.
 func (a expirableAdapter) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*expirable.Semaphore).Sent()
 	switch {

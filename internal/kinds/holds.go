@@ -7,17 +7,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// holding has what locks and expirable semaphores have in common, of which a grant is a hold.
+// holding has the part that the adapters of locks and expirable semaphores share: their grants are holds.
 type holding struct{ simple }
 
-// holdMachine has what their machines take beside the events of machine.Machine.
+// holdMachine has the events that their machines take beside the events of machine.Machine.
 type holdMachine interface {
 	Release(now machine.Instant, r machine.Release)
 	Ensure(now machine.Instant, id uint64, d time.Duration, ref any)
 	Extend(now machine.Instant, id uint64, owner machine.Owner, lease time.Duration, ref any)
 }
 
-// Event returns the event of a request about a hold; nil for any other.
+// Event returns the event of a request about a hold; nil for any other request.
 func (holding) Event(call *request.Call, hold uint64, owner machine.Owner) Event {
 	switch call.Op {
 	case request.OpRelease:

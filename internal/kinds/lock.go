@@ -22,12 +22,12 @@ type lockAdapter struct {
 	backend.Backend
 	system *System
 	actor  Actor
-	// client is the client part of its owner fields.
+	// client is the client part of the lock's owner fields.
 	client   string
 	features *lock.Features
-	// tokens are the counters of its fencing tokens.
+	// tokens are the counters of the lock's fencing tokens.
 	tokens tokens
-	// signals says which channels matter, nil if all do.
+	// signals says which channels matter; nil if all channels matter.
 	signals  *signals
 	observer *observe.Lock
 }
@@ -74,8 +74,8 @@ func (a *lockAdapter) Event(call *request.Call, hold uint64, owner machine.Owner
 	}
 }
 
-// named returns the owners that a forced release names. Its Term is the present one if that is among them: the others
-// are over.
+// named returns the owners that a forced release names. Its Term is the present term if an owner of that term is named:
+// all other terms are over.
 func (a *lockAdapter) named(owners []string, present uint64) (named machine.Owners) {
 	for _, owner := range owners {
 		named.Fields = append(named.Fields, owner)
@@ -172,6 +172,6 @@ func (a *lockAdapter) Cleanups(m machine.Machine) (all []Cleanup) {
 	return all
 }
 
-// Late reports each command that Redis has carried out: one that did not take the lock may have added an entry to a
-// queue.
+// Late reports each command that Redis has carried out: a command that did not take the lock may have added an entry to
+// a queue.
 func (a *lockAdapter) Late(r *Reply) (cleanUpAgain bool) { return r.Lock.Outcome != lock.Failed }

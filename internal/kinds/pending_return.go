@@ -27,7 +27,8 @@ func (a *semaphoreAdapter) Cleanups(m machine.Machine) []Cleanup {
 	return []Cleanup{{request.MaxLease, pending.whenDone}}
 }
 
-// Late gives the reply to the pending return. No cleanup runs again, since the pool knows what is left.
+// Late gives the reply to the pending return. No cleanup runs again, since the pool knows what it still has to give
+// back.
 func (a *semaphoreAdapter) Late(r *Reply) (cleanUpAgain bool) {
 	if pending := a.pendingReturn.Load(); pending != nil {
 		pending.deliver(func(now machine.Instant) { pending.pool.Replied(now, r.Seq, r.Other.(semaphore.Result)) })
@@ -48,10 +49,10 @@ func (a *semaphoreAdapter) Abandon() {
 type pendingReturn struct {
 	adapter *semaphoreAdapter
 
-	mu   sync.Mutex // guards what follows
+	mu   sync.Mutex // guards the fields below
 	pool semaphore.Pool
 	done func(certain bool)
-	wake *time.Timer // sends a command again that has failed
+	wake *time.Timer // sends a failed command again
 }
 
 // whenDone calls done once nothing is left to give back.

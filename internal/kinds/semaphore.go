@@ -147,9 +147,9 @@ func (a *semaphoreAdapter) Inspect(_ time.Time, done func(*messages.Status, *mac
 	done(nil, &machine.Answer{Kind: machine.NotDone, Reason: machine.Invalid})
 }
 
-// Retires removes the record of the last command at the end of the System, unless a copy of a command may still need
-// it: it expires then. An actor that was idle leaves the record, so that lockkeeper ls finds what was used a while
-// ago; the next actor must not remove it while a copy of a command may need it.
+// Retires removes the record of the last command at the end of the System. If a copy of a command may still need the
+// record, it is left to expire. An actor that was idle leaves the record, so that lockkeeper ls finds semaphores that
+// were used a while ago; the next actor must not remove the record while a copy of a command may need it.
 func (a *semaphoreAdapter) Retires(m machine.Machine, closing bool) {
 	number, certain := m.(*semaphore.Pool).Sent()
 	switch {

@@ -10,8 +10,8 @@ import (
 type signals struct {
 	// busy are the channels of the parts because of which the last try was refused.
 	busy []backend.Channel
-	// stale are other channels on which a message came since the last try was sent: a refusal
-	// because of their parts may be stale.
+	// stale are other channels on which a message came since the last try was sent: a refusal because of their parts
+	// may be out of date.
 	stale []backend.Channel
 }
 

@@ -22,12 +22,16 @@ type System struct {
 	options protocol.Options
 	// commands is the client id of the commands of semaphores and latches; see renewCommandClient.
 	commands atomic.Pointer[string]
-	// forgottenPermits: permits of a semaphore may stay taken; forgottenCounts: count-downs may be missing.
-	forgottenPermits, forgottenCounts atomic.Bool
+	// forgottenPermits: permits of a semaphore may stay taken.
+	forgottenPermits atomic.Bool
+	// forgottenCounts: count-downs of a latch may be missing.
+	forgottenCounts atomic.Bool
 	// permitRecordsUntil is the time until which records of expirable semaphores are kept; see keepPermitRecords.
 	permitRecordsUntil atomic.Int64
-	// locks and buffers hold what events need for a moment.
-	locks, buffers sync.Pool
+	// locks has spare locks: an event is applied to a copy.
+	locks sync.Pool
+	// buffers has spare buffers for the effects of an event.
+	buffers sync.Pool
 }
 
 // SystemConfig has the settings of a System.
@@ -51,10 +55,10 @@ type LockOptions = protocol.Options
 // WaitQueue are the settings of the wait queue of a lock.
 type WaitQueue = protocol.WaitQueue
 
-// NewSystem returns a System of which no lock is used yet.
+// NewSystem returns a System without locks in use.
 func NewSystem(cfg SystemConfig) *System {
 	s := &System{SystemConfig: cfg, options: cfg.Options}
-	client := s.NewClientID() // not that of expirable semaphores, which number their commands in another way
+	client := s.NewClientID() // another id than for expirable semaphores, which number their commands in another way
 	s.commands.Store(&client)
 	s.locks.New, s.buffers.New = func() any { return new(lock.Lock) }, func() any { return new(lock.Buffer) }
 	return s
@@ -74,7 +78,7 @@ func (s *System) Forget(name string, latch bool, detail string) {
 }
 
 // Forgotten reports whether permits of a semaphore may stay taken, and whether count-downs of a latch may be missing:
-// Redis has not confirmed them, and nothing makes up for them.
+// Redis has not confirmed a release or a count-down, and nothing makes up for it.
 func (s *System) Forgotten() (permits, counts bool) {
 	return s.forgottenPermits.Load(), s.forgottenCounts.Load()
 }
@@ -89,10 +93,11 @@ func (s *System) NewClientID() string {
 type Spec struct {
 	Kind *Row
 	Name string
-	// Members are the members of a MultiLock, and Tokens is the number of its tokens. Servers are the servers of a
-	// RedLock.
+	// Members are the members of a MultiLock.
 	Members []backend.Part
-	Tokens  int
+	// Tokens is the number of fencing tokens of a MultiLock.
+	Tokens int
+	// Servers are the servers of a RedLock.
 	Servers []*backend.Server
 	// Observer observes the tries to get the lock.
 	Observer *observe.Lock
@@ -128,7 +133,7 @@ func (s *System) New(spec Spec, a Actor) (adapter Adapter, client string) {
 }
 
 // withNewClient returns the options with a new client id, for a MultiLock or RedLock. Its actor shares keys with other
-// lock actors of this System; with the same client id they would mistake its terms for stale terms of theirs, and
+// lock actors of this System; with the same client id they would mistake its terms for stale terms of their own, and
 // release them.
 func (s *System) withNewClient() *protocol.Options {
 	options := s.options
@@ -136,8 +141,8 @@ func (s *System) withNewClient() *protocol.Options {
 	return &options
 }
 
-// PartOf returns a member of a MultiLock as a part in Redis. server is that of its System, and servers are those of its
-// RedLock.
+// PartOf returns a member of a MultiLock as a part in Redis. server is the server of the member's System, and servers
+// are the servers of its RedLock.
 func PartOf(m request.Member, server *backend.Server, servers []*backend.Server) backend.Part {
 	part := backend.Part{
 		Server: server, Form: Of(m.Kind).Form, Name: m.Name, Mode: machine.Mode(m.Mode), Fenced: Of(m.Kind).Fenced,

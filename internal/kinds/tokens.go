@@ -6,7 +6,7 @@ import (
 )
 
 // tokens are the counters from which a lock draws fencing tokens, in the order of its tokens. A fenced lock shares its
-// counter with the MultiLocks of the System that it is a member of. Most locks draw no tokens, and use no counter.
+// counter with the MultiLocks of the System that have it as a member. Most locks draw no tokens, and use no counter.
 type tokens struct {
 	sources  []tokenSource
 	counters []*backend.Counter
@@ -40,7 +40,7 @@ func (t *tokens) attachCounter() {
 	}
 }
 
-// drawAbove returns the tokens above which a command must draw, given those that its lock knows.
+// drawAbove returns the tokens above which a command must draw, given the tokens that its lock knows.
 func (t *tokens) drawAbove(known []int64) []int64 {
 	if t.counters == nil {
 		for _, one := range t.sources {

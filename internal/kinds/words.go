@@ -6,7 +6,7 @@ import (
 )
 
 // Words returns the words for the kinds that have one key, in the order of their numbers: of locks, and of
-// synchronizers. They are those of metrics, logs, lists and command lines, such as "read_write".
+// synchronizers. Metrics, logs, lists and command lines use these words, such as "read_write".
 func Words() (locks, synchronizers []string) {
 	for kind, t := range byNumber {
 		switch word := messages.Kind(kind).LogValue().String(); {
@@ -40,7 +40,7 @@ func (f Form) Of(name string) *messages.Lock {
 	return &messages.Lock{Kind: f.Kind, Mode: f.Mode, Name: name}
 }
 
-// Forms are all forms, by their words: those of Words, but for read/write locks "read" and "write".
+// Forms are all forms, by their words: the words of Words, but "read" and "write" for read/write locks.
 var Forms = func() map[string]Form {
 	all := map[string]Form{}
 	locks, _ := Words()
