@@ -15,8 +15,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Hold is a granted lock, until it is released or lost. Its methods may be called from any
-// goroutine.
+// Hold is a granted lock, until it is released or lost. Its methods may be called from any goroutine.
 type Hold struct {
 	lock   *Lock
 	parent context.Context

@@ -14,7 +14,7 @@ func (l *Lock) measure(i instrument, of subject, what word, n int64) {
 	}
 }
 
-// giveMeasured gives the metrics what was noted.
+// giveMeasured gives the noted measurements to the metrics.
 func (l *Lock) giveMeasured() {
 	l.o.metrics.add(l.measured...)
 	l.measured = l.measured[:0]
@@ -58,15 +58,15 @@ func (l *Lock) measureLoss(kind messages.Kind, reason machine.Reason) {
 	}
 }
 
-// counted are the holds and the waiters of one lock that the metrics have.
+// counted are the numbers of holds and waiters of one lock that the metrics have.
 type counted struct {
 	kind           subject
 	holds, waiters int
 }
 
-// StepEnded ends the measuring of a step with how many hold the lock and how many wait for it, and the kind of
-// the first of them. It compares, since holds and waiters come and go in many ways. If a plain lock is used as a
-// fenced one, too, both are counted by the kind that was there first.
+// StepEnded ends the measuring of a step. held is the number of holds, waiting the number of waiters, and kind the kind
+// of the first of them. StepEnded compares with the last numbers, since holds and waiters come and go in many ways. If
+// a plain lock is also used as a fenced lock, both are counted by the kind that was there first.
 func (l *Lock) StepEnded(held, waiting int, kind messages.Kind) {
 	was := &l.counted
 	if was.holds == 0 && was.waiters == 0 {
@@ -94,5 +94,5 @@ func (o *Observer) Renewed(result string, end CallEnd) {
 
 var renewalWords = map[string]word{"renewed": renewed, "gone": word(machine.Gone), "taken": word(machine.Taken)}
 
-// Reconnected measures a connection for subscriptions that was opened after one had broken.
+// Reconnected measures a connection for subscriptions that replaces a broken connection.
 func (o *Observer) Reconnected() { o.metrics.changed(reconnects, 1) }

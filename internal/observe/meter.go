@@ -16,44 +16,46 @@ import (
 // since the last flush to the meter, on the host's queue.
 type metrics struct {
 	host *host.Host
-	// recorders is nil for an instrument that the meter could not make. Only the host's queue uses it, the
-	// options, pending and at. pending are measurements for the meter, of which the first at are done.
+	// recorders is nil for an instrument that the meter could not make. Only the host's queue uses recorders, options,
+	// pending and at.
 	recorders [instruments]func(n int64, o *options)
 	options   map[sample]*options
-	pending   []measurement
-	at        int
+	// pending are measurements for the meter.
+	pending []measurement
+	// at is the number of pending measurements that the meter has.
+	at int
 
-	mu sync.Mutex // guards what follows
+	mu sync.Mutex // guards the fields below
 	// tallies are the tallies of each instrument, by subject.
 	tallies [instruments][]tally
 	// values are the values of the histograms.
 	values []measurement
 	asked  bool // the host's queue has a call of flush
-	// scripts are the names of the scripts that were called, and numbers their indexes.
+	// scripts are the names of the scripts that were called.
 	scripts []string
+	// numbers are the indexes of scripts.
 	numbers map[string]subject
 }
 
-// tally is what was measured of a subject since the last flush.
+// tally has the measurements of a subject since the last flush.
 type tally struct {
-	// sums are the sums of all instruments but the histograms. touched has a bit for each word with a sum. It
-	// also marks words whose sum returned to 0.
-	sums    [words]int64
+	// sums are the sums of all instruments but the histograms.
+	sums [words]int64
+	// touched has a bit for each word with a sum, also for words whose sum returned to 0.
 	touched uint32
 	// seen is the number of values of a histogram.
 	seen [words]uint32
 }
 
-// maxValues bounds the values of histograms that wait for the meter. A metric counts the values for
-// which there is no room, and those at which the meter panics.
+// maxValues bounds the values of histograms that wait for the meter. A metric counts the values for which there is no
+// room, and the values at which the meter panics.
 const maxValues = 16384
 
-// manyValues is the number of values that do not wait for more.
+// manyValues is the number of values that do not wait for further values.
 const manyValues = maxValues / 4
 
-// fewValues is the number of values of one sort that a histogram gets between two flushes before it gets only a
-// sample of them. To record a value takes longer than some locks are held in memory. For exact numbers there
-// are counters.
+// fewValues is the number of values of one sort that a histogram gets between two flushes before it gets only a sample
+// of the values. To record a value takes longer than some locks are held in memory. Counters have the exact numbers.
 const fewValues = 512
 
 // options are the attributes of a sample, as the meter takes them.
@@ -92,7 +94,7 @@ func newMetrics(meter metric.Meter, h *host.Host) *metrics {
 	return m
 }
 
-// add counts measurements. Callers pass several at once, since all of a System share one mutex.
+// add counts measurements. Callers pass several measurements at once, since all callers of a System share one mutex.
 func (m *metrics) add(all ...measurement) {
 	if m == nil || len(all) == 0 {
 		return
@@ -126,7 +128,7 @@ func (m *metrics) called(script string, result word, took time.Duration) {
 	m.put(measurement{sample{callTime, result, of}, int64(took)})
 }
 
-// ask puts a call of flush on the host's queue, unless it has one. mu is held here and in the functions below.
+// ask puts a call of flush on the host's queue, unless one is there. mu is held here and in the functions below.
 func (m *metrics) ask() {
 	if !m.asked {
 		m.asked = true
@@ -159,8 +161,8 @@ func (m *metrics) tally(s sample) *tally {
 	return &(*all)[s.of]
 }
 
-// inSample reports whether a value is to be recorded: each of the first fewValues, then every second one, and
-// half as often each time the number has doubled.
+// inSample reports whether a value is to be recorded: each of the first fewValues, then every second value, and half as
+// often each time the number of values has doubled.
 func (t *tally) inSample(what word) bool {
 	n := &t.seen[what]
 	every := uint32(1) << bits.Len32(*n/fewValues)
@@ -168,7 +170,8 @@ func (t *tally) inSample(what word) bool {
 	return (*n-1)%every == 0
 }
 
-// flush passes the measurements to the meter: first those that are left of a flush whose goroutine has ended.
+// flush passes the measurements to the meter: first the measurements that are left of a flush whose goroutine has
+// ended.
 func (m *metrics) flush() {
 	m.mu.Lock()
 	m.asked = false
@@ -201,7 +204,7 @@ func (m *metrics) recordAll() {
 	}
 }
 
-// collect makes the sums and values pending, when the meter has all earlier ones.
+// collect makes the sums and values pending, when the meter has all earlier measurements.
 func (m *metrics) collect() {
 	m.mu.Lock()
 	defer m.mu.Unlock()

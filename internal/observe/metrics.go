@@ -48,8 +48,8 @@ const (
 	resultAttribute = "lockkeeper.result"
 )
 
-// described are the instruments, as in docs/operate.md. No instrument has an attribute with a lock's name: the
-// number of names has no bound. what is the attribute whose value is a word.
+// described are the instruments, as in docs/operate.md. No instrument has an attribute with a lock's name: the number
+// of names has no bound. what is the attribute that has a word as its value.
 var described = [instruments]struct {
 	name string
 	form
@@ -94,13 +94,13 @@ var (
 	lockBoundaries = []float64{.0005, .001, .005, .01, .05, .1, .5, 1, 5, 10, 30, 60, 300, 1800, 3600}
 )
 
-// measurement is a number of a sample: what a sum grows by, or a time of a histogram in nanoseconds.
+// measurement is a number of a sample: the increment of a sum, or a time of a histogram in nanoseconds.
 type measurement struct {
 	sample
 	n int64
 }
 
-// sample is what is measured, and the attributes of that. These are numbers, since every grant has some
+// sample is an instrument with the attributes of a measurement. The attributes are numbers, since every grant has some
 // five samples; an attribute that the instrument does not have is zero.
 type sample struct {
 	instrument
@@ -108,7 +108,7 @@ type sample struct {
 	of   subject
 }
 
-// subject is a kind, or one that this version does not know. Of calls it is the place of the script in
+// subject is a kind, or a kind that this version does not know. For calls it is the place of the script in
 // metrics.scripts.
 type subject uint16
 
@@ -129,7 +129,7 @@ func (s subject) kindWord() string {
 	return messages.Kind(s).LogValue().String()
 }
 
-// word is a way, a reason or a result. Those that are reasons have their numbers.
+// word is a way, a reason or a result. The words of reasons have the numbers of the reasons.
 type word uint8
 
 const (

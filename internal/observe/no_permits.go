@@ -11,7 +11,7 @@ type noPermits struct{ next atomic.Int64 }
 // noPermitsEvery is the interval of these lines, for all names together.
 const noPermitsEvery = time.Minute
 
-// refused is called for a refusal, and logs the first of each interval.
+// refused is called for each refusal, and logs the first refusal of an interval.
 func (n *noPermits) refused(o *Observer, name, detail string) {
 	now := o.cfg.Now()
 	next := n.next.Load()

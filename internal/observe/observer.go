@@ -1,8 +1,8 @@
-// Package observe measures, traces and logs what the locks of a System do, as docs/operate.md describes it.
+// Package observe measures, traces and logs the locks of a System, as docs/operate.md describes it.
 //
-// The actors decide, and notify requesters and holders first; then they hand an Observer snapshots of what has
-// happened. The package knows nothing of actors, requests or Redis. The host's meter, tracer and log handler run
-// through package internal/host, where they delay no lock.
+// The actors decide, and notify requesters and holders first; then they hand snapshots of their state to an Observer.
+// The package knows nothing of actors, requests or Redis. The host's meter, tracer and log handler run through package
+// internal/host, where they delay no lock.
 package observe
 
 import (
@@ -18,14 +18,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Config has what an Observer needs of its System.
+// Config has the functions and settings of a System that its Observer needs.
 type Config struct {
 	Host *host.Host
-	// Meter and Tracer may be nil; then nothing is measured, or traced.
-	Meter  metric.Meter
+	// Meter may be nil; then nothing is measured.
+	Meter metric.Meter
+	// Tracer may be nil; then nothing is traced.
 	Tracer trace.Tracer
-	// A wait longer than LongWait and a hold longer than LongHold are logged; 0: never.
-	LongWait, LongHold time.Duration
+	// LongWait is the time after which a wait is logged; 0: never.
+	LongWait time.Duration
+	// LongHold is the time after which a hold is logged; 0: never.
+	LongHold time.Duration
 	// Now returns the time on the System's clock.
 	Now func() machine.Instant
 	// Load counts the requests that wait and the locks that are held; ok is false if ctx ends first. It may block.
@@ -50,8 +53,10 @@ func New(cfg Config) *Observer {
 	return &Observer{cfg: cfg, host: cfg.Host, metrics: newMetrics(cfg.Meter, cfg.Host)}
 }
 
-// Traces reports whether spans are made, and Measures whether something is measured.
-func (o *Observer) Traces() bool   { return o.cfg.Tracer != nil }
+// Traces reports whether spans are made.
+func (o *Observer) Traces() bool { return o.cfg.Tracer != nil }
+
+// Measures reports whether the metrics are measured.
 func (o *Observer) Measures() bool { return o.metrics != nil }
 
 // Refused counts a request that no lock actor has handled.
@@ -84,8 +89,8 @@ func (o *Observer) Instances(n int64) { o.metrics.changed(instances, n) }
 // MessageRefused counts a message that a proxy of a singleton has refused.
 func (o *Observer) MessageRefused() { o.metrics.changed(refusedMessages, 1) }
 
-// LockActors counts lock actors, and shells for the next ones, that begin or end.
+// LockActors counts lock actors, and shells for further lock actors, that begin or end.
 func (o *Observer) LockActors(n int64) { o.metrics.changed(lockActors, n) }
 
-// Subscriptions counts channels that the System begins to listen on, or ceases to.
+// Subscriptions counts channels on which the System begins or ceases to listen.
 func (o *Observer) Subscriptions(n int64) { o.metrics.changed(subscriptions, n) }

@@ -14,8 +14,8 @@ import (
 const (
 	// outageLogInterval is the time between two log lines about an outage that lasts.
 	outageLogInterval = time.Minute
-	// outageQuietPeriod is the time without a failed call after which an outage is over: while some of
-	// several servers are away, other calls succeed.
+	// outageQuietPeriod is the time without a failed call after which an outage is over: while some servers are away,
+	// calls to the other servers succeed.
 	outageQuietPeriod = 3 * time.Second
 )
 
@@ -23,16 +23,16 @@ const (
 type CallEnd uint8
 
 const (
-	// Served: Redis has carried it out.
+	// Served: Redis has carried out the call.
 	Served CallEnd = iota
-	// Failed: it may succeed later.
+	// Failed: the call may succeed later.
 	Failed
 	// Rejected: an operator has to do something first.
 	Rejected
 	callEnds
 )
 
-// word is the end of a call as it is measured; served is that of one that was served.
+// word returns the word for the end of a call; served is the word for a call that was served.
 func (e CallEnd) word(served word) word {
 	switch e {
 	case Failed:
@@ -43,12 +43,15 @@ func (e CallEnd) word(served word) word {
 	return served
 }
 
-// outage is a time in which calls to Redis fail, or are rejected. The zero value is none.
+// outage is a time in which calls to Redis fail, or are rejected. The zero value means that there is no outage.
 type outage struct {
-	// began is the time of the first call that failed, failed of the last one, and back of the first call
-	// after it that succeeded, 0 before.
-	began, failed, back machine.Instant
-	// logged is the time of the last log line about calls that end so; 0 before the first.
+	// began is the time of the first call that failed.
+	began machine.Instant
+	// failed is the time of the last call that failed.
+	failed machine.Instant
+	// back is the time of the first successful call after failed; 0 before.
+	back machine.Instant
+	// logged is the time of the last log line about calls with that end; 0 before the first line.
 	logged [callEnds]machine.Instant
 	calls  int
 }
@@ -94,13 +97,13 @@ func (o outage) after(now machine.Instant, how CallEnd) (outage, outageChange) {
 	return o, outageEnds
 }
 
-// outages are those of a System's Redis.
+// outages are the outages of a System's Redis.
 type outages struct {
-	// on is set during one, so that nothing else is asked outside.
+	// on is set during an outage. While it is not, a call that was served takes no mutex.
 	on atomic.Bool
 	mu sync.Mutex // guards the outage and the rejection
 	outage
-	// rejection is the error of the last call that was rejected, nil if one was served since.
+	// rejection is the error of the last call that was rejected; nil if a call was served since.
 	rejection error
 }
 
@@ -132,7 +135,7 @@ func (o *Observer) Reached(script string, end CallEnd, err error) {
 	}
 }
 
-// Rejection returns the error of the last call that Redis has rejected, nil if it has served one since.
+// Rejection returns the error of the last call that Redis has rejected; nil if Redis has served a call since.
 func (o *Observer) Rejection() error {
 	o.outages.mu.Lock()
 	defer o.outages.mu.Unlock()
@@ -151,5 +154,5 @@ func (o *Observer) logLoad(level slog.Level, message string, args ...any) {
 	})
 }
 
-// rounded is a time as people want to read it.
+// rounded returns a time for people to read.
 func rounded(d time.Duration) time.Duration { return d.Round(time.Millisecond) }

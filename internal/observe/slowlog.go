@@ -12,9 +12,9 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// long decides when to log that something lasts long: when it has lasted for the limit, and again
-// whenever it has lasted for twice as long as the last time. Nothing that follows it is logged
-// before that time either, so that a long queue does not fill the log.
+// long decides when to log a long wait or hold: when it has lasted for the limit, and again whenever its time has
+// doubled since the last line. The next wait or hold is not logged before that time either, so that a long queue does
+// not fill the log.
 type long struct{ next machine.Instant }
 
 func (l long) due(since machine.Instant, limit time.Duration) machine.Instant {
@@ -23,8 +23,9 @@ func (l long) due(since machine.Instant, limit time.Duration) machine.Instant {
 
 func (l long) logged(now, since machine.Instant) long { return long{next: now + (now - since)} }
 
-// RemindAt returns when LongTimes must be called if the first request still waits, or the lock is still held. wait is the
-// time at which that request began to wait, and hold that of the grant; each is nil if there is none, or if it is not logged.
+// RemindAt returns when LongTimes must be called if the first request still waits, or the lock is still held. wait is
+// the time at which that request began to wait, and hold the time of the grant; each is nil if there is no such time,
+// or if it is not logged.
 func (l *Lock) RemindAt(wait, hold *machine.Instant) (at machine.Instant, wanted bool) {
 	if wait != nil {
 		at, wanted = l.wait.due(*wait, l.o.cfg.LongWait), true
@@ -37,8 +38,8 @@ func (l *Lock) RemindAt(wait, hold *machine.Instant) (at machine.Instant, wanted
 	return at, wanted
 }
 
-// LongTimes reports whether a wait or a hold has lasted so long that a line is to be logged now; see RemindAt.
-// It counts as logged.
+// LongTimes reports whether a wait or a hold has lasted so long that a line is to be logged now; see RemindAt. The line
+// counts as logged.
 func (l *Lock) LongTimes(now machine.Instant, wait, hold *machine.Instant) (longWait, longHold bool) {
 	if longWait = wait != nil && now >= l.wait.due(*wait, l.o.cfg.LongWait); longWait {
 		l.wait = l.wait.logged(now, *wait)
@@ -49,8 +50,8 @@ func (l *Lock) LongTimes(now machine.Instant, wait, hold *machine.Instant) (long
 	return longWait, longHold
 }
 
-// LongHold logs that a lock has been held for a long time. stack returns where the holder took it; it may be nil, and
-// return nil.
+// LongHold logs that a lock has been held for a long time. stack returns where the holder took the lock; it may be nil,
+// and return nil.
 func (l *Lock) LongHold(h Hold, stack func() []uintptr) {
 	args := l.args(h)
 	l.o.host.Report(slog.LevelWarn, "a lock has been held for a long time", func() []any {
@@ -63,7 +64,7 @@ func (l *Lock) LongHold(h Hold, stack func() []uintptr) {
 	})
 }
 
-// Wait is that of the request which waits first.
+// Wait is the wait of the first request that waits.
 type Wait struct {
 	Kind    messages.Kind
 	For     time.Duration
@@ -82,7 +83,7 @@ func (l *Lock) LongWait(w Wait, status *messages.Status) {
 	if status.Ttl != nil {
 		args = append(args, "ttl", status.Ttl.AsDuration())
 	}
-	if p := status.Process; p.GetSince() != nil { // it has a record
+	if p := status.Process; p.GetSince() != nil { // the process has a record
 		args = append(args, "application", p.Application, "host", p.Host, "pid", p.Pid, "overdue", p.Overdue)
 	}
 	l.logLongWait(w, args...)
@@ -98,7 +99,7 @@ func (l *Lock) logLongWait(w Wait, args ...any) {
 		append([]any{"lock", l.label, "kind", w.Kind, "waiting", rounded(w.For), "waiters", w.Waiters}, args...)...)
 }
 
-// frames is a stack on one line, the innermost function first, without our own.
+// frames returns a stack on one line, the innermost function first, without the functions of Lockkeeper.
 func frames(pcs []uintptr) string {
 	var text strings.Builder
 	for all := runtime.CallersFrames(pcs); ; {

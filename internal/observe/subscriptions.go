@@ -9,21 +9,22 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// channelRefusals counts the channels to which Redis does not let the System subscribe. It decides what is logged:
-// each waiter tries again, so that a line for each refusal would fill the log. The zero value is none.
+// channelRefusals counts the channels to which Redis does not let the System subscribe. It decides which refusals are
+// logged: each waiter tries again, so a line for each refusal would fill the log. The zero value means no refusals.
 type channelRefusals struct {
-	// loggedAt is the time of the last log line, and times the number of refusals since the first; 0 if there is none.
+	// loggedAt is the time of the last log line.
 	loggedAt machine.Instant
-	times    int
-	first    machine.Instant
-	// channels are some of those that are refused.
+	// times is the number of refusals since the first; 0 if there is none.
+	times int
+	first machine.Instant
+	// channels are some of the channels that are refused.
 	channels map[string]struct{}
 }
 
-// maxRefused bounds the channels that are kept in mind.
+// maxRefused bounds the channels that are remembered.
 const maxRefused = 1000
 
-// refused records a refusal, and reports whether it is to be logged: the first, and then one in a while.
+// refused records a refusal, and reports whether it is to be logged: the first refusal, and then one once in a while.
 func (r *channelRefusals) refused(now machine.Instant, channels []string) (first, again bool) {
 	if r.times++; r.times == 1 {
 		r.first, r.channels = now, map[string]struct{}{}
@@ -40,8 +41,8 @@ func (r *channelRefusals) refused(now machine.Instant, channels []string) (first
 	return first, again
 }
 
-// subscribed records a subscription to a channel, and reports whether the refusals are over: the channel was one of
-// those that were refused.
+// subscribed records a subscription to a channel, and reports whether the refusals are over: the channel was refused
+// before.
 func (r *channelRefusals) subscribed(channel string) (over bool) {
 	if _, was := r.channels[channel]; !was {
 		return false
@@ -50,16 +51,16 @@ func (r *channelRefusals) subscribed(channel string) (over bool) {
 	return true
 }
 
-// refusedChannels are the refusals of a System: of the turn channel, and of others.
+// refusedChannels are the refusals of a System: of the turn channel, and of other channels.
 type refusedChannels struct {
-	// on is set while there are any, so that nothing else is asked outside.
+	// on is set while there are refusals. While it is not, Subscribed takes no mutex.
 	on     atomic.Bool
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex // guards the fields below
 	turns  channelRefusals
 	others channelRefusals
 }
 
-// of returns the refusals of the turn channel, or those of others.
+// of returns the refusals of the turn channel, or of the other channels.
 func (c *refusedChannels) of(turn bool) *channelRefusals {
 	if turn {
 		return &c.turns

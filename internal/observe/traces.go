@@ -12,8 +12,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/machine"
 )
 
-// Spans are made when what they describe is over, with the times as they were, on a queue of the
-// host's: the tracer is the host's code, and so may be the context that has the parent.
+// A span is made when its request or hold is over, with the times as they were, on a queue of the host: the tracer is
+// the host's code, and so may be the context that has the parent.
 
 // event is something that happened to a lock.
 type event struct {
@@ -22,14 +22,14 @@ type event struct {
 	attribute attribute.KeyValue
 }
 
-// events are remembered for the spans of a lock: by the Ref of the hold that they concern, and under nil
-// those that concern all requests that wait.
+// events are remembered for the spans of a lock: by the Ref of the hold that they concern, and under nil if they
+// concern all requests that wait.
 type events map[any][]event
 
 // maxEvents is the number of the last events that are remembered, for each.
 const maxEvents = 32
 
-// note remembers an event, if there is a tracer. A key of "" is no attribute.
+// note remembers an event, if there is a tracer. With the key "" the event has no attribute.
 func (l *Lock) note(of any, name, key, value string) {
 	if !l.o.Traces() {
 		return
@@ -44,19 +44,23 @@ func (l *Lock) note(of any, name, key, value string) {
 	l.events[of] = append(list, event{l.o.cfg.Now(), name, attribute.String(key, value)})
 }
 
-// Tried remembers, for the requests that wait, that the lock was asked for in Redis. RepliedHeld and RepliedFailed
-// remember the reply: the owner that has the lock, or an error.
-func (l *Lock) Tried()                   { l.note(nil, "tried", "", "") }
+// Tried remembers, for the requests that wait, that Redis was asked for the lock.
+func (l *Lock) Tried() { l.note(nil, "tried", "", "") }
+
+// RepliedHeld remembers a reply: the owner that has the lock.
 func (l *Lock) RepliedHeld(owner string) { l.note(nil, "held", "lockkeeper.owner", owner) }
+
+// RepliedFailed remembers that a try has failed.
 func (l *Lock) RepliedFailed(err error) {
 	if l.o.Traces() {
 		l.note(nil, "failed", "lockkeeper.error", err.Error())
 	}
 }
 
-// Listening remembers, for the requests that wait, that a subscription to the lock's channel is confirmed, and
-// Transferred that another process has transferred the lock.
-func (l *Lock) Listening()   { l.note(nil, "subscribed", "", "") }
+// Listening remembers, for the requests that wait, that a subscription to the lock's channel is confirmed.
+func (l *Lock) Listening() { l.note(nil, "subscribed", "", "") }
+
+// Transferred remembers, for the requests that wait, that another process has transferred the lock.
 func (l *Lock) Transferred() { l.note(nil, "transferred", "", "") }
 
 // traceAnswer makes the span of a request that has its answer.
@@ -73,7 +77,7 @@ func (l *Lock) traceAnswer(of Request, a *machine.Answer) {
 		result = event{name: "refused", attribute: attribute.String(reasonAttribute, reasonWord(a.Reason))}
 		failure = cmp.Or(a.Detail, reasonWord(a.Reason))
 		if of.Leads && (a.Reason == machine.CancelledByRequest || a.Reason == machine.Closed) {
-			failure = "" // it stood by to the end
+			failure = "" // the request stood by to the end
 		}
 	case machine.Freed:
 		result = event{name: "released"}

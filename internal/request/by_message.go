@@ -20,18 +20,22 @@ type ByMessage struct {
 	message reflect.Type
 	// correlationID is for the requester.
 	correlationID string
-	// lock is what the message is about, or semaphore, or latch.
+	// lock, semaphore or latch is the subject of the message; the others are nil.
 	lock      *messages.Lock
 	semaphore *messages.Semaphore
 	latch     *messages.Latch
-	// replyTo gets the answer, and ownerPID is the actor that the request belongs to; nil for none.
-	replyTo, ownerPID *actor.PID
-	// life and ownerLife are their processes when the request was posted; nil for one that was dead or is on another
-	// node. A later actor with the same PID gets no answer: it would take a grant for its own.
-	life, ownerLife actor.Process
-	// permit is that of the Call.
+	// replyTo gets the answer; nil if the message has no sender.
+	replyTo *actor.PID
+	// ownerPID is the actor that the request belongs to; nil if there is none.
+	ownerPID *actor.PID
+	// life is the process of replyTo when the request was posted; nil if it was dead or is on another node. A later actor
+	// with the same PID gets no answer: it would take a grant for its own.
+	life actor.Process
+	// ownerLife is the same for ownerPID.
+	ownerLife actor.Process
+	// permit is the Permit of the Call.
 	permit Permit
-	// Within is the parent of its spans.
+	// Within is the parent of the spans of the request.
 	Within context.Context
 }
 
@@ -41,7 +45,7 @@ func (m *ByMessage) belongsTo(owner *actor.PID) {
 	}
 }
 
-// holder returns the actor that holds what the request was granted, and is notified of a loss; nil if there is none.
+// holder returns the actor that has the hold of the request and is notified of a loss; nil if there is none.
 func (m *ByMessage) holder(call *Call) *actor.PID {
 	if call.Record == nil {
 		return nil
@@ -54,7 +58,7 @@ func (m *ByMessage) Owner() (*actor.PID, actor.Process) { return m.ownerPID, m.o
 func (m *ByMessage) Awaits() bool                       { return m.replyTo != nil }
 func (m *ByMessage) MessageType() string                { return m.message.String() }
 
-// traced returns what follows from the request, with the span that the request belongs to.
+// traced returns a message that follows from the request, with the span that the request belongs to.
 func (m *ByMessage) traced(message proto.Message) any {
 	if m.Within == nil {
 		return message

@@ -24,7 +24,7 @@ const (
 	OpForceRelease
 	OpInspect
 	OpEnsure
-	// OpExtend gives a hold another lease, that of the watchdog if Lease is 0.
+	// OpExtend gives a hold another lease; if Lease is 0, the lease of the watchdog.
 	OpExtend
 	// OpReleaseID gives back a permit by its id.
 	OpReleaseID
@@ -36,11 +36,11 @@ const (
 	OpDrain
 	// OpDelete deletes a semaphore or a latch.
 	OpDelete
-	// OpList asks only the lock actor, and only what it knows without Redis.
+	// OpList asks only the lock actor, which answers without asking Redis.
 	OpList
 )
 
-// operations has what the operations differ in: whether they free something, and the kind of a refusal.
+// operations says for each operation whether it frees something, and the kind of its refusal.
 var operations = [OpList + 1]struct {
 	frees   bool
 	refusal machine.AnswerKind
@@ -63,56 +63,64 @@ var operations = [OpList + 1]struct {
 // Frees reports whether the operation frees something, and so must be carried out even if its requester has gone.
 func (op Op) Frees() bool { return operations[op].frees }
 
-// Call is a request about a lock, a semaphore or a latch. A goroutine makes one itself, which spares it protobuf and
-// proto.actor's futures; the guardian makes one of each message (see requestMessages). A lock actor knows no other
-// requests.
+// Call is a request about a lock, a semaphore or a latch. A goroutine makes its Call itself, which spares it protobuf
+// and proto.actor's futures; the guardian makes a Call of each message (see requestMessages). A lock actor knows no
+// other requests.
 type Call struct {
 	Op Op
-	// Try makes an OpAcquire try once and not wait. NoReentry refuses a re-entry. Leads marks the Acquire of an Elect: its
-	// wait and its hold may last for days.
-	Try, NoReentry, Leads bool
+	// Try makes an OpAcquire try once and not wait.
+	Try bool
+	// NoReentry refuses a re-entry.
+	NoReentry bool
+	// Leads marks the Acquire of an Elect: its wait and its hold may last for days.
+	Leads bool
 	// DropsMinimum: an OpRelease is for the first grant of a hold, which no requester has got, so its minimum time ends.
 	DropsMinimum bool
-	// RunsErrands: the caller may run a command. Unwatched: no death of an owner would end the hold of an OpAcquire.
+	// RunsErrands: the caller may run a command.
+	RunsErrands bool
+	// Unwatched: no death of an owner would end the hold of an OpAcquire.
+	Unwatched bool
 	// Withdrawn: the caller has given up.
-	RunsErrands, Unwatched bool
-	Withdrawn              atomic.Bool
-	Kind                   messages.Kind
-	Mode                   messages.Mode
-	Name                   string
+	Withdrawn atomic.Bool
+	Kind      messages.Kind
+	Mode      messages.Mode
+	Name      string
 	// Members are the members of a MultiLock, which has no name.
 	Members *Members
 
-	// For OpAcquire: the fixed lease (also for OpExtend), the max hold, the minimum time of a hold and the wait, each 0 for
-	// none.
-	Lease   time.Duration
+	// Lease is the fixed lease of an OpAcquire or an OpExtend; 0 for none.
+	Lease time.Duration
+	// MaxHold is the max hold of an OpAcquire; 0 for none.
 	MaxHold time.Duration
+	// AtLeast is the minimum time of the hold of an OpAcquire; 0 for none.
 	AtLeast time.Duration
-	Wait    time.Duration
-	// Note is what others see of the hold; "" for none.
+	// Wait bounds the wait of an OpAcquire; 0 for no limit.
+	Wait time.Duration
+	// Note is the text that other processes see with the hold; "" for none.
 	Note string
 	// Owner makes an Acquire the re-entry of a hold that an earlier Call got.
 	Owner machine.Owner
-	// Holder is notified of what happens to the hold. An OpRelease that is to have a span has one, too.
+	// Holder is notified when the hold is at risk, lost or extended. An OpRelease that is to have a span has a Holder,
+	// too.
 	Holder Holder
 
-	// HoldID is the hold to release, to ensure or to extend; Within is the time that it must stay valid.
+	// HoldID is the hold to release, to ensure or to extend.
 	HoldID uint64
+	// Within is the time for which an ensured hold must stay valid.
 	Within time.Duration
-	// Permit is for an expirable semaphore, and Count for a semaphore or a latch. Count is nil for others, and so is
-	// Permit if a goroutine has made the Call.
+	// Permit has the arguments for an expirable semaphore. For other kinds it is nil if a goroutine has made the Call.
 	Permit *Permit
-	Count  *Count
-	// Owners are the owners that an OpForceRelease is meant for; nil for the present holders.
+	// Count has the arguments for a semaphore or a latch; nil for other kinds.
+	Count *Count
+	// Owners are the owners that an OpForceRelease releases; nil for the present holders.
 	Owners []string
 	// Target is the Acquire that an OpCancel withdraws.
 	Target *Call
 
-	// By gets the answer; nil for a goroutine, which finds it in the future.
+	// By gets the answer; nil for a goroutine, which finds the answer in Future.
 	By Requester
-	// Future takes the Outcome. If the caller runs errands, it may take one of them first: a
-	// caller that would only wait may as well run the command, which spares waking another
-	// goroutine.
+	// Future takes the Outcome. If the caller runs errands, Future may take an errand first: a caller that would only
+	// wait may as well run the command, which spares waking another goroutine.
 	Future Future
 	actorFields
 }
@@ -121,7 +129,7 @@ type Call struct {
 type actorFields struct {
 	// RequestID is the number of an Acquire in the machine.
 	RequestID atomic.Uint64
-	// Record is what the lock actor knows of the owner that is an actor; nil until it has recorded it.
+	// Record is the lock actor's record of an owner that is an actor; nil until there is a record.
 	Record any
 	// Until is the end of the validity of the hold that was granted.
 	Until *atomic.Int64
@@ -134,8 +142,8 @@ type Outcome struct {
 	machine.Answer
 	// Owner is the owner to name in a later Call that re-enters the hold.
 	Owner machine.Owner
-	// Holder is notified of what happens to the hold: the Call's own Holder, or for a re-entry
-	// that of the Call that was granted the hold.
+	// Holder is notified about the hold: the Call's own Holder, or for a re-entry the Holder of the Call that was
+	// granted the hold.
 	Holder Holder
 	// Until is the end of the hold's validity, on the system's clock. It is kept up to date
 	// while the hold lasts.
@@ -148,7 +156,7 @@ type Outcome struct {
 type Holder interface {
 	LeaseLost(reason machine.Reason, detail string)
 	LeaseAtRisk(until machine.Instant, detail string)
-	// Bounded notes that the hold has another end; bound is that of its own fixed lease or max hold, 0 for none.
+	// Bounded notes that the hold has another end; bound is the end of its own fixed lease or max hold, 0 for none.
 	Bounded(bound machine.Instant)
 	// Stack returns the program counters of the call that took the lock; nil if they are not kept.
 	Stack() []uintptr
@@ -156,20 +164,20 @@ type Holder interface {
 	Parent() context.Context
 }
 
-// Requester is what made a request. It gets the answer, and the notifications about the hold.
+// Requester has made a request. It gets the answer, and the notifications about the hold.
 type Requester interface {
-	// Answered delivers the one answer to a request, and reports whether it was taken. The answer is valid until it
-	// returns; so are those of Lost and AtRisk.
+	// Answered delivers the one answer to a request, and reports whether it was taken. The answer is valid until
+	// Answered returns; the same holds for Lost and AtRisk.
 	Answered(from Sender, call *Call, a *machine.Answer) (taken bool)
 	// Inspected answers an Inspect.
 	Inspected(from Sender, call *Call, status *messages.Status)
 	// Lost and AtRisk notify a holder about its hold.
 	Lost(from Sender, call *Call, a *machine.Answer)
 	AtRisk(from Sender, call *Call, a *machine.Answer)
-	// Parent returns the context with the span that the spans of the request belong to; nil if it has none.
+	// Parent returns the context with the span that the spans of the request belong to; nil if there is none.
 	Parent(call *Call) context.Context
-	// Owner returns the actor that the request belongs to, and the process that it had when the request was posted. Both
-	// are nil for no actor; life is nil also for one that was dead, or is on another node.
+	// Owner returns the actor that the request belongs to, and the process that it had when the request was posted.
+	// Both are nil if there is no such actor; life is also nil for an actor that was dead, or is on another node.
 	Owner() (pid *actor.PID, life actor.Process)
 	// Awaits reports whether the answer has a receiver.
 	Awaits() bool
@@ -182,7 +190,7 @@ type Sender interface {
 	// DeliverTo sends a message if the PID has the same process as before, any if life is nil, and reports whether it was
 	// taken.
 	DeliverTo(life actor.Process, pid *actor.PID, message any) (taken bool)
-	// Foreign reports whether a PID is that of a process on another node.
+	// Foreign reports whether a PID belongs to a process on another node.
 	Foreign(pid *actor.PID) bool
 	Now() machine.Instant
 }
@@ -259,8 +267,8 @@ type Unawaited struct{ Goroutine }
 
 func (Unawaited) Answered(Sender, *Call, *machine.Answer) (taken bool) { return true }
 
-// Complete delivers the answer, which belongs to the caller from now on, and reports whether that is still there. An
-// errand that the caller has not begun is handed back.
+// Complete delivers the answer, which belongs to the caller from now on, and reports whether the caller is still there.
+// An errand that the caller has not begun is handed back.
 func (call *Call) Complete(o *Outcome) (taken bool) {
 	unrun, taken := call.Future.Complete(o)
 	if unrun != nil {
@@ -269,15 +277,15 @@ func (call *Call) Complete(o *Outcome) (taken bool) {
 	return taken
 }
 
-// MayRun reports whether the caller waits longer than any command takes, so that it may run one;
-// left is the rest of the lease. A command has a deadline, but the client ignores it while it waits
-// for a connection that it opens for another command.
+// MayRun reports whether the caller waits longer than any command takes, so that it may run a command; left is the rest
+// of the lease. A command has a deadline, but the client ignores it while it waits for a connection that it opens for
+// another command.
 func (call *Call) MayRun(left time.Duration) bool {
 	switch call.Op {
 	case OpAcquire:
 		return !call.Try && call.Wait == 0
 	case OpRelease:
-		return left >= longestDial // it returns when the lease ends, at the latest
+		return left >= longestDial // the caller returns when the lease ends, at the latest
 	}
 	return false
 }
@@ -293,7 +301,7 @@ func (call *Call) WaitsUntil(now machine.Instant) machine.Instant {
 	return now + call.Wait
 }
 
-// AsRequested returns the lock as a request names it, whose Call is ref, if it is one.
+// AsRequested returns the lock as the request ref names it, if ref is a Call.
 func AsRequested(ref any, label string) *messages.Lock {
 	named := &messages.Lock{Name: label}
 	if call, is := ref.(*Call); is {
@@ -314,7 +322,7 @@ func (call *Call) GiveBack(grant *machine.Answer) *Call {
 	return back
 }
 
-// BeganHold reports whether the grant was no re-entry.
+// BeganHold reports whether the grant began a hold, and was not a re-entry.
 func (call *Call) BeganHold(grant *machine.Answer) bool { return grant.FirstRef == any(call) }
 
 // Refusal returns the answer to a request that is refused.

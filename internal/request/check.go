@@ -40,11 +40,13 @@ type Rules struct {
 	ID string
 	// KeyPrefix comes before every name.
 	KeyPrefix string
-	// Cluster says that Redis is a cluster, and Sharded that its pub/sub is sharded.
-	Cluster, Sharded bool
+	// Cluster says that Redis is a cluster.
+	Cluster bool
+	// Sharded says that locks use sharded pub/sub.
+	Sharded bool
 	// Config has the times; Watchdog bounds fixed leases on a RedLock.
 	Config *machine.Config
-	// RedLock returns the Systems of the RedLock of this System; nil if it has none.
+	// RedLock returns the Systems of the RedLock of this System; nil if it has no RedLock.
 	RedLock func() []System
 	// Actors has the actors that are owners.
 	Actors *actor.ActorSystem
@@ -139,7 +141,7 @@ func (call *Call) keepsMinimum() bool {
 	return TraitsOf(call.Kind).MinimumTime
 }
 
-// Check validates a call of a goroutine; that of a message is valid already (see requestMessages).
+// Check validates a call of a goroutine; the call of a message is valid already (see requestMessages).
 func (r *Rules) Check(call *Call) error {
 	switch {
 	case call.By != nil, call.Members != nil:
@@ -150,7 +152,7 @@ func (r *Rules) Check(call *Call) error {
 	return r.checkLock(call.Kind, call.Mode, call.Name)
 }
 
-// CheckOwners returns an error if a forced release cannot be meant for these owners.
+// CheckOwners returns an error if a forced release cannot name these owners.
 func CheckOwners(owners []string) error {
 	if len(owners) > keyspace.MaxOwners {
 		return fmt.Errorf("the forced release names %d owners, and %d are allowed", len(owners), keyspace.MaxOwners)

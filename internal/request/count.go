@@ -14,11 +14,11 @@ import (
 type Count struct {
 	// N is the number of permits.
 	N int64
-	// TTL is that of a semaphore that OpSet makes; 0 for none.
+	// TTL is the TTL of a semaphore that OpSet makes; 0 for none.
 	TTL time.Duration
 	// IfExists makes an OpRelease succeed although there is no semaphore.
 	IfExists bool
-	// ID is that of a count-down, if it has one.
+	// ID is the id of a count-down; "" if it has none.
 	ID string
 }
 
@@ -71,15 +71,16 @@ func (c *Count) check(call *Call) error {
 	return nil
 }
 
-// Check returns an error if a call is not valid, whatever its name; it must not be used then. The guardian checks the
-// name.
+// Check returns an error if a call is not valid; the call must not be used then. Check ignores the name, which the
+// guardian checks.
 func (call *CountCall) Check() error { return call.Call.Count.check(&call.Call) }
 
 // CountAnswer answers a CountCall.
 type CountAnswer struct {
-	// Done says whether something was set or given back, and N how many permits there are, or count-downs are missing.
+	// Done says whether something was set or given back.
 	Done bool
-	N    int64
+	// N is the number of permits, or of the missing count-downs.
+	N int64
 	// Reason is why the call was refused, 0 if it was not.
 	Reason machine.Reason
 	Detail string

@@ -5,22 +5,22 @@ import (
 	"sync"
 )
 
-// Future is where a caller finds the answer to its Call. Usually the answer arrives before
-// the caller waits, since lock actors run on their senders' goroutines: only a caller that
-// has to wait needs a channel.
+// Future has the answer to a Call for its caller. Usually the answer arrives before the caller waits, since lock actors
+// run on their senders' goroutines: only a caller that has to wait needs a channel.
 type Future struct {
-	mu       sync.Mutex // guards what follows
+	mu       sync.Mutex // guards the fields below
 	errand   Errand
 	answer   *Outcome
-	answered bool          // the answer has been put: no errand may come any more
+	answered bool          // the answer has been put: no errand may follow
 	left     bool          // the caller will not look again
 	ready    chan struct{} // signalled once, when an answer or an errand arrives; nil while the caller does not wait
 }
 
 // Errand is a command that the lock actor gives a caller to run.
 type Errand interface {
-	// Run runs the command on the goroutine that calls it. HandBack returns the command of an Errand that was not run.
+	// Run runs the command on the goroutine that calls it.
 	Run(within context.Context)
+	// HandBack returns the command of an Errand that was not run.
 	HandBack()
 }
 
@@ -41,55 +41,55 @@ func (o *Outcome) Free() {
 
 // Complete brings the answer, which comes from NewOutcome, and takes back an errand that the caller has not begun to
 // run: the caller may have left before it looks again. It reports whether the caller may look at the answer.
-func (s *Future) Complete(answer *Outcome) (unrun Errand, taken bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	unrun, s.errand = s.errand, nil
-	s.answered = true
-	if s.left {
+func (f *Future) Complete(answer *Outcome) (unrun Errand, taken bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	unrun, f.errand = f.errand, nil
+	f.answered = true
+	if f.left {
 		return unrun, false
 	}
-	s.answer = answer
-	s.signal()
+	f.answer = answer
+	f.signal()
 	return unrun, true
 }
 
-// Leave is for a caller that gives up. It returns the answer if that has come; a later answer is not taken.
-func (s *Future) Leave() (answer Outcome) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.left, s.ready = true, nil
-	if s.answer != nil {
-		answer, s.answer = *s.answer, nil
+// Leave gives up. It returns the answer if the answer has come; a later answer is not taken.
+func (f *Future) Leave() (answer Outcome) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.left, f.ready = true, nil
+	if f.answer != nil {
+		answer, f.answer = *f.answer, nil
 	}
 	return answer
 }
 
-// Offer brings an errand, if the answer is still to come; with waiting, only if the caller is
-// waiting at this moment. It reports whether it did.
-func (s *Future) Offer(errand Errand, waiting bool) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.answered || s.errand != nil || waiting && s.ready == nil {
+// Offer brings an errand, if the answer is still to come; with waiting, only if the caller is waiting at this moment.
+// It reports whether it has brought the errand.
+func (f *Future) Offer(errand Errand, waiting bool) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.answered || f.errand != nil || waiting && f.ready == nil {
 		return false
 	}
-	s.errand = errand
-	s.signal()
+	f.errand = errand
+	f.signal()
 	return true
 }
 
-func (s *Future) signal() {
-	if s.ready != nil {
-		s.ready <- struct{}{}
-		s.ready = nil
+func (f *Future) signal() {
+	if f.ready != nil {
+		f.ready <- struct{}{}
+		f.ready = nil
 	}
 }
 
 // Await waits for an errand, or for the answer, which the caller frees. It returns neither if ended is closed
 // first.
-func (s *Future) Await(ended <-chan struct{}) (errand Errand, answer *Outcome) {
+func (f *Future) Await(ended <-chan struct{}) (errand Errand, answer *Outcome) {
 	for {
-		errand, answer, ready := s.poll()
+		errand, answer, ready := f.poll()
 		if errand != nil || answer != nil {
 			return errand, answer
 		}
@@ -99,7 +99,7 @@ func (s *Future) Await(ended <-chan struct{}) (errand Errand, answer *Outcome) {
 			select {
 			case <-ready:
 			case <-ended:
-				return nil, nil // it may be signalled yet, and is of no use to another
+				return nil, nil // the channel may still be signalled, so no other Future may use it
 			}
 		}
 		readyChannels.Put(ready)
@@ -107,17 +107,17 @@ func (s *Future) Await(ended <-chan struct{}) (errand Errand, answer *Outcome) {
 }
 
 // poll returns the errand or the answer that is there, or a channel that is signalled when one comes.
-func (s *Future) poll() (errand Errand, answer *Outcome, ready chan struct{}) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (f *Future) poll() (errand Errand, answer *Outcome, ready chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	switch {
-	case s.errand != nil:
-		errand, s.errand = s.errand, nil
-	case s.answer != nil:
-		answer, s.answer = s.answer, nil
+	case f.errand != nil:
+		errand, f.errand = f.errand, nil
+	case f.answer != nil:
+		answer, f.answer = f.answer, nil
 	default:
-		s.ready = readyChannels.Get().(chan struct{})
-		ready = s.ready
+		f.ready = readyChannels.Get().(chan struct{})
+		ready = f.ready
 	}
 	return errand, answer, ready
 }

@@ -21,7 +21,7 @@ type Member struct {
 	Name   string
 }
 
-// systems returns the systems in whose Redis it has a key.
+// systems returns the systems in whose Redis the member has a key.
 func (m Member) systems() []System {
 	if TraitsOf(m.Kind).Composition == SeveralServers {
 		return m.System.Rules().RedLock()
@@ -33,7 +33,7 @@ func (m Member) systems() []System {
 type Members struct {
 	// id is the same for the same members in another order.
 	id string
-	// Sorted is the order in which they are taken.
+	// Sorted has the members in the order in which they are taken.
 	Sorted []Member
 	// token has, for each member in the order that was given, the index of its token; -1 for none.
 	token []int

@@ -11,8 +11,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// requestMessages has the operation of each request message, and what reads it. The answers are in by_message.go, and the
-// checks in check.go.
+// requestMessages has the operation of each request message, and the function that reads it. The answers are in
+// by_message.go, and the checks in check.go.
 var requestMessages = byType(
 	aboutLock(OpAcquire, readAcquire),
 	aboutLock(OpRelease, readRelease),
@@ -66,7 +66,7 @@ type requestMessage struct {
 	read func(r *Rules, m any, call *Call, by *ByMessage) error
 }
 
-// correlated is every request message.
+// correlated is implemented by every request message.
 type correlated interface{ GetCorrelationId() string }
 
 func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
@@ -80,7 +80,8 @@ func byType(rows ...requestMessage) map[reflect.Type]*requestMessage {
 // IsMessage reports whether a message is a request.
 func IsMessage(m any) bool { return requestMessages[reflect.TypeOf(m)] != nil }
 
-// Read makes a Call of a request message; call is nil for any other message. Even one that is not valid can be refused.
+// Read makes a Call of a request message; call is nil for any other message. Even the Call of an invalid message can be
+// refused.
 func (r *Rules) Read(m any, sender *actor.PID) (call *Call, err error) {
 	m, lifeOf := r.lives(m, sender)
 	row := requestMessages[reflect.TypeOf(m)]
@@ -238,7 +239,7 @@ func readTrySetPermits(m *messages.TrySetPermits, call *Call) error {
 	return m.Ttl.CheckValid()
 }
 
-// wait reads how long a request waits. One that is zero tries once; none is without limit.
+// wait reads how long a request waits: with zero it tries once; without a wait there is no limit.
 func (call *Call) wait(d *durationpb.Duration) error {
 	if d == nil {
 		return nil

@@ -10,19 +10,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Permit is what a Call says of a permit: an OpAcquire of a kind with Permits needs one.
+// Permit has the arguments of a Call about permits: an OpAcquire of a kind with Permits needs it.
 type Permit struct {
-	// ID is the permit's in Redis, the first of several; the grant brings it. It is an argument of OpReleaseID.
+	// ID is the permit's id in Redis, the first of several ids; the grant sets it. It is an argument of OpReleaseID.
 	ID machine.PermitID
 	// Together is the number of permits that an OpAcquire wants, all or none; 0 is one.
 	Together int
-	// Until is the end of the permit's validity, which is kept up to date while it is held.
+	// Until is the end of the permit's validity, which is kept up to date while the permit is held.
 	Until atomic.Int64
 	// Shown says that an id was shown, so that the permits are not handed off in this process.
 	Shown atomic.Bool
-	// How and Count are arguments of OpSet. Of OpAcquire, Count is the number of permits if
-	// none is set yet; 0 if the caller does not say.
-	How   messages.SetPermitsHow
+	// How is an argument of OpSet.
+	How messages.SetPermitsHow
+	// Count is an argument of OpSet. For OpAcquire it is the number of permits to set if no number is set yet; 0
+	// for none.
 	Count int64
 }
 
@@ -34,7 +35,7 @@ func ParsePermitID(text string) (id machine.PermitID, err error) {
 	return id, nil
 }
 
-// CheckPermits returns an error if the number of permits cannot be set so.
+// CheckPermits returns an error if the number of permits cannot be set to n in this way.
 func CheckPermits(how messages.SetPermitsHow, n int64) error {
 	least := int64(0)
 	if how == messages.SetPermitsHow_SET_PERMITS_HOW_ADD {

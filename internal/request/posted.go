@@ -7,7 +7,7 @@ import (
 )
 
 // posted is a request with the life of its sender: the process that the sender's PID had when it posted the request.
-// Once it is read, another actor may have that PID, or be about to start.
+// When the request is read, another actor may have that PID, or be about to start.
 type posted struct {
 	message any
 	life    actor.Process
@@ -32,7 +32,7 @@ func (m *notingMailbox) PostUserMessage(message any) {
 	m.Mailbox.PostUserMessage(message)
 }
 
-// Ended says why a request for a lock need not be carried out any more; "" if it must be.
+// Ended says why a request for a lock no longer needs to be carried out; "" if it must be carried out.
 func (r *Rules) Ended(call *Call) (why string) {
 	if call.Withdrawn.Load() {
 		return machine.WasWithdrawn
@@ -43,7 +43,8 @@ func (r *Rules) Ended(call *Call) (why string) {
 	return ""
 }
 
-// lives returns a function for the life of a PID: that of the sender as it was when m was posted, if that was noted.
+// lives returns a function for the life of a PID. For the sender of m it is the life when m was posted, if that was
+// noted.
 func (r *Rules) lives(m any, sender *actor.PID) (message any, lifeOf func(*actor.PID) actor.Process) {
 	noted, is := m.(*posted)
 	if !is {

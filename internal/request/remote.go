@@ -18,12 +18,12 @@ import (
 // GuardianName is documented in package lockkeeper.
 const GuardianName = "lockkeeper"
 
-// Foreign reports whether a PID is that of a process on another node.
+// Foreign reports whether a PID belongs to a process on another node.
 func (r *Rules) Foreign(pid *actor.PID) bool {
 	return pid != nil && pid.Address != r.Actors.Address() && pid.Address != "nonhost"
 }
 
-// Process returns the process of a local PID; nil for a dead or a remote one.
+// Process returns the process of a local PID; nil for a dead or a remote actor.
 func (r *Rules) Process(pid *actor.PID) actor.Process {
 	if r.Foreign(pid) {
 		return nil
@@ -35,8 +35,8 @@ func (r *Rules) Process(pid *actor.PID) actor.Process {
 	return process
 }
 
-// SameLife reports whether two processes of one PID are the same. The host's own may have a type that cannot be compared:
-// then they count as the same.
+// SameLife reports whether two processes of one PID are the same. The host's own processes may have a type that cannot
+// be compared: then they count as the same.
 func SameLife(a, b actor.Process) bool {
 	if a, is := a.(*actor.ActorProcess); is {
 		b, is := b.(*actor.ActorProcess)
@@ -82,6 +82,5 @@ func (r *Rules) checkEnd(m *messages.Acquire, by *ByMessage) error {
 	return nil
 }
 
-// IsFuture tells the PID of a future, which must never be watched: any system message
-// completes it.
+// IsFuture reports whether a PID belongs to a future, which must never be watched: any system message completes it.
 func IsFuture(pid *actor.PID) bool { return strings.HasPrefix(pid.GetId(), "future$") }

@@ -8,7 +8,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// WithTrace returns a message with the span of a context in its header, if it has one.
+// WithTrace returns a message with the span of a context in its header, if the context has a span.
 func WithTrace(ctx context.Context, message any) any {
 	if !trace.SpanContextFromContext(ctx).IsValid() {
 		return message
@@ -25,7 +25,7 @@ func WithTrace(ctx context.Context, message any) any {
 	return e
 }
 
-// TraceIn is a context with the span that a message's header names, by the W3C's Trace Context.
+// TraceIn returns a context with the span that a message's header names, by the W3C's Trace Context.
 func TraceIn(header actor.ReadonlyMessageHeader) context.Context {
 	if header == nil {
 		return context.Background()
@@ -33,7 +33,7 @@ func TraceIn(header actor.ReadonlyMessageHeader) context.Context {
 	return propagation.TraceContext{}.Extract(context.Background(), propagation.MapCarrier(header.ToMap()))
 }
 
-// Envelope has a message, its sender, and a copy of its header, which may be nil.
+// Envelope returns an envelope with a message, its sender, and a copy of its header, which may be nil.
 func Envelope(message any, sender *actor.PID, header actor.ReadonlyMessageHeader) *actor.MessageEnvelope {
 	e := &actor.MessageEnvelope{Message: message, Sender: sender}
 	if header != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/messages"
 )
 
-// Traits are the facts about a kind. How lock actors serve it is in package kinds, whose rows have these.
+// Traits are the facts about a kind. Package kinds, whose rows have these traits, says how lock actors serve the kind.
 type Traits struct {
 	// Word names the kind, with its article, in messages to users.
 	Word string
@@ -22,10 +22,10 @@ type Traits struct {
 	Fenced bool
 	// Shared says that a hold may have the shared mode.
 	Shared bool
-	// MinimumTime says that a hold may have one. Readers share the key, the servers of a RedLock would have to agree, and
-	// permits are released by an id.
+	// MinimumTime says that a hold may have a minimum time. Read locks, RedLocks and permits may not: readers share the
+	// key, the servers of a RedLock would have to agree, and permits are released by an id.
 	MinimumTime bool
-	// Permits says that each Acquire gets permits of its own, with ids, and is no re-entry.
+	// Permits says that each Acquire gets its own permits, with ids, and is not a re-entry.
 	Permits bool
 }
 
@@ -41,15 +41,15 @@ const (
 	LatchKey
 )
 
-// DrawsTokens reports whether a hold draws fencing tokens: its own, or those of its members or servers.
+// DrawsTokens reports whether a hold draws fencing tokens: its own, or the tokens of its members or servers.
 func (t *Traits) DrawsTokens() bool {
 	return t.Fenced || t.Composition == SeveralLocks || t.Composition == SeveralServers
 }
 
-// HasOwners reports whether holds have owners. Requests about a kind without owners have messages of their own.
+// HasOwners reports whether holds have owners. Requests about a kind without owners have their own messages.
 func (t *Traits) HasOwners() bool { return t.Composition != SemaphoreKey && t.Composition != LatchKey }
 
-// IsLock reports whether the kind is no synchronizer.
+// IsLock reports whether the kind is a lock, and not a synchronizer.
 func (t *Traits) IsLock() bool { return t.HasOwners() && !t.Permits }
 
 // traits has a row for each kind.
@@ -76,7 +76,7 @@ func init() {
 	}
 }
 
-// TraitsOf returns the traits of a kind; for an unknown kind, those of a plain lock.
+// TraitsOf returns the traits of a kind; for an unknown kind, the traits of a plain lock.
 func TraitsOf(kind messages.Kind) *Traits {
 	if kind < 0 || int(kind) >= len(traits) {
 		return &traits[messages.Kind_KIND_PLAIN]
