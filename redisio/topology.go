@@ -63,9 +63,9 @@ func whySingle(ctx context.Context, client rueidis.Client, options rueidis.Clien
 func checkAsking(ctx context.Context, client rueidis.Client) error {
 	for _, node := range client.Nodes() {
 		err := node.Do(ctx, node.B().Arbitrary("ASKING").Build()).Error()
-		refusal, refused := rueidis.IsRedisErr(err)
+		reply, refused := rueidis.IsRedisErr(err)
 		switch {
-		case refused && strings.HasPrefix(refusal.Error(), "NOPERM"):
+		case refused && strings.HasPrefix(reply.Error(), "NOPERM"):
 			return &Error{Hint: "the ACL user needs +asking, or its calls have no reply while the cluster moves a slot", Err: err}
 		case err == nil:
 			return nil

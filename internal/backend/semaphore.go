@@ -34,8 +34,8 @@ type wire interface {
 
 // NewSemaphore returns the semaphore of that name on one Redis, for a client.
 func NewSemaphore(s *Server, name, client string, options *protocol.Options, to PermitReceiver) *Semaphore {
-	semaphore := protocol.NewSemaphore(s.prefix+name, client, options)
-	return &Semaphore{server: s, wire: semaphore, channel: semaphore.Channel, waiters: semaphore.Waiters(), to: to}
+	permits := protocol.NewSemaphore(s.prefix+name, client, options)
+	return &Semaphore{server: s, wire: permits, channel: permits.Channel, waiters: permits.Waiters(), to: to}
 }
 
 // NewLatch returns the latch of that name on one Redis, for a client.

@@ -20,8 +20,8 @@ type Call struct {
 	// Renews marks a call that renews leases. Its reply may be late, so it has separate workers in a
 	// cluster.
 	Renews bool
-	// Confirm makes the call wait until the replicas of AwaitReplicas have what the script has
-	// written; see Reply.Unconfirmed.
+	// Confirm makes the call wait until the replicas of AwaitReplicas have the writes of the script; see
+	// Reply.Unconfirmed.
 	Confirm bool
 	// Format says how the caller is to read the reply: it is Reply.Format.
 	Format uint8
@@ -47,17 +47,19 @@ type Receiver interface {
 	Replied(seq uint64, r Reply)
 }
 
-// Reply is the outcome of one call. N and S are the integers and the strings of the script's
-// reply, in order; Nil reports a nil reply.
+// Reply is the outcome of one call.
 type Reply struct {
+	// Nil reports a nil reply.
 	Nil bool
-	// Format is that of the Call or the Renewal.
+	// Format is the Format of the Call or the Renewal.
 	Format uint8
-	N      [3]int64
-	S      [2]string
-	Err    *redisio.Error
-	// Unconfirmed is why it is not certain that the replicas have what the script has written. It is
-	// nil if they have it, or if Call.Confirm is false.
+	// N are the integers of the script's reply, in order.
+	N [3]int64
+	// S are the strings of the script's reply, in order.
+	S   [2]string
+	Err *redisio.Error
+	// Unconfirmed is why it is not certain that the replicas have the writes of the script. It is nil if they have
+	// them, or if Call.Confirm is false.
 	Unconfirmed *redisio.Error
 }
 
@@ -71,8 +73,8 @@ func (c *Call) command(b rueidis.Builder) rueidis.Completed {
 	return b.Evalsha().Sha1(c.Script.SHA).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }
 
-// withSource returns the command for a server that does not have the script in its cache. The command
-// puts it there.
+// withSource returns the command for a server that does not have the script in its cache. The command puts the script
+// there.
 func (c *Call) withSource(b rueidis.Builder) rueidis.Completed {
 	return b.Eval().Script(c.Script.Source).Numkeys(int64(len(c.Keys))).Key(c.Keys...).Arg(c.Args...).Build()
 }

@@ -2,7 +2,7 @@ package redisclient
 
 import "context"
 
-// maxErrands bounds how many callers run calls themselves: with more of them, the batches of the workers are cheaper.
+// maxErrands bounds how many callers run calls themselves: with more callers, the batches of the workers are cheaper.
 const maxErrands = 16
 
 // Errand is a call for a goroutine that would only wait for the reply. It ends with Run, HandBack or Drop.
@@ -11,7 +11,7 @@ type Errand struct {
 	call  Call
 }
 
-// Errand makes an Errand of a call; nil if there are many under way.
+// Errand makes an Errand of a call; nil if many Errands are under way.
 func (r *Redis) Errand(c Call) *Errand {
 	if r.errands.Add(1) > maxErrands {
 		r.errands.Add(-1)

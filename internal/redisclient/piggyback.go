@@ -22,15 +22,15 @@ func (r *Redis) Piggyback(c Call) {
 	time.AfterFunc(piggybackDelay, func() { p.sendAlone(&c) })
 }
 
-// sendAlone sends a call, unless it was sent together with another one meanwhile.
+// sendAlone sends a call, unless it was sent together with another call meanwhile.
 func (p *pool) sendAlone(c *Call) {
 	if c != nil && p.waiting.CompareAndSwap(c, nil) {
 		p.submit(*c)
 	}
 }
 
-// withWaiting puts the waiting call, if there is one, before the others. So they find the same state in
-// Redis as if it had not waited.
+// withWaiting puts the waiting call, if there is one, before the batch. So the batch finds the same state in Redis as
+// if the call had not waited.
 func (p *pool) withWaiting(batch []Call) []Call {
 	c := p.waiting.Load()
 	if c == nil || !p.waiting.CompareAndSwap(c, nil) {

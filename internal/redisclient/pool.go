@@ -18,16 +18,16 @@ import (
 const (
 	// maxBatch bounds how many calls one worker sends in one pipeline.
 	maxBatch = 64
-	// urgentWorkers and workers bound the goroutines that wait for Redis. clusterWorkers bounds those
-	// that wait for replicas in a cluster, with one call each.
-	urgentWorkers  = 8
-	workers        = 16
+	// urgentWorkers bounds the goroutines that wait for Redis with urgent calls.
+	urgentWorkers = 8
+	// workers bounds the goroutines that wait for Redis with other calls.
+	workers = 16
+	// clusterWorkers bounds the goroutines that wait for replicas in a cluster, with one call each.
 	clusterWorkers = 64
 )
 
-// pool runs calls on a few goroutines. They are started on demand and stay until the pool
-// is closed, since a new goroutine for every call would have to grow its stack. Submitting
-// never blocks.
+// pool runs calls on a few goroutines. The goroutines are started on demand and stay until the pool is closed, since a
+// new goroutine for every call would have to grow its stack. Submitting never blocks.
 type pool struct {
 	client  rueidis.Client
 	cluster bool
@@ -44,10 +44,11 @@ type pool struct {
 	// slots finds the servers for calls that wait for replicas in a cluster.
 	slots slots.Finder
 
-	// waiting is a call that waits to be sent with the next one; see Piggyback.
+	// waiting is a call that waits to be sent with the next call; see Piggyback.
 	waiting atomic.Pointer[Call]
-	// replicas is the number of replicas that must confirm a call with Confirm, and replicaTimeout bounds the wait.
-	replicas       int64
+	// replicas is the number of replicas that must confirm a call with Confirm.
+	replicas int64
+	// replicaTimeout bounds the wait for the replicas.
 	replicaTimeout time.Duration
 
 	mu sync.Mutex
@@ -56,9 +57,9 @@ type pool struct {
 
 	closed bool
 	wg     sync.WaitGroup
-	// pending is the number of calls without a reply. allReplied is closed when there are none; it is nil unless awaitReplies
-	// waits for that.
-	pending    int
+	// pending is the number of calls without a reply.
+	pending int
+	// allReplied is closed when no call is pending; it is nil unless awaitReplies waits.
 	allReplied chan struct{}
 }
 
@@ -68,12 +69,12 @@ type lane struct {
 	head    int
 	more    sync.Cond
 	running int
-	idle    int // waiting for more, and not yet woken
+	idle    int // workers that wait for calls, and are not yet woken
 	max     int // workers
 	batch   int // calls in one pipeline
 }
 
-// chooseScript replaces the call's script by its form for sharded pub/sub if that is used.
+// chooseScript replaces the call's script by its form for sharded pub/sub if the scripts use sharded pub/sub.
 func (p *pool) chooseScript(c *Call) {
 	if p.sharded && c.Script.Sharded != nil {
 		c.Script = c.Script.Sharded
@@ -178,8 +179,7 @@ func (p *pool) close() {
 	p.wg.Wait()
 }
 
-// take waits for calls and removes up to a batch of them from the lane. It returns none if
-// the worker should end.
+// take waits for calls and removes up to a batch of them from the lane. It returns no calls if the worker should end.
 func (p *pool) take(l *lane, batch []Call) []Call {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -310,7 +310,7 @@ func (p *pool) ask(within context.Context, c *Call) (result rueidis.RedisResult,
 	return result, unconfirmed
 }
 
-// sendOne sends one call, and waits for replicas if it asks for it.
+// sendOne sends one call, and waits for replicas if the call asks for that.
 func (p *pool) sendOne(ctx *deadlineContext, c *Call, as asCommand) (result rueidis.RedisResult, unconfirmed *redisio.Error) {
 	if !p.confirms(c) {
 		return p.client.Do(ctx, as(c, p.client.B())), nil
@@ -364,7 +364,7 @@ func (p *pool) deliver(c *Call, result rueidis.RedisResult, unconfirmed *redisio
 	c.reply(reply)
 }
 
-// runSecond runs Call.Second. Its error is always Unsure, since the first one was carried out.
+// runSecond runs Call.Second. Its error is always Unsure, since the first script was carried out.
 func (p *pool) runSecond(c *Call) Reply {
 	second := Call{
 		Script: c.Second.Script, Keys: []string{c.Second.Key}, Args: []string{c.Second.Arg}, Deadline: c.Deadline, Confirm: c.Confirm,

@@ -13,19 +13,19 @@ import (
 )
 
 const (
-	// Connections to a replica are closed at once. As long as replicas reply, that is repeated
-	// with a pause that grows from minReplacePause to maxReplacePause.
+	// Connections to a replica are closed at once. As long as replicas reply, connections are closed again with a pause
+	// that grows from minReplacePause to maxReplacePause.
 	minReplacePause = 100 * time.Millisecond
 	maxReplacePause = 2 * time.Second
 	// resetReplacePause is the time without a reply of a replica after which the pause is reset.
 	resetReplacePause = 5 * time.Second
 	// lastReplaceDelay is the time between the first reply of a master and a last replacement of the subscriptions:
-	// they may have been replaced before the address led to the master, and get no reply that shows it.
+	// they may have been replaced before the address led to the master, and no reply would show that.
 	lastReplaceDelay = 500 * time.Millisecond
 	// quitTimeout bounds the wait for the end of a connection.
 	quitTimeout = time.Second
-	// quitsPerRound is the number of connections that are closed at a time. rueidis opens four by itself; with one
-	// at a time, the last might stay open for a minute.
+	// quitsPerRound is the number of connections that are closed at a time. rueidis itself opens four connections; with
+	// one at a time, the last might stay open for a minute.
 	quitsPerRound = 2
 )
 
@@ -36,7 +36,7 @@ type reconnector struct {
 	client   rueidis.Client
 	follower follower // or nil
 
-	// lost reports whether the last reply was that of a replica.
+	// lost reports whether the last reply came from a replica.
 	lost atomic.Bool
 
 	mu            sync.Mutex // guards the fields below
@@ -66,7 +66,7 @@ func (r *reconnector) close() {
 	r.wg.Wait()
 }
 
-// observe handles the reply to a call: it reconnects if the reply is that of a replica.
+// observe handles the reply to a call: it reconnects if the reply comes from a replica.
 func (r *reconnector) observe(c *Call, result rueidis.RedisResult) {
 	err := result.Error()
 	if reply, fromRedis := rueidis.IsRedisErr(err); fromRedis && len(c.Keys) > 0 && refusal.ByReplica(reply.Error()) {
@@ -76,7 +76,7 @@ func (r *reconnector) observe(c *Call, result rueidis.RedisResult) {
 	}
 }
 
-// noteReached records a reply that is not that of a replica.
+// noteReached records a reply that does not come from a replica.
 func (r *reconnector) noteReached() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -126,10 +126,10 @@ func (r *reconnector) replace() {
 	}
 }
 
-// quit closes quitsPerRound connections of the client; further ones are closed when they are used. rueidis
-// chooses a connection at random for a command with a key, so the pipeline begins with one. Redis closes a
-// connection at QUIT, which needs no permission. Because of the PING, rueidis notices that before the next
-// call fails.
+// quit closes quitsPerRound connections of the client; further connections are closed when they are used. rueidis
+// chooses a connection at random for a command with a key, so the pipeline begins with such a command. Redis closes a
+// connection at QUIT, which needs no permission. Because of the PING, rueidis notices the closed connection before the
+// next call fails.
 func (r *reconnector) quit(key string) {
 	ctx, cancel := context.WithTimeout(context.Background(), quitTimeout)
 	defer cancel()

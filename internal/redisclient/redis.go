@@ -2,9 +2,9 @@
 // blocking them, sends them in batches, and returns the replies as plain values. It makes no decisions
 // about locks and never repeats a script: the lock decides whether to send it again.
 //
-// The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster), as many for calls
-// that wait for replicas (up to 128 in a cluster), and 1 for the pub/sub connection, in a cluster 2; with sharded pub/sub
-// 1, and 1 for each master. The client has its own, which with Sentinel are 4 for each Sentinel.
+// The number of goroutines does not grow with the number of locks: up to 24 workers (32 in a cluster), as many for
+// calls that wait for replicas (up to 128 in a cluster), and 1 for the pub/sub connection, in a cluster 2; with sharded
+// pub/sub 1, and 1 for each master. The client has its own goroutines, with Sentinel 4 for each Sentinel.
 package redisclient
 
 import (
@@ -50,9 +50,9 @@ func New(client rueidis.Client, batchDelay time.Duration) *Redis {
 	return r
 }
 
-// OnMove registers a function to be called when the master changes; stop unregisters it. The new master
-// may not have the latest writes that the old one has confirmed. The function must not block. It is only
-// called for clients of Sentinels that package redisio has opened.
+// OnMove registers a function to be called when the master changes; stop unregisters it. The new master may not have
+// the latest writes that the old master has confirmed. The function must not block. It is only called for clients of
+// Sentinels that package redisio has opened.
 func (r *Redis) OnMove(moved func()) (stop func()) {
 	if r.follower == nil {
 		return func() {}

@@ -13,21 +13,21 @@ import (
 )
 
 // renewalBatch is the number of leases that one script renews, as Redisson's lockWatchdogBatchSize. A batch of 1000
-// saves Redis another quarter of the work, but blocks it for a millisecond (measured).
+// saves Redis another quarter of the work, but blocks Redis for a millisecond (measured).
 const renewalBatch = 100
 
 // Renewal is the renewal of one lease.
 type Renewal struct {
-	// Script is scripts.Renew or scripts.ReadWriteRenew. Extra are its arguments for each lease
-	// after owner and lease.
+	// Script is scripts.Renew or scripts.ReadWriteRenew.
 	Script *scripts.Script
 	Key    string
 	Owner  string
 	Lease  time.Duration
-	Extra  []string
+	// Extra are the arguments of Script for each lease after owner and lease.
+	Extra []string
 	// Confirm makes the renewal wait for replicas; see Call.Confirm.
 	Confirm bool
-	// Immediate sends the renewal at once instead of waiting for others.
+	// Immediate sends the renewal at once instead of waiting for other renewals.
 	Immediate bool
 	// Format is like Call.Format.
 	Format uint8
@@ -44,9 +44,9 @@ func (n *Renewal) reply(r Reply) {
 	n.To.Replied(n.Seq, r)
 }
 
-// RenewalDeadline returns the Deadline of a renewal whose reply should arrive by one time and is useless after another.
-// The deadline is the latter, but in a cluster half way between them: the replies of several servers are awaited
-// together, and a server that does not answer must not cause the loss of leases on the others.
+// RenewalDeadline returns the Deadline of a renewal whose reply should arrive by should and is useless after latest.
+// The deadline is latest, but in a cluster half way between the two: the replies of several servers are awaited
+// together, and a server that does not answer must not cause the loss of leases on other servers.
 func (r *Redis) RenewalDeadline(should, latest time.Time) time.Time {
 	late := max(latest.Sub(should), 0)
 	if r.Cluster() {
@@ -62,13 +62,16 @@ type renewals struct {
 	cluster    bool
 
 	mu sync.Mutex
-	// pending are the renewals of each script to be sent, and count is their number; usualBatch is the
-	// average number per script of the last flush.
-	pending           map[batchKey][]Renewal
-	count, usualBatch int
-	timer             *time.Timer
-	// rounds is the number of rounds in progress. immediate reports that the pending renewals include an immediate one.
-	rounds    int
+	// pending are the renewals of each script to be sent.
+	pending map[batchKey][]Renewal
+	// count is the number of pending renewals.
+	count int
+	// usualBatch is the average number per script of the last flush.
+	usualBatch int
+	timer      *time.Timer
+	// rounds is the number of rounds in progress.
+	rounds int
+	// immediate reports that a pending renewal is Immediate.
 	immediate bool
 }
 

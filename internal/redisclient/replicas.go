@@ -11,11 +11,10 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Redis replicates after it has replied. WAIT, sent after a script on the same connection, replies when
-// the replicas have received the earlier writes. It blocks its connection, so these calls use separate
-// connections; one WAIT is for all scripts of a pipeline. With 1000 goroutines and a replica that lags by
-// 10 ms, an acquire and a release take 25 µs; 170 µs with a WAIT for each call, and 750 µs on the
-// connection that all calls share.
+// Redis replicates after it has replied. WAIT, sent after a script on the same connection, replies when the replicas
+// have received the earlier writes. WAIT blocks its connection, so these calls use separate connections; one WAIT is
+// for all scripts of a pipeline. With 1000 goroutines and a replica that lags by 10 ms, an acquire and a release take
+// 25 µs; 170 µs with a WAIT for each call, and 750 µs on the connection that all calls share.
 
 // AwaitReplicas makes calls with Confirm wait until n replicas have received their writes, but at most for
 // timeout, and not beyond three quarters of the time to the call's deadline. It must be called before the
@@ -60,8 +59,8 @@ func (p *pool) quitConfirmed(ctx *deadlineContext) {
 	p.client.DoMulti(ctx, b.Quit().Build(), b.Wait().Numreplicas(0).Timeout(1).Build())
 }
 
-// sendToSlot sends a pipeline to the master of a key's slot, and follows one redirection. rueidis would
-// follow it with the script alone, and return the reply to the WAIT from the server that has not run it.
+// sendToSlot sends a pipeline to the master of a key's slot, and follows one redirection. rueidis would follow the
+// redirection with the script alone, and return the reply to the WAIT from the server that has not run the script.
 func (p *pool) sendToSlot(ctx *deadlineContext, key string, pipeline func() rueidis.Commands) (results []rueidis.RedisResult) {
 	node := p.slots.Of(ctx, keyspace.Slot(key))
 	if node == nil {

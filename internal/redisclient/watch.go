@@ -15,13 +15,13 @@ import (
 type Watch struct {
 	// Called reports the reply to a script, and how long it took.
 	Called func(script string, took time.Duration, err *redisio.Error)
-	// Reached reports whether Redis was available to a call: err is nil, or the error of the call. It is not
-	// called if the client is closed. A missing confirmation by replicas is a transient error. It is not an
-	// error that a cluster moves a slot, or that the call's keys or arguments are refused.
+	// Reached reports whether Redis was available to a call: err is nil, or the error of the call. It is not called if
+	// the client is closed. A missing confirmation by replicas is a transient error. A slot that a cluster moves, and a
+	// refusal of the call's keys or arguments, are not errors.
 	Reached func(script string, err *redisio.Error)
 	// Renewed reports the result for one lease: "renewed", "gone" or "taken", unless there is an error.
 	Renewed func(result string, err *redisio.Error)
-	// Reconnected reports a connection for subscriptions that was opened after one had broken.
+	// Reconnected reports a connection for subscriptions that replaces a broken connection.
 	Reconnected func()
 }
 

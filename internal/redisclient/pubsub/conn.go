@@ -35,8 +35,8 @@ type conn struct {
 	asked map[string]bool
 }
 
-// dedicate takes a connection from a client. In a cluster it leads to this server if the client knows it, otherwise
-// to any, and to the one to avoid only if there is no other.
+// dedicate takes a connection from a client. In a cluster the connection leads to server if the client knows it,
+// otherwise to any server, and to avoid only if there is no other server.
 func dedicate(client rueidis.Client, server, avoid string) *conn {
 	if client.Mode() != rueidis.ClientModeCluster {
 		return newConn(client, "")
@@ -80,8 +80,8 @@ func (c *conn) end() {
 
 var errNoServer = errors.New("the client does not know the server, or no longer knows it")
 
-// open takes a connection to a server from the client, as dedicate does, unless ctx ends first. The client itself
-// may block for a dial, or until its pool has room.
+// open takes a connection to a server from the client, as dedicate does, unless ctx ends first. The client may block
+// for a dial, or until its pool has room.
 func (s *Subscriptions) open(ctx context.Context, server, avoid string) (*conn, error) {
 	opened := make(chan *conn)
 	go func() {
@@ -116,23 +116,27 @@ func (s *Subscriptions) open(ctx context.Context, server, avoid string) (*conn, 
 	}
 }
 
-// replacement is a connection that can replace the current one, or nil. During the pause unused channels are no reason
-// for another one. stale reports that the current connection was stale; noRoom, that it must be closed first.
+// replacement is the result of preparing a connection.
 type replacement struct {
-	connection    *conn
-	pause         time.Duration
-	stale, noRoom bool
+	// connection can replace the current connection; nil if there is none.
+	connection *conn
+	// pause is the time in which unused channels are not a reason for another replacement.
+	pause time.Duration
+	// stale reports that the current connection was stale.
+	stale bool
+	// noRoom reports that the current connection must be closed first.
+	noRoom bool
 }
 
-// prepare opens a connection and subscribes it to the wanted channels of the current one, unless ctx ends
-// first. It sends the result to a channel, unless gone is closed first.
+// prepare opens a connection and subscribes it to the wanted channels of the current connection, unless ctx ends first.
+// It sends the result to a channel, unless gone is closed first.
 func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, to chan<- replacement, gone <-chan struct{}) {
 	began := time.Now()
 	inTime, cancel := context.WithTimeout(ctx, roomTimeout)
 	defer cancel()
 	server := current.server
 	if stale {
-		server = "" // it may be the wrong one
+		server = "" // the server may be the wrong one
 	}
 	next, err := s.open(inTime, server, "")
 	noRoom := err != nil
@@ -144,7 +148,7 @@ func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, 
 		s.abandon(next)
 		r = replacement{pause: max(r.pause, maxReconnectPause), stale: stale, noRoom: noRoom}
 		if ctx.Err() != nil {
-			r = replacement{} // serve has cancelled it
+			r = replacement{} // serve has cancelled the replacement
 		}
 	}
 	select {
@@ -154,8 +158,8 @@ func (s *Subscriptions) prepare(ctx context.Context, current *conn, stale bool, 
 	}
 }
 
-// begin makes a connection the next one, and returns the channels for it. Channels that were refused on
-// the current connection are left out: they would be refused again.
+// begin makes a connection the next connection, and returns the channels for it. Channels that were refused on the
+// current connection are left out: they would be refused again.
 func (s *Subscriptions) begin(current, next *conn) (channels []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -185,8 +189,7 @@ func (s *Subscriptions) abandon(next *conn) {
 	s.others.Go(next.end)
 }
 
-// adopt makes the next connection the current one. catchUp subscribes it to channels that were added
-// meanwhile.
+// adopt makes the next connection the current connection. catchUp subscribes it to channels that were added meanwhile.
 func (s *Subscriptions) adopt(next *conn) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,8 +211,8 @@ func (s *Subscriptions) adopt(next *conn) {
 	}
 }
 
-// retire closes a connection that was replaced. If it does not reply any more, it may have ended before the new
-// one was subscribed, so messages may have been missed: all channels are reported as subscribed again.
+// retire closes a connection that was replaced. If the connection no longer replies, it may have ended before the new
+// connection was subscribed, so messages may have been missed: all channels are reported as subscribed again.
 func (s *Subscriptions) retire(old *conn) {
 	if !s.replies(old) && s.ctx.Err() == nil {
 		s.reconnected()
@@ -221,8 +224,8 @@ func (s *Subscriptions) retire(old *conn) {
 	old.end()
 }
 
-// replies reports whether a connection replies to another SUBSCRIBE to one of its channels, be it with an error.
-// All messages before are read by then. A PING would not do: in RESP2, rueidis sends it over another connection.
+// replies reports whether a connection replies to another SUBSCRIBE to one of its channels, even with an error. All
+// earlier messages are read by then. A PING would not do: in RESP2, rueidis sends it over another connection.
 func (s *Subscriptions) replies(old *conn) bool {
 	s.mu.Lock()
 	var one []string
@@ -241,10 +244,9 @@ func (s *Subscriptions) replies(old *conn) bool {
 	return old.client.Do(inTime, s.command(old, one)).NonRedisError() == nil
 }
 
-// subscribe subscribes a connection to channels. It returns an error if the connection cannot be used any
-// more. A replica confirms shard channels as its master does, but the scripts do not count its subscribers;
-// so the server is asked afterwards for its role. A master that becomes a replica later unsubscribes its
-// subscribers.
+// subscribe subscribes a connection to channels. It returns an error if the connection can no longer be used. A replica
+// confirms shard channels as its master does, but the scripts do not count its subscribers; so the server is asked
+// afterwards for its role. A master that becomes a replica later unsubscribes its subscribers.
 func (s *Subscriptions) subscribe(ctx context.Context, connection *conn, channels []string) error {
 	for batch := range slices.Chunk(channels, subscribeBatch) {
 		groups, commands := [][]string{batch}, rueidis.Commands{}
@@ -280,8 +282,8 @@ func (s *Subscriptions) command(connection *conn, channels []string) rueidis.Com
 	return connection.client.B().Subscribe().Channel(channels...).Build()
 }
 
-// handleReply handles the reply to one SUBSCRIBE. Redis refuses all of its channels because of one, so they
-// are halved until that one is found; only its refusal is reported to the listener.
+// handleReply handles the reply to one SUBSCRIBE. Redis refuses all of its channels because of one channel, so the
+// channels are halved until that channel is found; only its refusal is reported to the listener.
 func (s *Subscriptions) handleReply(ctx context.Context, connection *conn, channels []string, err error) error {
 	refusal, refused := rueidis.IsRedisErr(err)
 	if refused && s.shard != nil {

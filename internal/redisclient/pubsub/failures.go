@@ -8,8 +8,8 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/redisio"
 )
 
-// Subscriptions are reported as failing after so many failures in a row, and not before so long after the
-// first.
+// Subscriptions are reported as failing after failingTimes failures in a row, and not before failingAfter since the
+// first failure.
 const (
 	failingTimes = 3
 	failingAfter = 2 * time.Second

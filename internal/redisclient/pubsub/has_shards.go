@@ -15,13 +15,13 @@ import (
 
 var errMissing = &redisio.Error{Err: errors.New("the context or the client is nil")}
 
-// askNextAfter is the time that one server may take to answer before another one is asked as well.
+// askNextAfter is the time that one server may take to answer before another server is asked, too.
 const askNextAfter = 100 * time.Millisecond
 
-// HasShards reports whether a client's server supports sharded pub/sub: whether it is a cluster of Redis 7
-// or later, or of Valkey. It decides as Redisson does, by the first server that answers, since both must
-// come to the same result. It fails if no server answers before ctx ends; requests to servers that do not
-// answer end with ctx, in the background. The error is a *redisio.Error.
+// HasShards reports whether a client's server supports sharded pub/sub: whether it is a cluster of Redis 7 or later, or
+// of Valkey. It decides as Redisson does, by the first server that answers, since Redisson and Lockkeeper must come to
+// the same result. It fails if no server answers before ctx ends; requests to servers that do not answer end with ctx,
+// in the background. The error is a *redisio.Error.
 func HasShards(ctx context.Context, client rueidis.Client) (bool, error) {
 	if ctx == nil || client == nil {
 		return false, errMissing
@@ -70,7 +70,7 @@ func hasShards(ctx context.Context, node rueidis.Client) (bool, *redisio.Error) 
 	case err.Hint == "": // the server does not know the subcommand
 		return false, nil
 	}
-	// Redis 6.2 checks the user's rights first, which may lack those for later versions.
+	// Redis 6.2 checks the user's rights first, which may lack the rights for later versions.
 	major, _, _ := strings.Cut(hello.Field(ctx, node, "version"), ".")
 	if n, unknown := strconv.Atoi(major); unknown == nil && n < 7 {
 		return false, nil

@@ -13,8 +13,8 @@ import (
 // memberPause is the pause between two checks that the server of the subscriptions is still in the cluster.
 const memberPause = 5 * time.Second
 
-// awaitLeave returns a channel that gets the server of the current connection when that has left its cluster: it keeps
-// the connection, but gets no message of the cluster any more. The goroutine ends with ctx.
+// awaitLeave returns a channel that gets the server of the current connection when the server has left its cluster: the
+// server keeps the connection, but no longer gets messages of the cluster. The goroutine ends with ctx.
 func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
 	if s.hasLeft == nil {
 		return nil
@@ -42,8 +42,8 @@ func (s *Subscriptions) awaitLeave(ctx context.Context) <-chan string {
 	return leaves
 }
 
-// hasLeft reports whether a server of a cluster has left it. One that was reset lists no slots, and one that was only
-// forgotten is listed by no other: one of them is asked. A server that does not answer has not left.
+// hasLeft reports whether a server of a cluster has left it. A server that was reset lists no slots. No other server
+// lists a server that was only forgotten: another server is asked. A server that does not answer has not left.
 func hasLeft(ctx context.Context, client rueidis.Client, server string) bool {
 	nodes := client.Nodes()
 	if nodes[server] == nil {
@@ -59,7 +59,7 @@ func hasLeft(ctx context.Context, client rueidis.Client, server string) bool {
 			continue
 		}
 		members, err := slots.Members(inTime, node, other)
-		// One that does not list itself calls servers by other names than the client does.
+		// A server that does not list itself calls servers by other names than the client does.
 		return err == nil && slices.Contains(members, other) && !slices.Contains(members, server)
 	}
 	return false

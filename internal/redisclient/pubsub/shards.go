@@ -25,7 +25,7 @@ const checkPause = time.Second
 type Shards struct {
 	client   rueidis.Client
 	listener Listener
-	// reconnected is called for each connection that was opened after one had broken.
+	// reconnected is called for each connection that replaces a broken connection.
 	reconnected func()
 
 	mu sync.Mutex // guards the fields below
@@ -35,12 +35,12 @@ type Shards struct {
 	refused map[string]struct{}
 	shards  map[string]*shard // by address
 	masters slots.Map
-	// unsettled reports that channels may be on the wrong master. askFirst is the address of the server to
-	// ask first.
+	// unsettled reports that channels may be on the wrong master.
 	unsettled bool
-	askFirst  string
-	nodes     []string
-	started   bool
+	// askFirst is the address of the server to ask first.
+	askFirst string
+	nodes    []string
+	started  bool
 
 	changed chan struct{}
 	ctx     context.Context // ends with Close
@@ -56,8 +56,8 @@ type shard struct {
 	address string
 }
 
-// NewShards returns Shards without connections. The function reconnected is called for each connection that was
-// opened after one had broken.
+// NewShards returns Shards without connections. The function reconnected is called for each connection that replaces a
+// broken connection.
 func NewShards(client rueidis.Client, listener Listener, reconnected func()) *Shards {
 	s := &Shards{
 		client: client, listener: listener, reconnected: reconnected,
@@ -133,8 +133,7 @@ func (s *Shards) Close() {
 	s.others.Wait()
 }
 
-// at returns the shard of a channel, which it creates if needed, or nil if the master is not known; mu is
-// held.
+// at returns the shard of a channel, which it creates if needed; nil if the master is not known. mu is held.
 func (s *Shards) at(channel string) *shard {
 	address := s.masters.Of(keyspace.Slot(channel))
 	if address == "" || s.ctx.Err() != nil {
@@ -149,8 +148,8 @@ func (s *Shards) at(channel string) *shard {
 	return s.shards[address]
 }
 
-// connect implements Subscriptions.dedicate: it leads to the shard's server. If the client does not know that, connect
-// makes it discover the server, and the next attempt may succeed.
+// connect implements Subscriptions.dedicate: the connection leads to the shard's server. If the client does not know
+// the server, connect makes the client discover it, and the next attempt may succeed.
 func (at *shard) connect(_, _ string) *conn {
 	client := at.of.client
 	if node := client.Nodes()[at.address]; node != nil {
@@ -208,8 +207,8 @@ func (at *shard) noteDisconnected() {
 	at.of.wake()
 }
 
-// noteSlotsMoved records that the slots of channels have moved from this shard to another master, "" if that is not
-// known.
+// noteSlotsMoved records that the slots of channels have moved from this shard to another master, "" if the master is
+// not known.
 func (at *shard) noteSlotsMoved(channels []string, master string) {
 	s := at.of
 	var lost []string
@@ -252,7 +251,7 @@ func (s *Shards) run() {
 	}
 }
 
-// settle moves channels to the masters of their slots, and reports whether all were there before, and
+// settle moves channels to the masters of their slots, and reports whether all channels were there before, and
 // confirmed.
 func (s *Shards) settle() bool {
 	nodes := slices.Sorted(maps.Keys(s.client.Nodes()))
@@ -281,8 +280,8 @@ func (s *Shards) settle() bool {
 	return false
 }
 
-// assign moves channels to the masters of their slots. It returns the number of those without a known master, and of
-// those that have moved; mu is held.
+// assign moves channels to the masters of their slots. It returns the number of channels without a known master, and
+// the number of channels that have moved; mu is held.
 func (s *Shards) assign() (lost, moved int) {
 	more := map[*shard][]string{}
 	for channel, was := range s.on {

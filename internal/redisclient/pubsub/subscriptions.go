@@ -18,8 +18,8 @@ const (
 	maxReconnectPause = time.Second
 	// unusedDelay is the shortest time that an unused channel stays subscribed.
 	unusedDelay = 100 * time.Millisecond
-	// replacePace bounds the cost of removing unused channels: after a replacement there is no
-	// other one for replacePace times as long as it took, but at most for maxReplacePause.
+	// replacePace bounds the cost of removing unused channels: after a replacement there is no other replacement for
+	// replacePace times as long as it took, but at most for maxReplacePause.
 	replacePace     = 20
 	maxReplacePause = 5 * time.Second
 )
@@ -27,29 +27,28 @@ const (
 // Subscriptions keeps any number of channels subscribed over one connection. It opens the
 // connection for the first channel, and reopens it whenever it breaks.
 //
-// Every connection subscribes to one channel, the first, before all others, until Close. A client that
-// is subscribed to another channel is therefore subscribed to the first one, too, unless Redis refuses
-// that. Then it is requested again on the next connection that is opened after a break.
+// Every connection subscribes to one channel, the first, before all others, until Close. A client that is subscribed to
+// another channel is therefore subscribed to the first channel, too, unless Redis refuses it. Then it is requested
+// again on the next connection that is opened after a break.
 //
-// Subscriptions never sends UNSUBSCRIBE: rueidis panics on its own goroutine if Redis replies with an
-// error to that, or to the PING that rueidis sends with it, as Redis does while a script does not end
-// (BUSY) or while it cannot save (MISCONF). Instead, a connection with unused channels is soon replaced
-// by one without them. The new connection is subscribed before the old one is closed, and the old one
-// is read to its end, so no message is missed: unless the old one has ended before, which may be known
-// only later. So it must reply once more; if it does not, that counts as a reconnect. In a cluster the
-// new connection leads to the same server: a message may reach one server later than another, and so
-// neither connection if they lead to two.
+// Subscriptions never sends UNSUBSCRIBE: rueidis panics on its own goroutine if Redis replies with an error to it, or
+// to the PING that rueidis sends with it, as Redis does while a script does not end (BUSY) or while it cannot save
+// (MISCONF). Instead, a connection with unused channels is soon replaced by a connection without them. The new
+// connection is subscribed before the old connection is closed, and the old connection is read to its end. So no
+// message is missed, unless the old connection has ended before, which may be known only later. So the old connection
+// must reply once more; if it does not, the replacement counts as a reconnect. In a cluster the new connection leads to
+// the same server: a message may reach one server later than another, and would reach neither connection if they led to
+// two servers.
 //
 // Shards uses Subscriptions for shard channels, with one connection to each master.
 type Subscriptions struct {
-	// dedicate returns a connection, or nil if there is none at the moment. In a cluster it leads to this server if
-	// the client knows it, otherwise to any, and to the one to avoid only if there is no other.
+	// dedicate returns a connection, or nil if there is none at the moment; see the function dedicate.
 	dedicate func(server, avoid string) *conn
-	// hasLeft reports whether a server has left its cluster; nil if that is noticed otherwise.
+	// hasLeft reports whether a server has left its cluster; nil if a leave is noticed in another way.
 	hasLeft  func(ctx context.Context, server string) bool
 	listener Listener
 	first    string
-	// reconnected is called for each connection that was opened after one had broken.
+	// reconnected is called for each connection that replaces a broken connection.
 	reconnected func()
 	// shard is the shard, for shard channels, otherwise nil.
 	shard *shard
@@ -57,17 +56,19 @@ type Subscriptions struct {
 	mu    sync.Mutex // guards the fields below, and conn.asked
 	want  map[string]struct{}
 	added []string // added since the last catchUp
-	// current is the connection; next is the one that is to replace it, while that is
-	// being prepared. Both may be nil.
-	current, next *conn
-	// unused are the unused channels of current; the first of them became unused at unusedSince. No connection is
-	// replaced because of them until noReplacementUntil.
-	unused             map[string]struct{}
-	unusedSince        time.Time
+	// current is the connection; it may be nil.
+	current *conn
+	// next is the connection that is being prepared to replace current; it may be nil.
+	next *conn
+	// unused are the unused channels of current.
+	unused map[string]struct{}
+	// unusedSince is the time at which the first of them became unused.
+	unusedSince time.Time
+	// noReplacementUntil is the time until which unused channels do not cause a replacement.
 	noReplacementUntil time.Time
-	// stale reports that a connection opened before now may lead to the wrong server: it must be
-	// replaced at once, or at retryAt if the last attempt failed.
-	stale   bool
+	// stale reports that a connection opened before now may lead to the wrong server: it must be replaced at once.
+	stale bool
+	// retryAt is the time at which it must be replaced instead, if the last attempt failed.
 	retryAt time.Time
 	broke   bool // the connection broke, and nothing is confirmed since
 	failure failure
@@ -80,9 +81,9 @@ type Subscriptions struct {
 	others  sync.WaitGroup // goroutines that open or close connections
 }
 
-// NewSubscriptions returns Subscriptions without a connection; the first Add opens it. Every connection
-// subscribes to the channel first before all others; it must not be added or removed. The function reconnected is
-// called for each connection that was opened after one had broken.
+// NewSubscriptions returns Subscriptions without a connection; the first Add opens it. Every connection subscribes to
+// the channel first before all others; first must not be added or removed. The function reconnected is called for each
+// connection that replaces a broken connection.
 func NewSubscriptions(client rueidis.Client, listener Listener, first string, reconnected func()) *Subscriptions {
 	s := newSubscriptions(listener, reconnected)
 	s.first, s.want[first] = first, struct{}{}
@@ -144,7 +145,7 @@ func (s *Subscriptions) Confirmed(channel string) bool {
 	return s.current.confirmed(channel) || s.next.confirmed(channel)
 }
 
-// Replace makes the goroutine replace the connection at once, even one that is being opened.
+// Replace makes the goroutine replace the connection at once, even a connection that is being opened.
 func (s *Subscriptions) Replace() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -181,7 +182,7 @@ func (s *Subscriptions) wake() {
 func (s *Subscriptions) Close() {
 	s.mu.Lock()
 	if !s.started {
-		s.started = true // Add starts no goroutine any more
+		s.started = true // Add no longer starts a goroutine
 		close(s.done)
 	}
 	s.close()
@@ -215,8 +216,8 @@ func (s *Subscriptions) run() {
 	}
 }
 
-// serve uses a connection, and those that replace it, until one breaks, its server leaves the cluster, or Close is
-// called. It returns the server that has left, and why a connection broke.
+// serve uses a connection, and the connections that replace it, until a connection breaks, its server leaves the
+// cluster, or Close is called. It returns the server that has left, and why a connection broke.
 func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 	s.mu.Lock()
 	s.current, s.noReplacementUntil, s.retryAt = connection, time.Time{}, time.Time{}
@@ -225,8 +226,8 @@ func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 	s.mu.Unlock()
 	ctx, cancel := context.WithCancel(s.ctx)
 	replacements := make(chan replacement)
-	// giveUp cancels the replacement that is being prepared; nil if there is none. urgent reports whether
-	// it is for a stale connection.
+	// giveUp cancels the replacement that is being prepared; nil if there is none. urgent reports whether the
+	// replacement is for a stale connection.
 	var giveUp context.CancelFunc
 	urgent := false
 	timer := time.NewTimer(0)
@@ -247,7 +248,7 @@ func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 		case wanted && giveUp == nil:
 			timer.Reset(time.Until(at))
 		case stale && !urgent:
-			giveUp() // it may take long. An urgent one is not cancelled, since each may leave a dial in progress
+			giveUp() // the replacement may take long. An urgent replacement is not cancelled, since each may leave a dial in progress
 			timer.Stop()
 		default:
 			timer.Stop()
@@ -275,14 +276,14 @@ func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 			connection = r.connection
 			s.adopt(connection)
 			err := s.catchUp(connection)
-			s.others.Go(func() { s.retire(old) }) // not before the new one has everything
+			s.others.Go(func() { s.retire(old) }) // not before the new connection has all channels
 			if err != nil {
 				return "", err
 			}
 		case err := <-connection.broken:
 			return "", err
 		case server := <-leaves:
-			if server == connection.server { // it may have been replaced meanwhile
+			if server == connection.server { // the connection may have been replaced meanwhile
 				return server, nil
 			}
 		case <-s.ctx.Done():
@@ -291,9 +292,9 @@ func (s *Subscriptions) serve(connection *conn) (left string, err error) {
 	}
 }
 
-// wanted returns the channels to subscribe to: the first one, then the others sorted by name. So the
-// channels of Waiters come before those of the locks, and this client is never counted as a foreign
-// client meanwhile. mu is held.
+// wanted returns the channels to subscribe to: the first channel, then the other channels sorted by name. So the
+// channels of Waiters come before the channels of the locks, and this client is never counted as a foreign client
+// meanwhile. mu is held.
 func (s *Subscriptions) wanted() []string {
 	return slices.SortedFunc(maps.Keys(s.want), func(a, b string) int {
 		if a == b || a != s.first && b != s.first {
@@ -319,8 +320,8 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// replaceAt returns the time at which the current connection should be replaced. wanted is false if it need not be;
-// stale reports that it may lead to the wrong server.
+// replaceAt returns the time at which the current connection should be replaced. wanted is false if it need not be
+// replaced; stale reports that it may lead to the wrong server.
 func (s *Subscriptions) replaceAt() (at time.Time, wanted, stale bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -343,8 +344,8 @@ func (s *Subscriptions) noteReplacement(r replacement) {
 	}
 }
 
-// catchUp subscribes to the channels that were added, and notifies the listener of those that are
-// confirmed already.
+// catchUp subscribes to the channels that were added, and notifies the listener of the channels that are confirmed
+// already.
 func (s *Subscriptions) catchUp(connection *conn) error {
 	s.mu.Lock()
 	var more, already []string
@@ -372,7 +373,7 @@ func (s *Subscriptions) catchUp(connection *conn) error {
 // because of the other connection.
 func (s *Subscriptions) noteConfirmed(by *conn, channel string) {
 	s.mu.Lock()
-	if by != s.current && by != s.next { // it is being closed
+	if by != s.current && by != s.next { // the connection is being closed
 		s.mu.Unlock()
 		return
 	}
@@ -400,8 +401,8 @@ func (s *Subscriptions) noteConfirmed(by *conn, channel string) {
 	}
 }
 
-// noteSlotsMoved records that this server does not have the slots of channels any more. master is the address
-// of the new master, or "" if Redis did not name it.
+// noteSlotsMoved records that this server no longer has the slots of channels. master is the address of the new master,
+// or "" if Redis did not name it.
 func (s *Subscriptions) noteSlotsMoved(by *conn, channels []string, master string) {
 	s.mu.Lock()
 	for _, channel := range channels {

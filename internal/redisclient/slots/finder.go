@@ -11,16 +11,16 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/refusal"
 )
 
-// Finder finds the masters of a cluster's slots, for pipelines that must go to one server. rueidis
-// knows them too, but gives them only as a dedicated connection; at the release of that it unsubscribes,
-// and panics if the reply is an error (MISCONF, BUSY).
+// Finder finds the masters of a cluster's slots, for pipelines that must go to one server. rueidis knows them too, but
+// gives a master only as a dedicated connection. At the release of such a connection it unsubscribes, and panics if the
+// reply is an error (MISCONF, BUSY).
 type Finder struct {
 	Client rueidis.Client
 	known  atomic.Pointer[Map] // nil if Of must ask the servers
 }
 
-// Of returns the master of a slot. If it is not known, it returns any server, which redirects or refuses.
-// It returns nil if the client does not know the server yet.
+// Of returns the master of a slot. If the master is not known, Of returns any server, which redirects or refuses. It
+// returns nil if the client does not know the server yet.
 func (f *Finder) Of(ctx context.Context, slot uint16) rueidis.Client {
 	nodes := f.Client.Nodes()
 	if known := f.known.Load(); known != nil {
@@ -28,7 +28,7 @@ func (f *Finder) Of(ctx context.Context, slot uint16) rueidis.Client {
 			return node
 		}
 	}
-	addresses := slices.Collect(maps.Keys(nodes)) // in random order: one of them may be down
+	addresses := slices.Collect(maps.Keys(nodes)) // in random order: a server may be down
 	found := Locate(ctx, f.Client, addresses)
 	f.known.Store(&found)
 	address := found.Of(slot)
@@ -48,9 +48,8 @@ func (f *Finder) Discover(ctx context.Context, key string) []rueidis.RedisResult
 	return []rueidis.RedisResult{refused, refused}
 }
 
-// Discover makes a client discover the server of a key's slot, by a command that is redirected there. It is
-// a script, which every user may run; a command about a shard channel would not be redirected by a replica
-// of the slot's master.
+// Discover makes a client discover the server of a key's slot, by a command that is redirected there. The command is a
+// script, which every user may run; a replica of the slot's master would not redirect a command about a shard channel.
 func Discover(ctx context.Context, client rueidis.Client, key string) (refused rueidis.RedisResult) {
 	const refuse = "return redis.error_reply('" + refusal.SeveralKeys + " the client did not know the server of this slot')"
 	return client.Do(ctx, client.B().Eval().Script(refuse).Numkeys(1).Key(key).Build())

@@ -81,8 +81,8 @@ func Masters(ctx context.Context, client rueidis.Client) (map[string]rueidis.Cli
 	return nodes, nil
 }
 
-// Locate asks servers that the client knows in turn, until one returns the masters. It returns nil if none
-// does.
+// Locate asks the servers that the client knows in turn, until a server returns the masters. It returns nil if no
+// server does.
 func Locate(ctx context.Context, client rueidis.Client, addresses []string) Map {
 	nodes := client.Nodes()
 	for _, address := range addresses {
@@ -90,7 +90,7 @@ func Locate(ctx context.Context, client rueidis.Client, addresses []string) Map 
 		if !known || ctx.Err() != nil {
 			continue
 		}
-		delete(nodes, address) // it is asked once
+		delete(nodes, address) // each server is asked once
 		within, cancel := context.WithTimeout(ctx, Timeout)
 		ranges, _ := node.Do(within, node.B().ClusterSlots().Build()).ToArray()
 		cancel()
@@ -123,7 +123,8 @@ func readRange(m *rueidis.RedisMessage, from string) (r slotRange, ok bool) {
 }
 
 // readAddress reads a server in the reply to CLUSTER SLOTS: [host, port, …]. The host is empty if a server does not
-// know its own: it is that of the server that was asked, from. It returns "" for an unknown host.
+// know its own host: then it is the host of the server that was asked, from. readAddress returns "" for an unknown
+// host.
 func readAddress(m *rueidis.RedisMessage, from string) string {
 	server, _ := m.ToArray()
 	if len(server) < 2 {
