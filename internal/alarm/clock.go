@@ -1,4 +1,4 @@
-// Package alarm wakes lock actors at the times for which they have asked. A timer for each of them would ring on a
+// Package alarm wakes lock actors at the times for which they have asked. A timer for each lock actor would ring on a
 // fresh goroutine every time, whose stack has to grow first: with many locks under watchdog that was most of the work.
 package alarm
 
@@ -15,16 +15,16 @@ type Sleeper interface{ Wake() }
 type Alarm struct {
 	sleeper Sleeper
 	clock   *clock
-	// at and place are guarded by the clock's mutex. place is the position of the alarm in the
-	// clock's heap, counted from 1; it is 0 while the alarm is not set.
-	at    time.Duration
+	// at is the time at which the alarm goes off. The clock's mutex guards at and place.
+	at time.Duration
+	// place is the position of the alarm in the clock's heap, counted from 1; 0 while the alarm is not set.
 	place int
 }
 
 // Clocks wake the sleepers of one system.
 type Clocks struct {
 	now func() time.Duration
-	// inRound runs a function that wakes many.
+	// inRound runs a function that wakes many sleepers.
 	inRound func(wakeAll func())
 	each    [numClocks]clock
 }
@@ -53,7 +53,7 @@ func (all *Clocks) Recheck() {
 	}
 }
 
-// Close wakes no sleeper any more, and waits for the goroutines.
+// Close ends the clocks, which no longer wake sleepers, and waits for their goroutines.
 func (all *Clocks) Close() {
 	for i := range all.each {
 		all.each[i].close()
@@ -64,15 +64,15 @@ func (all *Clocks) Close() {
 type clock struct {
 	of *Clocks
 
-	mu      sync.Mutex // guards what follows, and the alarms themselves
+	mu      sync.Mutex // guards the fields below, and the alarms
 	alarms  alarms
 	running bool
 	closed  bool
-	wake    chan struct{} // something has happened that the goroutine must not sleep through
+	wake    chan struct{} // has a value when the goroutine must not sleep on
 	ended   sync.WaitGroup
 }
 
-// Set wakes the sleeper at a time, and not at one that was set before.
+// Set wakes the sleeper at a time, in place of a time that was set before.
 func (a *Alarm) Set(at time.Duration) {
 	k := a.clock
 	k.mu.Lock()
@@ -135,7 +135,7 @@ func (k *clock) notify() {
 	}
 }
 
-// run wakes those that are due, for as long as an alarm is set.
+// run wakes the sleepers that are due, for as long as an alarm is set.
 func (k *clock) run() {
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -148,8 +148,8 @@ func (k *clock) run() {
 		if !more {
 			return
 		}
-		// In a busy process another clock's goroutine may have to wait for its turn for seconds: the first that has
-		// one wakes for all.
+		// In a busy process the goroutine of another clock may have to wait for a processor for seconds: the first
+		// goroutine that runs wakes the sleepers of all clocks.
 		for i := range k.of.each {
 			if other := &k.of.each[i]; other != k {
 				due = other.take(now, due)
@@ -162,7 +162,7 @@ func (k *clock) run() {
 					due[i] = nil
 				}
 			})
-			continue // that took its time
+			continue // that took some time
 		}
 		timer.Reset(sleep)
 		select {
@@ -172,7 +172,7 @@ func (k *clock) run() {
 	}
 }
 
-// due takes out those that are to be woken now; if there are none, it says when the next one is.
+// due takes out the alarms that go off now; if there are none, it returns the time until the next alarm.
 func (k *clock) due(now time.Duration, list []*Alarm) (due []*Alarm, sleep time.Duration, more bool) {
 	list = k.take(now, list)
 	k.mu.Lock()
@@ -197,8 +197,8 @@ func (k *clock) take(now time.Duration, list []*Alarm) (due []*Alarm) {
 	return list
 }
 
-// alarms is a heap, the next to go off first. Each entry has its time: with many alarms, to look for it in the alarm
-// costs more than the rest.
+// alarms is a heap, the next to go off first. Each entry has its time: with many alarms, reading the time from the
+// alarm costs more than all the rest.
 type alarms []entry
 
 type entry struct {

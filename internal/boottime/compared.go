@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// compared is the clock of systems without one that continues during sleep. The wall clock
-// is set forward when the machine wakes up; all that it gains on the monotonic clock counts
-// as time that has passed. So setting it forward may lose leases, which is safe.
+// compared is the clock of systems without a clock that continues during sleep. The wall clock is set forward when the
+// machine wakes up; its whole gain on the monotonic clock counts as time that has passed. So setting the wall clock
+// forward may lose leases, which is safe.
 type compared struct {
 	times func() (wall, mono time.Duration)
 

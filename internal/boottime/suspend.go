@@ -68,8 +68,7 @@ func Install(system *actor.ActorSystem) *Suspendable {
 	return s
 }
 
-// For returns the clock for a System in an actor system: the one of Install, or otherwise a
-// new one.
+// For returns the clock for a System in an actor system: the clock of Install, or otherwise a new clock.
 func For(system *actor.ActorSystem) Clock {
 	if s, ok := system.Extensions.Get(extensionID).(*Suspendable); ok {
 		return s

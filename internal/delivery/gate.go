@@ -2,8 +2,8 @@ package delivery
 
 import "sync/atomic"
 
-// Gate counts the requests sent to an actor and closes without losing one: a stopping actor drops its mail silently, so
-// an actor may stop only when it has seen everything that was sent, and nothing can be sent any more.
+// Gate counts the requests that are sent to an actor, and closes without losing a request: a stopping actor drops its
+// mail silently, so an actor may stop only when it has seen all requests, and no further request can be sent.
 type Gate struct{ word atomic.Uint64 }
 
 const closed = 1 << 63
@@ -24,7 +24,7 @@ func (g *Gate) Enter() bool {
 // Closed reports whether the actor is leaving.
 func (g *Gate) Closed() bool { return g.word.Load()&closed != 0 }
 
-// CloseIf closes the gate if no more requests were sent than have been seen.
+// CloseIf closes the gate if all requests that were sent have been seen.
 func (g *Gate) CloseIf(seen uint64) bool { return g.word.CompareAndSwap(seen, seen|closed) }
 
 // Close closes the gate and returns how many requests were sent before.

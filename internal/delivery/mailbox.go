@@ -8,22 +8,24 @@ import (
 
 // CrashHandler settles what a crash of its actor leaves open, on the actor's own turn.
 type CrashHandler interface {
-	// Begins says that the actor is about to handle a message, and Crashed that it has crashed over it.
+	// Begins says that the actor is about to handle a message.
 	Begins()
+	// Crashed says that the actor has crashed over a message.
 	Crashed(message any, sender *actor.PID, reason any)
 }
 
-// WithMailbox gives an actor a mailbox that hands what comes after its stop to Late. handler is nil if a crash of the
+// WithMailbox gives an actor a mailbox that passes messages after its stop to Late. handler is nil if a crash of the
 // actor leaves nothing open.
 func (p *Post) WithMailbox(inner actor.MailboxProducer, handler CrashHandler) actor.PropsOption {
 	return actor.WithMailbox(func() actor.Mailbox { return &mailbox{Mailbox: inner(), post: p, handler: handler} })
 }
 
-// mailbox is a mailbox, and the invoker behind it. It hands on the requests that its actor drops silently once it has
-// stopped: those that were still queued, and those of senders who had found the actor just before.
+// mailbox is a mailbox, and the invoker behind it. It passes on the requests that its actor drops silently once it has
+// stopped: requests that were still queued, and requests of senders that had found the actor just before.
 //
-// It lets go of the actor then. proto.actor goes on to refer to the mailbox: the PID does, and its lists of children
-// and of watchers keep the PIDs of those that have gone, in the unused part of their arrays.
+// The mailbox keeps no reference to an actor that has stopped. proto.actor still refers to the mailbox: through the
+// PID, and through its lists of children and of watchers, which keep the PIDs of stopped actors in the unused part of
+// their arrays.
 type mailbox struct {
 	actor.Mailbox
 	post    *Post
@@ -56,11 +58,11 @@ func (box *mailbox) InvokeSystemMessage(message any) {
 	box.begins()
 	box.invoker.InvokeSystemMessage(message)
 	switch message.(type) {
-	case *actor.Stop, *actor.Terminated: // its own stop, or that of its last child
+	case *actor.Stop, *actor.Terminated: // the actor's own stop, or the stop of its last child
 		self := box.invoker.(actor.Context).Self()
 		if _, there := box.post.System.ProcessRegistry.GetLocal(self.Id); !there {
 			box.invoker, box.handler, box.stopped = nil, nil, self
-			// After a crash the mailbox is suspended, and its supervisor does not reach it any more.
+			// After a crash the mailbox is suspended, and its supervisor no longer reaches it.
 			box.PostSystemMessage(&actor.ResumeMailbox{})
 		}
 	}
@@ -77,8 +79,8 @@ func (box *mailbox) InvokeUserMessage(message any) {
 	box.post.Late(m, sender)
 }
 
-// EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get the type of the message:
-// once it is answered, its caller may be using its memory again.
+// EscalateFailure implements actor.MessageInvoker. The supervisor, and proto.actor's log, get only the type of the
+// message: after the answer, the caller may use the memory of the message again.
 func (box *mailbox) EscalateFailure(reason, message any) {
 	if box.stopped == nil {
 		box.settle(reason, message)

@@ -8,14 +8,14 @@ import (
 	"time"
 )
 
-// Handler passes log records on to the handler of the host program, on a goroutine that does nothing else. It is for
-// an actor system that would otherwise log on the goroutine of its caller.
+// Handler passes log records on to the handler of the host program, on a goroutine that does nothing else. An actor
+// system would otherwise log on the goroutine of its caller.
 type Handler struct {
 	queue *queue
 	host  func() slog.Handler // may block or panic
 }
 
-// NewHandler returns a Handler in front of that of a logger.
+// NewHandler returns a Handler in front of the handler of a logger.
 func NewHandler(logger *slog.Logger) *Handler {
 	return &Handler{queue: &queue{}, host: logger.Handler}
 }
@@ -53,7 +53,7 @@ func (h *Handler) Handle(_ context.Context, r slog.Record) error {
 // WithAttrs implements slog.Handler.
 func (h *Handler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	fixed := allUnchanging(attrs)
-	return &Handler{queue: h.queue, host: func() slog.Handler { return h.host().WithAttrs(slices.Clone(fixed)) }} // it may change them
+	return &Handler{queue: h.queue, host: func() slog.Handler { return h.host().WithAttrs(slices.Clone(fixed)) }} // the handler may change them
 }
 
 // WithGroup implements slog.Handler.

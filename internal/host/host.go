@@ -22,7 +22,7 @@ type Host struct {
 	logs, events, meter, spans queue
 }
 
-// New returns the Host that runs what belongs to an actor system.
+// New returns the Host of an actor system.
 func New(system *actor.ActorSystem, logger *slog.Logger) *Host {
 	return &Host{system: system, logger: printable.Logger(logger), meter: queue{batchDelay: batchDelay}, spans: queue{batchDelay: batchDelay}}
 }
@@ -38,8 +38,10 @@ func (h *Host) Report(level slog.Level, message string, args func() []any) {
 	h.logs.add(func() { h.logger.Log(context.Background(), level, message, args()...) }, h.reportDroppedLogs)
 }
 
-// Warn and Error log a line of that level.
-func (h *Host) Warn(message string, args ...any)  { h.Log(slog.LevelWarn, message, args...) }
+// Warn logs a line of level Warn.
+func (h *Host) Warn(message string, args ...any) { h.Log(slog.LevelWarn, message, args...) }
+
+// Error logs a line of level Error.
 func (h *Host) Error(message string, args ...any) { h.Log(slog.LevelError, message, args...) }
 
 const droppedLines = "log lines were dropped: the log handler is slower than they come, blocks or panics"
@@ -57,16 +59,16 @@ func (h *Host) Announce(f func()) {
 	h.events.add(f, h.reportDropped("a subscriber of the event stream"))
 }
 
-// Supervisor returns a strategy that decides like one of proto.actor's. That publishes each of its decisions before it
-// carries it out, on the goroutine of the supervisor or of a timer. A subscriber that blocked there would keep the child
-// from going on for good, and one that panicked would end the process.
+// Supervisor returns a strategy that decides like of. A strategy of proto.actor publishes each decision before it
+// carries it out, on the goroutine of the supervisor or of a timer. A subscriber that blocked there would keep the
+// child from going on for good, and a subscriber that panicked would end the process.
 func (h *Host) Supervisor(of actor.SupervisorStrategy) actor.SupervisorStrategy {
 	events := eventstream.NewEventStream()
 	events.Subscribe(h.Publish)
 	return supervisor{of, &actor.ActorSystem{EventStream: events}}
 }
 
-// supervisor is a strategy of proto.actor's, which uses nothing of an actor system but its event stream.
+// supervisor is a strategy of proto.actor, which uses only the event stream of an actor system.
 type supervisor struct {
 	actor.SupervisorStrategy
 	events *actor.ActorSystem
@@ -81,14 +83,14 @@ func (s supervisor) HandleFailure(_ *actor.ActorSystem, by actor.Supervisor, chi
 // Trace calls f, which makes a span, on a goroutine of the Host.
 func (h *Host) Trace(f func()) { h.spans.add(f, h.reportDropped("the tracer")) }
 
-// Measure calls f, which records measurements, on a goroutine of the Host, together with others.
+// Measure calls f, which records measurements, on a goroutine of the Host, together with other such functions.
 func (h *Host) Measure(f func()) { h.meter.add(f, h.reportDropped("the meter")) }
 
 // FlushMeasures starts the functions that were given to Measure now.
 func (h *Host) FlushMeasures() { h.meter.flushNow() }
 
-// TryMeasure calls f, and reports whether it returned. A panic is ended, and counts as a missed call. It is for
-// use inside a function that was given to Measure.
+// TryMeasure calls f, and reports whether f returned. A panic is ended, and counts as a missed call. Only functions
+// that were given to Measure may call TryMeasure.
 func (h *Host) TryMeasure(f func()) bool { return h.meter.try(f, 1) }
 
 func (h *Host) reportDropped(callee string) func(int, any) {
@@ -97,8 +99,8 @@ func (h *Host) reportDropped(callee string) func(int, any) {
 	}
 }
 
-// Call runs a function of the host program, such as one given as an option, on a goroutine of its own. A
-// panic in it is logged.
+// Call runs a function of the host program, such as the function of an option, on its own goroutine. A panic in the
+// function is logged.
 func (h *Host) Call(what string, f func()) {
 	go func() {
 		defer h.Recover(what + " panicked")
@@ -120,7 +122,7 @@ const CloseGrace = time.Second
 func (h *Host) Flush() bool {
 	over := time.NewTimer(CloseGrace)
 	defer over.Stop()
-	for _, l := range []*queue{&h.meter, &h.spans, &h.events, &h.logs} { // the logs last: the others may add to them
+	for _, l := range []*queue{&h.meter, &h.spans, &h.events, &h.logs} { // the logs last: the other queues may add to them
 		select {
 		case <-l.emptied():
 		case <-over.C:

@@ -8,41 +8,43 @@ import (
 const (
 	// queueLimit bounds the functions that wait in a queue.
 	queueLimit = 1024
-	// batchDelay is the time that a measurement or a span may wait for others. With a timer every 10 ms, even
-	// one that does nothing, one goroutine on one core locked a tenth less often.
+	// batchDelay is the time that a measurement or a span may wait for others. With a timer every 10 ms, even a timer
+	// that does nothing, one goroutine on one core locked a tenth less often.
 	batchDelay = 250 * time.Millisecond
 	// reportInterval is the shortest time between two reports of what a queue has dropped.
 	reportInterval = time.Second
 )
 
-// queue runs functions one after another, on a goroutine that is there while any wait. It
-// never blocks the caller that adds one: when a function blocks for long, what is added behind it
-// is dropped and counted.
+// queue runs functions one after another, on a goroutine that exists while functions wait. It never blocks the caller
+// that adds a function: when a function blocks for long, functions that are added behind it are dropped and counted.
 type queue struct {
 	// batchDelay is the time from the first function to the start of the goroutine, unless flushNow is called
 	// or many functions wait. The goroutine ends when it has run the functions that waited at its start:
 	// functions that are added meanwhile wait for another batchDelay.
 	batchDelay time.Duration
 
-	mu      sync.Mutex // guards what follows
+	mu      sync.Mutex // guards the fields below
 	waiting []func()
 	ended   chan struct{} // closed when the goroutine ends; nil while nothing waits or runs
-	// timer starts the goroutine with run; nil if it has. immediate: functions that are added before the
-	// round begins do not wait for batchDelay. hurries: no function does, until the goroutine ends.
-	timer              *time.Timer
-	run                func()
-	immediate, hurries bool
+	// timer starts the goroutine with run; nil if it has started it.
+	timer *time.Timer
+	run   func()
+	// immediate: functions that are added before the round begins do not wait for batchDelay.
+	immediate bool
+	// hurries: no function waits for batchDelay until the goroutine ends.
+	hurries bool
 	// round is the number of waiting functions that run before the goroutine may end and wait for batchDelay.
 	round int
-	// dropped is the number of functions that were dropped, or panicked, and are not reported yet;
-	// panicked is the value of the last panic, and reportedAt the time of the last report.
-	dropped    int
-	panicked   any
+	// dropped is the number of functions that were dropped, or panicked, and are not reported yet.
+	dropped int
+	// panicked is the value of the last panic.
+	panicked any
+	// reportedAt is the time of the last report.
 	reportedAt time.Time
 }
 
-// add appends a function. dropped reports those that were dropped, when the queue moves
-// again; it may block and panic like them.
+// add appends a function. dropped reports the functions that were dropped, when the queue moves again; it may block and
+// panic like them.
 func (l *queue) add(f func(), dropped func(n int, panicked any)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -103,7 +105,7 @@ func (l *queue) runAll(dropped func(n int, panicked any)) {
 	}
 }
 
-// begin begins a round with all that wait.
+// begin begins a round with all functions that wait.
 func (l *queue) begin() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -148,7 +150,7 @@ func (l *queue) try(f func(), n int) (returned bool) {
 	return true
 }
 
-// takeUnreported returns what is to be reported now, and counts it as reported.
+// takeUnreported returns the drops and the panic to report now, and counts them as reported.
 func (l *queue) takeUnreported() (n int, panicked any) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
 // Package keyspace names the keys and pub/sub channels that are derived from the names of locks, semaphores and
-// latches, and has the form and the limits of what is written there.
+// latches, and has the form and the limits of the data there.
 package keyspace
 
 import (
@@ -13,9 +13,11 @@ import (
 // keyForm describes how keys are derived from a name or from a key prefix. A lock with such a key would
 // destroy the data there, so Reserved refuses every key of every form.
 type keyForm struct {
-	// A key is before, the name in braces (see Holds), and behind.
-	before, behind string
-	// open: such a key continues after behind, and there may be text before behind.
+	// before comes before the name, which is in braces (see Holds).
+	before string
+	// behind comes behind the name.
+	behind string
+	// open: a key of this form continues after behind, and may have text before behind.
 	open bool
 	// perPrefix: there is one key for each key prefix, which is used instead of the name.
 	perPrefix bool
@@ -52,7 +54,7 @@ const (
 	ofLease // the scripts create these keys
 	ofWaitQueue
 	ofReadWriteQueue
-	ofWaitOrder // the scripts derive these keys from those of the wait queues
+	ofWaitOrder // the scripts derive these keys from the keys of the wait queues
 	ofReadWriteOrder
 	ofTaken
 	ofCalls
@@ -94,8 +96,8 @@ func Taken(name string) string { return key(ofTaken, name) }
 // WaitQueue returns the key of the wait queue of a plain or fenced lock; Redisson has no such key.
 func WaitQueue(name string) string { return key(ofWaitQueue, name) }
 
-// ReadWriteQueue returns the key of the wait queue of a read/write lock. It has one of its own: its hash has another
-// form, so a lock of another kind cannot be transferred to its waiters.
+// ReadWriteQueue returns the key of the wait queue of a read/write lock. Such a lock has its own queue: its hash has
+// another form, so a lock of another kind cannot be transferred to its waiters.
 func ReadWriteQueue(name string) string { return key(ofReadWriteQueue, name) }
 
 // WaitOrder returns the key of the order of the processes in a WaitQueue.
@@ -111,7 +113,7 @@ func Waiters(name string) string { return channelOf("lockkeeper_waiters", name) 
 // TurnChannel returns the channel on which a client is notified of the locks that are transferred to it.
 func TurnChannel(client string) string { return "lockkeeper_turn:" + client }
 
-// AskedChannel returns the channel on which a client, in which locks may linger without a hold, is asked for them.
+// AskedChannel returns the channel on which other clients ask a client for locks that linger in it without a hold.
 func AskedChannel(client string) string { return TurnChannel(client) + ":asked" }
 
 // ShardTurnChannel is like TurnChannel, for a cluster with sharded pub/sub, where a client has a turn
@@ -120,14 +122,14 @@ func ShardTurnChannel(client, waiters string) string {
 	return TurnChannel(client) + strings.TrimPrefix(waiters, "lockkeeper_waiters")
 }
 
-// KeysOf returns keys in the slot of a shard channel. The user of the channel may use at least one of them: the
-// lock's name, or a key that begins with it. For redisson_lock__channel:{a} that is a, and for
-// lockkeeper_turn:CLIENT:x{a} it is x{a}. The braces do not show whether they belong to the name.
+// KeysOf returns keys in the slot of a shard channel. The user of the channel may use at least one of them: the lock's
+// name, or a key that begins with it. For redisson_lock__channel:{a} the key is a, and for lockkeeper_turn:CLIENT:x{a}
+// it is x{a}. The braces do not show whether they belong to the name.
 func KeysOf(channel string) []string {
 	tag := hashTag(channel)
 	_, name, _ := strings.Cut(strings.TrimPrefix(channel, TurnChannel("")), ":")
 	switch {
-	case Slot(name) != Slot(channel): // a latch's has no colon before the name
+	case Slot(name) != Slot(channel): // the channel of a latch has no colon before the name
 		return []string{tag}
 	case strings.HasPrefix(name, "{"): // mostly Redisson's
 		return []string{tag, name}
@@ -151,15 +153,15 @@ func Counted(name string) string { return key(ofCounted, name) }
 // Whereabouts returns the key that says where the instance of a singleton is; Redisson has no such key.
 func Whereabouts(name string) string { return key(ofWhereabouts, name) }
 
-// Patterns that match what Calls and Taken, PermitsChannel, and LatchChannel return for any name.
+// Patterns that match the results of Calls and Taken, PermitsChannel, and LatchChannel for any name.
 const (
 	AnyOfCounters     = "*{*:*"
 	AnyPermitsChannel = "redisson_sc:*"
 	AnyLatchChannel   = "redisson_countdownlatch__channel__{*}"
 )
 
-// NamesIn returns the names for which a function of this file returns that key or channel. There is none if
-// the key has another form.
+// NamesIn returns the names for which the function of, from this file, returns that key or channel. There are no names
+// if the key has another form.
 func NamesIn(of func(name string) string, key string) []string {
 	if of == nil {
 		return nil
@@ -172,25 +174,23 @@ func NamesIn(of func(name string) string, key string) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return of(name) != key })
 }
 
-// Memory returns the key of the record of how old the data of a RedLock's server is; there is one per key
-// prefix.
+// Memory returns the key of the record of the age of a RedLock server's data; there is one record per key prefix.
 func Memory(keyPrefix string) string { return key(ofMemory, keyPrefix) }
 
-// Systems returns the key of the list of all Systems that have a record; there is one per key
-// prefix.
+// Systems returns the key of the list of all Systems that have a record; there is one list per key prefix.
 func Systems(keyPrefix string) string { return key(ofSystems, keyPrefix) }
 
 // System returns the key of the record of a System, in the slot of Systems.
 func System(keyPrefix, system string) string { return key(ofSystem, keyPrefix) + system }
 
-// SystemOf returns the id of a client's System, which is the beginning of the client's UUID. A MultiLock or
-// a RedLock has a client UUID of its own, with the same beginning.
+// SystemOf returns the id of a client's System, which is the beginning of the client's UUID. A MultiLock or a RedLock
+// has its own client UUID, with the same beginning.
 func SystemOf(client string) string { return client[:min(len(client), systemLength)] }
 
 // systemLength is the length of the first three groups of a UUID, which have 60 random bits.
 const systemLength = 18
 
-// systemDigits is the number of their hexadecimal digits.
+// systemDigits is the number of hexadecimal digits of these groups.
 const systemDigits = 16
 
 // PermitSystemOf returns the id of the System that has acquired a permit, from the beginning of the permit's
@@ -223,8 +223,7 @@ func hashTag(key string) string {
 	return key
 }
 
-// Slot returns the cluster slot of a key: the CRC16 of its hash tag, or of the key if it has
-// none.
+// Slot returns the cluster slot of a key: the CRC16 of its hash tag, or of the key if it has no hash tag.
 func Slot(key string) uint16 {
 	key = hashTag(key)
 	var crc uint16

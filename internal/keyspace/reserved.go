@@ -27,8 +27,8 @@ func Reserved(key string) (holds string) {
 	return keyForms[i].holds
 }
 
-// Twin returns another name from which the same keys and channels are derived: "a" for "{a}". It returns "" if there
-// is none.
+// Twin returns another name from which the same keys and channels are derived: "a" for "{a}". It returns "" if there is
+// no such name.
 func Twin(name string) string {
 	inner := strings.TrimSuffix(strings.TrimPrefix(name, "{"), "}")
 	if inner == "" || inner == name || Holds(inner) != name {

@@ -15,7 +15,7 @@ type Goroutines struct {
 }
 
 const (
-	// maxIdle is the number of goroutines that stay. More are started when needed, and end after one job.
+	// maxIdle is the number of goroutines that stay. Further goroutines are started when needed, and end after one job.
 	maxIdle = 8
 	// goroutineIdle is the time that a goroutine stays idle.
 	goroutineIdle = time.Second
@@ -43,7 +43,7 @@ func (k *Goroutines) Schedule(job func()) {
 	}
 }
 
-// Throughput implements actor.Dispatcher; our mailboxes do not use it.
+// Throughput implements actor.Dispatcher; the mailboxes of this package do not use it.
 func (k *Goroutines) Throughput() int { return 0 }
 
 func (k *Goroutines) work(job func()) {

@@ -1,4 +1,4 @@
-// Package mailbox provides the mailboxes of our actors, and the goroutines that run them.
+// Package mailbox provides the mailboxes of Lockkeeper's actors, and the goroutines that run them.
 package mailbox
 
 import (
@@ -8,19 +8,19 @@ import (
 	"github.com/asynkron/protoactor-go/actor"
 )
 
-// senderBudget is the number of messages that a mailbox handles on the goroutine of a sender, before it continues on
-// one of the dispatcher.
+// senderBudget is the number of messages that a mailbox handles on the goroutine of a sender, before it continues on a
+// goroutine of the dispatcher.
 const senderBudget = 16
 
-// mailbox runs its actor on the goroutine that posts a message, if the actor is not running already. Handling a
-// message takes a microsecond or two, while waking up a goroutine for it costs more than that, and a fresh goroutine
-// as much again for growing its stack. The budget keeps a sender from handling the messages of all others.
+// mailbox runs its actor on the goroutine that posts a message, if the actor is not running already. Handling a message
+// takes a microsecond or two. Waking up a goroutine costs more, and a fresh goroutine costs as much again for growing
+// its stack. The budget keeps a sender from handling the messages of all other senders.
 //
-// For actors it behaves like proto.actor's own mailboxes: system messages come first, also while the mailbox is
+// To actors a mailbox behaves like proto.actor's own mailboxes: system messages come first, also while the mailbox is
 // suspended, and a panic goes to the supervisor.
 type mailbox struct {
 	// The fields that every message changes are in one cache line.
-	mu        sync.Mutex // guards what follows, as far as system
+	mu        sync.Mutex // guards the fields from here to system
 	running   bool
 	suspended bool
 	urgent    bool // system is not empty
@@ -71,7 +71,7 @@ func (m *mailbox) PostUserMessage(message any) {
 	m.running = true
 	m.mu.Unlock()
 	if inline {
-		m.handle(message, false) // it is the only one, so it need not be queued
+		m.handle(message, false) // this is the only message, so it need not be queued
 		m.run(senderBudget - 1)
 	} else {
 		m.dispatcher.Schedule(m.own)
@@ -157,7 +157,7 @@ func (m *mailbox) handle(message any, isSystem bool) {
 	}
 }
 
-// escalate reports a panic to the supervisor. That calls the host's logger: if it panics in turn, the actor continues
+// escalate reports a panic to the supervisor, which calls the host's logger. If the logger panics, the actor continues
 // with its next message.
 func (m *mailbox) escalate(panicked, message any) {
 	defer func() { _ = recover() }()

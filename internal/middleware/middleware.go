@@ -1,4 +1,5 @@
-// Package middleware runs the host's middleware: each request by message passes it before its lock actor gets it.
+// Package middleware runs the host's middleware: each request by message passes the middleware before its lock actor
+// gets the request.
 package middleware
 
 import (
@@ -11,19 +12,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/request"
 )
 
-// Config is what the middleware of a system needs.
+// Config has the functions and settings of a system that its middleware needs.
 type Config struct {
 	Middleware []actor.ReceiverMiddleware
 	Post       *delivery.Post
-	// Root spawns the actors, which are no children of the guardian: it could not stop while one of them is held up.
+	// Root spawns the middleware actors. They are not children of the guardian, which could not stop while a middleware
+	// actor is held up.
 	Root *actor.RootContext
-	// ToGuardian sends it Admitted and Emptied, and reports whether it is there.
+	// ToGuardian sends Admitted and Emptied to the guardian, and reports whether the guardian is there.
 	ToGuardian func(message any) (taken bool)
-	// Frees reports whether a request gives back what its sender has: it passes although the middleware panics over it,
-	// since the lock would be kept for as long as the owner lives.
+	// Frees reports whether a request gives something back. Such a request passes although the middleware panics over
+	// it: otherwise the lock would be kept for as long as the owner lives.
 	Frees func(message any, sender *actor.PID) bool
-	// Refuse answers another request that the middleware has panicked over, or one whose guardian has stopped. panicked is
-	// nil then.
+	// Refuse answers any other request over which the middleware has panicked. It also answers a request whose guardian
+	// has stopped; panicked is nil then.
 	Refuse func(message any, sender *actor.PID, panicked any)
 }
 
@@ -33,25 +35,28 @@ type Actors[K comparable] struct {
 	byKey map[K]*middlewareActor
 }
 
-// New returns Actors of which none runs.
+// New returns Actors without a middleware actor.
 func New[K comparable](cfg Config) *Actors[K] {
 	return &Actors[K]{Config: cfg, byKey: map[K]*middlewareActor{}}
 }
 
-// middlewareActor is where the middleware handles the requests for one lock that come by message, on their way to the
-// lock actor. It is an actor of its own, with a mailbox of proto.actor's and so a goroutine of its own: middleware that
-// blocks or panics can harm nothing but such requests for that lock. The lock actor itself, with its timers, the
-// replies of Redis and the requests of goroutines, runs no code of the host's.
+// middlewareActor handles the requests for one lock that come by message, on their way to the lock actor: the
+// middleware runs in it. It is a separate actor, with a mailbox of proto.actor and so its own goroutine: middleware
+// that blocks or panics can harm only such requests for that lock. The lock actor, with its timers, the replies of
+// Redis and the requests of goroutines, runs no code of the host.
 type middlewareActor struct {
 	cfg *Config
 	key any
 	pid *actor.PID
-	// sent counts the requests for it, by the guardian; handled those that the middleware
-	// has returned from.
-	sent, handled atomic.Int64
-	// leaving: the lock has no lock actor any more, and the guardian stops this actor as
-	// soon as nothing is on its way to it. last: it is sent nothing any more.
-	leaving, last atomic.Bool
+	// sent counts the requests that the guardian has sent to the actor.
+	sent atomic.Int64
+	// handled counts the requests from which the middleware has returned.
+	handled atomic.Int64
+	// leaving: the lock no longer has a lock actor, and the guardian stops this actor as soon as no request is on its way
+	// to it.
+	leaving atomic.Bool
+	// last: the guardian sends no further requests.
+	last atomic.Bool
 	// passed: the middleware has let the present request pass.
 	passed bool
 }
@@ -64,7 +69,7 @@ type Admitted struct {
 	Header  actor.ReadonlyMessageHeader
 }
 
-// Emptied says to the guardian that a middleware actor may have handled all that was sent to it.
+// Emptied says to the guardian that a middleware actor may have handled all its requests.
 type Emptied struct{ Key any }
 
 // IgnoreDeadLetterLogging implements a marker of proto.actor.
@@ -73,8 +78,8 @@ func (*Admitted) IgnoreDeadLetterLogging() {}
 // IgnoreDeadLetterLogging implements a marker of proto.actor.
 func (*Emptied) IgnoreDeadLetterLogging() {}
 
-// Pass hands the message that the guardian is handling to the middleware actor of its lock, and reports whether there is
-// one that takes it.
+// Pass passes the message that the guardian is handling to the middleware actor of its lock, and reports whether an
+// actor takes it.
 func (all *Actors[K]) Pass(ctx actor.Context, key K) (taken bool) {
 	a := all.byKey[key]
 	if a == nil || !a.alive() {
@@ -86,7 +91,7 @@ func (all *Actors[K]) Pass(ctx actor.Context, key K) (taken bool) {
 	if all.Post.Forward(ctx, a.pid) {
 		return true
 	}
-	delete(all.byKey, key) // something has stopped it at this very moment
+	delete(all.byKey, key) // the middleware actor was stopped at this very moment
 	return false
 }
 
@@ -98,20 +103,21 @@ func (all *Actors[K]) spawn(key K) *middlewareActor {
 	return a
 }
 
-// Release stops the middleware actor of a lock that has no lock actor, now or when nothing is on its way to it.
+// Release stops the middleware actor of a lock that has no lock actor, now or when no request is on its way to the
+// middleware actor.
 func (all *Actors[K]) Release(key K) {
 	a := all.byKey[key]
 	if a == nil {
 		return
 	}
-	a.leaving.Store(true) // before the look, so that either the actor sees it or we see its last request
+	a.leaving.Store(true) // before the look: either the actor sees leaving, or Release sees its last request
 	if a.idle() || !a.alive() {
 		delete(all.byKey, key)
 		a.stop()
 	}
 }
 
-// ReleaseAll is for the end of the guardian.
+// ReleaseAll stops all middleware actors, at the end of the guardian.
 func (all *Actors[K]) ReleaseAll() {
 	for key, a := range all.byKey {
 		a.last.Store(true)
@@ -121,7 +127,7 @@ func (all *Actors[K]) ReleaseAll() {
 
 func (a *middlewareActor) idle() bool { return a.handled.Load() == a.sent.Load() }
 
-// alive reports whether the actor was not stopped from outside, which then handles no more.
+// alive reports whether the actor was not stopped from outside: after that it handles no further requests.
 func (a *middlewareActor) alive() bool {
 	_, is := a.cfg.Post.System.ProcessRegistry.GetLocal(a.pid.GetId())
 	return is
@@ -129,9 +135,9 @@ func (a *middlewareActor) alive() bool {
 
 func (a *middlewareActor) stop() { a.cfg.Post.DeliverSystem(a.pid, &actor.Stop{}) }
 
-// around is the outermost middleware. It keeps the host's from the life cycle of the actor,
-// and runs it on a goroutine of its own, which it may end. If it does, or panics, the request
-// is refused, unless it has passed already, or frees something.
+// around is the outermost middleware. It keeps the host's middleware from the life cycle of the actor, and runs that
+// middleware on a separate goroutine. If the middleware ends the goroutine or panics, the request is refused, unless it
+// has passed already, or frees something.
 func (a *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	return func(ctx actor.ReceiverContext, envelope *actor.MessageEnvelope) {
 		if !request.IsMessage(envelope.Message) {
@@ -151,7 +157,7 @@ func (a *middlewareActor) around(host actor.ReceiverFunc) actor.ReceiverFunc {
 	}
 }
 
-// end, deferred, ends the handling of a request by the middleware, which has returned or not.
+// end, deferred, ends the handling of a request by the middleware, whether the middleware has returned or not.
 func (a *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
 	if !*returned {
 		panicked := recover()
@@ -178,11 +184,11 @@ func (a *middlewareActor) end(envelope *actor.MessageEnvelope, returned *bool) {
 	}
 }
 
-// Receive implements actor.Actor: what arrives here has passed the middleware.
+// Receive implements actor.Actor: the messages that arrive here have passed the middleware.
 func (a *middlewareActor) Receive(ctx actor.Context) {
 	m := ctx.Message()
 	if _, stopped := m.(*actor.Stopped); stopped {
-		a.cfg.ToGuardian(&Emptied{a.key}) // which may not know, if something else has stopped it
+		a.cfg.ToGuardian(&Emptied{a.key}) // the guardian may not know, if something else has stopped this actor
 	}
 	if !request.IsMessage(m) {
 		return
@@ -190,7 +196,7 @@ func (a *middlewareActor) Receive(ctx actor.Context) {
 	a.admit(m, ctx.Sender(), ctx.MessageHeader())
 }
 
-// admit hands a request on to the guardian.
+// admit sends a request back to the guardian.
 func (a *middlewareActor) admit(m any, sender *actor.PID, header actor.ReadonlyMessageHeader) {
 	a.passed = true
 	if !a.cfg.ToGuardian(&Admitted{Key: a.key, Message: m, Sender: sender, Header: header}) {

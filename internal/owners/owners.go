@@ -1,5 +1,5 @@
-// Package owners keeps the actors that hold or want a lock. Each is watched for that time, unless it is on another
-// node.
+// Package owners keeps the actors that hold or want a lock. Each actor is watched for that time, unless it is on
+// another node.
 package owners
 
 import (
@@ -17,26 +17,28 @@ import (
 type Owner struct {
 	// ID is fresh whenever the owner begins to use the lock.
 	ID machine.Owner
-	// Lost is its last hold, if that was lost: a release that names no hold is about that one.
+	// Lost is the owner's last hold, if it was lost: a release that names no hold is about this hold.
 	Lost uint64
 	PID  *actor.PID
-	// process tells two lives of a local PID apart, since PIDs are equal by name; nil for one on another node, or dead.
+	// process tells two lives of a local PID apart, since PIDs are equal by name; nil for an owner on another node, or
+	// a dead owner.
 	process actor.Process
 	// uses counts the requests and holds that need the watch.
 	uses int
-	// missingSince is the time at which its process was first found to be registered no more; 0 if it is registered.
+	// missingSince is the time at which the owner's process was first found to be no longer registered; 0 if it is
+	// registered.
 	missingSince machine.Instant
-	// marker is a PID of its own for the owner: the notice about it comes after those that were sent before. asked: its
-	// process was asked whether it has stopped.
+	// marker is the PID of a notice that the lock actor sends itself: it comes after all notices that were sent before.
 	marker *actor.PID
-	asked  bool
+	// asked: the owner's process was asked whether it has stopped.
+	asked bool
 }
 
 // Set has the owners of one lock. A nil Set has none.
 type Set struct {
 	byPID map[pidKey]*Owner
-	// idle are the owners that use the lock no more, the longest first. They stay watched for a while: an actor that
-	// has used a lock often uses it again, and each watch costs both actors a message.
+	// idle are the owners that no longer use the lock, the longest idle first. They stay watched for a while: an actor
+	// that has used a lock often uses it again, and each watch costs both actors a message.
 	idle []*Owner
 	// replaced are owners whose PID another actor has by now, and whose Terminated has not come; the earliest first.
 	replaced map[pidKey][]*Owner
@@ -56,23 +58,24 @@ type Watcher struct {
 	Post  *delivery.Post
 	Rules *request.Rules
 	PID   *actor.PID
-	// Numbers counts the owners in the system. A number is used once: that of an owner of a lock actor's earlier life fits
-	// no owner in a later one.
+	// Numbers counts the owners in the system. A number is used once: the number of an owner of an earlier lock actor
+	// matches no owner of a later lock actor.
 	Numbers *atomic.Uint64
 }
 
 // NewOwner numbers an owner that no request has named before.
 func (by Watcher) NewOwner() machine.Owner { return machine.Owner(by.Numbers.Add(1)) }
 
-// watch watches the process of an owner. By its PID, another life could be watched.
+// watch watches the process of an owner: a watch by its PID could reach another life.
 func (by Watcher) watch(owner *Owner) {
 	by.Post.SendSystem(owner.process, owner.PID, &actor.Watch{Watcher: by.PID})
 }
 
-// hasStopped reports whether a notice says that an actor that is registered no more has stopped: it may still be handling
-// its Stopped. The notice may be from the time before, when it waited for its children, or that of an earlier life of its
-// name, which has not heard in time that it is watched no more. So the actor is asked once more when all notices of that
-// time have been read: one that has stopped answers at once. Another kind of process cannot be asked.
+// hasStopped reports whether a notice says that an actor that is no longer registered has stopped: the actor may still
+// be handling its Stopped. The notice may be older, from the time when the actor waited for its children, or from an
+// earlier life of its name that did not learn in time that it is no longer watched. So the actor is asked once more
+// when all earlier notices have been read: an actor that has stopped answers at once. Another kind of process cannot be
+// asked.
 func (by Watcher) hasStopped(owner *Owner, notice *actor.PID) bool {
 	if _, is := owner.process.(*actor.ActorProcess); !is {
 		return true
@@ -103,7 +106,7 @@ func (s *Set) InUse() bool { return s != nil && len(s.byPID) > len(s.idle) }
 func (s *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner {
 	known := s.byPID[pidKeyOf(pid)]
 	if known != nil && !request.SameLife(known.process, process) {
-		// A new life under an old name. The old one may still handle its Stopped, and its Terminated comes after that.
+		// A new life under an old name. The old life may still handle its Stopped, and its Terminated comes after that.
 		s.reuse(known)
 		if s.replaced == nil {
 			s.replaced = map[pidKey][]*Owner{}
@@ -131,15 +134,15 @@ func (s *Set) Acquire(by Watcher, pid *actor.PID, process actor.Process) *Owner 
 	return known
 }
 
-// reuse takes an owner out of the idle ones.
+// reuse takes an owner out of the idle owners.
 func (s *Set) reuse(owner *Owner) {
 	if i := slices.Index(s.idle, owner); i >= 0 {
 		s.idle = slices.Delete(s.idle, i, i+1)
 	}
 }
 
-// Find returns the record of an actor that may have requests here; nil if there is none, or if it is that of another
-// life. A nil life stands for any.
+// Find returns the record of an actor that may have requests here; nil if there is no record, or if the record belongs
+// to another life. A nil life stands for any life.
 func (s *Set) Find(pid *actor.PID, life actor.Process) *Owner {
 	if s == nil {
 		return nil
@@ -155,7 +158,7 @@ func (s *Set) EndUse(by Watcher, owner *Owner) {
 	if owner.uses--; owner.uses > 0 || s.byPID[pidKeyOf(owner.PID)] != owner {
 		return
 	}
-	if owner.process == nil { // it is not watched
+	if owner.process == nil { // the owner is not watched
 		delete(s.byPID, pidKeyOf(owner.PID))
 		return
 	}
@@ -163,14 +166,14 @@ func (s *Set) EndUse(by Watcher, owner *Owner) {
 	s.forget(by, len(s.idle)-maxIdleWatches)
 }
 
-// Forget ends the watch of the owners that use the lock no more.
+// Forget ends the watch of the owners that no longer use the lock.
 func (s *Set) Forget(by Watcher) {
 	if s != nil {
 		s.forget(by, len(s.idle))
 	}
 }
 
-// forget ends the watch of the first n of the idle ones.
+// forget ends the watch of the first n idle owners.
 func (s *Set) forget(by Watcher, n int) {
 	for range n {
 		owner := s.idle[0]
@@ -180,8 +183,9 @@ func (s *Set) forget(by Watcher, n int) {
 	}
 }
 
-// RemoveTerminated removes and returns the owner that has stopped, as proto.actor says; nil if the notice is about an
-// earlier life, or if the owner is yet to stop: it is watched again then, and says so once more.
+// RemoveTerminated removes and returns the owner that has stopped, as proto.actor says. It returns nil if the notice is
+// about an earlier life, or if the owner has not stopped yet: then the owner is watched again, and another notice
+// follows.
 func (s *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 	if s == nil {
 		return nil
@@ -191,7 +195,7 @@ func (s *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 		owner = replaced
 	} else if owner == nil || by.Rules.Foreign(pid) {
 		return nil
-	} else if by.registered(owner) { // it is stopping, or has said so of an earlier life
+	} else if by.registered(owner) { // the owner is stopping, or the notice is about an earlier life
 		by.Post.WatchAgain(owner.process, pid, by.PID)
 		return nil
 	}
@@ -202,8 +206,8 @@ func (s *Set) RemoveTerminated(by Watcher, pid *actor.PID) (gone *Owner) {
 	return owner
 }
 
-// replacedOwner returns the replaced owner that a notice is about: the one with the same pointer, since an actor says
-// itself that it has stopped, or else the earliest; nil if there is none.
+// replacedOwner returns the replaced owner that a notice is about: the owner with the same pointer, since an actor
+// itself says that it has stopped, or else the earliest owner; nil if there is none.
 func (s *Set) replacedOwner(pid *actor.PID) *Owner {
 	replaced := s.replaced[pidKeyOf(pid)]
 	is := func(owner *Owner) bool { return owner.PID == pid || owner.marker == pid }
@@ -230,8 +234,8 @@ func (s *Set) drop(owner *Owner) {
 	}
 }
 
-// NextCheck returns the time at which RemoveMissing is to be called next. It matters for a fixed lease, which is not
-// renewed: nothing else wakes the lock actor.
+// NextCheck returns the time at which RemoveMissing is to be called next. With a fixed lease, which is not renewed,
+// nothing else wakes the lock actor.
 func (s *Set) NextCheck(now, timeout machine.Instant) (at machine.Instant, wanted bool) {
 	if !s.InUse() && (s == nil || len(s.replaced) == 0) {
 		return 0, false
@@ -243,8 +247,8 @@ func (s *Set) NextCheck(now, timeout machine.Instant) (at machine.Instant, wante
 }
 
 // RemoveMissing removes and returns owners that have gone without a notice: an actor that panics while it handles its
-// Stopped sends none. An actor that has left the registry may still be handling it, so it counts as gone after
-// timeout. It checks the processes three times in that time, however often it is called.
+// Stopped sends none. An actor that has left the registry may still be handling its Stopped, so it counts as gone after
+// timeout. RemoveMissing checks the processes three times in that time, however often it is called.
 func (s *Set) RemoveMissing(by Watcher, now, timeout machine.Instant) (gone []*Owner) {
 	if s == nil || now < s.checkAt {
 		return nil

@@ -22,8 +22,8 @@ type Notes struct {
 // note is the note of a term, or of a permit.
 type note struct{ of, text string }
 
-// Add adds the note of a request that was granted in that term, if it has one. A re-entry joins the hold of another
-// request, first.
+// Add adds the note of a request that was granted in that term, if the request has a note. A re-entry joins the hold of
+// another request, first.
 func (n *Notes) Add(call *request.Call, first any, term uint64) {
 	if call.Note == "" || first != any(call) {
 		return
@@ -58,10 +58,11 @@ func (n *Notes) Remove(call *request.Call) {
 	}
 }
 
-// maxNotes bounds the notes that are looked at. A record has room for fewer.
+// maxNotes bounds the notes that are looked at. A record has room for fewer notes.
 const maxNotes = 1000
 
-// AddTo adds the notes to a record: for each term that of its first hold, since all have one owner field.
+// AddTo adds the notes to a record: for each term the note of its first hold, since all holds of a term have one owner
+// field.
 func (n *Notes) AddTo(record *Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

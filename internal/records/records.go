@@ -19,10 +19,10 @@ import (
 // Record describes the process of a System.
 type Record = protocol.Record
 
-// ErrMore is that there are more Systems than List has returned.
+// ErrMore: there are more Systems than List has returned.
 var ErrMore = backend.ErrMore
 
-// process is a record as package messages spells it.
+// process converts a record to a message.
 func process(r Record) *messages.Process {
 	p := &messages.Process{
 		Client: r.Client, Application: r.Application, Host: r.Host, Pid: int64(r.PID), Version: r.Version,
@@ -54,18 +54,19 @@ func List(ctx context.Context, server *backend.Server) ([]*messages.Process, err
 	}
 }
 
-// Holder has what is known of the process of a holder.
+// Holder is the knowledge about the process of a holder.
 type Holder struct {
 	Process *messages.Process
-	// Waiters and HeldAtLeast are what its record says of the lock; nil and 0 if it says nothing.
-	Waiters     *int64
+	// Waiters is the number of waiters in the record of the process; nil if the record does not have it.
+	Waiters *int64
+	// HeldAtLeast is the minimum time of the hold in the record; 0 if the record does not have it.
 	HeldAtLeast time.Duration
-	// Note is that of the owner; "" if there is none.
+	// Note is the note of the owner; "" if there is none.
 	Note string
 }
 
-// LookUp finds out which process an owner of a lock is in. own is the record of this System, nil if it has none. found
-// is called once, on any goroutine.
+// LookUp finds out which process an owner of a lock is in. own is the record of this System; nil if it has no record.
+// found is called once, on any goroutine.
 func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline time.Time, found func(*Holder)) {
 	read := func(r Record) {
 		h := &Holder{Process: process(r), HeldAtLeast: r.HeldAtLeast(key, owner), Note: r.Note(owner)}
@@ -82,8 +83,8 @@ func LookUp(owner, key string, own *Record, servers []*backend.Server, deadline 
 	backend.RecordOf(client, servers, deadline, read)
 }
 
-// AddTo adds what is known of the holder to the status of a lock. client is that of this System: of its holder more is
-// known without its record. Another process may be the holder of a lock that readers hold here as well.
+// AddTo adds the knowledge about the holder to the status of a lock. client is the client id of this System: its own
+// holder is known better without the record. Another process may be the holder of a lock that readers hold here, too.
 func (h *Holder) AddTo(status *messages.Status, client string) {
 	status.Process, status.Note = h.Process, h.Note
 	switch {

@@ -7,16 +7,17 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/protocol"
 )
 
-// Shown has what other goroutines may read of a lock without asking its actor. The actor alone writes it.
+// Shown is the state of a lock that other goroutines may read without asking its actor. Only the actor writes it.
 type Shown struct {
-	// term is the term of the lease, 0 while the lock is not held here; since is the time when the term began.
-	term  atomic.Uint64
+	// term is the term of the lease; 0 while the lock is not held here.
+	term atomic.Uint64
+	// since is the time at which the term began.
 	since atomic.Int64
 	// waiters is the number of requests that wait here.
 	waiters atomic.Int64
 }
 
-// Set keeps it up to date; term is 0 if the lock is not held here. It compares, since a store costs more than all the
+// Set sets the state; term is 0 if the lock is not held here. Set compares first, since a store costs more than all the
 // rest, and hand-offs change little.
 func (s *Shown) Set(term uint64, waiters int, now time.Duration) {
 	if s.term.Load() != term {
@@ -33,7 +34,7 @@ func (s *Shown) Set(term uint64, waiters int, now time.Duration) {
 // maxLocks bounds the locks that are looked at for a record.
 const maxLocks = 10_000
 
-// Work collects for a record the locks that are held or waited for. Those that requests wait for come first.
+// Work collects for a record the locks that are held or waited for. Locks for which requests wait come first.
 type Work struct {
 	record       *Record
 	waited, held []string
@@ -67,7 +68,7 @@ func (w *Work) Add(keys []string, shown *Shown, now time.Duration) (more bool) {
 	return true
 }
 
-// End writes what was collected to the record.
+// End writes the collected locks to the record.
 func (w *Work) End() {
 	w.record.Locks = append(w.waited, w.held[:min(len(w.held), protocol.MaxBusy-len(w.waited))]...)
 }

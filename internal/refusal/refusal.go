@@ -16,18 +16,18 @@ import (
 // on two servers.
 const SeveralKeys = "TRYAGAIN"
 
-// ClusterHint is what to do if a server of a cluster does not name the others.
+// ClusterHint says what to do if a server of a cluster does not name the other servers.
 const ClusterHint = "the ACL user needs +cluster|slots and +cluster|shards, or the client cannot know the servers of the cluster"
 
-// inScript matches what servers put before the error of a script: Redis before 7 its SHA and the line, and "-" before
-// the code if it has not called the command. A script puts no key or value there.
+// inScript matches the text that servers put before the error of a script: Redis before 7 puts the SHA and the line
+// there, and "-" before the code if it has not called the command. A script puts no key or value there.
 var inScript = regexp.MustCompile(`^(?:ERR )?(?:Error (?:running|compiling) script \([^()]*\): )?` +
 	`(?:(?:@?user_script|<string>): ?\d+: )*-?(?:ERR )?`)
 
 // said returns an error from the first word of Redis, or of the script, on.
 func said(text string) string { return text[len(inScript.FindString(text)):] }
 
-// phrase is how an error begins.
+// phrase is the beginning of an error.
 type phrase struct {
 	words string
 	// form matches the beginning if Redis puts the name of a command or of the user into it; words are then an example.
@@ -54,8 +54,8 @@ func begins(text string, phrases []phrase) bool {
 	return slices.ContainsFunc(phrases, func(p phrase) bool { return p.of(text) })
 }
 
-// otherServer are the errors in the middle of a script whose key is on another server; from Redis 7.4 and
-// Valkey 8 on, also if only some keys of a command are.
+// otherServer are the errors in the middle of a script whose key is on another server; from Redis 7.4 and Valkey 8 on,
+// also if only some keys of a command are on another server.
 var otherServer = []phrase{
 	begin("Script attempted to access a non local key"),
 	begin("Lua script attempted to access a non local key"), // Redis before 7
@@ -71,8 +71,8 @@ var midway = []phrase{
 	begin("Script attempted to access a slot not served"),
 }
 
-// ofKeys are the codes of the errors of Redis and of the scripts that concern the keys or arguments of a
-// call: a call with others may succeed.
+// ofKeys are the codes of the errors of Redis and of the scripts that concern the keys or arguments of a call: a call
+// with other keys or arguments may succeed.
 var ofKeys = []phrase{begin("WRONGTYPE"), begin("CROSSSLOT"), begin("LATE"), begin("BADVALUE")}
 
 // AboutKeys reports whether the text of a permanent error is about the keys or arguments of a call, so that Redis is
@@ -97,7 +97,7 @@ var byReplica = []phrase{begin("READONLY"), begin("MASTERDOWN")}
 // ByReplica reports whether the error comes from a replica. In a cluster a replica replies MOVED.
 func ByReplica(text string) bool { return begins(said(text), byReplica) }
 
-// Class is what can be done about an error of Redis; see redisio.Error.
+// Class says what can be done about an error of Redis; see redisio.Error.
 type Class struct {
 	Transient, Unsure bool
 	Hint              string
@@ -124,11 +124,10 @@ var transient = []phrase{
 	begin("LOADING"), begin("BUSY"), several, begin("CLUSTERDOWN"), begin("MASTERDOWN"), begin("READONLY"), begin("OOM"),
 	begin("MISCONF"), begin("NOREPLICAS"), begin("UNBLOCKED"), begin("MOVED"), begin("ASK"),
 	begin("max number of clients reached"),
-	begin("WAIT cannot be used with replica instances"), // the master has just become one
+	begin("WAIT cannot be used with replica instances"), // the master has just become a replica
 }
 
-// permanent lists the errors of Redis after which the same call would fail again, and
-// what the user can do.
+// permanent lists the errors of Redis after which the same call would fail again, and says what the user can do.
 var permanent = []struct {
 	phrase
 	hint func(text string) string
@@ -142,7 +141,7 @@ var permanent = []struct {
 	{begin("The user executing the script"), aclHint},
 	{begin("This instance has cluster support disabled"),
 		fixedHint("redis-cluster, and several addresses without master_set, are for clusters; this server is not one of a cluster")},
-	// The quotes are those of Redis before 7, of Valkey, and of Redis from 8 on.
+	// The quotes differ between Redis before 7, Valkey, and Redis from 8 on.
 	{formed("unknown command 'CLUSTER', with args beginning with: 'SLOTS'",
 		"unknown command ['`]CLUSTER['`],? with args beginning with: ['`](?:SLOTS|SHARDS)['`]"),
 		fixedHint("if this is a Sentinel, the URL needs the option master_set=NAME")},

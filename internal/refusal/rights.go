@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// lacks is the error of a user who may not run a command. It names the user, or not, and the command.
+// lacks is the error of a user who may not run a command. It names the command, and in some versions the user.
 var lacks = formed("NOPERM this user has no permissions to run the 'get' command",
 	`(?:NOPERM |ACL failure in script: )?(?:this user|User [^ ]*) has no permissions to run the '([a-z]+(?:\|[a-z-]+)?)' command`)
 

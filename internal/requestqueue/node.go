@@ -13,14 +13,17 @@ const (
 	fanOut = 16
 )
 
-// node is a leaf, with items, or an inner node, with kids. It has at least one of them, unless it is the root of an
+// node is a leaf, with items, or an inner node, with kids. It has at least one item or kid, unless it is the root of an
 // empty queue.
 type node[W Waiter] struct {
 	items []W
 	kids  []*node[W]
-	// n is the number of requests below the node, tries of those that try once, and fenced of those that ask for a
-	// token.
-	n, tries, fenced int
+	// n is the number of requests below the node.
+	n int
+	// tries is the number of requests below the node that try once.
+	tries int
+	// fenced is the number of requests below the node that ask for a token.
+	fenced int
 	// due is at or before the earliest deadline below the node; 0 if there is none.
 	due time.Duration
 }
@@ -49,7 +52,7 @@ func inner[W Waiter](kids []*node[W]) *node[W] {
 	return x
 }
 
-// root makes the root of a tree of one node, of the two halves of a divided node, or of none.
+// root makes the root of a tree of one node, of the two halves of a divided node, or of no node.
 func root[W Waiter](left, right *node[W]) *node[W] {
 	switch {
 	case left == nil:
@@ -251,8 +254,8 @@ func (x *node[W]) with(w W, k Key) (left, right *node[W]) {
 	return inner(kids[:cut:cut]), inner(kids[cut:])
 }
 
-// division returns where to divide n elements, of which the i-th is new. A queue grows at its end, so a new last
-// element gets its own node, and the others stay full.
+// division returns where to divide n elements; the i-th element is new. A queue grows at its end, so a new last element
+// gets its own node, and the other elements stay in a full node.
 func division(i, n int) int {
 	if i == n-1 {
 		return i
@@ -260,7 +263,7 @@ func division(i, n int) int {
 	return n / 2
 }
 
-// without returns the node without the request with that key, which must exist; nil if none is left.
+// without returns the node without the request with that key, which must exist; nil if no request is left.
 func (x *node[W]) without(k Key) *node[W] {
 	i := x.index(k)
 	if x.kids == nil {
@@ -282,8 +285,8 @@ func removed[E any](all []E, i int) []E {
 	return slices.Concat(all[:i], all[i+1:])
 }
 
-// filter returns the node without the requests for which leave is true, and appends those to left. It does not visit
-// nodes for which skip is true.
+// filter returns the node without the requests for which leave is true, and appends these requests to left. It does not
+// visit nodes for which skip is true.
 func (x *node[W]) filter(skip func(*node[W]) bool, leave func(W) bool, left *[]W) *node[W] {
 	if skip(x) {
 		return x

@@ -1,10 +1,10 @@
 // Package requestqueue provides the queue of waiting requests for locks and semaphores.
 //
-// The queue is a tree, so that only operations on all requests visit all: a leaf has up to leafWidth requests, and an
-// inner node up to fanOut children. Each node has the number of requests below it, of those that try once, and of those
-// that ask for a token, and the earliest deadline. A short queue is a single leaf.
+// The queue is a tree, so that only operations on all requests visit all requests: a leaf has up to leafWidth requests,
+// and an inner node up to fanOut children. Each node has the number of requests below it, the numbers of requests that
+// try once and that ask for a token, and the earliest deadline. A short queue is a single leaf.
 //
-// A queue is a value. The requests of an older copy never change; new ones are only appended beyond its end. So an
+// A queue is a value. The requests of an older copy never change; new requests are only appended beyond its end. So an
 // event may be applied to a copy, which then replaces the original.
 package requestqueue
 
@@ -94,7 +94,7 @@ func (q *Queue[W]) Front(n int) []W {
 // Find returns the request with that id.
 func (q *Queue[W]) Find(id uint64) (w W, found bool) { return q.root.find(Key{ID: id}) }
 
-// Search returns the first request for which reached is true. It must be true for all later ones as well.
+// Search returns the first request for which reached is true. reached must also be true for all later requests.
 func (q *Queue[W]) Search(reached func(W) bool) (w W, found bool) { return q.root.search(reached) }
 
 // FirstWaiting returns the first request that does not try once.
@@ -140,7 +140,7 @@ func (q *Queue[W]) remove(w W, id uint64) {
 	q.forget(w)
 }
 
-// Remove removes and returns the requests for which leave is true. It visits all.
+// Remove removes and returns the requests for which leave is true. It visits all requests.
 func (q *Queue[W]) Remove(leave func(W) bool) []W {
 	return q.filter(func(*node[W]) bool { return false }, leave)
 }
@@ -163,7 +163,7 @@ func (q *Queue[W]) RemoveTries(leave func(W) bool) []W {
 	return q.filter(skip, func(w W) bool { return w.Waiting().Try && leave(w) })
 }
 
-// Withdraw removes and returns the request with that id or, if id is 0, those of the owner.
+// Withdraw removes and returns the request with that id or, if id is 0, the requests of the owner.
 func (q *Queue[W]) Withdraw(id, owner uint64) []W {
 	if id == 0 {
 		return q.RemoveOwner(owner)

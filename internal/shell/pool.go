@@ -10,7 +10,7 @@ import (
 type Pool struct {
 	// Stray handles a message that is for no tenant.
 	Stray func(ctx actor.Context)
-	// End stops a shell that is not needed any more. It must not block.
+	// End stops a shell that is no longer needed. It must not block.
 	End    func(shell *Shell)
 	free   chan *Shell
 	closed atomic.Bool
@@ -27,7 +27,7 @@ func NewPool(stray func(ctx actor.Context), end func(shell *Shell)) *Pool {
 // New returns a shell that is not in the pool. Its spawner sets PID and Process.
 func (p *Pool) New() *Shell { return &Shell{pool: p} }
 
-// Take takes a shell out of the pool; nil if there is none. It passes over those that the host program has stopped.
+// Take takes a shell out of the pool; nil if there is none. It passes over shells that the host program has stopped.
 func (p *Pool) Take() *Shell {
 	for {
 		select {
@@ -41,19 +41,19 @@ func (p *Pool) Take() *Shell {
 	}
 }
 
-// Put puts a shell into the pool, or ends it if there are enough.
+// Put puts a shell into the pool, or ends the shell if there are enough.
 func (p *Pool) Put(shell *Shell) {
 	select {
 	case p.free <- shell:
 	default:
 		p.End(shell)
 	}
-	if p.closed.Load() { // perhaps since Close has looked
+	if p.closed.Load() { // perhaps after Close has looked
 		p.endAll()
 	}
 }
 
-// Close ends the shells in the pool, and those that are put there later.
+// Close ends the shells in the pool, and the shells that are put there later.
 func (p *Pool) Close() {
 	p.closed.Store(true)
 	p.endAll()

@@ -9,11 +9,11 @@ type Ring[A any] struct {
 	next   int
 }
 
-// RingSize is the number of actors in a full ring. Those of a larger one would leave the processor's cache before they
-// are the oldest.
+// RingSize is the number of actors in a full ring. The actors of a larger ring would leave the processor's cache before
+// they are the oldest.
 const RingSize = 256
 
-// Push adds an actor. If the ring is full, it removes the oldest one, and returns that; else it returns nil.
+// Push adds an actor. If the ring is full, it removes and returns the oldest actor; else it returns nil.
 func (r *Ring[A]) Push(a *A) (oldest *A) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -22,7 +22,7 @@ func (r *Ring[A]) Push(a *A) (oldest *A) {
 	return oldest
 }
 
-// Empty removes all, and calls removed for each: the ring would keep those in memory that have gone.
+// Empty removes all actors, and calls removed for each: otherwise the ring would keep actors in memory that have left.
 func (r *Ring[A]) Empty(removed func(*A)) {
 	for range RingSize {
 		if a := r.Push(nil); a != nil {

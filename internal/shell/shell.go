@@ -1,5 +1,5 @@
-// Package shell lets lock actors use one PID, registration and mailbox after another: to spawn and stop these for each
-// lock takes longer than a grant.
+// Package shell lets lock actors use the same PID, registration and mailbox one after another: spawning and stopping an
+// actor for each lock takes longer than a grant.
 package shell
 
 import (
@@ -10,19 +10,20 @@ import (
 	"github.com/lockkeeper-go/lockkeeper/internal/delivery"
 )
 
-// Tenant is what the actor of a shell does until it leaves.
+// Tenant handles the messages of a shell until it leaves.
 type Tenant interface {
 	actor.Actor
 	delivery.CrashHandler
-	// IsFor reports whether a message is for this tenant, and not for one that has left the shell.
+	// IsFor reports whether a message is for this tenant, and not for a tenant that has left the shell.
 	IsFor(message any) bool
 }
 
-// Shell is what proto.actor knows of an actor. It has one tenant after another, and a message for one of them never
+// Shell is the actor that proto.actor knows. It has one tenant after another, and a message for one tenant never
 // reaches another.
 type Shell struct {
-	// PID and Process are set before the first tenant. Goroutines send to the Process without looking it up.
-	PID     *actor.PID
+	// PID is set before the first tenant.
+	PID *actor.PID
+	// Process is set before the first tenant. Goroutines send to the Process without looking it up.
 	Process actor.Process
 	pool    *Pool
 	// entered has the tenant; nil if there is none. Only the mailbox of the shell changes it.
@@ -32,10 +33,10 @@ type Shell struct {
 	handling bool
 }
 
-// Entering is a message to a shell: it has this tenant from now on; none if that is nil.
+// Entering is a message to a shell: the shell has this tenant from now on; no tenant if Tenant is nil.
 type Entering struct{ Tenant }
 
-// Tenant returns the tenant; nil if there is none, or no shell.
+// Tenant returns the tenant; nil if there is none, or if the shell is nil.
 func (s *Shell) Tenant() Tenant {
 	if s == nil {
 		return nil
@@ -46,8 +47,8 @@ func (s *Shell) Tenant() Tenant {
 	return nil
 }
 
-// Enter makes t the tenant of a shell that was taken from the pool, before it handles what is sent to it afterwards. It
-// reports false if the pool is closed by then: t may have missed what was sent to all shells afterwards.
+// Enter makes t the tenant of a shell that was taken from the pool, before the shell handles messages that are sent to
+// it afterwards. It reports false if the pool is closed by then: t may have missed a message to all shells.
 func (s *Shell) Enter(t Tenant) (open bool) {
 	s.Process.SendUserMessage(s.PID, &Entering{t})
 	return !s.pool.closed.Load()
@@ -89,8 +90,8 @@ func (s *Shell) Begins() {
 	}
 }
 
-// Crashed implements delivery.CrashHandler. The crash may have come before Receive. After it has begun, the message is
-// not read: if it was answered, it may be another one by now.
+// Crashed implements delivery.CrashHandler. The crash may have come before Receive. After Receive has begun, the
+// message is not read: if it was answered, its memory may have another message by now.
 func (s *Shell) Crashed(message any, sender *actor.PID, reason any) {
 	if e, ok := message.(*Entering); ok {
 		s.entered.Store(e)

@@ -4,43 +4,44 @@ import "time"
 
 // GateState is the answer of a gate to a proxy.
 type GateState struct {
-	// Proxy is the proxy that it is for: another one may have had its PID before.
+	// Proxy is the proxy that the answer is for: another proxy may have had its PID before.
 	Proxy string
-	// Gate is the gate that answers, and Probe the number of the last probe that it has got; 0 if it has forgotten the
-	// proxy.
-	Gate  string
+	// Gate is the gate that answers.
+	Gate string
+	// Probe is the number of the last probe that the gate has got; 0 if it has forgotten the proxy.
 	Probe uint64
-	// Received and Begun are the numbers of the last messages of the proxy that it has received, and that its instance has
-	// begun.
-	Received, Begun uint64
-	// Forgotten: the gate does not know what it has received from the proxy.
+	// Received is the number of the last message of the proxy that the gate has received.
+	Received uint64
+	// Begun is the number of the last message of the proxy that the instance has begun.
+	Begun uint64
+	// Forgotten: the gate does not know which messages it has received from the proxy.
 	Forgotten bool
 }
 
 // Probe asks a gate whether it is there.
 type Probe struct {
 	Number uint64
-	// Next is the number of the first message whose outcome the proxy does not know. All before are settled, and are not
-	// begun any more.
+	// Next is the number of the first message whose outcome the proxy does not know. All earlier messages are settled,
+	// and can no longer be begun.
 	Next uint64
 	// Known: the gate has answered the proxy before.
 	Known bool
 }
 
-// Ledger has what a gate knows of the proxies of its instance. A Contact is the way to reach one.
+// Ledger is the knowledge of a gate about the proxies of its instance. A Contact is the way to reach a proxy.
 type Ledger[Contact any] struct {
 	Gate    string
 	proxies map[string]*account[Contact]
 }
 
-// account has what a gate knows of a proxy.
+// account is the knowledge of a gate about a proxy.
 type account[Contact any] struct {
 	contact                      Contact
 	probe, next, received, begun uint64
 	lastMessage                  time.Duration
 }
 
-// A gate forgets proxies that were silent for forgetAfter, when it knows more than maxKnown.
+// A gate that knows more than maxKnown proxies forgets proxies that were silent for forgetAfter.
 const (
 	maxKnown    = 1000
 	forgetAfter = time.Minute
@@ -50,7 +51,7 @@ const (
 func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) GateState {
 	a := l.proxies[proxy]
 	switch {
-	case p.Next == 0: // is not from a proxy
+	case p.Next == 0: // the probe is not from a proxy
 		return GateState{Proxy: proxy, Gate: l.Gate, Forgotten: true}
 	case a == nil && p.Known:
 		return GateState{Proxy: proxy, Gate: l.Gate, Forgotten: true}
@@ -68,8 +69,8 @@ func (l *Ledger[C]) Probe(now time.Duration, proxy string, contact C, p Probe) G
 	return l.state(proxy, a)
 }
 
-// forget makes room for another proxy. What it forgets is idle, but its proxy may not know the outcome of each message:
-// it is notified that it is forgotten when it probes.
+// forget makes room for another proxy. It forgets idle proxies. A forgotten proxy may not know the outcome of each
+// message: the answer to its next probe says that it is forgotten.
 func (l *Ledger[C]) forget(now time.Duration) {
 	if len(l.proxies) < maxKnown {
 		return
@@ -81,7 +82,7 @@ func (l *Ledger[C]) forget(now time.Duration) {
 	}
 }
 
-// Receive reports whether a message is the next one of its proxy, so that the instance gets it.
+// Receive reports whether a message is the next message of its proxy, so that the instance gets it.
 func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool {
 	a := l.proxies[proxy]
 	if a == nil || number != a.received+1 {
@@ -91,9 +92,10 @@ func (l *Ledger[C]) Receive(now time.Duration, proxy string, number uint64) bool
 	return true
 }
 
-// Begin reports whether the instance handles a message that it has got, and the answer to the proxy. mayHandle says
-// whether the instance may handle messages. The proxy may have refused the message since, or one before it is missing:
-// messages are begun without gaps, too. What is not begun then counts as not received, so that it is sent again.
+// Begin reports whether the instance handles a message that it has got, and returns the answer to the proxy. mayHandle
+// says whether the instance may handle messages. The proxy may have refused the message since, or an earlier message
+// may be missing: messages are begun without gaps, too. A message that is not begun counts as not received, so that it
+// is sent again.
 func (l *Ledger[C]) Begin(now time.Duration, proxy string, number uint64, mayHandle bool) (GateState, bool) {
 	a := l.proxies[proxy]
 	switch {
@@ -111,7 +113,7 @@ func (l *Ledger[C]) state(proxy string, a *account[C]) GateState {
 	return GateState{Proxy: proxy, Gate: l.Gate, Probe: a.probe, Received: a.received, Begun: a.begun}
 }
 
-// Waiting returns the proxies that have sent more than the instance has begun.
+// Waiting returns the proxies that have sent messages which the instance has not begun.
 func (l *Ledger[C]) Waiting() (proxies []C) {
 	for _, a := range l.proxies {
 		if a.received > a.begun {

@@ -2,28 +2,30 @@ package singleton
 
 import "time"
 
-// Window is the number of messages of a proxy that may be on their way, and so of outcomes that may be unknown when an
-// instance disappeared without reporting what it had begun. Together they have windowBytes at most, unless there is
-// only one: proto.actor sends them in one piece, and gRPC takes no more than 4 MiB.
 const (
-	Window      = 64
+	// Window is the number of messages of a proxy that may be on their way, and so the number of outcomes that may be
+	// unknown when an instance disappeared without reporting which messages it had begun.
+	Window = 64
+	// windowBytes bounds the size of these messages together, unless there is only one: proto.actor sends them in one
+	// piece, and gRPC takes at most 4 MiB.
 	windowBytes = 1 << 20
 )
 
 const (
 	// firstPause is the first pause between two lookups; it doubles up to a quarter of Limits.Poll.
 	firstPause = 25 * time.Millisecond
-	// maxTries bounds the tries, at most one each Poll, to send a message again that does not arrive although what follows
-	// it does: it cannot be encoded, or is too long for the connection.
+	// maxTries bounds the tries, at most one each Poll, to send a message again that does not arrive although later
+	// messages arrive: it cannot be encoded, or is too long for the connection.
 	maxTries = 5
 )
 
 // Limits are the settings of an Outbox.
 type Limits struct {
-	// Buffer bounds the messages that are not settled, and Wait the time that one waits until it is sent, from the last
-	// hand-over on. Sums with Wait must not overflow.
+	// Buffer bounds the messages that are not settled.
 	Buffer int
-	Wait   time.Duration
+	// Wait bounds the time that a message waits until it is sent, from the last hand-over on. Sums with Wait must not
+	// overflow.
+	Wait time.Duration
 	// Poll is the time that a gate may be silent before the proxy suspects that it has gone.
 	Poll time.Duration
 }
@@ -33,28 +35,33 @@ type Outbox[M any] struct {
 	Proxy string
 	Limits
 
-	// queue has the messages in order. The first of them has the number first, and the first sent of them were sent to
-	// gate.
+	// queue has the messages in order.
 	queue []entry[M]
+	// first is the number of the first message of queue.
 	first uint64
-	sent  int
+	// sent is the number of the first messages of queue, which were sent to gate.
+	sent int
 	// bytes is the size of the messages that are sent.
 	bytes int
-	// gate has answered a probe; "" if none has since the last instance left.
+	// gate is the gate that has answered a probe; "" if no gate has answered since the last instance left.
 	gate string
 	// place is the place of the instance, as Redis says; its Gate is "" if there is none.
 	place Place
 	// open: the gate is not suspected to have gone, and messages are sent to it.
 	open bool
-	// lastAnswer is the time at which the gate has answered, or was first sent something after it had begun everything.
+	// lastAnswer is the time at which the gate has answered, or was first sent a message after it had begun all
+	// messages.
 	lastAnswer time.Duration
-	// probes counts the probes. Only answers to probes after probesAtClose open the outbox: what was sent before them has
-	// arrived, or is lost.
-	probes, probesAtClose uint64
-	// lookupPending: the reply to a lookup is awaited. The next one is at nextLookup.
+	// probes counts the probes.
+	probes uint64
+	// probesAtClose is the value of probes when the outbox was closed. Only answers to later probes open it again: the
+	// messages that were sent before such a probe have arrived, or are lost.
+	probesAtClose uint64
+	// lookupPending: the reply to a lookup is awaited.
 	lookupPending bool
-	nextLookup    time.Duration
-	pause         time.Duration
+	// nextLookup is the time of the next lookup.
+	nextLookup time.Duration
+	pause      time.Duration
 	// progress: a message was begun, or refused, since the outbox was closed.
 	progress bool
 }
@@ -63,8 +70,9 @@ type entry[M any] struct {
 	message M
 	size    int
 	since   time.Duration
-	// tries counts the times that it was sent again, at most one each Poll; lastTry is the time of the last count.
-	tries   int
+	// tries counts the times that the message was sent again, at most one each Poll.
+	tries int
+	// lastTry is the time at which tries was last counted.
 	lastTry time.Duration
 }
 
@@ -76,9 +84,9 @@ type Numbered[M any] struct {
 
 // Actions are the next actions of a proxy, in this order.
 type Actions[M any] struct {
-	// Refused are messages that were not begun and will not be, or of which that is not known.
+	// Refused are messages that were not begun and will not be, or whose outcome is not known.
 	Refused []M
-	// Sent are to be sent to the gate at the Place, before the probe.
+	// Sent are the messages to be sent to the gate at the Place, before the probe.
 	Sent  []Numbered[M]
 	Probe *Probe
 	Look  bool
@@ -115,8 +123,8 @@ func (o *Outbox[M]) Tick(now time.Duration) (do Actions[M]) {
 	return do
 }
 
-// Suspect handles a hint that the gate has gone. If the last hint has led to nothing, the pauses between lookups go on:
-// a message that the gate's node cannot decode causes a hint whenever it is sent.
+// Suspect handles a hint that the gate has gone. If the last hint had no result, the pauses between lookups go on: a
+// message that the gate's node cannot decode causes a hint whenever it is sent.
 func (o *Outbox[M]) Suspect(now time.Duration) (do Actions[M]) {
 	if o.open && o.progress {
 		o.close(now)
@@ -127,7 +135,7 @@ func (o *Outbox[M]) Suspect(now time.Duration) (do Actions[M]) {
 	return do
 }
 
-// HandleLookup handles the reply to a lookup; nil if it has failed.
+// HandleLookup handles the reply to a lookup; w is nil if the lookup has failed.
 func (o *Outbox[M]) HandleLookup(now time.Duration, w *Whereabouts) (do Actions[M]) {
 	o.lookupPending = false
 	if w != nil {
@@ -136,7 +144,7 @@ func (o *Outbox[M]) HandleLookup(now time.Duration, w *Whereabouts) (do Actions[
 		case o.gate == "":
 		case left:
 			o.settle(now, begun, &do)
-		case w.At.Gate != "" && w.At.Gate != o.gate: // it disappeared without reporting what it had begun
+		case w.At.Gate != "" && w.At.Gate != o.gate: // the last instance disappeared without reporting which messages it had begun
 			o.refuse(o.sent, &do)
 			o.leave(now)
 		}
@@ -155,8 +163,8 @@ func (o *Outbox[M]) HandleLookup(now time.Duration, w *Whereabouts) (do Actions[
 	return do
 }
 
-// settle settles the messages that were sent to an instance which has left: it has begun some, and the others are for
-// the next one.
+// settle settles the messages that were sent to an instance which has left: that instance has begun some messages, and
+// the next instance gets the rest.
 func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actions[M]) {
 	last, known := begun[o.Proxy]
 	if !known { // the gate has forgotten this proxy
@@ -169,7 +177,7 @@ func (o *Outbox[M]) settle(now time.Duration, begun map[string]uint64, do *Actio
 	o.leave(now)
 }
 
-// leave ends the relation to a gate, to which nothing is on its way any more.
+// leave ends the relation to a gate, when no message is on its way to the gate.
 func (o *Outbox[M]) leave(now time.Duration) {
 	for i := range o.sent {
 		o.queue[i].tries = 0
@@ -181,7 +189,7 @@ func (o *Outbox[M]) leave(now time.Duration) {
 // HandleState handles an answer of a gate.
 func (o *Outbox[M]) HandleState(now time.Duration, h GateState) (do Actions[M]) {
 	switch {
-	case h.Proxy != o.Proxy || h.Gate == "" || h.Gate != o.place.Gate: // it is for an earlier proxy, or late
+	case h.Proxy != o.Proxy || h.Gate == "" || h.Gate != o.place.Gate: // the answer is for an earlier proxy, or late
 	case h.Forgotten && h.Gate == o.gate:
 		o.refuse(o.sent, &do)
 		o.leave(now)
@@ -201,7 +209,7 @@ func (o *Outbox[M]) HandleState(now time.Duration, h GateState) (do Actions[M]) 
 	return do
 }
 
-// sendAgain sends what has not arrived.
+// sendAgain sends the messages again that have not arrived.
 func (o *Outbox[M]) sendAgain(now time.Duration, received uint64, do *Actions[M]) {
 	arrived := 0
 	if received >= o.first {
@@ -216,7 +224,7 @@ func (o *Outbox[M]) sendAgain(now time.Duration, received uint64, do *Actions[M]
 	}
 	if lost.tries > maxTries && arrived == 0 {
 		o.refuse(1, do)
-		o.close(now) // the gate learns from the next probe that it will not come
+		o.close(now) // the gate learns from the next probe that the message will not come
 		return
 	}
 	for i := arrived; i < o.sent; i++ {
@@ -275,7 +283,7 @@ func (o *Outbox[M]) tick(now time.Duration, do *Actions[M]) {
 	if o.open && o.sent > 0 && now-o.lastAnswer >= o.Poll {
 		o.close(now)
 	}
-	if !o.open && o.sent > 0 && now-o.lastAnswer >= o.Poll+o.Wait { // it does not answer, and no other one was found
+	if !o.open && o.sent > 0 && now-o.lastAnswer >= o.Poll+o.Wait { // the gate does not answer, and no other gate was found
 		o.refuse(o.sent, do)
 		o.probesAtClose = o.probes
 	}
@@ -288,7 +296,7 @@ func (o *Outbox[M]) tick(now time.Duration, do *Actions[M]) {
 	}
 }
 
-// NextWake returns the time at which Tick is due; false if it is not.
+// NextWake returns the time at which Tick is due; due is false if Tick is not needed.
 func (o *Outbox[M]) NextWake() (at time.Duration, due bool) {
 	earliest := func(t time.Duration) {
 		if !due || t < at {

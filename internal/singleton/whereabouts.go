@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// Whereabouts has what Redis says of the instances of a singleton.
+// Whereabouts has the data in Redis about the instances of a singleton.
 type Whereabouts struct {
 	// At is the gate of the instance that was granted the lock last.
 	At Place
 	// Left are the last instances that have stopped in good order, by their gates: the number of the last message that
-	// each has begun, by proxy.
+	// each instance has begun, by proxy.
 	Left map[string]map[string]uint64
 }
 

@@ -1,4 +1,4 @@
-// Package status says what a process knows of a lock without asking Redis.
+// Package status describes a lock as a process knows it without asking Redis.
 package status
 
 import (
@@ -12,14 +12,14 @@ import (
 // Lock is a lock, semaphore or latch as its actor knows it.
 type Lock struct {
 	Machine machine.Machine
-	// Label names it, for a MultiLock with its members.
+	// Label names the lock; for a MultiLock it has the members.
 	Label string
-	// Several says that it is made of several locks: it has several fencing tokens then.
+	// Several says that the lock is made of several locks, and so has several fencing tokens.
 	Several bool
 	Now     machine.Instant
 }
 
-// Listed returns the state of a lock for a list; nil if it is neither held here nor waited for.
+// Listed returns the state of a lock for a list; nil if the lock is neither held here nor waited for.
 func (l Lock) Listed() *messages.Status {
 	here := l.Machine.Snapshot()
 	if !here.HeldHere && here.Waiters == 0 {
@@ -43,7 +43,7 @@ func (l Lock) Listed() *messages.Status {
 	return status
 }
 
-// AddTo adds to the state of a lock in Redis what only this process knows.
+// AddTo adds the knowledge of this process to the state of a lock in Redis.
 func (l Lock) AddTo(status *messages.Status) {
 	here := l.Machine.Snapshot()
 	holders, _ := l.Machine.Outstanding()

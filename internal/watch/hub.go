@@ -13,10 +13,10 @@ import (
 // ErrClosed: the Hub was closed.
 var ErrClosed = errors.New("closed")
 
-// Hub has the locks that are watched in a System. A lock has one goroutine, which reads its state for all its watchers, as long
-// as it has any. The zero Hub is ready to use.
+// Hub has the locks that are watched in a System. A lock has one goroutine, which reads its state for all its watchers,
+// as long as it has watchers. The zero Hub is ready to use.
 type Hub struct {
-	mu       sync.Mutex // guards the fields below, and those of the subjects
+	mu       sync.Mutex // guards the fields below, and the fields of the subjects
 	subjects map[any]*subject
 	closed   bool
 	readers  sync.WaitGroup
@@ -33,7 +33,7 @@ type How struct {
 	Poll time.Duration
 }
 
-// minPause is the minimum time between two reads because of what is heard, unless Poll is shorter.
+// minPause is the minimum time between two reads because of messages, unless Poll is shorter.
 const minPause = 100 * time.Millisecond
 
 // subject is a lock that is watched.
@@ -47,13 +47,15 @@ type subject struct {
 	heard  chan struct{}
 
 	watchers int
-	// state is that of the last read that has succeeded; err is the error of the last read.
+	// state is the state at the last successful read.
 	state State
-	err   error
-	// version is the number of changes, and of first errors, for the watchers; news is closed at the next one.
+	// err is the error of the last read.
+	err error
+	// version is the number of changes, and of first errors, for the watchers.
 	version uint64
-	news    chan struct{}
-	// ended: there are no more reads.
+	// news is closed when version grows.
+	news chan struct{}
+	// ended: no read follows.
 	ended bool
 }
 
@@ -85,7 +87,7 @@ func (h *Hub) Join(key any, how How) *Watcher {
 	return &Watcher{of: s}
 }
 
-// Leave ends the watch. The goroutine of the lock ends with the last one.
+// Leave ends the watch. The goroutine of the lock ends with the last watch.
 func (w *Watcher) Leave() {
 	s := w.of
 	s.hub.mu.Lock()
@@ -99,8 +101,8 @@ func (w *Watcher) Leave() {
 	}
 }
 
-// Next waits for a state or an error that the Watcher has not returned yet, and returns the latest one, or the cause of
-// ctx. After ErrClosed, and an error that was final, it returns nothing else until ctx ends.
+// Next waits for a state or an error that the Watcher has not returned yet, and returns the latest state or error, or
+// the cause of ctx. After ErrClosed, and after a final error, it returns nothing else until ctx ends.
 func (w *Watcher) Next(ctx context.Context) (State, error) {
 	s := w.of
 	for ctx.Err() == nil {
@@ -149,7 +151,7 @@ func (s *subject) hear() {
 	}
 }
 
-// noteRead handles the result of a read, and reports whether there is to be another one. The first of several errors is
+// noteRead handles the result of a read, and reports whether another read is to follow. The first of several errors is
 // news, and so is the state after them.
 func (s *subject) noteRead(status *messages.Status, final bool, err error) (again bool) {
 	s.hub.mu.Lock()
@@ -190,9 +192,9 @@ func (s *subject) end(err error) {
 	}
 }
 
-// rest waits until the next read is due, and reports whether there is to be one.
+// rest waits until the next read is due, and reports whether it is to be made.
 func (s *subject) rest(began time.Time) (again bool) {
-	// Processes that have heard the same message do not read at the same time for ever.
+	// Otherwise processes that have heard the same message would always read at the same time.
 	timer := time.NewTimer(time.Until(began.Add(s.Poll + rand.N(s.Poll/10))))
 	defer timer.Stop()
 	select {

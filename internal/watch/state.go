@@ -1,4 +1,4 @@
-// Package watch shares the reads of a lock among all that watch it in a System.
+// Package watch shares the reads of a lock among all its watchers in a System.
 package watch
 
 import (
@@ -11,7 +11,7 @@ import (
 // State is the state of a lock at the last read.
 type State struct {
 	Status *messages.Status
-	// Since is a time by which the present owners held the lock, or by which it was free: the earliest that is known.
+	// Since is a time at which the present owners held the lock, or at which it was free: the earliest known time.
 	Since time.Time
 }
 
@@ -19,7 +19,7 @@ type State struct {
 // note.
 func (before *State) next(status *messages.Status, at time.Time) (after State, changed bool) {
 	after = State{status, at}
-	if len(status.Owners) <= 1 { // of several, it is known of one, and others may have joined since
+	if len(status.Owners) <= 1 { // with several owners the time is known for one, and the others may have joined since
 		after.Since = at.Add(-status.HeldAtLeast.AsDuration())
 	}
 	if before.Status == nil || !sameOwners(before.Status, status) {
@@ -32,7 +32,7 @@ func (before *State) next(status *messages.Status, at time.Time) (after State, c
 }
 
 func sameOwners(a, b *messages.Status) bool {
-	if a.Holders > int64(len(a.Owners)) && b.Holders > int64(len(b.Owners)) { // too many readers: each read has others of them
+	if a.Holders > int64(len(a.Owners)) && b.Holders > int64(len(b.Owners)) { // too many readers: each read has different ones
 		return a.Mode == b.Mode && a.Holders == b.Holders
 	}
 	return a.Locked == b.Locked && a.Mode == b.Mode &&

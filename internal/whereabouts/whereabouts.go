@@ -1,4 +1,4 @@
-// Package whereabouts writes to Redis where the instances of singletons are, and reads it.
+// Package whereabouts writes to Redis where the instances of singletons are, and reads the entries.
 package whereabouts
 
 import (
@@ -22,7 +22,7 @@ type Board struct {
 	callTimeout time.Duration
 	// ttl is how long Redis keeps the whereabouts.
 	ttl time.Duration
-	// tokenCounter is the key of the token counter of all singletons' locks; "" if each has one of its own.
+	// tokenCounter is the key of the token counter of all singletons' locks; "" if each lock has its own counter.
 	tokenCounter string
 }
 
@@ -51,7 +51,7 @@ func (b *Board) At(key string, token int64, at singleton.Place, done func(writte
 	b.set(key, "at", token, at.String(), 1, done)
 }
 
-// Left writes what an instance had begun when it stopped.
+// Left writes which messages an instance had begun when it stopped.
 func (b *Board) Left(key string, token int64, gate string, begun map[string]uint64, done func(written bool, err error)) {
 	b.set(key, "left", token, singleton.LeftText(gate, begun), maxLeft, done)
 }
@@ -64,7 +64,7 @@ func (b *Board) set(key, field string, token int64, text string, limit int, done
 	call.Args = []string{field, strconv.FormatInt(token, 10), text,
 		strconv.Itoa(limit), strconv.FormatInt(b.ttl.Milliseconds(), 10),
 		cmp.Or(b.tokenCounter, keyspace.Token(key))}
-	call.Urgent = true // other processes wait for it
+	call.Urgent = true // other processes wait for the entry
 	b.redis.Run(call)
 }
 
